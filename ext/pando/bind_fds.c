@@ -1,0 +1,24 @@
+/* Binds sys/fds.c, and asks Ruby for the other half of an IO. */
+#include "bind_sys.h"
+
+#include <ruby/io.h>
+
+#include "sys/fds.h"
+
+static VALUE replace_fd(VALUE self, VALUE target, VALUE source)
+{
+    if (pando_replace_fd(pando_fd_of(target), pando_fd_of(source)) == -1) rb_sys_fail("dup3");
+    return Qtrue;
+}
+
+/* A two-way IO.popen has a second IO inside, for writing; any other is its own. */
+static VALUE write_half(VALUE self, VALUE io)
+{
+    return rb_io_get_write_io(rb_io_get_io(io));
+}
+
+void pando_init_fds(void)
+{
+    rb_define_singleton_method(pando_mSys, "replace_fd", replace_fd, 2);
+    rb_define_singleton_method(pando_mSys, "write_half", write_half, 1);
+}

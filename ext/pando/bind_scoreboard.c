@@ -1,0 +1,277 @@
+/* Pando::Sys::Scoreboard and its rows. */
+#include "bind_sys.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "sys/scoreboard.h"
+
+static VALUE cScoreboard, cRow;
+
+static void scoreboard_free(void *data)
+{
+    struct pando_scoreboard *board = data;
+    pando_scoreboard_unmap(board);
+    if (board->fd != -1) close(board->fd);
+    xfree(board);
+}
+
+static size_t scoreboard_size(const void *data)
+{
+    return sizeof(struct pando_scoreboard);
+}
+
+static const rb_data_type_t scoreboard_type = {
+    .wrap_struct_name = "Pando::Sys::Scoreboard",
+    .function = {.dfree = scoreboard_free, .dsize = scoreboard_size},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+struct row_view {
+    struct pando_row *row;
+    VALUE scoreboard; /* keeps the mapping alive */
+};
+
+static void row_mark(void *data)
+{
+    rb_gc_mark_movable(((struct row_view *)data)->scoreboard);
+}
+
+static void row_compact(void *data)
+{
+    struct row_view *view = data;
+    view->scoreboard = rb_gc_location(view->scoreboard);
+}
+
+static const rb_data_type_t row_type = {
+    .wrap_struct_name = "Pando::Sys::Row",
+    .function = {.dmark = row_mark, .dfree = RUBY_DEFAULT_FREE, .dcompact = row_compact},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+static struct pando_scoreboard *board_of(VALUE self)
+{
+    struct pando_scoreboard *board;
+    TypedData_Get_Struct(self, struct pando_scoreboard, &scoreboard_type, board);
+    if (!board->mapping) rb_raise(rb_eIOError, "the scoreboard is not mapped");
+    return board;
+}
+
+static struct pando_row *row_of(VALUE self)
+{
+    struct row_view *view;
+    TypedData_Get_Struct(self, struct row_view, &row_type, view);
+    return view->row;
+}
+
+static VALUE scoreboard_wrap(struct pando_scoreboard **board)
+{
+    VALUE self = TypedData_Make_Struct(cScoreboard, struct pando_scoreboard, &scoreboard_type, *board);
+    (*board)->fd = -1;
+    return self;
+}
+
+static VALUE scoreboard_create(VALUE klass, VALUE seats)
+{
+    struct pando_scoreboard *board;
+    long count = NUM2LONG(seats);
+    if (count < 1 || count > PANDO_SEATS_MAX)
+        rb_raise(rb_eArgError, "between 1 and %d seats, not %ld", PANDO_SEATS_MAX, count);
+    VALUE self = scoreboard_wrap(&board);
+    if (pando_scoreboard_create(board, (size_t)count) == -1) rb_sys_fail("scoreboard");
+    return self;
+}
+
+static VALUE scoreboard_attach(VALUE klass, VALUE fd)
+{
+    struct pando_scoreboard *board;
+    VALUE self = scoreboard_wrap(&board);
+    if (pando_scoreboard_attach(board, NUM2INT(fd)) == -1) rb_sys_fail("scoreboard");
+    return self;
+}
+
+/* A mapping outlives its descriptor: children close theirs. */
+static VALUE scoreboard_close_fd(VALUE self)
+{
+    struct pando_scoreboard *board = board_of(self);
+    if (board->fd != -1) close(board->fd);
+    board->fd = -1;
+    return Qnil;
+}
+
+static VALUE scoreboard_fileno(VALUE self)
+{
+    return INT2NUM(board_of(self)->fd);
+}
+
+static VALUE scoreboard_seats(VALUE self)
+{
+    return SIZET2NUM(board_of(self)->seats);
+}
+
+static VALUE scoreboard_row(VALUE self, VALUE seat)
+{
+    struct pando_scoreboard *board = board_of(self);
+    struct row_view *view;
+    size_t index = NUM2SIZET(seat);
+    if (index >= board->seats) rb_raise(rb_eIndexError, "no seat %zu on this scoreboard", index);
+    VALUE row = TypedData_Make_Struct(cRow, struct row_view, &row_type, view);
+    view->row = &board->rows[index];
+    RB_OBJ_WRITE(row, &view->scoreboard, self);
+    return row;
+}
+
+#define READER(field, convert) \
+    static VALUE row_##field(VALUE self) \
+    { \
+        return convert(atomic_load_explicit(&row_of(self)->field, memory_order_acquire)); \
+    }
+
+static VALUE seconds(uint64_t nanoseconds)
+{
+    return nanoseconds ? DBL2NUM((double)nanoseconds / 1e9) : Qnil;
+}
+
+static uint64_t deadline(VALUE after)
+{
+    if (NIL_P(after)) return 0;
+    double value = NUM2DBL(after);
+    return pando_now() + (value > 0 ? (uint64_t)(value * 1e9) : 0);
+}
+
+READER(state, UINT2NUM)
+READER(role, UINT2NUM)
+READER(slot, UINT2NUM)
+READER(generation, UINT2NUM)
+READER(pid, INT2NUM)
+READER(requests, ULL2NUM)
+READER(heartbeat, seconds)
+READER(started_at, seconds)
+READER(busy_since, seconds)
+READER(soft_deadline, seconds)
+READER(hard_deadline, seconds)
+
+static VALUE row_flag(VALUE self, uint32_t flag)
+{
+    return atomic_load_explicit(&row_of(self)->flags, memory_order_acquire) & flag ? Qtrue : Qfalse;
+}
+
+static VALUE row_fork_unsafe_p(VALUE self)
+{
+    return row_flag(self, PANDO_ROW_FORK_UNSAFE);
+}
+
+static VALUE row_fork_unsafe(VALUE self)
+{
+    atomic_fetch_or_explicit(&row_of(self)->flags, PANDO_ROW_FORK_UNSAFE, memory_order_release);
+    return Qtrue;
+}
+
+static VALUE row_claim(VALUE self, VALUE role, VALUE slot, VALUE generation)
+{
+    struct pando_row *row = row_of(self);
+    atomic_store_explicit(&row->role, NUM2UINT(role), memory_order_relaxed);
+    atomic_store_explicit(&row->slot, NUM2UINT(slot), memory_order_relaxed);
+    atomic_store_explicit(&row->generation, NUM2UINT(generation), memory_order_relaxed);
+    atomic_store_explicit(&row->pid, (int32_t)getpid(), memory_order_relaxed);
+    atomic_store_explicit(&row->started_at, pando_now(), memory_order_relaxed);
+    atomic_store_explicit(&row->heartbeat, pando_now(), memory_order_release);
+    return self;
+}
+
+static VALUE row_set_state(VALUE self, VALUE state)
+{
+    atomic_store_explicit(&row_of(self)->state, NUM2UINT(state), memory_order_release);
+    return state;
+}
+
+static VALUE row_beat(VALUE self)
+{
+    atomic_store_explicit(&row_of(self)->heartbeat, pando_now(), memory_order_release);
+    return Qnil;
+}
+
+static VALUE row_start_job(VALUE self, VALUE verb, VALUE subject, VALUE soft, VALUE hard)
+{
+    StringValue(verb);
+    StringValue(subject);
+    pando_row_start(row_of(self), RSTRING_PTR(verb), (size_t)RSTRING_LEN(verb), RSTRING_PTR(subject),
+                    (size_t)RSTRING_LEN(subject), deadline(soft), deadline(hard));
+    return Qnil;
+}
+
+static VALUE row_set_deadlines(VALUE self, VALUE soft, VALUE hard)
+{
+    struct pando_row *row = row_of(self);
+    atomic_store_explicit(&row->hard_deadline, deadline(hard), memory_order_release);
+    atomic_store_explicit(&row->soft_deadline, deadline(soft), memory_order_release);
+    return Qnil;
+}
+
+static VALUE row_finish_job(VALUE self)
+{
+    pando_row_finish(row_of(self));
+    return Qnil;
+}
+
+static VALUE row_reset(VALUE self)
+{
+    pando_row_reset(row_of(self));
+    return Qnil;
+}
+
+static VALUE row_job(VALUE self)
+{
+    return ULL2NUM(atomic_load_explicit(&row_of(self)->job, memory_order_acquire));
+}
+
+/* [verb, subject], or nil while they are being written or before the first job. */
+static VALUE row_job_name(VALUE self)
+{
+    char verb[PANDO_VERB_MAX + 1], subject[PANDO_SUBJECT_MAX + 1];
+    if (pando_row_job(row_of(self), verb, subject) == 0) return Qnil;
+    return rb_ary_new_from_args(2, rb_str_new_cstr(verb), rb_str_new_cstr(subject));
+}
+
+static void define_row(void)
+{
+    cRow = rb_define_class_under(pando_mSys, "Row", rb_cObject);
+    rb_undef_alloc_func(cRow);
+#define ROW_READER(name) rb_define_method(cRow, #name, row_##name, 0)
+    ROW_READER(state);
+    ROW_READER(role);
+    ROW_READER(slot);
+    ROW_READER(generation);
+    ROW_READER(pid);
+    ROW_READER(requests);
+    ROW_READER(heartbeat);
+    ROW_READER(started_at);
+    ROW_READER(busy_since);
+    ROW_READER(soft_deadline);
+    ROW_READER(hard_deadline);
+    ROW_READER(job);
+    ROW_READER(job_name);
+#undef ROW_READER
+    rb_define_method(cRow, "fork_unsafe?", row_fork_unsafe_p, 0);
+    rb_define_method(cRow, "fork_unsafe!", row_fork_unsafe, 0);
+    rb_define_method(cRow, "claim", row_claim, 3);
+    rb_define_method(cRow, "state=", row_set_state, 1);
+    rb_define_method(cRow, "beat", row_beat, 0);
+    rb_define_method(cRow, "start_job", row_start_job, 4);
+    rb_define_method(cRow, "set_deadlines", row_set_deadlines, 2);
+    rb_define_method(cRow, "finish_job", row_finish_job, 0);
+    rb_define_method(cRow, "reset", row_reset, 0);
+}
+
+void pando_init_scoreboard(void)
+{
+    cScoreboard = rb_define_class_under(pando_mSys, "Scoreboard", rb_cObject);
+    rb_undef_alloc_func(cScoreboard);
+    rb_define_singleton_method(cScoreboard, "create", scoreboard_create, 1);
+    rb_define_singleton_method(cScoreboard, "attach", scoreboard_attach, 1);
+    rb_define_method(cScoreboard, "close_fd", scoreboard_close_fd, 0);
+    rb_define_method(cScoreboard, "fileno", scoreboard_fileno, 0);
+    rb_define_method(cScoreboard, "seats", scoreboard_seats, 0);
+    rb_define_method(cScoreboard, "row", scoreboard_row, 1);
+    define_row();
+}

@@ -1,0 +1,22 @@
+/* Pando::Sys: thin Linux calls. Each failure is the Errno of its call. */
+#include "bind_sys.h"
+
+#include <ruby/io.h>
+
+VALUE pando_mSys;
+
+int pando_fd_of(VALUE io)
+{
+    return RB_INTEGER_TYPE_P(io) ? NUM2INT(io) : NUM2INT(rb_funcall(io, rb_intern("fileno"), 0));
+}
+
+void pando_init_sys(void)
+{
+    pando_mSys = rb_define_module_under(pando_mPando, "Sys");
+    pando_init_process();
+    pando_init_fork();
+    pando_init_record();
+    pando_init_scoreboard();
+    pando_init_poller();
+    pando_init_fds();
+}

@@ -1,0 +1,19 @@
+/* What the bindings of sys/ share. */
+#ifndef PANDO_BIND_SYS_H
+#define PANDO_BIND_SYS_H
+
+#include "pando_ext.h"
+
+extern VALUE pando_mSys;
+
+void pando_init_process(void);
+void pando_init_fork(void);
+void pando_init_record(void);
+void pando_init_scoreboard(void);
+void pando_init_poller(void);
+void pando_init_fds(void);
+
+/* The number behind an Integer or an IO. */
+int pando_fd_of(VALUE io);
+
+#endif

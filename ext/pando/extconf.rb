@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+require "mkmf"
+
+abort <<~MESSAGE unless RUBY_PLATFORM.include?("linux")
+  Pando runs on Linux only: it relies on pidfd, epoll, memfd and the child
+  subreaper of the Linux kernel. This Ruby was built for #{RUBY_PLATFORM}.
+MESSAGE
+
+def require_function(name, header, hint)
+  abort "Pando needs #{name}(): #{hint}" unless have_func(name, header)
+end
+
+require_function("_Fork", "unistd.h", "glibc 2.34 or musl 1.2.2, or newer.")
+require_function("memfd_create", "sys/mman.h", "glibc 2.27 or musl 1.1.20, or newer.")
+
+# One extension, two halves: sys/ is the kernel, http/ is pure C without any
+# Ruby header (so that it can be fuzzed alone); bind_*.c join them to Ruby.
+folders = [".", "sys", "http"]
+sources = folders.flat_map { |folder| Dir.glob(File.join(__dir__, folder, "*.c")) }
+$srcs = sources.map { |path| File.basename(path) }
+$objs = $srcs.map { |name| name.sub(/\.c\z/, ".#{$OBJEXT}") }
+folders.drop(1).each { |folder| $VPATH << "$(srcdir)/#{folder}" }
+
+$CFLAGS << " -std=gnu11 -D_GNU_SOURCE -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter"
+$CFLAGS << " -Werror" if ENV["PANDO_WERROR"]
+$CFLAGS << " #{ENV["PANDO_CFLAGS"]}" if ENV["PANDO_CFLAGS"]
+$LDFLAGS << " #{ENV["PANDO_LDFLAGS"]}" if ENV["PANDO_LDFLAGS"]
+
+create_makefile("pando/pando_ext")

@@ -1,0 +1,12 @@
+/* What the Ruby-facing halves of the extension share. */
+#ifndef PANDO_EXT_H
+#define PANDO_EXT_H
+
+#include <ruby.h>
+
+extern VALUE pando_mPando;
+
+void pando_init_sys(void);
+void pando_init_http(void);
+
+#endif

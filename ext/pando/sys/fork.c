@@ -1,0 +1,98 @@
+#include "fork.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t armed;
+
+/* Runs inside fork(2) of the C library, in the new process, before the
+ * interpreter hears of it. Hence nothing of Ruby (no hook, no thread
+ * clean-up, no timer) runs in the middle: it is gone before fork() returns,
+ * and what Ruby does after a fork is done once, in the final child. */
+static void split_in_child(void)
+{
+    if (!armed) return;
+    armed = 0;
+    pid_t pid = _Fork(); /* no atfork handlers: those that follow run in the final child only */
+    if (pid == 0) return;
+    _exit(pid < 0 ? errno : 0);
+}
+
+int pando_fork_setup(void)
+{
+    return pthread_atfork(NULL, NULL, split_in_child);
+}
+
+void pando_double_fork_arm(void)
+{
+    armed = 1;
+}
+
+void pando_double_fork_disarm(void)
+{
+    armed = 0;
+}
+
+int pando_middle_wait(pid_t middle)
+{
+    int status;
+    pid_t reaped;
+    do {
+        reaped = waitpid(middle, &status, 0);
+    } while (reaped == -1 && errno == EINTR);
+    if (reaped == -1) return errno == ECHILD ? 0 : errno; /* the app ignores SIGCHLD: already gone */
+    if (WIFEXITED(status)) return WEXITSTATUS(status);
+    return ECHILD; /* killed before it could fork, or after: only the link will tell */
+}
+
+static void nested_probe(void)
+{
+    pid_t inner = vfork();
+    if (inner == 0) _exit(0);
+    if (inner < 0) _exit(errno);
+    waitpid(inner, NULL, 0);
+    _exit(0);
+}
+
+int pando_fork_probe(void)
+{
+    sigset_t all, before;
+    int result;
+    /* The child of vfork borrows our memory: no handler may run in it. */
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    pid_t pid = vfork();
+    if (pid == 0) nested_probe();
+    result = pid < 0 ? errno : pando_middle_wait(pid);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return result;
+}
+
+int pando_spawn(pid_t *pid, char *const argv[], char *const envp[],
+                const struct pando_fd_map *fds, size_t count)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    int failure = posix_spawn_file_actions_init(&actions);
+    if (failure) return failure;
+    failure = posix_spawnattr_init(&attributes);
+    if (failure) {
+        posix_spawn_file_actions_destroy(&actions);
+        return failure;
+    }
+    sigemptyset(&none);
+    failure = posix_spawnattr_setsigmask(&attributes, &none);
+    if (!failure) failure = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    for (size_t i = 0; i < count && !failure; i++)
+        failure = posix_spawn_file_actions_adddup2(&actions, fds[i].from, fds[i].to);
+    if (!failure) failure = posix_spawnp(pid, argv[0], &actions, &attributes, argv, envp);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return failure;
+}

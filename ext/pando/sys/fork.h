@@ -1,0 +1,23 @@
+/* Forks: the double fork that makes a sibling, the probe, and the spawn of generation 0. */
+#ifndef PANDO_SYS_FORK_H
+#define PANDO_SYS_FORK_H
+
+#include <sys/types.h>
+
+/* To be called once, when the extension is loaded. 0 or an errno. */
+int pando_fork_setup(void);
+/* The next fork(2) of this process becomes a double fork: the caller sees the
+ * pid of a middle process that exits at once, the final child sees 0. */
+void pando_double_fork_arm(void);
+void pando_double_fork_disarm(void);
+/* Reaps the middle process. 0, or the errno of its own fork. */
+int pando_middle_wait(pid_t middle);
+/* Can this process have two more (a middle and its child)? 0 or an errno. */
+int pando_fork_probe(void);
+
+struct pando_fd_map { int from, to; };
+/* posix_spawn of argv with the given descriptors at the given numbers. 0 or an errno. */
+int pando_spawn(pid_t *pid, char *const argv[], char *const envp[],
+                const struct pando_fd_map *fds, size_t count);
+
+#endif

@@ -1,0 +1,24 @@
+/* Thin calls about processes: subreaper, pidfd, death of the parent. No policy. */
+#ifndef PANDO_SYS_PROCESS_H
+#define PANDO_SYS_PROCESS_H
+
+#include <signal.h>
+#include <sys/types.h>
+
+int pando_subreaper_enable(void);
+int pando_pidfd_open(pid_t pid);
+int pando_pidfd_signal(int pidfd, int signo);
+/* 1: filled in and (unless keep) reaped; 0: still alive; -1: errno. */
+int pando_pidfd_wait(int pidfd, int keep, siginfo_t *info);
+/* The pid of any child that has ended, left unreaped; 0: none; -1: errno. */
+pid_t pando_ended_child(void);
+
+/* Waits until the parent is `reaper`. 0 or -1 with errno (ESRCH: adopted by another, ETIMEDOUT). */
+int pando_wait_adoption(pid_t reaper, int timeout_ms);
+/* The kernel kills this process the moment its parent is gone. */
+int pando_die_with_parent(void);
+/* As above, but this process gets `grace_ms` to end its work; then SIGKILL. */
+int pando_outlive_parent(int grace_ms);
+int pando_orphaned(void);
+
+#endif

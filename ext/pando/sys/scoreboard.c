@@ -1,0 +1,130 @@
+#include "scoreboard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAGIC 0x70616e646f303031ULL /* "pando001": layout version included */
+#define HEADER 4096
+
+struct header {
+    uint64_t magic;
+    uint64_t seats;
+};
+
+static int map(struct pando_scoreboard *board, int fd, size_t bytes)
+{
+    void *mapping = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (mapping == MAP_FAILED) return -1;
+    board->mapping = mapping;
+    board->bytes = bytes;
+    board->rows = (struct pando_row *)((char *)mapping + HEADER);
+    board->seats = (bytes - HEADER) / sizeof(struct pando_row);
+    board->fd = fd;
+    return 0;
+}
+
+static int prepare(struct pando_scoreboard *board, int fd, size_t seats)
+{
+    size_t bytes = HEADER + seats * sizeof(struct pando_row);
+    if (ftruncate(fd, (off_t)bytes) == -1) return -1;
+    /* Nobody can shrink it under us (SIGBUS). */
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == -1) return -1;
+    if (map(board, fd, bytes) == -1) return -1;
+    struct header *header = board->mapping;
+    header->seats = seats;
+    header->magic = MAGIC;
+    return 0;
+}
+
+int pando_scoreboard_create(struct pando_scoreboard *board, size_t seats)
+{
+    if (seats == 0 || seats > PANDO_SEATS_MAX) return errno = EINVAL, -1;
+    int fd = memfd_create("pando-scoreboard", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd == -1) return -1;
+    if (prepare(board, fd, seats) == 0) return 0;
+    int failure = errno;
+    close(fd);
+    errno = failure;
+    return -1;
+}
+
+int pando_scoreboard_attach(struct pando_scoreboard *board, int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status) == -1) return -1;
+    size_t bytes = (size_t)status.st_size;
+    if (bytes < HEADER + sizeof(struct pando_row)) return errno = EINVAL, -1;
+    if (map(board, fd, bytes) == -1) return -1;
+    const struct header *header = board->mapping;
+    if (header->magic == MAGIC && header->seats == board->seats) return 0;
+    pando_scoreboard_unmap(board);
+    errno = EINVAL;
+    return -1;
+}
+
+void pando_scoreboard_unmap(struct pando_scoreboard *board)
+{
+    if (board->mapping) munmap(board->mapping, board->bytes);
+    board->mapping = NULL;
+    board->rows = NULL;
+    board->seats = 0;
+}
+
+uint64_t pando_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+void pando_row_reset(struct pando_row *row)
+{
+    memset((void *)row, 0, sizeof *row);
+}
+
+static void copy_text(char *to, size_t capacity, const char *from, size_t length)
+{
+    size_t kept = length < capacity ? length : capacity;
+    memcpy(to, from, kept);
+    if (kept < capacity) to[kept] = '\0';
+}
+
+void pando_row_start(struct pando_row *row, const char *verb, size_t verb_length,
+                     const char *subject, size_t subject_length, uint64_t soft, uint64_t hard)
+{
+    uint64_t job = atomic_load_explicit(&row->job, memory_order_relaxed);
+    atomic_store_explicit(&row->job, job | 1, memory_order_release);
+    atomic_thread_fence(memory_order_release);
+    copy_text(row->verb, PANDO_VERB_MAX, verb, verb_length);
+    copy_text(row->subject, PANDO_SUBJECT_MAX, subject, subject_length);
+    atomic_store_explicit(&row->soft_deadline, soft, memory_order_relaxed);
+    atomic_store_explicit(&row->hard_deadline, hard, memory_order_relaxed);
+    atomic_store_explicit(&row->job, (job | 1) + 1, memory_order_release);
+    atomic_store_explicit(&row->busy_since, pando_now(), memory_order_release);
+}
+
+void pando_row_finish(struct pando_row *row)
+{
+    uint64_t requests = atomic_load_explicit(&row->requests, memory_order_relaxed);
+    atomic_store_explicit(&row->soft_deadline, 0, memory_order_relaxed);
+    atomic_store_explicit(&row->hard_deadline, 0, memory_order_relaxed);
+    atomic_store_explicit(&row->busy_since, 0, memory_order_release);
+    atomic_store_explicit(&row->requests, requests + 1, memory_order_relaxed);
+}
+
+uint64_t pando_row_job(const struct pando_row *row, char verb[PANDO_VERB_MAX + 1],
+                       char subject[PANDO_SUBJECT_MAX + 1])
+{
+    uint64_t before = atomic_load_explicit(&row->job, memory_order_acquire);
+    memcpy(verb, row->verb, PANDO_VERB_MAX);
+    memcpy(subject, row->subject, PANDO_SUBJECT_MAX);
+    verb[PANDO_VERB_MAX] = subject[PANDO_SUBJECT_MAX] = '\0';
+    atomic_thread_fence(memory_order_acquire);
+    uint64_t after = atomic_load_explicit(&row->job, memory_order_relaxed);
+    return before == after && (before & 1) == 0 ? before : 0;
+}

@@ -1,0 +1,60 @@
+/* The scoreboard: one shared mapping, a row for each process. A process writes
+ * its own row with plain atomic stores, everybody else only reads. */
+#ifndef PANDO_SYS_SCOREBOARD_H
+#define PANDO_SYS_SCOREBOARD_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PANDO_VERB_MAX 16
+#define PANDO_SUBJECT_MAX 112
+#define PANDO_SEATS_MAX 65536
+
+enum pando_row_flag { PANDO_ROW_FORK_UNSAFE = 1, PANDO_ROW_LEAVING = 2 };
+
+struct pando_row {
+    /* line 0: who, written seldom */
+    _Alignas(64) _Atomic uint32_t state;
+    _Atomic uint32_t role;
+    _Atomic uint32_t slot;
+    _Atomic uint32_t generation;
+    _Atomic int32_t pid;
+    _Atomic uint32_t flags;
+    _Atomic uint64_t heartbeat;      /* CLOCK_MONOTONIC, nanoseconds, as every time here */
+    _Atomic uint64_t started_at;
+    _Atomic uint64_t reserved[3];
+    /* line 1: what it does, written at each job */
+    _Alignas(64) _Atomic uint64_t requests;
+    _Atomic uint64_t job;            /* odd while verb and subject are being written */
+    _Atomic uint64_t busy_since;     /* 0: idle */
+    _Atomic uint64_t soft_deadline;  /* 0: none */
+    _Atomic uint64_t hard_deadline;
+    /* lines 2 and 3 */
+    _Alignas(64) char verb[PANDO_VERB_MAX];
+    char subject[PANDO_SUBJECT_MAX];
+};
+_Static_assert(sizeof(struct pando_row) == 256, "a row is four cache lines");
+
+struct pando_scoreboard {
+    struct pando_row *rows;
+    size_t seats, bytes;
+    void *mapping;
+    int fd;
+};
+
+/* All: 0, or -1 with errno. create makes and seals a memfd; attach maps another's (EINVAL: not a scoreboard). */
+int pando_scoreboard_create(struct pando_scoreboard *board, size_t seats);
+int pando_scoreboard_attach(struct pando_scoreboard *board, int fd);
+void pando_scoreboard_unmap(struct pando_scoreboard *board);
+
+uint64_t pando_now(void);
+void pando_row_reset(struct pando_row *row);
+void pando_row_start(struct pando_row *row, const char *verb, size_t verb_length,
+                     const char *subject, size_t subject_length, uint64_t soft, uint64_t hard);
+void pando_row_finish(struct pando_row *row);
+/* Copies a job's verb and subject; returns its number, 0 when it was being written. Both are terminated. */
+uint64_t pando_row_job(const struct pando_row *row, char verb[PANDO_VERB_MAX + 1],
+                       char subject[PANDO_SUBJECT_MAX + 1]);
+
+#endif

@@ -1,0 +1,9 @@
+# frozen_string_literal: true
+
+require "pando/version"
+require "pando/errors"
+
+# An application server whose single-threaded worker processes share their memory: a worker that has
+# warmed up becomes the mold that the next generation of workers is forked from.
+module Pando
+end

@@ -1,0 +1,22 @@
+# frozen_string_literal: true
+
+module Pando
+  # Everything Pando raises on purpose, except RequestTimeout.
+  class Error < StandardError; end
+
+  # A setting, flag or config file is wrong. The message says where and what to do. CLI exits 2.
+  class ConfigError < Error; end
+
+  # The command line is wrong. CLI exits 2.
+  class UsageError < Error; end
+
+  # The application could not be booted. CLI exits 1.
+  class BootError < Error; end
+
+  # A user's hook raised. Names the hook and the line that defined it.
+  class HookError < Error; end
+
+  # Raised in the main thread of a worker whose request outlived its soft
+  # timeout. Not a StandardError, so that `rescue => e` does not swallow it.
+  class RequestTimeout < Exception; end # rubocop:disable Lint/InheritException
+end

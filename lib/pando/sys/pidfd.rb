@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+module Pando
+  module Sys
+    # How a process ended: by itself with a status, or by a signal.
+    Ending = Struct.new(:kind, :number) do
+      def success? = kind == :exited && number.zero?
+      def killed? = kind == :killed
+      def to_s = killed? ? "signal #{Signal.signame(number) || number}" : "status #{number}"
+    end
+
+    # A handle on one process that no recycled pid can mislead (pidfd_open(2)).
+    # Readable in a Poller once the process has ended.
+    class Pidfd
+      attr_reader :pid
+
+      # @param pid [Integer] a child of this process
+      # @raise [Errno::ESRCH] no such process
+      # @raise [Errno::ECHILD] not a child of this process
+      def self.of_child(pid)
+        pidfd = new(pid)
+        Sys.pidfd_wait(pidfd, true)
+        pidfd
+      rescue Errno::ECHILD
+        pidfd.close
+        raise
+      end
+
+      def initialize(pid)
+        @pid = pid
+        @io = IO.for_fd(Sys.pidfd_open(pid))
+      end
+
+      def fileno = @io.fileno
+
+      # @return [Boolean] false when the process has been reaped already
+      def signal(name) = Sys.pidfd_signal(@io, Signal.list.fetch(name))
+
+      # @return [Ending, nil] nil while it lives; otherwise the zombie is gone after this call
+      def reap
+        ending = Sys.pidfd_wait(@io)
+        ending && Ending.new(*ending)
+      end
+
+      def close = @io.close
+    end
+  end
+end
