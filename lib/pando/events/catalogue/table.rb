@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+module Pando
+  module Events
+    # The rows. A new event is added here and in docs/events.md.
+    module Catalogue
+      define "monitor.ready", :info, %i[pid listen workers], "Every slot has its first worker."
+      define "monitor.stopping", :info, %i[pid reason], "The server was told to stop, or gives up."
+      define "monitor.stopped", :info, %i[pid status], "No child is left; the monitor exits with this status."
+      define "listener.opened", :info, %i[listen inherited], "A listening socket is bound and listens."
+      define "workers.scaled", :info, %i[from to reason], "The wanted number of workers changed."
+
+      define "mold.booting", :info, %i[generation pid reason], "A process loads the app from cold."
+      define "mold.ready", :info, %i[generation pid], "A mold reported that it can fork workers."
+      define "mold.exited", :info, %i[generation pid reason], "A mold that was told to leave is gone."
+      define "mold.failed", :error, %i[generation pid reason], "A mold never became ready; its generation is discarded."
+      define "mold.discarded", :error, %i[generation pid reason], "A mold failed and is not used again."
+      define "mold.retired", :info, %i[generation pid], "A mold was ended after its successor proved itself."
+      define "mold.killed", :warn, %i[generation pid reason], "The monitor killed a mold."
+      define "mold.lost", :error, %i[generation pid reason], "A mold died that nobody told to."
+
+      define "worker.spawning", :info, %i[slot generation], "The mold was ordered to fork a worker."
+      define "worker.ready", :info, %i[slot generation pid], "A worker takes requests."
+      define "worker.leaving", :info, %i[slot generation pid reason], "A worker takes no more requests and will exit."
+      define "worker.exited", :info, %i[slot generation pid requests reason], "A worker that was told to leave is gone."
+      define "worker.failed", :error, %i[slot generation pid reason backtrace], "A worker never became ready."
+      define "worker.killed", :error, %i[slot generation pid reason request seconds requests],
+             "The monitor killed a worker; names the request it was serving, and for how long."
+      define "worker.lost", :error, %i[slot generation pid reason request seconds requests],
+             "A worker died that nobody told to; names the request it was serving, and for how long."
+      define "worker.unsafe", :warn, %i[slot generation pid reason], "A worker said that it can never be a mold."
+
+      GENERATION = %i[generation pid purpose source source_slot].freeze
+      private_constant :GENERATION
+
+      define "generation.booting", :info, GENERATION, "A new generation is on its way; its source is promoted, if any."
+      define "generation.ready", :info, GENERATION, "The new generation's mold is ready."
+      define "generation.canary", :info, GENERATION, "The new generation's first worker is on trial."
+      define "generation.rolling", :info, GENERATION, "The other workers are being replaced."
+      define "generation.current", :info, [*GENERATION, :seconds], "Every slot runs the new generation."
+      define "generation.retired", :info, [*GENERATION, :reason], "No more is forked from an old generation."
+      define "generation.discarded", :error, [*GENERATION, :reason, :backtrace],
+             "A new generation failed; the old one serves on."
+
+      define "refork.started", :info, %i[slot generation source requests reason],
+             "A worker (`source`, its pid) was chosen to be the next mold."
+      define "refork.refused", :warn, %i[wanted reason], "A refork was asked for and is not possible now."
+      define "refork.postponed", :warn, %i[reason seconds], "A generation failed; the next try waits this long."
+      define "refork.finished", :info, %i[generation pid seconds], "All workers come from the new mold."
+      define "spawn.failed", :error, %i[role slot generation reason], "A process could not be ordered."
+      define "fork.failed", :error, %i[role slot generation reason],
+             "The kernel, or a before_fork hook, refused a fork; it is tried again later."
+
+      define "service.ready", :info, %i[name slot generation pid], "A service runs."
+      define "service.exited", :warn, %i[name slot generation pid reason], "A service ended."
+      define "service.failed", :error, %i[slot generation pid reason backtrace], "A service never became ready."
+
+      define "request.refused", :info, %i[slot generation pid status reason],
+             "Not a request that is understood and allowed; the client got this status."
+      define "request.failed", :error, %i[slot generation pid method path seconds error],
+             "The app raised; the client got 500."
+      define "request.timed_out", :error, %i[slot generation pid method path seconds error],
+             "A request outlived its soft timeout and was unwound; the client got 504."
+      define "accept.failed", :error, %i[pid reason], "A worker has no descriptor left for a new connection."
+      define "request.killed", :error, %i[slot generation pid request seconds reason],
+             "A request outlived its hard timeout; its worker is killed."
+
+      define "hook.failed", :error, %i[hook slot generation pid reason], "A hook raised; names the hook and its line."
+      define "link.malformed", :error, %i[role slot generation pid reason],
+             "A child sent a record that does not decode; the child is ended."
+      define "stranger.reaped", :info, %i[pid total], "A process that the app left behind ended as the monitor's child."
+    end
+  end
+end

@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+module Pando
+  module Events
+    # One subscriber: which event it wants and the block to call. Held by Events;
+    # users know it as the handle that `Events.subscribe` returns.
+    #
+    # A subscriber is somebody else's code inside the monitor's loop: what it
+    # raises is told on stderr, once, with the block's line, and then forgotten,
+    # for a metrics client that is down would otherwise fill the disk.
+    class Subscription
+      # @api private
+      # @param name [String, nil] nil for all events
+      # @param block [Proc]
+      def initialize(name, block)
+        @name = name
+        @block = block
+        @reported = false
+      end
+
+      # @api private
+      # @param name [String]
+      # @return [Boolean]
+      def wants?(name)
+        @name.nil? || @name == name
+      end
+
+      # @api private
+      # @param event [Event]
+      # @return [nil]
+      def deliver(event)
+        @block.call(event)
+        nil
+      rescue StandardError, ScriptError, SystemStackError => error
+        report(event, error)
+      end
+
+      private
+
+      def report(event, error)
+        return if @reported
+
+        @reported = true
+        $stderr.write("pando: the subscriber at #{location} failed on #{event.name}: " \
+                      "#{describe(error)} (told once)\n")
+        nil
+      rescue StandardError
+        nil # stderr is gone: nobody is left to be told
+      end
+
+      def location
+        file, line = @block.source_location
+        file ? "#{file}:#{line}" : "an unknown line"
+      end
+
+      def describe(error)
+        "#{error.class}: #{error.message}".inspect[1..-2].slice(0, 500)
+      end
+    end
+  end
+end

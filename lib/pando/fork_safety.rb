@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require "pando/fork_safety/status"
+require "pando/fork_safety/descriptors"
+require "pando/fork_safety/randomness"
+
+module Pando
+  # What makes a process fit to be forked, and its child fit to live. Loaded in
+  # molds, workers and services; the monitor has no use for it.
+  module ForkSafety
+    # Puts right what every forked child must not share with its siblings.
+    # Called in each final child, before the user's hooks.
+    #
+    # @api private
+    # @return [nil]
+    def self.after_fork
+      Randomness.renew
+    end
+  end
+
+  class << self
+    # Says that this process must never be forked again, since it holds what
+    # cannot be made safe (a native library with threads of its own, say). A
+    # worker serves on but is never promoted. It cannot be taken back, and a
+    # child inherits it.
+    #
+    # @param reason [String, nil] for the event; the caller's line without one
+    # @return [nil]
+    def no_longer_fork_safe!(reason = nil)
+      ForkSafety.give_up(reason || "called at #{caller(1, 1).first}")
+    end
+
+    # @return [Boolean] false once {no_longer_fork_safe!} was called
+    def fork_safe?
+      ForkSafety.safe?
+    end
+
+    # Excepts IOs from {close_all_ios!}, in this process and its children.
+    #
+    # @param ios [Array<IO, #to_io>]
+    # @return [nil]
+    # @raise [TypeError] for what is no IO
+    def keep_io(*ios)
+      ForkSafety::Descriptors.keep(ios)
+    end
+
+    # Cuts this process off from the connections and files it inherited, without
+    # a word to the other side: each IO keeps its number, but what is beneath is
+    # replaced. A socket then looks hung up by its peer (end of file, EPIPE), so
+    # that clients connect anew; anything else reads and writes as /dev/null does.
+    # What was buffered and not yet written is dropped.
+    #
+    # Spared: stdin, stdout, stderr, what {keep_io} was told, Pando's own, and
+    # regular files open for appending (logs), which are safe to share.
+    #
+    # Call it from after_mold_fork or after_worker_fork. It reaches what Ruby has
+    # an IO object for, and so no descriptor that a C library keeps to itself.
+    #
+    # @return [Integer] how many were replaced
+    # @raise [SystemCallError] if the process is out of descriptors
+    def close_all_ios!
+      ForkSafety::Descriptors.replace_all
+    end
+  end
+end

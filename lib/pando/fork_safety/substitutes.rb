@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+require "socket"
+
+module Pando
+  module ForkSafety
+    # What is put beneath an IO in place of its file: /dev/null, and for sockets
+    # one whose peer has hung up (on /dev/null a socket's own calls would fail with
+    # ENOTSOCK, which no client takes for a lost connection). Open for the time of
+    # one replace_all; the IOs hold copies.
+    #
+    # @api private
+    class Substitutes
+      # @return [IO]
+      attr_reader :null, :hung_up
+
+      # @yieldparam substitutes [Substitutes]
+      # @return [Object] what the block returns
+      def self.open
+        substitutes = new
+        yield substitutes
+      ensure
+        substitutes&.close
+      end
+
+      def initialize
+        @null = File.open(File::NULL, "r+")
+        @hung_up, peer = UNIXSocket.pair
+        peer.close
+      end
+
+      # @return [nil]
+      def close
+        @null.close
+        @hung_up.close
+      end
+    end
+  end
+end

@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require "pando/errors"
+require "pando/hooks/table"
+
+module Pando
+  # A user's hook raised. The original error is the `cause`.
+  class HookError
+    # @return [Symbol, nil] the hook's name
+    attr_reader :hook
+    # @return [String, nil] `file:line` of its block
+    attr_reader :location
+
+    # @param message [String, nil]
+    # @param hook [Symbol, nil]
+    # @param location [String, nil]
+    def initialize(message = nil, hook: nil, location: nil)
+      super(message)
+      @hook = hook
+      @location = location
+    end
+  end
+
+  # The blocks that a config file hangs onto the life of the server. Owned by the
+  # Config; the monitor and generation 0's mold each read the file and so hold
+  # their own copy, which forked children inherit.
+  #
+  #     hooks.add(:after_worker_fork) { |server, worker| Database.connect }
+  #     hooks.run(:after_worker_fork, server, worker)
+  class Hooks
+    # @return [Array<Symbol>]
+    NAMES = TABLE.keys.freeze
+
+    # What ends the process or the request belongs to whoever asked for it.
+    PASSED_ON = [RequestTimeout, SystemExit, SignalException, NoMemoryError].freeze
+    private_constant :PASSED_ON
+
+    def initialize
+      @blocks = {}
+    end
+
+    # Adds a block behind those already there.
+    #
+    # @param name [Symbol] one of {NAMES}
+    # @return [self]
+    # @raise [ConfigError] if there is no such hook, or no block
+    def add(name, &block)
+      raise ConfigError, "unknown hook #{name.inspect}#{suggestion(name)}" unless TABLE.key?(name)
+      raise ConfigError, "#{name} needs a block" unless block
+
+      (@blocks[name] ||= []) << block
+      self
+    end
+
+    # @param name [Symbol]
+    # @return [Boolean] whether anything would run
+    def any?(name)
+      @blocks.key?(name)
+    end
+
+    # Runs the blocks in the order they were added, up to the first that raises.
+    #
+    # @param name [Symbol] one of {NAMES}
+    # @param arguments [Array<Object>]
+    # @return [nil]
+    # @raise [HookError] whatever a block raised, except what ends the process
+    #   (SystemExit, signals) or the request (RequestTimeout)
+    def run(name, *arguments)
+      raise ArgumentError, "unknown hook #{name.inspect}" unless TABLE.key?(name)
+
+      @blocks[name]&.each { |block| call(name, block, arguments) }
+      nil
+    end
+
+    private
+
+    def call(name, block, arguments)
+      block.call(*arguments)
+    rescue *PASSED_ON
+      raise
+    rescue Exception => error # rubocop:disable Lint/RescueException
+      location = block.source_location&.join(":") || "unknown line"
+      message = "#{name} hook at #{location} raised #{error.class}: #{error.message}"
+      raise HookError.new(message, hook: name, location: location)
+    end
+
+    def suggestion(name)
+      return unless defined?(DidYouMean::SpellChecker)
+
+      near = DidYouMean::SpellChecker.new(dictionary: NAMES).correct(name.to_s).first
+      near && "; did you mean #{near}?"
+    end
+  end
+end

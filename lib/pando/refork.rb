@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+require "pando/refork/policy"
+require "pando/refork/schedule"
+require "pando/refork/doubling"
+require "pando/refork/manual"
+require "pando/refork/off"
+require "pando/refork/candidates"
+
+module Pando
+  # When to refork, and from which worker. Pure decisions, asked by the monitor;
+  # nothing here forks, waits or remembers.
+  module Refork
+    # @param setting [Symbol, Hash, false] the `refork` setting: `:auto`,
+    #   `:manual`, `false`, or `{ after: [500, 750, false] }`
+    # @return [Policy]
+    # @raise [ArgumentError] for anything else
+    def self.policy(setting)
+      case setting
+      in :auto then Doubling.new
+      in :manual then Manual.new
+      in false then Off.new
+      in { after: Array => list } then Schedule.new(list)
+      else raise ArgumentError, "not a refork setting: #{setting.inspect}"
+      end
+    end
+  end
+end

@@ -1,0 +1,26 @@
+# frozen_string_literal: true
+
+module Pando
+  module Refork
+    # Which worker becomes the next mold: the one that served most, for it is the
+    # warmest. Reads the monitor's view of its workers; anything will do that
+    # answers `requests`, `generation`, `fork_safe?` and `barred?` (barred: its
+    # child failed as a mold before). Busy or idle makes no difference, since a
+    # worker is promoted between two requests.
+    module Candidates
+      # @param workers [Array] see above
+      # @param generation [Integer, nil] the current one; nil for the newest there is
+      # @param at_least [Integer] requests it must have served
+      # @return [Object, nil] one of `workers`; the first of equals
+      def self.best(workers, generation: nil, at_least: 0)
+        generation ||= workers.map(&:generation).max
+        workers.select { |worker| eligible?(worker, generation, at_least) }.max_by(&:requests)
+      end
+
+      def self.eligible?(worker, generation, at_least)
+        worker.generation == generation && worker.fork_safe? && !worker.barred? && worker.requests >= at_least
+      end
+      private_class_method :eligible?
+    end
+  end
+end

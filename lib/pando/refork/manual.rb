@@ -1,0 +1,11 @@
+# frozen_string_literal: true
+
+require "pando/refork/policy"
+
+module Pando
+  module Refork
+    # `refork :manual`: only when somebody asks for it (USR2).
+    class Manual < Policy
+    end
+  end
+end

@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+require "pando/refork/candidates"
+
+module Pando
+  module Refork
+    # What the monitor asks before it reforks. A policy overrides {threshold};
+    # it holds no state, so that a failed refork needs no undoing.
+    # @abstract
+    class Policy
+      # @param _reforks [Integer] reforks finished since the last cold boot; 0
+      #   asks about the first one
+      # @return [Integer, nil] the requests that a worker of the current
+      #   generation must have served to be promoted; nil for never
+      def threshold(_reforks)
+        nil
+      end
+
+      # @param requests [Integer] served by the best candidate
+      # @param reforks [Integer] as for {threshold}
+      # @return [Boolean] whether to refork now
+      def due?(requests:, reforks:)
+        wanted = threshold(reforks)
+        !wanted.nil? && requests >= wanted
+      end
+
+      # @param workers [Array] see {Candidates}
+      # @return [Object, nil] the one to promote, nil when none is fit
+      def choose(workers)
+        Candidates.best(workers)
+      end
+
+      # @return [Boolean] whether a user may ask for a refork (USR2)
+      def manual?
+        true
+      end
+    end
+  end
+end

@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+require "pando/events/catalogue"
+require "pando/telemetry/printable"
+
+module Pando
+  module Telemetry
+    # An event as a line for a human:
+    #
+    #     14:03:22.123 pando worker.ready slot=3 generation=2 pid=4711
+    #
+    # followed by the backtrace of an error, or the one in the payload, a frame to
+    # a line, indented. Values that hold spaces are quoted; nil is left out.
+    #
+    # @api private
+    class TextFormat
+      # Characters shown of one value; fewer if the line would not fit.
+      LIMITS = [1024, 256, 64].freeze
+      # Bytes of a line, PIPE_BUF of Linux, within which a write is atomic.
+      MAX_LINE = 4096
+      MAX_FRAMES = 100
+      CAUSE_FRAMES = 20
+      FRAME_LIMIT = 200
+      MARKS = { warn: " WARN", error: " ERROR" }.freeze
+      BARE = /\A[^\s"'=]+\z/
+      private_constant :MARKS, :BARE
+
+      # @param event [Event]
+      # @return [String] with a newline at its end
+      def format(event)
+        traces = event.payload.map { |key, value| trace(key, value) }
+        "#{line(event)}\n#{traces.join}"
+      end
+
+      private
+
+      def line(event)
+        lines = LIMITS.lazy.map { |limit| [start(event), *pairs(event, limit)].join(" ") }
+        lines.find { |line| line.bytesize < MAX_LINE } || "#{lines.first.byteslice(0, MAX_LINE - 8).scrub("")}…"
+      end
+
+      def start(event)
+        mark = MARKS[Events::Catalogue.level(event.name)]
+        "#{event.time.strftime("%H:%M:%S.%L")} pando#{mark} #{Printable.escape(event.name, 64)}"
+      end
+
+      def pairs(event, limit)
+        shown = event.payload.compact.except(:backtrace)
+        shown.map { |key, value| "#{Printable.escape(key, 64)}=#{show(value, limit)}" }
+      end
+
+      def show(value, limit)
+        case value
+        when Integer, true, false then value.to_s
+        when Float then value.round(3).to_s
+        when Exception then quote("#{value.class}: #{value.message}", limit)
+        when Array then quote(value.map { |item| Printable.utf8(item.to_s, limit) }.join(","), limit)
+        else quote(value, limit)
+        end
+      end
+
+      def quote(value, limit)
+        text = Printable.escape(value, limit)
+        text.match?(BARE) ? text : "\"#{text.gsub('"', "\\\"")}\""
+      end
+
+      def trace(key, value)
+        if value.is_a?(Exception) then frames(value.backtrace) + cause(value.cause)
+        elsif key == :backtrace then frames(value.is_a?(String) ? value.lines(chomp: true) : value)
+        end
+      end
+
+      def frames(list, indent: "    ", limit: MAX_FRAMES)
+        list ||= []
+        text = list.first(limit).map { |frame| "#{indent}#{Printable.escape(frame, FRAME_LIMIT)}\n" }.join
+        list.size > limit ? "#{text}#{indent}(#{list.size - limit} more)\n" : text
+      end
+
+      # One level of it: enough to know what a hook or a wrapper hid.
+      def cause(error)
+        return "" unless error
+
+        summary = Printable.escape("#{error.class}: #{error.message}", LIMITS.first)
+        "    caused by #{summary}\n#{frames(error.backtrace, indent: "      ", limit: CAUSE_FRAMES)}"
+      end
+    end
+  end
+end

@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/refork/candidates"
+
+class ReforkCandidatesTest < Minitest::Test
+  Row = Struct.new(:slot, :requests, :generation, :safe, :barred) do
+    def fork_safe? = safe
+    def barred? = barred
+  end
+
+  def row(slot, requests, generation: 2, safe: true, barred: false)
+    Row.new(slot, requests, generation, safe, barred)
+  end
+
+  def best(*rows, **options)
+    Pando::Refork::Candidates.best(rows, **options)&.slot
+  end
+
+  def test_the_one_that_served_most
+    assert_equal 2, best(row(1, 10), row(2, 30), row(3, 20))
+  end
+
+  def test_the_first_of_equals
+    assert_equal 1, best(row(1, 10), row(2, 10))
+  end
+
+  def test_never_an_unsafe_or_barred_one
+    assert_equal 3, best(row(1, 90, safe: false), row(2, 80, barred: true), row(3, 5))
+    assert_nil best(row(1, 90, safe: false))
+  end
+
+  def test_only_of_the_current_generation
+    assert_equal 2, best(row(1, 90, generation: 1), row(2, 5))
+    assert_equal 1, best(row(1, 90, generation: 1), row(2, 5), generation: 1)
+    assert_nil best(row(1, 90), generation: 3)
+  end
+
+  def test_only_with_enough_requests
+    assert_equal 1, best(row(1, 50), at_least: 50)
+    assert_nil best(row(1, 49), at_least: 50)
+  end
+
+  def test_of_nobody_nobody
+    assert_nil best
+  end
+end

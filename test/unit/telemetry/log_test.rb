@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+require "stringio"
+require "pando/telemetry/log"
+
+class TelemetryLogTest < Minitest::Test
+  def log_of(format)
+    out = StringIO.new
+    handle = Pando::Telemetry::Log.attach(out, format: format)
+    yield
+    out.string
+  ensure
+    Pando::Events.unsubscribe(handle)
+  end
+
+  def test_it_writes_each_event_as_text
+    out = log_of(:text) { Pando::Events.emit("worker.ready", slot: 3, generation: 2, pid: 4711) }
+
+    assert_match(/\A\d\d:\d\d:\d\d\.\d{3} pando worker\.ready slot=3 generation=2 pid=4711\n\z/, out)
+  end
+
+  def test_it_writes_each_event_as_json
+    out = log_of("json") { 2.times { |slot| Pando::Events.emit("worker.ready", slot: slot) } }
+
+    assert_equal([0, 1], out.lines.map { |line| JSON.parse(line).fetch("slot") })
+  end
+
+  def test_another_format_is_refused
+    error = assert_raises(ArgumentError) { Pando::Telemetry::Log.new($stderr, format: :xml) }
+
+    assert_includes error.message, "text and json"
+  end
+
+  def test_the_text_log_does_not_load_json
+    code = 'require "pando/telemetry/log"; Pando::Telemetry::Log.attach(format: :text); ' \
+           'Pando::Events.emit("worker.ready", slot: 1); exit !$LOADED_FEATURES.grep(%r{/json}).any?'
+    out, status = Open3.capture2e(RbConfig.ruby, "--disable-gems", "-I", Support::Checkout.path("lib"), "-e", code)
+
+    assert_predicate status, :success?, out
+    assert_includes out, "slot=1"
+  end
+end
