@@ -1,0 +1,20 @@
+# frozen_string_literal: true
+
+require "socket"
+require "pando/errors"
+require "pando/events"
+require "pando/sys"
+
+module Pando
+  # Who lives and who dies: monitor, mold, workers and services, the links
+  # between them, generations and their rollout. Knows nothing of HTTP or jobs:
+  # what a worker does is an object given by the layer above (see Payload in
+  # cluster/payload.rb).
+  module Cluster
+    autoload :Monitor, "pando/cluster/monitor"
+    autoload :Boot, "pando/cluster/boot"
+    autoload :Listeners, "pando/cluster/listeners"
+    autoload :Options, "pando/cluster/options"
+    autoload :Payload, "pando/cluster/payload"
+  end
+end

@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+module Pando
+  module Cluster
+    # How long to wait before the next try: doubles with each failure, to a limit.
+    #
+    # @api private
+    class Backoff
+      FIRST = 0.25
+      LIMIT = 30.0
+
+      attr_reader :failures
+
+      def initialize
+        reset
+      end
+
+      def reset
+        @failures = 0
+        @until = 0.0
+      end
+
+      # @return [Float] seconds until the next try
+      def fail(now = Sys.now)
+        delay = [FIRST * (2**[@failures, 16].min), LIMIT].min
+        @failures += 1
+        @until = now + delay
+        delay
+      end
+
+      def over?(now = Sys.now) = now >= @until
+
+      # @return [Float, nil] when the wait ends, nil when there is none
+      def due(now = Sys.now) = over?(now) ? nil : @until
+    end
+  end
+end

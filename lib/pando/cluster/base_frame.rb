@@ -1,0 +1,68 @@
+# frozen_string_literal: true
+
+require "pando/cluster/fork_order"
+require "pando/cluster/mold"
+require "pando/cluster/worker"
+require "pando/cluster/service"
+
+module Pando
+  module Cluster
+    # The frame to which every role returns before a fork. Forking from inside
+    # a role would leave its frames on the stack of each generation, until
+    # there is no room left for the application.
+    #
+    # Lives in molds, workers and services; #run is the outermost call of each.
+    #
+    # @api private
+    class BaseFrame
+      ROLES = { mold: Mold, worker: Worker, service: Service }.freeze
+
+      # @param role [Mold] of a cold boot
+      # @return [Role] the last role that this process had
+      def run(role)
+        while (order = role.run)
+          role = fork_for(role, order)
+        end
+        role
+      end
+
+      private
+
+      # @return [Role] the same one in the forker, a new one in its child
+      def fork_for(role, order)
+        return cancel(role, order) if order.cancelled?
+
+        role.before_fork
+        Sys.probe_fork
+        return become(role, order) unless Sys.fork_sibling
+
+        cancel(role, order)
+      rescue SystemCallError => e
+        refuse(role, order, :fork_failed, e)
+      rescue HookError => e
+        refuse(role, order, :fork_refused, e)
+      end
+
+      def refuse(role, order, kind, error)
+        role.report(kind, seat: order.seat, text: error.message)
+        cancel(role, order)
+      end
+
+      def cancel(role, order)
+        order.link.close
+        role
+      end
+
+      # Nothing may escape into the frames of the forker's life.
+      def become(forker, order)
+        forker.abandon
+        role = ROLES.fetch(order.role).new(order, forker.context)
+        role.enter
+        role
+      rescue Exception => e # rubocop:disable Lint/RescueException
+        role&.report_failure(e)
+        exit!(1)
+      end
+    end
+  end
+end

@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require "pando/cluster/base_frame"
+require "pando/cluster/listeners"
+
+module Pando
+  module Cluster
+    # The life of a process that the monitor started by exec: it becomes the
+    # mold of a cold boot, and its forks become all the rest.
+    #
+    # @api private
+    class Boot
+      VARIABLE = "PANDO_BOOT"
+      # The descriptors that the monitor hands over (see Spawner#cold_mold).
+      LINK = 3
+      SCOREBOARD = 4
+      FIRST_LISTENER = 5
+
+      Order = Struct.new(:seat, :slot, :generation, :link)
+
+      # @yieldreturn [Payload]
+      # @return never: the process ends with its last role
+      def self.run(&block) = new(ENV.delete(VARIABLE)).run(&block)
+
+      def self.value(monitor_pid, seat, generation, listeners)
+        [monitor_pid, seat, generation, listeners].join(":")
+      end
+
+      def initialize(value)
+        raise UsageError, "this is run by the pando monitor only" unless value
+
+        @monitor_pid, seat, generation, @listeners = value.split(":").map { |number| Integer(number, 10) }
+        @mold = Mold.new(Order.new(seat, 0, generation, Link.for_fd(LINK)), context)
+      end
+
+      def run(&block)
+        @mold.boot(&block)
+      rescue Exception => e # rubocop:disable Lint/RescueException
+        @mold.report_failure(e)
+        exit!(1)
+      else
+        leave(BaseFrame.new.run(@mold))
+      end
+
+      private
+
+      def context
+        scoreboard = Sys::Scoreboard.attach(SCOREBOARD)
+        scoreboard.close_fd # the mapping stays
+        descriptors = (FIRST_LISTENER...(FIRST_LISTENER + @listeners)).to_a
+        Context.new(monitor_pid: @monitor_pid, scoreboard: scoreboard, listeners: Listeners.inherit(descriptors))
+      end
+
+      # A mold carries the at_exit handlers of what it was forked from, whose
+      # files and sockets are still in use: it leaves without running them.
+      def leave(role)
+        exit unless role.is_a?(Mold)
+
+        [$stdout, $stderr].each(&:flush)
+        exit!(0)
+      end
+    end
+  end
+end

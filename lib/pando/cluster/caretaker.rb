@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+require "pando/cluster/farewell"
+
+module Pando
+  module Cluster
+    # What follows from what happens to a child: told by Inbox, Reaper and
+    # Deadlines, it tells generations, rollout and services.
+    #
+    # Owned by the monitor.
+    #
+    # @api private
+    class Caretaker
+      # @param cluster [Monitor]
+      def initialize(cluster, payload)
+        @cluster = cluster
+        @payload = payload
+        @options = payload.options
+      end
+
+      def child_adopted(child)
+        @cluster.shutdown.end_late_comer(child) if stopping?
+      end
+
+      def child_ready(child)
+        return @cluster.shutdown.end_late_comer(child) if stopping?
+
+        case child.role
+        when :mold then mold_ready(child)
+        when :worker then worker_ready(child)
+        when :service then @cluster.services.ready(child)
+        end
+      end
+
+      def child_leaving(child, reason)
+        child.leave(reason, Sys.now + @options.stop_timeout)
+        Events.emit("worker.leaving", **child.identity, reason: reason)
+      end
+
+      # Its forker lives, but the kernel or a hook refused.
+      # @param innocent [Boolean] it was the kernel: no fault of the generation
+      def fork_failed(child, text, innocent:)
+        child.reason = text
+        Events.emit("fork.failed", role: child.role, **child.identity, reason: text)
+        child_lost(child, nil, innocent: innocent)
+      end
+
+      # A process is gone, or an order will never become one.
+      # @param ending [Sys::Ending, nil]
+      def child_lost(child, ending, innocent: false)
+        farewell = Farewell.new(child, ending)
+        farewell.tell
+        hook(:after_worker_exit, child, ending) if child.worker? && ending
+        @cluster.services.lost(child, farewell.reason) if child.service? && !stopping?
+        @cluster.dismiss(child)
+        pass_on(child, farewell, innocent) unless stopping?
+      end
+
+      # An order that was not carried out in time. A mold that does not fork is
+      # stuck; a worker may be in a long request, so only the order is dropped.
+      def spawn_overdue(child)
+        child.reason = "it was not forked in time"
+        child.source.kill("it did not fork when it was told to") unless child.mold? || child.source.gone?
+        child_lost(child, nil)
+      end
+
+      def hard_timeout(child)
+        return if child.reason
+
+        Events.emit("request.killed", **child.identity, **child.job, reason: "hard timeout")
+        child.kill("hard timeout")
+        hook(:after_worker_hard_timeout, child)
+      end
+
+      private
+
+      def stopping? = @cluster.shutdown.begun?
+
+      def mold_ready(child)
+        Events.emit("mold.ready", **child.identity)
+        @cluster.generations.mold_ready(child)
+      end
+
+      def worker_ready(child)
+        Events.emit("worker.ready", **child.identity)
+        @cluster.rollout.worker_ready(child)
+      end
+
+      def pass_on(child, farewell, innocent)
+        if child.mold? then @cluster.generations.mold_gone(child, farewell.reason)
+        elsif child.worker? && farewell.stillborn?
+          @cluster.generations.worker_failed(child, farewell.reason, innocent: innocent)
+        end
+      end
+
+      def hook(name, *arguments)
+        @payload.run_hook(name, *arguments)
+      rescue HookError => e
+        Events.emit("hook.failed", hook: name, reason: e.message)
+      end
+    end
+  end
+end

@@ -1,0 +1,115 @@
+# frozen_string_literal: true
+
+require "pando/sys"
+
+module Pando
+  module Cluster
+    # A process as the monitor sees it: from the order to fork it until it has
+    # been reaped.
+    #
+    #   ordered -> adopted -> ready -> leaving -> gone
+    #
+    # @api private
+    class Child
+      attr_reader :role, :seat, :slot, :generation, :link, :row, :pidfd, :state, :source
+      # Seconds on Sys.now by which the next state must be reached, nil: none.
+      attr_accessor :deadline
+      # Why the monitor ends it, or why it says it ends.
+      attr_accessor :reason
+      # The job whose soft deadline has been signalled.
+      attr_accessor :signalled_job
+      # It failed as a source of molds and is not asked again.
+      attr_accessor :barred
+      # What it wrote about its failure: the summary and the backtrace.
+      attr_accessor :failure
+
+      # @param source [Child, nil] who forks it; nil for a cold boot
+      def initialize(role, seat, slot, generation, link, row, source) # rubocop:disable Metrics/ParameterLists
+        @role = role
+        @seat = seat
+        @slot = slot
+        @generation = generation
+        @link = link
+        @row = row
+        @source = source
+        @state = :ordered
+        @detail = +""
+      end
+
+      def mold? = role == :mold
+      def worker? = role == :worker
+      def service? = role == :service
+      def ordered? = state == :ordered
+      def ready? = state == :ready
+      def leaving? = state == :leaving
+      def gone? = state == :gone
+      def starting? = ordered? || state == :adopted
+      # Is or will be of use.
+      def staying? = starting? || ready?
+      def pid = pidfd&.pid
+
+      def adopt(pidfd)
+        @pidfd = pidfd
+        @state = :adopted
+      end
+
+      def become_ready
+        @state = :ready
+        @deadline = nil
+      end
+
+      def leave(reason, deadline)
+        @state = :leaving
+        @reason ||= reason
+        @deadline = deadline
+      end
+
+      def become_gone
+        @state = :gone
+        @deadline = nil
+        @link.close unless @link.closed?
+        @pidfd&.close
+      end
+
+      # @return [Boolean] whether the signal was sent
+      def kill(reason, signal = "KILL")
+        @reason ||= reason
+        pidfd ? pidfd.signal(signal) : false
+      end
+
+      def order(message, descriptors = []) = link.send(message, descriptors)
+
+      DETAIL_BYTES = 32_768
+
+      def add_detail(text)
+        @detail << text if @detail.bytesize < DETAIL_BYTES
+      end
+
+      # @return [String, nil] the application's own backtrace
+      def detail = @detail.empty? ? nil : @detail
+
+      def requests = row.requests
+      def fork_safe? = !row.fork_unsafe?
+      def barred? = !!barred
+
+      # What it is doing, for events.
+      # @return [Hash{Symbol => Object}] empty when idle
+      def job
+        since = row.busy_since
+        return {} unless since
+
+        verb, subject = row.job_name || %w[? ?]
+        { request: "#{printable(verb)} #{printable(subject)}", seconds: (Sys.now - since).round(3) }
+      end
+
+      # Who it is, for events.
+      def identity
+        { slot: (slot unless mold?), generation: generation, pid: pid }.compact
+      end
+
+      private
+
+      def printable(text) = text.dup.force_encoding(Encoding::UTF_8).scrub("?")
+    end
+  end
+end

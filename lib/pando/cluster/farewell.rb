@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+require "pando/events"
+
+module Pando
+  module Cluster
+    # What is to be said when a process has ended: whether it was wanted, what
+    # it was doing, and why.
+    #
+    # @api private
+    class Farewell
+      attr_reader :child, :ending, :reason
+
+      # @param ending [Sys::Ending, nil] nil when there never was a process
+      def initialize(child, ending)
+        @child = child
+        @ending = ending
+        @was_starting = child.starting?
+        @wanted = child.leaving? && ending&.success?
+        @reason = [child.failure || child.reason, *(ending&.to_s unless @wanted)].compact.uniq.join(": ")
+      end
+
+      # It never became ready.
+      def stillborn? = @was_starting
+      # It left as it was asked to.
+      def wanted? = @wanted
+
+      def tell
+        return if child.service? && !stillborn? # the service keeper tells
+
+        details = { reason: reason }
+        details.merge!(child.job) if child.worker? && !wanted?
+        details[:backtrace] = child.detail if stillborn? && !child.mold? && child.detail
+        Events.emit(event, **child.identity, **details, requests: (child.requests if child.worker?))
+      end
+
+      private
+
+      def event
+        return "#{child.role}.failed" if stillborn?
+        return "#{child.role}.exited" if wanted?
+
+        ending&.killed? && child.reason ? "#{child.role}.killed" : "#{child.role}.lost"
+      end
+    end
+  end
+end

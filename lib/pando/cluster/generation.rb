@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+require "pando/cluster/backoff"
+require "pando/events"
+
+module Pando
+  module Cluster
+    # One mold and all that was forked from it, on its way:
+    #
+    #   booting -> ready -> canary -> rolling -> current -> retired
+    #        \________ any failure ________> discarded
+    #
+    # @api private
+    class Generation
+      NEXT = {
+        booting: %i[ready discarded retired],
+        ready: %i[canary discarded retired],
+        canary: %i[rolling current discarded retired],
+        rolling: %i[current discarded retired],
+        current: %i[retired discarded]
+      }.freeze
+
+      attr_reader :number, :purpose, :state, :source, :began_at
+      # Between failed attempts to fork from its mold.
+      attr_reader :backoff
+      attr_accessor :mold
+
+      # @param purpose [:boot, :refork, :heal] a heal replaces a dead mold, and no worker that lives
+      # @param source [Child, nil] the worker that is promoted
+      def initialize(number, purpose, source)
+        @number = number
+        @purpose = purpose
+        @source = source
+        @state = :booting
+        @backoff = Backoff.new
+        @began_at = Sys.now
+        tell
+      end
+
+      NEXT.each_key { |state| define_method(:"#{state}?") { @state == state } }
+
+      def heal? = purpose == :heal
+
+      # @return [Boolean] its mold can be told to fork
+      def forks? = !mold.nil? && mold.ready?
+
+      def enter(state, reason: nil, **details)
+        raise ArgumentError, "generation #{number} cannot go from #{@state} to #{state}" unless NEXT[@state].include?(state)
+
+        @state = state
+        tell(reason: reason, **details)
+      end
+
+      private
+
+      def tell(**details)
+        from = source && { source: source.pid, source_slot: source.slot }
+        Events.emit("generation.#{state}", generation: number, purpose: purpose, pid: mold&.pid, **from.to_h,
+                                           **details.compact)
+      end
+    end
+  end
+end

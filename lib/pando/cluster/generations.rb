@@ -1,0 +1,203 @@
+# frozen_string_literal: true
+
+require "pando/cluster/generation"
+
+module Pando
+  module Cluster
+    # Which generation serves, which one is on its way, and what to do when a
+    # mold dies. Owned by the monitor.
+    #
+    # @api private
+    class Generations
+      # Failed boots in a row after which a cluster without workers gives up.
+      LAST_TRY = 5
+
+      attr_reader :current, :upcoming, :reforks
+
+      # @param policy [#threshold, #manual?, #choose] see Pando::Refork::Policy
+      # @param give_up [#call] called with a reason and a backtrace when nothing can be served
+      def initialize(roster, spawner, policy, give_up)
+        @roster = roster
+        @spawner = spawner
+        @policy = policy
+        @give_up = give_up
+        @backoff = Backoff.new
+        @newest = -1
+        @floor = @floor_before = 0 # workers of an older generation are to be replaced
+        @discarded = []
+        @reforks = 0
+        @proven = false
+      end
+
+      # @return [Boolean] whether a rollout would replace it
+      def outdated?(worker) = worker.generation < @floor || @discarded.include?(worker.generation)
+
+      # Called at each turn of the monitor's loop.
+      def reconcile
+        return if upcoming || !@backoff.over?
+
+        if current.nil? then heal
+        else refork_when_due
+        end
+      end
+
+      # When reconcile has something to do again, nil: at the next event.
+      def due = @backoff.due
+
+      def begin_boot = begin_generation(:boot)
+
+      # @return [Boolean] false when it cannot be done now; an event says why
+      def refork(reason)
+        obstacle = refork_obstacle
+        return refuse(obstacle, reason) if obstacle
+
+        worker = @policy.choose(candidates)
+        return refuse("no worker is fit to become a mold", reason) unless worker
+
+        Events.emit("refork.started", generation: @newest + 1, source: worker.pid, slot: worker.slot,
+                                      requests: worker.requests, reason: reason)
+        begin_generation(:refork, worker)
+        true
+      end
+
+      def mold_ready(child)
+        return unless upcoming&.mold.equal?(child)
+
+        upcoming.enter(:ready)
+        upcoming.enter(:canary)
+      end
+
+      def mold_gone(child, reason)
+        if upcoming&.mold.equal?(child) then discard(upcoming, reason, child.detail)
+        elsif current&.mold.equal?(child) then lose_current(reason)
+        end
+      end
+
+      def worker_ready(child)
+        current.backoff.reset if current&.number == child.generation
+        upcoming.enter(:rolling) if upcoming&.number == child.generation && upcoming.canary?
+      end
+
+      # It ended before it was ready, or was never forked.
+      # @param innocent [Boolean] the kernel refused the fork: the mold is not to blame
+      def worker_failed(child, reason, innocent: false)
+        generation = [upcoming, current].compact.find { |one| one.number == child.generation }
+        return unless generation
+
+        generation.backoff.fail
+        return discard(generation, reason, child.detail) if generation.equal?(upcoming) && !tolerable?(generation, innocent)
+
+        hopeless = generation.backoff.failures >= LAST_TRY && @roster.ready_workers.empty?
+        discard(generation, reason, child.detail) if hopeless
+      end
+
+      # The rollout is through, or there was none to do.
+      def establish
+        generation = upcoming
+        @upcoming = nil
+        retire(current) if current
+        @current = generation
+        @proven = true
+        @reforks += 1 if generation.purpose == :refork
+        @backoff.reset
+        generation.enter(:current, seconds: (Sys.now - generation.began_at).round(3))
+        finished(generation)
+      end
+
+      # New workers are to come from the upcoming generation from now on.
+      def raise_floor
+        return if upcoming.heal? || @floor == upcoming.number
+
+        @floor_before = @floor
+        @floor = upcoming.number
+      end
+
+      private
+
+      def begin_generation(purpose, source = nil)
+        @newest += 1
+        @upcoming = Generation.new(@newest, purpose, source)
+        upcoming.mold = source ? @spawner.mold_from(source, @newest) : @spawner.cold_mold(@newest)
+        discard(upcoming, "the process could not be started", nil) unless upcoming.mold
+      end
+
+      # The old mold is dead: its best child takes its place, else a clean image.
+      def heal
+        worker = @policy.choose(candidates) if @policy.manual?
+        begin_generation(:heal, worker)
+      end
+
+      def refork_when_due
+        threshold = @policy.threshold(@reforks)
+        return unless threshold && refork_obstacle.nil?
+
+        ripe = candidates.any? { |worker| worker.requests >= threshold }
+        refork("a worker served #{threshold} requests") if ripe
+      end
+
+      def refork_obstacle
+        return "reforking is switched off" unless @policy.manual?
+        return "generation #{upcoming.number} is #{upcoming.state}" if upcoming
+        return "there is no mold" unless current
+        return "the last attempt failed, the next one waits" unless @backoff.over?
+
+        "a worker is starting or leaving" if @roster.any? { |child| child.worker? && !child.ready? }
+      end
+
+      def refuse(obstacle, reason)
+        Events.emit("refork.refused", reason: obstacle, wanted: reason)
+        false
+      end
+
+      def candidates
+        @roster.ready_workers.reject { |worker| outdated?(worker) || worker.barred? || !worker.fork_safe? }
+      end
+
+      def tolerable?(generation, innocent) = innocent && generation.backoff.failures < LAST_TRY
+
+      def lose_current(reason)
+        retired = current
+        @current = nil
+        retired.enter(:retired, reason: reason)
+      end
+
+      def retire(generation)
+        generation.enter(:retired)
+        end_mold(generation, "retired")
+      end
+
+      def discard(generation, reason, detail)
+        @upcoming = nil if generation.equal?(upcoming)
+        @current = nil if generation.equal?(current)
+        @discarded = [*@discarded.last(99), generation.number]
+        generation.source&.barred = true
+        generation.enter(:discarded, reason: reason, backtrace: (detail if @proven))
+        end_mold(generation, "discarded")
+        delay = @backoff.fail
+        @floor = @floor_before if @floor == generation.number
+        judge(reason, detail, delay)
+      end
+
+      def judge(reason, detail, delay)
+        hopeless = @roster.ready_workers.empty? && (!@proven || @backoff.failures >= LAST_TRY)
+        return @give_up.call(reason, detail) if hopeless
+
+        Events.emit("refork.postponed", seconds: delay.round(2), reason: reason)
+      end
+
+      def end_mold(generation, reason)
+        mold = generation.mold
+        return if mold.nil? || mold.gone?
+
+        mold.ready? && mold.order(Message.new(:leave)) ? mold.leave(reason, Sys.now + 5) : mold.kill(reason)
+      end
+
+      def finished(generation)
+        return unless generation.purpose == :refork
+
+        Events.emit("refork.finished", generation: generation.number, pid: generation.mold.pid,
+                                       seconds: (Sys.now - generation.began_at).round(3))
+      end
+    end
+  end
+end

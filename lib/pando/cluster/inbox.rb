@@ -1,0 +1,109 @@
+# frozen_string_literal: true
+
+require "pando/cluster/link"
+
+module Pando
+  module Cluster
+    # Reads what children report, and believes nothing but the kernel about who
+    # they are. Owned by the monitor.
+    #
+    # @api private
+    class Inbox
+      # Seconds that a process may live on after its link has ended.
+      AFTERLIFE = 5.0
+
+      # @param observer [Caretaker]
+      def initialize(roster, poller, observer)
+        @roster = roster
+        @poller = poller
+        @observer = observer
+      end
+
+      # Reads a child's link to its end for now.
+      def read(child)
+        until child.gone?
+          packet = child.link.receive
+          break if packet == :nothing
+          return end_of_link(child) if packet == :closed
+
+          packet.descriptors.each { |fd| IO.for_fd(fd).close } # reports carry none
+          handle(child, packet)
+        end
+      rescue Link::Malformed => e
+        reject(child, e.message)
+      end
+
+      private
+
+      def handle(child, packet)
+        return adopt(child, packet.sender) if child.ordered?
+        return reject(child, "a report by pid #{packet.sender}") unless packet.sender == child.pid
+
+        message = packet.message
+        case message.kind
+        when :adopted then nil # a cold mold, whose pid we know from the start
+        when :ready then ready(child)
+        when :detail then child.add_detail(message.text)
+        when :failed then fail(child, message.text)
+        when :leaving then @observer.child_leaving(child, message.text)
+        when :fork_failed, :fork_refused then fork_failed(child, message)
+        else reject(child, "an order instead of a report")
+        end
+      end
+
+      # The first packet of a forked child. Only a child of ours can be adopted.
+      def adopt(child, pid)
+        return drop(child, "a report without the kernel's word for its sender") unless pid.positive?
+
+        child.adopt(Sys::Pidfd.of_child(pid))
+        @poller.add(child.pidfd, [:exit, child])
+        @observer.child_adopted(child)
+      rescue Errno::ECHILD, Errno::ESRCH, Errno::EINVAL
+        drop(child, "pid #{pid} is no child of the monitor")
+      end
+
+      def ready(child)
+        return reject(child, "ready twice") unless child.starting?
+
+        child.become_ready
+        @observer.child_ready(child)
+      end
+
+      def fail(child, text)
+        child.failure = text
+        child.reason = text
+      end
+
+      # A forker tells of the child that it could not have.
+      def fork_failed(forker, message)
+        unborn = @roster[message.seat]
+        return reject(forker, "a failed fork that was not ordered") unless unborn&.ordered? && unborn.source == forker
+
+        @observer.fork_failed(unborn, message.text, innocent: message.kind == :fork_failed)
+      end
+
+      # Before adoption there is no process to wait for. Afterwards only the
+      # pidfd tells of its death: helpers of the child may hold the link open,
+      # and a child may close its link and live.
+      def end_of_link(child)
+        return drop(child, child.failure || "it ended before it reported") unless child.pidfd
+
+        @poller.remove(child.link)
+        child.deadline = [child.deadline, Sys.now + AFTERLIFE].compact.min
+      end
+
+      def drop(child, reason)
+        child.reason ||= reason
+        @observer.child_lost(child, nil)
+      end
+
+      def reject(child, what)
+        Events.emit("link.malformed", role: child.role, **child.identity, reason: what)
+        return drop(child, "it broke the protocol: #{what}") unless child.pidfd
+
+        @poller.remove(child.link)
+        child.kill("it broke the protocol: #{what}")
+      end
+    end
+  end
+end

@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+require "pando/cluster/message"
+
+module Pando
+  module Cluster
+    # One end of the line between the monitor and a child (AF_UNIX, SOCK_SEQPACKET).
+    # The monitor makes each pair, so it holds the line before the child exists.
+    #
+    # @api private
+    class Link
+      # What came in: the message, the pid of who sent it by the kernel's word, descriptors.
+      Packet = Struct.new(:message, :sender, :descriptors)
+
+      # The peer broke the format: it is ended, not we.
+      class Malformed < Pando::Error; end
+
+      # @return [Array(Link, Link)] the monitor's end and the child's
+      def self.pair
+        ours, theirs = UNIXSocket.pair(:SEQPACKET)
+        ours.setsockopt(Socket::SOL_SOCKET, Socket::SO_PASSCRED, 1)
+        [new(ours), new(theirs)]
+      end
+
+      def self.for_fd(fd)
+        socket = UNIXSocket.for_fd(fd)
+        socket.close_on_exec = true
+        new(socket)
+      end
+
+      def initialize(socket)
+        @socket = socket
+      end
+
+      def fileno = @socket.fileno
+      def to_io = @socket
+      def close = @socket.close
+      def closed? = @socket.closed?
+
+      # Never blocks.
+      # @return [Boolean] false when the peer is gone or does not read (its queue is full)
+      def send(message, descriptors = [])
+        Sys.send_record(@socket, message.encode, descriptors)
+      rescue Errno::EPIPE, Errno::ECONNRESET, Errno::ECONNREFUSED, Errno::ENOTCONN, Errno::EAGAIN, IOError
+        false
+      end
+
+      # Never blocks.
+      # @return [Packet, :nothing, :closed]
+      # @raise [Malformed]
+      def receive
+        record = Sys.receive_record(@socket)
+        return :closed if record.nil?
+        return :nothing unless record
+
+        bytes, sender, descriptors = record
+        message = Message.decode(bytes)
+        return Packet.new(message, sender, descriptors) if message
+
+        close_all(descriptors)
+        raise Malformed, "a record that is none of ours"
+      end
+
+      # True when the other end has been closed: an order that came over a
+      # dead link was cancelled.
+      def dead?
+        @socket.recv_nonblock(1, Socket::MSG_PEEK, exception: false).then { |peeked| peeked.nil? || peeked == "" }
+      rescue SystemCallError
+        true
+      end
+
+      private
+
+      def close_all(descriptors)
+        descriptors.each { |fd| IO.for_fd(fd).close }
+      end
+    end
+  end
+end

@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+module Pando
+  module Cluster
+    # Opens and closes one listening socket; the rules differ between TCP and UNIX.
+    #
+    # @api private
+    module ListenerSocket
+      module_function
+
+      # @raise [BootError]
+      def open(spec)
+        socket = spec.tcp? ? open_tcp(spec) : open_unix(spec)
+        socket.close_on_exec = true
+        socket
+      rescue Errno::EADDRINUSE
+        raise BootError, "cannot listen on #{spec}: another process listens there; stop it or choose another address"
+      rescue SystemCallError, SocketError => e
+        raise BootError, "cannot listen on #{spec}: #{e.message}"
+      end
+
+      def open_tcp(spec)
+        address = Addrinfo.tcp(spec.host, spec.port)
+        listening(Socket.new(address.afamily, :STREAM, 0), spec, address) do |socket|
+          socket.setsockopt(:SOCKET, :REUSEADDR, 1)
+          socket.setsockopt(:IPV6, :V6ONLY, 1) if address.ipv6?
+          # Accepted sockets inherit it: no extra call per connection.
+          socket.setsockopt(:TCP, :NODELAY, 1) if spec.tcp_nodelay
+          socket.setsockopt(:TCP, Listeners::TCP_DEFER_ACCEPT, spec.defer_accept.to_i) if spec.defer_accept
+        end
+      end
+
+      def open_unix(spec)
+        remove_stale(spec.path) if spec.kind == :unix
+        name = spec.kind == :abstract ? "\0#{spec.path}" : spec.path
+        masked(spec) { listening(Socket.new(:UNIX, :STREAM, 0), spec, Socket.sockaddr_un(name)) }
+      end
+
+      def listening(socket, spec, address)
+        yield socket if block_given?
+        socket.bind(address)
+        File.chmod(spec.mode, spec.path) if spec.kind == :unix && spec.mode
+        socket.listen(spec.backlog)
+        socket
+      rescue StandardError
+        socket.close
+        raise
+      end
+
+      def masked(spec)
+        before = spec.umask && File.umask(spec.umask)
+        yield
+      ensure
+        File.umask(before) if before
+      end
+
+      # A file left by a killed server is removed; one that somebody serves is not.
+      def remove_stale(path)
+        return unless File.exist?(path)
+        raise BootError, "cannot listen on unix:#{path}: a file that is not a socket is there" unless File.socket?(path)
+
+        UNIXSocket.new(path).close
+        raise Errno::EADDRINUSE
+      rescue Errno::ECONNREFUSED
+        File.unlink(path)
+      end
+
+      # @return [String] as the config writes it
+      def name(socket, spec)
+        return spec.to_s unless spec.tcp?
+
+        address = socket.local_address
+        host = address.ipv6? ? "[#{address.ip_address}]" : address.ip_address
+        "#{host}:#{address.ip_port}"
+      end
+
+      def close(socket, spec)
+        socket.close
+        File.unlink(spec.path) if spec&.kind == :unix
+      rescue Errno::ENOENT
+        nil # somebody tidied up before us
+      end
+    end
+  end
+end

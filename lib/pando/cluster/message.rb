@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+module Pando
+  module Cluster
+    # One record on a link: a fixed head and a short text. Decoded without
+    # Marshal, eval or a Symbol made from input; whatever does not fit the
+    # format exactly is nil, and the reader drops its sender.
+    #
+    # @api private
+    class Message
+      VERSION = 1
+      HEAD = "CCSLLL"
+      HEAD_BYTES = 16
+      TEXT_BYTES = 900
+      KINDS = {
+        # orders, from the monitor
+        spawn: 1, promote: 2, leave: 3,
+        # reports, to the monitor
+        adopted: 16, ready: 17, failed: 18, detail: 19, fork_failed: 20, leaving: 21, fork_refused: 22
+      }.freeze
+      NAMES = KINDS.invert.freeze
+      ROLES = %i[mold worker service].freeze
+
+      attr_reader :kind, :role, :seat, :slot, :generation, :text
+
+      # @param text [String] cut to TEXT_BYTES
+      def initialize(kind, role: :worker, seat: 0, slot: 0, generation: 0, text: "")
+        @kind = kind
+        @role = role
+        @seat = seat
+        @slot = slot
+        @generation = generation
+        @text = text
+      end
+
+      # @return [String] at most HEAD_BYTES + TEXT_BYTES bytes, never empty
+      def encode
+        [KINDS.fetch(kind), VERSION, ROLES.index(role), seat, slot, generation].pack(HEAD) <<
+          text.dup.force_encoding(Encoding::BINARY)[0, TEXT_BYTES]
+      end
+
+      # @param bytes [String, nil] as received, from anybody
+      # @return [Message, nil] nil when malformed
+      def self.decode(bytes)
+        return if bytes.nil? || bytes.bytesize < HEAD_BYTES || bytes.bytesize > HEAD_BYTES + TEXT_BYTES
+
+        code, version, role, seat, slot, generation = bytes.unpack(HEAD)
+        return unless version == VERSION && NAMES.key?(code) && ROLES[role]
+
+        text = bytes[HEAD_BYTES..].force_encoding(Encoding::UTF_8).scrub("?")
+        new(NAMES[code], role: ROLES[role], seat: seat, slot: slot, generation: generation, text: text)
+      end
+    end
+  end
+end

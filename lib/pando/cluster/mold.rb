@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require "pando/cluster/role"
+
+module Pando
+  module Cluster
+    # The process that workers and services are forked from. It serves nothing.
+    #
+    # Generation 0 is a fresh image (see Boot); each later mold is the child of
+    # a worker that has served.
+    class Mold < Role
+      # @api private
+      def role = :mold
+
+      # The cold way to readiness: a direct child of the monitor, a fresh image.
+      # The block gives the payload; what it raises is the boot's failure.
+      #
+      # @api private
+      def boot
+        bind_to_monitor
+        name_process("booting")
+        report(:adopted)
+        set_traps
+        context.payload = yield
+        payload.load
+        start
+        report(:ready)
+        started
+      end
+
+      # @api private
+      def run
+        until leaving?
+          poller.wait(nil)
+          order = read_orders
+          return order if order
+        end
+      end
+
+      # @api private
+      def start
+        payload.attach(self)
+        payload.run_hook(:after_mold_fork, self)
+      end
+
+      private
+
+      def started
+        name_process("")
+      end
+
+      def title = "gen #{generation}"
+      def outlives_monitor? = false
+    end
+  end
+end

@@ -1,0 +1,138 @@
+# frozen_string_literal: true
+
+require "pando/cluster"
+require "pando/cluster/caretaker"
+require "pando/cluster/deadlines"
+require "pando/cluster/generations"
+require "pando/cluster/inbox"
+require "pando/cluster/listeners"
+require "pando/cluster/reaper"
+require "pando/cluster/rollout"
+require "pando/cluster/roster"
+require "pando/cluster/service_keeper"
+require "pando/cluster/shutdown"
+require "pando/cluster/signals"
+require "pando/cluster/spawner"
+
+module Pando
+  module Cluster
+    # The first process and the last one: owns listeners, links and the
+    # scoreboard, starts and watches all others, and never loads the
+    # application. One thread, one loop: wait, hear, bury, enforce, reconcile.
+    class Monitor
+      attr_reader :roster, :generations, :rollout, :services, :shutdown
+
+      # @param payload [Payload] for its options and hooks; its application is never loaded here
+      # @param specs [Array] see Listeners.open
+      # @param policy [#threshold, #manual?, #choose] when to refork and from whom
+      # @param command [Array<String>] what becomes the mold of a cold boot
+      def initialize(payload, specs, policy, command)
+        @payload = payload
+        @specs = specs
+        @policy = policy
+        @command = command
+      end
+
+      # Serves until told to stop.
+      # @return [Integer] exit status: 0 after a wanted stop, 1 when nothing could be served
+      # @raise [BootError] an address cannot be listened on
+      def run
+        set_up
+        announce
+        generations.begin_boot
+        turn until shutdown.complete?
+        tear_down
+      end
+
+      # @api private
+      def dismiss(child)
+        @poller.remove(child.link) unless child.link.closed?
+        @poller.remove(child.pidfd) if child.pidfd
+        roster.dismiss(child)
+      end
+
+      private
+
+      def set_up
+        Sys.subreaper!
+        Process.setproctitle("pando monitor")
+        @listeners = Listeners.open(@specs)
+        @poller = Sys::Poller.new
+        @signals = Signals.new
+        @poller.add(@signals, [:signal, nil])
+        @signals.trap_all
+        build
+      end
+
+      def build
+        options = @payload.options
+        @roster = Roster.new
+        @shutdown = Shutdown.new(roster, options)
+        spawner = Spawner.new(roster, @poller, @listeners, options, @command)
+        @generations = Generations.new(roster, spawner, @policy, shutdown.method(:fail))
+        @rollout = Rollout.new(roster, spawner, generations, options)
+        @services = ServiceKeeper.new(roster, spawner, generations, options)
+        caretaker = Caretaker.new(self, @payload)
+        @inbox = Inbox.new(roster, @poller, caretaker)
+        @reaper = Reaper.new(roster, @inbox, caretaker)
+        @deadlines = Deadlines.new(roster, caretaker)
+      end
+
+      def announce
+        Events.emit("monitor.ready", pid: Process.pid, listen: @listeners.names.join(","), workers: rollout.size)
+        @payload.run_hook(:after_monitor_ready)
+      rescue HookError => e
+        Events.emit("hook.failed", hook: :after_monitor_ready, reason: e.message)
+      end
+
+      def turn
+        ready = @poller.wait([due - Sys.now, 0].max)
+        hear(ready)
+        @deadlines.enforce
+        reconcile unless shutdown.begun?
+      end
+
+      def due = [@deadlines.due, generations.due, rollout.due, services.due].compact.min
+
+      # Links before pidfds: a dead process's last words come first.
+      def hear(ready)
+        subjects = ready.group_by(&:first)
+        subjects[:link]&.each { |_, child| @inbox.read(child) }
+        subjects[:exit]&.each { |_, child| @reaper.bury(child) }
+        @signals.take.uniq.each { |name| obey(name) } if subjects[:signal]
+      end
+
+      def reconcile
+        generations.reconcile
+        rollout.reconcile
+        services.reconcile
+      end
+
+      def obey(signal)
+        case signal
+        when "CHLD" then @reaper.bury_strangers
+        when "TERM", "INT", "QUIT" then stop(signal)
+        when "USR2" then generations.refork("USR2") unless shutdown.begun?
+        when "TTIN" then rollout.resize(rollout.size + 1)
+        when "TTOU" then rollout.resize(rollout.size - 1)
+        end
+      end
+
+      def stop(signal)
+        if shutdown.begun?
+          shutdown.at_once(signal) unless signal == "QUIT"
+        elsif signal == "INT" then shutdown.quickly(signal)
+        else shutdown.gracefully(signal)
+        end
+      end
+
+      def tear_down
+        @listeners.close
+        @signals.release
+        Events.emit("monitor.stopped", pid: Process.pid, status: shutdown.status)
+        shutdown.tell_failure
+        shutdown.status
+      end
+    end
+  end
+end

@@ -1,0 +1,20 @@
+# frozen_string_literal: true
+
+module Pando
+  module Cluster
+    # What the cluster must know of the configuration. Times in seconds.
+    #
+    #   workers         slots at the start
+    #   surge           replacements that may live beside those they replace
+    #   unavailable     slots that may stand empty during a rollout
+    #   boot_timeout    from a cold mold's exec to its readiness
+    #   spawn_timeout   from an order to the readiness of the process it asked for
+    #   stop_timeout    from the wish to leave to SIGKILL
+    #   grace           what a request is given once it must end
+    #   longest_request soft and hard timeout added up; nil: requests may last for ever
+    #   oom_score_adj   of workers; nil: left alone
+    #   services        names, in the order in which the config declares them
+    Options = Struct.new(:workers, :surge, :unavailable, :boot_timeout, :spawn_timeout, :stop_timeout,
+                         :grace, :longest_request, :oom_score_adj, :services, keyword_init: true)
+  end
+end

@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+module Pando
+  module Cluster
+    # What a cluster carries: the layer above subclasses this. One instance
+    # lives in the mold and is inherited by all that is forked from it.
+    class Payload
+      # @return [Options]
+      def options = raise(NoMethodError, "#{self.class} must say its options")
+
+      # Loads the application. Runs once, in the mold of a cold boot.
+      def load; end
+
+      # @param _listeners [Array<TCPServer, UNIXServer>]
+      # @return [#start, #sources, #ready, #idle, #stop] what a worker does
+      def work(_listeners) = raise(NoMethodError, "#{self.class} must say what its workers do")
+
+      # @raise [HookError]
+      def run_hook(name, *arguments); end
+
+      def hook?(_name) = false
+
+      # Runs in every forked process before anything else of the payload.
+      def after_fork; end
+
+      # Tells the payload which role this process now has.
+      # @param _role [Mold, Worker, Service]
+      def attach(_role); end
+
+      # Runs the user's loop; returns when it ends.
+      def run_service(_index, _service); end
+    end
+  end
+end

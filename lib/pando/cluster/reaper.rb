@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+module Pando
+  module Cluster
+    # Buries processes: the children we know, through their pidfd, and the
+    # strangers that the app's own children left to us as their subreaper.
+    #
+    # Owned by the monitor.
+    #
+    # @api private
+    class Reaper
+      # @return [Integer] strangers reaped so far
+      attr_reader :strangers
+
+      def initialize(roster, inbox, observer)
+        @roster = roster
+        @inbox = inbox
+        @observer = observer
+        @strangers = 0
+      end
+
+      # A pidfd is readable: its process is dead.
+      def bury(child)
+        return if child.gone?
+
+        ending = child.pidfd.reap
+        return unless ending
+
+        @inbox.read(child) # its last words
+        @observer.child_lost(child, ending) unless child.gone?
+      end
+
+      # Everybody dead that no pidfd of ours is about.
+      def bury_strangers
+        while (pid = Sys.ended_child)
+          child = @roster.by_pid(pid)
+          next bury(child) if child
+
+          Process.wait(pid, Process::WNOHANG)
+          @strangers += 1
+          Events.emit("stranger.reaped", pid: pid, total: @strangers)
+        end
+      rescue Errno::ECHILD
+        nil
+      end
+    end
+  end
+end

@@ -1,0 +1,138 @@
+# frozen_string_literal: true
+
+require "pando/cluster/context"
+require "pando/cluster/link"
+
+module Pando
+  module Cluster
+    # What mold, worker and service have in common: a link, a row on the
+    # scoreboard, and how a forked process becomes the monitor's child.
+    #
+    # A role's #run returns nil when the process is to end, or a ForkOrder;
+    # after the fork it is called again and takes up where it was.
+    #
+    # @api private
+    class Role
+      DETAIL_LIMIT = 24_000 # bytes of a failure's backtrace
+
+      attr_reader :seat, :slot, :generation, :context, :row
+
+      # @param order [ForkOrder] or anything that answers alike
+      def initialize(order, context)
+        @seat = order.seat
+        @slot = order.slot
+        @generation = order.generation
+        @link = order.link
+        @context = context
+        @leaving = false
+        @row = context.scoreboard.row(seat)
+      end
+
+      def pid = Process.pid
+
+      # @return [Array<IO>] what must stay open whatever the application closes
+      def ios = [@link.to_io, *context.listeners]
+
+      def payload = context.payload
+      def options = context.options
+
+      # @return [Boolean] it takes nothing new; what it has begun it ends
+      def leaving? = @leaving || Sys.orphaned?
+
+      # From the fork to the report of readiness.
+      def enter
+        Sys.wait_adoption(context.monitor_pid, options.spawn_timeout)
+        bind_to_monitor
+        name_process("booting")
+        exit!(1) unless report(:adopted) # the monitor gave this order up
+        payload.after_fork
+        set_traps
+        start
+        report(:ready)
+        started
+      end
+
+      # Ends with the monitor: at once where nothing would be lost.
+      def bind_to_monitor
+        outlives_monitor? ? Sys.outlive_parent!(options.grace) : Sys.die_with_parent!
+        exit!(1) unless Sys.parent_pid == context.monitor_pid # it died before the signal was set
+        row.claim(Message::ROLES.index(role), slot, generation)
+      end
+
+      # In a forked child, of the role that its forker had.
+      def abandon
+        @link.close
+        @poller&.close
+      end
+
+      def before_fork
+        payload.run_hook(:before_fork)
+      end
+
+      # @return [Boolean] false when the monitor is gone
+      def report(kind, seat: self.seat, text: "")
+        @link.send(Message.new(kind, role: role, seat: seat, slot: slot, generation: generation, text: text))
+      end
+
+      # The summary in one record, the backtrace in as many as it takes.
+      def report_failure(error)
+        lines = ["#{error.message} (#{error.class})", *error.backtrace]
+        cause = error.cause
+        lines.push("caused by: #{cause.message} (#{cause.class})", *cause.backtrace) if cause
+        text = lines.join("\n").dup.force_encoding(Encoding::BINARY)[0, DETAIL_LIMIT]
+        text.scan(/.{1,#{Message::TEXT_BYTES}}/mn) { |part| report(:detail, text: part) }
+        report(:failed, text: lines.first)
+      end
+
+      private
+
+      # The monitor decides what a terminal's ^C means; TERM to one process asks that one to leave.
+      def set_traps
+        %w[INT USR1 USR2 TTIN TTOU].each { |name| trap(name) { nil } }
+        %w[TERM QUIT].each { |name| trap(name) { @leaving = true } }
+        %w[CHLD HUP].each { |name| trap(name, "DEFAULT") }
+      end
+
+      def started; end
+
+      def name_process(state)
+        Process.setproctitle("pando #{role} #{title} #{state}".squeeze(" ").strip)
+      end
+
+      def poller
+        @poller ||= Sys::Poller.new.add(@link, @link)
+      end
+
+      # Reads all orders on the link.
+      # @return [ForkOrder, nil]
+      def read_orders
+        loop do
+          packet = @link.receive
+          case packet
+          when :nothing then return
+          when :closed then return end_of_link
+          end
+          order = obey(packet)
+          return order if order
+        end
+      rescue Link::Malformed
+        end_of_link
+      end
+
+      # Without a monitor there is nothing to stay for.
+      def end_of_link
+        @leaving = true
+        nil
+      end
+
+      def obey(packet)
+        case packet.message.kind
+        when :leave
+          @leaving = true
+          nil
+        when :spawn, :promote then ForkOrder.from(packet)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+require "pando/events"
+
+module Pando
+  module Cluster
+    # Keeps every slot served, and replaces outdated workers: a replacement is
+    # ready before the old one is asked to leave, unless `unavailable` allows
+    # slots to stand empty meanwhile. Works from what is there, not from what
+    # it did before, so that any death is mended at the next turn.
+    #
+    # Owned by the monitor.
+    #
+    # @api private
+    class Rollout
+      attr_reader :size
+
+      def initialize(roster, spawner, generations, options)
+        @roster = roster
+        @spawner = spawner
+        @generations = generations
+        @options = options
+        @size = options.workers
+      end
+
+      # @param size [Integer] slots
+      def resize(size)
+        return if size < 1 || size > Roster::SEATS / 4
+
+        Events.emit("workers.scaled", from: @size, to: size)
+        @size = size
+      end
+
+      # Called at each turn of the monitor's loop.
+      def reconcile
+        dismiss_surplus
+        fill_slots
+        roll if rolling?
+        @generations.establish if complete?
+      end
+
+      # A replacement has come up: whoever else is in its slot may go.
+      def worker_ready(child)
+        @generations.worker_ready(child)
+        @roster.in_slot(child.slot).each { |other| ask_to_leave(other, "replaced") if other != child && other.ready? }
+      end
+
+      # @return [Float, nil] when an empty slot may be tried again
+      def due = [@generations.current, @generations.upcoming].compact.filter_map { |one| one.backoff.due }.min
+
+      private
+
+      def slots = (0...size)
+      def served?(slot) = @roster.in_slot(slot).any?(&:ready?)
+      def starting?(slot) = @roster.in_slot(slot).any?(&:starting?)
+      def outdated_in(slot) = @roster.in_slot(slot).find { |child| child.ready? && @generations.outdated?(child) }
+
+      def dismiss_surplus
+        @roster.workers.each { |child| ask_to_leave(child, "scaled down") if child.slot >= size && child.ready? }
+      end
+
+      def fill_slots
+        slots.each { |slot| order(slot, mold_for_filling) unless served?(slot) || starting?(slot) }
+      end
+
+      # Until the canary has shown itself, the mold that is known to work fills the gaps.
+      def mold_for_filling
+        upcoming, current = @generations.upcoming, @generations.current
+        return upcoming if upcoming&.rolling? && upcoming.forks?
+        return current if current&.forks?
+
+        upcoming if upcoming&.canary? && upcoming.forks? && !canary_out?
+      end
+
+      def canary_out?
+        @roster.workers.any? { |child| child.staying? && child.generation == @generations.upcoming.number }
+      end
+
+      def rolling?
+        upcoming = @generations.upcoming
+        return false unless upcoming.nil? || upcoming.canary? || upcoming.rolling?
+
+        @generations.raise_floor if upcoming
+        slots.any? { |slot| outdated_in(slot) }
+      end
+
+      def roll
+        generation = @generations.upcoming || @generations.current
+        return unless generation&.forks? && generation.backoff.over?
+        return if generation.canary? && canary_out?
+
+        make_room if @options.unavailable.positive? && !generation.canary?
+        replace(generation)
+      end
+
+      def replace(generation)
+        allowed = generation.canary? ? 1 : @options.surge
+        allowed -= slots.count { |slot| starting?(slot) && served?(slot) }
+        slots.select { |slot| outdated_in(slot) && !starting?(slot) }.first([allowed, 0].max).each do |slot|
+          order(slot, generation)
+        end
+      end
+
+      # Break before make, as far as the setting allows; fill_slots does the rest.
+      def make_room
+        allowed = @options.unavailable - slots.count { |slot| !served?(slot) }
+        slots.filter_map { |slot| outdated_in(slot) }.first([allowed, 0].max).each do |child|
+          ask_to_leave(child, "replaced")
+        end
+      end
+
+      def complete?
+        upcoming = @generations.upcoming
+        return false unless upcoming && (upcoming.rolling? || (upcoming.canary? && upcoming.heal?))
+
+        slots.all? { |slot| served?(slot) && !starting?(slot) && !outdated_in(slot) }
+      end
+
+      def order(slot, generation)
+        return unless generation&.backoff&.over?
+
+        child = @spawner.worker(generation.mold, slot)
+        child ? Events.emit("worker.spawning", **child.identity) : generation.backoff.fail
+      end
+
+      def ask_to_leave(child, reason)
+        Events.emit("worker.leaving", **child.identity, reason: reason)
+        child.leave(reason, Sys.now + @options.stop_timeout)
+        child.order(Message.new(:leave))
+      end
+    end
+  end
+end

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require "pando/cluster/child"
+
+module Pando
+  module Cluster
+    # All children that the monitor has ordered and not yet reaped, each on a
+    # seat of the scoreboard.
+    #
+    # @api private
+    class Roster
+      include Enumerable
+
+      # Enough for the largest cluster twice over, as during a rollout.
+      SEATS = 4096
+
+      attr_reader :scoreboard
+
+      def initialize(scoreboard = Sys::Scoreboard.create(SEATS))
+        @scoreboard = scoreboard
+        @children = {}
+      end
+
+      def each(&block) = @children.each_value(&block)
+      def [](seat) = @children[seat]
+      def size = @children.size
+      def empty? = @children.empty?
+
+      # @return [Child]
+      def admit(role, slot, generation, link, source)
+        seat = (0...scoreboard.seats).find { |number| !@children.key?(number) }
+        raise Pando::Error, "all #{scoreboard.seats} seats are taken" unless seat
+
+        row = scoreboard.row(seat)
+        row.reset # only now: the last moment of its former owner may be asked for until here
+        @children[seat] = Child.new(role, seat, slot, generation, link, row, source)
+      end
+
+      def dismiss(child)
+        child.become_gone
+        @children.delete(child.seat)
+      end
+
+      def workers = select(&:worker?)
+      def molds = select(&:mold?)
+      def services = select(&:service?)
+      def ready_workers = select { |child| child.worker? && child.ready? }
+      def in_slot(slot) = select { |child| child.worker? && child.slot == slot }
+      def by_pid(pid) = find { |child| child.pid == pid }
+    end
+  end
+end

@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+require "pando/cluster/role"
+
+module Pando
+  module Cluster
+    # A process that runs a loop of the user's, forked from the mold.
+    #
+    #   service(:flusher) { |service| flush until service.wait(10) }
+    class Service < Role
+      # @return [Symbol]
+      def name = options.services.fetch(slot)
+
+      # @return [Boolean] the loop shall end now
+      def stopping?
+        read_orders unless @leaving
+        leaving?
+      end
+
+      # Sleeps, but not past the wish to stop.
+      # @param seconds [Float]
+      # @return [Boolean] stopping?
+      def wait(seconds)
+        deadline = Sys.now + seconds
+        until stopping?
+          left = deadline - Sys.now
+          return false if left <= 0
+
+          poller.wait(left)
+        end
+        true
+      end
+
+      # @api private
+      def role = :service
+
+      # @api private
+      def run
+        payload.run_service(slot, self)
+        nil
+      end
+
+      # @api private
+      def start
+        payload.attach(self)
+        raise BootError, "no service number #{slot} in the config" unless options.services[slot]
+      end
+
+      private
+
+      def started
+        name_process("")
+      end
+
+      def title = "#{name} gen #{generation}"
+      def outlives_monitor? = true
+    end
+  end
+end

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require "pando/cluster/backoff"
+
+module Pando
+  module Cluster
+    # Keeps one process alive for each service of the config. A service moves
+    # to a new generation break-before-make: it is one of a kind, and must not
+    # live twice.
+    #
+    # Owned by the monitor.
+    #
+    # @api private
+    class ServiceKeeper
+      def initialize(roster, spawner, generations, options)
+        @roster = roster
+        @spawner = spawner
+        @generations = generations
+        @options = options
+        @backoffs = options.services.map { Backoff.new }
+      end
+
+      # Called at each turn of the monitor's loop.
+      def reconcile
+        generation = @generations.current
+        return unless generation&.forks?
+
+        @backoffs.each_index { |index| keep(index, generation) }
+      end
+
+      def ready(child)
+        Events.emit("service.ready", name: @options.services[child.slot], **child.identity)
+      end
+
+      # A service that ended is started again, later each time that it ends young.
+      def lost(child, reason)
+        backoff = @backoffs[child.slot]
+        backoff.reset if child.leaving? || Sys.now - (child.row.started_at || Sys.now) > Backoff::LIMIT
+        backoff.fail unless child.leaving?
+        Events.emit("service.exited", name: @options.services[child.slot], **child.identity, reason: reason)
+      end
+
+      def due = @backoffs.filter_map(&:due).min
+
+      def ask_to_leave(child, reason)
+        child.leave(reason, Sys.now + @options.stop_timeout)
+        child.order(Message.new(:leave))
+        child.kill(reason, "TERM") # it may be asleep in code of its own
+      end
+
+      private
+
+      def keep(index, generation)
+        child = @roster.services.find { |service| service.slot == index }
+        if child.nil?
+          start(index, generation)
+        elsif child.ready? && child.generation < generation.number
+          ask_to_leave(child, "replaced")
+        end
+      end
+
+      def start(index, generation)
+        return unless @backoffs[index].over?
+
+        @backoffs[index].fail unless @spawner.service(generation.mold, index)
+      end
+    end
+  end
+end

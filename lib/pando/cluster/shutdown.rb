@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+module Pando
+  module Cluster
+    # The end of the server: everybody is asked to leave, those who do not are
+    # killed at their deadline, and the last one is reaped before we exit.
+    #
+    # Owned by the monitor.
+    #
+    # @api private
+    class Shutdown
+      # @return [Integer] the monitor's exit status
+      attr_reader :status
+
+      def initialize(roster, options)
+        @roster = roster
+        @options = options
+        @begun = false
+        @status = 0
+      end
+
+      def begun? = @begun
+      def complete? = begun? && @roster.empty?
+
+      # Running requests are finished.
+      def gracefully(reason) = start(reason, @options.stop_timeout)
+
+      # Running requests have the grace of a timeout to end.
+      def quickly(reason) = start(reason, @options.grace)
+
+      def at_once(reason)
+        @begun = true
+        Events.emit("monitor.stopping", reason: reason, pid: Process.pid)
+        @roster.each { |child| child.kill(reason) }
+        forget_unborn
+      end
+
+      # Nothing can be served: what remains is to say why.
+      # @param detail [String, nil] the application's backtrace
+      def fail(reason, detail)
+        @status = 1
+        @failure = detail || reason
+        gracefully(reason)
+      end
+
+      # The last words on stderr.
+      def tell_failure
+        warn("pando could not start or go on serving: #{@failure}") if @failure
+      end
+
+      # A process that was forked while we were already leaving.
+      def end_late_comer(child) = child.kill("the server stops")
+
+      private
+
+      def start(reason, patience)
+        @begun = true
+        Events.emit("monitor.stopping", reason: reason, pid: Process.pid)
+        @roster.to_a.each { |child| ask(child, reason, Sys.now + patience) }
+        forget_unborn
+      end
+
+      # Who is not yet ready serves nobody.
+      def ask(child, reason, deadline)
+        return child.kill(reason) if child.starting?
+
+        child.leave(reason, deadline)
+        child.order(Message.new(:leave))
+        child.kill(reason, "TERM") if child.service?
+      end
+
+      # Ordered, but no process yet: a closed link cancels the order.
+      def forget_unborn
+        @roster.select(&:ordered?).each { |child| @roster.dismiss(child) }
+      end
+    end
+  end
+end

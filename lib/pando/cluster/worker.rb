@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+require "pando/cluster/role"
+
+module Pando
+  module Cluster
+    # A process in a slot that does one job after another: it waits for its
+    # work and for orders in one epoll, and obeys orders between two jobs.
+    #
+    # What the work is, it does not know: payload.work answers
+    # start / sources / ready / idle / stop.
+    class Worker < Role
+      # Seconds an idle worker sleeps at most: then it shows that it lives and
+      # tries an accept, for a wake-up may have been lost (DESIGN.md, direct mode).
+      TICK = 0.5
+
+      # @return [Integer] jobs done since this process was forked
+      def requests = row.requests
+
+      # The application says that this process must not become a mold.
+      def no_longer_fork_safe! = row.fork_unsafe!
+      def fork_safe? = !row.fork_unsafe?
+
+      # A job begins.
+      # @param verb [String] @param subject [String] what the log shall name, nothing secret
+      # @param soft [Float, nil] seconds until the monitor signals @param hard [Float, nil] until it kills
+      def job_started(verb, subject, soft, hard)
+        row.start_job(verb, subject, soft, hard)
+        Process.setproctitle(@busy_title)
+      end
+
+      # New deadlines for the running job, counted from now; nil: none.
+      def job_deadline(soft, hard) = row.set_deadlines(soft, hard)
+
+      def job_finished
+        row.finish_job
+        Process.setproctitle(@idle_title)
+      end
+
+      # @return [Boolean]
+      def soft_deadline_passed?
+        deadline = row.soft_deadline
+        !deadline.nil? && Sys.now >= deadline
+      end
+
+      # To be replaced after the running job.
+      # @param reason [String]
+      def leave(reason)
+        return if @leaving
+
+        @leaving = true
+        report(:leaving, text: reason)
+      end
+
+      def run_hook(name, *arguments) = payload.run_hook(name, self, *arguments)
+      def hook?(name) = payload.hook?(name)
+
+      # @api private
+      def role = :worker
+
+      # @api private
+      def run
+        until leaving?
+          ready = poller.wait(TICK)
+          row.beat
+          order = attend(ready)
+          return order if order
+        end
+        @work.stop
+        payload.run_hook(:before_worker_exit, self)
+        nil
+      end
+
+      # @api private
+      def start
+        payload.attach(self)
+        raise_oom_score
+        payload.run_hook(:after_worker_fork, self)
+        @work = payload.work(context.listeners)
+        @work.start(self)
+        @work.sources.each { |io, exclusive| poller.add(io, io, exclusive) }
+        @idle_title = "pando worker #{title} idle"
+        @busy_title = "pando worker #{title} busy"
+      end
+
+      private
+
+      def started
+        Process.setproctitle(@idle_title)
+        payload.run_hook(:after_worker_ready, self)
+      end
+
+      def attend(ready)
+        @work.idle if ready.empty?
+        order = read_orders if ready.delete(@link)
+        ready.each { |source| @work.ready(source) unless leaving? }
+        order
+      end
+
+      # Spares monitor and mold when the kernel must choose.
+      def raise_oom_score
+        score = options.oom_score_adj
+        File.write("/proc/self/oom_score_adj", score.to_s) if score
+      rescue SystemCallError
+        nil # a sandbox may forbid it: a preference, not a need
+      end
+
+      def title = "#{slot} gen #{generation}"
+      def outlives_monitor? = true
+    end
+  end
+end
