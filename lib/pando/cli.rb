@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require "pando/errors"
+
+module Pando
+  # The command line: `pando [COMMAND] [ARGUMENTS]`. Runs in the process that
+  # becomes the monitor. Each command is a small file in cli/, loaded when it is
+  # asked for; without a command it is `serve`.
+  #
+  # Exit status: 0 after success, 1 if the server could not boot or failed, 2 if
+  # the command line or a setting is wrong.
+  module CLI
+    # What a command talks to.
+    Terminal = Struct.new(:out, :err, :env, keyword_init: true)
+
+    # The class of a command, the file that defines it, and the line that help shows.
+    Known = Struct.new(:class_name, :file, :help)
+
+    # @return [Hash{String => Known}] a later command adds a line here and a file in cli/
+    COMMANDS = {
+      "serve" => Known.new(:Serve, "pando/cli/serve", "Serve an application (the default)."),
+      "config" => Known.new(:ShowConfig, "pando/cli/show_config", "Show the settings and where each came from."),
+      "help" => Known.new(:Help, "pando/cli/help", "Show this text."),
+      "version" => Known.new(:Version, "pando/cli/version", "Show the version.")
+    }.freeze
+
+    OK = 0
+    FAILED = 1
+    WRONG_USAGE = 2
+
+    class << self
+      # Runs a command and ends the process with its status.
+      #
+      # @param argv [Array<String>]
+      def start(argv)
+        exit run(argv)
+      end
+
+      # @param argv [Array<String>]
+      # @param out [IO]
+      # @param err [IO]
+      # @param env [Hash{String => String}]
+      # @return [Integer] exit status
+      def run(argv, out: $stdout, err: $stderr, env: ENV)
+        name, arguments = split(argv)
+        command(name).new(arguments, Terminal.new(out: out, err: err, env: env)).call
+      rescue UsageError, ConfigError => e
+        complain(err, e.message, WRONG_USAGE)
+      rescue BootError => e
+        complain(err, e.message, FAILED)
+      rescue Errno::EPIPE
+        OK # the reader of our output, a pager perhaps, has seen enough
+      end
+
+      # @param name [String] a known command
+      # @return [Class]
+      # @api private
+      def command(name)
+        known = COMMANDS.fetch(name)
+        require known.file
+        const_get(known.class_name)
+      end
+
+      private
+
+      def split(argv)
+        COMMANDS.key?(argv.first) ? [argv.first, argv.drop(1)] : ["serve", argv]
+      end
+
+      def complain(err, message, status)
+        err.puts "pando: #{message}"
+        status
+      end
+    end
+  end
+end

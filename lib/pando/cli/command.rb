@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+require "pando/cli"
+require "pando/config"
+
+module Pando
+  module CLI
+    # What commands have in common: the flags of all settings, --help and
+    # --version, and the effective Config. A subclass implements #perform and may
+    # add to #switches.
+    #
+    # @api private
+    class Command
+      Switch = Config::Flags::Switch
+
+      HELP = Switch.new(name: :help, flags: %w[-h --help], help: "Show this text.").freeze
+      VERSION = Switch.new(name: :version, flags: %w[-v --version], help: "Show the version.").freeze
+
+      # @param arguments [Array<String>] without the command's name
+      # @param terminal [Terminal]
+      def initialize(arguments, terminal)
+        @arguments = arguments
+        @terminal = terminal
+      end
+
+      # @return [Integer] exit status
+      # @raise [UsageError, ConfigError]
+      def call
+        return other("help") if flags[:help]
+        return other("version") if flags[:version]
+
+        perform
+      end
+
+      # @return [Array<Switch>] flags of this command that are no settings
+      def self.switches
+        []
+      end
+
+      private
+
+      attr_reader :terminal
+
+      def perform
+        raise NotImplementedError
+      end
+
+      def flags
+        @flags ||= Config::Flags.parse(@arguments, switches: [*self.class.switches, HELP, VERSION])
+      end
+
+      def config
+        @config ||= Config.load(flags, env: terminal.env)
+      end
+
+      def other(name)
+        CLI.command(name).new([], terminal).call
+      end
+    end
+  end
+end

@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require "pando/cli/serve"
+require "pando/cli/show_config"
+
+module Pando
+  module CLI
+    # `pando help`: made of the table of settings and the commands' switches.
+    #
+    # @api private
+    class Help
+      WIDTH = 100
+      COLUMN = 32
+
+      def initialize(_arguments, terminal)
+        @out = terminal.out
+      end
+
+      # @return [Integer] exit status
+      def call
+        @out.puts "Usage: pando [COMMAND] [RACKUP] [FLAGS]", "", "Commands:", commands,
+                  "", "Flags:", flags, "", "Environment variables:", variables, "",
+                  "A flag beats the config file, the file beats an environment variable, the variable beats",
+                  "the default. Every setting of the config file is explained in docs/configuration.md."
+        CLI::OK
+      end
+
+      private
+
+      def commands
+        COMMANDS.map { |name, known| row(name, known.help) }
+      end
+
+      def flags
+        settings = Config::Settings.all.select(&:argument)
+        positional, flagged = settings.partition(&:positional?)
+        switches = [*Serve.switches, *ShowConfig.switches, Command::VERSION, Command::HELP]
+        [*positional.map { |setting| row(setting.argument, help(setting)) },
+         *flagged.map { |setting| row(usage(setting), help(setting)) },
+         *switches.map { |switch| row(usage(switch), switch.help) }]
+      end
+
+      def usage(taker)
+        short = taker.flags.first.start_with?("--") ? "    " : ""
+        [short + taker.flags.join(", "), taker.argument].compact.join(" ")
+      end
+
+      def variables
+        Config::Settings.all.select(&:env).map { |setting| row(setting.env, "Sets #{setting.title}.") }
+      end
+
+      def help(setting)
+        return setting.help if setting.flag_only?
+
+        "#{setting.help} [#{setting.write(setting.default).delete_prefix(":").delete('"')}]"
+      end
+
+      # Two columns; the second one is wrapped.
+      def row(left, right)
+        first, *rest = right.scan(/\S.{0,#{WIDTH - COLUMN - 1}}(?=\s|\z)/)
+        wide = left.size > COLUMN - 4
+        start = wide ? ["  #{left}", indent(first)] : [format("  %-#{COLUMN - 2}s", left) + first]
+        start + rest.map { |line| indent(line) }
+      end
+
+      def indent(line)
+        (" " * COLUMN) + line
+      end
+    end
+  end
+end

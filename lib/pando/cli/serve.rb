@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require "pando/cli/command"
+
+module Pando
+  module CLI
+    # `pando serve`: becomes the server, or with --check only looks whether it could.
+    #
+    # @api private
+    class Serve < Command
+      CHECK = Switch.new(name: :check, flags: %w[--check],
+                         help: "Read the settings, look for the rackup file, say OK and exit.").freeze
+
+      def self.switches
+        [CHECK]
+      end
+
+      private
+
+      def perform
+        require_rackup
+        return say_ok if flags[:check]
+
+        Dir.chdir(config.directory)
+        require "pando/server"
+        Server.new(config).run
+      end
+
+      def require_rackup
+        config.require_rackup
+      rescue ConfigError => e
+        raise e unless (near = mistyped_command)
+
+        raise UsageError, "there is no command #{@arguments.first} and no such rackup file. Did you mean #{near}?"
+      end
+
+      # A first argument that is no file is likely a command with a slip in it.
+      def mistyped_command
+        word = @arguments.first
+        Config::Suggestion.nearest(word, COMMANDS.keys) if word&.match?(/\A[a-z]+\z/)
+      end
+
+      def say_ok
+        file = config.config_file&.delete_prefix("#{config.directory}/") || "no config file"
+        rackup = config.rackup.delete_prefix("#{config.directory}/")
+        terminal.out.puts "OK: #{file}, #{rackup}, #{config.workers} workers, #{config.listen.join(" ")}"
+        CLI::OK
+      end
+    end
+  end
+end

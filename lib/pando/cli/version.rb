@@ -1,0 +1,23 @@
+# frozen_string_literal: true
+
+require "pando/cli"
+require "pando/version"
+
+module Pando
+  module CLI
+    # `pando version`: which Pando, on which Ruby.
+    #
+    # @api private
+    class Version
+      def initialize(_arguments, terminal)
+        @out = terminal.out
+      end
+
+      # @return [Integer] exit status
+      def call
+        @out.puts "pando #{VERSION} (ruby #{RUBY_VERSION} #{RUBY_PLATFORM})"
+        CLI::OK
+      end
+    end
+  end
+end

@@ -1,0 +1,121 @@
+# frozen_string_literal: true
+
+require "pando/errors"
+require "pando/config/loader"
+
+module Pando
+  # The settings that hold, each with where it came from: a flag, the config
+  # file, an environment variable or the default, in this order.
+  #
+  #   config = Pando::Config.load(%w[-w 4 -l 127.0.0.1:3000])
+  #   config.workers          # => 4
+  #   config.source(:workers) # => "-w"
+  #
+  # Every process that needs one loads it itself: the monitor, and the mold
+  # which gets #argv and so the same settings; forked processes inherit it.
+  # A reader exists for each setting of Config::Settings. Frozen.
+  class Config
+    # @return [Array<String>] arguments that load this configuration again, in whatever directory
+    attr_reader :argv
+    # @return [Hooks]
+    attr_reader :hooks
+    # @return [Array<Recorder::Block>] hooks, services and subscriptions in the order of the file
+    # @api private
+    attr_reader :blocks
+
+    # @param argv [Array<String>, Flags] the command line without the command
+    # @param env [Hash{String => String}]
+    # @param dir [String] where a relative -C counts from, and the directory without -C
+    # @return [Config]
+    # @raise [UsageError] the command line is wrong
+    # @raise [ConfigError] a setting or the file is wrong; the message says where
+    def self.load(argv, env: ENV, dir: Dir.pwd)
+      flags = argv.is_a?(Flags) ? argv : Flags.parse(argv)
+      new(Loader.new(flags, env, dir).load)
+    end
+
+    # @!method workers
+    #   @return [Integer]
+    # @!method listen
+    #   @return [Array<Listen>]
+    # @!method refork
+    #   @return [Symbol, false, Hash] :auto, :manual, false, or {after: [Integer, ..., maybe false at the end]}
+    # @!method timeout
+    #   @return [Float, nil] seconds, nil for none
+    # @!method directory
+    #   @return [String] absolute path of the directory to serve from
+    # @!method config_file
+    #   @return [String, nil] absolute path
+    Settings.all.map(&:name).each do |name|
+      define_method(name) { @resolved.fetch(name) }
+    end
+
+    private_class_method :new
+
+    # @api private
+    def initialize(loader)
+      @argv = loader.argv.freeze
+      @hooks = loader.recorder.hooks
+      @blocks = loader.recorder.blocks.freeze
+      @entries = Settings.all.to_h { |setting| [setting.name, loader.entries(setting)] }.freeze
+      @resolved = Settings.all.to_h { |setting| [setting.name, resolve(setting, loader.directory)] }.freeze
+      check
+      freeze
+    end
+
+    # @return [Hash{Symbol => Proc}] the block of each service by its name
+    def services
+      blocks.select { |one| one.kind == :service }.to_h { |one| [one.name, one.block] }
+    end
+
+    # @return [Array<Recorder::Block>] #name and #block of each `on`, to pass to Events.subscribe
+    def subscriptions
+      blocks.select { |one| one.kind == :event }
+    end
+
+    # @return [Hash{Symbol => Integer}] surge: and unavailable:
+    def rollout
+      { surge: rollout_surge, unavailable: rollout_unavailable }
+    end
+
+    # @param name [Symbol] of a setting
+    # @return [String] "default", "config/pando.rb:3", "--workers", "WEB_CONCURRENCY"; several are joined by commas
+    def source(name)
+      @entries.fetch(name).map(&:source).uniq.join(", ")
+    end
+
+    # @param name [Symbol] of a setting
+    # @return [Array<Values::Entry>] value as written and source; several for `listen`
+    # @api private
+    def entries(name)
+      @entries.fetch(name)
+    end
+
+    # @return [String] where the rackup file is
+    # @raise [ConfigError] it does not exist
+    def require_rackup
+      return rackup if File.file?(rackup)
+
+      where = source(:rackup) == "default" ? "" : "#{source(:rackup)}: "
+      raise ConfigError, "#{where}there is no rackup file #{rackup}. Name one: pando RACKUP"
+    end
+
+    private
+
+    def resolve(setting, directory)
+      values = entries(setting.name).map do |entry|
+        setting.resolve(entry.value, directory)
+      rescue ArgumentError => e
+        raise ConfigError, "#{entry.source}: #{setting.title}: #{e.message}"
+      end
+      setting.repeatable? ? values.freeze : values.last
+    end
+
+    def check
+      Settings.all.each do |setting|
+        wrong = setting.check&.call(@resolved.fetch(setting.name), self)
+        raise ConfigError, "#{source(setting.name)}: #{setting.title} #{wrong}" if wrong
+      end
+    end
+  end
+end

@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+module Pando
+  class Config
+    # Reads the address of a listener: HOST:PORT, PORT, [v6]:PORT, each with
+    # tcp:// before it or not, unix:PATH and unix:@NAME.
+    #
+    #   Address.parse("[::1]:80") # => {kind: :tcp, host: "::1", port: 80}
+    #
+    # @api private
+    module Address
+      # Where a bare port listens: every IPv4 address, as the -p of other servers means it.
+      ANY = "0.0.0.0"
+
+      # sockaddr_un.sun_path, see unix(7): 108 bytes, one of which is the NUL
+      # that ends a path or begins an abstract name.
+      LONGEST_NAME = 107
+
+      UNIX = %r{\Aunix:(?://)?(.*)\z}m
+      V6 = /\A\[([0-9a-f:.]+(?:%[\w.-]+)?)\]:(\d+)\z/i
+      HOST = /\A([\w.-]*|\*):(\d+)\z/
+
+      class << self
+        # @param address [String, Integer]
+        # @return [Hash{Symbol => Object}] kind:, and host: and port: or path:
+        # @raise [ArgumentError] what is wrong
+        def parse(address)
+          case address
+          when Integer, /\A\d+\z/ then tcp(ANY, address)
+          when UNIX then unix(Regexp.last_match(1))
+          when String then host_and_port(address.delete_prefix("tcp://"))
+          else raise ArgumentError, "it is neither text nor a port"
+          end
+        end
+
+        private
+
+        def host_and_port(address)
+          match = V6.match(address) || HOST.match(address)
+          match ? tcp(match[1], match[2]) : raise(ArgumentError, explain(address))
+        end
+
+        def explain(address)
+          case address
+          when %r{\A[~./]} then "a socket's path is written unix:#{address}"
+          when /\A\[?[0-9a-f]*:[^\]]*:/i then "an IPv6 address is written [v6]:PORT"
+          when /\A([\w.-]+|\[.*\]):?\z/ then "the port is missing"
+          else "it cannot be read"
+          end
+        end
+
+        def tcp(host, port)
+          port = port.to_i
+          raise ArgumentError, "a port is a number from 0 to 65535" unless (0..65_535).cover?(port)
+
+          { kind: :tcp, host: ["", "*"].include?(host) ? ANY : host, port: port }
+        end
+
+        def unix(name)
+          abstract = name.start_with?("@")
+          name = name.delete_prefix("@")
+          raise ArgumentError, "the #{abstract ? "name" : "path"} is missing" if name.empty?
+          raise ArgumentError, "it contains a NUL" if name.include?("\0")
+          raise ArgumentError, "#{name} is longer than #{LONGEST_NAME} bytes" if name.bytesize > LONGEST_NAME
+
+          { kind: abstract ? :abstract : :unix, path: name }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+require "pando/errors"
+require "pando/config/compat_names"
+require "pando/config/settings"
+
+module Pando
+  class Config
+    # A command line, taken apart: the settings it sets and the switches of the
+    # command. Understands `-w 4`, `-w4`, `--workers 4`, `--workers=4`, and `--`,
+    # after which nothing is a flag.
+    #
+    #   Flags.parse(%w[-w 4 app.ru]).argv # => ["-w", "4", "app.ru"]
+    #
+    # @api private
+    class Flags
+      # A flag that sets nothing but tells a command what to do.
+      Switch = Struct.new(:name, :flags, :argument, :help, keyword_init: true)
+
+      # A setting, the text that was given for it and the flag as typed; nil for a positional one.
+      Given = Struct.new(:setting, :text, :flag) do
+        def source = flag || "command line"
+
+        def argv
+          return [flag, text] if flag
+
+          text.start_with?("-") ? ["--", text] : [text]
+        end
+      end
+
+      # "--workers=4" and "-w4"
+      WITH_VALUE = /\A(?:(?<long>--[^=]+)=|(?<short>-[^-]))(?<value>.+)\z/m
+
+      # @return [Array<Given>]
+      attr_reader :given
+
+      # @param argv [Array<String>] without the command
+      # @param switches [Array<Switch>] what the command takes beside the settings
+      # @return [Flags]
+      # @raise [UsageError]
+      def self.parse(argv, switches: [])
+        new(switches).tap { |flags| flags.send(:read, argv.dup) }
+      end
+
+      def initialize(switches)
+        @known = [*Settings.all, *switches].flat_map { |taker| taker.flags.map { |flag| [flag, taker] } }.to_h
+        @given = []
+        @switched = {}
+      end
+
+      # @param name [Symbol] of a Switch
+      # @return [String, true, nil] its argument, or true if it takes none; nil if it was not given
+      def [](name)
+        @switched[name]
+      end
+
+      # @param name [Symbol] of a setting
+      # @return [Given, nil] the last one
+      def last(name)
+        given.reverse_each.find { |one| one.setting.name == name }
+      end
+
+      # @return [Array<String>] the settings as arguments again, without the switches and without -C
+      def argv
+        positional, flagged = given.reject { |one| one.setting.name == :directory }.partition { |one| one.flag.nil? }
+        [*flagged, *positional].flat_map(&:argv)
+      end
+
+      private
+
+      def read(rest)
+        until rest.empty?
+          case argument = rest.shift
+          when "--" then return rest.each { |text| positional(text) }
+          when WITH_VALUE then take(*Regexp.last_match.captures.compact, rest)
+          when /\A--/, /\A-.\z/ then take(argument, nil, rest)
+          else positional(argument)
+          end
+        end
+      end
+
+      def take(flag, text, rest)
+        taker = @known.fetch(flag) { unknown(flag) }
+        text = taker.argument ? text || next_text(flag, taker, rest) : without_text(flag, text)
+        taker.is_a?(Switch) ? @switched[taker.name] = text : given << Given.new(taker, text, flag)
+      end
+
+      # No value of ours begins with a dash, so one that does is the next flag.
+      def next_text(flag, taker, rest)
+        raise UsageError, "#{flag} needs a value: #{flag} #{taker.argument}" if rest.empty? || rest.first.match?(/\A-./)
+
+        rest.shift
+      end
+
+      def without_text(flag, text)
+        raise UsageError, "#{flag} takes no value, but was given #{text.inspect}" if text
+
+        true
+      end
+
+      def positional(text)
+        setting = Settings.all.find(&:positional?)
+        first = last(setting.name)
+        raise UsageError, "one #{setting.argument} is enough: #{first.text} or #{text}?" if first
+
+        given << Given.new(setting, text, nil)
+      end
+
+      def unknown(flag)
+        hint = CompatNames::FLAGS[flag]
+        raise UsageError, "unknown flag #{flag}. #{hint}" if hint
+
+        raise UsageError, "unknown flag #{flag}.#{Suggestion.for(flag, @known.keys)} See pando --help."
+      end
+    end
+  end
+end

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require "pando/config/flags"
+require "pando/config/ruby_file"
+
+module Pando
+  class Config
+    # Reads flags and config file and hands what they say to a new Config.
+    # The result depends on nothing but the arguments, the environment, the
+    # directory and the file, for the mold loads the same again.
+    #
+    # @api private
+    class Loader
+      DEFAULT_FILE = "config/pando.rb"
+
+      # @return [String] absolute
+      attr_reader :directory
+      # @return [Recorder]
+      attr_reader :recorder
+
+      # @param flags [Flags]
+      # @param env [Hash{String => String}]
+      # @param dir [String] where -C and nothing else counts from
+      def initialize(flags, env, dir)
+        @flags = flags
+        @values = Values.new(env)
+        @directory = find_directory(dir)
+        @recorder = Recorder.new(@values, @directory)
+      end
+
+      # @return [self]
+      # @raise [ConfigError]
+      def load
+        @flags.given.each { |given| @values.set_by_flag(given.setting, given.text, given.source) }
+        @config_file = find_config_file
+        in_directory { RubyFile.new(@config_file, recorder).run(@values) } if @config_file
+        self
+      end
+
+      # @param setting [Setting]
+      # @return [Array<Values::Entry>] what holds
+      def entries(setting)
+        found = { directory: directory, config_file: @config_file }
+        entries = @values.entries(setting)
+        found.key?(setting.name) ? [Values::Entry.new(found[setting.name], entries.last.source)] : entries
+      end
+
+      # @return [Array<String>] the arguments, which mean the same in whatever directory they are read
+      def argv
+        ["-C", directory, *@flags.argv]
+      end
+
+      private
+
+      # Kept as it was written, symbolic links and all: a link such as
+      # `current` may lead to another release when the mold boots again.
+      def find_directory(dir)
+        given = @flags.last(:directory) or return File.expand_path(dir)
+
+        File.expand_path(given.text, dir).tap do |path|
+          raise ConfigError, "#{given.flag}: there is no directory #{path}" unless File.directory?(path)
+        end
+      end
+
+      def find_config_file
+        given = @flags.last(:config_file)
+        path = File.expand_path(given&.text || DEFAULT_FILE, directory)
+        return path if File.exist?(path)
+
+        raise ConfigError, "#{given.flag}: there is no config file #{path}" if given
+      end
+
+      def in_directory(&block)
+        File.identical?(".", directory) ? yield : Dir.chdir(directory, &block)
+      end
+    end
+  end
+end

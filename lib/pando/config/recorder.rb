@@ -1,0 +1,157 @@
+# frozen_string_literal: true
+
+require "pando/config/compat_names"
+require "pando/config/values"
+require "pando/events/catalogue"
+require "pando/hooks"
+
+module Pando
+  class Config
+    # Checks what a config file says, statement by statement, and keeps it. An
+    # error opens with the file and line of the statement.
+    #
+    # @api private
+    class Recorder
+      # A hook, a service or a subscription: its name, its block, and where that is.
+      Block = Struct.new(:kind, :name, :block, :source) do
+        # @return [String] how it begins in the file
+        def title
+          { hook: name.to_s, service: "service #{name.inspect}", event: "on #{name.inspect}" }.fetch(kind)
+        end
+      end
+
+      SERVICE_NAME = /\A[a-z][a-z0-9_-]{0,31}\z/i
+
+      # @return [Hooks]
+      attr_reader :hooks
+      # @return [Array<Block>] in the order of the file
+      attr_reader :blocks
+
+      # @param values [Values]
+      # @param directory [String] absolute
+      def initialize(values, directory)
+        @values = values
+        @directory = directory
+        @hooks = Hooks.new
+        @blocks = []
+      end
+
+      # @param path [String] absolute
+      # @return [String] the path as errors show it, from the directory if it is inside
+      def shorten(path)
+        path.delete_prefix("#{@directory}/")
+      end
+
+      # @return [Object, nil] the value, if nothing was given to a setting that may be asked for
+      def setting(name, values, options, block, location)
+        setting = Settings[name]
+        where = where(location)
+        return @values.value(setting) if values.empty? && options.empty? && setting&.readable?
+
+        refuse(where, "#{name} takes no block") if block
+        apart, read_with = split(name, options, where)
+        apart.each { |keyword, written| set(keyword, written, where) }
+        value(setting || name, values, read_with, where, apart)
+      end
+
+      # @return [Object] the value
+      def flag_only(setting, values, location)
+        return @values.value(setting) if values.empty? && setting.readable?
+
+        refuse(where(location), "#{setting.name} can only be set on the command line: #{setting.flags.first} " \
+                                "#{setting.argument}")
+      end
+
+      def hook(name, values, block, location)
+        where = where(location)
+        refuse(where, "#{name} needs a block and nothing else") if !values.empty? || block.nil?
+
+        hooks.add(name, &block)
+        keep(:hook, name, block, where)
+      end
+
+      def on(name, block, location)
+        where = where(location)
+        usable = name.size == 1 && (name.first.is_a?(String) || name.first.is_a?(Symbol)) && block
+        refuse(where, "on needs the name of an event and a block") unless usable
+
+        keep(:event, event(name.first, where), block, where)
+      end
+
+      def service(name, block, location)
+        where = where(location)
+        name = name.first if name.size == 1
+        usable = name.is_a?(Symbol) && name.match?(SERVICE_NAME) && block
+        refuse(where, "service needs a name such as :mailer and a block") unless usable
+        refuse(where, "service #{name.inspect} is declared twice") if blocks.any? { |one| one.name == name }
+
+        keep(:service, name, block, where)
+      end
+
+      # @raise [ConfigError]
+      def unknown(name, location)
+        name = name.name.delete_suffix("=")
+        _, hint = CompatNames::SETTINGS.find { |known, _| known.name == name }
+        hint &&= " #{hint}"
+        hint ||= Suggestion.for(name, [*Settings.file_names, *Hooks::NAMES, :on, :service])
+        refuse(where(location), "unknown setting #{name}.#{hint}")
+      end
+
+      private
+
+      def where(location)
+        "#{shorten(location.path)}:#{location.lineno}"
+      end
+
+      def refuse(where, message)
+        raise ConfigError, "#{where}: #{message}"
+      end
+
+      def keep(kind, name, block, where)
+        blocks << Block.new(kind, name, block, where)
+        nil
+      end
+
+      def event(name, where)
+        Events::Catalogue.check(name)
+      rescue ConfigError => e
+        refuse(where, e.message)
+      end
+
+      # The keywords that are settings of their own, by setting, and those that are read together with the value.
+      def split(name, options, where)
+        keywords = Settings.keywords_of(name)
+        read_with = Settings[name]&.options || {}
+        wrong = options.keys.find { |key| !keywords.key?(key) && !read_with.key?(key) }
+        return [options.slice(*keywords.keys).transform_keys(keywords), options.slice(*read_with.keys)] unless wrong
+
+        refuse(where, "#{name} has no option #{wrong}:.#{Suggestion.for(wrong, [*keywords.keys, *read_with.keys])}")
+      end
+
+      def value(setting, values, options, where, apart)
+        return without_value(setting, options, where, apart) if values.empty?
+
+        refuse(where, "#{setting} takes options only: #{names(setting)}") if setting.is_a?(Symbol)
+        refuse(where, "#{setting.name} takes one value, but was given #{values.size}") if values.size > 1
+        set(setting, values.first, where, options)
+      end
+
+      def without_value(setting, options, where, apart)
+        return set(setting, nil, where, options) if options.any? && setting.type.optional?
+        return if apart.any? && options.empty?
+
+        refuse(where, "#{setting} needs an option: #{names(setting)}") if setting.is_a?(Symbol)
+        refuse(where, "#{setting.name} needs a value: it must be #{setting.type.expects}")
+      end
+
+      def names(name)
+        Settings.keywords_of(name).keys.map { |keyword| "#{keyword}:" }.join(" and ")
+      end
+
+      def set(setting, written, where, options = {})
+        @values.set_by_file(setting, Values.cast(setting, written, where, options), where)
+        nil
+      end
+    end
+  end
+end

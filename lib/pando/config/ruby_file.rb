@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+require "pando/errors"
+require "pando/config/dsl"
+require "pando/config/recorder"
+
+module Pando
+  class Config
+    # A config file, a program in Ruby. Whatever goes wrong in it becomes a
+    # ConfigError that opens with its file and line.
+    #
+    # @api private
+    class RubyFile
+      # @param path [String] absolute
+      # @param recorder [Recorder]
+      def initialize(path, recorder)
+        @path = path
+        @name = recorder.shorten(path)
+        @scope = DSL.new(recorder).binding_of_file
+      end
+
+      # Runs the file, in its own directory's surroundings: the caller has changed the directory.
+      #
+      # @raise [ConfigError]
+      def run(values)
+        source = read
+        evaluate(source)
+        look_for_assignments(source, values)
+      end
+
+      private
+
+      # A source file is UTF-8 unless it says otherwise, whatever the locale.
+      def read
+        File.read(@path, encoding: Encoding::UTF_8)
+      rescue SystemCallError => e
+        raise ConfigError, "#{@name}: cannot be read: #{e.message}"
+      end
+
+      def evaluate(source)
+        @scope.eval(source, @path, 1)
+      rescue ConfigError
+        raise
+      rescue SyntaxError => e
+        raise ConfigError, syntax_error(e)
+      rescue ScriptError, StandardError, SystemStackError => e
+        raise ConfigError, "#{where(e)}: #{e.class}: #{e.message}"
+      end
+
+      # Ruby's message opens with the file and line itself, unless the error is in a file that this one loads.
+      def syntax_error(error)
+        message = error.message.gsub(@path, @name)
+        message.start_with?("#{@name}:") ? message : "#{where(error)}: #{error.class}: #{message}"
+      end
+
+      def where(error)
+        line = error.backtrace_locations&.find { |location| location.path == @path }&.lineno
+        [@name, line].compact.join(":")
+      end
+
+      # `workers = 4` is legal Ruby and sets nothing.
+      def look_for_assignments(source, values)
+        name = Settings.file_names.find { |known| @scope.local_variable_defined?(known) && !values.set_by_file?(known) }
+        return unless name
+
+        line = source.lines.index { |text| text.match?(/^\s*#{name}\s*[^=\s]?=/) }
+        raise ConfigError, "#{[@name, line&.succ].compact.join(":")}: #{name} = ... only makes a local variable. " \
+                           "Write #{name} without the equals sign."
+      end
+    end
+  end
+end

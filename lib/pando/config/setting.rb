@@ -1,0 +1,125 @@
+# frozen_string_literal: true
+
+require "pando/config/type"
+
+module Pando
+  class Config
+    # One setting of the server, declared once: the config file's method, the
+    # flag, the help, the documentation and the error messages all come from here.
+    #
+    #   Setting.new(:workers, type: Types::Workers.new(1..1024), default: :auto, env: "WEB_CONCURRENCY",
+    #               flags: %w[-w --workers], argument: "N", help: "How many workers serve.", example: "workers 4")
+    #
+    # A setting that belongs to another (`timeout 20, grace: 2`) names that
+    # one and its own keyword: `within: :timeout, keyword: :grace`.
+    #
+    # @api private
+    class Setting
+      # A keyword beside a setting's value that is read with it: `listen 80, backlog: 64`.
+      Option = Struct.new(:name, :type, :default, :help, keyword_init: true)
+
+      attr_reader :name, :type, :default, :unit, :help, :notes, :example, :flags, :argument, :env, :check,
+                  :within, :keyword, :options
+
+      # @param name [Symbol] the reader of Config and the method of the config file
+      # @param type [Type]
+      # @param default [Object] a value as #type returns it
+      # @param help [String] one line
+      # @param unit [String, nil] what a number counts
+      # @param notes [String, nil] more than the one line, for the documentation page
+      # @param example [String, nil] a line of a config file
+      # @param flags [Array<String>] "-w", "--workers"
+      # @param argument [String, nil] what follows the flag, or for a positional setting stands alone
+      # @param env [String, nil] name of an environment variable
+      # @param resolve [Proc, nil] called with the value and the directory; returns what Config's reader returns
+      # @param check [Proc, nil] called with the value and the Config once all is read; returns what is wrong, or nil
+      # @param within [Symbol, nil] the setting that this one is a keyword of
+      # @param keyword [Symbol, nil] the keyword
+      # @param options [Array<Option>] keywords that #type reads together with the value
+      # @param traits [Array<Symbol>] :repeatable, :positional, :flag_only (not in a file), :readable (in a file)
+      def initialize(name, type:, default:, help:, unit: nil, notes: nil, example: nil, flags: [], argument: nil,
+                     env: nil, resolve: nil, check: nil, within: nil, keyword: nil, options: [], traits: [])
+        @name = name
+        @type = type
+        @default = default
+        @help = help
+        @unit = unit
+        @notes = notes
+        @example = example
+        @flags = flags.freeze
+        @argument = argument
+        @env = env
+        @resolve = resolve
+        @check = check
+        @within = within
+        @keyword = keyword
+        @options = options.to_h { |option| [option.name, option] }.freeze
+        @traits = traits.freeze
+        freeze
+      end
+
+      # @return [Boolean] whether each mention adds a value
+      def repeatable?
+        @traits.include?(:repeatable)
+      end
+
+      # @return [Boolean] whether an argument without a flag sets it
+      def positional?
+        @traits.include?(:positional)
+      end
+
+      # @return [Boolean] whether it can only be set on the command line
+      def flag_only?
+        @traits.include?(:flag_only)
+      end
+
+      # @return [Boolean] whether the config file may ask for its value
+      def readable?
+        @traits.include?(:readable)
+      end
+
+      # @return [String] the setting as a user knows it: "workers", "timeout grace:"
+      def title
+        within ? "#{within} #{keyword}:" : name.name
+      end
+
+      # @param value [Object] what the user wrote
+      # @param options [Hash{Symbol => Object}] likewise
+      # @return [Object]
+      # @raise [Type::Invalid] with the setting's title in its message
+      def cast(value, options = {})
+        read = options.to_h { |key, written| [key, cast_option(key, written)] }
+        type.cast(value, **read)
+      rescue Type::Invalid => e
+        raise Type::Invalid, e.message.start_with?(title) ? e.message : "#{title} #{e.message}"
+      end
+
+      # @param value [Object] as #cast returned it
+      # @param directory [String] absolute
+      # @return [Object] as the server works with it
+      # @raise [ArgumentError] it does not fit the directory
+      def resolve(value, directory)
+        @resolve ? @resolve.call(value, directory) : value
+      end
+
+      # @param value [Object] a cast value, a list of them if #repeatable?
+      # @return [Object] what JSON knows
+      def export(value)
+        repeatable? ? value.map { |one| type.export(one) } : type.export(value)
+      end
+
+      # @return [String] the value as a config file writes it
+      def write(value)
+        repeatable? ? value.map { |one| type.write(one) }.join(", ") : type.write(value)
+      end
+
+      private
+
+      def cast_option(key, written)
+        options.fetch(key).type.cast(written)
+      rescue Type::Invalid => e
+        raise Type::Invalid, "#{title} #{key}: #{e.message}"
+      end
+    end
+  end
+end

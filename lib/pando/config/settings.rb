@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require "pando/config/cpus"
+require "pando/config/setting"
+require "pando/config/types"
+
+module Pando
+  class Config
+    # The table of all settings, in groups, in the order the documentation shows.
+    #
+    # @api private
+    module Settings
+      @groups = {}
+      @by_name = {}
+
+      class << self
+        # @return [Hash{String => Array<Setting>}] by the group's title
+        attr_reader :groups
+
+        # Declares a group: its block calls Settings.setting.
+        #
+        # @param title [String]
+        def group(title, &block)
+          @groups[@title = title] = []
+          instance_eval(&block)
+        end
+
+        # Declares a setting, see Setting.
+        def setting(name, **declaration)
+          @by_name[name] = Setting.new(name, **declaration)
+          @groups.fetch(@title) << @by_name[name]
+        end
+
+        # @return [Array<Setting>]
+        def all
+          @by_name.values
+        end
+
+        # @param name [Symbol]
+        # @return [Setting, nil]
+        def [](name)
+          @by_name[name]
+        end
+
+        # @return [Hash{Symbol => Setting}] the settings that are keywords of another one, by their keyword
+        def keywords_of(name)
+          all.select { |setting| setting.within == name }.to_h { |setting| [setting.keyword, setting] }
+        end
+
+        # @return [Array<Symbol>] the methods of the config file that set something
+        def file_names
+          (all.reject(&:flag_only?).reject(&:within).map(&:name) + all.filter_map(&:within)).uniq
+        end
+      end
+    end
+  end
+end
+
+require "pando/config/settings/serving"
+require "pando/config/settings/cluster"
+require "pando/config/settings/deadlines"
+require "pando/config/settings/http"

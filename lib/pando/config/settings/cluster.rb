@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+module Pando
+  class Config
+    # How many processes there are and how they are replaced.
+    Settings.group "Workers and reforking" do
+      setting :workers,
+              type: Types::Workers.new(1..1024), default: :auto, unit: "processes",
+              resolve: ->(workers, _) { workers == :auto ? CPUs.count : workers },
+              flags: %w[-w --workers], argument: "N", env: "WEB_CONCURRENCY",
+              help: "How many workers serve; auto is one for each CPU.",
+              example: "workers 4"
+
+      setting :refork,
+              type: Types::Refork.new, default: :auto,
+              flags: %w[--refork], argument: "auto|manual|off|N,N,...",
+              help: "When a warm worker becomes the mold of the next generation.",
+              notes: "`after: [500, 750, 1000]` reforks when the worker that served most has served 500 requests, " \
+                     "the next generation after 750, and from then on after 1000: the last number repeats, unless " \
+                     "`false` (`off` on the command line) ends the list. `:auto` decides by itself. `:manual` " \
+                     "waits for SIGUSR2. `false` never reforks.",
+              example: "refork after: [500, 750, false]",
+              options: [
+                Setting::Option.new(name: :after, type: Types::Refork::After.new, default: nil,
+                                    help: "Requests after which each generation is replaced.")
+              ]
+
+      setting :rollout_surge,
+              type: Types::Whole.new(0..1024), default: 1, unit: "workers", within: :rollout, keyword: :surge,
+              help: "How many workers more than configured a rollout may run.",
+              notes: "With `surge: 1, unavailable: 0` a new worker is ready before an old one is asked to leave. " \
+                     "With `surge: 0, unavailable: 1` memory never exceeds what the configured workers need.",
+              example: "rollout surge: 1, unavailable: 0",
+              check: lambda { |surge, config|
+                "cannot be 0 while unavailable: is 0" if (surge + config.rollout_unavailable).zero?
+              }
+
+      setting :rollout_unavailable,
+              type: Types::Whole.new(0..1024), default: 0, unit: "workers", within: :rollout, keyword: :unavailable,
+              help: "How many workers fewer than configured a rollout may leave."
+
+      setting :oom_score_adj,
+              type: Types::OrOff.new(Types::Whole.new(0..1000)), default: 100,
+              help: "How much sooner than the monitor and the mold the kernel kills a worker when memory runs out.",
+              notes: "Written to `/proc/PID/oom_score_adj` of each worker, see proc(5); `false` leaves it alone.",
+              example: "oom_score_adj 300"
+    end
+  end
+end

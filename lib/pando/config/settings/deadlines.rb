@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+module Pando
+  class Config
+    # How long things may take.
+    Settings.group "Deadlines" do
+      setting :timeout,
+              type: Types::OrOff.new(Types::Seconds.new), default: 20.0, unit: "seconds",
+              flags: %w[-t --timeout], argument: "SECONDS",
+              help: "A request that takes longer is ended with Pando::RequestTimeout and answered with 504.",
+              notes: "The worker is replaced afterwards. `env[\"pando.timeout\"]` extends or disables the deadline " \
+                     "of one request.",
+              example: "timeout 20, grace: 2"
+
+      setting :timeout_grace,
+              type: Types::Seconds.new(zero: true), default: 2.0, unit: "seconds", within: :timeout, keyword: :grace,
+              help: "A request that has not ended this long after its timeout is killed with its worker."
+
+      setting :spawn_timeout,
+              type: Types::Seconds.new, default: 60.0, unit: "seconds",
+              help: "A worker, service or mold must be ready this long after it was ordered, or is killed.",
+              example: "spawn_timeout 30"
+
+      setting :boot_timeout,
+              type: Types::Seconds.new, default: 300.0, unit: "seconds",
+              help: "A mold that loads the application from scratch must be ready this long after its start.",
+              notes: "It applies at the start of the server, and when no process is left that a worker could be " \
+                     "forked from.",
+              example: "boot_timeout 2.minutes"
+
+      # Orchestrators kill after 30 seconds by default; the server must have ended by then.
+      setting :stop_timeout,
+              type: Types::Seconds.new, default: 25.0, unit: "seconds",
+              help: "A graceful stop kills the workers that are still busy after this long.",
+              example: "stop_timeout 60"
+    end
+  end
+end

@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+module Pando
+  class Config
+    # What a client may send, and how slowly.
+    Settings.group "HTTP limits" do
+      setting :max_target_bytes,
+              type: Types::Bytes.new(16..65_536), default: 8192, unit: "bytes",
+              help: "Longest request target, path and query; a longer one is answered with 414.",
+              example: "max_target_bytes 16.kb"
+
+      setting :max_header_bytes,
+              type: Types::Bytes.new(1024..1_048_576), default: 65_536, unit: "bytes",
+              help: "Longest request head, all fields together; a longer one is answered with 431.",
+              example: "max_header_bytes 128.kb"
+
+      setting :max_headers,
+              type: Types::Whole.new(1..1000), default: 100, unit: "fields",
+              help: "Most header fields of a request; more are answered with 431.",
+              example: "max_headers 200"
+
+      setting :max_body_bytes,
+              type: Types::OrOff.new(Types::Bytes.new(0..)), default: nil, unit: "bytes",
+              help: "Longest request body; a longer one is answered with 413. false sets no limit.",
+              example: "max_body_bytes 100.mb"
+
+      setting :body_memory,
+              type: Types::Bytes.new(0..1_073_741_824), default: 114_688, unit: "bytes",
+              help: "A request body is kept in memory up to this size and in a temporary file beyond.",
+              example: "body_memory 1.mb"
+
+      setting :header_timeout,
+              type: Types::Seconds.new, default: 10.0, unit: "seconds",
+              help: "A client must have sent the whole request head this long after it connected, or gets 408.",
+              example: "header_timeout 5"
+
+      setting :body_timeout,
+              type: Types::Seconds.new, default: 30.0, unit: "seconds",
+              help: "A client may pause this long while it sends a body, or gets 408.",
+              example: "body_timeout 60"
+
+      setting :write_timeout,
+              type: Types::Seconds.new, default: 30.0, unit: "seconds",
+              help: "A client may take nothing of a response for this long before its connection is closed.",
+              example: "write_timeout 60"
+    end
+  end
+end

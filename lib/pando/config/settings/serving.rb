@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+module Pando
+  class Config
+    # What is served, where, and in which surroundings.
+    Settings.group "Serving" do
+      setting :rackup,
+              type: Types::Text.new("the path of a rackup file", /\A[^\0]+\z/), default: "config.ru",
+              argument: "RACKUP", traits: %i[positional],
+              resolve: ->(path, directory) { File.expand_path(path, directory) },
+              help: "The rackup file of the application to serve.", example: 'rackup "app.ru"'
+
+      setting :listen,
+              type: Types::ListenOn.new, default: [Listen.parse("127.0.0.1:8080")].freeze, traits: %i[repeatable],
+              flags: %w[-l --listen], argument: "ADDRESS", env: "PORT",
+              resolve: ->(listen, directory) { listen.in(directory) },
+              check: ->(all, _) { "names #{all.tally.key(all.tally.values.max)} twice" if all.uniq.size < all.size },
+              help: "An address to listen on: HOST:PORT, PORT, [v6]:PORT, unix:PATH or unix:@ABSTRACT. Repeatable.",
+              notes: "A bare PORT, `-l` or the environment variable's, means 0.0.0.0:PORT: every IPv4 address. " \
+                     "`tcp://` may stand before the host. A relative path counts from the directory of `-C`. " \
+                     "Flags replace the addresses of the file, they do not add to them.",
+              example: 'listen "unix:tmp/pando.sock", backlog: 512, mode: 0o660',
+              options: [
+                Setting::Option.new(name: :backlog, type: Types::Whole.new(1..65_535), default: 1024,
+                                    help: "Connections that may wait to be accepted."),
+                Setting::Option.new(name: :tcp_nodelay, type: Types::Truth.new, default: true,
+                                    help: "Send small packets at once (TCP_NODELAY)."),
+                Setting::Option.new(name: :defer_accept, type: Types::OrOff.new(Types::Whole.new(1..600)), default: 1,
+                                    help: "Wake no worker before the request has arrived, for this many seconds " \
+                                          "at most (TCP_DEFER_ACCEPT)."),
+                Setting::Option.new(name: :mode, type: Types::FileMode.new, default: nil,
+                                    help: "Permission bits of a unix socket's file."),
+                Setting::Option.new(name: :umask, type: Types::FileMode.new, default: nil,
+                                    help: "The umask a unix socket's file is made under.")
+              ]
+
+      setting :environment,
+              type: Types::Text.new("a name such as production", /\A[\w.-]+\z/), default: "development",
+              flags: %w[-e --environment], argument: "ENV", env: "RACK_ENV", traits: %i[readable],
+              help: "The environment the application runs in.",
+              notes: "Without a value, `environment` in the config file returns what a flag, a line before or the " \
+                     "environment variable has set.",
+              example: 'environment "production"'
+
+      setting :directory,
+              type: Types::Text.new("the path of a directory", /\A[^\0]+\z/), default: ".",
+              flags: %w[-C --directory], argument: "DIR", traits: %i[flag_only readable],
+              help: "Change to this directory first: before the config file is looked for."
+
+      setting :config_file,
+              type: Types::Text.new("the path of a config file", /\A[^\0]+\z/), default: nil,
+              flags: %w[-c --config], argument: "FILE", traits: %i[flag_only],
+              help: "The config file. Without the flag: config/pando.rb, if there is one."
+
+      setting :log_format,
+              type: Types::Choice.new(:text, :json), default: :text,
+              flags: %w[--log-format], argument: "text|json",
+              help: "Events are logged to stderr as lines for people, or as one JSON object each.",
+              example: "log_format :json"
+    end
+  end
+end

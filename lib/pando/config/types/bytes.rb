@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+require "pando/config/type"
+require "pando/config/units"
+
+module Pando
+  class Config
+    module Types
+      # A size in bytes, an Integer. As text also "64KB", "1.5MB" and "2GB"; a
+      # kilobyte is 1024 bytes, as in `64.kb`.
+      #
+      # @api private
+      class Bytes < Type
+        FACTORS = { "" => 1, "k" => 1024, "m" => 1024**2, "g" => 1024**3 }.freeze
+        TEXT = /\A(\d{1,15}(?:\.\d{1,9})?) ?(k|m|g|)(?:i?b)?\z/i
+
+        # @param range [Range<Integer>]
+        def initialize(range)
+          super()
+          @range = range
+        end
+
+        def cast(value, **)
+          bytes = bytes(value)
+          bytes && @range.cover?(bytes) ? bytes : invalid(value)
+        end
+
+        def expects
+          limits = @range.end ? "from #{write(@range.begin)} to #{write(@range.end)}" : "#{write(@range.begin)} or more"
+          "a number of bytes, #{limits}"
+        end
+
+        def write(value)
+          unit, factor = Units::BYTES.reverse_each.find { |_, bytes| (value % bytes).zero? && value.positive? }
+          unit ? "#{value / factor}.#{unit}" : value.to_s
+        end
+
+        private
+
+        def bytes(value)
+          case value
+          when Integer then value
+          when TEXT then (Regexp.last_match(1).to_r * FACTORS.fetch(Regexp.last_match(2).downcase)).round
+          end
+        end
+      end
+    end
+  end
+end

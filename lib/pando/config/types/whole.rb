@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+require "pando/config/type"
+
+module Pando
+  class Config
+    module Types
+      # A whole number in a range.
+      #
+      # @api private
+      class Whole < Type
+        # @param range [Range<Integer>]
+        def initialize(range)
+          super()
+          @range = range
+        end
+
+        def cast(value, **)
+          number = whole(value)
+          number && @range.cover?(number) ? number : invalid(value)
+        end
+
+        def expects
+          return "a whole number, #{@range.begin} or more" unless @range.end
+
+          "a whole number from #{@range.begin} to #{@range.end}"
+        end
+
+        private
+
+        def whole(value)
+          case value
+          when Integer then value
+          when /\A-?\d{1,18}\z/ then value.to_i
+          end
+        end
+      end
+    end
+  end
+end

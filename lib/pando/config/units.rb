@@ -1,0 +1,24 @@
+# frozen_string_literal: true
+
+module Pando
+  class Config
+    # The units a config file can write its numbers in: `512.mb`, `1.5.gb`,
+    # `500.milliseconds`, `2.minutes`. A kilobyte is 1024 bytes.
+    #
+    # A refinement, active in the config file alone: no other code, the
+    # application's least of all, sees a new method on Integer.
+    #
+    # @api private
+    module Units
+      BYTES = { kb: 1024, mb: 1024**2, gb: 1024**3 }.freeze
+      SECONDS = { milliseconds: 0.001, seconds: 1, minutes: 60, hours: 3600 }.freeze
+
+      [Integer, Float].each do |number|
+        refine(number) do
+          BYTES.each { |name, factor| define_method(name) { (self * factor).round } }
+          SECONDS.each { |name, factor| define_method(name) { self * factor } }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+require "pando/config/settings"
+
+module Pando
+  class Config
+    # What each place says about each setting, and which one holds: a flag
+    # beats the config file, the file beats an environment variable, the
+    # variable beats the default.
+    #
+    # @api private
+    class Values
+      # A value and where it was written.
+      Entry = Struct.new(:value, :source)
+
+      # @param env [Hash{String => String}]
+      def initialize(env)
+        @env = env
+        @flags = {}
+        @file = {}
+      end
+
+      # @param setting [Setting]
+      # @param text [String]
+      # @param flag [String] as it was typed
+      # @raise [ConfigError]
+      def set_by_flag(setting, text, flag)
+        add(@flags, setting, Values.cast(setting, text, flag), flag)
+      end
+
+      # @param setting [Setting]
+      # @param value [Object] as #cast returned it
+      # @param source [String] "config/pando.rb:3"
+      def set_by_file(setting, value, source)
+        add(@file, setting, value, source)
+      end
+
+      # @param name [Symbol]
+      # @return [Boolean]
+      def set_by_file?(name)
+        @file.key?(name)
+      end
+
+      # @param setting [Setting]
+      # @return [Array<Entry>] what holds; several only if the setting is repeatable
+      # @raise [ConfigError] the environment variable that holds is wrong
+      def entries(setting)
+        @flags[setting.name] || @file[setting.name] || from_env(setting) || default(setting)
+      end
+
+      # @return [Object] what holds now
+      def value(setting)
+        entries(setting).last.value
+      end
+
+      # @return [Object] the cast value
+      # @raise [ConfigError] opening with `where`
+      def self.cast(setting, written, where, options = {})
+        setting.cast(written, options)
+      rescue Type::Invalid => e
+        raise ConfigError, "#{where}: #{e.message}"
+      end
+
+      private
+
+      def add(layer, setting, value, source)
+        entry = Entry.new(value, source)
+        setting.repeatable? ? (layer[setting.name] ||= []) << entry : layer[setting.name] = [entry]
+      end
+
+      # A variable that is set to nothing is taken for one that is not set.
+      def from_env(setting)
+        text = setting.env && @env[setting.env]
+        return if text.nil? || text.empty?
+
+        [Entry.new(Values.cast(setting, text, setting.env), setting.env)]
+      end
+
+      def default(setting)
+        values = setting.repeatable? ? setting.default : [setting.default]
+        values.map { |value| Entry.new(value, "default") }
+      end
+    end
+  end
+end

@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+require "pando/cluster"
+require "pando/config"
+require "pando/refork"
+require "pando/server/launch"
+require "pando/telemetry/log"
+
+module Pando
+  # Puts the parts together: the configuration, the cluster, and what its
+  # workers serve. One instance lives in the monitor, another in each mold and
+  # all that is forked from it; hooks get it as their first argument.
+  class Server
+    # @return [Config]
+    attr_reader :config
+    # @return [Cluster::Mold, Cluster::Worker, Cluster::Service, nil] what this process is; nil in the monitor
+    attr_accessor :role
+
+    # @param config [Config]
+    def initialize(config)
+      @config = config
+    end
+
+    # Runs the monitor until the server stops. In the process that `pando` was started as.
+    #
+    # @return [Integer] exit status: 0 after a wanted stop, 1 when nothing could be served
+    # @raise [BootError] an address cannot be listened on
+    def run
+      subscribe
+      require "pando/server/payload"
+      Cluster::Monitor.new(Payload.new(self), config.listen, Refork.policy(config.refork), Launch.command(config)).run
+    end
+
+    # What every process of the server that has this configuration does first.
+    #
+    # @api private
+    def subscribe
+      Telemetry::Log.attach($stderr, format: config.log_format)
+      config.subscriptions.each { |subscription| Events.subscribe(subscription.name, &subscription.block) }
+    end
+  end
+end

@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+
+module Pando
+  class Server
+    # How a clean image of this very Ruby, with this very Pando, is started.
+    #
+    # @api private
+    module Launch
+      SCRIPT = File.expand_path("cold_mold.rb", __dir__)
+      LIBRARY = File.expand_path("../..", __dir__)
+
+      module_function
+
+      # @return [Array<String>] for exec
+      def command(config)
+        [RbConfig.ruby, *jit, *load_path, SCRIPT, *config.argv]
+      end
+
+      # The extension of an installed gem may live in a folder of its own.
+      def load_path
+        extension = $LOADED_FEATURES.grep(%r{/pando_ext\.so\z}).map { |path| path[%r{\A(.*?)/pando/}, 1] }
+        [LIBRARY, *extension].uniq.flat_map { |folder| ["-I", folder] }
+      end
+
+      # A flag of the monitor's own command line; RUBYOPT and RUBY_YJIT_ENABLE are inherited anyway.
+      def jit
+        defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled? ? ["--yjit"] : []
+      end
+    end
+  end
+end

@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+module Pando
+  class Server
+    # A Rack application as the cluster carries it. In the monitor it only
+    # answers for options and hooks; the mold loads the application.
+    #
+    # @api private
+    class Payload < Cluster::Payload
+      def initialize(server)
+        super()
+        @server = server
+        @config = server.config
+      end
+
+      def options
+        @options ||= Cluster::Options.new(
+          workers: @config.workers, surge: @config.rollout_surge, unavailable: @config.rollout_unavailable,
+          boot_timeout: @config.boot_timeout, spawn_timeout: @config.spawn_timeout,
+          stop_timeout: @config.stop_timeout, grace: @config.timeout_grace,
+          longest_request: @config.timeout && (@config.timeout + @config.timeout_grace),
+          oom_score_adj: @config.oom_score_adj || nil, services: @config.services.keys
+        )
+      end
+
+      def load
+        require "pando/fork_safety"
+        require "pando/http"
+        ENV["RACK_ENV"] = @config.environment
+        @app = HTTP::Rackup.load(@config.rackup)
+      end
+
+      def work(listeners) = HTTP::Work.new(@app, listeners.to_a, @config)
+      def run_hook(name, *arguments) = @config.hooks.run(name, @server, *arguments)
+      def hook?(name) = @config.hooks.any?(name)
+      def after_fork = ForkSafety.after_fork
+
+      def attach(role)
+        @server.role = role
+        Pando.keep_io(*role.ios)
+        role.role == :worker ? ForkSafety.on_unsafe { role.no_longer_fork_safe! } : ForkSafety.on_unsafe(&nil)
+      end
+
+      def run_service(index, service)
+        @config.services.fetch(options.services.fetch(index)).call(service)
+      end
+    end
+  end
+end
