@@ -24,6 +24,11 @@ module Pando
           role = fork_for(role, order)
         end
         role
+      rescue SystemExit, SignalException
+        raise # the application's wish
+      rescue Exception => e # rubocop:disable Lint/RescueException
+        role.report_failure(e)
+        exit(1)
       end
 
       private

@@ -54,7 +54,8 @@ module Pando
         row = child.row
         return unless child.pidfd && child.worker? && row.busy_since
 
-        hard, soft = row.hard_deadline, row.soft_deadline
+        hard = row.hard_deadline
+        soft = row.soft_deadline
         return @observer.hard_timeout(child) if hard && now >= hard
         return unless soft && now >= soft && child.signalled_job != row.job
 

@@ -28,16 +28,21 @@ module Pando
       def tell
         return if child.service? && !stillborn? # the service keeper tells
 
-        details = { reason: reason }
-        details.merge!(child.job) if child.worker? && !wanted?
-        details[:backtrace] = child.detail if stillborn? && !child.mold? && child.detail
-        Events.emit(event, **child.identity, **details, requests: (child.requests if child.worker?))
+        Events.emit(event, **child.identity, reason: reason, **of_worker)
       end
 
       private
 
+      # A mold's backtrace is told with its generation.
+      def of_worker
+        return {} unless child.worker?
+
+        { requests: child.requests, backtrace: (child.detail if stillborn?), **(wanted? ? {} : child.job) }.compact
+      end
+
       def event
         return "#{child.role}.failed" if stillborn?
+        return "mold.#{child.reason}" if child.mold? && Generations::ENDS.include?(child.reason)
         return "#{child.role}.exited" if wanted?
 
         ending&.killed? && child.reason ? "#{child.role}.killed" : "#{child.role}.lost"

@@ -45,7 +45,8 @@ module Pando
       def forks? = !mold.nil? && mold.ready?
 
       def enter(state, reason: nil, **details)
-        raise ArgumentError, "generation #{number} cannot go from #{@state} to #{state}" unless NEXT[@state].include?(state)
+        possible = NEXT.fetch(@state, [])
+        raise ArgumentError, "generation #{number}: from #{@state} to #{state}" unless possible.include?(state)
 
         @state = state
         tell(reason: reason, **details)

@@ -12,6 +12,9 @@ module Pando
       # Failed boots in a row after which a cluster without workers gives up.
       LAST_TRY = 5
 
+      # What a mold that is no longer wanted is told, and its end called.
+      ENDS = %w[retired discarded].freeze
+
       attr_reader :current, :upcoming, :reforks
 
       # @param policy [#threshold, #manual?, #choose] see Pando::Refork::Policy
@@ -85,10 +88,8 @@ module Pando
         return unless generation
 
         generation.backoff.fail
-        return discard(generation, reason, child.detail) if generation.equal?(upcoming) && !tolerable?(generation, innocent)
-
-        hopeless = generation.backoff.failures >= LAST_TRY && @roster.ready_workers.empty?
-        discard(generation, reason, child.detail) if hopeless
+        bad = generation.equal?(upcoming) ? !tolerable?(generation, innocent) : hopeless?(generation)
+        discard(generation, reason, child.detail) if bad
       end
 
       # The rollout is through, or there was none to do.
@@ -118,7 +119,9 @@ module Pando
         @newest += 1
         @upcoming = Generation.new(@newest, purpose, source)
         upcoming.mold = source ? @spawner.mold_from(source, @newest) : @spawner.cold_mold(@newest)
-        discard(upcoming, "the process could not be started", nil) unless upcoming.mold
+        return discard(upcoming, "the process could not be started", nil) unless upcoming.mold
+
+        Events.emit("mold.booting", **upcoming.mold.identity, reason: purpose) unless source
       end
 
       # The old mold is dead: its best child takes its place, else a clean image.
@@ -153,6 +156,7 @@ module Pando
         @roster.ready_workers.reject { |worker| outdated?(worker) || worker.barred? || !worker.fork_safe? }
       end
 
+      def hopeless?(generation) = generation.backoff.failures >= LAST_TRY && @roster.ready_workers.empty?
       def tolerable?(generation, innocent) = innocent && generation.backoff.failures < LAST_TRY
 
       def lose_current(reason)

@@ -15,11 +15,11 @@ module Pando
       # @param specs [Array<#kind, #host, #port, #path, #options>]
       # @raise [BootError] the address is in use, not ours, or not allowed
       def self.open(specs)
-        sockets = []
-        specs.each { |spec| sockets << ListenerSocket.open(spec) }
-        new(sockets, specs)
+        listeners = new([], specs)
+        specs.each { |spec| listeners.add(ListenerSocket.open(spec)) }
+        listeners
       rescue BootError
-        sockets.each(&:close)
+        listeners.close
         raise
       end
 
@@ -42,6 +42,7 @@ module Pando
         @specs = specs
       end
 
+      def add(socket) = @sockets.push(socket)
       def each(&block) = @sockets.each(&block)
 
       # Where we listen, with the port that the kernel chose for port 0.

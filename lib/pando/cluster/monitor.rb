@@ -66,19 +66,24 @@ module Pando
 
       def build
         options = @payload.options
+        caretaker = Caretaker.new(self, @payload)
         @roster = Roster.new
         @shutdown = Shutdown.new(roster, options)
         spawner = Spawner.new(roster, @poller, @listeners, options, @command)
         @generations = Generations.new(roster, spawner, @policy, shutdown.method(:fail))
         @rollout = Rollout.new(roster, spawner, generations, options)
         @services = ServiceKeeper.new(roster, spawner, generations, options)
-        caretaker = Caretaker.new(self, @payload)
+        build_watch(caretaker)
+      end
+
+      def build_watch(caretaker)
         @inbox = Inbox.new(roster, @poller, caretaker)
         @reaper = Reaper.new(roster, @inbox, caretaker)
         @deadlines = Deadlines.new(roster, caretaker)
       end
 
       def announce
+        @listeners.names.each { |name| Events.emit("listener.opened", listen: name) }
         Events.emit("monitor.ready", pid: Process.pid, listen: @listeners.names.join(","), workers: rollout.size)
         @payload.run_hook(:after_monitor_ready)
       rescue HookError => e
@@ -96,11 +101,12 @@ module Pando
 
       # Links before pidfds: a dead process's last words come first.
       def hear(ready)
-        subjects = ready.group_by(&:first)
-        subjects[:link]&.each { |_, child| @inbox.read(child) }
-        subjects[:exit]&.each { |_, child| @reaper.bury(child) }
-        @signals.take.uniq.each { |name| obey(name) } if subjects[:signal]
+        children(ready, :link).each { |child| @inbox.read(child) }
+        children(ready, :exit).each { |child| @reaper.bury(child) }
+        @signals.take.uniq.each { |name| obey(name) } if ready.assoc(:signal)
       end
+
+      def children(ready, what) = ready.filter_map { |subject, child| child if subject == what }
 
       def reconcile
         generations.reconcile
@@ -121,8 +127,8 @@ module Pando
       def stop(signal)
         if shutdown.begun?
           shutdown.at_once(signal) unless signal == "QUIT"
-        elsif signal == "INT" then shutdown.quickly(signal)
-        else shutdown.gracefully(signal)
+        else
+          signal == "INT" ? shutdown.quickly(signal) : shutdown.gracefully(signal)
         end
       end
 

@@ -81,7 +81,7 @@ module Pando
         lines.push("caused by: #{cause.message} (#{cause.class})", *cause.backtrace) if cause
         text = lines.join("\n").dup.force_encoding(Encoding::BINARY)[0, DETAIL_LIMIT]
         text.scan(/.{1,#{Message::TEXT_BYTES}}/mn) { |part| report(:detail, text: part) }
-        report(:failed, text: lines.first)
+        report(:failed, text: "#{error.message.lines.first&.chomp} (#{error.class})")
       end
 
       private

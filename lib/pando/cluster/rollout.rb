@@ -65,7 +65,8 @@ module Pando
 
       # Until the canary has shown itself, the mold that is known to work fills the gaps.
       def mold_for_filling
-        upcoming, current = @generations.upcoming, @generations.current
+        upcoming = @generations.upcoming
+        current = @generations.current
         return upcoming if upcoming&.rolling? && upcoming.forks?
         return current if current&.forks?
 
@@ -111,7 +112,8 @@ module Pando
 
       def complete?
         upcoming = @generations.upcoming
-        return false unless upcoming && (upcoming.rolling? || (upcoming.canary? && upcoming.heal?))
+        return false if upcoming.nil?
+        return false unless upcoming.rolling? || (upcoming.canary? && upcoming.heal?)
 
         slots.all? { |slot| served?(slot) && !starting?(slot) && !outdated_in(slot) }
       end

@@ -43,7 +43,7 @@ module Pando
 
       private
 
-      def fork_by(source, kind, role, slot, generation, patience) # rubocop:disable Metrics/ParameterLists
+      def fork_by(source, kind, role, slot, generation, patience)
         start(role, slot, generation, source, patience) do |child, their_end|
           order = Message.new(kind, role: role, seat: child.seat, slot: slot, generation: generation)
           raise Errno::EPIPE, "pid #{source.pid} takes no orders" unless source.order(order, [their_end])

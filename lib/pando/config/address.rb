@@ -43,7 +43,7 @@ module Pando
         def explain(address)
           case address
           when %r{\A[~./]} then "a socket's path is written unix:#{address}"
-          when /\A\[?[0-9a-f]*:[^\]]*:/i then "an IPv6 address is written [v6]:PORT"
+          when /\A\[?[0-9a-f]*:[^\]\s]*:/i then "an IPv6 address is written [v6]:PORT"
           when /\A([\w.-]+|\[.*\]):?\z/ then "the port is missing"
           else "it cannot be read"
           end

@@ -15,7 +15,7 @@ module Pando
       BEFORE_WORKER_EXIT = "Write before_worker_exit { |server, worker| ... }."
       AFTER_MONITOR_READY = "Write after_monitor_ready { |server| ... }."
 
-      # @return [Hash{Symbol => String}]
+      # @return [Hash{String => String}]
       SETTINGS = {
         # Unicorn and Pitchfork
         worker_processes: "Write workers N.",
@@ -59,7 +59,7 @@ module Pando
         force_shutdown_after: "Write stop_timeout SECONDS.",
         first_data_timeout: "Write header_timeout SECONDS.",
         http_content_length_limit: "Write max_body_bytes BYTES."
-      }.freeze
+      }.transform_keys(&:name).freeze
 
       # @return [Hash{String => String}]
       FLAGS = {

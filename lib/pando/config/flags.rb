@@ -29,7 +29,7 @@ module Pando
       end
 
       # "--workers=4" and "-w4"
-      WITH_VALUE = /\A(?:(?<long>--[^=]+)=|(?<short>-[^-]))(?<value>.+)\z/m
+      WITH_VALUE = /\A(?:(--[^=]+)=(.*)|(-[^-])(.+))\z/m
 
       # @return [Array<Given>]
       attr_reader :given

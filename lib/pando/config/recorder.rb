@@ -90,11 +90,12 @@ module Pando
 
       # @raise [ConfigError]
       def unknown(name, location)
-        name = name.name.delete_suffix("=")
-        _, hint = CompatNames::SETTINGS.find { |known, _| known.name == name }
-        hint &&= " #{hint}"
-        hint ||= Suggestion.for(name, [*Settings.file_names, *Hooks::NAMES, :on, :service])
-        refuse(where(location), "unknown setting #{name}.#{hint}")
+        name = name.name
+        known = [*Settings.file_names, *Hooks::NAMES, :on, :service].map(&:name)
+        assigned = name.delete_suffix("=")
+        hint = CompatNames::SETTINGS[assigned]
+        hint ||= "Write #{assigned} without the equals sign." if known.include?(assigned)
+        refuse(where(location), "unknown setting #{name}.#{hint ? " #{hint}" : Suggestion.for(assigned, known)}")
       end
 
       private

@@ -26,6 +26,7 @@ module Pando
       def load
         require "pando/fork_safety"
         require "pando/http"
+        require "pando/http/rackup"
         ENV["RACK_ENV"] = @config.environment
         @app = HTTP::Rackup.load(@config.rackup)
       end
@@ -38,8 +39,17 @@ module Pando
       def attach(role)
         @server.role = role
         Pando.keep_io(*role.ios)
-        role.role == :worker ? ForkSafety.on_unsafe { role.no_longer_fork_safe! } : ForkSafety.on_unsafe(&nil)
+        ForkSafety.on_unsafe(&(give_up(role) if role.role == :worker))
       end
+
+      # A worker that says it must not be forked serves on, but is never promoted.
+      def give_up(worker)
+        lambda do |reason|
+          worker.no_longer_fork_safe!
+          Events.emit("worker.unsafe", slot: worker.slot, generation: worker.generation, pid: worker.pid, reason: reason)
+        end
+      end
+      private :give_up
 
       def run_service(index, service)
         @config.services.fetch(options.services.fetch(index)).call(service)

@@ -31,17 +31,19 @@ module Pando
 
       setting :header_timeout,
               type: Types::Seconds.new, default: 10.0, unit: "seconds",
-              help: "A client must have sent the whole request head this long after it connected, or gets 408.",
+              help: "A client must send the whole request head within this time, or gets 408.",
               example: "header_timeout 5"
 
       setting :body_timeout,
               type: Types::Seconds.new, default: 30.0, unit: "seconds",
               help: "A client may pause this long while it sends a body, or gets 408.",
+              notes: "All its pauses together may last as long, plus a second for each KiB it has sent.",
               example: "body_timeout 60"
 
       setting :write_timeout,
               type: Types::Seconds.new, default: 30.0, unit: "seconds",
               help: "A client may take nothing of a response for this long before its connection is closed.",
+              notes: "All its pauses together may last as long, plus a second for each KiB it has taken.",
               example: "write_timeout 60"
     end
   end

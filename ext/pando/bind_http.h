@@ -1,0 +1,19 @@
+/* What the bindings of http/ share. */
+#ifndef PANDO_BIND_HTTP_H
+#define PANDO_BIND_HTTP_H
+
+#include "http/parser.h"
+#include "pando_ext.h"
+
+extern VALUE pando_mHTTP;
+
+void pando_init_http_parser(void);
+void pando_init_http_env(void);
+void pando_init_http_chunked(void);
+void pando_init_http_head(void);
+void pando_init_http_wire(void);
+
+/* Puts a parsed request into a Rack environment. */
+void pando_http_fill_env(VALUE env, const pando_http_parser *parser, const char *buffer);
+
+#endif

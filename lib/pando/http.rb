@@ -1,0 +1,16 @@
+# frozen_string_literal: true
+
+require "pando/errors"
+require "pando/native"
+
+module Pando
+  # The HTTP/1.x half of a worker: takes connections from the listeners, reads
+  # one request of each, calls the Rack application, sends its answer. Loaded in
+  # molds and workers only; the monitor never needs it.
+  #
+  # Entry point is {HTTP::Work}, what a Cluster::Worker is given to do.
+  module HTTP
+  end
+end
+
+require "pando/http/work"

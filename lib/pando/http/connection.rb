@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+require "pando/http/client"
+require "pando/http/exchange"
+require "pando/http/request"
+
+module Pando
+  module HTTP
+    # One accepted connection from its first byte to its close: one request, one
+    # answer. No client, however broken, makes {#serve} raise.
+    #
+    # @api private
+    class Connection
+      # @param kit [Work::Kit] @param environment [Environment] of its listener
+      # @param socket [Socket] @param remote [Addrinfo]
+      def initialize(kit, environment, socket, remote)
+        @kit = kit
+        @environment = environment
+        @remote = remote
+        @client = Client.new(socket, kit.limits.write_timeout)
+      end
+
+      # @raise [HookError, SystemExit, SignalException] what the application's own code asks for
+      def serve
+        @kit.reader.read_head(@client) ? work : close
+      rescue Refused => e
+        refuse(e)
+      rescue ClientGone
+        close
+      ensure
+        @client.reset unless @closed
+      end
+
+      private
+
+      def reader = @kit.reader
+      def worker = @kit.worker
+
+      def work
+        parser = reader.parser
+        @request = Request.new(@environment.build(parser, reader.buffer, @remote), parser.minor)
+        refuse_what_we_are_not(parser)
+        worker.job_started(@request.verb, @request.path, nil, nil)
+        begin
+          @request.attach(@spool = reader.read_body(@client))
+          exchange
+        ensure
+          @spool&.close
+          worker.job_finished
+        end
+      end
+
+      def exchange
+        exchange = Exchange.new(@kit, @client, @request)
+        exchange.run
+      ensure
+        exchange.whole? ? close : reset
+        exchange.finish
+      end
+
+      def refuse_what_we_are_not(parser)
+        raise Refused.new(501, "CONNECT is for proxies") if parser.connect?
+        raise Refused.new(421, "https on a plain connection") if parser.https?
+      end
+
+      def refuse(refused)
+        Events.emit("request.refused", slot: worker.slot, generation: worker.generation, pid: Process.pid,
+                                       status: refused.status, reason: refused.message)
+        Response.plain(@client, @request, refused.status).deliver
+        close(linger: true)
+      rescue ClientGone
+        close
+      end
+
+      def close(linger: false)
+        @closed = true
+        @client.finish(reader.buffer, linger: linger)
+      end
+
+      def reset
+        @closed = true
+        @client.reset
+      end
+    end
+  end
+end

@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require "pando/http/no_body"
+require "pando/version"
+
+module Pando
+  module HTTP
+    # Makes the Rack environment of each request that one listener receives: a
+    # copy of what is always the same, filled in from the parsed head.
+    #
+    # Rack 3 and Rack 2 want different things in it; which of them the application
+    # has loaded is seen when the worker starts. Without Rack it is Rack 3's.
+    #
+    # @api private
+    class Environment
+      # A client on this machine, as applications that trust local proxies expect it.
+      LOCAL = "127.0.0.1"
+      MAPPED = /\A::ffff:(?=\d+\.\d+\.\d+\.\d+\z)/i
+      private_constant :MAPPED
+
+      # @return [Array(Integer, Integer)] of the Rack that is loaded
+      def self.rack_release
+        defined?(::Rack::RELEASE) ? ::Rack::RELEASE.split(".").first(2).map(&:to_i) : [3, 1]
+      end
+
+      # @param listener [Socket] names the server where the request does not
+      # @param errors [IO] `rack.errors`
+      def initialize(listener, errors: $stderr, rack: Environment.rack_release)
+        @rack2 = rack.first < 3
+        # Rack 3.1 lets OPTIONS * through as it is; before, a path began with a slash or was empty.
+        @asterisk = (rack <=> [3, 1]) >= 0 ? "*" : ""
+        @template = template(listener.local_address, errors).freeze
+      end
+
+      # @param parser [Parser] done with a head
+      # @param buffer [String] which holds that head
+      # @param remote [Addrinfo]
+      # @return [Hash]
+      def build(parser, buffer, remote)
+        env = parser.fill(@template.dup, buffer)
+        env["REMOTE_ADDR"] = remote_address(remote)
+        env["PATH_INFO"] = @asterisk if env["PATH_INFO"] == "*"
+        @rack2 ? env["HTTP_VERSION"] = env["SERVER_PROTOCOL"] : env["rack.response_finished"] = []
+        env
+      end
+
+      private
+
+      def template(local, errors)
+        { "SCRIPT_NAME" => "", "SERVER_NAME" => name(local), "SERVER_PORT" => port(local),
+          "SERVER_SOFTWARE" => "pando/#{VERSION}", "rack.url_scheme" => "http", "rack.errors" => errors,
+          "rack.input" => NoBody::NONE, "rack.hijack?" => false, **(@rack2 ? rack2 : {}) }
+      end
+
+      def rack2
+        { "rack.version" => [1, 3].freeze, "rack.multithread" => false, "rack.multiprocess" => true,
+          "rack.run_once" => false }
+      end
+
+      def name(local)
+        return "localhost" unless local.ip?
+
+        local.ipv6? ? "[#{local.ip_address[/[^%]+/]}]" : local.ip_address
+      end
+
+      def port(local)
+        local.ip? ? local.ip_port.to_s : "80"
+      end
+
+      def remote_address(remote)
+        remote.ip? ? remote.ip_address.sub(MAPPED, "") : LOCAL
+      end
+    end
+  end
+end

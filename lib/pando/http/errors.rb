@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+require "pando/errors"
+
+module Pando
+  module HTTP
+    # The client cannot be reached any more. An IOError, so that an application
+    # that streams may treat it as it would treat a socket's.
+    class ClientGone < IOError; end
+
+    # The client sends or takes its bytes more slowly than the settings allow.
+    class ClientTooSlow < ClientGone; end
+
+    # The request gets no further than the server itself, which answers it.
+    class Refused < Pando::Error
+      # @return [Integer]
+      attr_reader :status
+
+      # @param status [Integer] what to answer
+      # @param reason [String] for the log, not for the client
+      def initialize(status, reason)
+        super(reason)
+        @status = status
+      end
+    end
+
+    # The application's response cannot be sent as it is: a field that would
+    # inject others, an impossible status, a body shorter than its Content-Length.
+    class InvalidResponse < Pando::Error; end
+  end
+end

@@ -1,0 +1,123 @@
+# frozen_string_literal: true
+
+require "pando/events"
+require "pando/http/errors"
+require "pando/http/response"
+require "pando/http/timeout"
+
+module Pando
+  module HTTP
+    # One request answered: the application called, its response sent, its body
+    # closed, whatever it raises turned into an answer. Owned by a {Connection}.
+    #
+    # @api private
+    class Exchange
+      # @param kit [Work::Kit] @param client [Client] @param request [Request]
+      def initialize(kit, client, request)
+        @kit = kit
+        @client = client
+        @request = request
+        @whole = false
+      end
+
+      # @return [Boolean] whether the client has a whole answer
+      def whole?
+        @whole
+      end
+
+      # @return [void]
+      # @raise [SystemExit, SignalException] when the application wants the process to end
+      # @raise [HookError]
+      def run
+        @started = now
+        @sent_before = @client.sent # an interim response, if any
+        @timeout = start_timeout
+        @kit.soft_timeout.during(@timeout) { answer }
+      rescue RequestTimeout => e
+        timed_out(e)
+      rescue ClientGone => e
+        @error = e
+      rescue Exception => e # rubocop:disable Lint/RescueException
+        failed(e)
+      ensure
+        note_swallowed_timeout
+      end
+
+      # When the client has its answer: the application's callbacks, then the hook.
+      def finish
+        @request.env["rack.response_finished"]&.reverse_each { |callback| tell(callback) }
+        @timeout&.finish
+        worker.run_hook(:after_request_complete, @request.env) if worker.hook?(:after_request_complete)
+      end
+
+      private
+
+      def worker = @kit.worker
+
+      def start_timeout
+        limits = @kit.limits
+        worker.job_deadline(limits.timeout, limits.timeout + limits.timeout_grace) if limits.timeout
+        @request.env["pando.timeout"] = Timeout.new(worker, limits.timeout, limits.timeout_grace)
+      end
+
+      def answer
+        body = nil
+        @status, @fields, body = @kit.app.call(@request.env)
+        Response.new(@client, @request, @status, @fields, body).deliver
+        @whole = true
+      ensure
+        body.close if body.respond_to?(:close)
+      end
+
+      def failed(error)
+        @error = error
+        emit("request.failed", error)
+        worker.leave("out of memory") if error.is_a?(NoMemoryError)
+        answer_with(500)
+        raise error if error.is_a?(SystemExit) || error.is_a?(SignalException)
+      end
+
+      def timed_out(error)
+        @error = error
+        emit("request.timed_out", error)
+        answer_with(504)
+        worker.run_hook(:after_worker_timeout, error)
+      ensure
+        worker.leave("timeout")
+      end
+
+      # The application has rescued Exception: its answer is sent, its state unknown.
+      def note_swallowed_timeout
+        return if !@timeout&.fired? || @error.is_a?(RequestTimeout)
+
+        timed_out(RequestTimeout.new("the request outlived its timeout, and the application rescued RequestTimeout"))
+      end
+
+      # Unless it is too late for an answer.
+      def answer_with(status)
+        return unless @client.sent == @sent_before
+
+        Response.plain(@client, @request, status).deliver
+        @status = status
+        @whole = true
+      rescue ClientGone
+        nil # nobody is left to tell
+      end
+
+      def tell(callback)
+        callback.call(@request.env, @status, @fields, @error)
+      rescue StandardError => e
+        emit("request.failed", e)
+      end
+
+      def emit(name, error)
+        Events.emit(name, slot: worker.slot, generation: worker.generation, pid: Process.pid,
+                          method: @request.verb, path: @request.path, seconds: now - @started, error: error)
+      end
+
+      def now
+        Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end

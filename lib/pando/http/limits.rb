@@ -1,0 +1,22 @@
+# frozen_string_literal: true
+
+module Pando
+  module HTTP
+    # What the settings allow a client, read once per worker. Sizes in bytes,
+    # times in seconds.
+    #
+    # @api private
+    class Limits
+      NAMES = %i[max_header_bytes max_target_bytes max_headers max_body_bytes body_memory
+                 header_timeout body_timeout write_timeout timeout timeout_grace].freeze
+
+      attr_reader(*NAMES)
+
+      # @param config [#max_header_bytes] a Pando::Config, or whatever has its readers
+      def initialize(config)
+        NAMES.each { |name| instance_variable_set(:"@#{name}", config.public_send(name)) }
+        freeze
+      end
+    end
+  end
+end

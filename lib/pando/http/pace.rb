@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+module Pando
+  module HTTP
+    # How long one worker waits for one client, in one direction. Only the time
+    # spent waiting counts, so that a slow application costs its client nothing.
+    #
+    # A single pause may last `pause` seconds; all pauses together that long too,
+    # plus, where a rate is given, what the bytes moved so far earn at that rate.
+    # Without the sum, one byte now and then would hold a worker for ever.
+    #
+    # @api private
+    class Pace
+      # Bytes per second below which a client only holds the worker up.
+      SLOWEST = 1024.0
+
+      # @param pause [Float] seconds
+      # @param rate [Float] bytes per second that keep the client welcome
+      def initialize(pause, rate: SLOWEST)
+        @pause = pause
+        @rate = rate
+        @waited = 0.0
+        @earned = 0.0
+      end
+
+      # @param bytes [Integer] that the client has sent or taken
+      def moved(bytes)
+        @earned += bytes / @rate
+      end
+
+      # @yieldparam seconds [Float] how long to wait at most
+      # @yieldreturn [Object] false or nil if nothing happened
+      # @raise [ClientTooSlow]
+      def wait
+        allowance = [@pause, @pause + @earned - @waited].min
+        raise ClientTooSlow, "the client was too slow" if allowance <= 0
+
+        before = now
+        happened = yield allowance
+        @waited += now - before
+        raise ClientTooSlow, "the client was too slow" unless happened
+      end
+
+      private
+
+      def now
+        Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end

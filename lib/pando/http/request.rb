@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+module Pando
+  module HTTP
+    # One request as the server needs it after the application had its hands on
+    # the environment.
+    #
+    # @api private
+    class Request
+      # @return [Hash] the Rack environment
+      attr_reader :env
+      # @return [String]
+      attr_reader :verb
+      # @return [String] without the query, which may hold a secret
+      attr_reader :path
+      # @return [0, 1] HTTP/1.0 or HTTP/1.1
+      attr_reader :minor
+      # @return [#read] the body
+      attr_reader :input
+
+      def initialize(env, minor)
+        @env = env
+        @verb = env["REQUEST_METHOD"]
+        @path = env["PATH_INFO"].dup
+        @minor = minor
+        @input = env["rack.input"]
+      end
+
+      # @return [Boolean]
+      def head?
+        @verb == "HEAD"
+      end
+
+      # What stands for a request that could not be read.
+      UNKNOWN = new({ "REQUEST_METHOD" => "GET", "PATH_INFO" => "" }, 1).freeze
+
+      # @param spool [Spool, nil]
+      def attach(spool)
+        return unless spool
+
+        @env["CONTENT_LENGTH"] ||= spool.size.to_s
+        @env["rack.input"] = @input = spool.input
+      end
+    end
+  end
+end

@@ -1,0 +1,125 @@
+# frozen_string_literal: true
+
+require "pando/http/response_head"
+require "pando/http/sink"
+require "pando/http/stream"
+
+module Pando
+  module HTTP
+    # Sends what an application returned, in the way that its body, the request
+    # and the status demand. Closing the body is the caller's.
+    #
+    # @api private
+    class Response
+      # An answer of the server's own.
+      #
+      # @param request [Request, nil] nil if it was not understood
+      # @param status [Integer]
+      # @return [Response]
+      def self.plain(client, request, status)
+        text = "#{status} #{StatusLine::PHRASES[status]}\n"
+        new(client, request || Request::UNKNOWN, status, { "content-type" => "text/plain" }, [text])
+      end
+
+      # @param client [Client]
+      # @param request [Request]
+      # @param status [Integer] @param fields [#each] @param body [#each, #call, #to_ary]
+      # @raise [InvalidResponse] before a byte is sent
+      def initialize(client, request, status, fields, body)
+        @client = client
+        @request = request
+        @head = ResponseHead.new(status, fields)
+        @body = body
+      end
+
+      # @raise [ClientGone]
+      # @raise [InvalidResponse] if the body turns out to be too short
+      def deliver
+        return deliver_head if @request.head? || @head.bodiless?
+        return deliver_nothing if @head.status == 205
+        return deliver_encoded if @head.encoded?
+
+        deliver_file || deliver_array || deliver_pieces
+      end
+
+      private
+
+      # RFC 9110 sections 8.6 and 9.3.2: what GET would have, or nothing; never in a 204.
+      def deliver_head
+        @client.transmit([@head.complete(@head.status == 204 ? nil : @head.length)])
+      end
+
+      # RFC 9110 section 15.3.6
+      def deliver_nothing
+        @client.transmit([@head.complete(0)])
+      end
+
+      # The application has chunked its body itself, which HTTP/1.0 does not know.
+      def deliver_encoded
+        raise InvalidResponse, "transfer-encoding in an answer to HTTP/1.0" if @request.minor.zero?
+
+        stream_to(Sink.new(@client, @head.complete(:encoded)))
+      end
+
+      def deliver_file
+        path = @body.to_path if @body.respond_to?(:to_path)
+        return unless path
+
+        File.open(path, File::RDONLY | File::BINARY | File::NONBLOCK) do |file|
+          size = file.stat.file? && file.size
+          return unless size && (@head.length.nil? || @head.length == size)
+
+          send_file(file, size)
+        end
+        true
+      rescue Errno::ENOENT, Errno::EACCES, Errno::ENXIO
+        nil # each may still know how
+      end
+
+      def send_file(file, size)
+        @client.transmit([@head.complete(size)])
+        done = @client.transmit_file(file, size)
+        raise InvalidResponse, "the file has shrunk while it was sent" if done < size
+      end
+
+      def deliver_array
+        return unless @body.respond_to?(:to_ary)
+
+        parts = @body.to_ary
+        size = parts.sum(&:bytesize)
+        if @head.length && @head.length != size
+          pieces_to(SizedSink.new(@client, @head.complete(@head.length), @head.length), parts)
+        else
+          @client.transmit([@head.complete(size), *parts])
+        end
+        true
+      end
+
+      def deliver_pieces
+        stream_to(sink)
+      end
+
+      def sink
+        length = @head.length
+        return SizedSink.new(@client, @head.complete(length), length) if length
+        return ChunkedSink.new(@client, @head.complete(:chunked)) if @request.minor.positive?
+
+        Sink.new(@client, @head.complete(nil))
+      end
+
+      def stream_to(sink)
+        return pieces_to(sink, @body) if @body.respond_to?(:each)
+
+        sink.flush
+        stream = Stream.new(sink, @request.input)
+        @body.call(stream)
+        stream.close
+      end
+
+      def pieces_to(sink, pieces)
+        pieces.each { |piece| sink.write(piece) }
+        sink.finish
+      end
+    end
+  end
+end

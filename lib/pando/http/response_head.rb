@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+require "pando/http/date_line"
+require "pando/http/errors"
+require "pando/http/status_line"
+
+module Pando
+  module HTTP
+    # The head of a response as the application wants it: checked, and without
+    # the fields that say where the body ends, which {#complete} writes.
+    #
+    # Field names and values that could end their line early are refused, so that
+    # no data of the application becomes a field (RFC 9110 section 5.5).
+    #
+    # @api private
+    class ResponseHead
+      FINAL = (200..999).freeze
+      # RFC 9110 sections 15.3.5 and 15.4.5. Not 205: it says that its body is empty.
+      BODILESS = [204, 304].freeze
+      private_constant :FINAL, :BODILESS
+
+      # @return [Integer]
+      attr_reader :status
+      # @return [Integer, nil] the Content-Length that the application gave
+      attr_reader :length
+
+      # @param status [Integer, String]
+      # @param fields [#each] names with a String, or an Array of them
+      # @raise [InvalidResponse]
+      def initialize(status, fields)
+        @status = Integer(status, exception: false)
+        raise InvalidResponse, "the status #{status.inspect} is no final status" unless FINAL.cover?(@status)
+
+        @text = String.new(StatusLine.for(@status), capacity: 512, encoding: Encoding::BINARY)
+        @dated = false
+        fields.each { |name, value| add(name.to_s, value) }
+      end
+
+      # @return [Boolean] whether this status never has a body
+      def bodiless?
+        BODILESS.include?(@status)
+      end
+
+      # @return [Boolean] whether the application has encoded the body itself
+      def encoded?
+        !@encoding.nil?
+      end
+
+      # Writes what ends a head.
+      #
+      # @param body [Integer, :chunked, :encoded, nil] bytes of the body, or how it is
+      #   delimited; nil if by the end of the connection, or by having none
+      # @return [String] the whole head
+      def complete(body)
+        case body
+        when Integer then @text << "content-length: " << body.to_s << "\r\n"
+        when :chunked then @text << "transfer-encoding: chunked\r\n"
+        when :encoded then Head.append(@text, "transfer-encoding", @encoding)
+        end
+        @text << DateLine.current unless @dated
+        @text << "connection: close\r\n\r\n"
+      end
+
+      private
+
+      def add(name, value)
+        case Head.kind(name)
+        when nil then append(name, value)
+        when :date then @dated = append(name, value)
+        when :content_length then @length = parse_length(value)
+        when :transfer_encoding then @encoding = encoding(value)
+        when false then raise InvalidResponse, "#{name.inspect} is no field name"
+        end
+      end
+
+      def append(name, value)
+        return value.each { |one| append(name, one) } if value.is_a?(Array)
+        return true if value.nil? || Head.append(@text, name, value.to_s)
+
+        raise InvalidResponse, "the value of #{name} holds a control character"
+      end
+
+      def parse_length(value)
+        text = value.to_s
+        return Integer(text, 10) if text.match?(/\A\d{1,18}\z/)
+
+        raise InvalidResponse, "the content-length #{value.inspect} is no length"
+      end
+
+      def encoding(value)
+        text = Array(value).join(", ")
+        return text if text.downcase.match?(/(\A|[, \t])chunked\z/)
+
+        raise InvalidResponse, "the transfer-encoding #{value.inspect} does not end with chunked"
+      end
+    end
+  end
+end

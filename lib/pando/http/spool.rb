@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require "stringio"
+require "tmpdir"
+
+module Pando
+  module HTTP
+    # A request body while it arrives: in memory up to a limit, then in a file
+    # that has no name, so that no crash leaves it behind. Owned by the request
+    # whose `rack.input` it becomes; a plain StringIO or File, for those do
+    # everything that applications ask of an input.
+    #
+    # @api private
+    class Spool
+      # @return [Integer] bytes
+      attr_reader :size
+
+      # @param memory [Integer] bytes to keep in memory at most
+      # @param expected [Integer] bytes that are announced, if any
+      def initialize(memory, expected = 0)
+        @memory = memory
+        @size = 0
+        @file = temporary_file if expected > memory
+        @string = String.new(capacity: [expected, memory].min, encoding: Encoding::BINARY) unless @file
+      end
+
+      # @param data [String]
+      # @return [self]
+      def <<(data)
+        @size += data.bytesize
+        move_to_file if @string && @size > @memory
+        (@file || @string) << data
+        self
+      end
+
+      # @return [StringIO, File] at its beginning
+      def input
+        return StringIO.new(@string).binmode unless @file
+
+        @file.rewind
+        @file
+      end
+
+      # Frees the disk space.
+      def close
+        @file&.close
+      end
+
+      private
+
+      def move_to_file
+        @file = temporary_file
+        @file << @string
+        @string = nil
+      end
+
+      def temporary_file
+        File.open(Dir.tmpdir, File::RDWR | File::TMPFILE | File::BINARY, 0o600).binmode
+      rescue Errno::EOPNOTSUPP, Errno::EISDIR, Errno::EINVAL, Errno::ENOENT
+        named_and_unlinked_file # not every file system knows O_TMPFILE (open(2))
+      end
+
+      def named_and_unlinked_file
+        path = File.join(Dir.tmpdir, "pando-body-#{Process.pid}-#{Random.urandom(8).unpack1("H*")}")
+        file = File.open(path, File::RDWR | File::CREAT | File::EXCL | File::BINARY, 0o600).binmode
+        File.unlink(path)
+        file
+      end
+    end
+  end
+end

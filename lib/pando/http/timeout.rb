@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+require "pando/errors"
+
+module Pando
+  module HTTP
+    # `env["pando.timeout"]`: the deadline of one request, for the application to
+    # look at and to move.
+    #
+    #     env["pando.timeout"].extend_by(60) if report?
+    #
+    # It only tells the worker's scoreboard row; the monitor watches the row and
+    # signals, and {SoftTimeout} then interrupts. Used in the worker's main thread.
+    # When the request is over it answers nil and changes nothing.
+    class Timeout
+      # @param worker [#job_deadline]
+      # @param seconds [Float, nil] until RequestTimeout is raised; nil: never
+      # @param grace [Float] seconds from then until the worker is killed
+      # @api private
+      def initialize(worker, seconds, grace)
+        @worker = worker
+        @grace = grace
+        @deadline = seconds && (now + seconds)
+        @over = false
+        @fired = false
+      end
+
+      # @return [Float, nil] seconds, negative when it has passed; nil if there is no deadline
+      def remaining
+        @deadline - now if @deadline && !@over
+      end
+
+      # Moves the deadline, and the kill behind it.
+      #
+      # @param seconds [Numeric] more than zero
+      # @return [Float, nil] the seconds that remain now
+      # @raise [ArgumentError]
+      def extend_by(seconds)
+        unless seconds.is_a?(Numeric) && seconds.real? && seconds.positive? && seconds.to_f.finite?
+          raise ArgumentError, "extend_by wants a positive number of seconds, not #{seconds.inspect}"
+        end
+        return if @over || @deadline.nil?
+
+        @deadline += seconds
+        left = remaining
+        @worker.job_deadline(left, left + @grace)
+        left
+      end
+
+      # This request may take as long as it likes.
+      #
+      # @return [nil]
+      def disable!
+        return if @over
+
+        @deadline = nil
+        @worker.job_deadline(nil, nil)
+        nil
+      end
+
+      # @return [Boolean] whether RequestTimeout was raised
+      # @api private
+      def fired?
+        @fired
+      end
+
+      # Raises in the main thread, once. Called in a trap handler.
+      # @api private
+      def fire
+        return if @fired || @over
+
+        @fired = true
+        Thread.main.raise(RequestTimeout, "the request outlived its timeout")
+      end
+
+      # @api private
+      def finish
+        @over = true
+      end
+
+      private
+
+      def now
+        Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end

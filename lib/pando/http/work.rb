@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require "pando/events"
+require "pando/http/acceptor"
+require "pando/http/connection"
+require "pando/http/environment"
+require "pando/http/limits"
+require "pando/http/request_reader"
+require "pando/http/soft_timeout"
+
+module Pando
+  module HTTP
+    # What an HTTP worker does, as Cluster::Worker wants it: {#sources} to watch,
+    # {#ready} when one of them has a connection, one request at a time. Made in
+    # the mold, started in each worker.
+    class Work
+      # What a connection needs of its worker.
+      # @api private
+      Kit = Struct.new(:app, :worker, :limits, :reader, :soft_timeout)
+
+      # @param app [#call] the Rack application
+      # @param listeners [Array<Socket>] listening, non-blocking, shared with other workers
+      # @param config [Config]
+      def initialize(app, listeners, config)
+        @app = app
+        @listeners = listeners
+        @limits = Limits.new(config)
+        @acceptor = Acceptor.new
+      end
+
+      # In the new worker, before it reports ready.
+      #
+      # @param worker [Cluster::Worker]
+      # @return [void]
+      def start(worker)
+        @kit = Kit.new(@app, worker, @limits, RequestReader.new(@limits), SoftTimeout.new(worker).install)
+        @environments = @listeners.to_h { |listener| [listener, Environment.new(listener)] }.compare_by_identity
+      end
+
+      # @return [Array<Array(Socket, Boolean)>] to watch; true: wake one worker only
+      def sources
+        @listeners.map { |listener| [listener, true] }
+      end
+
+      # Somebody connected: serve him, unless another worker was faster.
+      #
+      # @param listener [Socket] one of {#sources}
+      # @return [void]
+      def ready(listener)
+        return if @kit.worker.leaving?
+
+        serve(listener)
+      end
+
+      # Now and then: a worker that was woken but died first has taken the wake-up
+      # along, and the connection still waits.
+      #
+      # @return [void]
+      def idle
+        @listeners.each { |listener| ready(listener) }
+      end
+
+      # Before the worker leaves, for the same reason: this one may have been woken.
+      #
+      # @return [void]
+      def stop
+        @listeners.each { |listener| serve(listener) }
+      end
+
+      private
+
+      def serve(listener)
+        socket, remote = @acceptor.accept(listener)
+        Connection.new(@kit, @environments[listener], socket, remote).serve if socket
+      end
+    end
+  end
+end
