@@ -2,12 +2,14 @@
 
 module Pando
   module Cluster
-    # How long to wait before the next try: doubles with each failure, to a limit.
+    # How long to wait before the next try: doubles with each failure, to a
+    # limit. Failures long past count no more, so that it tells a rate.
     #
     # @api private
     class Backoff
       FIRST = 0.25
       LIMIT = 30.0
+      MEMORY = 60.0 # seconds without a failure after which all is forgotten
 
       attr_reader :failures
 
@@ -17,11 +19,13 @@ module Pando
 
       def reset
         @failures = 0
-        @until = 0.0
+        @until = @last = 0.0
       end
 
       # @return [Float] seconds until the next try
       def fail(now = Sys.now)
+        @failures = 0 if now - @last > MEMORY
+        @last = now
         delay = [FIRST * (2**[@failures, 16].min), LIMIT].min
         @failures += 1
         @until = now + delay

@@ -33,6 +33,8 @@ module Pando
       end
 
       def child_leaving(child, reason)
+        return unless child.ready?
+
         child.leave(reason, Sys.now + @options.stop_timeout)
         Events.emit("worker.leaving", **child.identity, reason: reason)
       end
@@ -50,10 +52,11 @@ module Pando
       def child_lost(child, ending, innocent: false)
         farewell = Farewell.new(child, ending)
         farewell.tell
+        failed = farewell.failed? # while its row is still its own
         hook(:after_worker_exit, child, ending) if child.worker? && ending
         @cluster.services.lost(child, farewell.reason) if child.service? && !stopping?
         @cluster.dismiss(child)
-        pass_on(child, farewell, innocent) unless stopping?
+        pass_on(child, farewell.reason, failed, innocent) unless stopping?
       end
 
       # An order that was not carried out in time. A mold that does not fork is
@@ -86,11 +89,11 @@ module Pando
         @cluster.rollout.worker_ready(child)
       end
 
-      def pass_on(child, farewell, innocent)
-        if child.mold? then @cluster.generations.mold_gone(child, farewell.reason)
-        elsif child.worker? && farewell.stillborn?
-          @cluster.generations.worker_failed(child, farewell.reason, innocent: innocent)
-        end
+      def pass_on(child, reason, failed, innocent)
+        generations = @cluster.generations
+        return generations.mold_gone(child, reason) if child.mold?
+
+        generations.worker_failed(child, reason, innocent: innocent) if child.worker? && failed
       end
 
       def hook(name, *arguments)

@@ -42,6 +42,7 @@ module Pando
       def ordered? = state == :ordered
       def ready? = state == :ready
       def leaving? = state == :leaving
+      def patient? = leaving? && @patient
       def gone? = state == :gone
       def starting? = ordered? || state == :adopted
       # Is or will be of use.
@@ -58,8 +59,10 @@ module Pando
         @deadline = nil
       end
 
-      def leave(reason, deadline)
+      # @param patient [Boolean] the deadline does not count while a request runs: that has its own
+      def leave(reason, deadline, patient: false)
         @state = :leaving
+        @patient = patient
         @reason ||= reason
         @deadline = deadline
       end

@@ -73,6 +73,7 @@ module Pando
 
       def enforce_state(child, now)
         return unless child.deadline && now >= child.deadline
+        return child.deadline = now + TICK if child.patient? && child.row.busy_since
 
         child.deadline = nil
         case child.state

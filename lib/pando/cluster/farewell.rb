@@ -22,6 +22,14 @@ module Pando
 
       # It never became ready.
       def stillborn? = @was_starting
+      # It brought this upon itself, and did nothing of use before.
+      def failed?
+        return true if stillborn?
+        return false if wanted? || killed_from_outside?
+
+        child.requests.zero? && Sys.now - (child.row.started_at || 0) < Backoff::MEMORY
+      end
+
       # It left as it was asked to.
       def wanted? = @wanted
 
@@ -32,6 +40,9 @@ module Pando
       end
 
       private
+
+      # By the kernel's OOM killer, by an operator, or by ourselves at a deadline.
+      def killed_from_outside? = ending&.killed? && ending.number == Signal.list["KILL"]
 
       # A mold's backtrace is told with its generation.
       def of_worker

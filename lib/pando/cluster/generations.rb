@@ -77,11 +77,10 @@ module Pando
       end
 
       def worker_ready(child)
-        current.backoff.reset if current&.number == child.generation
         upcoming.enter(:rolling) if upcoming&.number == child.generation && upcoming.canary?
       end
 
-      # It ended before it was ready, or was never forked.
+      # It ended by itself: before it was ready, or hardly later.
       # @param innocent [Boolean] the kernel refused the fork: the mold is not to blame
       def worker_failed(child, reason, innocent: false)
         generation = [upcoming, current].compact.find { |one| one.number == child.generation }

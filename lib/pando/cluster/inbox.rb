@@ -19,11 +19,16 @@ module Pando
         @observer = observer
       end
 
-      # Reads a child's link to its end for now.
-      def read(child)
-        until child.gone?
+      # Packets that one child may have read in a row: the others wait.
+      BURST = 64
+
+      # Reads what a child has sent.
+      def read(child, burst = BURST)
+        burst.times do
+          return if child.gone?
+
           packet = child.link.receive
-          break if packet == :nothing
+          return if packet == :nothing
           return end_of_link(child) if packet == :closed
 
           packet.descriptors.each { |fd| IO.for_fd(fd).close } # reports carry none

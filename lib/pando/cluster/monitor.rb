@@ -42,6 +42,8 @@ module Pando
         generations.begin_boot
         turn until shutdown.complete?
         tear_down
+      ensure
+        @listeners&.close
       end
 
       # @api private
@@ -133,7 +135,6 @@ module Pando
       end
 
       def tear_down
-        @listeners.close
         @signals.release
         Events.emit("monitor.stopped", pid: Process.pid, status: shutdown.status)
         shutdown.tell_failure

@@ -9,6 +9,9 @@ module Pando
     #
     # @api private
     class Reaper
+      # More packets than the kernel queues on a link.
+      LAST_WORDS = 10_000
+
       # @return [Integer] strangers reaped so far
       attr_reader :strangers
 
@@ -26,7 +29,7 @@ module Pando
         ending = child.pidfd.reap
         return unless ending
 
-        @inbox.read(child) # its last words
+        @inbox.read(child, LAST_WORDS)
         @observer.child_lost(child, ending) unless child.gone?
       end
 

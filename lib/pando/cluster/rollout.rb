@@ -127,7 +127,7 @@ module Pando
 
       def ask_to_leave(child, reason)
         Events.emit("worker.leaving", **child.identity, reason: reason)
-        child.leave(reason, Sys.now + @options.stop_timeout)
+        child.leave(reason, Sys.now + @options.stop_timeout, patient: true)
         child.order(Message.new(:leave))
       end
     end

@@ -81,13 +81,14 @@ module Pando
         @work.sources.each { |io, exclusive| poller.add(io, io, exclusive) }
         @idle_title = "pando worker #{title} idle"
         @busy_title = "pando worker #{title} busy"
+        # Before the report: if it raises, this worker never counts as ready.
+        payload.run_hook(:after_worker_ready, self)
       end
 
       private
 
       def started
         Process.setproctitle(@idle_title)
-        payload.run_hook(:after_worker_ready, self)
       end
 
       def attend(ready)

@@ -15,12 +15,12 @@ module Pando
         LIST = /\A\d{1,12}(,\d{1,12})*(,off|,false)?\z/
 
         def cast(value = nil, after: nil)
-          return { after: after } if after && value.nil?
+          return value.nil? ? { after: after } : invalid(value, " Leave it out, after: says all.") if after
 
           case value
           when "auto", "manual", "off", "false", :auto, :manual, false then NAMES.fetch(value.to_s)
           when LIST then { after: After.new.cast(value.split(",")) }
-          else invalid(value, hint(value, after))
+          else invalid(value, hint(value))
           end
         end
 
@@ -43,8 +43,7 @@ module Pando
 
         private
 
-        def hint(value, after)
-          return " Leave it out, after: says all." if after
+        def hint(value)
           return " Write refork after: #{Array(value).inspect}." if value.is_a?(Integer) || value.is_a?(Array)
 
           Suggestion.for(value, NAMES.keys)

@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+module Support
+  # What /proc says about a process and its descendants.
+  class ProcTree
+    Entry = Struct.new(:pid, :parent, :state, :title) do
+      def descriptors = Dir.children("/proc/#{pid}/fd").size
+      def pss_kib = File.read("/proc/#{pid}/smaps_rollup")[/^Pss:\s+(\d+)/, 1].to_i
+      def zombie? = state == "Z"
+    end
+
+    def initialize(root)
+      @root = root
+    end
+
+    # All living and dead direct children.
+    def children = all.select { |entry| entry.parent == @root }
+    def titled(role) = children.select { |entry| entry.title.start_with?("pando #{role}") }
+    def zombies = children.select(&:zombie?)
+
+    # Children of children: there must be none that is ours.
+    def grandchildren
+      pids = children.map(&:pid)
+      all.select { |entry| pids.include?(entry.parent) }
+    end
+
+    def self.all
+      Dir.children("/proc").grep(/\A\d+\z/).filter_map do |pid|
+        stat = File.read("/proc/#{pid}/stat")
+        state, parent = stat[/\) (.*)\z/m, 1].split
+        title = File.read("/proc/#{pid}/cmdline").tr("\0", " ").strip
+        Entry.new(pid.to_i, parent.to_i, state, title)
+      rescue Errno::ENOENT, Errno::ESRCH
+        nil
+      end
+    end
+
+    private
+
+    def all = self.class.all
+  end
+end

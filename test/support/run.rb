@@ -1,0 +1,173 @@
+# frozen_string_literal: true
+
+# The test runner behind bin/test. All unit tests run in one process, each other file in a process of its
+# own with a time limit, so that a crash or a hang is one failure and the rest still runs.
+
+require "json"
+require "optparse"
+require "rbconfig"
+require "tmpdir"
+
+module Support
+  # One process of tests: its files, and how they went.
+  class TestProcess
+    TIME_LIMIT = 900 # seconds
+    KILL_GRACE = 5
+    LOADER = "ARGV.shift(ARGV.shift.to_i).each { |file| require file }"
+
+    def initialize(files, options, folder)
+      @files = files
+      @options = options
+      @results = File.join(folder, "#{object_id}.json")
+    end
+
+    def run(out)
+      @pid = spawn({ "PANDO_TEST_RESULTS" => @results }, *command, out: out, err: out, pgroup: true, in: File::NULL)
+      status = wait
+      stop # what the tests started and left behind
+      counts(status)
+    end
+
+    def stop
+      Process.kill(:KILL, -@pid) if @pid
+    rescue Errno::ESRCH
+      # It has just ended.
+    end
+
+    def to_s
+      @files.size == 1 ? @files.first.delete_prefix("#{Dir.pwd}/") : "#{@files.size} files of unit tests"
+    end
+
+    private
+
+    def command
+      [RbConfig.ruby, "-rbundler/setup", "-I", "test", "-e", LOADER, @files.size.to_s, *@files, *@options]
+    end
+
+    def wait
+      waiter = Process.detach(@pid)
+      return waiter.value if waiter.join(TIME_LIMIT)
+
+      warn "#{self}: stopped after #{TIME_LIMIT} s"
+      Process.kill(:TERM, -@pid)
+      stop unless waiter.join(KILL_GRACE)
+      waiter.value
+    end
+
+    # A process that left no results, or left badly though all it counted had passed, is a failure itself.
+    def counts(status)
+      counts = File.exist?(@results) ? JSON.parse(File.read(@results)) : Hash.new(0).merge("failed" => 0)
+      return counts if status.success? || counts["failed"].positive?
+
+      warn "#{self}: ended with #{status}"
+      counts.merge("failed" => 1)
+    end
+  end
+
+  # Finds the test files, runs them, sums up.
+  class TestRun
+    FOLDERS = %w[unit conformance integration chaos].freeze
+    ROOT = File.expand_path("../..", __dir__)
+
+    def initialize(arguments)
+      @jobs = 1
+      @options = []
+      @paths = parser.parse(arguments).map { |path| File.expand_path(path) }
+      @total = Hash.new(0)
+      @lock = Mutex.new
+    rescue OptionParser::ParseError => e
+      abort "#{e.message}\n#{parser}"
+    end
+
+    # @return [Boolean] whether tests ran and all of them passed
+    def run
+      Dir.chdir(ROOT)
+      Dir.mktmpdir("pando-test") { |folder| run_all(processes(folder)) }
+      puts summary
+      @total["failed"].zero? && @total["passed"].positive?
+    end
+
+    private
+
+    def parser
+      @parser ||= OptionParser.new("Usage: bin/test [FILE or FOLDER...] [options]") do |options|
+        options.on("-n", "--name NAME", "only tests of this name or /pattern/") { |name| @options.push("-n", name) }
+        options.on("-s", "--seed SEED", Integer, "the order of tests") { |seed| @options.push("-s", seed.to_s) }
+        options.on("-v", "--verbose", "each test's name and time") { @options.push("-v") }
+        options.on("-j", "--jobs JOBS", Integer, "processes at once (default 1)") { |jobs| @jobs = jobs }
+      end
+    end
+
+    def processes(folder)
+      units, others = files.partition { |file| file.start_with?("#{ROOT}/test/unit/") }
+      groups = others.map { |file| [file] }
+      groups.unshift(units) unless units.empty?
+      groups.map { |group| TestProcess.new(group, @options, folder) }
+    end
+
+    def files
+      return FOLDERS.flat_map { |name| in_folder(File.join(ROOT, "test", name)) } if @paths.empty?
+
+      @paths.flat_map do |path|
+        next in_folder(path) if File.directory?(path)
+
+        File.file?(path) ? [path] : abort("no such test file: #{path}")
+      end
+    end
+
+    def in_folder(path)
+      Dir[File.join(path, "**/*_test.rb")]
+    end
+
+    def run_all(processes)
+      stop_with_us(processes)
+      queue = Queue.new(processes).close
+      Array.new(@jobs) { Thread.new { run_next(queue.pop) until queue.empty? } }.each(&:join)
+    end
+
+    def run_next(process)
+      return unless process
+
+      started = clock
+      counts = @jobs == 1 ? process.run($stdout) : run_quietly(process)
+      @lock.synchronize do
+        @total.merge!(counts) { |_name, sum, count| sum + count }
+        puts "-- #{process}: #{text(counts)} in #{(clock - started).round(1)} s"
+      end
+    end
+
+    def clock
+      Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+
+    # Several at once: each one's output in one piece.
+    def run_quietly(process)
+      reader, writer = IO.pipe
+      output = Thread.new { reader.read }
+      counts = process.run(writer)
+      writer.close
+      @lock.synchronize { $stdout.write(output.value) }
+      counts
+    end
+
+    def stop_with_us(processes)
+      %w[INT TERM].each do |signal|
+        trap(signal) do
+          processes.each(&:stop)
+          exit!(1)
+        end
+      end
+    end
+
+    def summary
+      @total["skipped"].positive? ? "#{text(@total)}, #{@total["skipped"]} skipped" : text(@total)
+    end
+
+    def text(counts)
+      "#{counts["passed"] || 0} passed, #{counts["failed"]} failed"
+    end
+  end
+end
+
+$stdout.sync = true
+exit Support::TestRun.new(ARGV).run

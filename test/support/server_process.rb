@@ -1,0 +1,176 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "json"
+require "rbconfig"
+require "socket"
+require "tmpdir"
+require "support/proc_tree"
+
+module Support
+  # The real executable, run as a user would, on a UNIX socket in a folder of
+  # its own; its events are read from stderr as JSON and can be waited for.
+  #
+  #     server = ServerProcess.start(app: "run ->(env) { [200, {}, ['hi']] }", config: "workers 2")
+  #     server.wait_for("refork.finished") { server.signal("USR2") }
+  #     server.get("/").body
+  #     server.stop
+  class ServerProcess
+    Response = Struct.new(:status, :headers, :body)
+    ROOT = Checkout::ROOT
+    PATIENCE = 30 # seconds for any one event
+
+    attr_reader :pid, :folder, :socket_path, :output
+
+    # @return [ServerProcess] ready to serve, unless ready: false
+    def self.start(ready: true, **options)
+      server = new(**options)
+      server.wait_until_current if ready
+      server
+    rescue StandardError
+      server&.kill
+      raise
+    end
+
+    # @param app [String] the text of a config.ru
+    # @param config [String] the text of a config/pando.rb
+    def initialize(app: DEFAULT_APP, config: "", arguments: [], env: {}, listen: nil, wrapper: [], unsetenv: false) # rubocop:disable Metrics/ParameterLists
+      @folder = Dir.mktmpdir("pando-test")
+      @socket_path = File.join(@folder, "pando.sock")
+      @events = []
+      @output = +""
+      @lock = Mutex.new
+      @news = ConditionVariable.new
+      write("config.ru", app)
+      write("pando.rb", "log_format :json\n#{config}")
+      launch(wrapper, ["-c", "pando.rb", "-l", listen || "unix:#{@socket_path}", *arguments], env, unsetenv)
+    end
+
+    DEFAULT_APP = <<~RUBY
+      run ->(env) { [200, { "content-type" => "text/plain" }, ["pid=\#{Process.pid} path=\#{env['PATH_INFO']}"]] }
+    RUBY
+
+    def write(name, text)
+      path = File.join(@folder, name)
+      FileUtils.mkdir_p(File.dirname(path))
+      File.write(path, text)
+      path
+    end
+
+    # All events so far, or those of one name.
+    def events(name = nil) = @lock.synchronize { @events.select { |event| name.nil? || event["event"] == name } }
+
+    # Waits for an event that comes after this call, while the block (if any) runs.
+    def wait_for(name, patience: PATIENCE, **where, &trigger)
+      seen = @lock.synchronize { @events.size }
+      trigger&.call
+      await(name, seen, patience, where)
+    end
+
+    # Waits for an event, whether it came already or not.
+    def wait_past(name, patience: PATIENCE, **where) = await(name, 0, patience, where)
+
+    def wait_until_current = wait_past("generation.current")
+
+    def refork
+      wait_for("refork.finished") { signal("USR2") }
+    end
+
+    def connect = UNIXSocket.new(@socket_path)
+
+    # @return [Response]
+    def get(path, headers = {}) = request("GET", path, headers)
+
+    def request(method, path, headers = {}, body = nil)
+      socket = connect
+      fields = { "Host" => "localhost" }.merge(headers)
+      fields["Content-Length"] = body.bytesize.to_s if body
+      socket.write("#{method} #{path} HTTP/1.1\r\n#{fields.map { |k, v| "#{k}: #{v}\r\n" }.join}\r\n#{body}")
+      parse(socket.read)
+    ensure
+      socket&.close
+    end
+
+    def signal(name) = Process.kill(name, @pid)
+    def alive? = @status.nil? && !@waiter.join(0)
+    def tree = ProcTree.new(@pid)
+    def workers = tree.titled("worker")
+    def mold = tree.titled("mold").max_by { |process| process.title[/gen (\d+)/, 1].to_i }
+
+    # @return [Process::Status]
+    def stop(signal = "TERM")
+      signal(signal) if @waiter.alive?
+      wait_for_exit
+    end
+
+    # @return [Process::Status]
+    def wait_for_exit(patience = PATIENCE)
+      raise "the server did not end within #{patience} s\n#{@output}" unless @waiter.join(patience)
+
+      @reader.join
+      FileUtils.rm_rf(@folder)
+      @waiter.value
+    end
+
+    # Whatever happened in a test: nothing of it may live on.
+    def kill
+      return unless @waiter.alive?
+
+      children = tree.children.map(&:pid)
+      Process.kill("KILL", @pid)
+      @waiter.join
+      children.each { |pid| Process.kill("KILL", pid) rescue nil } # rubocop:disable Style/RescueModifier
+      @reader.join
+      FileUtils.rm_rf(@folder)
+    end
+
+    private
+
+    def launch(wrapper, arguments, env, unsetenv)
+      reader, writer = IO.pipe
+      command = [*wrapper, RbConfig.ruby, "-W0", "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/pando"), *arguments]
+      @pid = Process.spawn(env, *command, chdir: @folder, out: writer, err: writer, in: File::NULL,
+                                          unsetenv_others: unsetenv)
+      writer.close
+      @waiter = Process.detach(@pid)
+      @reader = Thread.new { reader.each_line { |line| take(line) } }
+    end
+
+    def take(line)
+      event = JSON.parse(line) if line.start_with?("{")
+    rescue JSON::ParserError
+      nil
+    ensure
+      @lock.synchronize do
+        @output << line
+        @events << event if event
+        @news.broadcast
+      end
+    end
+
+    def await(name, from, patience, where)
+      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + patience
+      wanted = where.transform_keys(&:to_s)
+      @lock.synchronize do
+        loop do
+          found = @events.drop(from).find { |event| event["event"] == name && wanted <= event }
+          return found if found
+
+          left = deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          raise "no #{name} #{where} within #{patience} s; the server said:\n#{@output[-6000..] || @output}" if left <= 0
+
+          @news.wait(@lock, left)
+        end
+      end
+    end
+
+    def parse(text)
+      raise EOFError, "the connection was closed without an answer" if text.nil? || text.empty?
+
+      head, body = text.split("\r\n\r\n", 2)
+      status, *fields = head.split("\r\n")
+      headers = fields.to_h { |field| field.split(/:\s*/, 2).then { |name, value| [name.downcase, value] } }
+      Response.new(status[/ (\d{3})/, 1].to_i, headers, body)
+    end
+  end
+end

@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+module Support
+  # Tests wait for a condition, with a deadline; they never guess how long something takes.
+  module Waiting
+    class TimedOut < StandardError; end
+
+    POLL_INTERVAL = 0.01
+
+    # @param timeout [Numeric] seconds
+    # @param message [String, Proc] what was waited for; a Proc may show the state that was found instead
+    # @return the first truthy value of the block
+    # @raise [TimedOut]
+    def wait_until(timeout: 5, message: "the condition")
+      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + timeout
+      loop do
+        value = yield
+        return value if value
+
+        if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+          message = message.call if message.respond_to?(:call)
+          raise TimedOut, "waited #{timeout} s for #{message}"
+        end
+        IO.select(nil, nil, nil, POLL_INTERVAL)
+      end
+    end
+  end
+end

@@ -1,0 +1,24 @@
+# frozen_string_literal: true
+
+root = File.expand_path("..", __dir__)
+$LOAD_PATH.unshift(File.join(root, "lib"), __dir__)
+
+require "minitest/autorun"
+require "support/warnings"
+require "pando"
+require "support/checkout"
+require "support/ports"
+require "support/results"
+require "support/waiting"
+
+class Minitest::Test
+  include Support::Ports
+  include Support::Waiting
+end
+
+if (path = ENV.delete("PANDO_TEST_RESULTS"))
+  Minitest.extensions << "pando_results"
+  Minitest.define_singleton_method(:plugin_pando_results_init) do |_options|
+    reporter << Support::Results.new(path)
+  end
+end

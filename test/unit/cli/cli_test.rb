@@ -1,0 +1,151 @@
+# frozen_string_literal: true
+
+require_relative "../config/config_test_case"
+require "json"
+require "open3"
+require "stringio"
+require "pando/cli"
+
+# The real executable, in a process of its own.
+class CLITest < ConfigTestCase
+  # Stands in for the server: says what it got and ends as the test wants.
+  SERVER = <<~RUBY
+    module Pando
+      Server = Struct.new(:config) do
+        def run
+          raise BootError, "the app is broken" if config.environment == "broken"
+
+          puts "serving \#{config.rackup} in \#{Dir.pwd} with \#{config.workers}"
+          7
+        end
+      end
+    end
+  RUBY
+
+  def test_help
+    out, err, status = pando("-h")
+
+    assert_equal ["", 0], [err, status]
+    Pando::CLI::COMMANDS.each { |name, known| assert_match(/^  #{name} +#{Regexp.escape(known.help)}$/, out) }
+    ["-l, --listen ADDRESS", "-w, --workers N", "--refork auto|manual|off|N,N,...", "-e, --environment ENV",
+     "-C, --directory DIR", "-t, --timeout SECONDS", "--log-format text|json", "--check", "-v, --version", "-h, --help",
+     "-c, --config FILE", "RACKUP", "PORT", "WEB_CONCURRENCY", "RACK_ENV"].each do |text|
+      assert_match(/^ +#{Regexp.escape(text)}(\s|$)/, out)
+    end
+    assert_operator out.lines.map(&:size).max, :<=, 101
+    assert_equal out, pando("help").first
+    assert_equal out, pando("config", "--help").first
+  end
+
+  def test_version
+    expected = ["pando #{Pando::VERSION} (ruby #{RUBY_VERSION} #{RUBY_PLATFORM})\n", "", 0]
+
+    assert_equal expected, pando("-v")
+    assert_equal expected, pando("version")
+    assert_equal expected, pando("serve", "-w", "2", "--version")
+  end
+
+  def test_check
+    write("config/pando.rb", "workers 3")
+    write("config.ru", "raise 'the rackup file is only looked for'")
+
+    assert_equal ["OK: config/pando.rb, config.ru, 3 workers, 0.0.0.0:80\n", "", 0], pando("--check", "-l", "80")
+  end
+
+  def test_check_without_a_config_file
+    write("app.ru", "")
+
+    assert_equal ["OK: no config file, app.ru, 1 workers, 127.0.0.1:8080\n", "", 0], pando("app.ru", "-w1", "--check")
+  end
+
+  def test_a_wrong_setting_is_one_message_and_status_two
+    write("config/pando.rb", "listen 80\nworkes 3")
+    expected = ["", "pando: config/pando.rb:2: unknown setting workes. Did you mean workers?\n", 2]
+
+    assert_equal expected, pando
+    assert_equal expected, pando("--check")
+    assert_equal expected, pando("config")
+  end
+
+  def test_a_wrong_flag_is_one_message_and_status_two
+    assert_equal ["", "pando: unknown flag --worker. Did you mean --workers? See pando --help.\n", 2],
+                 pando("--worker", "3")
+    assert_equal ["", "pando: --format: must be text or json, but is \"xml\".\n", 2], pando("config", "--format", "xml")
+  end
+
+  def test_a_rackup_file_that_does_not_exist_is_wrong_usage
+    assert_equal ["", "pando: there is no rackup file #{@dir}/config.ru. Name one: pando RACKUP\n", 2], pando
+    assert_equal ["", "pando: command line: there is no rackup file #{@dir}/app.ru. Name one: pando RACKUP\n", 2],
+                 pando("serve", "app.ru")
+  end
+
+  def test_a_mistyped_command
+    assert_equal ["", "pando: there is no command confg and no such rackup file. Did you mean config?\n", 2],
+                 pando("confg")
+  end
+
+  def test_config_shows_the_settings
+    write("config/pando.rb", "workers 3")
+    out, err, status = pando("config", "-t", "5", env: { "PORT" => "99" })
+
+    assert_equal ["", 0], [err, status]
+    assert_match(%r{^workers 3 +# config/pando.rb:1$}, out)
+    assert_match(/^timeout 5 +# -t$/, out)
+    assert_match(/^listen "0.0.0.0:99" +# PORT$/, out)
+  end
+
+  def test_config_as_json
+    out, err, status = pando("config", "--format", "json", "-w", "2")
+
+    assert_equal ["", 0], [err, status]
+    assert_equal({ "value" => 2, "unit" => "processes", "source" => "-w" }, JSON.parse(out)["settings"]["workers"])
+  end
+
+  def test_serve_runs_the_server_in_the_directory_and_ends_with_its_status
+    write("app/config.ru", "")
+
+    assert_equal ["serving #{@dir}/app/config.ru in #{@dir}/app with 2\n", "", 7], pando("-C", "app", "-w", "2")
+    assert_equal ["serving #{@dir}/app/config.ru in #{@dir}/app with 2\n", "", 7], pando("serve", "-C", "app", "-w2")
+  end
+
+  def test_a_boot_that_fails_is_status_one
+    write("config.ru", "")
+
+    assert_equal ["", "pando: the app is broken\n", 1], pando("-e", "broken")
+  end
+
+  def test_a_rackup_file_named_like_a_command_can_be_served
+    write("help", "")
+
+    assert_equal "serving #{@dir}/help in #{@dir} with 1\n", pando("serve", "help", "-w1").first
+  end
+
+  def test_a_reader_that_goes_away_is_no_error
+    reader, writer = IO.pipe
+    reader.close
+    errors = StringIO.new
+
+    assert_equal 0, Pando::CLI.run(["help"], out: writer, err: errors, env: {})
+    assert_empty errors.string
+  ensure
+    writer&.close
+  end
+
+  def test_settings_are_read_without_rack_json_or_optparse
+    script = 'require "pando/cli"; require "pando/config"; Pando::Config.load([])
+      puts $LOADED_FEATURES.grep(%r{/(rack|json|optparse|pando_ext|pando/http)[/.]})'
+    out, status = Open3.capture2(RbConfig.ruby, "-I", Support::Checkout.path("lib"), "-e", script, chdir: @dir)
+
+    assert_equal ["", true], [out, status.success?]
+  end
+
+  private
+
+  def pando(*arguments, env: {})
+    write("stub/pando/server.rb", SERVER)
+    ruby, *rest = Support::Checkout.pando(*arguments)
+    clean = { "PORT" => nil, "WEB_CONCURRENCY" => nil, "RACK_ENV" => nil }
+    out, err, status = Open3.capture3(clean.merge(env), ruby, "-w", "-I", "#{@dir}/stub", *rest, chdir: @dir)
+    [out, err, status.exitstatus]
+  end
+end

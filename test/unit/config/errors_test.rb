@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+require_relative "config_test_case"
+
+# What a user reads who made a mistake in the config file.
+class ConfigErrorsTest < ConfigTestCase
+  def self.says(message, text)
+    define_method("test_#{text.inspect}") { assert_equal message, error_of(text) }
+  end
+
+  says "config/pando.rb:2: unknown setting wrokers. Did you mean workers?", "\nwrokers 4"
+  says "config/pando.rb:1: unknown setting after_worker_frok. Did you mean after_worker_fork?", "after_worker_frok { }"
+  says "config/pando.rb:1: unknown setting bogus_and_far_off.", "bogus_and_far_off"
+  says "config/pando.rb:2: workers = ... only makes a local variable. Write workers without the equals sign.",
+       "listen 80\nworkers = 4"
+
+  says "config/pando.rb:1: unknown setting worker_processes. Write workers N.", "worker_processes 4"
+  says "config/pando.rb:1: unknown setting refork_after. Write refork after: [N, ...].", "refork_after [50]"
+  says "config/pando.rb:1: unknown setting preload_app!. Leave it out: the mold always loads the application before " \
+       "workers are forked.", "preload_app!"
+  says "config/pando.rb:1: unknown setting bind. Write listen \"HOST:PORT\" or listen \"unix:PATH\".",
+       "bind 'tcp://0.0.0.0:80'"
+
+  says 'config/pando.rb:1: workers must be a whole number from 1 to 1024, or auto, but is "many".', "workers 'many'"
+  says "config/pando.rb:1: workers must be a whole number from 1 to 1024, or auto, but is nil.", "workers ENV['NONE_']"
+  says "config/pando.rb:1: workers must be a whole number from 1 to 1024, or auto, but is 0.", "workers 0"
+  says "config/pando.rb:1: workers needs a value: it must be a whole number from 1 to 1024, or auto", "workers"
+  says "config/pando.rb:1: workers takes one value, but was given 2", "workers 1, 2"
+  says "config/pando.rb:1: workers takes no block", "workers(1) { }"
+  says "config/pando.rb:1: workers has no option grace:.", "workers 1, grace: 3"
+
+  says "config/pando.rb:1: timeout has no option grase:. Did you mean grace?", "timeout 20, grase: 2"
+  says "config/pando.rb:1: timeout must be a number of seconds, more than 0, or false, but is nil.", "timeout nil"
+  says "config/pando.rb:1: timeout grace: must be a number of seconds, 0 or more, but is -1.", "timeout 1, grace: -1"
+
+  says "config/pando.rb:1: rollout takes options only: surge: and unavailable:", "rollout 1"
+  says "config/pando.rb:1: rollout needs an option: surge: and unavailable:", "rollout"
+  says "config/pando.rb:1: rollout has no option canary:.", "rollout canary: {}"
+
+  says "config/pando.rb:1: refork must be auto, manual, false or a list of numbers of requests, but is :atuo. " \
+       "Did you mean auto?", "refork :atuo"
+  says "config/pando.rb:1: refork must be auto, manual, false or a list of numbers of requests, but is 50. " \
+       "Write refork after: [50].", "refork 50"
+  says "config/pando.rb:1: refork after: must be a list of numbers of requests, 1 or more each, which false may end, " \
+       "but is [false].", "refork after: [false]"
+  says "config/pando.rb:1: refork needs a value: it must be auto, manual, false or a list of numbers of requests",
+       "refork"
+
+  says "config/pando.rb:1: listen backlog: must be a whole number from 1 to 65535, but is 0.", "listen 80, backlog: 0"
+  says "config/pando.rb:1: listen takes no option mode: with 0.0.0.0:80.", "listen 80, mode: 0o600"
+  says "config/pando.rb:1: listen has no option backlock:. Did you mean backlog?", "listen 80, backlock: 5"
+  says "config/pando.rb:1: log_format must be text or json, but is :jason. Did you mean json?", "log_format :jason"
+  says "config/pando.rb:1: directory can only be set on the command line: -C DIR", "directory '/srv'"
+
+  says "config/pando.rb:1: after_worker_fork needs a block and nothing else", "after_worker_fork"
+  says "config/pando.rb:1: service needs a name such as :mailer and a block", "service('mailer') { }"
+  says "config/pando.rb:2: service :mailer is declared twice", "service(:mailer) { }\nservice(:mailer) { }"
+  says "config/pando.rb:1: on needs the name of an event and a block", "on { }"
+
+  def test_an_unknown_event_is_refused
+    assert_match(%r{\Aconfig/pando\.rb:1: unknown event "worker\.raedy".*worker\.ready},
+                 error_of("on('worker.raedy') { }"))
+  end
+
+  def test_a_setter_with_self_is_unknown
+    assert_equal "config/pando.rb:1: unknown setting workers=. Write workers without the equals sign.",
+                 error_of("self.workers = 4")
+  end
+
+  def test_an_error_of_the_files_own_shows_class_message_and_line
+    assert_equal "config/pando.rb:2: ZeroDivisionError: divided by 0", error_of("workers 1\nworkers 1 / 0")
+    assert_match(%r{\Aconfig/pando\.rb:1: NameError: uninitialized constant .*Nothing}, error_of("workers Nothing"))
+    assert_match(%r{\Aconfig/pando\.rb:1: LoadError: cannot load such file -- no_such}, error_of("require 'no_such'"))
+  end
+
+  def test_the_original_error_is_the_cause
+    assert_kind_of ZeroDivisionError, assert_raises(Pando::ConfigError) { load_config("1 / 0") }.cause
+  end
+
+  def test_a_syntax_error_shows_the_line
+    assert_match(%r{\Aconfig/pando\.rb:2: .*syntax error}, error_of("workers 1\nworkers )"))
+  end
+
+  def test_an_error_in_a_file_that_the_file_loads_shows_the_line_that_loads_it
+    write("config/shared.rb", "raise 'shared is broken'")
+
+    assert_equal "config/pando.rb:2: RuntimeError: shared is broken", error_of("\nrequire_relative 'shared'")
+  end
+
+  def test_an_error_deep_in_a_block_shows_the_line_of_the_setting
+    assert_match(%r{\Aconfig/pando\.rb:2: workers must be}, error_of("[0].each do |count|\n  workers count\nend"))
+  end
+
+  def test_exit_ends_the_process_as_the_file_wants
+    assert_raises(SystemExit) { load_config("exit 3") }
+  end
+end

@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require_relative "config_test_case"
+
+class FlagsTest < ConfigTestCase
+  Flags = Pando::Config::Flags
+  CHECK = Flags::Switch.new(name: :check, flags: %w[--check])
+
+  def test_a_value_is_written_in_four_ways
+    [%w[-w 4], %w[-w4], %w[--workers 4], %w[--workers=4]].each do |argv|
+      assert_equal [[:workers, "4"]], parse(*argv)
+    end
+  end
+
+  def test_each_flag_sets_its_setting
+    flags = { "-l" => :listen, "--listen" => :listen, "-w" => :workers, "--refork" => :refork, "-e" => :environment,
+              "-C" => :directory, "-c" => :config_file, "-t" => :timeout, "--log-format" => :log_format }
+
+    flags.each { |flag, name| assert_equal [[name, "x"]], parse(flag, "x") }
+  end
+
+  def test_the_rackup_file_stands_anywhere
+    assert_equal [[:rackup, "app.ru"], [:workers, "2"]], parse("app.ru", "-w", "2")
+    assert_equal [[:workers, "2"], [:rackup, "-app.ru"]], parse("-w", "2", "--", "-app.ru")
+  end
+
+  def test_switches
+    flags = Flags.parse(%w[--check -w 2], switches: [CHECK])
+
+    assert_equal [true, nil, %w[-w 2]], [flags[:check], flags[:help], flags.argv]
+  end
+
+  def test_switches_are_unknown_where_they_are_not_declared
+    assert_equal "unknown flag --check. See pando --help.", usage_error("--check")
+  end
+
+  def test_wrong_command_lines
+    assert_equal "unknown flag --worker. Did you mean --workers? See pando --help.", usage_error("--worker", "4")
+    assert_equal "unknown flag --wrokers. Did you mean --workers? See pando --help.", usage_error("--wrokers=4")
+    assert_equal "unknown flag -p. Give -l PORT.", usage_error("-p", "3000")
+    assert_equal "unknown flag -p. Give -l PORT.", usage_error("-p3000")
+    assert_equal "-w needs a value: -w N", usage_error("-w")
+    assert_equal "-w needs a value: -w N", usage_error("-w", "-c", "x")
+    assert_equal "one RACKUP is enough: a.ru or b.ru?", usage_error("a.ru", "b.ru")
+    assert_equal "--check takes no value, but was given \"1\"", usage_error("--check=1", switches: [CHECK])
+  end
+
+  def test_wrong_values_name_the_flag_as_it_was_typed
+    assert_equal '--workers: workers must be a whole number from 1 to 1024, or auto, but is "x".',
+                 error_of(argv: %w[--workers=x])
+    assert_equal '--workers: workers must be a whole number from 1 to 1024, or auto, but is "".',
+                 error_of(argv: %w[--workers=])
+    assert_equal '-t: timeout must be a number of seconds, more than 0, or false, but is "soon".',
+                 error_of(argv: %w[-t soon])
+    assert_equal '--refork: refork must be auto, manual, false or a list of numbers of requests, but is "manaul". ' \
+                 "Did you mean manual?", error_of(argv: %w[--refork manaul])
+    assert_equal '-l: listen must be HOST:PORT, PORT, [v6]:PORT, unix:PATH or unix:@ABSTRACT, but is "localhost": ' \
+                 "the port is missing.", error_of(argv: %w[-l localhost])
+    assert_equal '--log-format: log_format must be text or json, but is "jsn". Did you mean json?',
+                 error_of(argv: %w[--log-format jsn])
+    assert_equal '-e: environment must be a name such as production, but is "a b".', error_of(argv: ["-e", "a b"])
+    assert_equal "command line: rackup must be the path of a rackup file, but is \"\".", error_of(argv: [""])
+  end
+
+  def test_right_values_arrive
+    config = load_config(argv: %w[-l [::1]:80 -w auto --refork 50,75,off -e test -t off --log-format json app.ru])
+
+    assert_equal [["[::1]:80"], { after: [50, 75, false] }, "test", nil, :json, "#{@dir}/app.ru"],
+                 [config.listen.map(&:to_s), config.refork, config.environment, config.timeout, config.log_format,
+                  config.rackup]
+    assert_equal ["command line", "--log-format"], [config.source(:rackup), config.source(:log_format)]
+  end
+
+  def test_no_two_settings_share_a_flag_and_no_hint_hides_one
+    flags = Pando::Config::Settings.all.flat_map(&:flags)
+
+    assert_equal flags.uniq, flags
+    assert_empty flags & Pando::Config::CompatNames::FLAGS.keys
+  end
+
+  private
+
+  def parse(*argv)
+    Flags.parse(argv).given.map { |one| [one.setting.name, one.text] }
+  end
+
+  def usage_error(*argv, **rest)
+    assert_raises(Pando::UsageError) { Flags.parse(argv, **rest) }.message
+  end
+end

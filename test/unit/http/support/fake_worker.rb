@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require "pando/events"
+
+module HTTPSupport
+  # Stands for Cluster::Worker: remembers what it is told.
+  class FakeWorker
+    attr_reader :calls, :hooks
+    attr_accessor :deadline_passed, :leaving
+
+    def initialize
+      @calls = []
+      @hooks = {}
+      @deadline_passed = false
+    end
+
+    def slot = 1
+    def generation = 2
+    def job_started(*arguments) = @calls << [:job_started, *arguments]
+    def job_deadline(*arguments) = @calls << [:job_deadline, *arguments]
+    def job_finished = @calls << [:job_finished]
+    def soft_deadline_passed? = @deadline_passed
+    def leave(reason) = @calls << [:leave, reason]
+    def leaving? = @leaving
+    def hook?(name) = @hooks.key?(name)
+
+    def run_hook(name, *arguments)
+      @calls << [:run_hook, name]
+      @hooks[name]&.call(*arguments)
+    end
+
+    def called(name) = @calls.select { |call| call.first == name }
+  end
+
+  # Stands for Pando::Config.
+  SETTINGS = {
+    max_header_bytes: 4096, max_target_bytes: 512, max_headers: 20, max_body_bytes: 100_000, body_memory: 1000,
+    header_timeout: 5.0, body_timeout: 5.0, write_timeout: 5.0, timeout: 20.0, timeout_grace: 2.0
+  }.freeze
+  Settings = Struct.new(*SETTINGS.keys, keyword_init: true)
+
+  def self.settings(**changes)
+    Settings.new(**SETTINGS, **changes)
+  end
+
+  # Collects the events emitted while the block runs.
+  module Events
+    def events_of
+      seen = []
+      handle = Pando::Events.subscribe { |event| seen << event }
+      yield
+      seen
+    ensure
+      Pando::Events.unsubscribe(handle)
+    end
+  end
+end

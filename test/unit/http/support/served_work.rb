@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+require "pando/http"
+require "socket"
+require_relative "fake_worker"
+
+module HTTPSupport
+  # A Work that serves a listener of its own in a thread of this process, as a
+  # worker would with an epoll.
+  class ServedWork
+    attr_reader :worker, :work, :listener
+
+    def initialize(app, unix: nil, **settings)
+      @listener = unix ? Socket.new(:UNIX, :STREAM).tap { |it| it.bind(Addrinfo.unix(unix)) } : tcp
+      @listener.listen(64)
+      @worker = FakeWorker.new
+      @work = Pando::HTTP::Work.new(app, [@listener], HTTPSupport.settings(**settings))
+      @work.start(@worker)
+      @wake, @stop = IO.pipe
+    end
+
+    def tcp
+      Socket.new(:INET, :STREAM).tap { |socket| socket.bind(Addrinfo.tcp("127.0.0.1", 0)) }
+    end
+
+    def start
+      @thread = Thread.new { serve }
+      @thread.report_on_exception = false
+      self
+    end
+
+    def serve
+      loop do
+        readable, = IO.select([@listener, @wake])
+        return if readable.include?(@wake)
+
+        @work.ready(@listener)
+      end
+    end
+
+    # Raises what ended the thread early.
+    def stop
+      @stop.close
+      @thread&.join(30) || raise("the work hangs") if @thread
+    ensure
+      [@wake, @listener].each(&:close)
+    end
+
+    def end_loop = @stop.close
+
+    def connect
+      @listener.local_address.connect
+    end
+
+    # Sends bytes, optionally ends the sending side, reads to the end.
+    def exchange(bytes, finish: false)
+      socket = connect
+      socket.write(bytes)
+      socket.shutdown(:WR) if finish
+      Answer.new(read_all(socket))
+    ensure
+      socket&.close
+    end
+
+    def get(path = "/", fields = "", version: "1.1", verb: "GET")
+      exchange("#{verb} #{path} HTTP/#{version}\r\nHost: example.com\r\n#{fields}\r\n")
+    end
+
+    def post(body, fields = "Content-Length: #{body.bytesize}\r\n")
+      exchange("POST / HTTP/1.1\r\nHost: example.com\r\n#{fields}\r\n#{body}")
+    end
+
+    private
+
+    # A reset, seen here, is a failure of its own.
+    def read_all(socket)
+      raise "no answer in time" unless socket.wait_readable(20)
+
+      socket.read
+    end
+  end
+
+  # The bytes of one response, taken apart.
+  class Answer
+    attr_reader :bytes, :status, :fields, :body
+
+    def initialize(bytes)
+      @bytes = bytes
+      head, @body = bytes.split("\r\n\r\n", 2)
+      line, *fields = head.to_s.split("\r\n")
+      @status = line && Integer(line[%r{\AHTTP/1\.1 (\d{3}) }, 1] || raise("malformed status line #{line.inspect}"))
+      @fields = fields.map { |field| field.split(": ", 2) }
+    end
+
+    def [](name)
+      @fields.select { |field, _| field.downcase == name }.map(&:last).then { |all| all.size > 1 ? all : all.first }
+    end
+
+    def closed_without_answer? = @bytes.empty?
+
+    def chunks
+      chunks = []
+      rest = @body
+      until rest.empty?
+        size, rest = rest.split("\r\n", 2)
+        chunks << rest.slice!(0, size.hex)
+        raise "chunk without end" unless rest.slice!(0, 2) == "\r\n"
+        return chunks if size == "0"
+      end
+      raise "no last chunk"
+    end
+  end
+end
