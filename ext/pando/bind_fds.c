@@ -2,6 +2,7 @@
 #include "bind_sys.h"
 
 #include <ruby/io.h>
+#include <unistd.h>
 
 #include "sys/fds.h"
 
@@ -9,6 +10,14 @@ static VALUE replace_fd(VALUE self, VALUE target, VALUE source)
 {
     if (pando_replace_fd(pando_fd_of(target), pando_fd_of(source)) == -1) rb_sys_fail("dup3");
     return Qtrue;
+}
+
+/* Closes a number that no IO owns. Whatever close(2) says, it is closed then, and
+ * a peer that sent it must not be able to make us raise. */
+static VALUE close_fd(VALUE self, VALUE number)
+{
+    close(NUM2INT(number));
+    return Qnil;
 }
 
 /* A two-way IO.popen has a second IO inside, for writing; any other is its own. */
@@ -20,5 +29,6 @@ static VALUE write_half(VALUE self, VALUE io)
 void pando_init_fds(void)
 {
     rb_define_singleton_method(pando_mSys, "replace_fd", replace_fd, 2);
+    rb_define_singleton_method(pando_mSys, "close_fd", close_fd, 1);
     rb_define_singleton_method(pando_mSys, "write_half", write_half, 1);
 }

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "sys/fork.h"
@@ -42,16 +41,22 @@ static VALUE probe_fork(VALUE self)
     return Qtrue;
 }
 
-static char **c_strings(VALUE array, VALUE *guard)
+/* All that may raise or allocate, so that the pointers taken afterwards stay good. */
+static void check_strings(VALUE array)
+{
+    Check_Type(array, T_ARRAY);
+    for (long i = 0; i < RARRAY_LEN(array); i++) {
+        VALUE string = RARRAY_AREF(array, i);
+        Check_Type(string, T_STRING);
+        StringValueCStr(string);
+    }
+}
+
+static void take_pointers(VALUE array, char **strings)
 {
     long count = RARRAY_LEN(array);
-    char **strings = rb_alloc_tmp_buffer(guard, (count + 1) * (long)sizeof(char *));
-    for (long i = 0; i < count; i++) {
-        VALUE string = RARRAY_AREF(array, i);
-        strings[i] = StringValueCStr(string);
-    }
+    for (long i = 0; i < count; i++) strings[i] = RSTRING_PTR(RARRAY_AREF(array, i));
     strings[count] = NULL;
-    return strings;
 }
 
 static void close_copies(const struct pando_fd_map *map, long count)
@@ -59,38 +64,49 @@ static void close_copies(const struct pando_fd_map *map, long count)
     for (long i = 0; i < count; i++) close(map[i].from);
 }
 
-/* Close-on-exec copies above the target range, so that no target overwrites a source. */
-static void copy_descriptors(VALUE descriptors, struct pando_fd_map *map, long count)
+static void look_up_descriptors(VALUE descriptors, struct pando_fd_map *map, long count)
+{
+    for (long i = 0; i < count; i++)
+        map[i] = (struct pando_fd_map){.from = pando_fd_of(rb_ary_entry(descriptors, i)), .to = FIRST_FD + (int)i};
+}
+
+/* Close-on-exec copies above the target range, so that no target overwrites a source. 0 or an errno. */
+static int copy_descriptors(struct pando_fd_map *map, long count)
 {
     for (long i = 0; i < count; i++) {
-        int copy = fcntl(pando_fd_of(RARRAY_AREF(descriptors, i)), F_DUPFD_CLOEXEC, FIRST_FD + SPAWN_FDS_MAX);
+        int copy = fcntl(map[i].from, F_DUPFD_CLOEXEC, FIRST_FD + (int)count);
         if (copy == -1) {
             int failure = errno;
             close_copies(map, i);
-            rb_syserr_fail(failure, "fcntl(F_DUPFD_CLOEXEC)");
+            return failure;
         }
-        map[i] = (struct pando_fd_map){.from = copy, .to = FIRST_FD + (int)i};
+        map[i].from = copy;
     }
+    return 0;
 }
 
 /* spawn(argv, environment, descriptors): descriptors[i] becomes 3 + i in the new process. */
 static VALUE spawn(VALUE self, VALUE argv, VALUE environment, VALUE descriptors)
 {
-    VALUE argv_guard, environment_guard;
+    VALUE guard;
     struct pando_fd_map map[SPAWN_FDS_MAX];
     pid_t pid;
-    Check_Type(argv, T_ARRAY);
-    Check_Type(environment, T_ARRAY);
     Check_Type(descriptors, T_ARRAY);
     long count = RARRAY_LEN(descriptors);
     if (count > SPAWN_FDS_MAX) rb_raise(rb_eArgError, "too many descriptors to hand over: %ld", count);
-    char **arguments = c_strings(argv, &argv_guard);
-    char **variables = c_strings(environment, &environment_guard);
-    copy_descriptors(descriptors, map, count);
-    int failure = pando_spawn(&pid, arguments, variables, map, (size_t)count);
+    look_up_descriptors(descriptors, map, count);
+    check_strings(argv);
+    check_strings(environment);
+    long words = RARRAY_LEN(argv);
+    if (words == 0) rb_raise(rb_eArgError, "nothing to execute");
+    char **strings = rb_alloc_tmp_buffer(&guard, (words + RARRAY_LEN(environment) + 2) * (long)sizeof(char *));
+    take_pointers(argv, strings);
+    take_pointers(environment, strings + words + 1);
+    int failure = copy_descriptors(map, count);
+    if (failure) rb_syserr_fail(failure, "fcntl(F_DUPFD_CLOEXEC)");
+    failure = pando_spawn(&pid, strings, strings + words + 1, map, (size_t)count);
     close_copies(map, count);
-    ALLOCV_END(argv_guard);
-    ALLOCV_END(environment_guard);
+    rb_free_tmp_buffer(&guard);
     if (failure) rb_syserr_fail(failure, "posix_spawn");
     return PIDT2NUM(pid);
 }

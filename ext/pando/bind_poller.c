@@ -3,7 +3,6 @@
 #include "bind_sys.h"
 
 #include <errno.h>
-#include <math.h>
 #include <ruby/thread.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -108,10 +107,7 @@ static VALUE poller_wait(VALUE self, VALUE timeout)
 {
     struct poller *poller = poller_get(self);
     struct waiting waiting = {.epoll = poller->fd, .timeout_ms = -1};
-    if (!NIL_P(timeout)) {
-        double seconds = NUM2DBL(timeout);
-        waiting.timeout_ms = seconds <= 0 ? 0 : seconds > 86400 ? 86400000 : (int)ceil(seconds * 1000);
-    }
+    if (!NIL_P(timeout)) waiting.timeout_ms = pando_milliseconds(timeout);
     rb_thread_call_without_gvl(wait_without_lock, &waiting, RUBY_UBF_IO, NULL);
     if (waiting.count == -1 && waiting.failure != EINTR) rb_syserr_fail(waiting.failure, "epoll_wait");
     rb_thread_check_ints();

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "sys/fork.h"
 #include "sys/process.h"
 
 static VALUE subreaper(VALUE self)
@@ -49,7 +50,7 @@ static VALUE ended_child(VALUE self)
 
 static VALUE wait_adoption(VALUE self, VALUE reaper, VALUE seconds)
 {
-    if (pando_wait_adoption(NUM2PIDT(reaper), (int)(NUM2DBL(seconds) * 1000)) == -1) rb_sys_fail("adoption");
+    if (pando_wait_adoption(pando_middle_pid(), NUM2PIDT(reaper), pando_milliseconds(seconds)) == -1) rb_sys_fail("adoption");
     return Qtrue;
 }
 
@@ -61,7 +62,7 @@ static VALUE die_with_parent(VALUE self)
 
 static VALUE outlive_parent(VALUE self, VALUE seconds)
 {
-    if (pando_outlive_parent((int)(NUM2DBL(seconds) * 1000)) == -1) rb_sys_fail("prctl(PR_SET_PDEATHSIG)");
+    if (pando_outlive_parent(pando_milliseconds(seconds)) == -1) rb_sys_fail("prctl(PR_SET_PDEATHSIG)");
     return Qtrue;
 }
 

@@ -28,7 +28,6 @@ static VALUE receive_record(VALUE self, VALUE link)
     struct pando_record record;
     int result = pando_record_receive(pando_fd_of(link), bytes, sizeof bytes, &record);
     if (result == -1 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Qfalse;
-    if (result == -1 && errno == ECONNRESET) return Qnil;
     if (result == -1) rb_sys_fail("recvmsg");
     if (result == 0) return Qnil;
     VALUE fds = rb_ary_new_capa(record.fd_count);

@@ -2,9 +2,12 @@
 #include "bind_sys.h"
 
 #include <errno.h>
+#include <math.h>
 #include <unistd.h>
 
 #include "sys/scoreboard.h"
+
+#define LONGEST 1e9 /* seconds; Float::INFINITY is cut to it */
 
 static VALUE cScoreboard, cRow;
 
@@ -136,7 +139,7 @@ static uint64_t deadline(VALUE after)
 {
     if (NIL_P(after)) return 0;
     double value = NUM2DBL(after);
-    return pando_now() + (value > 0 ? (uint64_t)(value * 1e9) : 0);
+    return pando_now() + (uint64_t)((value > 0 ? fmin(value, LONGEST) : 0) * 1e9);
 }
 
 READER(state, UINT2NUM)
@@ -193,10 +196,11 @@ static VALUE row_beat(VALUE self)
 
 static VALUE row_start_job(VALUE self, VALUE verb, VALUE subject, VALUE soft, VALUE hard)
 {
+    uint64_t soft_at = deadline(soft), hard_at = deadline(hard); /* may run Ruby: before any pointer is taken */
     StringValue(verb);
     StringValue(subject);
     pando_row_start(row_of(self), RSTRING_PTR(verb), (size_t)RSTRING_LEN(verb), RSTRING_PTR(subject),
-                    (size_t)RSTRING_LEN(subject), deadline(soft), deadline(hard));
+                    (size_t)RSTRING_LEN(subject), soft_at, hard_at);
     return Qnil;
 }
 

@@ -1,6 +1,7 @@
 /* Pando::Sys: thin Linux calls. Each failure is the Errno of its call. */
 #include "bind_sys.h"
 
+#include <math.h>
 #include <ruby/io.h>
 
 VALUE pando_mSys;
@@ -8,6 +9,12 @@ VALUE pando_mSys;
 int pando_fd_of(VALUE io)
 {
     return RB_INTEGER_TYPE_P(io) ? NUM2INT(io) : NUM2INT(rb_funcall(io, rb_intern("fileno"), 0));
+}
+
+int pando_milliseconds(VALUE seconds)
+{
+    double value = NUM2DBL(seconds);
+    return value > 0 ? (int)ceil(fmin(value, 86400) * 1000) : 0;
 }
 
 void pando_init_sys(void)

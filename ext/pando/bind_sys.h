@@ -15,5 +15,7 @@ void pando_init_fds(void);
 
 /* The number behind an Integer or an IO. */
 int pando_fd_of(VALUE io);
+/* Seconds as the kernel's milliseconds: rounded up, never negative, at most a day. */
+int pando_milliseconds(VALUE seconds);
 
 #endif

@@ -13,4 +13,5 @@ module Pando
   end
 end
 
+require "pando/http/rackup"
 require "pando/http/work"

@@ -7,11 +7,23 @@ module Support
       def descriptors = Dir.children("/proc/#{pid}/fd").size
       def pss_kib = File.read("/proc/#{pid}/smaps_rollup")[/^Pss:\s+(\d+)/, 1].to_i
       def zombie? = state == "Z"
+
+      # What is behind the descriptors, without the numbers that tell one socket from another.
+      # @return [Hash{String => Integer}]
+      def descriptor_kinds
+        Dir.children("/proc/#{pid}/fd").filter_map do |fd|
+          File.readlink("/proc/#{pid}/fd/#{fd}").sub(/:\[\d+\]\z/, "")
+        rescue Errno::ENOENT
+          nil
+        end.tally
+      end
     end
 
     def initialize(root)
       @root = root
     end
+
+    def monitor = all.find { |entry| entry.pid == @root }
 
     # All living and dead direct children.
     def children = all.select { |entry| entry.parent == @root }
@@ -32,6 +44,15 @@ module Support
         Entry.new(pid.to_i, parent.to_i, state, title)
       rescue Errno::ENOENT, Errno::ESRCH
         nil
+      end
+    end
+
+    # The living whose working directory it is, whoever their parent has become.
+    def self.in_folder(folder)
+      all.reject(&:zombie?).select do |entry|
+        File.readlink("/proc/#{entry.pid}/cwd") == folder
+      rescue Errno::ENOENT, Errno::ESRCH, Errno::EACCES
+        false
       end
     end
 

@@ -34,7 +34,8 @@ module Support
 
     # @param app [String] the text of a config.ru
     # @param config [String] the text of a config/pando.rb
-    def initialize(app: DEFAULT_APP, config: "", arguments: [], env: {}, listen: nil, wrapper: [], unsetenv: false) # rubocop:disable Metrics/ParameterLists
+    # @param listen [String, false, nil] false: what the config says
+    def initialize(app: DEFAULT_APP, config: "", arguments: [], env: {}, listen: nil, wrapper: [], unsetenv: false)
       @folder = Dir.mktmpdir("pando-test")
       @socket_path = File.join(@folder, "pando.sock")
       @events = []
@@ -43,7 +44,7 @@ module Support
       @news = ConditionVariable.new
       write("config.ru", app)
       write("pando.rb", "log_format :json\n#{config}")
-      launch(wrapper, ["-c", "pando.rb", "-l", listen || "unix:#{@socket_path}", *arguments], env, unsetenv)
+      launch(wrapper, ["-c", "pando.rb", *listen_flag(listen), *arguments], env, unsetenv)
     end
 
     DEFAULT_APP = <<~RUBY
@@ -60,20 +61,28 @@ module Support
     # All events so far, or those of one name.
     def events(name = nil) = @lock.synchronize { @events.select { |event| name.nil? || event["event"] == name } }
 
-    # Waits for an event that comes after this call, while the block (if any) runs.
-    def wait_for(name, patience: PATIENCE, **where, &trigger)
+    # Waits for an event of one of these names that comes after this call, while the block (if any) runs.
+    def wait_for(*names, patience: PATIENCE, **where, &trigger)
       seen = @lock.synchronize { @events.size }
       trigger&.call
-      await(name, seen, patience, where)
+      await(names, seen, patience, where)
     end
 
     # Waits for an event, whether it came already or not.
-    def wait_past(name, patience: PATIENCE, **where) = await(name, 0, patience, where)
+    def wait_past(*names, patience: PATIENCE, **where) = await(names, 0, patience, where)
 
     def wait_until_current = wait_past("generation.current")
 
-    def refork
-      wait_for("refork.finished") { signal("USR2") }
+    # Asks until it is granted: right after a rollout the old workers may still be leaving, and after a
+    # failure the next try waits.
+    def refork(patience: PATIENCE)
+      deadline = now + patience
+      until wait_for("refork.started", "refork.refused") { signal("USR2") }["event"] == "refork.started"
+        raise "no refork was granted within #{patience} s\n#{tail}" if now > deadline
+
+        IO.select(nil, nil, nil, Waiting::POLL_INTERVAL)
+      end
+      wait_past("refork.finished", generation: events("refork.started").last["generation"], patience: patience)
     end
 
     def connect = UNIXSocket.new(@socket_path)
@@ -107,24 +116,28 @@ module Support
     def wait_for_exit(patience = PATIENCE)
       raise "the server did not end within #{patience} s\n#{@output}" unless @waiter.join(patience)
 
-      @reader.join
+      @reader.join(PATIENCE)
       FileUtils.rm_rf(@folder)
       @waiter.value
     end
 
+    # The monitor, its children, their children and what was orphaned: they all share a working directory.
+    #
+    # @return [Array<ProcTree::Entry>] the living
+    def processes = ProcTree.in_folder(@folder)
+
     # Whatever happened in a test: nothing of it may live on.
     def kill
-      return unless @waiter.alive?
-
-      children = tree.children.map(&:pid)
-      Process.kill("KILL", @pid)
+      [@pid, *processes.map(&:pid)].each { |pid| Process.kill("KILL", pid) rescue nil } if @waiter.alive? # rubocop:disable Style/RescueModifier
       @waiter.join
-      children.each { |pid| Process.kill("KILL", pid) rescue nil } # rubocop:disable Style/RescueModifier
-      @reader.join
+      processes.each { |process| Process.kill("KILL", process.pid) rescue nil } # rubocop:disable Style/RescueModifier
+      @reader.join(PATIENCE)
       FileUtils.rm_rf(@folder)
     end
 
     private
+
+    def listen_flag(listen) = listen == false ? [] : ["-l", listen || "unix:#{@socket_path}"]
 
     def launch(wrapper, arguments, env, unsetenv)
       reader, writer = IO.pipe
@@ -133,7 +146,10 @@ module Support
                                           unsetenv_others: unsetenv)
       writer.close
       @waiter = Process.detach(@pid)
-      @reader = Thread.new { reader.each_line { |line| take(line) } }
+      @reader = Thread.new do
+        reader.each_line { |line| take(line) }
+        @lock.synchronize { (@ended = true) && @news.broadcast }
+      end
     end
 
     def take(line)
@@ -148,21 +164,26 @@ module Support
       end
     end
 
-    def await(name, from, patience, where)
-      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + patience
+    def await(names, from, patience, where)
+      deadline = now + patience
       wanted = where.transform_keys(&:to_s)
       @lock.synchronize do
         loop do
-          found = @events.drop(from).find { |event| event["event"] == name && wanted <= event }
+          found = @events.drop(from).find { |event| names.include?(event["event"]) && wanted <= event }
           return found if found
 
-          left = deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC)
-          raise "no #{name} #{where} within #{patience} s; the server said:\n#{@output[-6000..] || @output}" if left <= 0
+          left = deadline - now
+          missing = "no #{names.join(" or ")} #{where}"
+          raise "#{missing} within #{patience} s; the server said:\n#{tail}" if left <= 0
+          raise "#{missing}, but the server has ended; it said:\n#{tail}" if @ended
 
           @news.wait(@lock, left)
         end
       end
     end
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    def tail = @output[-6000..] || @output
 
     def parse(text)
       raise EOFError, "the connection was closed without an answer" if text.nil? || text.empty?

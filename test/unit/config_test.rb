@@ -150,6 +150,12 @@ class ConfigTest < ConfigTestCase
     assert_equal "#{@dir}/app.ru", config.require_rackup
   end
 
+  def test_the_example_loads
+    config = load_config(argv: ["-c", Support::Checkout.path("examples/config/pando.rb")])
+
+    assert_equal [4, { after: [50, 500, false] }], [config.workers, config.refork]
+  end
+
   def test_it_is_frozen_and_made_by_load_only
     assert_predicate load_config, :frozen?
     assert_raises(NoMethodError) { Pando::Config.new(nil) }

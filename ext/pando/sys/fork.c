@@ -8,7 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t armed;
+/* Of one thread: another that forks meanwhile gets an ordinary child. */
+static _Thread_local volatile sig_atomic_t armed;
+static pid_t middle;
 
 /* Runs inside fork(2) of the C library, in the new process, before the
  * interpreter hears of it. Hence nothing of Ruby (no hook, no thread
@@ -18,6 +20,7 @@ static void split_in_child(void)
 {
     if (!armed) return;
     armed = 0;
+    middle = getpid();
     pid_t pid = _Fork(); /* no atfork handlers: those that follow run in the final child only */
     if (pid == 0) return;
     _exit(pid < 0 ? errno : 0);
@@ -36,6 +39,11 @@ void pando_double_fork_arm(void)
 void pando_double_fork_disarm(void)
 {
     armed = 0;
+}
+
+pid_t pando_middle_pid(void)
+{
+    return middle;
 }
 
 int pando_middle_wait(pid_t middle)

@@ -6,10 +6,12 @@
 
 /* To be called once, when the extension is loaded. 0 or an errno. */
 int pando_fork_setup(void);
-/* The next fork(2) of this process becomes a double fork: the caller sees the
+/* The next fork(2) of this thread becomes a double fork: the caller sees the
  * pid of a middle process that exits at once, the final child sees 0. */
 void pando_double_fork_arm(void);
 void pando_double_fork_disarm(void);
+/* In the final child: the process that it is a child of until that exits. */
+pid_t pando_middle_pid(void);
 /* Reaps the middle process. 0, or the errno of its own fork. */
 int pando_middle_wait(pid_t middle);
 /* Can this process have two more (a middle and its child)? 0 or an errno. */

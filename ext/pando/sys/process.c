@@ -57,25 +57,31 @@ pid_t pando_ended_child(void)
     return info.si_pid;
 }
 
-/* The parent is the middle process of a double fork, about to exit: its pidfd
- * turns readable after its children were given to the subreaper (exit(2)). */
-int pando_wait_adoption(pid_t reaper, int timeout_ms)
+/* 0 once the process behind the pidfd has ended. */
+static int wait_exit(int pidfd, int timeout_ms)
 {
-    pid_t parent = getppid();
-    if (parent == reaper) return 0;
+    struct pollfd exit = {.fd = pidfd, .events = POLLIN};
+    int ready;
+    do {
+        ready = poll(&exit, 1, timeout_ms);
+    } while (ready == -1 && errno == EINTR);
+    if (ready == 0) errno = ETIMEDOUT;
+    return ready > 0 ? 0 : -1;
+}
 
-    int pidfd = pando_pidfd_open(parent);
-    if (pidfd == -1 && errno != ESRCH) return -1;
+/* The middle process of a double fork is about to exit: its pidfd turns
+ * readable after its children were given to the subreaper (exit(2)). If the
+ * parent is not it, we have been adopted already, and by whom is settled. */
+int pando_wait_adoption(pid_t middle, pid_t reaper, int timeout_ms)
+{
+    int pidfd = getppid() == middle ? pando_pidfd_open(middle) : -1;
     if (pidfd != -1) {
-        struct pollfd exit_of_parent = {.fd = pidfd, .events = POLLIN};
-        int ready;
-        do {
-            ready = poll(&exit_of_parent, 1, timeout_ms);
-        } while (ready == -1 && errno == EINTR);
+        int result = getppid() == middle ? wait_exit(pidfd, timeout_ms) : 0;
         int failure = errno;
         close(pidfd);
-        if (ready == 0) failure = ETIMEDOUT;
-        if (ready <= 0) return errno = failure, -1;
+        if (result == -1) return errno = failure, -1;
+    } else if (getppid() == middle) {
+        return -1;
     }
     if (getppid() == reaper) return 0;
     errno = ESRCH;

@@ -13,8 +13,8 @@ int pando_pidfd_wait(int pidfd, int keep, siginfo_t *info);
 /* The pid of any child that has ended, left unreaped; 0: none; -1: errno. */
 pid_t pando_ended_child(void);
 
-/* Waits until the parent is `reaper`. 0 or -1 with errno (ESRCH: adopted by another, ETIMEDOUT). */
-int pando_wait_adoption(pid_t reaper, int timeout_ms);
+/* Waits until the parent is no longer `middle` but `reaper`. 0 or -1 with errno (ESRCH: adopted by another, ETIMEDOUT). */
+int pando_wait_adoption(pid_t middle, pid_t reaper, int timeout_ms);
 /* The kernel kills this process the moment its parent is gone. */
 int pando_die_with_parent(void);
 /* As above, but this process gets `grace_ms` to end its work; then SIGKILL. */

@@ -7,7 +7,7 @@
 
 int pando_record_send(int link, const void *bytes, size_t length, const int *fds, int fd_count)
 {
-    char control[CMSG_SPACE(sizeof(int) * PANDO_RECORD_MAX_FDS)];
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * PANDO_RECORD_MAX_FDS)];
     struct iovec data = {.iov_base = (void *)bytes, .iov_len = length};
     struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
     ssize_t sent;
@@ -47,16 +47,19 @@ static void take_fds(struct pando_record *record, struct cmsghdr *header)
 
 int pando_record_receive(int link, void *bytes, size_t capacity, struct pando_record *record)
 {
-    char control[CMSG_SPACE(sizeof(int) * PANDO_RECORD_MAX_FDS) + CMSG_SPACE(sizeof(struct ucred))];
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * PANDO_RECORD_MAX_FDS) +
+                                          CMSG_SPACE(sizeof(struct ucred))];
     struct iovec data = {.iov_base = bytes, .iov_len = capacity};
     struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1,
                              .msg_control = control, .msg_controllen = sizeof control};
     ssize_t received;
 
     memset(record, 0, sizeof *record);
+    /* ECONNRESET is told once, when the peer went and left something of ours
+     * unread; behind it wait the peer's own last records, then the end. */
     do {
         received = recvmsg(link, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    } while (received == -1 && errno == EINTR);
+    } while (received == -1 && (errno == EINTR || errno == ECONNRESET));
     if (received == -1) return -1;
 
     for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {

@@ -57,12 +57,15 @@ int pando_scoreboard_attach(struct pando_scoreboard *board, int fd)
 {
     struct stat status;
     if (fstat(fd, &status) == -1) return -1;
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (seals == -1 || !(seals & F_SEAL_SHRINK)) return errno = EINVAL, -1;
     size_t bytes = (size_t)status.st_size;
     if (bytes < HEADER + sizeof(struct pando_row)) return errno = EINVAL, -1;
     if (map(board, fd, bytes) == -1) return -1;
     const struct header *header = board->mapping;
     if (header->magic == MAGIC && header->seats == board->seats) return 0;
     pando_scoreboard_unmap(board);
+    board->fd = -1; /* still the caller's */
     errno = EINVAL;
     return -1;
 }

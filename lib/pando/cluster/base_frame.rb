@@ -37,15 +37,15 @@ module Pando
       def fork_for(role, order)
         return cancel(role, order) if order.cancelled?
 
+        forker = Process.pid
         role.before_fork
         Sys.probe_fork
-        return become(role, order) unless Sys.fork_sibling
+        Sys.fork_sibling ? cancel(role, order) : become(role, order)
+      rescue StandardError => e
+        # The fork hook of a library may raise on either side.
+        return become(role, order, e) unless Process.pid == forker
 
-        cancel(role, order)
-      rescue SystemCallError => e
-        refuse(role, order, :fork_failed, e)
-      rescue HookError => e
-        refuse(role, order, :fork_refused, e)
+        refuse(role, order, e.is_a?(SystemCallError) ? :fork_failed : :fork_refused, e)
       end
 
       def refuse(role, order, kind, error)
@@ -59,14 +59,17 @@ module Pando
       end
 
       # Nothing may escape into the frames of the forker's life.
-      def become(forker, order)
+      def become(forker, order, trouble = nil)
         forker.abandon
         role = ROLES.fetch(order.role).new(order, forker.context)
-        role.enter
+        role.enter(trouble)
         role
       rescue Exception => e # rubocop:disable Lint/RescueException
-        role&.report_failure(e)
-        exit!(1)
+        begin
+          role&.report_failure(e)
+        ensure
+          exit!(1)
+        end
       end
     end
   end

@@ -19,7 +19,11 @@ module Pando
       end
 
       def child_adopted(child)
-        @cluster.shutdown.end_late_comer(child) if stopping?
+        return @cluster.shutdown.end_late_comer(child) if stopping?
+        return child.kill("its generation was discarded") if @cluster.generations.discarded?(child)
+
+        # A mold's deadline allowed for the request that its source was busy with.
+        child.deadline = Sys.now + @options.spawn_timeout if child.mold?
       end
 
       def child_ready(child)
@@ -35,6 +39,7 @@ module Pando
       def child_leaving(child, reason)
         return unless child.ready?
 
+        @cluster.generations.worker_wasted(child) if child.row.job.zero?
         child.leave(reason, Sys.now + @options.stop_timeout)
         Events.emit("worker.leaving", **child.identity, reason: reason)
       end
@@ -68,7 +73,7 @@ module Pando
       end
 
       def hard_timeout(child)
-        return if child.reason
+        return if child.condemned?
 
         Events.emit("request.killed", **child.identity, **child.job, reason: "hard timeout")
         child.kill("hard timeout")

@@ -16,8 +16,12 @@ module Pando
       attr_accessor :deadline
       # Why the monitor ends it, or why it says it ends.
       attr_accessor :reason
-      # The job whose soft deadline has been signalled.
-      attr_accessor :signalled_job
+      # Why the monitor killed it, nil: it did not.
+      attr_reader :verdict
+      # The soft deadline that has been signalled.
+      attr_accessor :signalled_deadline
+      # It broke the protocol: its link is read no more.
+      attr_accessor :mute
       # It failed as a source of molds and is not asked again.
       attr_accessor :barred
       # What it wrote about its failure: the summary and the backtrace.
@@ -45,6 +49,8 @@ module Pando
       def patient? = leaving? && @patient
       def gone? = state == :gone
       def starting? = ordered? || state == :adopted
+      # SIGKILL has been sent: nothing is to be decided about it any more.
+      def condemned? = !verdict.nil?
       # Is or will be of use.
       def staying? = starting? || ready?
       def pid = pidfd&.pid
@@ -75,10 +81,14 @@ module Pando
       end
 
       # @return [Boolean] whether the signal was sent
-      def kill(reason, signal = "KILL")
+      def kill(reason)
         @reason ||= reason
-        pidfd ? pidfd.signal(signal) : false
+        @verdict ||= reason
+        signal("KILL")
       end
+
+      # @return [Boolean] whether the signal was sent
+      def signal(name) = pidfd ? pidfd.signal(name) : false
 
       def order(message, descriptors = []) = link.send(message, descriptors)
 

@@ -18,7 +18,7 @@ module Pando
       def initialize(roster, observer)
         @roster = roster
         @observer = observer
-        @looked_at = Sys.now
+        @looked_at = @awake_since = Sys.now
       end
 
       # @return [Float] when to look again, at the latest
@@ -29,46 +29,49 @@ module Pando
 
       def enforce(now = Sys.now)
         # Who was stopped together with us (job control, a frozen container) gets time to stir.
-        overslept = now - @looked_at > STANDSTILL / 3
+        @awake_since = now if now - @looked_at > STANDSTILL / 3
         @looked_at = now
         @roster.to_a.each do |child|
           next if child.gone?
 
           enforce_request(child, now)
-          enforce_standstill(child, now) unless overslept
+          enforce_standstill(child, now)
           enforce_state(child, now)
         end
       end
 
       private
 
-      # A soft deadline that was signalled is no reason to wake up again.
+      # What has been acted upon is no reason to wake up again.
       def request_deadlines(child)
-        row = child.row
-        return unless child.pidfd && child.worker? && row.busy_since
+        return unless working?(child)
 
-        [row.hard_deadline, (row.soft_deadline unless child.signalled_job == row.job)]
+        soft = child.row.soft_deadline
+        [child.row.hard_deadline, (soft unless child.signalled_deadline == soft)]
       end
 
+      def working?(child) = child.worker? && child.pidfd && !child.condemned? && child.row.busy_since
+
+      # A job may move its deadlines: each new one is signalled anew.
       def enforce_request(child, now)
-        row = child.row
-        return unless child.pidfd && child.worker? && row.busy_since
+        return unless working?(child)
 
-        hard = row.hard_deadline
-        soft = row.soft_deadline
+        hard = child.row.hard_deadline
+        soft = child.row.soft_deadline
         return @observer.hard_timeout(child) if hard && now >= hard
-        return unless soft && now >= soft && child.signalled_job != row.job
+        return unless soft && now >= soft && child.signalled_deadline != soft
 
-        child.signalled_job = row.job
-        child.pidfd.signal("URG")
+        child.signalled_deadline = soft
+        child.signal("URG")
       end
 
       def enforce_standstill(child, now)
-        row = child.row
-        return unless child.worker? && child.ready? && row.busy_since.nil?
+        return unless child.worker? && child.ready? && !child.condemned? && child.row.busy_since.nil?
 
-        beat = row.heartbeat
-        child.kill("it stood still for #{(now - beat).round} s") if beat && now - beat > STANDSTILL
+        beat = child.row.heartbeat
+        return unless beat && now - [beat, @awake_since].max > STANDSTILL
+
+        child.kill("it stood still for #{(now - beat).round} s")
       end
 
       def enforce_state(child, now)

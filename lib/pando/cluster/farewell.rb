@@ -17,11 +17,12 @@ module Pando
         @ending = ending
         @was_starting = child.starting?
         @wanted = child.leaving? && ending&.success?
-        @reason = [child.failure || child.reason, *(ending&.to_s unless @wanted)].compact.uniq.join(": ")
+        @reason = [child.failure || child.reason, child.verdict, (ending&.to_s unless @wanted)].compact.uniq.join(": ")
       end
 
       # It never became ready.
       def stillborn? = @was_starting
+
       # It brought this upon itself, and did nothing of use before.
       def failed?
         return true if stillborn?
@@ -56,7 +57,7 @@ module Pando
         return "mold.#{child.reason}" if child.mold? && Generations::ENDS.include?(child.reason)
         return "#{child.role}.exited" if wanted?
 
-        ending&.killed? && child.reason ? "#{child.role}.killed" : "#{child.role}.lost"
+        ending&.killed? && child.condemned? ? "#{child.role}.killed" : "#{child.role}.lost"
       end
     end
   end

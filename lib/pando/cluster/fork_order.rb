@@ -15,7 +15,7 @@ module Pando
       def self.from(packet)
         message = packet.message
         fd, *others = packet.descriptors
-        others.each { |extra| IO.for_fd(extra).close }
+        others.each { |extra| Sys.close_fd(extra) }
         fd && new(message, Link.for_fd(fd))
       end
 

@@ -41,6 +41,9 @@ module Pando
 
       def heal? = purpose == :heal
 
+      # @return [Float] seconds since it was begun
+      def age = (Sys.now - began_at).round(3)
+
       # @return [Boolean] its mold can be told to fork
       def forks? = !mold.nil? && mold.ready?
 

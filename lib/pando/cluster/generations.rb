@@ -33,7 +33,10 @@ module Pando
       end
 
       # @return [Boolean] whether a rollout would replace it
-      def outdated?(worker) = worker.generation < @floor || @discarded.include?(worker.generation)
+      def outdated?(worker) = worker.generation < @floor || discarded?(worker)
+
+      # @return [Boolean] whether it was forked for a generation that came to nothing
+      def discarded?(child) = @discarded.include?(child.generation)
 
       # Called at each turn of the monitor's loop.
       def reconcile
@@ -64,7 +67,7 @@ module Pando
       end
 
       def mold_ready(child)
-        return unless upcoming&.mold.equal?(child)
+        return child.kill("its generation was given up") unless upcoming&.mold.equal?(child)
 
         upcoming.enter(:ready)
         upcoming.enter(:canary)
@@ -83,13 +86,14 @@ module Pando
       # It ended by itself: before it was ready, or hardly later.
       # @param innocent [Boolean] the kernel refused the fork: the mold is not to blame
       def worker_failed(child, reason, innocent: false)
-        generation = [upcoming, current].compact.find { |one| one.number == child.generation }
-        return unless generation
-
+        generation = serving_generation(child) or return
         generation.backoff.fail
         bad = generation.equal?(upcoming) ? !tolerable?(generation, innocent) : hopeless?(generation)
         discard(generation, reason, child.detail) if bad
       end
+
+      # It wants to go and has not done anything: the next one waits, lest we fork for ever.
+      def worker_wasted(child) = serving_generation(child)&.backoff&.fail
 
       # The rollout is through, or there was none to do.
       def establish
@@ -98,9 +102,10 @@ module Pando
         retire(current) if current
         @current = generation
         @proven = true
+        @reforks = 0 unless generation.source # a schedule begins anew with a cold mold
         @reforks += 1 if generation.purpose == :refork
         @backoff.reset
-        generation.enter(:current, seconds: (Sys.now - generation.began_at).round(3))
+        generation.enter(:current, seconds: generation.age)
         finished(generation)
       end
 
@@ -125,16 +130,15 @@ module Pando
 
       # The old mold is dead: its best child takes its place, else a clean image.
       def heal
-        worker = @policy.choose(candidates) if @policy.manual?
-        begin_generation(:heal, worker)
+        begin_generation(:heal, (@policy.choose(fit_workers.reject(&:barred?)) if @policy.manual?))
       end
 
       def refork_when_due
         threshold = @policy.threshold(@reforks)
         return unless threshold && refork_obstacle.nil?
+        return unless candidates.any? { |worker| worker.requests >= threshold }
 
-        ripe = candidates.any? { |worker| worker.requests >= threshold }
-        refork("a worker served #{threshold} requests") if ripe
+        refork("a worker served #{threshold} requests")
       end
 
       def refork_obstacle
@@ -151,9 +155,16 @@ module Pando
         false
       end
 
+      # Once all have failed as sources, the fault was likely elsewhere: all are asked again.
       def candidates
-        @roster.ready_workers.reject { |worker| outdated?(worker) || worker.barred? || !worker.fork_safe? }
+        fit = fit_workers
+        fit.each { |worker| worker.barred = false } if fit.all?(&:barred?)
+        fit.reject(&:barred?)
       end
+
+      def fit_workers = @roster.ready_workers.reject { |worker| outdated?(worker) || !worker.fork_safe? }
+
+      def serving_generation(child) = [upcoming, current].compact.find { |one| one.number == child.generation }
 
       def hopeless?(generation) = generation.backoff.failures >= LAST_TRY && @roster.ready_workers.empty?
       def tolerable?(generation, innocent) = innocent && generation.backoff.failures < LAST_TRY
@@ -176,6 +187,7 @@ module Pando
         generation.source&.barred = true
         generation.enter(:discarded, reason: reason, backtrace: (detail if @proven))
         end_mold(generation, "discarded")
+        end_starting(generation)
         delay = @backoff.fail
         @floor = @floor_before if @floor == generation.number
         judge(reason, detail, delay)
@@ -195,11 +207,17 @@ module Pando
         mold.ready? && mold.order(Message.new(:leave)) ? mold.leave(reason, Sys.now + 5) : mold.kill(reason)
       end
 
+      # They would take the places of workers that do well.
+      def end_starting(generation)
+        @roster.workers.each do |worker|
+          worker.kill("its generation was discarded") if worker.generation == generation.number && worker.starting?
+        end
+      end
+
       def finished(generation)
         return unless generation.purpose == :refork
 
-        Events.emit("refork.finished", generation: generation.number, pid: generation.mold.pid,
-                                       seconds: (Sys.now - generation.began_at).round(3))
+        Events.emit("refork.finished", generation: generation.number, pid: generation.mold.pid, seconds: generation.age)
       end
     end
   end

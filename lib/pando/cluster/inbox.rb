@@ -25,13 +25,13 @@ module Pando
       # Reads what a child has sent.
       def read(child, burst = BURST)
         burst.times do
-          return if child.gone?
+          return if child.gone? || child.mute
 
           packet = child.link.receive
           return if packet == :nothing
           return end_of_link(child) if packet == :closed
 
-          packet.descriptors.each { |fd| IO.for_fd(fd).close } # reports carry none
+          packet.descriptors.each { |fd| Sys.close_fd(fd) } # reports carry none
           handle(child, packet)
         end
       rescue Link::Malformed => e
@@ -65,9 +65,12 @@ module Pando
         @observer.child_adopted(child)
       rescue Errno::ECHILD, Errno::ESRCH, Errno::EINVAL
         drop(child, "pid #{pid} is no child of the monitor")
+      rescue SystemCallError => e
+        drop(child, "pid #{pid} could not be adopted: #{e.message}") # it ends when it finds its link closed
       end
 
       def ready(child)
+        return if child.condemned? # it does not know yet
         return reject(child, "ready twice") unless child.starting?
 
         child.become_ready
@@ -106,6 +109,7 @@ module Pando
         Events.emit("link.malformed", role: child.role, **child.identity, reason: what)
         return drop(child, "it broke the protocol: #{what}") unless child.pidfd
 
+        child.mute = true
         @poller.remove(child.link)
         child.kill("it broke the protocol: #{what}")
       end

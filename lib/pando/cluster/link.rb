@@ -72,7 +72,7 @@ module Pando
       private
 
       def close_all(descriptors)
-        descriptors.each { |fd| IO.for_fd(fd).close }
+        descriptors.each { |fd| Sys.close_fd(fd) }
       end
     end
   end

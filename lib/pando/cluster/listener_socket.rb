@@ -74,11 +74,24 @@ module Pando
         "#{host}:#{address.ip_port}"
       end
 
-      def close(socket, spec)
-        socket.close
-        File.unlink(spec.path) if spec&.kind == :unix
-      rescue Errno::ENOENT
+      # @return [Array(Integer, Integer), nil] what tells the file of a UNIX socket from any other
+      def file(spec)
+        return unless spec.kind == :unix
+
+        stat = File.lstat(spec.path)
+        [stat.dev, stat.ino]
+      rescue SystemCallError
         nil # somebody tidied up before us
+      end
+
+      # The number of a file is not used again while its socket is open.
+      # @param file [Array, nil] see .file: another server may have put its own there since
+      def close(socket, spec, file)
+        File.unlink(spec.path) if file && file == self.file(spec)
+      rescue SystemCallError
+        nil # somebody tidied up before us
+      ensure
+        socket.close
       end
     end
   end

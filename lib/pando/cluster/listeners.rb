@@ -40,9 +40,14 @@ module Pando
       def initialize(sockets, specs = [])
         @sockets = sockets
         @specs = specs
+        @files = []
       end
 
-      def add(socket) = @sockets.push(socket)
+      def add(socket)
+        @files.push(ListenerSocket.file(@specs[@sockets.size]))
+        @sockets.push(socket)
+      end
+
       def each(&block) = @sockets.each(&block)
 
       # Where we listen, with the port that the kernel chose for port 0.
@@ -51,7 +56,7 @@ module Pando
 
       # Closes all and removes the files of UNIX sockets that are still ours.
       def close
-        @sockets.zip(@specs) { |socket, spec| ListenerSocket.close(socket, spec) }
+        @sockets.zip(@specs, @files) { |socket, spec, file| ListenerSocket.close(socket, spec, file) }
         @sockets = []
       end
     end

@@ -9,6 +9,9 @@ module Pando
     # Generation 0 is a fresh image (see Boot); each later mold is the child of
     # a worker that has served.
     class Mold < Role
+      # Seconds that it sleeps at most: a signal may come just before it falls asleep.
+      TICK = 1.0
+
       # @api private
       def role = :mold
 
@@ -20,6 +23,7 @@ module Pando
         bind_to_monitor
         name_process("booting")
         report(:adopted)
+        take_seat
         set_traps
         context.payload = yield
         payload.load
@@ -31,7 +35,7 @@ module Pando
       # @api private
       def run
         until leaving?
-          poller.wait(nil)
+          poller.wait(TICK)
           order = read_orders
           return order if order
         end

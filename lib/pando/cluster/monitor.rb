@@ -101,11 +101,15 @@ module Pando
 
       def due = [@deadlines.due, generations.due, rollout.due, services.due].compact.min
 
-      # Links before pidfds: a dead process's last words come first.
+      # Links before pidfds: a dead process's last words come first. Signals before
+      # pidfds: what shall end us may have been sent to the children as well, and
+      # then their death is no failure. One may be newer than the list of the ready.
       def hear(ready)
+        signals = @signals.take.uniq
         children(ready, :link).each { |child| @inbox.read(child) }
+        (signals - ["CHLD"]).each { |name| obey(name) }
         children(ready, :exit).each { |child| @reaper.bury(child) }
-        @signals.take.uniq.each { |name| obey(name) } if ready.assoc(:signal)
+        @reaper.bury_strangers if signals.include?("CHLD")
       end
 
       def children(ready, what) = ready.filter_map { |subject, child| child if subject == what }
@@ -118,7 +122,6 @@ module Pando
 
       def obey(signal)
         case signal
-        when "CHLD" then @reaper.bury_strangers
         when "TERM", "INT", "QUIT" then stop(signal)
         when "USR2" then generations.refork("USR2") unless shutdown.begun?
         when "TTIN" then rollout.resize(rollout.size + 1)

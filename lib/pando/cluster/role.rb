@@ -24,7 +24,7 @@ module Pando
         @generation = order.generation
         @link = order.link
         @context = context
-        @leaving = false
+        @leaving = @draining = false
         @row = context.scoreboard.row(seat)
       end
 
@@ -40,11 +40,15 @@ module Pando
       def leaving? = @leaving || Sys.orphaned?
 
       # From the fork to the report of readiness.
-      def enter
+      # @param trouble [Exception, nil] what a library's fork hook raised in this process
+      def enter(trouble = nil)
         Sys.wait_adoption(context.monitor_pid, options.spawn_timeout)
         bind_to_monitor
         name_process("booting")
         exit!(1) unless report(:adopted) # the monitor gave this order up
+        raise trouble if trouble
+
+        take_seat
         payload.after_fork
         set_traps
         start
@@ -56,6 +60,10 @@ module Pando
       def bind_to_monitor
         outlives_monitor? ? Sys.outlive_parent!(options.grace) : Sys.die_with_parent!
         exit!(1) unless Sys.parent_pid == context.monitor_pid # it died before the signal was set
+      end
+
+      # Not before the report: the seat of an order that was given up may be another's.
+      def take_seat
         row.claim(Message::ROLES.index(role), slot, generation)
       end
 
@@ -79,18 +87,18 @@ module Pando
         lines = ["#{error.message} (#{error.class})", *error.backtrace]
         cause = error.cause
         lines.push("caused by: #{cause.message} (#{cause.class})", *cause.backtrace) if cause
-        text = lines.join("\n").dup.force_encoding(Encoding::BINARY)[0, DETAIL_LIMIT]
+        text = lines.map(&:b).join("\n")[0, DETAIL_LIMIT]
         text.scan(/.{1,#{Message::TEXT_BYTES}}/mn) { |part| report(:detail, text: part) }
         report(:failed, text: "#{error.message.lines.first&.chomp} (#{error.class})")
       end
 
       private
 
-      # The monitor decides what a terminal's ^C means; TERM to one process asks that one to leave.
+      # The monitor decides what a terminal's ^C or hang-up means; TERM to one process asks that one to leave.
       def set_traps
-        %w[INT USR1 USR2 TTIN TTOU].each { |name| trap(name) { nil } }
+        %w[INT HUP USR1 USR2 TTIN TTOU].each { |name| trap(name) { nil } }
         %w[TERM QUIT].each { |name| trap(name) { @leaving = true } }
-        %w[CHLD HUP].each { |name| trap(name, "DEFAULT") }
+        trap("CHLD", "DEFAULT")
       end
 
       def started; end
@@ -110,26 +118,26 @@ module Pando
           packet = @link.receive
           case packet
           when :nothing then return
-          when :closed then return end_of_link
+          when :closed then return depart
           end
           order = obey(packet)
           return order if order
         end
       rescue Link::Malformed
-        end_of_link
+        depart
       end
 
-      # Without a monitor there is nothing to stay for.
-      def end_of_link
+      # Told to leave, or without a monitor: there is nothing to stay for.
+      def depart
         @leaving = true
         nil
       end
 
       def obey(packet)
         case packet.message.kind
-        when :leave
-          @leaving = true
-          nil
+        when :leave, :drain
+          @draining = packet.message.kind == :drain
+          depart
         when :spawn, :promote then ForkOrder.from(packet)
         end
       end

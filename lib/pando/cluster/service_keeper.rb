@@ -45,7 +45,7 @@ module Pando
       def ask_to_leave(child, reason)
         child.leave(reason, Sys.now + @options.stop_timeout)
         child.order(Message.new(:leave))
-        child.kill(reason, "TERM") # it may be asleep in code of its own
+        child.signal("TERM") # it may be asleep in code of its own
       end
 
       private

@@ -22,11 +22,11 @@ module Pando
       def begun? = @begun
       def complete? = begun? && @roster.empty?
 
-      # Running requests are finished.
-      def gracefully(reason) = start(reason, @options.stop_timeout)
+      # Running requests are finished, and those that wait in the listeners' queues are served.
+      def gracefully(reason) = start(reason, @options.stop_timeout, :drain)
 
       # Running requests have the grace of a timeout to end.
-      def quickly(reason) = start(reason, @options.grace)
+      def quickly(reason) = start(reason, @options.grace, :leave)
 
       def at_once(reason)
         @begun = true
@@ -43,9 +43,9 @@ module Pando
         gracefully(reason)
       end
 
-      # The last words on stderr.
+      # The last words on stderr, with warnings switched off as well.
       def tell_failure
-        warn("pando could not start or go on serving: #{@failure}") if @failure
+        $stderr.puts("pando could not start or go on serving: #{@failure}") if @failure # rubocop:disable Style/StderrPuts
       end
 
       # A process that was forked while we were already leaving.
@@ -53,20 +53,20 @@ module Pando
 
       private
 
-      def start(reason, patience)
+      def start(reason, patience, order)
         @begun = true
         Events.emit("monitor.stopping", reason: reason, pid: Process.pid)
-        @roster.to_a.each { |child| ask(child, reason, Sys.now + patience) }
+        @roster.to_a.each { |child| ask(child, reason, Sys.now + patience, order) }
         forget_unborn
       end
 
       # Who is not yet ready serves nobody.
-      def ask(child, reason, deadline)
+      def ask(child, reason, deadline, order)
         return child.kill(reason) if child.starting?
 
         child.leave(reason, deadline)
-        child.order(Message.new(:leave))
-        child.kill(reason, "TERM") if child.service?
+        child.order(Message.new(order))
+        child.signal("TERM") if child.service?
       end
 
       # Ordered, but no process yet: a closed link cancels the order.

@@ -57,9 +57,9 @@ module Pando
         @poller.add(our_end, [:link, child])
         yield child, their_end
         child
-      rescue SystemCallError => e
+      rescue SystemCallError, Pando::Error => e # the kernel's limits, or the scoreboard's
         Events.emit("spawn.failed", role: role, slot: slot, generation: generation, reason: e.message)
-        forget(child) if child
+        child ? forget(child) : our_end&.close
         nil
       ensure
         their_end&.close

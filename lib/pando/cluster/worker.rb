@@ -66,7 +66,7 @@ module Pando
           order = attend(ready)
           return order if order
         end
-        @work.stop
+        @work.stop(@draining ? Sys.now + (options.stop_timeout / 2) : nil)
         payload.run_hook(:before_worker_exit, self)
         nil
       end

@@ -38,7 +38,7 @@ module Pando
         %i[server worker env], "worker", "After each request, when the client has its answer."
       ),
       after_monitor_ready: Known.new(
-        %i[server], "monitor", "Once, when every slot has its first worker."
+        %i[server], "monitor", "Once, when the server listens, before the application is loaded."
       )
     }.each_value(&:freeze).freeze
   end

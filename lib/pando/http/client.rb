@@ -24,6 +24,8 @@ module Pando
 
       # @return [Integer] bytes sent so far
       attr_reader :sent
+      # @return [Timeout, nil] stopped while this client is waited for
+      attr_writer :timeout
 
       # @param socket [Socket] in non-blocking mode
       # @param write_timeout [Float] seconds
@@ -115,7 +117,9 @@ module Pando
       end
 
       def wait_writable
-        @pace.wait { |seconds| @socket.wait_writable(seconds) }
+        return @pace.wait { |seconds| @socket.wait_writable(seconds) } unless @timeout
+
+        @timeout.suspend { @pace.wait { |seconds| @socket.wait_writable(seconds) } }
       end
 
       def unread?(buffer)

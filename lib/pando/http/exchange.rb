@@ -57,7 +57,8 @@ module Pando
       def start_timeout
         limits = @kit.limits
         worker.job_deadline(limits.timeout, limits.timeout + limits.timeout_grace) if limits.timeout
-        @request.env["pando.timeout"] = Timeout.new(worker, limits.timeout, limits.timeout_grace)
+        timeout = Timeout.new(worker, limits.timeout, limits.timeout_grace)
+        @request.env["pando.timeout"] = @client.timeout = timeout
       end
 
       def answer

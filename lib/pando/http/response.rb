@@ -63,23 +63,21 @@ module Pando
 
       def deliver_file
         path = @body.to_path if @body.respond_to?(:to_path)
-        return unless path
-
-        File.open(path, File::RDONLY | File::BINARY | File::NONBLOCK) do |file|
-          size = file.stat.file? && file.size
-          return unless size && (@head.length.nil? || @head.length == size)
-
-          send_file(file, size)
-        end
-        true
+        path && File.open(path, File::RDONLY | File::BINARY | File::NONBLOCK) { |file| send_file(file) }
       rescue Errno::ENOENT, Errno::EACCES, Errno::ENXIO
         nil # each may still know how
       end
 
-      def send_file(file, size)
+      # @return [Boolean] false if it is not what the head has promised
+      def send_file(file)
+        size = file.stat.file? && file.size
+        return false unless size && (@head.length.nil? || @head.length == size)
+
         @client.transmit([@head.complete(size)])
         done = @client.transmit_file(file, size)
         raise InvalidResponse, "the file has shrunk while it was sent" if done < size
+
+        true
       end
 
       def deliver_array

@@ -14,7 +14,7 @@ module Pando
     #
     # @api private
     class ResponseHead
-      FINAL = (200..999).freeze
+      FINAL = (200..999)
       # RFC 9110 sections 15.3.5 and 15.4.5. Not 205: it says that its body is empty.
       BODILESS = [204, 304].freeze
       private_constant :FINAL, :BODILESS

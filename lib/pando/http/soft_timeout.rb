@@ -39,7 +39,8 @@ module Pando
 
       def interrupt
         timeout = @timeout
-        timeout.fire if timeout && @worker.soft_deadline_passed?
+        # Without this method and the handler the backtrace begins where the request is.
+        timeout.fire(caller(2)) if timeout && @worker.soft_deadline_passed?
       end
     end
   end

@@ -55,14 +55,14 @@ module Pando
       end
 
       def temporary_file
-        File.open(Dir.tmpdir, File::RDWR | File::TMPFILE | File::BINARY, 0o600).binmode
+        File.new(Dir.tmpdir, File::RDWR | File::TMPFILE | File::BINARY, 0o600).binmode
       rescue Errno::EOPNOTSUPP, Errno::EISDIR, Errno::EINVAL, Errno::ENOENT
         named_and_unlinked_file # not every file system knows O_TMPFILE (open(2))
       end
 
       def named_and_unlinked_file
         path = File.join(Dir.tmpdir, "pando-body-#{Process.pid}-#{Random.urandom(8).unpack1("H*")}")
-        file = File.open(path, File::RDWR | File::CREAT | File::EXCL | File::BINARY, 0o600).binmode
+        file = File.new(path, File::RDWR | File::CREAT | File::EXCL | File::BINARY, 0o600).binmode
         File.unlink(path)
         file
       end

@@ -23,6 +23,7 @@ module Pando
         @deadline = seconds && (now + seconds)
         @over = false
         @fired = false
+        @suspended = false
       end
 
       # @return [Float, nil] seconds, negative when it has passed; nil if there is no deadline
@@ -64,13 +65,34 @@ module Pando
         @fired
       end
 
-      # Raises in the main thread, once. Called in a trap handler.
+      # Stops the clock while the server waits for a client that takes the answer
+      # slowly: that has a limit of its own, and says nothing about the application.
+      #
       # @api private
-      def fire
-        return if @fired || @over
+      def suspend
+        return yield if @over || @deadline.nil?
+
+        @suspended = true
+        left = remaining
+        @worker.job_deadline(nil, nil)
+        begin
+          yield
+        ensure
+          @deadline = now + left
+          @worker.job_deadline(left, left + @grace)
+          @suspended = false
+        end
+      end
+
+      # Raises in the main thread, once. Called in a trap handler.
+      #
+      # @param backtrace [Array<String>, nil] where the request is
+      # @api private
+      def fire(backtrace = nil)
+        return if @fired || @over || @suspended
 
         @fired = true
-        Thread.main.raise(RequestTimeout, "the request outlived its timeout")
+        Thread.main.raise(RequestTimeout, "the request outlived its timeout", backtrace)
       end
 
       # @api private

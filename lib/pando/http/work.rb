@@ -62,16 +62,24 @@ module Pando
 
       # Before the worker leaves, for the same reason: this one may have been woken.
       #
+      # @param deadline [Float, nil] the server ends: serve all that waits, but
+      #   begin nothing after this moment (monotonic seconds)
       # @return [void]
-      def stop
-        @listeners.each { |listener| serve(listener) }
+      def stop(deadline = nil)
+        loop do
+          served = @listeners.map { |listener| serve(listener) }.any?
+          break unless served && deadline && Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline
+        end
       end
 
       private
 
       def serve(listener)
         socket, remote = @acceptor.accept(listener)
-        Connection.new(@kit, @environments[listener], socket, remote).serve if socket
+        return false unless socket
+
+        Connection.new(@kit, @environments[listener], socket, remote).serve
+        true
       end
     end
   end

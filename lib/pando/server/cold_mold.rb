@@ -2,6 +2,10 @@
 
 # What the monitor executes for a cold boot. It reads the same arguments as the
 # monitor did, and so the same configuration, but from a clean image.
+
+# Until the role has handlers of its own: a terminal sends these to all of us, but they are the monitor's.
+%w[INT TERM QUIT HUP].each { |name| trap(name, "IGNORE") }
+
 require "pando/cluster"
 
 Pando::Cluster::Boot.run do

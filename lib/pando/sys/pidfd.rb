@@ -2,11 +2,18 @@
 
 module Pando
   module Sys
-    # How a process ended: by itself with a status, or by a signal.
+    # How a process ended: by itself with a status, or by a signal; nobody knows how when another waited for it.
     Ending = Struct.new(:kind, :number) do
       def success? = kind == :exited && number.zero?
       def killed? = kind == :killed
-      def to_s = killed? ? "signal #{Signal.signame(number) || number}" : "status #{number}"
+
+      def to_s
+        case kind
+        when :exited then "status #{number}"
+        when :killed then "signal #{Signal.signame(number) || number}"
+        else "status unknown"
+        end
+      end
     end
 
     # A handle on one process that no recycled pid can mislead (pidfd_open(2)).
@@ -33,13 +40,19 @@ module Pando
 
       def fileno = @io.fileno
 
-      # @return [Boolean] false when the process has been reaped already
-      def signal(name) = Sys.pidfd_signal(@io, Signal.list.fetch(name))
+      # @return [Boolean] false when the process has been reaped already, or has become another user's
+      def signal(name)
+        Sys.pidfd_signal(@io, Signal.list.fetch(name))
+      rescue Errno::EPERM
+        false
+      end
 
       # @return [Ending, nil] nil while it lives; otherwise the zombie is gone after this call
       def reap
         ending = Sys.pidfd_wait(@io)
         ending && Ending.new(*ending)
+      rescue Errno::ECHILD
+        Ending.new(:unknown) # a hook waited for any child and got ours
       end
 
       def close = @io.close

@@ -3,7 +3,9 @@
 require_relative "config_test_case"
 
 # A constant that Pando has too: the config file must see the application's.
-Settings = :settings_of_the_application
+module Settings
+  NAME = "of_the_application"
+end
 
 class DSLTest < ConfigTestCase
   def test_each_setting_of_a_file_is_a_method
@@ -58,7 +60,7 @@ class DSLTest < ConfigTestCase
   end
 
   def test_the_files_constants_are_the_applications
-    assert_equal "settings_of_the_application", load_config("environment Settings").environment
+    assert_equal "of_the_application", load_config("environment Settings::NAME").environment
   end
 
   def test_methods_of_one_file_are_unknown_to_the_next

@@ -64,7 +64,9 @@ class HTTPParserRefusalsTest < Minitest::Test
     "X: a\r\n b", "X: a\r\n\tb", "X: a\r\n ", "X: a\r\n b: c", "X:\r\n a"
   ].freeze
   FIELDS.each { |field| refuses 400, "field_#{field.inspect}", "GET / HTTP/1.1\r\nHost: a\r\n#{field}\r\n\r\n" }
-  FIELDS.first(20).each { |field| refuses 400, "first_field_#{field.inspect}", "GET / HTTP/1.1\r\n#{field}\r\nHost: a\r\n\r\n" }
+  FIELDS.first(20).each do |field|
+    refuses 400, "first_field_#{field.inspect}", "GET / HTTP/1.1\r\n#{field}\r\nHost: a\r\n\r\n"
+  end
   refuses 400, "folded_request_line", "GET / HTTP/1.1\r\n Host: a\r\n\r\n"
 
   HOSTS = [
@@ -89,9 +91,9 @@ class HTTPParserRefusalsTest < Minitest::Test
   refuses 400, "host_twice_one_empty", "GET / HTTP/1.1\r\nHost: a\r\nHost:\r\n\r\n"
   refuses 400, "bad_host_with_an_absolute_target", "GET http://a/ HTTP/1.1\r\nHost: a b\r\n\r\n"
 
-  LENGTHS = ["", "-1", "+1", "1.0", "0x5", "1 1", "5 ,5", "5,6", "5,", ",5", "5,,5", "a", "5a", "1_000", "\"5\"",
+  LENGTHS = ["", "-1", "+1", "1.0", "0x5", "1 1", "5,6", "5,", ",5", "5,,5", "a", "5a", "1_000", "\"5\"",
              "1e3", "5;5", "५", "- 1"].freeze
-  (LENGTHS - ["5 ,5"]).each do |length|
+  LENGTHS.each do |length|
     refuses 400, "length_#{length.inspect}", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: #{length}\r\n\r\n"
   end
   refuses 400, "differing_lengths", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n"
@@ -104,13 +106,12 @@ class HTTPParserRefusalsTest < Minitest::Test
   CODINGS = {
     "" => 400, "identity" => 400, "gzip" => 400, "xchunked" => 400, "chunkedx" => 400, "chunked, gzip" => 400,
     "chunked, identity" => 400, "chunked, chunked" => 400, "chunked,chunked" => 400, "chunked;a=b" => 400,
-    "chunked " => nil, ",chunked" => 400, "chunked," => 400, "chunked chunked" => 400, "\"chunked\"" => 400,
-    "'chunked'" => 400, "ch\u00fcnked" => 400, "gzip, chunked" => 501, "identity, chunked" => 501, "a;b=c, chunked" => 501,
+    ",chunked" => 400, "chunked," => 400, "chunked chunked" => 400, "\"chunked\"" => 400,
+    "'chunked'" => 400, "ch\u00fcnked" => 400,
+    "gzip, chunked" => 501, "identity, chunked" => 501, "a;b=c, chunked" => 501,
     "chunked, gzip, chunked" => 400, "chunk" => 400
   }.freeze
   CODINGS.each do |coding, status|
-    next unless status
-
     refuses status, "coding_#{coding.inspect}", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: #{coding}\r\n\r\n"
   end
 

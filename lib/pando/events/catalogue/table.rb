@@ -4,7 +4,7 @@ module Pando
   module Events
     # The rows. A new event is added here and in docs/events.md.
     module Catalogue
-      define "monitor.ready", :info, %i[pid listen workers], "Every slot has its first worker."
+      define "monitor.ready", :info, %i[pid listen workers], "The server listens and begins to load the application."
       define "monitor.stopping", :info, %i[pid reason], "The server was told to stop, or gives up."
       define "monitor.stopped", :info, %i[pid status], "No child is left; the monitor exits with this status."
       define "listener.opened", :info, %i[listen inherited], "A listening socket is bound and listens."

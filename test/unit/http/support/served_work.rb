@@ -11,7 +11,7 @@ module HTTPSupport
     attr_reader :worker, :work, :listener
 
     def initialize(app, unix: nil, **settings)
-      @listener = unix ? Socket.new(:UNIX, :STREAM).tap { |it| it.bind(Addrinfo.unix(unix)) } : tcp
+      @listener = unix ? listening_socket(:UNIX, Addrinfo.unix(unix)) : tcp
       @listener.listen(64)
       @worker = FakeWorker.new
       @work = Pando::HTTP::Work.new(app, [@listener], HTTPSupport.settings(**settings))
@@ -19,13 +19,18 @@ module HTTPSupport
       @wake, @stop = IO.pipe
     end
 
-    def tcp
-      Socket.new(:INET, :STREAM).tap { |socket| socket.bind(Addrinfo.tcp("127.0.0.1", 0)) }
+    def tcp = listening_socket(:INET, Addrinfo.tcp("127.0.0.1", 0))
+
+    def listening_socket(family, address)
+      Socket.new(family, :STREAM).tap { |socket| socket.bind(address) }
     end
 
     def start
-      @thread = Thread.new { serve }
-      @thread.report_on_exception = false
+      @thread = Thread.new do
+        serve
+      rescue Exception => e # rubocop:disable Lint/RescueException
+        @failure = e
+      end
       self
     end
 
@@ -41,7 +46,8 @@ module HTTPSupport
     # Raises what ended the thread early.
     def stop
       @stop.close
-      @thread&.join(30) || raise("the work hangs") if @thread
+      raise "the work hangs" unless @thread.nil? || @thread.join(30)
+      raise @failure if @failure
     ensure
       [@wake, @listener].each(&:close)
     end

@@ -1,0 +1,24 @@
+/* What fuzz targets share. A target is a file with LLVMFuzzerTestOneInput: it
+ * links with libFuzzer or with driver.c. */
+#ifndef PANDO_FUZZ_H
+#define PANDO_FUZZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define FUZZ_MAX_INPUT 4096
+
+/* Holds in every build, unlike assert. */
+#define REQUIRE(condition)                                                                       \
+    do {                                                                                         \
+        if (!(condition)) {                                                                      \
+            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition);      \
+            abort();                                                                             \
+        }                                                                                        \
+    } while (0)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#endif

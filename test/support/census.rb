@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+module Support
+  # Who serves, as far as the events of a ServerProcess and /proc can tell.
+  class Census
+    STARTS = %w[worker.ready mold.ready service.ready].freeze
+    ENDS = %w[worker.leaving worker.exited worker.killed worker.lost worker.failed
+              mold.retired mold.discarded mold.exited mold.killed mold.lost mold.failed service.exited].freeze
+
+    def initialize(server)
+      @server = server
+    end
+
+    # @return [Array<Integer>] pids of the workers that take requests, by slot; nil where there is none
+    def workers(slots)
+      ready = serving("worker")
+      (0...slots).map { |slot| ready.find { |event| event["slot"] == slot }&.fetch("pid") }
+    end
+
+    # @return [Array<Integer>] pids of the molds that can fork
+    def molds = serving("mold").map { |event| event["pid"] }
+
+    def services = serving("service").map { |event| event["pid"] }
+
+    # All slots have their worker, and there is a mold to fork more from.
+    def full?(slots) = workers(slots).none?(&:nil?) && molds.any?
+
+    # Full, and nobody is on the way in or out.
+    def settled?(slots)
+      full?(slots) && molds.size == 1 && @server.workers.map(&:pid).sort == workers(slots).sort
+    end
+
+    def to_s = @server.tree.children.map(&:title).join(", ")
+
+    private
+
+    def serving(role)
+      last = @server.events.select { |event| (STARTS + ENDS).include?(event["event"]) && event["event"].start_with?(role) }
+                    .group_by { |event| event["pid"] }.transform_values(&:last)
+      last.values.select { |event| STARTS.include?(event["event"]) && alive?(event["pid"]) }
+    end
+
+    def alive?(pid)
+      !File.read("/proc/#{pid}/stat")[/\) (\w)/, 1].match?(/[ZX]/)
+    rescue Errno::ENOENT, Errno::ESRCH
+      false
+    end
+  end
+end

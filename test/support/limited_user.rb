@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require "open3"
+
+module Support
+  # A user id of its own for a server, so that the kernel counts and limits its processes: RLIMIT_NPROC means
+  # nothing to root, see setrlimit(2). It keeps the right to read what only root may, for neither the checkout
+  # nor the gems need be open to everybody.
+  class LimitedUser
+    CAPABILITY = "dac_override"
+    # Nobody's; one for each process of tests.
+    FIRST_ID = 1_400_000_000
+
+    def initialize
+      @id = FIRST_ID + Process.pid
+    end
+
+    # @return [String, nil] why this machine cannot have it
+    def obstacle
+      return "only root can run a server as another user" unless Process.uid.zero?
+
+      output, status = Open3.capture2e(*wrapper, "true")
+      output unless status.success?
+    rescue Errno::ENOENT => e
+      e.message
+    end
+
+    # @return [Array<String>] what a command is put behind
+    def wrapper
+      ["setpriv", "--reuid=#{@id}", "--regid=#{@id}", "--clear-groups",
+       "--inh-caps=-all,+#{CAPABILITY}", "--ambient-caps=-all,+#{CAPABILITY}"]
+    end
+
+    # From now on each fork of these processes fails with EAGAIN.
+    def forbid_forks(processes) = limit(processes, 1)
+    def allow_forks(processes) = limit(processes, 10_000)
+
+    private
+
+    # The soft limit is the user's own to change.
+    def limit(processes, number)
+      processes.each do |process|
+        output, status = Open3.capture2e(*wrapper, "prlimit", "--pid=#{process.pid}", "--nproc=#{number}:")
+        raise output unless status.success?
+      end
+    end
+  end
+end

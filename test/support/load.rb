@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+require "socket"
+
+module Support
+  # Clients that never stop asking, each on a thread with one connection for each request. Every request has a
+  # number of its own in its path, and the answer must be the pid of the worker (see APP).
+  #
+  #     load = Load.start(server.method(:connect), clients: 4)
+  #     load.wait_for_answers(1000)
+  #     load.stop
+  #     load.failures # => []
+  class Load
+    # One request and what became of it.
+    Outcome = Struct.new(:number, :pid, :error, :seconds)
+    PATIENCE = 60 # seconds for some number of answers, and for one answer
+
+    # Answers with the pid, takes SECONDS, and first notes in the file "begun" who serves which request.
+    APP = <<~'RUBY'
+      run lambda { |env|
+        File.write("begun", "#{env["PATH_INFO"][1..]} #{Process.pid}\n", mode: "a")
+        seconds = env["QUERY_STRING"].to_f
+        sleep seconds if seconds.positive?
+        [200, {}, ["pid #{Process.pid}"]]
+      }
+    RUBY
+
+    # @param connect [#call] gives a new socket
+    # @param seconds [Float] that each request takes in the worker
+    def self.start(connect, clients: 4, seconds: 0) = new(connect, clients, seconds)
+
+    def initialize(connect, clients, seconds)
+      @connect = connect
+      @seconds = seconds
+      @lock = Mutex.new
+      @news = ConditionVariable.new
+      @outcomes = []
+      @number = 0
+      @stopping = false
+      @threads = Array.new(clients) { Thread.new { ask until @stopping } }
+    end
+
+    # Waits until so many requests have been answered since the start.
+    def wait_for_answers(count, patience: PATIENCE)
+      deadline = now + patience
+      @lock.synchronize do
+        until @outcomes.size >= count
+          left = deadline - now
+          raise "only #{@outcomes.size} of #{count} requests were answered within #{patience} s" if left <= 0
+
+          @news.wait(@lock, left)
+        end
+      end
+    end
+
+    # Waits until so many more requests than now have been answered.
+    def wait_for_more(count) = wait_for_answers(@lock.synchronize { @outcomes.size } + count)
+
+    # @return [Load] when every request that was begun has its outcome
+    def stop
+      @stopping = true
+      @threads.each(&:join)
+      self
+    end
+
+    def outcomes = @lock.synchronize { @outcomes.dup }
+    def failures = outcomes.select(&:error)
+    def slowest = outcomes.map(&:seconds).max
+
+    private
+
+    def ask
+      number = @lock.synchronize { @number += 1 }
+      began = now
+      outcome = Outcome.new(number, *answer(number))
+      outcome.seconds = now - began
+      @lock.synchronize do
+        @outcomes << outcome
+        @news.broadcast
+      end
+    end
+
+    # @return [Array(Integer, nil), Array(nil, Exception)] the pid, or what went wrong
+    def answer(number)
+      socket = @connect.call
+      socket.timeout = PATIENCE if socket.respond_to?(:timeout=)
+      socket.write("GET /#{number}?#{@seconds} HTTP/1.1\r\nHost: localhost\r\n\r\n")
+      [whole(socket.read)]
+    rescue SystemCallError, IOError => e
+      [nil, e]
+    ensure
+      socket&.close
+    end
+
+    def whole(text)
+      text[%r{\AHTTP/1\.1 200 .*^content-length: (\d+)\r\n.*\r\n\r\npid (\d+)\z}mi, 2]&.to_i ||
+        raise(EOFError, "not a whole answer: #{text.inspect}")
+    end
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  end
+end

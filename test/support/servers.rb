@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require "support/server_process"
+
+module Support
+  # For tests that start servers: whatever becomes of the test, none of them outlives it.
+  module Servers
+    # @return [ServerProcess] see ServerProcess.start
+    def serve(**options)
+      ServerProcess.start(**options).tap { |server| servers << server }
+    end
+
+    # Calls a server again and again in a thread, while the block runs.
+    #
+    # @return [Array] statuses in the order of the answers, and what went wrong
+    def under_requests(server, path = "/")
+      over = false
+      client = Thread.new do
+        answers = []
+        answers << status_of(server, path) until over
+        answers
+      end
+      yield
+      over = true
+      client.value
+    ensure
+      over = true
+      client&.join
+    end
+
+    def teardown
+      servers.each(&:kill)
+      super
+    end
+
+    private
+
+    def servers = @servers ||= []
+
+    def status_of(server, path)
+      server.get(path).status
+    rescue SystemCallError, EOFError => e
+      e
+    end
+  end
+end

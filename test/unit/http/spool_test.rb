@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/http/spool"
+
+class HTTPSpoolTest < Minitest::Test
+  def spool(*data, memory: 10, expected: 0)
+    data.inject(Pando::HTTP::Spool.new(memory, expected)) { |spool, piece| spool << piece }
+  end
+
+  def test_a_small_body_stays_in_memory
+    input = spool("hello", "world").input
+
+    assert_kind_of StringIO, input
+    assert_equal "helloworld", input.read
+    input.rewind
+    assert_equal "hello", input.read(5)
+  end
+
+  def test_a_large_body_goes_to_a_file_without_a_name
+    input = spool("hello", "world", "!").input
+
+    assert_kind_of File, input
+    assert_equal "helloworld!", input.read
+    assert_equal 0, input.stat.nlink
+    input.rewind
+    assert_equal "hello", input.read(5)
+  end
+
+  def test_a_body_announced_as_large_goes_there_at_once
+    assert_kind_of File, spool("a", expected: 11).input
+    assert_kind_of StringIO, spool("a", expected: 10).input
+  end
+
+  def test_both_are_binary_as_rack_demands
+    [spool("\xFF\r\n"), spool("\xFF\r\n", memory: 0)].each do |body|
+      input = body.input
+
+      assert_equal Encoding::BINARY, input.external_encoding
+      assert_equal "\xFF\r\n".b, input.gets
+      assert_nil input.gets
+    end
+  end
+
+  def test_it_counts
+    assert_equal 6, spool("äöü").size
+  end
+
+  def test_closing_frees_the_file_even_if_the_application_has_closed_it
+    spool = spool("hello world!")
+    file = spool.input
+    spool.close
+    assert_predicate file, :closed?
+    spool.close
+  end
+
+  def test_where_the_file_system_knows_no_unnamed_files
+    spool = Pando::HTTP::Spool.allocate
+    file = spool.send(:named_and_unlinked_file)
+
+    assert_equal [0, 0o600], [file.stat.nlink, file.stat.mode & 0o777]
+  ensure
+    file&.close
+  end
+end

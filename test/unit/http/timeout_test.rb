@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/http/timeout"
+require_relative "support/fake_worker"
+
+# env["pando.timeout"] as the application sees it.
+class HTTPTimeoutTest < Minitest::Test
+  def setup
+    @worker = HTTPSupport::FakeWorker.new
+    @timeout = Pando::HTTP::Timeout.new(@worker, 10.0, 2.0)
+  end
+
+  def test_what_remains
+    assert_in_delta 10.0, @timeout.remaining, 1
+    assert_operator @timeout.remaining, :<=, 10.0
+  end
+
+  def test_extending_moves_the_kill_too
+    left = @timeout.extend_by(5)
+
+    assert_in_delta 15.0, left, 1
+    assert_in_delta 15.0, @timeout.remaining, 1
+    name, soft, hard = @worker.calls.first
+    assert_equal [:job_deadline, left, 2.0], [name, soft, (hard - soft).round(6)]
+  end
+
+  def test_extending_takes_a_positive_number
+    [0, -1, nil, "5", Float::NAN, Float::INFINITY, 1i].each do |seconds|
+      assert_raises(ArgumentError, seconds.inspect) { @timeout.extend_by(seconds) }
+    end
+    assert_empty @worker.calls
+  end
+
+  def test_disabling
+    @timeout.disable!
+
+    assert_equal [[:job_deadline, nil, nil]], @worker.calls
+    assert_nil @timeout.remaining
+    assert_nil @timeout.extend_by(5)
+    assert_equal 1, @worker.calls.size
+  end
+
+  def test_without_a_deadline
+    timeout = Pando::HTTP::Timeout.new(@worker, nil, 2.0)
+
+    assert_nil timeout.remaining
+    assert_nil timeout.extend_by(5)
+    assert_empty @worker.calls
+  end
+
+  def test_kept_beyond_its_request_it_does_nothing
+    @timeout.finish
+    @timeout.extend_by(5)
+    @timeout.disable!
+    @timeout.fire
+
+    assert_nil @timeout.remaining
+    assert_empty @worker.calls
+    refute_predicate @timeout, :fired?
+  end
+
+  def test_suspended_it_neither_runs_out_nor_fires
+    clocked = Class.new(Pando::HTTP::Timeout) { attr_writer :now }
+    clocked.define_method(:now) { @now ||= 100.0 }
+    timeout = clocked.new(@worker, 10.0, 2.0)
+    timeout.now = 104.0
+    result = timeout.suspend do
+      timeout.fire
+      timeout.now = 1104.0
+      :result
+    end
+
+    assert_equal [:result, 6.0], [result, timeout.remaining]
+    assert_equal [[:job_deadline, nil, nil], [:job_deadline, 6.0, 8.0]], @worker.calls
+    assert_raises(Pando::RequestTimeout) { timeout.fire }
+  end
+
+  def test_without_a_deadline_there_is_nothing_to_suspend
+    @timeout.finish
+
+    assert_equal(:result, @timeout.suspend { :result })
+    assert_empty @worker.calls
+  end
+
+  def test_it_fires_once
+    assert_raises(Pando::RequestTimeout) { @timeout.fire }
+    @timeout.fire
+
+    assert_predicate @timeout, :fired?
+  end
+end

@@ -1,0 +1,244 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tempfile"
+require "pando/sys"
+require_relative "support/in_child"
+
+class SysScoreboardTest < Minitest::Test
+  include SysSupport::InChild
+
+  Sys = Pando::Sys
+  Scoreboard = Pando::Sys::Scoreboard
+
+  def setup
+    @board = Scoreboard.create(4)
+    @row = @board.row(2)
+  end
+
+  def io_of(board) = File.for_fd(board.fileno, "r+", autoclose: false)
+
+  def test_a_new_row_is_blank
+    numbers = %i[state role slot generation pid requests job].map { |name| @row.public_send(name) }
+    times = %i[heartbeat started_at busy_since soft_deadline hard_deadline job_name].map { |name| @row.public_send(name) }
+
+    assert_equal [0] * 7, numbers
+    assert_equal [nil] * 6, times
+    refute_predicate @row, :fork_unsafe?
+  end
+
+  def test_who_claims_a_row
+    before = Sys.now
+
+    assert_same @row, @row.claim(1, 3, 7)
+    assert_equal [1, 3, 7, Process.pid], [@row.role, @row.slot, @row.generation, @row.pid]
+    assert_includes before..Sys.now, @row.started_at
+    assert_includes before..Sys.now, @row.heartbeat
+  end
+
+  def test_a_beat
+    before = Sys.now
+    @row.beat
+
+    assert_includes before..Sys.now, @row.heartbeat
+  end
+
+  def test_state_and_flag
+    @row.state = 5
+    @row.fork_unsafe!
+
+    assert_equal 5, @row.state
+    assert_predicate @row, :fork_unsafe?
+  end
+
+  def test_a_job_from_its_start_to_its_end
+    before = Sys.now
+    @row.start_job("GET", "/path", 10, 20.5)
+
+    assert_equal %w[GET /path], @row.job_name
+    assert_includes before..Sys.now, @row.busy_since
+    assert_in_delta before + 10, @row.soft_deadline, 5
+    assert_in_delta @row.soft_deadline + 10.5, @row.hard_deadline, 5
+    assert_equal 0, @row.requests
+    @row.finish_job
+    assert_equal [nil, nil, nil], [@row.busy_since, @row.soft_deadline, @row.hard_deadline]
+    assert_equal 1, @row.requests
+  end
+
+  def test_each_job_has_a_number
+    numbers = Array.new(3) do
+      @row.start_job("GET", "/", nil, nil)
+      @row.job
+    end
+
+    assert_equal numbers.uniq, numbers
+    assert numbers.all?(&:even?)
+  end
+
+  def test_deadlines_none_past_and_far
+    @row.start_job("GET", "/", nil, nil)
+    assert_equal [nil, nil], [@row.soft_deadline, @row.hard_deadline]
+    @row.set_deadlines(-5, 0)
+    assert_operator @row.soft_deadline, :<=, Sys.now
+    assert_operator @row.hard_deadline, :<=, Sys.now
+    @row.set_deadlines(Float::INFINITY, 1e300)
+    assert_operator @row.soft_deadline, :>, Sys.now + 1e8
+    assert_operator @row.hard_deadline, :>, Sys.now + 1e8
+    @row.set_deadlines(1r, nil)
+    assert_in_delta Sys.now + 1, @row.soft_deadline, 5
+    assert_nil @row.hard_deadline
+  end
+
+  def test_long_names_are_cut_and_short_ones_end_where_they_end
+    @row.start_job("V" * 17, "/#{"s" * 200}", nil, nil)
+    assert_equal ["V" * 16, "/#{"s" * 111}"], @row.job_name
+    @row.start_job("V" * 16, "s" * 112, nil, nil)
+    assert_equal ["V" * 16, "s" * 112], @row.job_name
+    @row.start_job("", "/a", nil, nil)
+    assert_equal ["", "/a"], @row.job_name
+  end
+
+  def test_what_is_no_job
+    assert_raises(TypeError) { @row.start_job(nil, "/", nil, nil) }
+    assert_raises(TypeError) { @row.start_job("GET", 1, nil, nil) }
+    assert_raises(TypeError) { @row.start_job("GET", "/", "soon", nil) }
+    assert_equal 0, @row.job
+  end
+
+  def test_a_reset_row_is_blank_and_its_neighbours_are_not
+    [1, 2, 3].each { |seat| @board.row(seat).claim(1, seat, 9).start_job("GET", "/#{seat}", 1, 1) }
+    @row.fork_unsafe!
+    @row.reset
+
+    assert_equal [0, 0, nil, nil, false], [@row.pid, @row.slot, @row.busy_since, @row.job_name, @row.fork_unsafe?]
+    assert_equal [[1, %w[GET /1]], [3, %w[GET /3]]], [1, 3].map { |seat| @board.row(seat).then { |r| [r.slot, r.job_name] } }
+  end
+
+  def test_seats
+    assert_equal 4, @board.seats
+    [4, 2**40, -1].each { |seat| assert_raises(IndexError) { @board.row(seat) } }
+    [0, -1, 65_537].each { |seats| assert_raises(ArgumentError) { Scoreboard.create(seats) } }
+    assert_equal 65_536, Scoreboard.create(65_536).seats
+  end
+
+  def test_a_row_keeps_its_mapping_alive
+    rows = Array.new(50) { Scoreboard.create(1).row(0) }
+    GC.start
+    GC.compact if GC.respond_to?(:compact)
+    rows.each_with_index { |row, index| row.claim(0, index, 0) }
+
+    assert_equal [*0...50], rows.map(&:slot)
+  end
+
+  def test_a_board_that_is_forgotten_closes_its_descriptor
+    before, after = in_child do
+      before = open_descriptors
+      50.times { Scoreboard.create(1) }
+      wait_until do
+        GC.start
+        Array.new(100) { Object.new }
+        open_descriptors < before + 10
+      end
+      [before, open_descriptors]
+    end
+
+    assert_operator after, :<, before + 10
+  end
+
+  def test_the_mapping_outlives_its_descriptor
+    io = io_of(@board)
+    @board.close_fd
+    @board.close_fd
+    @row.claim(0, 3, 0)
+
+    assert_raises(Errno::EBADF) { io.stat }
+    assert_equal 3, @board.row(2).slot
+  end
+
+  def test_a_child_writes_and_the_parent_reads
+    in_child { @row.claim(2, 9, 4).start_job("PUT", "/from/the/child", nil, nil) && nil }
+
+    assert_equal [2, 9, 4, %w[PUT /from/the/child]], [@row.role, @row.slot, @row.generation, @row.job_name]
+    refute_equal Process.pid, @row.pid
+  end
+
+  def test_another_image_attaches_by_descriptor
+    script = <<~RUBY
+      board = Pando::Sys::Scoreboard.attach(3)
+      board.close_fd
+      board.row(2).claim(1, board.seats, 6)
+    RUBY
+    folders = $LOAD_PATH.grep(/pando|lib/).flat_map { |folder| ["-I", folder] }
+    command = [RbConfig.ruby, "--disable-gems", *folders, "-r", "pando/sys", "-e", script]
+    _, status = Process.wait2(Sys.spawn(command, [], [@board]))
+
+    assert_predicate status, :success?
+    assert_equal [1, 4, 6], [@row.role, @row.slot, @row.generation]
+  end
+
+  def test_nobody_can_change_its_size
+    io = io_of(@board)
+
+    assert_raises(Errno::EPERM) { io.truncate(0) }
+    assert_raises(Errno::EPERM) { io.truncate(1 << 20) }
+    @row.beat
+  end
+
+  def test_what_is_no_scoreboard_is_refused_and_stays_its_owners
+    Tempfile.create("pando") do |copy|
+      copy.write(io_of(@board).pread(io_of(@board).size, 0)) # all right, but its owner could shrink it
+      copy.flush
+      IO.pipe do |reader, _|
+        [copy, reader, $stdin].each { |io| assert_raises(Errno::EINVAL) { Scoreboard.attach(io.fileno) } }
+      end
+      GC.start
+      assert_equal io_of(@board).size, copy.stat.size
+    end
+    assert_raises(Errno::EBADF) { Scoreboard.attach(9999) }
+  end
+
+  def test_a_memfd_with_another_content_is_refused_and_stays_its_owners
+    io = io_of(@board)
+    still_open = in_child do
+      [["\0" * 8, 0], [[5].pack("Q"), 8]].map do |bytes, offset| # the magic number, the number of seats
+        before = io.pread(8, offset)
+        io.pwrite(bytes, offset)
+        error = error_of { Scoreboard.attach(io.fileno) }
+        io.pwrite(before, offset)
+        GC.start
+        [error, io.stat.size.positive?]
+      end
+    end
+
+    assert_equal [["Errno::EINVAL", true]] * 2, still_open
+  end
+
+  # Every name is one letter over and over, so that a mixture of two would show.
+  def test_a_reader_never_sees_half_a_name
+    writer = fork do
+      letters = ("a".."z").map { |letter| [letter * 16, letter * 112] }
+      loop { letters.each { |verb, subject| @row.start_job(verb, subject, nil, nil) } }
+    end
+    wait_until { @row.job.positive? }
+    names = Array.new(100_000) { @row.job_name }.compact
+
+    refute_empty names
+    assert_empty(names.reject { |verb, subject| subject == verb[0] * 112 && verb == verb[0] * 16 })
+    assert_operator names.uniq.size, :>, 1
+  ensure
+    Process.kill(:KILL, writer)
+    Process.wait(writer)
+  end
+
+  def test_while_a_name_is_written_there_is_none
+    # What a writer leaves that is killed in the middle: an odd number.
+    @row.start_job("GET", "/", nil, nil)
+    offset = 4096 + (2 * 256) + 64 + 8
+    io_of(@board).pwrite([3].pack("Q"), offset)
+
+    assert_equal 3, @row.job
+    assert_nil @row.job_name
+    @row.start_job("GET", "/next", nil, nil)
+    assert_equal %w[GET /next], @row.job_name
+  end
+end

@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require "json"
+
+module SysSupport
+  # What changes a whole process (its children, signals, limits) is tried in a child, which tells the result.
+  module InChild
+    PATIENCE = 60 # seconds
+
+    # @return what the block returned in the child, as JSON can say it
+    # @raise [RuntimeError] what the block raised
+    def in_child(&block)
+      reader, writer = IO.pipe
+      pid = fork do
+        reader.close
+        writer.syswrite("#{JSON.generate(answer_of(&block))}\n")
+      ensure
+        exit!(0)
+      end
+      writer.close
+      answer = answer_from(reader)
+      raise answer["error"] if answer["error"]
+
+      answer["value"]
+    ensure
+      reader.close
+      end_child(pid)
+    end
+
+    # What the block raises, by name: "Errno::EPERM".
+    def error_of
+      yield
+      nil
+    rescue StandardError => e
+      e.class.name
+    end
+
+    def open_descriptors = Dir.children("/proc/self/fd").size
+
+    # A pipe that reads as ended once its other side is closed everywhere.
+    def ended?(reader, patience = PATIENCE)
+      reader.wait_readable(patience) ? reader.read.empty? : flunk("the pipe did not end within #{patience} s")
+    end
+
+    # For a child's last line: nothing of the test run may go on in it.
+    def leave(status = 0) = exit!(status)
+
+    private
+
+    def answer_of
+      { "value" => yield }
+    rescue Exception => e # rubocop:disable Lint/RescueException
+      { "error" => "in the child: #{e.full_message(highlight: false)}" }
+    end
+
+    def answer_from(reader)
+      flunk("no answer from the child within #{PATIENCE} s") unless reader.wait_readable(PATIENCE)
+      line = reader.gets
+      line ? JSON.parse(line) : flunk("the child ended without an answer")
+    end
+
+    def end_child(pid)
+      Process.kill(:KILL, pid)
+      Process.wait(pid)
+    end
+  end
+end
