@@ -1,12 +1,17 @@
-/* Pando::HTTP::Wire: recv, sendmsg and sendfile that never block, on bare
- * descriptors. Waiting, and for how long, is the caller's. Each returns the
- * number of bytes, nil where it would block, or raises the errno. */
+/* Pando::HTTP::Wire: the life of a connection on a bare descriptor, without an
+ * IO object for it. accept, receive, transmit and sendfile never block: they
+ * return nil where they would, or raise the errno. Waiting, and for how long,
+ * is the caller's. */
 #include "bind_http.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <ruby/io.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #define MAX_PARTS 64
 #define MAX_AT_ONCE (1L << 30)
@@ -19,6 +24,78 @@ static VALUE outcome(ssize_t bytes, const char *call)
         return Qnil;
     rb_sys_fail(call);
     return Qnil;
+}
+
+/* A peer's address as text; an IPv4 address that an IPv6 socket maps is one; nil for a UNIX socket. */
+static VALUE address_text(const struct sockaddr_storage *address)
+{
+    char text[INET6_ADDRSTRLEN];
+    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
+    const void *bytes = &((const struct sockaddr_in *)address)->sin_addr;
+    int family = address->ss_family;
+
+    if (family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) {
+        family = AF_INET;
+        bytes = &six->sin6_addr.s6_addr[12];
+    } else if (family == AF_INET6) {
+        bytes = &six->sin6_addr;
+    }
+    if ((family != AF_INET && family != AF_INET6) || !inet_ntop(family, bytes, text, sizeof(text)))
+        return Qnil;
+    return rb_str_new_cstr(text);
+}
+
+/* [descriptor, address of the peer], nil if nobody waits. Non-blocking and close-on-exec. */
+static VALUE wire_accept(VALUE module, VALUE listener)
+{
+    struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
+    socklen_t size = sizeof(address);
+    int fd = accept4(NUM2INT(listener), (struct sockaddr *)&address, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd == -1)
+        return outcome(-1, "accept");
+    return rb_ary_new_from_args(2, INT2NUM(fd), address_text(&address));
+}
+
+static VALUE wait_for(VALUE fd, int events, VALUE seconds)
+{
+    struct timeval limit = rb_time_interval(seconds);
+    int ready = rb_wait_for_single_fd(NUM2INT(fd), events, &limit);
+    if (ready == -1)
+        rb_sys_fail("poll");
+    return ready > 0 ? Qtrue : Qfalse;
+}
+
+/* False after so many seconds. Other threads run meanwhile, and signals are handled. */
+static VALUE wire_wait_readable(VALUE module, VALUE fd, VALUE seconds)
+{
+    return wait_for(fd, RB_WAITFD_IN, seconds);
+}
+
+static VALUE wire_wait_writable(VALUE module, VALUE fd, VALUE seconds)
+{
+    return wait_for(fd, RB_WAITFD_OUT, seconds);
+}
+
+/* No more will be sent. */
+static VALUE wire_finish(VALUE module, VALUE fd)
+{
+    if (shutdown(NUM2INT(fd), SHUT_WR) == -1)
+        rb_sys_fail("shutdown");
+    return Qnil;
+}
+
+static VALUE wire_close(VALUE module, VALUE fd)
+{
+    close(NUM2INT(fd)); /* whatever it returns, the descriptor is closed, close(2) */
+    return Qnil;
+}
+
+/* Closes so that the peer gets a reset: SO_LINGER with zero seconds, socket(7). */
+static VALUE wire_reset(VALUE module, VALUE fd)
+{
+    struct linger none = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(NUM2INT(fd), SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+    return wire_close(module, fd);
 }
 
 /* Puts up to max bytes behind the first offset bytes of buffer; 0 is the peer's end. */
@@ -77,6 +154,12 @@ static VALUE wire_sendfile(VALUE module, VALUE fd, VALUE file, VALUE offset, VAL
 void pando_init_http_wire(void)
 {
     VALUE module = rb_define_module_under(pando_mHTTP, "Wire");
+    rb_define_module_function(module, "accept", wire_accept, 1);
+    rb_define_module_function(module, "wait_readable", wire_wait_readable, 2);
+    rb_define_module_function(module, "wait_writable", wire_wait_writable, 2);
+    rb_define_module_function(module, "finish", wire_finish, 1);
+    rb_define_module_function(module, "close", wire_close, 1);
+    rb_define_module_function(module, "reset", wire_reset, 1);
     rb_define_module_function(module, "receive", wire_receive, 4);
     rb_define_module_function(module, "transmit", wire_transmit, 3);
     rb_define_module_function(module, "sendfile", wire_sendfile, 4);

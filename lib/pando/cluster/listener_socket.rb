@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "fcntl"
+
 module Pando
   module Cluster
     # Opens and closes one listening socket; the rules differ between TCP and UNIX.
@@ -12,6 +14,8 @@ module Pando
       def open(spec)
         socket = spec.tcp? ? open_tcp(spec) : open_unix(spec)
         socket.close_on_exec = true
+        # Many wake up for one connection: those that come late must not wait.
+        socket.fcntl(Fcntl::F_SETFL, socket.fcntl(Fcntl::F_GETFL) | Fcntl::O_NONBLOCK)
         socket
       rescue Errno::EADDRINUSE
         raise BootError, "cannot listen on #{spec}: another process listens there; stop it or choose another address"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/events"
-require "socket"
+require "pando/native"
 
 module Pando
   module HTTP
@@ -19,13 +19,11 @@ module Pando
       # Seconds.
       PAUSE = 0.1
 
-      # @param listener [Socket, TCPServer, UNIXServer]
-      # @return [Array(Socket, Addrinfo), nil] nil if nobody waits, or another worker was faster
+      # @param listener [#fileno] non-blocking
+      # @return [Array(Integer, String), nil] a descriptor and the client's address (none for
+      #   a UNIX socket); nil if nobody waits, or another worker was faster
       def accept(listener)
-        accepted = listener.accept_nonblock(exception: false)
-        return if accepted == :wait_readable
-
-        accepted.is_a?(Array) ? accepted : [accepted, accepted.remote_address]
+        Wire.accept(listener.fileno)
       rescue *LOST
         nil
       rescue *SCARCE => e

@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
-require "io/wait"
 require "pando/http/errors"
 require "pando/http/pace"
-require "socket"
+require "pando/native"
 
 module Pando
   module HTTP
@@ -18,20 +17,16 @@ module Pando
       SILENCE = 0.5
       # Bytes read or sent per call.
       PORTION = 65_536
-      # SO_LINGER with zero seconds: close(2) sends a reset.
-      RESET = [1, 0].pack("ii").freeze
-      private_constant :RESET
 
       # @return [Integer] bytes sent so far
       attr_reader :sent
       # @return [Timeout, nil] stopped while this client is waited for
       attr_writer :timeout
 
-      # @param socket [Socket] in non-blocking mode
+      # @param descriptor [Integer] of a socket in non-blocking mode, which is now the client's
       # @param write_timeout [Float] seconds
-      def initialize(socket, write_timeout)
-        @socket = socket
-        @fd = socket.fileno
+      def initialize(descriptor, write_timeout)
+        @fd = descriptor
         @pace = Pace.new(write_timeout)
         @sent = 0
         @ended = false
@@ -43,7 +38,7 @@ module Pando
       # @raise [ClientGone]
       def receive(buffer, offset, max, pace)
         until (count = Wire.receive(@fd, buffer, offset, max))
-          pace.wait { |seconds| @socket.wait_readable(seconds) }
+          pace.wait { |seconds| Wire.wait_readable(@fd, seconds) }
         end
         pace.moved(count)
         @ended = count.zero?
@@ -90,25 +85,28 @@ module Pando
       # @param buffer [String] scratch space
       # @param linger [Boolean] more input is to be expected
       def finish(buffer, linger: false)
-        return if @socket.closed?
+        return unless @fd
 
         drain(buffer) if !@ended && (linger || unread?(buffer))
-      rescue SystemCallError, IOError
+      rescue SystemCallError
         nil # the client was faster
       ensure
-        @socket.close
+        release { |descriptor| Wire.close(descriptor) }
       end
 
       # Closes so that the client notices that its answer is not whole.
       def reset
-        @socket.setsockopt(:SOCKET, :LINGER, RESET)
-      rescue SystemCallError, IOError
-        nil # already broken
-      ensure
-        @socket.close
+        release { |descriptor| Wire.reset(descriptor) }
       end
 
       private
+
+      # Once: the number may be another's afterwards.
+      def release
+        descriptor = @fd
+        @fd = nil
+        yield descriptor if descriptor
+      end
 
       def moved(count)
         @sent += count
@@ -117,9 +115,9 @@ module Pando
       end
 
       def wait_writable
-        return @pace.wait { |seconds| @socket.wait_writable(seconds) } unless @timeout
+        return @pace.wait { |seconds| Wire.wait_writable(@fd, seconds) } unless @timeout
 
-        @timeout.suspend { @pace.wait { |seconds| @socket.wait_writable(seconds) } }
+        @timeout.suspend { @pace.wait { |seconds| Wire.wait_writable(@fd, seconds) } }
       end
 
       def unread?(buffer)
@@ -128,11 +126,11 @@ module Pando
       end
 
       def drain(buffer)
-        @socket.shutdown(Socket::SHUT_WR)
+        Wire.finish(@fd)
         limit = now + LINGER
         while (left = limit - now).positive?
           count = Wire.receive(@fd, buffer, 0, PORTION)
-          return if count&.zero? || (count.nil? && !@socket.wait_readable([left, SILENCE].min))
+          return if count&.zero? || (count.nil? && !Wire.wait_readable(@fd, [left, SILENCE].min))
         end
       end
 

@@ -12,12 +12,12 @@ module Pando
     # @api private
     class Connection
       # @param kit [Work::Kit] @param environment [Environment] of its listener
-      # @param socket [Socket] @param remote [Addrinfo]
-      def initialize(kit, environment, socket, remote)
+      # @param descriptor [Integer] of the accepted socket @param remote [String, nil] its address
+      def initialize(kit, environment, descriptor, remote)
         @kit = kit
         @environment = environment
         @remote = remote
-        @client = Client.new(socket, kit.limits.write_timeout)
+        @client = Client.new(descriptor, kit.limits.write_timeout)
       end
 
       # @raise [HookError, SystemExit, SignalException] what the application's own code asks for

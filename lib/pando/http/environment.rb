@@ -15,8 +15,6 @@ module Pando
     class Environment
       # A client on this machine, as applications that trust local proxies expect it.
       LOCAL = "127.0.0.1"
-      MAPPED = /\A::ffff:(?=\d+\.\d+\.\d+\.\d+\z)/i
-      private_constant :MAPPED
 
       # @return [Array(Integer, Integer)] of the Rack that is loaded
       def self.rack_release
@@ -34,11 +32,11 @@ module Pando
 
       # @param parser [Parser] done with a head
       # @param buffer [String] which holds that head
-      # @param remote [Addrinfo]
+      # @param remote [String, nil] the client's address, nil on a UNIX socket
       # @return [Hash]
       def build(parser, buffer, remote)
         env = parser.fill(@template.dup, buffer)
-        env["REMOTE_ADDR"] = remote_address(remote)
+        env["REMOTE_ADDR"] = remote || LOCAL
         env["PATH_INFO"] = @asterisk if env["PATH_INFO"] == "*"
         @rack2 ? env["HTTP_VERSION"] = env["SERVER_PROTOCOL"] : env["rack.response_finished"] = []
         env
@@ -65,10 +63,6 @@ module Pando
 
       def port(local)
         local.ip? ? local.ip_port.to_s : "80"
-      end
-
-      def remote_address(remote)
-        remote.ip? ? remote.ip_address.sub(MAPPED, "") : LOCAL
       end
     end
   end

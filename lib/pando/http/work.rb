@@ -75,10 +75,10 @@ module Pando
       private
 
       def serve(listener)
-        socket, remote = @acceptor.accept(listener)
-        return false unless socket
+        descriptor, remote = @acceptor.accept(listener)
+        return false unless descriptor
 
-        Connection.new(@kit, @environments[listener], socket, remote).serve
+        Connection.new(@kit, @environments[listener], descriptor, remote).serve
         true
       end
     end

@@ -1,19 +1,18 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "fcntl"
+require "io/wait"
+require "socket"
 require "pando/http/acceptor"
 require_relative "support/fake_worker"
 
 class HTTPAcceptorTest < Minitest::Test
   include HTTPSupport::Events
 
-  # A listener whose accept does what it is told.
-  Listener = Struct.new(:outcome) do
-    def accept_nonblock(exception:)
-      raise outcome if outcome.is_a?(Class)
-
-      exception ? flunk : outcome
-    end
+  # A listener for which the kernel answers with an error.
+  Listener = Struct.new(:error) do
+    def fileno = raise(error)
   end
 
   def setup
@@ -22,26 +21,35 @@ class HTTPAcceptorTest < Minitest::Test
     @acceptor.define_singleton_method(:sleep) { |seconds| pauses << seconds }
   end
 
+  def accepted_from(address)
+    server = Socket.new(address.afamily, :STREAM)
+    yield server if block_given?
+    server.bind(address)
+    server.listen(1)
+    server.fcntl(Fcntl::F_SETFL, Fcntl::O_NONBLOCK)
+    assert_nil @acceptor.accept(server), "nobody"
+    client = block_given? ? TCPSocket.new("127.0.0.1", server.local_address.ip_port) : server.local_address.connect
+    server.wait_readable
+    descriptor, remote = @acceptor.accept(server)
+    peer = IO.for_fd(descriptor)
+
+    assert_predicate peer, :close_on_exec?
+    assert_equal Fcntl::O_NONBLOCK, peer.fcntl(Fcntl::F_GETFL) & Fcntl::O_NONBLOCK
+    remote
+  ensure
+    [peer, client, server].compact.each(&:close)
+  end
+
   def test_somebody_and_his_address
-    address = Addrinfo.tcp("127.0.0.1", 1)
-
-    assert_equal [:socket, address], @acceptor.accept(Listener.new([:socket, address]))
+    assert_equal "127.0.0.1", accepted_from(Addrinfo.tcp("127.0.0.1", 0))
+    assert_equal "::1", accepted_from(Addrinfo.tcp("::1", 0))
+    assert_nil accepted_from(Addrinfo.unix("\0pando-acceptor-test-#{Process.pid}"))
   end
 
-  def test_nobody
-    assert_nil @acceptor.accept(Listener.new(:wait_readable))
-  end
+  def test_an_ipv4_client_of_an_ipv6_listener
+    remote = accepted_from(Addrinfo.tcp("::", 0)) { |server| server.setsockopt(:IPV6, :V6ONLY, 0) }
 
-  def test_listeners_that_return_no_address
-    TCPServer.open("127.0.0.1", 0) do |server|
-      client = TCPSocket.new("127.0.0.1", server.addr[1])
-      server.wait_readable
-      socket, address = @acceptor.accept(server)
-
-      assert_equal client.addr[1], address.ip_port
-    ensure
-      [client, socket].compact.each(&:close)
-    end
+    assert_equal "127.0.0.1", remote
   end
 
   [Errno::ECONNABORTED, Errno::EPROTO, Errno::ENETUNREACH].each do |error|
