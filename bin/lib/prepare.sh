@@ -14,7 +14,8 @@ find_ruby() {
   command -v ruby >/dev/null || install_packages ruby || exit 1
   local facts
   facts=$(plain_ruby -rrbconfig -e '
-    puts RUBY_VERSION, RUBY_VERSION[/\A\d+\.\d+/], RbConfig::CONFIG["rubyhdrdir"], RUBY_DESCRIPTION, RbConfig.ruby
+    puts RUBY_VERSION, RUBY_VERSION[/\A\d+\.\d+/], RbConfig::CONFIG["rubyhdrdir"], RUBY_DESCRIPTION, RbConfig.ruby,
+         RbConfig::CONFIG["configure_args"]
   ') || die "this Ruby does not run"
   { read -r ruby_version; read -r ruby_series; read -r ruby_headers; read -r -d '' ruby_text; } <<<"$facts" || true
   [ "$(printf '3.1\n%s\n' "$ruby_series" | sort -V | head -n 1)" = 3.1 ] || die "Ruby 3.1 or newer is needed, this is $ruby_version"

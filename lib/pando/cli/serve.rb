@@ -18,9 +18,10 @@ module Pando
       private
 
       def perform
-        require_rackup
-        return say_ok if flags[:check]
+        return check if flags[:check]
 
+        require "pando/server/slim"
+        Server::Slim.enter(@arguments) { require_rackup && config }
         Dir.chdir(config.directory)
         require "pando/server"
         Server.new(config).run
@@ -38,6 +39,11 @@ module Pando
       def mistyped_command
         word = @arguments.first
         Config::Suggestion.nearest(word, COMMANDS.keys) if word&.match?(/\A[a-z]+\z/)
+      end
+
+      def check
+        require_rackup
+        say_ok
       end
 
       def say_ok

@@ -44,6 +44,7 @@ module Pando
       # @api private
       def start
         payload.attach(self)
+        lower_oom_score
         payload.run_hook(:after_mold_fork, self)
       end
 
@@ -51,6 +52,14 @@ module Pando
 
       def started
         name_process("")
+      end
+
+      # As a worker it had raised it; now it is to be spared, as the monitor is.
+      def lower_oom_score
+        score = File.read("/proc/#{context.monitor_pid}/oom_score_adj") if options.oom_score_adj
+        File.write("/proc/self/oom_score_adj", score) if score
+      rescue SystemCallError
+        nil # a sandbox may forbid it: a preference, not a need
       end
 
       def title = "gen #{generation}"

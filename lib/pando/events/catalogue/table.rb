@@ -15,7 +15,7 @@ module Pando
       define "mold.exited", :info, %i[generation pid reason], "A mold that was told to leave is gone."
       define "mold.failed", :error, %i[generation pid reason], "A mold never became ready; its generation is discarded."
       define "mold.discarded", :error, %i[generation pid reason], "A mold failed and is not used again."
-      define "mold.retired", :info, %i[generation pid], "A mold was ended after its successor proved itself."
+      define "mold.retired", :info, %i[generation pid reason], "A mold was ended after its successor proved itself."
       define "mold.killed", :warn, %i[generation pid reason], "The monitor killed a mold."
       define "mold.lost", :error, %i[generation pid reason], "A mold died that nobody told to."
 

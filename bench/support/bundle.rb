@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require "fileutils"
+
+module Bench
+  # The gems that one program needs, installed by Bundler into the user's cache folder. The Gemfile is copied
+  # there first: its lock file is this Ruby's business, and the checkout stays as it is.
+  class Bundle
+    class Failed < StandardError; end
+
+    CHECKOUT = File.expand_path("../..", __dir__)
+
+    # @param name [String] unique among our bundles
+    # @param gemfile [String] path of the Gemfile
+    def initialize(name, gemfile)
+      @gemfile = gemfile
+      @home = File.join(ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") },
+                        "pando", "bundle", "#{RUBY_ENGINE}-#{RUBY_VERSION}")
+      @folder = File.join(@home, name)
+    end
+
+    # Installs what is missing; of several callers at a time, the later ones wait.
+    #
+    # @return [self]
+    # @raise [Failed] with Bundler's own words
+    def prepare
+      FileUtils.mkdir_p(@folder)
+      File.open(File.join(@folder, "lock"), File::CREAT | File::RDWR) do |lock|
+        lock.flock(File::LOCK_EX)
+        copy_gemfile
+        bundler("check") || install
+      end
+      self
+    end
+
+    # @return [Hash{String => String, nil}] what a Ruby needs in its environment to find these gems
+    def environment
+      clean_environment.merge(
+        "BUNDLE_GEMFILE" => copy, "BUNDLE_PATH" => File.join(@home, "gems"), "BUNDLE_FROZEN" => nil,
+        "PANDO_CHECKOUT" => CHECKOUT, "RUBYOPT" => "-rbundler/setup"
+      )
+    end
+
+    # @return [String] path of an executable that one of the gems brings
+    def executable(gem, name)
+      script = "print Gem.bin_path(#{gem.dump}, #{name.dump})"
+      path = IO.popen([environment, Gem.ruby, "-e", script], err: File::NULL, &:read)
+      path.empty? ? raise(Failed, "#{gem} has no #{name}") : path
+    end
+
+    private
+
+    def copy = File.join(@folder, "Gemfile")
+
+    def copy_gemfile
+      return if File.exist?(copy) && FileUtils.identical?(@gemfile, copy)
+
+      FileUtils.rm_f("#{copy}.lock")
+      FileUtils.cp(@gemfile, copy)
+    end
+
+    def install
+      log = File.join(@folder, "install.log")
+      return if bundler("install", "--quiet", out: log)
+
+      raise Failed, "bundle install in #{@folder} failed:\n#{File.read(log)}"
+    end
+
+    def bundler(*arguments, out: File::NULL)
+      environment = self.environment.merge("RUBYOPT" => nil)
+      system(environment, Gem.ruby, Gem.bin_path("bundler", "bundle"), *arguments,
+             chdir: @folder, in: File::NULL, out: out, err: %i[child out])
+    end
+
+    # Whatever bundle this program itself runs in is no business of the other.
+    def clean_environment
+      ours = ENV.keys.grep(/\A(?:BUNDLE_|BUNDLER_|RUBYLIB\z|RUBYOPT\z)/)
+      ours.to_h { |name| [name, nil] }
+    end
+  end
+end

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require "optparse"
+
+module Bench
+  # The command line of bench/cow.
+  class CowOptions
+    SERVERS = %w[pando pitchfork puma puma-threads].freeze
+    POSITIVE = /\A[1-9]\d{0,6}\z/
+
+    attr_reader :servers, :workers, :requests, :methods_count, :svg, :json
+
+    def initialize(arguments)
+      @servers = SERVERS
+      @workers = 4
+      @requests = 2000
+      @methods_count = 100_000
+      @svg = File.expand_path("../results/cow.svg", __dir__)
+      parser.parse!(arguments)
+      usage("unexpected: #{arguments.join(" ")}") unless arguments.empty?
+      usage("--check compares pando and pitchfork") if check? && !(%w[pando pitchfork] - @servers).empty?
+    rescue OptionParser::ParseError => e
+      usage(e.message)
+    end
+
+    def yjit? = @yjit || false
+    def check? = @check || false
+
+    private
+
+    def parser
+      @parser ||= OptionParser.new("Usage: bench/cow [options]") do |options|
+        options.on("--servers LIST", Array, "of #{SERVERS.join(",")} (default all)") { |names| @servers = known(names) }
+        options.on("--workers N", POSITIVE, "worker processes (default 4)") { |count| @workers = count.to_i }
+        options.on("--requests N", POSITIVE, "the least in each load (default 2000)") { |count| @requests = count.to_i }
+        options.on("--methods N", POSITIVE, "of the app (default 100000)") { |count| @methods_count = count.to_i }
+        options.on("--yjit", "let the servers compile") { @yjit = true }
+        options.on("--svg FILE", "the picture (default bench/results/cow.svg)") { |path| @svg = File.expand_path(path) }
+        options.on("--json FILE", "the figures, in bytes") { |path| @json = File.expand_path(path) }
+        options.on("--check", "exit 1 if Pando's tree PSS after the refork is above Pitchfork's") { @check = true }
+      end
+    end
+
+    def known(names)
+      unknown = names - SERVERS
+      return names if unknown.empty?
+
+      raise OptionParser::InvalidArgument, "#{unknown.first} (known: #{SERVERS.join(", ")})"
+    end
+
+    def usage(message)
+      warn "bench/cow: #{message}", parser.help
+      exit 2
+    end
+  end
+end

@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+module Bench
+  # The memory of a server at one moment, from the sums that the kernel makes (smaps_rollup in proc(5)).
+  # PSS counts a page that n processes share as 1/n of a page in each, so a tree's sum counts it once.
+  # USS is what one process alone holds.
+  #
+  # @!attribute pss [Integer] bytes, of the whole tree
+  # @!attribute uss [Integer] bytes, of the whole tree
+  # @!attribute worker [Integer] bytes, the PSS of the median worker
+  # @!attribute processes [Integer] how many the tree has
+  Memory = Struct.new(:pss, :uss, :worker, :processes, keyword_init: true) do
+    # @param tree [Array<Integer>] pids of all processes of the server
+    # @param workers [Array<Integer>] those of them that serve
+    def self.of(tree, workers)
+      read = tree.to_h { |pid| [pid, rollup(pid)] }.compact
+      served = read.slice(*workers).values.map { |sums| sums["Pss"] }.sort
+      new(pss: read.values.sum { |sums| sums["Pss"] },
+          uss: read.values.sum { |sums| sums["Private_Clean"] + sums["Private_Dirty"] },
+          worker: served[served.size / 2], processes: read.size)
+    end
+
+    def self.rollup(pid)
+      File.read("/proc/#{pid}/smaps_rollup").scan(/^(\w+): +(\d+) kB$/).to_h { |name, kib| [name, kib.to_i * 1024] }
+    rescue Errno::ENOENT, Errno::ESRCH
+      nil # it has just ended
+    end
+    private_class_method :rollup
+  end
+end

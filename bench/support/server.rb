@@ -1,0 +1,143 @@
+# frozen_string_literal: true
+
+require "socket"
+require "support/guard"
+require "support/load"
+require "support/process_tree"
+
+module Bench
+  # One server under test, started in a process group of its own. A subclass says how that server is started
+  # and how its processes' titles read; all else is the same for every server.
+  class Server
+    class Failed < StandardError; end
+
+    START_WITHIN = 120 # seconds
+    REFORK_WITHIN = 60
+    STOP_WITHIN = 15
+    SETTLED_FOR = 0.5
+    POLL_INTERVAL = 0.05
+
+    attr_reader :port
+
+    # @param app [String] path of the rackup file
+    # @param folder [String] an empty folder to run in, so that no configuration of anybody else is found
+    # @param environment [Hash{String => String, nil}]
+    # @param workers [Integer] processes (of a server with two threads each: half as many)
+    def initialize(app:, folder:, environment:, workers:)
+      @app = app
+      @folder = folder
+      @environment = environment
+      @workers = workers
+      @port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+    end
+
+    # @return [String] what the report calls it
+    def label = raise(NotImplementedError)
+
+    # @return [Array<String>] the command line
+    def command = raise(NotImplementedError)
+
+    # What a worker's title looks like once it serves; a group named "generation" where the server has those.
+    #
+    # @return [Regexp]
+    def worker_title = raise(NotImplementedError)
+
+    # What the title of any process looks like that belongs to a generation, in a group of that name.
+    #
+    # @return [Regexp, nil] nil when this server does not refork
+    def generation_title = nil
+
+    # @return [Integer] worker processes
+    def processes = @workers
+
+    # @return [Integer] requests that it answers at a time
+    def capacity = @workers
+
+    # Runs the server for as long as the block runs.
+    def run
+      start
+      yield self
+    ensure
+      stop
+    end
+
+    # Asks for a refork and waits until it has settled: the same processes for a while, as many as before, and
+    # all of a later generation.
+    def refork
+      before = generations.max
+      size = pids.size
+      Process.kill(:USR2, @pid)
+      wait_until(REFORK_WITHIN, "the refork") do
+        all_workers? && pids.size == size && generations.min > before && settled?
+      end
+    end
+
+    def reforks? = !generation_title.nil?
+
+    # @return [Array<Integer>] pids of all of its processes
+    def pids = tree.pids
+
+    # @return [Array<Integer>] pids of those that serve
+    def worker_pids = tree.titles.select { |_pid, title| worker_title.match?(title) }.keys
+
+    def output = File.read(log)
+
+    private
+
+    def tree = ProcessTree.new(@pid)
+    def titles = tree.titles.values
+    def log = File.join(@folder, "server.log")
+    def all_workers? = worker_pids.size == processes
+
+    def settled?
+      found = pids
+      sleep SETTLED_FOR
+      found == pids
+    end
+
+    def generations = titles.filter_map { |title| title[generation_title, :generation]&.to_i }
+
+    def start
+      @pid = Process.spawn(@environment, *command, chdir: @folder, pgroup: true,
+                                                   in: File::NULL, out: log, err: %i[child out])
+      @guard = Guard.new(@pid)
+      wait_until(START_WITHIN, "its start") { all_workers? && answers? }
+    end
+
+    def answers?
+      Load.new(port, clients: 1).get("/up")
+    rescue SystemCallError, IOError
+      false
+    end
+
+    def stop
+      return unless @pid
+
+      signal(:TERM)
+      waiter = Process.detach(@pid)
+      signal(:KILL) unless waiter.join(STOP_WITHIN)
+    ensure
+      signal(:KILL, group: true)
+      @guard&.release
+    end
+
+    def signal(name, group: false)
+      Process.kill(name, group ? -@pid : @pid) if @pid
+    rescue Errno::ESRCH
+      # It has ended.
+    end
+
+    def wait_until(seconds, what)
+      deadline = now + seconds
+      until yield
+        raise Failed, "#{label}: ended during #{what}\n#{tail}" if tree.pids.empty?
+        raise Failed, "#{label}: #{what} took more than #{seconds} s\n#{tail}" if now > deadline
+
+        sleep POLL_INTERVAL
+      end
+    end
+
+    def tail = output.lines.last(20).join
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  end
+end

@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+require "support/server"
+
+module Bench
+  module Servers
+    # Shopify's server, which reforks too: here when it is told to.
+    class Pitchfork < Server
+      def initialize(bundle:, **options)
+        super(**options)
+        @executable = bundle.executable("pitchfork", "pitchfork")
+      end
+
+      def label = "Pitchfork"
+
+      def command
+        config = File.join(@folder, "pitchfork.rb")
+        File.write(config, <<~RUBY)
+          worker_processes #{@workers}
+          listen "127.0.0.1:#{port}", tcp_nopush: false
+        RUBY
+        [Gem.ruby, @executable, "-c", config, "-E", "production", @app]
+      end
+
+      def worker_title = /\(gen:(?<generation>\d+)\) worker\[\d+\] - (?!init)/
+      def generation_title = /\(gen:(?<generation>\d+)\)/
+    end
+  end
+end

@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+require "support/server"
+
+module Bench
+  module Servers
+    # Puma, one thread a worker, the app loaded before the workers are forked.
+    class Puma < Server
+      def initialize(bundle:, **options)
+        super(**options)
+        @executable = bundle.executable("puma", "puma")
+      end
+
+      def label = "Puma #{processes}x#{threads}"
+      def threads = 1
+      def capacity = processes * threads
+
+      def command
+        [Gem.ruby, @executable, "--preload", "-w", processes.to_s, "-t", "#{threads}:#{threads}",
+         "-e", "production", "-b", "tcp://127.0.0.1:#{port}", @app]
+      end
+
+      def worker_title = /\Apuma: cluster worker \d+/
+    end
+
+    # The same with half as many workers and two threads in each.
+    class PumaThreads < Puma
+      def processes = [@workers / 2, 1].max
+      def threads = 2
+    end
+  end
+end
