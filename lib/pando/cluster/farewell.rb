@@ -49,7 +49,9 @@ module Pando
       def of_worker
         return {} unless child.worker?
 
-        { requests: child.requests, backtrace: (child.detail if stillborn?), **(wanted? ? {} : child.job) }.compact
+        return { backtrace: child.detail }.compact if stillborn?
+
+        { requests: child.requests, **(wanted? ? {} : child.job) }
       end
 
       def event

@@ -46,7 +46,8 @@ module Pando
       def give_up(worker)
         lambda do |reason|
           worker.no_longer_fork_safe!
-          Events.emit("worker.unsafe", slot: worker.slot, generation: worker.generation, pid: worker.pid, reason: reason)
+          Events.emit("worker.unsafe", slot: worker.slot, generation: worker.generation, pid: worker.pid,
+                                       reason: reason)
         end
       end
       private :give_up
