@@ -25,18 +25,13 @@ module Support
     # All slots have their worker, and there is a mold to fork more from.
     def full?(slots) = workers(slots).none?(&:nil?) && molds.any?
 
-    # Full, and nobody is on the way in or out.
-    def settled?(slots)
-      full?(slots) && molds.size == 1 && @server.workers.map(&:pid).sort == workers(slots).sort
-    end
-
     def to_s = @server.tree.children.map(&:title).join(", ")
 
     private
 
     def serving(role)
-      last = @server.events.select { |event| (STARTS + ENDS).include?(event["event"]) && event["event"].start_with?(role) }
-                    .group_by { |event| event["pid"] }.transform_values(&:last)
+      names = (STARTS + ENDS).grep(/\A#{role}\./)
+      last = @server.events.select { |event| names.include?(event["event"]) }.to_h { |event| [event["pid"], event] }
       last.values.select { |event| STARTS.include?(event["event"]) && alive?(event["pid"]) }
     end
 

@@ -14,7 +14,7 @@ class SysPidfdTest < Minitest::Test
   def sleeper(&before)
     fork do
       before&.call
-      sleep
+      sleep(PATIENCE)
     end
   end
 

@@ -86,10 +86,10 @@ class SysProcessTest < Minitest::Test
       forker = fork do
         fork do
           writer.syswrite("#{Process.pid}\n")
-          writer.syswrite(error_of { Sys.wait_adoption(stranger, PATIENCE) })
+          writer.syswrite(error_of { Sys.wait_adoption(stranger, PATIENCE) }.inspect.tap { |x| warn x })
           leave
         end
-        sleep
+        sleep(PATIENCE)
       end
       child = reader.gets.to_i
       asleep(child)
@@ -110,9 +110,9 @@ class SysProcessTest < Minitest::Test
           trap("TERM", "IGNORE")
           Sys.die_with_parent!
           writer.syswrite("#{Process.pid}\n")
-          sleep
+          sleep(PATIENCE)
         end
-        sleep
+        sleep(PATIENCE)
       end
       child = reader.gets.to_i
       Process.kill(:KILL, forker)
@@ -136,7 +136,7 @@ class SysProcessTest < Minitest::Test
           writer.syswrite("#{Sys.orphaned?}\n")
           loop { sleep }
         end
-        sleep
+        sleep(PATIENCE)
       end
       child = reader.gets.to_i
       early = reader.gets.chomp
@@ -163,7 +163,7 @@ class SysProcessTest < Minitest::Test
           writer.syswrite("awake\n")
           leave
         end
-        sleep
+        sleep(PATIENCE)
       end
       child = reader.gets.to_i
       asleep(child)
@@ -187,7 +187,7 @@ class SysProcessTest < Minitest::Test
           writer.syswrite("#{Process.pid}\n")
           loop { sleep }
         end
-        sleep
+        sleep(PATIENCE)
       end
       child = reader.gets.to_i
       Process.kill(:KILL, forker)

@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/census"
+require "support/load"
+require "support/servers"
+
+# Promise: kill -9 of any one process except the monitor, and the cluster is back at full strength within 3 s;
+# only requests inside a killed worker fail.
+class KillAnyProcessTest < Minitest::Test
+  include Support::Servers
+
+  WORKERS = 4
+  KILLS = 50
+  WITHIN = 3 # seconds
+  # Two kills are this far apart at most: some come during a rollout, some in quiet times.
+  PAUSE = 0.08
+  SEED = Integer(ENV.fetch("CHAOS_SEED", Random.new_seed % 1_000_000))
+
+  def setup
+    puts "CHAOS_SEED=#{SEED}"
+    @random = Random.new(SEED)
+    @killed = []
+  end
+
+  def teardown
+    @load&.stop
+    super
+  end
+
+  def test_full_strength_after_each_kill_and_only_requests_of_the_killed_fail
+    start
+    KILLS.times do
+      @load.wait_for_more(1)
+      kill_one
+      assert_full_strength
+    end
+    @load.wait_for_more(100)
+    @load.stop
+
+    assert_only_requests_of_the_killed_failed
+    wait_until(timeout: 60, message: "the service, which waits longer after each death") { @census.services.any? }
+    wait_until(timeout: 30, message: -> { "the end of the dead: #{@server.tree.zombies}" }) { nothing_left_behind? }
+    assert_predicate(@server.stop, :success?, @server.output[-3000..])
+  end
+
+  private
+
+  def start
+    @server = serve(app: Support::Load::APP, config: <<~RUBY)
+      workers #{WORKERS}
+      refork after: [100]
+      service(:ticker) { |service| nil until service.wait(1) }
+    RUBY
+    @census = Support::Census.new(@server)
+    @load = Support::Load.start(@server.method(:connect), clients: 6, seconds: 0.002)
+  end
+
+  def kill_one
+    IO.select(nil, nil, nil, @random.rand * PAUSE)
+    victim = @server.tree.children.reject(&:zombie?).sort_by(&:pid).sample(random: @random)
+    @killed << victim
+    Process.kill("KILL", victim.pid)
+  rescue Errno::ESRCH
+    @killed.pop # it was about to leave, and is gone
+    retry
+  end
+
+  def assert_full_strength
+    wait_until(timeout: WITHIN, message: -> { "full strength after #{@killed.last.title} was killed: #{@census}" }) do
+      @census.full?(WORKERS)
+    end
+  end
+
+  def nothing_left_behind? = @server.tree.zombies.empty? && @server.tree.grandchildren.empty?
+
+  # One at most for each of them, and each one that reached an app did so in one of them.
+  def assert_only_requests_of_the_killed_failed
+    workers = @killed.select { |victim| victim.title.start_with?("pando worker") }.map(&:pid)
+    failed_in = @load.failures.map { |failure| begun[failure.number] }
+
+    assert_operator(@load.failures.size, :<=, workers.size, @load.failures.map(&:error).tally.to_s)
+    assert_empty(failed_in.compact - workers)
+    assert_equal(failed_in.compact.uniq, failed_in.compact)
+  end
+
+  # @return [Hash{Integer => Integer}] request number => pid that called the app for it
+  def begun
+    @begun ||= File.readlines(File.join(@server.folder, "begun")).to_h { |line| line.split.map(&:to_i) }
+  end
+end

@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "open3"
+require "tmpdir"
+
+# The benchmark itself, as it is run by hand: what it says about Pando and Pitchfork, one after the other. A
+# smaller app would compare what the monitors take, not the sharing.
+class CowBenchTest < Minitest::Test
+  def test_after_one_refork_pando_takes_no_more_memory_than_pitchfork
+    pando, pitchfork = measure("pando", "pitchfork")
+
+    # Without this the comparison would say nothing: the load really made shared memory private.
+    [pando, pitchfork].each { |server| assert_operator pss(server, "warmed"), :>, 1.5 * pss(server, "boot") }
+    assert_operator pss(pando, "reforked"), :<=, pss(pitchfork, "reforked"),
+                    "Pando's tree PSS in bytes, and Pitchfork's"
+  end
+
+  private
+
+  def measure(*servers)
+    Dir.mktmpdir do |folder|
+      figures = File.join(folder, "cow.json")
+      output, status = Support::Checkout.without_bundle { run_bench(servers, figures, folder) }
+      assert_predicate status, :success?, output
+      results = JSON.parse(File.read(figures))
+      assert_equal(servers, results.map { |result| result["server"] })
+      assert_empty(results.flat_map { |result| result["notes"] })
+      results
+    end
+  end
+
+  def run_bench(servers, figures, folder)
+    Open3.capture2e(RbConfig.ruby, Support::Checkout.path("bench/cow"), "--servers", servers.join(","),
+                    "--json", figures, "--svg", File.join(folder, "cow.svg"))
+  end
+
+  def pss(server, phase) = server["phases"][phase]["pss"]
+end

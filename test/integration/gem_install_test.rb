@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+require "tmpdir"
+
+# The gem as users get it: built, installed into an empty GEM_HOME, run from another folder.
+class GemInstallTest < Minitest::Test
+  def test_installed_gem_has_a_working_executable_and_its_own_extension
+    Dir.mktmpdir("pando-gem") do |folder|
+      install(build(folder), folder)
+
+      version = run_in(folder, File.join(folder, "home/bin/pando"), "--version")
+      assert_includes(version, Pando::VERSION)
+
+      loaded = run_in(folder, RbConfig.ruby, "-e", <<~RUBY)
+        gem "pando", "#{Pando::VERSION}"
+        require "pando"
+        require "pando/native"
+        puts $LOADED_FEATURES.grep(/pando/)
+      RUBY
+      assert_match(%r{^#{folder}/home/\S+/pando_ext\.so$}, loaded)
+      refute_match(%r{^#{Support::Checkout.path("lib")}/}, loaded)
+    end
+  end
+
+  private
+
+  def build(folder)
+    package = File.join(folder, "pando.gem")
+    run_in(folder, "gem", "build", "-C", Support::Checkout.path, "pando.gemspec", "--output", package)
+    package
+  end
+
+  def install(package, folder)
+    run_in(folder, "gem", "install", "--local", "--no-document", package)
+  end
+
+  # Commands of the Ruby that runs the tests, with nothing installed but what goes into folder.
+  def run_in(folder, *command)
+    path = "#{RbConfig::CONFIG["bindir"]}:#{ENV.fetch("PATH")}"
+    home = File.join(folder, "home")
+    environment = { "GEM_HOME" => home, "GEM_PATH" => home, "HOME" => folder, "PATH" => path, "RUBYLIB" => nil }
+    output, status = Support::Checkout.without_bundle { Open3.capture2e(environment, *command, chdir: folder) }
+    assert_predicate(status, :success?, "#{command.join(" ")}:\n#{output}")
+    output
+  end
+end

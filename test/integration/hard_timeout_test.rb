@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/server_process"
+
+# Promise: what does not yield to its soft timeout is killed by the monitor, which says what it was.
+class HardTimeoutTest < Minitest::Test
+  APP = <<~'RUBY'
+    # Minutes of comparing in C, which looks for no signal meanwhile.
+    def search = ("a" * 40_000_000).index("#{"a" * 2_000_000}b#{"a" * 2_000_000}")
+
+    run lambda { |env|
+      case env["PATH_INFO"]
+      when "/never" then Thread.handle_interrupt(Object => :never) { sleep }
+      when "/search" then search
+      when "/stopped" then Process.kill(:STOP, Process.pid)
+      end
+      [200, {}, ["pid #{Process.pid}"]]
+    }
+  RUBY
+  CONFIG = <<~RUBY
+    workers 2
+    timeout 0.3, grace: 0.5
+    refork :manual
+    stop_timeout 20
+    after_worker_hard_timeout do |server, worker|
+      File.write("hook", [server.class, Process.pid, worker.pid, worker.slot, worker.generation].join(" "))
+    end
+  RUBY
+
+  def setup
+    @server = Support::ServerProcess.start(app: APP, config: CONFIG)
+  end
+
+  def teardown
+    @socket&.close
+    @server.kill
+  end
+
+  def test_a_request_that_puts_all_interrupts_off = assert_killed("/never")
+  def test_a_request_that_computes_in_c = assert_killed("/search")
+  def test_a_process_that_was_stopped = assert_killed("/stopped")
+
+  def test_tells_the_hook_in_the_monitor
+    event = killed("/never")
+    @server.wait_past("worker.killed")
+
+    assert_equal(["Pando::Server", @server.pid, *event.values_at("pid", "slot", "generation")].join(" "),
+                 File.read(File.join(@server.folder, "hook")))
+  end
+
+  def test_holds_in_a_worker_that_is_being_replaced
+    begin_request("/never")
+    busy = self.busy
+    @server.get("/") # by the other one, which is the better mold now
+    @server.wait_for("worker.leaving", pid: busy.pid) { @server.signal("USR2") }
+
+    assert_equal("GET /never", @server.wait_past("request.killed")["request"])
+  end
+
+  def test_holds_while_the_server_stops
+    begin_request("/never")
+    @server.wait_for("monitor.stopping") { @server.signal("TERM") }
+    event = @server.wait_past("request.killed")
+
+    assert_operator(event["seconds"], :<, 10)
+    assert_equal(0, @server.wait_for_exit.exitstatus)
+  end
+
+  private
+
+  def begin_request(path)
+    @socket = @server.connect
+    @socket.write("GET #{path}?token=secret HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    wait_until(message: "a busy worker") { busy }
+  end
+
+  def busy = @server.workers.find { |worker| worker.title.end_with?("busy") }
+
+  def killed(path)
+    @server.wait_for("request.killed") { begin_request(path) }
+  end
+
+  def assert_killed(path)
+    event = killed(path)
+    farewell = @server.wait_past("worker.killed", pid: event["pid"])
+
+    assert_equal("GET #{path}", event["request"])
+    assert_operator(event["seconds"], :>=, 0.8)
+    assert_equal("GET #{path}", farewell["request"])
+    assert_includes(farewell["reason"], "hard timeout")
+    assert_nil(answer)
+    assert_healed(event)
+    refute_includes(@server.output, "secret")
+  end
+
+  # @return [String, nil] what the client got
+  def answer
+    @socket.read(1)
+  rescue Errno::ECONNRESET
+    nil
+  end
+
+  def assert_healed(event)
+    wait_until(timeout: 10, message: "a new worker") do
+      @server.events("worker.ready").any? { |ready| ready["slot"] == event["slot"] && ready["time"] > event["time"] }
+    end
+    assert_equal(200, @server.get("/").status)
+  end
+end

@@ -1,0 +1,156 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/server_process"
+
+# Promise: a request that outlives its soft timeout is unwound and answered with 504, and its worker is replaced.
+class SoftTimeoutTest < Minitest::Test
+  APP = <<~'RUBY'
+    def answer(text = "in time") = [200, {}, [text]]
+
+    # A body that stalls after its first part.
+    STALLING = Object.new
+    def STALLING.each
+      yield "first part"
+      sleep
+    end
+
+    run lambda { |env|
+      deadline = env["pando.timeout"]
+      case env["PATH_INFO"]
+      when "/hang"
+        begin
+          sleep
+        ensure
+          File.write("unwound", Process.pid)
+        end
+      when "/rescue"
+        begin
+          sleep
+        rescue => e
+          answer("swallowed #{e.class}")
+        end
+      when "/rescue_all"
+        begin
+          sleep
+        rescue Exception => e
+          answer("kept #{e.class}")
+        end
+      when "/critical"
+        Thread.handle_interrupt(Pando::RequestTimeout => :never) do
+          sleep 0.05 until deadline.remaining < -0.3
+          File.write("critical", "complete")
+        end
+        answer("never reached")
+      when "/extend"
+        left = deadline.extend_by(20)
+        sleep 1.2
+        answer("#{left > 20} #{deadline.remaining < left}")
+      when "/disable"
+        deadline.disable!
+        sleep 1.2
+        answer(deadline.remaining.inspect)
+      when "/stall" then [200, {}, STALLING]
+      else answer
+      end
+    }
+  RUBY
+  CONFIG = <<~RUBY
+    workers 1
+    timeout 0.8, grace: 20
+    refork :manual
+    after_worker_timeout do |server, worker, error|
+      File.write("hook", [server.class, Process.pid, worker.slot, worker.generation, error.class].join(" "))
+    end
+  RUBY
+
+  def setup
+    @server = Support::ServerProcess.start(app: APP, config: CONFIG)
+    @worker = @server.workers.first.pid
+  end
+
+  def teardown
+    @server.kill
+  end
+
+  def test_answers_504_unwinds_and_replaces_the_worker
+    response = nil
+    event = @server.wait_for("request.timed_out") { response = @server.get("/hang?secret=1") }
+
+    assert_equal(504, response.status)
+    assert_equal(@worker, Integer(File.read(file("unwound"))))
+    assert_equal(["GET", "/hang", @worker, 0], event.values_at("method", "path", "pid", "slot"))
+    assert_operator(event["seconds"], :>=, 0.8)
+    assert_equal("Pando::RequestTimeout", event["error"]["class"])
+    assert(event["error"]["backtrace"].grep(/config\.ru:\d+:in .*sleep/).any?, event["error"]["backtrace"])
+    assert_replaced
+    assert_equal("in time", @server.get("/").body)
+    refute_includes(@server.output, "secret")
+  end
+
+  def test_tells_the_hook_in_the_worker
+    @server.get("/hang")
+    assert_replaced
+
+    assert_equal("Pando::Server #{@worker} 0 0 Pando::RequestTimeout", File.read(file("hook")))
+  end
+
+  def test_rescue_of_standard_errors_does_not_swallow_it
+    assert_equal(504, @server.get("/rescue").status)
+    assert_replaced
+  end
+
+  def test_an_application_that_rescues_every_exception_keeps_its_answer_but_not_its_worker
+    response = nil
+    event = @server.wait_for("request.timed_out") { response = @server.get("/rescue_all") }
+
+    assert_equal([200, "kept Pando::RequestTimeout"], [response.status, response.body])
+    assert_equal("/rescue_all", event["path"])
+    assert_replaced
+  end
+
+  def test_handle_interrupt_defers_it_to_the_end_of_a_critical_section
+    assert_equal(504, @server.get("/critical").status)
+    assert_equal("complete", File.read(file("critical")))
+    assert_replaced
+  end
+
+  def test_the_application_can_extend_its_deadline_for_this_request_only
+    assert_equal("true true", @server.get("/extend").body)
+    assert_equal("in time", @server.get("/").body)
+    assert_equal([@worker], @server.workers.map(&:pid))
+    assert_equal(504, @server.get("/hang").status)
+  end
+
+  def test_the_application_can_disable_its_deadline_for_this_request_only
+    assert_equal("nil", @server.get("/disable").body)
+    assert_equal([@worker], @server.workers.map(&:pid))
+    assert_equal(504, @server.get("/hang").status)
+  end
+
+  def test_an_answer_that_has_begun_is_cut_off
+    socket = @server.connect
+    socket.write("GET /stall HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    text = +""
+    assert_raises(EOFError, Errno::ECONNRESET) { loop { text << socket.readpartial(4096) } }
+
+    assert_match(/\AHTTP\S+ 200 .*first part/m, text)
+    refute_includes(text, "504")
+    refute(text.end_with?("\r\n0\r\n\r\n"), "the client must see that it is incomplete")
+    assert_replaced
+  ensure
+    socket&.close
+  end
+
+  private
+
+  def file(name) = File.join(@server.folder, name)
+
+  def assert_replaced
+    assert_equal("timeout", @server.wait_past("worker.leaving", pid: @worker)["reason"])
+    @server.wait_past("worker.exited", pid: @worker)
+    ready = wait_until(message: "a new worker") { @server.events("worker.ready")[1] }
+    assert_equal([0, 0], ready.values_at("slot", "generation"))
+    refute_equal(@worker, ready["pid"])
+  end
+end
