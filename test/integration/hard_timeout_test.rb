@@ -1,18 +1,24 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "support/server_process"
+require "support/servers"
 
 # Promise: what does not yield to its soft timeout is killed by the monitor, which says what it was.
 class HardTimeoutTest < Minitest::Test
+  include Support::Servers
+
   APP = <<~'RUBY'
-    # Minutes of comparing in C, which looks for no signal meanwhile.
-    def search = ("a" * 40_000_000).index("#{"a" * 2_000_000}b#{"a" * 2_000_000}")
+    require "openssl"
+
+    # Minutes in C, which looks for no signal meanwhile.
+    def derive
+      OpenSSL::KDF.pbkdf2_hmac("secret", salt: "salt", iterations: 1_000_000_000, length: 32, hash: "sha256")
+    end
 
     run lambda { |env|
       case env["PATH_INFO"]
       when "/never" then Thread.handle_interrupt(Object => :never) { sleep }
-      when "/search" then search
+      when "/derive" then derive
       when "/stopped" then Process.kill(:STOP, Process.pid)
       end
       [200, {}, ["pid #{Process.pid}"]]
@@ -20,7 +26,6 @@ class HardTimeoutTest < Minitest::Test
   RUBY
   CONFIG = <<~RUBY
     workers 2
-    timeout 0.3, grace: 0.5
     refork :manual
     stop_timeout 20
     after_worker_hard_timeout do |server, worker|
@@ -28,17 +33,13 @@ class HardTimeoutTest < Minitest::Test
     end
   RUBY
 
-  def setup
-    @server = Support::ServerProcess.start(app: APP, config: CONFIG)
-  end
-
   def teardown
     @socket&.close
-    @server.kill
+    super
   end
 
   def test_a_request_that_puts_all_interrupts_off = assert_killed("/never")
-  def test_a_request_that_computes_in_c = assert_killed("/search")
+  def test_a_request_that_computes_in_c = assert_killed("/derive")
   def test_a_process_that_was_stopped = assert_killed("/stopped")
 
   def test_tells_the_hook_in_the_monitor
@@ -50,8 +51,8 @@ class HardTimeoutTest < Minitest::Test
   end
 
   def test_holds_in_a_worker_that_is_being_replaced
-    begin_request("/never")
-    busy = self.busy
+    start("timeout 3, grace: 0.5")
+    busy = begin_request("/never")
     @server.get("/") # by the other one, which is the better mold now
     @server.wait_for("worker.leaving", pid: busy.pid) { @server.signal("USR2") }
 
@@ -59,6 +60,7 @@ class HardTimeoutTest < Minitest::Test
   end
 
   def test_holds_while_the_server_stops
+    start("timeout 2, grace: 0.5")
     begin_request("/never")
     @server.wait_for("monitor.stopping") { @server.signal("TERM") }
     event = @server.wait_past("request.killed")
@@ -69,16 +71,24 @@ class HardTimeoutTest < Minitest::Test
 
   private
 
-  def begin_request(path)
-    @socket = @server.connect
-    @socket.write("GET #{path}?token=secret HTTP/1.1\r\nHost: localhost\r\n\r\n")
-    wait_until(message: "a busy worker") { busy }
+  def start(timeout)
+    @server = serve(app: APP, config: "#{timeout}\n#{CONFIG}")
   end
 
-  def busy = @server.workers.find { |worker| worker.title.end_with?("busy") }
+  def ask(path)
+    @socket = @server.connect
+    @socket.write("GET #{path}?token=secret HTTP/1.1\r\nHost: localhost\r\n\r\n")
+  end
+
+  # @return [ProcTree::Entry] who is busy with it
+  def begin_request(path)
+    ask(path)
+    wait_until(message: "a busy worker") { @server.workers.find { |worker| worker.title.end_with?("busy") } }
+  end
 
   def killed(path)
-    @server.wait_for("request.killed") { begin_request(path) }
+    start("timeout 0.3, grace: 0.5")
+    @server.wait_for("request.killed") { ask(path) }
   end
 
   def assert_killed(path)

@@ -15,6 +15,7 @@ class ServicesTest < Minitest::Test
       note = ->(text) { File.write("ticks", "#{text} #{Process.pid}\n", mode: "a") }
       note.call("started")
       nil until service.wait(0.05)
+      sleep 0.2 # it is given the time to tidy up
       note.call("stopped #{service.wait(1)}")
     end
   RUBY

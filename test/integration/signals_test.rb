@@ -123,6 +123,8 @@ class SignalsTest < Minitest::Test
       server.write("go", "")
 
       assert_equal("pid #{worker}", answer.value.body)
+      assert_equal(signal, server.wait_past("worker.leaving", pid: worker)["reason"])
+      server.wait_past("worker.exited", pid: worker)
       wait_until(timeout: 30, message: "a new worker") { server.events("worker.ready").size == 2 }
       refute_equal(worker, server.workers.last.pid)
       assert_equal(200, server.get("/").status)

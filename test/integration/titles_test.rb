@@ -29,6 +29,7 @@ class TitlesTest < Minitest::Test
   def test_a_busy_worker_is_seen_but_not_what_it_does
     server = serve(app: APP, config: "workers 2\nrefork :manual")
     server.refork
+    assert_titles(server, ["pando mold gen 1", "pando worker 0 gen 1 idle", "pando worker 1 gen 1 idle"])
     sockets = Array.new(2) { hold(server) }
     assert_titles(server, ["pando mold gen 1", "pando worker 0 gen 1 busy", "pando worker 1 gen 1 busy"])
     server.write("go", "")

@@ -10,15 +10,17 @@ module Support
       ServerProcess.start(**options).tap { |server| servers << server }
     end
 
-    # Calls a server again and again in a thread, while the block runs.
+    # Calls a server again and again in a thread, at least once, while the block runs.
     #
     # @return [Array] statuses in the order of the answers, and what went wrong
     def under_requests(server, path = "/")
       over = false
       client = Thread.new do
         answers = []
-        answers << status_of(server, path) until over
-        answers
+        loop do
+          answers << status_of(server, path)
+          break answers if over
+        end
       end
       yield
       over = true

@@ -9,6 +9,12 @@ require "pando/cli"
 # The real executable, in a process of its own.
 class CLITest < ConfigTestCase
   # Stands in for the server: says what it got and ends as the test wants.
+  # Stays in the image that knows the stub.
+  SLIM = <<~RUBY
+    require "pando/server"
+    Pando::Server::Slim = Module.new { def self.enter(_argv) = yield }
+  RUBY
+
   SERVER = <<~RUBY
     module Pando
       Server = Struct.new(:config) do
@@ -143,6 +149,7 @@ class CLITest < ConfigTestCase
 
   def pando(*arguments, env: {})
     write("stub/pando/server.rb", SERVER)
+    write("stub/pando/server/slim.rb", SLIM)
     ruby, *rest = Support::Checkout.pando(*arguments)
     clean = { "PORT" => nil, "WEB_CONCURRENCY" => nil, "RACK_ENV" => nil }
     out, err, status = Open3.capture3(clean.merge(env), ruby, "-w", "-I", "#{@dir}/stub", *rest, chdir: @dir)

@@ -89,8 +89,7 @@ class SysForkTest < Minitest::Test
       reader, writer = IO.pipe
       unless Sys.fork_sibling
         first = Process.pid
-        Process.wait(fork { leave(5) })
-        writer.syswrite("#{$?.exitstatus}\n")
+        writer.syswrite("#{Process.wait2(fork { leave(5) }).last.exitstatus}\n")
         unless Sys.fork_sibling
           writer.syswrite("#{Process.pid != first}\n")
           leave(8)

@@ -187,7 +187,7 @@ class SysPollerTest < Minitest::Test
 
   def test_subjects_live_as_long_as_they_are_watched
     pipes = Array.new(20) { IO.pipe }
-    pipes.each_with_index { |pipe, index| @poller.add(pipe.first, "subject #{index}".dup) }
+    pipes.each_with_index { |pipe, index| @poller.add(pipe.first, "subject #{index}") }
     collect
     pipes.each { |pipe| pipe.last.syswrite("x") }
 

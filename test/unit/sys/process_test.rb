@@ -32,73 +32,45 @@ class SysProcessTest < Minitest::Test
 
   def test_the_parent_is_asked_of_the_kernel
     assert_equal Process.ppid, Sys.parent_pid
-    assert in_child { Sys.parent_pid == Process.ppid }
+    assert(in_child { Sys.parent_pid == Process.ppid })
   end
 
   def test_who_has_been_adopted_already_waits_for_nothing
     assert Sys.wait_adoption(Process.ppid, 0)
   end
 
-  def test_adoption_is_waited_for
-    ending = in_child do
+  def test_a_sibling_is_adopted_every_time
+    endings = in_child do
       Sys.subreaper!
       reaper = Process.pid
-      gate, opener = IO.pipe
-      pid_reader, pid_writer = IO.pipe
-      forker = fork do
-        opener.close
-        pid_writer.syswrite("#{fork { leave(Sys.wait_adoption(reaper, 60) && Process.ppid == reaper ? 3 : 4) }}\n")
-        gate.read # the child waits for us meanwhile
-        leave
+      Array.new(50) do
+        leave(Sys.wait_adoption(reaper, PATIENCE) && Process.ppid == reaper ? 3 : 4) unless Sys.fork_sibling
+        Process.wait2.last.exitstatus
       end
-      gate.close
-      child = pid_reader.gets.to_i
-      opener.close
-      Process.wait(forker)
-      how_it_ended(child)
     end
 
-    assert_equal 3, ending
-  end
-
-  def test_a_parent_that_stays_is_a_timeout
-    error = in_child do
-      reaper = Process.pid
-      reader, writer = IO.pipe
-      Process.wait(fork do
-        Process.wait(fork do
-          writer.syswrite(error_of { Sys.wait_adoption(reaper, 0.02) })
-          leave
-        end)
-        leave
-      end)
-      reader.readpartial(100)
-    end
-
-    assert_equal "Errno::ETIMEDOUT", error
+    assert_equal [3] * 50, endings
   end
 
   def test_adoption_by_another_is_an_error
     error = in_child do
       Sys.subreaper!
-      stranger = Process.ppid
       reader, writer = IO.pipe
-      forker = fork do
-        fork do
-          writer.syswrite("#{Process.pid}\n")
-          writer.syswrite(error_of { Sys.wait_adoption(stranger, PATIENCE) }.inspect.tap { |x| warn x })
-          leave
-        end
-        sleep(PATIENCE)
-      end
-      child = reader.gets.to_i
-      asleep(child)
-      Process.kill(:KILL, forker)
-      Process.wait(forker)
+      Process.wait(fork do
+        forker = Process.pid # no subreaper
+        next leave if Sys.fork_sibling
+
+        writer.syswrite(error_of { Sys.wait_adoption(forker, PATIENCE) })
+        leave
+      end)
       reader.readpartial(100)
     end
 
     assert_equal "Errno::ESRCH", error
+  end
+
+  def test_who_is_no_sibling_is_not_adopted_later
+    assert_equal("Errno::ESRCH", error_of { Sys.wait_adoption(Process.pid, PATIENCE) })
   end
 
   def test_who_dies_with_its_parent

@@ -44,7 +44,7 @@ class SysRecordTest < Minitest::Test
     ios = fds.map { |fd| IO.for_fd(fd, "w") }
     ios.each_with_index { |io, index| io.syswrite("pipe #{index}") }
 
-    assert_equal ["pipe 0", "pipe 1", "pipe 2", "pipe 3"], pipes.map { |pipe| pipe.first.readpartial(10) }
+    assert_equal(["pipe 0", "pipe 1", "pipe 2", "pipe 3"], pipes.map { |pipe| pipe.first.readpartial(10) })
     assert ios.all?(&:close_on_exec?)
   ensure
     [*ios, *pipes.flatten].each(&:close)

@@ -20,7 +20,9 @@ class SysScoreboardTest < Minitest::Test
 
   def test_a_new_row_is_blank
     numbers = %i[state role slot generation pid requests job].map { |name| @row.public_send(name) }
-    times = %i[heartbeat started_at busy_since soft_deadline hard_deadline job_name].map { |name| @row.public_send(name) }
+    times = %i[heartbeat started_at busy_since soft_deadline hard_deadline job_name].map do |name|
+      @row.public_send(name)
+    end
 
     assert_equal [0] * 7, numbers
     assert_equal [nil] * 6, times
@@ -111,7 +113,11 @@ class SysScoreboardTest < Minitest::Test
     @row.reset
 
     assert_equal [0, 0, nil, nil, false], [@row.pid, @row.slot, @row.busy_since, @row.job_name, @row.fork_unsafe?]
-    assert_equal [[1, %w[GET /1]], [3, %w[GET /3]]], [1, 3].map { |seat| @board.row(seat).then { |r| [r.slot, r.job_name] } }
+    assert_equal([[1, %w[GET /1]], [3, %w[GET /3]]], [1, 3].map do |seat|
+      @board.row(seat).then do |r|
+        [r.slot, r.job_name]
+      end
+    end)
   end
 
   def test_seats

@@ -114,7 +114,9 @@ class SysSpawnTest < Minitest::Test
       words = Array.new(40) { |index| "w#{index}" }
       GC.auto_compact = true if GC.respond_to?(:auto_compact=)
       GC.stress = true
-      pid = Sys.spawn(["/bin/sh", "-c", 'echo "$@" >&3', "sh", *words.map(&:dup)], words.map { |w| "#{w}=#{w}" }, [writer])
+      pid = Sys.spawn(["/bin/sh", "-c", 'echo "$@" >&3', "sh", *words.map(&:dup)], words.map do |w|
+        "#{w}=#{w}"
+      end, [writer])
       GC.stress = false
       Process.wait(pid)
       reader.readpartial(1000)

@@ -1,0 +1,410 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "support/simulation"
+
+class ClusterGenerationsTest < Minitest::Test
+  include ClusterSupport::Clock
+  include ClusterSupport::Listening
+
+  LAST_TRY = Pando::Cluster::Generations::LAST_TRY
+
+  def cluster(**options) = @cluster ||= ClusterSupport::Simulation.new(**options)
+  def booted(**options) = cluster(**options).tap(&:boot)
+  def generations = cluster.generations
+
+  def reforking
+    assert generations.refork("test"), events("refork.refused").map(&:payload).inspect
+    cluster.ready(cluster.upcoming_mold).turn
+  end
+
+  # The mold's fork is refused, by the kernel unless said otherwise.
+  def refuse(child, innocent: true)
+    cluster.caretaker.fork_failed(child, "no more processes", innocent: innocent)
+  end
+
+  def refused = events("refork.refused").map { |event| event[:reason] }
+
+  def test_a_boot
+    booted
+
+    assert_equal [0, :boot], [generations.current.number, generations.current.purpose]
+    assert_equal %w[booting ready canary rolling current].map { |state| "generation.#{state}" },
+                 event_names.grep(/^generation/)
+    assert_equal 0, generations.reforks
+  end
+
+  def test_a_refork_from_the_one_who_served_most
+    booted(workers: 3)
+    cluster.serve(cluster.worker_in(1), 5)
+    source = cluster.worker_in(1)
+    reforking
+
+    assert_same source, generations.upcoming.source
+    assert_same source, cluster.upcoming_mold.source
+    cluster.settle
+    assert_equal [1, :refork, 1], [generations.current.number, generations.current.purpose, generations.reforks]
+    assert_equal 1, events("refork.finished").size
+  end
+
+  def test_the_old_mold_is_kept_until_the_new_generation_serves
+    booted
+    old = cluster.current_mold
+    reforking
+
+    assert_predicate old, :ready?
+    cluster.settle { assert_predicate(old, :ready?) if generations.upcoming }
+    assert_predicate old, :gone?
+    assert_includes event_names, "mold.retired"
+  end
+
+  def test_what_stands_against_a_refork
+    generations.begin_boot
+    refute generations.refork("test")
+    cluster.ready(cluster.upcoming_mold).settle
+    cluster.policy.allowed = false
+    refute generations.refork("test")
+    cluster.policy.allowed = true
+    cluster.worker_in(0).leave("replaced", now + 9)
+    refute generations.refork("test")
+    cluster.settle
+    cluster.roster.ready_workers.each { |worker| worker.row.fork_unsafe! }
+    refute generations.refork("test")
+
+    assert_equal ["generation 0 is booting", "reforking is switched off", "a worker is starting or leaving",
+                  "no worker is fit to become a mold"], refused
+  end
+
+  def test_the_policy_says_when
+    booted
+    cluster.policy.threshold_value = 10
+    cluster.serve(cluster.worker_in(0), 9)
+    cluster.turn
+    assert_nil generations.upcoming
+    cluster.serve(cluster.worker_in(0), 1)
+    cluster.turn
+
+    assert_equal "a worker served 10 requests", events("refork.started").last[:reason]
+  end
+
+  def test_a_canary_that_fails_rolls_back
+    booted(workers: 3)
+    cluster.serve(cluster.worker_in(0))
+    source = cluster.worker_in(0)
+    reforking
+    mold = cluster.upcoming_mold
+    canary = cluster.starting.first
+    cluster.adopt(canary)
+    canary.add_detail("its backtrace")
+    canary.failure = "hook raised"
+    cluster.die(canary, ClusterSupport.ended(1)).turn
+
+    assert_equal [0, nil], [generations.current.number, generations.upcoming]
+    assert_equal [0] * 3, cluster.generations_of_workers
+    assert_equal [:leave], mold.link.orders
+    assert_predicate source, :barred?
+    discarded = events("generation.discarded").last
+    assert_equal [1, "hook raised: status 1", "its backtrace"], [:generation, :reason, :backtrace].map { |key| discarded[key] }
+    refute generations.refork("too soon")
+    assert_equal ["the last attempt failed, the next one waits"], refused
+    elapse(1)
+    reforking
+    cluster.settle
+    assert_equal [2] * 3, cluster.generations_of_workers
+  end
+
+  def test_a_failure_in_the_middle_of_a_rollout_takes_the_new_workers_back
+    booted(workers: 4)
+    reforking
+    cluster.ready(cluster.starting.first).turn
+    cluster.die(cluster.starting.first, ClusterSupport.ended(1))
+    elapse(1)
+    cluster.settle
+
+    assert_equal [0] * 4, cluster.generations_of_workers
+    assert_equal 0, generations.current.number
+  end
+
+  def test_who_is_still_starting_when_its_generation_is_discarded_is_ended
+    booted(workers: 4, surge: 3)
+    reforking
+    cluster.ready(cluster.starting.first).turn
+    first, second, third = cluster.starting
+    [first, second].each { |child| cluster.adopt(child) }
+    cluster.die(first, ClusterSupport.ended(1))
+    assert_equal ["KILL"], second.pidfd.signals
+    cluster.adopt(third)
+
+    assert_equal ["KILL"], third.pidfd.signals
+  end
+
+  def test_a_mold_that_dies_while_it_boots
+    booted
+    generations.refork("test")
+    cluster.adopt(mold = cluster.upcoming_mold)
+    cluster.die(mold).turn
+
+    assert_nil generations.upcoming
+    assert_equal 1, events("mold.failed").size
+    assert_equal [0, 0], cluster.generations_of_workers
+  end
+
+  def test_a_mold_that_dies_during_the_rollout
+    booted(workers: 3)
+    reforking
+    cluster.ready(cluster.starting.first)
+    cluster.die(cluster.upcoming_mold)
+    elapse(1)
+    cluster.settle
+
+    assert_equal [0] * 3, cluster.generations_of_workers
+    assert_equal ["generation.discarded"], event_names.grep(/discarded/) - ["mold.discarded"]
+  end
+
+  def test_a_mold_that_comes_too_late_is_ended
+    booted
+    generations.refork("test")
+    mold = cluster.upcoming_mold
+    cluster.caretaker.spawn_overdue(mold)
+    late = cluster.roster.admit(:mold, 0, 1, ClusterSupport::FakeLink.new, nil)
+    cluster.ready(late)
+
+    assert_includes late.pidfd.signals, "KILL"
+    assert_equal 0, generations.current.number
+  end
+
+  def test_the_death_of_the_mold_promotes_the_best_worker_and_replaces_nobody
+    booted(workers: 3)
+    cluster.serve(cluster.worker_in(2), 3)
+    workers = cluster.roster.ready_workers
+    cluster.die(cluster.current_mold).turn
+
+    assert_equal [:heal, 2], [generations.upcoming.purpose, generations.upcoming.source.slot]
+    cluster.ready(cluster.upcoming_mold).settle
+    assert_equal workers, cluster.roster.ready_workers
+    assert_equal [1, 0], [generations.current.number, generations.reforks]
+  end
+
+  def test_without_a_worker_that_is_fit_the_death_of_the_mold_is_a_cold_boot
+    booted
+    cluster.roster.ready_workers.each { |worker| worker.row.fork_unsafe! }
+    cluster.die(cluster.current_mold).turn
+
+    assert_nil generations.upcoming.source
+    assert_nil cluster.upcoming_mold.source
+    cluster.ready(cluster.upcoming_mold).settle
+    assert_equal 1, generations.current.number
+  end
+
+  def test_who_failed_as_a_source_does_not_keep_a_cluster_from_its_mold
+    booted(workers: 1)
+    cluster.die(cluster.current_mold).turn
+    assert_equal cluster.worker_in(0), generations.upcoming.source
+    cluster.die(cluster.upcoming_mold)
+    elapse(1)
+    cluster.turn
+
+    assert_nil generations.upcoming.source, "a cold boot comes next"
+  end
+
+  def test_who_failed_as_a_source_is_asked_again_when_all_have_failed
+    booted(workers: 2)
+    sources = Array.new(4) do |round|
+      cluster.serve(cluster.worker_in(round % 2), 10 * (round + 1))
+      assert generations.refork("test")
+      source = generations.upcoming.source
+      cluster.adopt(cluster.upcoming_mold)
+      cluster.die(cluster.upcoming_mold)
+      elapse(61)
+      source
+    end
+
+    assert_equal 2, sources.uniq.size
+    assert_equal 2, sources.first(2).uniq.size, "the other one comes first"
+  end
+
+  def test_reforks_are_counted_from_the_cold_mold_on
+    booted(workers: 1)
+    2.times { reforking && cluster.settle }
+    assert_equal 2, generations.reforks
+    cluster.worker_in(0).row.fork_unsafe!
+    cluster.die(cluster.current_mold)
+    cluster.settle
+
+    assert_equal [:heal, 0], [generations.current.purpose, generations.reforks]
+  end
+
+  def test_a_kernel_that_refuses_is_borne_with_for_a_while
+    booted(workers: 2)
+    reforking
+    (1...LAST_TRY).each do
+      refuse(cluster.starting.first)
+      assert_predicate generations.upcoming, :canary?
+      elapse(10)
+      cluster.turn
+    end
+    refuse(cluster.starting.first)
+
+    assert_nil generations.upcoming
+    assert_equal LAST_TRY, events("fork.failed").size
+    assert_equal [0, 0], cluster.generations_of_workers
+  end
+
+  def test_a_kernel_that_gives_in_loses_nothing
+    booted(workers: 2)
+    reforking
+    (1...LAST_TRY).each do
+      refuse(cluster.starting.first)
+      elapse(10)
+      cluster.turn
+    end
+    cluster.settle
+
+    assert_equal [1, 1], cluster.generations_of_workers
+  end
+
+  def test_a_hook_that_refuses_is_the_generations_fault
+    booted(workers: 2)
+    reforking
+    refuse(cluster.starting.first, innocent: false)
+
+    assert_nil generations.upcoming
+  end
+
+  def test_refusals_do_not_end_the_current_generation_while_somebody_serves
+    booted(workers: 2)
+    cluster.serve(cluster.worker_in(0))
+    cluster.die(cluster.worker_in(0))
+    (LAST_TRY * 2).times do
+      elapse(31)
+      cluster.turn
+      refuse(cluster.starting.first)
+    end
+
+    assert_equal 0, generations.current.number
+    assert_equal [1], cluster.slots
+  end
+
+  def test_a_mold_whose_forks_all_fail_is_given_up_when_nobody_serves
+    booted(workers: 1)
+    cluster.serve(cluster.worker_in(0))
+    cluster.die(cluster.worker_in(0))
+    LAST_TRY.times do
+      elapse(5)
+      cluster.turn
+      refuse(cluster.starting.find(&:worker?))
+    end
+
+    assert_nil generations.current
+    assert_nil cluster.given_up
+    elapse(1)
+    cluster.turn
+    assert_nil generations.upcoming.source
+    cluster.ready(cluster.upcoming_mold).settle
+    assert_equal [1], cluster.generations_of_workers
+  end
+
+  def test_a_first_boot_that_fails_is_the_end
+    generations.begin_boot
+    cluster.upcoming_mold.add_detail("the app's backtrace")
+    cluster.upcoming_mold.failure = "no such file (LoadError)"
+    cluster.die(cluster.upcoming_mold, ClusterSupport.ended(1))
+
+    assert_equal ["no such file (LoadError): status 1", "the app's backtrace"], cluster.given_up
+  end
+
+  def test_a_first_worker_that_fails_is_the_end
+    generations.begin_boot
+    cluster.ready(cluster.upcoming_mold).turn
+    cluster.die(cluster.starting.first, ClusterSupport.ended(1))
+
+    assert_equal "status 1", cluster.given_up.first
+  end
+
+  def test_a_mold_that_cannot_be_started_is_the_end
+    cluster.spawner.refusing = true
+    generations.begin_boot
+
+    assert_equal "the process could not be started", cluster.given_up.first
+  end
+
+  def test_boots_that_keep_failing_end_the_server_when_nobody_is_left
+    booted(workers: 1)
+    [*cluster.roster.workers, cluster.current_mold].each { |child| cluster.die(child) }
+    tries = 0
+    until cluster.given_up || tries > 20
+      elapse(20)
+      cluster.turn
+      cluster.die(cluster.upcoming_mold, ClusterSupport.ended(1)) && (tries += 1) if generations.upcoming
+    end
+
+    assert_equal LAST_TRY, tries
+  end
+
+  def test_boots_that_keep_failing_end_nothing_while_somebody_serves
+    booted(workers: 1)
+    cluster.worker_in(0).row.fork_unsafe!
+    cluster.die(cluster.current_mold)
+    (LAST_TRY * 2).times do
+      elapse(31)
+      cluster.turn
+      cluster.die(cluster.upcoming_mold, ClusterSupport.ended(1))
+    end
+
+    assert_nil cluster.given_up
+    assert_equal [0], cluster.slots
+    elapse(31)
+    cluster.turn
+    cluster.ready(cluster.upcoming_mold).settle
+    assert_equal LAST_TRY * 2 + 1, generations.current.number
+  end
+
+  def test_the_next_try_waits_longer_each_time
+    booted
+    delays = Array.new(4) do
+      generations.refork("test")
+      cluster.die(cluster.upcoming_mold)
+      wait = generations.due - now
+      elapse(wait + 0.01)
+      wait
+    end
+
+    [0.25, 0.5, 1.0, 2.0].zip(delays) { |expected, delay| assert_in_delta expected, delay, 0.2 }
+    assert_nil generations.due
+  end
+
+  def test_a_worker_that_is_ready_but_fails_before_its_first_request_fails_its_generation
+    booted(workers: 2)
+    reforking
+    cluster.ready(canary = cluster.starting.first)
+    canary.failure = "after_worker_ready hook raised"
+    cluster.die(canary, ClusterSupport.ended(1))
+    elapse(1)
+    cluster.settle
+
+    assert_equal [0, 0], cluster.generations_of_workers
+    assert_includes events("generation.discarded").last[:reason], "after_worker_ready"
+  end
+
+  def test_a_worker_that_was_killed_from_outside_fails_nothing
+    booted(workers: 2)
+    reforking
+    cluster.ready(canary = cluster.starting.first)
+    cluster.die(canary, ClusterSupport.killed)
+    cluster.settle
+
+    assert_equal [1, 1], cluster.generations_of_workers
+  end
+
+  def test_no_list_grows_for_ever
+    booted(workers: 1)
+    150.times do
+      elapse(61)
+      generations.refork("test")
+      cluster.die(cluster.upcoming_mold)
+    end
+
+    assert_operator generations.instance_variable_get(:@discarded).size, :<=, 100
+    assert_equal 2, cluster.roster.size
+  end
+end

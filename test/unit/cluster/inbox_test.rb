@@ -1,0 +1,240 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "support/kin"
+
+class ClusterInboxTest < Minitest::Test
+  include ClusterSupport::Listening
+  include ClusterSupport::Kin
+
+  def test_a_child_is_adopted_by_its_first_report
+    child = born { |link| link.send(Message.new(:adopted, seat: 999, slot: 9, generation: 99)) }
+    hear(child)
+
+    assert_equal [@pids.last, :adopted, 0, 0], [child.pid, child.state, child.slot, child.generation]
+    assert_equal [[:child_adopted, child]], @observer.calls
+    assert watched?(child.pidfd)
+  end
+
+  def test_a_child_comes_up
+    child = adopted { |link| link.send(Message.new(:ready)) }
+    hear(child) until child.ready?
+
+    assert_equal [[:child_ready, child]], told(:child_ready)
+    assert_nil child.deadline
+  end
+
+  def test_a_failure_comes_with_its_backtrace
+    child = adopted do |link|
+      3.times { |part| link.send(Message.new(:detail, text: "part #{part} ")) }
+      link.send(Message.new(:failed, text: "it failed"))
+    end
+    hear(child) until child.failure
+
+    assert_equal "it failed", child.failure
+    assert_equal "part 0 part 1 part 2 ", child.detail
+  end
+
+  def test_a_backtrace_has_an_end
+    child = adopted { |link| 60.times { link.send(Message.new(:detail, text: "x" * 900)) } }
+    wait_until { hear(child) || child.detail.to_s.bytesize > 32_000 }
+    ended_size = child.detail.bytesize
+
+    assert_operator ended_size, :<, 34_000
+  end
+
+  def test_a_wish_to_leave_is_passed_on
+    child = adopted { |link| link.send(Message.new(:leaving, text: "too large")) }
+    hear(child) while told(:child_leaving).empty?
+
+    assert_equal [[:child_leaving, child, "too large"]], told(:child_leaving)
+  end
+
+  def test_whoever_is_no_child_of_ours_is_not_adopted
+    child, theirs = order
+    reader, writer = IO.pipe
+    @pids << fork do
+      fork { theirs.send(Message.new(:adopted)) && writer.syswrite("sent") && sleep }
+      sleep
+    end
+    reader.readpartial(10)
+    hear(child)
+    theirs.close
+
+    assert_equal [[:child_lost, child, nil]], @observer.calls
+    assert_match(/\Apid \d+ is no child of the monitor\z/, child.reason)
+    assert_nil child.pidfd
+  end
+
+  def test_whoever_ended_and_was_waited_for_is_not_adopted
+    child = born { |link| link.send(Message.new(:adopted)) && exit!(0) }
+    Process.wait(@pids.last)
+    hear(child)
+
+    assert_equal [[:child_lost, child, nil]], @observer.calls
+  end
+
+  def test_another_process_cannot_speak_for_a_child
+    child, theirs = order
+    2.times do |turn|
+      @pids << fork { theirs.send(Message.new(turn.zero? ? :adopted : :ready)) && sleep }
+      hear(child)
+    end
+    theirs.close
+
+    assert_equal [@pids.first, "it broke the protocol: a report by pid #{@pids.last}"], [child.pid, child.verdict]
+    refute_predicate child, :ready?
+    ended(child)
+  end
+
+  def test_a_malformed_record_ends_its_sender_only
+    other = adopted
+    child = adopted { |link| ["garbage", "x" * 5000, "\0" * 16].each { |bytes| link.to_io.send(bytes, 0) } }
+    hear(child) until child.condemned?
+    ended(child)
+
+    assert_match(/broke the protocol/, child.verdict)
+    assert_equal 1, events("link.malformed").size
+    refute watched?(child.link)
+    assert_equal :adopted, other.state
+    assert_nil other.pidfd.reap
+  end
+
+  def test_whoever_broke_the_protocol_is_not_read_again
+    child = adopted do |link|
+      link.to_io.send("garbage", 0)
+      20.times { link.send(Message.new(:ready)) || link.to_io.send("garbage", 0) }
+    end
+    hear(child) until child.condemned?
+    ended(child)
+    3.times { @inbox.read(child, 1000) }
+
+    assert_equal 1, events("link.malformed").size
+    assert_empty told(:child_ready)
+  end
+
+  def test_a_malformed_first_record_drops_the_order
+    child = born { |link| link.to_io.send("garbage", 0) }
+    hear(child)
+
+    assert_equal [[:child_lost, child, nil]], @observer.calls
+    assert_match(/broke the protocol/, child.reason)
+  end
+
+  def test_descriptors_in_a_report_are_closed
+    before = Dir.children("/proc/self/fd").size
+    child = adopted do |link|
+      pipe = IO.pipe
+      link.send(Message.new(:detail, text: "x"), pipe)
+      link.send(Message.new(:ready), [pipe.last, pipe.first, link.to_io, link.to_io])
+    end
+    hear(child) until child.ready?
+
+    assert_equal before + 2, Dir.children("/proc/self/fd").size # its link and its pidfd
+  end
+
+  def test_orders_are_not_for_children_to_give
+    %i[spawn promote leave drain].each do |kind|
+      child = adopted { |link| link.send(Message.new(kind)) }
+      hear(child) until child.condemned?
+
+      assert_match(/an order instead of a report/, child.verdict)
+    end
+  end
+
+  def test_nobody_is_ready_twice
+    child = adopted { |link| 2.times { link.send(Message.new(:ready)) } }
+    hear(child) until child.condemned?
+
+    assert_equal 1, told(:child_ready).size
+    assert_match(/ready twice/, child.verdict)
+  end
+
+  def test_a_process_that_was_killed_may_say_that_it_is_ready
+    go, gate = IO.pipe
+    child = adopted { |link| go.read(1) && link.send(Message.new(:ready)) }
+    child.instance_variable_set(:@verdict, "its generation was discarded")
+    gate.syswrite("x")
+    hear(child)
+
+    assert_empty told(:child_ready)
+    assert_equal :adopted, child.state
+    assert_empty events("link.malformed")
+  end
+
+  def test_a_link_that_ends_before_the_first_report
+    child, theirs = order
+    theirs.close
+    hear(child)
+
+    assert_equal [[:child_lost, child, nil]], @observer.calls
+    assert_equal "it ended before it reported", child.reason
+  end
+
+  def test_a_link_that_ends_later_leaves_some_time
+    child = adopted(&:close)
+    hear(child) until child.deadline
+
+    assert_in_delta Pando::Sys.now + Pando::Cluster::Inbox::AFTERLIFE, child.deadline, 2
+    refute watched?(child.link)
+    assert_empty told(:child_lost)
+  end
+
+  def test_last_words_come_before_the_end_of_a_link
+    child = adopted do |link|
+      link.send(Message.new(:failed, text: "last words"))
+      exit!(1)
+    end
+    child.link.send(Message.new(:leave)) # never read: the kernel tells of a reset first
+    ended(child)
+    @inbox.read(child)
+
+    assert_equal "last words", child.failure
+  end
+
+  def test_a_fork_that_was_refused
+    mold = adopted(:mold) { |link| link.send(Message.new(:fork_failed, seat: 1, text: "EAGAIN")) }
+    unborn, theirs = order(source: mold)
+    assert_equal 1, unborn.seat
+    hear(mold) while told(:fork_failed).empty?
+    theirs.close
+
+    assert_equal [[:fork_failed, unborn, "EAGAIN", { innocent: true }]], told(:fork_failed)
+  end
+
+  def test_a_fork_that_a_hook_refused
+    mold = adopted(:mold) { |link| link.send(Message.new(:fork_refused, seat: 1, text: "hook")) }
+    unborn, theirs = order(source: mold)
+    hear(mold) while told(:fork_failed).empty?
+    theirs.close
+
+    assert_equal [[:fork_failed, unborn, "hook", { innocent: false }]], told(:fork_failed)
+  end
+
+  def test_only_the_forker_can_say_that_a_fork_failed
+    other = adopted
+    [[:fork_failed, 1], [:fork_failed, 60], [:fork_refused, 4_000_000_000]].each do |kind, seat|
+      liar = adopted { |link| link.send(Message.new(kind, seat: seat)) }
+      order(source: other)
+      hear(liar) until liar.condemned?
+
+      assert_match(/a failed fork that was not ordered/, liar.verdict)
+    end
+    assert_empty told(:fork_failed)
+  end
+
+  def test_one_who_never_stops_talking_does_not_keep_us
+    child = adopted { |link| loop { link.send(Message.new(:leaving, text: "x")) } }
+    5.times { hear(child) }
+
+    assert_operator told(:child_leaving).size, :<=, 6 * Pando::Cluster::Inbox::BURST
+    refute_predicate child, :condemned?
+  end
+
+  def test_who_is_gone_is_not_read
+    child = adopted
+    @roster.dismiss(child)
+
+    assert_nil @inbox.read(child)
+  end
+end

@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/cluster"
+require "pando/cluster/message"
+
+class ClusterMessageTest < Minitest::Test
+  Message = Pando::Cluster::Message
+
+  ROUNDS = 100_000
+
+  def fields(message)
+    [message.kind, message.role, message.seat, message.slot, message.generation, message.text]
+  end
+
+  def valid = Message.new(:ready, role: :worker, seat: 1, slot: 2, generation: 3, text: "text").encode
+
+  def test_what_is_said_is_heard
+    Message::KINDS.each_key do |kind|
+      Message::ROLES.each do |role|
+        said = Message.new(kind, role: role, seat: 4095, slot: 1023, generation: (2**32) - 1, text: "naïve ✓")
+
+        assert_equal fields(said), fields(Message.decode(said.encode))
+      end
+    end
+  end
+
+  def test_defaults
+    assert_equal [:leave, :worker, 0, 0, 0, ""], fields(Message.decode(Message.new(:leave).encode))
+  end
+
+  def test_a_record_is_never_empty_and_never_larger_than_a_link_takes
+    assert_equal Message::HEAD_BYTES, Message.new(:leave).encode.bytesize
+    long = Message.new(:detail, text: "é" * 5000)
+
+    assert_equal Message::HEAD_BYTES + Message::TEXT_BYTES, long.encode.bytesize
+    assert_operator long.encode.bytesize, :<=, Pando::Sys::RECORD_CAPACITY
+    assert_equal Encoding::BINARY, long.encode.encoding
+  end
+
+  def test_a_text_cut_within_a_letter_or_not_utf8_stays_text
+    text = Message.decode(Message.new(:failed, text: "x#{"é" * 5000}").encode).text
+    broken = Message.decode(Message.new(:failed, text: "a\xFFb".b).encode).text
+
+    assert_predicate text, :valid_encoding?
+    assert_equal Encoding::UTF_8, text.encoding
+    assert_equal "a?b", broken
+  end
+
+  def test_the_callers_text_is_left_alone
+    text = "é"
+    Message.new(:failed, text: text.freeze).encode
+
+    assert_equal Encoding::UTF_8, text.encoding
+  end
+
+  def test_what_does_not_fit_the_format_is_nothing
+    assert_nil Message.decode(nil)
+    assert_nil Message.decode("")
+    assert_nil Message.decode(valid[0, Message::HEAD_BYTES - 1])
+    assert_nil Message.decode(valid + ("x" * Message::TEXT_BYTES))
+    assert_nil Message.decode(valid.tap { |bytes| bytes.setbyte(0, 15) }), "unknown kind"
+    assert_nil Message.decode(valid.tap { |bytes| bytes.setbyte(1, 2) }), "another version"
+    assert_nil Message.decode(valid.tap { |bytes| bytes.setbyte(2, 3) }), "unknown role"
+    assert_nil Message.decode(valid.tap { |bytes| bytes.setbyte(3, 255) }), "unknown role"
+  end
+
+  def test_only_what_is_known_can_be_said
+    assert_raises(KeyError) { Message.new(:nonsense).encode }
+    assert_raises(TypeError) { Message.new(:ready, role: :nobody).encode }
+  end
+
+  # Random and mutated records: nothing is raised, no Symbol is made, and what is understood is what was said.
+  def test_fuzz
+    random = Random.new(Minitest.seed || 1)
+    2.times { |round| fuzz(random, round.zero? ? 1000 : ROUNDS) }
+  end
+
+  private
+
+  def fuzz(random, rounds)
+    symbols = Symbol.all_symbols.size
+    understood = 0
+    rounds.times do |round|
+      message = Message.decode(round.even? ? noise(random) : mutant(random)) or next
+      understood += 1
+      assert_equal fields(message), fields(Message.decode(message.encode))
+    end
+
+    assert_operator understood, :>, rounds / 100
+    assert_operator Symbol.all_symbols.size, :<=, symbols if rounds == ROUNDS
+  end
+
+  def noise(random) = random.bytes(random.rand(1030))
+
+  def mutant(random)
+    text = random.bytes(random.rand(40))
+    bytes = Message.new(Message::KINDS.keys.sample(random: random), seat: random.rand(2**32), text: text).encode
+    random.rand(4).times { bytes.setbyte(random.rand(bytes.bytesize), random.rand(256)) }
+    random.rand(8).zero? ? bytes[0, random.rand(bytes.bytesize)] : bytes
+  end
+end

@@ -1,0 +1,221 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "support/simulation"
+
+class ClusterRolloutTest < Minitest::Test
+  include ClusterSupport::Clock
+  include ClusterSupport::Listening
+
+  def booted(**options) = ClusterSupport::Simulation.new(**options).tap(&:boot)
+
+  # Begins a refork and brings its mold up.
+  def reforking(cluster)
+    cluster.generations.refork("test")
+    cluster.ready(cluster.upcoming_mold)
+    cluster.turn
+  end
+
+  # How many there were at each turn of a rollout: most at once, fewest that served.
+  def extremes(cluster, &each)
+    most = fewest = cluster.roster.ready_workers.size
+    cluster.settle do
+      most = [most, cluster.roster.workers.reject(&:leaving?).size].max
+      fewest = [fewest, cluster.roster.ready_workers.size].min
+      each&.call
+    end
+    [most, fewest]
+  end
+
+  def test_at_first_one_worker_shows_that_the_application_serves
+    cluster = ClusterSupport::Simulation.new(workers: 3)
+    cluster.generations.begin_boot
+    cluster.turn
+    assert_empty cluster.roster.workers
+    cluster.ready(cluster.upcoming_mold).turn
+    assert_equal [0], cluster.starting.map(&:slot)
+    cluster.ready(cluster.starting.first).turn
+    assert_equal [1, 2], cluster.starting.map(&:slot)
+    cluster.starting.each { |child| cluster.ready(child) }
+    cluster.turn
+
+    assert_equal [0, 1, 2], cluster.slots
+    assert_predicate cluster.generations.current, :current?
+    assert_nil cluster.generations.upcoming
+  end
+
+  def test_surge_1_unavailable_0
+    cluster = booted(workers: 4)
+    reforking(cluster)
+
+    assert_equal [5, 4], extremes(cluster)
+    assert_equal [1] * 4, cluster.generations_of_workers
+    assert_equal 1, cluster.generations.current.number
+    assert_equal [0], events("generation.retired").map { |event| event[:generation] }
+  end
+
+  def test_surge_2
+    cluster = booted(workers: 5, surge: 2)
+    reforking(cluster)
+    assert_equal 1, cluster.starting.size, "the canary comes alone"
+
+    assert_equal [7, 5], extremes(cluster)
+    assert_equal [1] * 5, cluster.generations_of_workers
+  end
+
+  def test_surge_0_unavailable_2
+    cluster = booted(workers: 5, surge: 0, unavailable: 2)
+    reforking(cluster)
+    cluster.ready(cluster.starting.first) # the canary, beside whom it replaces
+    cluster.leaving.each { |child| cluster.die(child, ClusterSupport.ended) }
+
+    assert_equal [5, 3], extremes(cluster)
+    assert_equal [1] * 5, cluster.generations_of_workers
+  end
+
+  def test_no_old_worker_leaves_before_its_successor_is_ready
+    cluster = booted(workers: 3)
+    reforking(cluster)
+    cluster.settle { assert_equal [0, 1, 2], cluster.slots }
+
+    assert_equal 3, events("worker.leaving").size
+  end
+
+  def test_the_canary_comes_alone_however_long_it_takes
+    cluster = booted(workers: 4, surge: 3)
+    reforking(cluster)
+    10.times { cluster.turn }
+
+    assert_equal [1], cluster.starting.map(&:generation)
+    assert_equal [0] * 4, cluster.generations_of_workers
+    assert_predicate cluster.generations.upcoming, :canary?
+  end
+
+  def test_one_worker_is_enough_for_a_rollout
+    cluster = booted(workers: 1)
+    reforking(cluster)
+
+    assert_equal [2, 1], extremes(cluster)
+    assert_equal [1], cluster.generations_of_workers
+  end
+
+  def test_scaling_up_and_down
+    cluster = booted(workers: 2)
+    cluster.rollout.resize(4)
+    cluster.settle
+    assert_equal [0, 1, 2, 3], cluster.slots
+    cluster.rollout.resize(1)
+    cluster.turn
+    assert_equal [0], cluster.slots
+    assert_equal ["scaled down"] * 3, cluster.leaving.map(&:reason)
+    cluster.settle
+    assert_equal 1, cluster.roster.workers.size
+    assert_equal [[2, 4], [4, 1]], events("workers.scaled").map { |event| [event[:from], event[:to]] }
+  end
+
+  def test_there_is_always_one_worker_and_never_more_than_seats
+    cluster = booted(workers: 2)
+    [0, -1, 100_000].each { |size| cluster.rollout.resize(size) }
+
+    assert_equal 2, cluster.rollout.size
+  end
+
+  def test_scaling_in_the_middle_of_a_rollout
+    cluster = booted(workers: 4)
+    reforking(cluster)
+    sizes = [6, 2, 3]
+    cluster.settle { cluster.rollout.resize(sizes.shift) unless sizes.empty? }
+
+    assert_equal [0, 1, 2], cluster.slots
+    assert_equal [1, 1, 1], cluster.generations_of_workers
+    assert_predicate cluster.generations.current, :current?
+  end
+
+  def test_a_dead_worker_is_replaced_in_its_slot
+    cluster = booted(workers: 3)
+    cluster.serve(cluster.worker_in(1))
+    cluster.die(cluster.worker_in(1)).turn
+
+    assert_equal [1], cluster.starting.map(&:slot)
+    cluster.settle
+    assert_equal [0, 1, 2], cluster.slots
+  end
+
+  def test_deaths_in_the_middle_of_a_rollout_are_filled_from_what_is_known_to_work
+    cluster = booted(workers: 4)
+    reforking(cluster)
+    cluster.die(cluster.worker_in(3)).turn
+    assert_equal [[3, 0], [0, 1]].sort, cluster.starting.map { |child| [child.slot, child.generation] }.sort
+
+    cluster.ready(cluster.starting.find { |child| child.generation == 1 })
+    cluster.die(cluster.worker_in(2)).turn
+    assert_includes cluster.starting.map { |child| [child.slot, child.generation] }, [2, 1]
+    cluster.settle
+    assert_equal [1] * 4, cluster.generations_of_workers
+  end
+
+  def test_everybody_dies_in_the_middle_of_a_rollout
+    cluster = booted(workers: 3)
+    reforking(cluster)
+    [*cluster.roster.workers, cluster.current_mold].each { |child| cluster.die(child) }
+    2.times { elapse(40) && cluster.settle }
+
+    assert_equal [0, 1, 2], cluster.slots
+    assert_nil cluster.given_up
+    assert_equal cluster.generations_of_workers.uniq, [cluster.generations.current.number]
+  end
+
+  def test_an_order_that_cannot_be_given_waits
+    cluster = booted(workers: 2)
+    cluster.spawner.refusing = true
+    cluster.die(cluster.worker_in(0)).turn
+    assert_in_delta now + 0.25, cluster.rollout.due, 0.2
+    cluster.spawner.refusing = false
+    cluster.turn
+    assert_empty cluster.starting
+    elapse(0.3)
+    cluster.turn
+
+    assert_equal [0], cluster.starting.map(&:slot)
+    assert_nil cluster.rollout.due
+  end
+
+  def test_who_wants_to_leave_is_replaced
+    cluster = booted(workers: 2)
+    cluster.serve(worker = cluster.worker_in(0))
+    cluster.caretaker.child_leaving(worker, "too large")
+    cluster.turn
+
+    assert_equal [0], cluster.starting.map(&:slot)
+    assert_predicate worker, :leaving?
+    assert_in_delta now + 10, worker.deadline, 1
+  end
+
+  def test_who_wants_to_leave_at_once_is_not_forked_for_ever
+    cluster = booted(workers: 1)
+    starts = 0
+    200.times do
+      cluster.turn
+      cluster.starting.each { |child| cluster.ready(child) && (starts += 1) }
+      cluster.roster.ready_workers.each { |child| cluster.caretaker.child_leaving(child, "I do not like it here") }
+      cluster.leaving.each { |child| cluster.die(child, ClusterSupport.ended) }
+    end
+
+    assert_operator starts, :<, 5
+    elapse(30)
+    cluster.turn
+    assert_equal 1, cluster.starting.size
+  end
+
+  def test_a_wish_to_leave_is_heard_once
+    cluster = booted(workers: 1)
+    worker = cluster.worker_in(0)
+    cluster.caretaker.child_leaving(worker, "first")
+    deadline = worker.deadline
+    elapse(5)
+    cluster.caretaker.child_leaving(worker, "again")
+
+    assert_equal deadline, worker.deadline
+    assert_equal 1, events("worker.leaving").size
+  end
+end

@@ -1,0 +1,107 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "support/simulation"
+
+class ClusterServiceKeeperTest < Minitest::Test
+  include ClusterSupport::Clock
+  include ClusterSupport::Listening
+
+  def setup
+    super
+    @cluster = ClusterSupport::Simulation.new(workers: 1, services: %i[clock mailer])
+  end
+
+  def services = @cluster.roster.services
+  def service(slot) = services.find { |one| one.slot == slot }
+
+  def test_each_runs_once_as_soon_as_the_application_serves
+    @cluster.generations.begin_boot
+    @cluster.ready(@cluster.upcoming_mold).turn
+    assert_empty services
+    @cluster.settle
+
+    assert_equal [0, 1], services.map(&:slot).sort
+    assert services.all?(&:ready?)
+    assert_equal %i[clock mailer], events("service.ready").map { |event| event[:name] }.sort
+  end
+
+  def test_one_that_dies_is_started_again_later_each_time
+    @cluster.boot
+    waits = Array.new(3) do
+      @cluster.die(service(0)).turn
+      assert_nil service(0)
+      wait = @cluster.services.due - now
+      elapse(wait + 0.01)
+      @cluster.settle(1)
+      wait
+    end
+
+    [0.25, 0.5, 1.0].zip(waits) { |expected, wait| assert_in_delta expected, wait, 0.2 }
+    assert_equal ["signal KILL"] * 3, events("service.exited").map { |event| event[:reason] }
+    assert_predicate service(1), :ready?
+  end
+
+  def test_one_that_lived_long_is_started_soon
+    @cluster.boot
+    3.times do
+      @cluster.die(service(0))
+      elapse(10)
+      @cluster.settle(1)
+    end
+    elapse(60)
+    @cluster.die(service(0))
+
+    assert_in_delta now + 0.25, @cluster.services.due, 0.2
+  end
+
+  def test_it_moves_to_a_new_generation_and_never_lives_twice
+    @cluster.boot
+    @cluster.generations.refork("test")
+    @cluster.ready(@cluster.upcoming_mold)
+    @cluster.settle do
+      assert_operator services.count { |one| one.slot.zero? && !one.gone? }, :<=, 1
+    end
+
+    assert_equal [1, 1], services.map(&:generation)
+    assert_equal ["replaced"] * 2, events("service.exited").map { |event| event[:reason] }
+  end
+
+  def test_it_is_asked_to_leave_and_woken
+    @cluster.boot
+    @cluster.services.ask_to_leave(service(0), "replaced")
+
+    assert_equal [[:leave], ["TERM"]], [service(0).link.orders, service(0).pidfd.signals]
+    assert_in_delta now + 10, service(0).deadline, 1
+    @cluster.turn
+    assert_equal 1, services.count { |one| one.slot.zero? }
+  end
+
+  def test_an_order_that_cannot_be_given_waits
+    @cluster.boot
+    @cluster.spawner.refusing = true
+    @cluster.die(service(0))
+    elapse(1)
+    @cluster.turn
+    assert_nil service(0)
+    @cluster.spawner.refusing = false
+    @cluster.turn
+    assert_nil service(0)
+    elapse(5)
+    @cluster.turn
+
+    assert_predicate service(0), :starting?
+  end
+
+  def test_without_a_mold_it_waits
+    @cluster.boot
+    @cluster.die(@cluster.current_mold)
+    @cluster.die(service(0))
+    elapse(5)
+    @cluster.turn
+    assert_nil service(0)
+    @cluster.settle
+
+    assert_predicate service(0), :ready?
+  end
+end

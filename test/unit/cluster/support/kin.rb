@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+require "pando/cluster"
+require "pando/cluster/inbox"
+require "pando/cluster/reaper"
+require_relative "fakes"
+
+module ClusterSupport
+  # Real children on real links: what they report is read by a real inbox.
+  module Kin
+    Link = Pando::Cluster::Link
+    Message = Pando::Cluster::Message
+    PATIENCE = 60 # seconds
+
+    def setup
+      super
+      @roster = ClusterSupport.roster
+      @poller = Pando::Sys::Poller.new
+      @observer = Recorder.new
+      @inbox = Pando::Cluster::Inbox.new(@roster, @poller, @observer)
+      @pids = []
+    end
+
+    def teardown
+      @pids.each do |pid|
+        Process.kill(:KILL, pid)
+        Process.wait(pid)
+      rescue Errno::ESRCH, Errno::ECHILD
+        nil
+      end
+      @roster.to_a.each { |child| @roster.dismiss(child) }
+      @poller.close
+      super
+    end
+
+    # Ordered, not yet forked.
+    # @return [Child, Link] the monitor's view, and the other end of its link
+    def order(role = :worker, slot: 0, generation: 0, source: nil)
+      ours, theirs = Link.pair
+      child = @roster.admit(role, slot, generation, ours, source)
+      @poller.add(ours, [:link, child])
+      [child, theirs]
+    end
+
+    # Forks a process that runs the block with its end of the link and then sleeps.
+    # @return [Child]
+    def born(role = :worker, **options)
+      child, theirs = order(role, **options)
+      @pids << fork do
+        yield theirs if block_given?
+        sleep
+      ensure
+        exit!(0)
+      end
+      theirs.close
+      child
+    end
+
+    # An adopted child, which goes on with the block.
+    def adopted(role = :worker, **options)
+      child = born(role, **options) do |link|
+        link.send(Message.new(:adopted))
+        yield link if block_given?
+      end
+      hear(child) until child.pidfd
+      child
+    end
+
+    # Waits until the child has said something, and reads it.
+    def hear(child)
+      assert child.link.to_io.wait_readable(PATIENCE), "nothing came over the link"
+      @inbox.read(child)
+    end
+
+    # The process has ended, and is not yet waited for.
+    def ended(child)
+      Pando::Sys::Poller.new.add(child.pidfd, true).then do |poller|
+        refute_empty poller.wait(PATIENCE)
+        poller.close
+      end
+    end
+
+    def told(name) = @observer.calls.select { |call| call.first == name }
+    def watched?(io) = error_name { @poller.add(io, :probe) && @poller.remove(io) } == "Errno::EEXIST"
+
+    def error_name
+      yield
+      nil
+    rescue SystemCallError => e
+      e.class.name
+    end
+  end
+end

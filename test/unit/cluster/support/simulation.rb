@@ -1,0 +1,134 @@
+# frozen_string_literal: true
+
+require "pando/cluster"
+require "pando/cluster/caretaker"
+require "pando/cluster/generations"
+require "pando/cluster/rollout"
+require "pando/cluster/service_keeper"
+require "pando/cluster/shutdown"
+require "pando/hooks"
+require_relative "clock"
+require_relative "fakes"
+
+module ClusterSupport
+  # Everything in the monitor that decides, without any process: the test says
+  # who comes up, who dies and how much time passes.
+  class Simulation
+    include Pando::Cluster
+
+    # Stands for Refork::Policy.
+    Policy = Struct.new(:threshold_value, :allowed) do
+      def threshold(_reforks) = threshold_value
+      def manual? = allowed
+      def choose(workers) = workers.max_by(&:requests)
+    end
+
+    # Stands for the spawner: admits who is ordered, or refuses as the kernel may.
+    class Spawner
+      attr_accessor :refusing
+
+      def initialize(roster)
+        @roster = roster
+      end
+
+      def cold_mold(generation) = order(:mold, 0, generation, nil)&.tap { |child| child.adopt(FakePidfd.new(Spawner.pid)) }
+      def mold_from(worker, generation) = order(:mold, 0, generation, worker)
+      def worker(mold, slot) = order(:worker, slot, mold.generation, mold)
+      def service(mold, index) = order(:service, index, mold.generation, mold)
+
+      def self.pid = @pid = (@pid || 1000) + 1
+
+      private
+
+      def order(role, slot, generation, source)
+        return if refusing
+
+        @roster.admit(role, slot, generation, FakeLink.new, source).tap { |child| child.deadline = Pando::Sys.now + 20 }
+      end
+    end
+
+    # Stands for the payload, in the monitor: options and hooks.
+    Payload = Struct.new(:options, :hooks) do
+      def run_hook(name, *arguments) = hooks&.run(name, *arguments)
+    end
+
+    attr_reader :roster, :generations, :rollout, :services, :shutdown, :caretaker, :spawner, :given_up, :policy
+
+    def initialize(hooks: nil, **options)
+      options = ClusterSupport.options(**options)
+      @roster = ClusterSupport.roster
+      @spawner = Spawner.new(@roster)
+      @policy = Policy.new(nil, true)
+      @shutdown = Pando::Cluster::Shutdown.new(@roster, options)
+      @generations = Pando::Cluster::Generations.new(@roster, @spawner, @policy, ->(*why) { @given_up = why })
+      @rollout = Pando::Cluster::Rollout.new(@roster, @spawner, @generations, options)
+      @services = Pando::Cluster::ServiceKeeper.new(@roster, @spawner, @generations, options)
+      @caretaker = Pando::Cluster::Caretaker.new(self, Payload.new(options, hooks))
+    end
+
+    # As Monitor#dismiss.
+    def dismiss(child) = roster.dismiss(child)
+
+    # As Monitor#reconcile.
+    def turn
+      generations.reconcile
+      rollout.reconcile
+      services.reconcile
+      self
+    end
+
+    # A running cluster of one generation.
+    def boot
+      generations.begin_boot
+      ready(upcoming_mold)
+      settle
+    end
+
+    def upcoming_mold = generations.upcoming.mold
+    def current_mold = generations.current.mold
+    def starting = roster.select(&:starting?)
+    def leaving = roster.select(&:leaving?)
+    def worker_in(slot) = roster.in_slot(slot).find(&:ready?)
+    def generations_of_workers = roster.ready_workers.sort_by(&:slot).map(&:generation)
+    def slots = roster.ready_workers.map(&:slot).sort
+
+    def adopt(child)
+      return unless child.ordered?
+
+      child.adopt(FakePidfd.new(Spawner.pid))
+      caretaker.child_adopted(child)
+    end
+
+    def ready(child)
+      adopt(child)
+      child.row.claim(0, child.slot, child.generation)
+      child.become_ready
+      caretaker.child_ready(child)
+      self
+    end
+
+    def serve(child, count = 1)
+      count.times do
+        child.row.start_job("GET", "/", nil, nil)
+        child.row.finish_job
+      end
+    end
+
+    def die(child, ending = ClusterSupport.killed)
+      caretaker.child_lost(child, ending)
+      self
+    end
+
+    # Whatever was ordered comes up, whoever was asked to leave goes.
+    # @yield before each turn
+    def settle(turns = 50)
+      turns.times do
+        turn
+        yield if block_given?
+        starting.each { |child| ready(child) }
+        leaving.each { |child| die(child, ClusterSupport.ended) }
+      end
+      turn
+    end
+  end
+end
