@@ -32,6 +32,24 @@ class SignalsTest < Minitest::Test
     end
   end
 
+  # The monitor is held up where it matters: the worker serves already, and it does not know.
+  def test_term_waits_for_the_request_of_a_worker_that_has_just_come_up
+    server = start("workers 1\nafter_worker_ready { Process.kill(:STOP, Process.ppid) if File.exist?('hold_up') }")
+    answers = [ask_in_thread(server, "/hold")]
+    wait_until_busy(server, 1)
+    server.write("hold_up", "")
+    server.signal("TTIN")
+    answers << ask_in_thread(server, "/hold")
+    wait_until_busy(server, 2)
+    %w[TERM CONT].each { |signal| server.signal(signal) }
+    server.wait_past("monitor.stopping")
+    server.write("go", "")
+
+    assert_equal([200, 200], answers.map { |thread| thread.value.status })
+    assert_equal(0, server.wait_for_exit.exitstatus)
+    assert_empty(complaints(server))
+  end
+
   def test_int_ends_the_server_quickly_but_a_short_request_is_finished
     server = start("workers 1")
     answer = ask_in_thread(server, "/hold")

@@ -35,15 +35,16 @@ module Pando
 
       # @return [Role] the same one in the forker, a new one in its child
       def fork_for(role, order)
+        forker = Process.pid
         return cancel(role, order) if order.cancelled?
 
-        forker = Process.pid
         role.before_fork
         Sys.probe_fork
         Sys.fork_sibling ? cancel(role, order) : become(role, order)
-      rescue StandardError => e
+      rescue Exception => e # rubocop:disable Lint/RescueException
         # The fork hook of a library may raise on either side.
         return become(role, order, e) unless Process.pid == forker
+        raise unless e.is_a?(StandardError)
 
         refuse(role, order, e.is_a?(SystemCallError) ? :fork_failed : :fork_refused, e)
       end

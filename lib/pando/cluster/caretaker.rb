@@ -20,14 +20,17 @@ module Pando
 
       def child_adopted(child)
         return @cluster.shutdown.end_late_comer(child) if stopping?
-        return child.kill("its generation was discarded") if @cluster.generations.discarded?(child)
+        return child.call_off("its generation was discarded") if @cluster.generations.discarded?(child)
 
         # A mold's deadline allowed for the request that its source was busy with.
         child.deadline = Sys.now + @options.spawn_timeout if child.mold?
       end
 
       def child_ready(child)
-        return @cluster.shutdown.end_late_comer(child) if stopping?
+        return if child.condemned?
+
+        @cluster.shutdown.end_late_comer(child) if stopping?
+        return see_off(child) if child.unwanted || stopping?
 
         case child.role
         when :mold then mold_ready(child)
@@ -83,6 +86,13 @@ module Pando
       private
 
       def stopping? = @cluster.shutdown.begun?
+
+      # It came up when nobody wanted it any more; it may be serving by now.
+      def see_off(child)
+        deadline = stopping? ? @cluster.shutdown.deadline : Sys.now + @options.stop_timeout
+        child.leave(child.unwanted, deadline, patient: !stopping?)
+        Events.emit("worker.leaving", **child.identity, reason: child.unwanted) if child.worker?
+      end
 
       def mold_ready(child)
         Events.emit("mold.ready", **child.identity)

@@ -18,6 +18,8 @@ module Pando
       attr_accessor :reason
       # Why the monitor killed it, nil: it did not.
       attr_reader :verdict
+      # Why it is to leave as soon as it is ready, nil: it may stay.
+      attr_reader :unwanted
       # The soft deadline that has been signalled.
       attr_accessor :signalled_deadline
       # It broke the protocol: its link is read no more.
@@ -51,8 +53,10 @@ module Pando
       def starting? = ordered? || state == :adopted
       # SIGKILL has been sent: nothing is to be decided about it any more.
       def condemned? = !verdict.nil?
+      # It will be of use.
+      def coming? = starting? && unwanted.nil?
       # Is or will be of use.
-      def staying? = starting? || ready?
+      def staying? = coming? || ready?
       def pid = pidfd&.pid
 
       def adopt(pidfd)
@@ -78,6 +82,16 @@ module Pando
         @deadline = nil
         @link.close unless @link.closed?
         @pidfd&.close
+      end
+
+      # Before it has said that it is ready. A worker may be ready all the same, and
+      # have begun to serve: it is asked to leave. Whoever else serves nobody.
+      def call_off(reason)
+        return kill(reason) unless worker?
+
+        @reason ||= reason
+        @unwanted ||= reason
+        order(Message.new(:leave))
       end
 
       # @return [Boolean] whether the signal was sent

@@ -210,7 +210,7 @@ module Pando
       # They would take the places of workers that do well.
       def end_starting(generation)
         @roster.workers.each do |worker|
-          worker.kill("its generation was discarded") if worker.generation == generation.number && worker.starting?
+          worker.call_off("its generation was discarded") if worker.generation == generation.number && worker.starting?
         end
       end
 

@@ -97,7 +97,12 @@ module Pando
       # The monitor decides what a terminal's ^C or hang-up means; TERM to one process asks that one to leave.
       def set_traps
         %w[INT HUP USR1 USR2 TTIN TTOU].each { |name| trap(name) { nil } }
-        %w[TERM QUIT].each { |name| trap(name) { @leaving = true } }
+        %w[TERM QUIT].each do |name|
+          trap(name) do
+            @told_by = name
+            @leaving = true
+          end
+        end
         trap("CHLD", "DEFAULT")
       end
 

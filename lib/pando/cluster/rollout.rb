@@ -52,7 +52,7 @@ module Pando
 
       def slots = (0...size)
       def served?(slot) = @roster.in_slot(slot).any?(&:ready?)
-      def starting?(slot) = @roster.in_slot(slot).any?(&:starting?)
+      def starting?(slot) = @roster.in_slot(slot).any?(&:coming?)
       def outdated_in(slot) = @roster.in_slot(slot).find { |child| child.ready? && @generations.outdated?(child) }
 
       def dismiss_surplus

@@ -11,6 +11,8 @@ module Pando
     class Shutdown
       # @return [Integer] the monitor's exit status
       attr_reader :status
+      # @return [Float] on Sys.now, when whoever is left is killed
+      attr_reader :deadline
 
       def initialize(roster, options)
         @roster = roster
@@ -30,6 +32,7 @@ module Pando
 
       def at_once(reason)
         @begun = true
+        @deadline = Sys.now
         Events.emit("monitor.stopping", reason: reason, pid: Process.pid)
         @roster.each { |child| child.kill(reason) }
         forget_unborn
@@ -48,21 +51,27 @@ module Pando
         $stderr.puts("pando could not start or go on serving: #{@failure}") if @failure # rubocop:disable Style/StderrPuts
       end
 
-      # A process that was forked while we were already leaving.
-      def end_late_comer(child) = child.kill("the server stops")
+      # A process that comes up while we leave. One that is stuck in its start
+      # shall not hold us up for long.
+      def end_late_comer(child, reason = "the server stops")
+        return child.kill(reason) if Sys.now >= deadline
+
+        child.call_off(reason)
+        child.deadline = [child.deadline, Sys.now + @options.grace].compact.min
+      end
 
       private
 
       def start(reason, patience, order)
         @begun = true
+        @deadline = Sys.now + patience
         Events.emit("monitor.stopping", reason: reason, pid: Process.pid)
-        @roster.to_a.each { |child| ask(child, reason, Sys.now + patience, order) }
+        @roster.to_a.each { |child| ask(child, reason, order) }
         forget_unborn
       end
 
-      # Who is not yet ready serves nobody.
-      def ask(child, reason, deadline, order)
-        return child.kill(reason) if child.starting?
+      def ask(child, reason, order)
+        return end_late_comer(child, reason) if child.starting?
 
         child.leave(reason, deadline)
         child.order(Message.new(order))

@@ -66,6 +66,7 @@ module Pando
           order = attend(ready)
           return order if order
         end
+        report(:leaving, text: @told_by) if @told_by
         @work.stop(@draining ? Sys.now + (options.stop_timeout / 2) : nil)
         payload.run_hook(:before_worker_exit, self)
         nil

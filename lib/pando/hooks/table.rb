@@ -20,7 +20,7 @@ module Pando
         %i[server worker], "worker", "In a new worker, before it reports ready: connect, start threads."
       ),
       after_worker_ready: Known.new(
-        %i[server worker], "worker", "In a new worker, after it reported ready, before its first request."
+        %i[server worker], "worker", "In a new worker, once it is set up: just before it reports ready and serves."
       ),
       after_worker_timeout: Known.new(
         %i[server worker error], "worker", "A request outlived its soft timeout and has been unwound."

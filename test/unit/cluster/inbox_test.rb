@@ -192,10 +192,17 @@ class ClusterInboxTest < Minitest::Test
     assert_equal "last words", child.failure
   end
 
+  # Not before the order: it would be an answer to nothing.
+  def answer_order(link, kind, text)
+    link.to_io.wait_readable(PATIENCE)
+    link.send(Message.new(kind, seat: 1, text: text))
+  end
+
   def test_a_fork_that_was_refused
-    mold = adopted(:mold) { |link| link.send(Message.new(:fork_failed, seat: 1, text: "EAGAIN")) }
+    mold = adopted(:mold) { |link| answer_order(link, :fork_failed, "EAGAIN") }
     unborn, theirs = order(source: mold)
     assert_equal 1, unborn.seat
+    mold.order(Message.new(:spawn))
     hear(mold) while told(:fork_failed).empty?
     theirs.close
 
@@ -203,8 +210,9 @@ class ClusterInboxTest < Minitest::Test
   end
 
   def test_a_fork_that_a_hook_refused
-    mold = adopted(:mold) { |link| link.send(Message.new(:fork_refused, seat: 1, text: "hook")) }
+    mold = adopted(:mold) { |link| answer_order(link, :fork_refused, "hook") }
     unborn, theirs = order(source: mold)
+    mold.order(Message.new(:spawn))
     hear(mold) while told(:fork_failed).empty?
     theirs.close
 
