@@ -125,17 +125,18 @@ class ClusterGenerationsTest < Minitest::Test
     assert_equal 0, generations.current.number
   end
 
-  def test_who_is_still_starting_when_its_generation_is_discarded_is_ended
+  def test_who_is_still_starting_when_its_generation_is_discarded_is_asked_to_leave
     booted(workers: 4, surge: 3)
     reforking
     cluster.ready(cluster.starting.first).turn
     first, second, third = cluster.starting
     [first, second].each { |child| cluster.adopt(child) }
     cluster.die(first, ClusterSupport.ended(1))
-    assert_equal ["KILL"], second.pidfd.signals
+    assert_equal [:leave], second.link.orders, "it may be ready, and serve, without our knowledge"
     cluster.adopt(third)
 
-    assert_equal ["KILL"], third.pidfd.signals
+    assert_equal [:leave], third.link.orders.uniq
+    assert_empty [second, third].flat_map { |child| child.pidfd.signals }
   end
 
   def test_a_mold_that_dies_while_it_boots

@@ -86,7 +86,7 @@ class ClusterShutdownTest < Minitest::Test
     @cluster.adopt(adopted)
     shutdown.gracefully("TERM")
 
-    assert_equal ["KILL"], adopted.pidfd.signals
+    assert_equal [[:leave], []], [adopted.link.orders, adopted.pidfd.signals], "it may serve already"
     assert_predicate unborn, :gone?
     assert_predicate unborn.link, :closed?
   end
@@ -96,10 +96,11 @@ class ClusterShutdownTest < Minitest::Test
     booting = @cluster.roster.admit(:mold, 0, 9, ClusterSupport::FakeLink.new, nil)
     booting.adopt(ClusterSupport::FakePidfd.new(5))
     shutdown.instance_variable_set(:@begun, true)
+    shutdown.instance_variable_set(:@deadline, Pando::Sys.now + 10)
     @cluster.adopt(late)
-    @cluster.ready(booting)
+    shutdown.end_late_comer(booting)
 
-    assert_equal ["KILL"], late.pidfd.signals
+    assert_equal [[:leave], []], [late.link.orders, late.pidfd.signals], "it may serve already"
     assert_equal ["KILL"], booting.pidfd.signals
   end
 

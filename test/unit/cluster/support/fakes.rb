@@ -74,7 +74,7 @@ module ClusterSupport
     def respond_to_missing?(*) = true
 
     def method_missing(name, *arguments, **keywords)
-      @calls << [name, *arguments, *(keywords unless keywords.empty?)]
+      @calls << [name, *arguments, *[keywords].reject(&:empty?)]
       nil
     end
   end

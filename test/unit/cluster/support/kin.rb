@@ -6,6 +6,19 @@ require "pando/cluster/reaper"
 require_relative "fakes"
 
 module ClusterSupport
+  # Strikes whoever is lost from the roster, as the caretaker does.
+  class Registrar < Recorder
+    def initialize(roster)
+      super()
+      @roster = roster
+    end
+
+    def child_lost(child, *arguments)
+      method_missing(:child_lost, child, *arguments)
+      @roster.dismiss(child)
+    end
+  end
+
   # Real children on real links: what they report is read by a real inbox.
   module Kin
     Link = Pando::Cluster::Link
@@ -16,7 +29,7 @@ module ClusterSupport
       super
       @roster = ClusterSupport.roster
       @poller = Pando::Sys::Poller.new
-      @observer = Recorder.new
+      @observer = Registrar.new(@roster)
       @inbox = Pando::Cluster::Inbox.new(@roster, @poller, @observer)
       @pids = []
     end
