@@ -25,7 +25,7 @@ class SlimMonitorTest < Minitest::Test
     start(env: { "RUBYOPT" => "-W0" })
 
     assert_predicate self, :slim?
-    assert_equal '-W0 "constant" []', @server.get("/").body.sub("expression", "constant")
+    assert_match(/-W0\b.* "(expression|constant)" \[\]\z/, @server.get("/").body)
     assert_predicate @server.stop, :success?
   end
 

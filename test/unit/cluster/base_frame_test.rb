@@ -174,13 +174,13 @@ class ClusterBaseFrameTest < Minitest::Test
   end
 
   def test_a_failure_in_any_encoding_is_told
-    hook = -> { raise "caf\xE9".b + " and more" rescue raise("ünïcode") } # rubocop:disable Style/RescueModifier
+    hook = -> { raise "#{"caf\xE9".b} and more" rescue raise("ünïcode") } # rubocop:disable Style/RescueModifier
     worker = with_monitor(hooks: { after_worker_fork: hook }) do |monitor|
       monitor.reports(monitor.order(:spawn, :worker)).map { |report| report.first(2) }
     end
 
     assert_equal "ünïcode (RuntimeError)", worker.assoc("failed").last
-    details = worker.select { |kind, _| kind == "detail" }
-    assert_includes details.map(&:last).join, "caf?"
+    details = worker.filter_map { |kind, text| text if kind == "detail" }
+    assert_includes details.join, "caf?"
   end
 end

@@ -151,7 +151,7 @@ class ClusterDeadlinesTest < Minitest::Test
     children = [busy, child(state: :adopted), child(:mold), child(:service), child.tap { |c| c.leave("x", now + 999) }]
     enforce_for(30)
 
-    assert_empty children.flat_map { |one| signals(one) }
+    assert_empty(children.flat_map { |one| signals(one) })
   end
 
   def test_who_was_stopped_together_with_us_gets_time_to_stir

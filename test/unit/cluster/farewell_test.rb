@@ -45,15 +45,18 @@ class ClusterFarewellTest < Minitest::Test
     worker.kill("hard timeout")
     event = told(worker, killed)
 
-    assert_equal ["worker.killed", "hard timeout: signal KILL", "GET /slow"], [event.name, event[:reason], event[:request]]
+    assert_equal ["worker.killed", "hard timeout: signal KILL", "GET /slow"],
+                 [event.name, event[:reason], event[:request]]
     assert_in_delta 4, event[:seconds], 1
   end
 
   def test_who_was_killed_by_another
     worker = child
-    assert_equal ["worker.lost", "signal KILL"], told(worker, killed).then { |event| [event.name, event[:reason]] }
+    assert_equal(["worker.lost", "signal KILL"], told(worker, killed).then { |event| [event.name, event[:reason]] })
     worker.leave("replaced", now + 1)
-    assert_equal ["worker.lost", "replaced: signal KILL"], told(worker, killed).then { |event| [event.name, event[:reason]] }
+    assert_equal(["worker.lost", "replaced: signal KILL"], told(worker, killed).then do |event|
+      [event.name, event[:reason]]
+    end)
   end
 
   def test_who_was_never_ready
@@ -62,7 +65,8 @@ class ClusterFarewellTest < Minitest::Test
     worker.add_detail("its backtrace")
     event = told(worker, ended(1))
 
-    assert_equal ["worker.failed", "hook raised: status 1", "its backtrace"], [event.name, event[:reason], event[:backtrace]]
+    assert_equal ["worker.failed", "hook raised: status 1", "its backtrace"],
+                 [event.name, event[:reason], event[:backtrace]]
     assert_predicate Farewell.new(worker, ended(1)), :stillborn?
     assert_predicate Farewell.new(worker, ended(1)), :failed?
   end

@@ -104,7 +104,9 @@ class ClusterGenerationsTest < Minitest::Test
     assert_equal [:leave], mold.link.orders
     assert_predicate source, :barred?
     discarded = events("generation.discarded").last
-    assert_equal [1, "hook raised: status 1", "its backtrace"], [:generation, :reason, :backtrace].map { |key| discarded[key] }
+    assert_equal([1, "hook raised: status 1", "its backtrace"], %i[generation reason backtrace].map do |key|
+      discarded[key]
+    end)
     refute generations.refork("too soon")
     assert_equal ["the last attempt failed, the next one waits"], refused
     elapse(1)
@@ -136,7 +138,7 @@ class ClusterGenerationsTest < Minitest::Test
     cluster.adopt(third)
 
     assert_equal [:leave], third.link.orders.uniq
-    assert_empty [second, third].flat_map { |child| child.pidfd.signals }
+    assert_empty([second, third].flat_map { |child| child.pidfd.signals })
   end
 
   def test_a_mold_that_dies_while_it_boots
@@ -357,7 +359,7 @@ class ClusterGenerationsTest < Minitest::Test
     elapse(31)
     cluster.turn
     cluster.ready(cluster.upcoming_mold).settle
-    assert_equal LAST_TRY * 2 + 1, generations.current.number
+    assert_equal (LAST_TRY * 2) + 1, generations.current.number
   end
 
   def test_the_next_try_waits_longer_each_time

@@ -27,7 +27,8 @@ class ClusterLinkTest < Minitest::Test
     assert @theirs.send(Message.new(:ready, seat: 7))
     packet = @ours.receive
 
-    assert_equal [:ready, 7, Process.pid, []], [packet.message.kind, packet.message.seat, packet.sender, packet.descriptors]
+    assert_equal [:ready, 7, Process.pid, []],
+                 [packet.message.kind, packet.message.seat, packet.sender, packet.descriptors]
     assert_equal :nothing, @ours.receive
   end
 

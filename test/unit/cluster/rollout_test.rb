@@ -51,7 +51,7 @@ class ClusterRolloutTest < Minitest::Test
     assert_equal [5, 4], extremes(cluster)
     assert_equal [1] * 4, cluster.generations_of_workers
     assert_equal 1, cluster.generations.current.number
-    assert_equal [0], events("generation.retired").map { |event| event[:generation] }
+    assert_equal([0], events("generation.retired").map { |event| event[:generation] })
   end
 
   def test_surge_2
@@ -110,7 +110,7 @@ class ClusterRolloutTest < Minitest::Test
     assert_equal ["scaled down"] * 3, cluster.leaving.map(&:reason)
     cluster.settle
     assert_equal 1, cluster.roster.workers.size
-    assert_equal [[2, 4], [4, 1]], events("workers.scaled").map { |event| [event[:from], event[:to]] }
+    assert_equal([[2, 4], [4, 1]], events("workers.scaled").map { |event| [event[:from], event[:to]] })
   end
 
   def test_there_is_always_one_worker_and_never_more_than_seats

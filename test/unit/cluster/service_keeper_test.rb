@@ -38,7 +38,7 @@ class ClusterServiceKeeperTest < Minitest::Test
     end
 
     [0.25, 0.5, 1.0].zip(waits) { |expected, wait| assert_in_delta expected, wait, 0.2 }
-    assert_equal ["signal KILL"] * 3, events("service.exited").map { |event| event[:reason] }
+    assert_equal(["signal KILL"] * 3, events("service.exited").map { |event| event[:reason] })
     assert_predicate service(1), :ready?
   end
 
@@ -64,7 +64,7 @@ class ClusterServiceKeeperTest < Minitest::Test
     end
 
     assert_equal [1, 1], services.map(&:generation)
-    assert_equal ["replaced"] * 2, events("service.exited").map { |event| event[:reason] }
+    assert_equal(["replaced"] * 2, events("service.exited").map { |event| event[:reason] })
   end
 
   def test_it_is_asked_to_leave_and_woken
@@ -74,7 +74,7 @@ class ClusterServiceKeeperTest < Minitest::Test
     assert_equal [[:leave], ["TERM"]], [service(0).link.orders, service(0).pidfd.signals]
     assert_in_delta now + 10, service(0).deadline, 1
     @cluster.turn
-    assert_equal 1, services.count { |one| one.slot.zero? }
+    assert_equal(1, services.count { |one| one.slot.zero? })
   end
 
   def test_an_order_that_cannot_be_given_waits

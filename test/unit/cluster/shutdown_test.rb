@@ -27,9 +27,9 @@ class ClusterShutdownTest < Minitest::Test
     shutdown.gracefully("TERM")
 
     assert_predicate shutdown, :begun?
-    assert_equal [[:drain]] * 4, all.map { |child| child.link.orders }
+    assert_equal([[:drain]] * 4, all.map { |child| child.link.orders })
     assert_equal ["TERM"], service.pidfd.signals
-    assert_empty (all - [service]).flat_map { |child| child.pidfd.signals }
+    assert_empty((all - [service]).flat_map { |child| child.pidfd.signals })
     all.each { |child| assert_in_delta now + 10, child.deadline, 1 }
     assert_equal "TERM", events("monitor.stopping").last[:reason]
   end
@@ -37,7 +37,7 @@ class ClusterShutdownTest < Minitest::Test
   def test_quickly
     shutdown.quickly("INT")
 
-    assert_equal [[:leave]] * 4, all.map { |child| child.link.orders }
+    assert_equal([[:leave]] * 4, all.map { |child| child.link.orders })
     all.each { |child| assert_in_delta now + 1, child.deadline, 0.5 }
   end
 
@@ -54,7 +54,7 @@ class ClusterShutdownTest < Minitest::Test
     shutdown.gracefully("TERM")
     shutdown.at_once("TERM")
 
-    assert_equal ["KILL"] * 4, all.map { |child| child.pidfd.signals.last }
+    assert_equal(["KILL"] * 4, all.map { |child| child.pidfd.signals.last })
   end
 
   def test_it_is_complete_when_the_last_one_is_buried

@@ -229,10 +229,17 @@ class SysPollerTest < Minitest::Test
   end
 
   # @return [Hash{Integer => Integer}] descriptor => mask, see epoll_ctl(2) and proc(5)
+  # Of this poller: others that nobody has collected yet may be open as well.
   def registrations
-    File.read("/proc/self/fdinfo/#{epoll_number}").scan(/^tfd:\s+(\d+) events:\s+(\h+)/).to_h do |fd, mask|
-      [fd.to_i, mask.to_i(16)]
-    end
+    epolls = Dir.children("/proc/self/fd").select { |number| epoll?(number) }
+    lists = epolls.map { |number| File.read("/proc/self/fdinfo/#{number}").scan(/^tfd:\s+(\d+) events:\s+(\h+)/) }
+    lists.map { |list| list.to_h { |fd, mask| [fd.to_i, mask.to_i(16)] } }.find { |one| one.key?(@reader.fileno) }
+  end
+
+  def epoll?(number)
+    File.readlink("/proc/self/fd/#{number}") == "anon_inode:[eventpoll]"
+  rescue Errno::ENOENT
+    false # the listing's own
   end
 
   def reuse(number, writer)

@@ -31,7 +31,10 @@ module ClusterSupport
         @roster = roster
       end
 
-      def cold_mold(generation) = order(:mold, 0, generation, nil)&.tap { |child| child.adopt(FakePidfd.new(Spawner.pid)) }
+      def cold_mold(generation)
+        order(:mold, 0, generation, nil)&.tap { |child| child.adopt(FakePidfd.new(Spawner.pid)) }
+      end
+
       def mold_from(worker, generation) = order(:mold, 0, generation, worker)
       def worker(mold, slot) = order(:worker, slot, mold.generation, mold)
       def service(mold, index) = order(:service, index, mold.generation, mold)
