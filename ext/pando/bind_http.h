@@ -2,6 +2,7 @@
 #ifndef PANDO_BIND_HTTP_H
 #define PANDO_BIND_HTTP_H
 
+#include "http/channel.h"
 #include "http/parser.h"
 #include "pando_ext.h"
 
@@ -12,8 +13,14 @@ void pando_init_http_env(void);
 void pando_init_http_chunked(void);
 void pando_init_http_head(void);
 void pando_init_http_wire(void);
+void pando_init_http_channel(void);
+void pando_init_http_lane(void);
+void pando_init_http_reactor(void);
 
 /* Puts a parsed request into a Rack environment. */
 void pando_http_fill_env(VALUE env, const pando_http_parser *parser, const char *buffer);
+
+/* What a Pando::HTTP::Channel stands for. */
+struct pando_channel *pando_channel_of(VALUE channel);
 
 #endif

@@ -8,10 +8,12 @@ module Pando
   # one request of each, calls the Rack application, sends its answer. Loaded in
   # molds and workers only; the monitor never needs it.
   #
-  # Entry point is {HTTP::Work}, what a Cluster::Worker is given to do.
+  # Entry points are {HTTP::QueuedWork} (behind the reactor) and {HTTP::Work} (direct
+  # mode), what a Cluster::Worker is given to do.
   module HTTP
   end
 end
 
+require "pando/http/queued_work"
 require "pando/http/rackup"
 require "pando/http/work"

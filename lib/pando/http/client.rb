@@ -6,8 +6,9 @@ require "pando/native"
 
 module Pando
   module HTTP
-    # The other end of one connection: its socket, with a bound on every wait.
-    # Owned by a {Connection}; whatever goes wrong with the socket is {ClientGone}.
+    # The other end of one connection in direct mode: its socket, with a bound on
+    # every wait. Owned by a {Connection}; whatever goes wrong with the socket is
+    # {ClientGone}. With a reactor {LaneClient} stands in its place.
     #
     # @api private
     class Client
@@ -31,6 +32,15 @@ module Pando
         @sent = 0
         @ended = false
       end
+
+      # Adds to the environment what only the kind of client knows: here, nothing.
+      def introduce(_env, _parser) = nil
+
+      # @return [Boolean] whether another request may follow on this connection
+      def persistent? = false
+
+      # The answer is the last one on this connection.
+      def last! = nil
 
       # Puts bytes behind the first `offset` ones of buffer.
       #
@@ -61,6 +71,9 @@ module Pando
       rescue SystemCallError => e
         gone(e)
       end
+
+      # As {#transmit}, for the end of the response: {#finish} comes next.
+      alias transmit_last transmit
 
       # Sends a file's first `size` bytes without reading them.
       #

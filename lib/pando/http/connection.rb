@@ -1,23 +1,23 @@
 # frozen_string_literal: true
 
-require "pando/http/client"
+require "pando/events"
 require "pando/http/exchange"
 require "pando/http/request"
 
 module Pando
   module HTTP
-    # One accepted connection from its first byte to its close: one request, one
-    # answer. No client, however broken, makes {#serve} raise.
+    # One request from its first byte to the end of its answer, and in direct mode
+    # all of its connection. No client, however broken, makes {#serve} raise.
     #
     # @api private
     class Connection
-      # @param kit [Work::Kit] @param environment [Environment] of its listener
-      # @param descriptor [Integer] of the accepted socket @param remote [String, nil] its address
-      def initialize(kit, environment, descriptor, remote)
+      # @param kit [Kit] @param environment [Environment] of its listener
+      # @param client [Client, LaneClient] @param remote [String, nil] its address
+      def initialize(kit, environment, client, remote)
         @kit = kit
         @environment = environment
         @remote = remote
-        @client = Client.new(descriptor, kit.limits.write_timeout)
+        @client = client
       end
 
       # @raise [HookError, SystemExit, SignalException] what the application's own code asks for
@@ -38,7 +38,9 @@ module Pando
 
       def work
         parser = reader.parser
-        @request = Request.new(@environment.build(parser, reader.buffer, @remote), parser.minor)
+        env = @environment.build(parser, reader.buffer, @remote)
+        @client.introduce(env, parser)
+        @request = Request.new(env, parser.minor)
         refuse_what_we_are_not(parser)
         worker.job_started(@request.verb, @request.path, nil, nil)
         begin
@@ -66,6 +68,7 @@ module Pando
       def refuse(refused)
         Events.emit("request.refused", slot: worker.slot, generation: worker.generation, pid: Process.pid,
                                        status: refused.status, reason: refused.message)
+        @client.last!
         Response.plain(@client, @request, refused.status).deliver
         close(linger: true)
       rescue ClientGone

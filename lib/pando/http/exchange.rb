@@ -12,7 +12,7 @@ module Pando
     #
     # @api private
     class Exchange
-      # @param kit [Work::Kit] @param client [Client] @param request [Request]
+      # @param kit [Kit] @param client [Client, LaneClient] @param request [Request]
       def initialize(kit, client, request)
         @kit = kit
         @client = client

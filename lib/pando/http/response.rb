@@ -21,7 +21,7 @@ module Pando
         new(client, request || Request::UNKNOWN, status, { "content-type" => "text/plain" }, [text])
       end
 
-      # @param client [Client]
+      # @param client [Client, LaneClient]
       # @param request [Request]
       # @param status [Integer] @param fields [#each] @param body [#each, #call, #to_ary]
       # @raise [InvalidResponse] before a byte is sent
@@ -44,21 +44,29 @@ module Pando
 
       private
 
+      # The whole head, with what becomes of the connection (RFC 9112 sections 9.3 and 9.6, appendix C.2.2).
+      def head(body)
+        @client.last! if @head.close?
+        return @head.complete(body) unless @client.persistent?
+
+        @head.complete(body, @request.minor.zero? ? ResponseHead::KEEP_1_0 : ResponseHead::KEEP)
+      end
+
       # RFC 9110 sections 8.6 and 9.3.2: what GET would have, or nothing; never in a 204.
       def deliver_head
-        @client.transmit([@head.complete(@head.status == 204 ? nil : @head.length)])
+        @client.transmit_last([head(@head.status == 204 ? nil : @head.length)])
       end
 
       # RFC 9110 section 15.3.6
       def deliver_nothing
-        @client.transmit([@head.complete(0)])
+        @client.transmit_last([head(0)])
       end
 
       # The application has chunked its body itself, which HTTP/1.0 does not know.
       def deliver_encoded
         raise InvalidResponse, "transfer-encoding in an answer to HTTP/1.0" if @request.minor.zero?
 
-        stream_to(Sink.new(@client, @head.complete(:encoded)))
+        stream_to(Sink.new(@client, head(:encoded)))
       end
 
       def deliver_file
@@ -73,7 +81,7 @@ module Pando
         size = file.stat.file? && file.size
         return false unless size && (@head.length.nil? || @head.length == size)
 
-        @client.transmit([@head.complete(size)])
+        @client.transmit([head(size)])
         done = @client.transmit_file(file, size)
         raise InvalidResponse, "the file has shrunk while it was sent" if done < size
 
@@ -86,9 +94,9 @@ module Pando
         parts = @body.to_ary
         size = parts.sum(&:bytesize)
         if @head.length && @head.length != size
-          pieces_to(SizedSink.new(@client, @head.complete(@head.length), @head.length), parts)
+          pieces_to(SizedSink.new(@client, head(@head.length), @head.length), parts)
         else
-          @client.transmit([@head.complete(size), *parts])
+          @client.transmit_last([head(size), *parts])
         end
         true
       end
@@ -99,10 +107,11 @@ module Pando
 
       def sink
         length = @head.length
-        return SizedSink.new(@client, @head.complete(length), length) if length
-        return ChunkedSink.new(@client, @head.complete(:chunked)) if @request.minor.positive?
+        return SizedSink.new(@client, head(length), length) if length
+        return ChunkedSink.new(@client, head(:chunked)) if @request.minor.positive?
 
-        Sink.new(@client, @head.complete(nil))
+        @client.last! # its end is the body's
+        Sink.new(@client, head(nil))
       end
 
       def stream_to(sink)

@@ -19,6 +19,11 @@ module Pando
       BODILESS = [204, 304].freeze
       private_constant :FINAL, :BODILESS
 
+      # What becomes of the connection (RFC 9112 section 9.3), and the end of the head.
+      CLOSE = "connection: close\r\n\r\n"
+      KEEP = "\r\n"
+      KEEP_1_0 = "connection: keep-alive\r\n\r\n"
+
       # @return [Integer]
       attr_reader :status
       # @return [Integer, nil] the Content-Length that the application gave
@@ -32,7 +37,7 @@ module Pando
         raise InvalidResponse, "the status #{status.inspect} is no final status" unless FINAL.cover?(@status)
 
         @text = String.new(StatusLine.for(@status), capacity: 512, encoding: Encoding::BINARY)
-        @dated = false
+        @dated = @close = false
         fields.each { |name, value| add(name.to_s, value) }
       end
 
@@ -46,19 +51,25 @@ module Pando
         !@encoding.nil?
       end
 
+      # @return [Boolean] whether the application wants the connection closed
+      def close?
+        @close
+      end
+
       # Writes what ends a head.
       #
       # @param body [Integer, :chunked, :encoded, nil] bytes of the body, or how it is
       #   delimited; nil if by the end of the connection, or by having none
+      # @param persistence [String] {CLOSE}, {KEEP} or {KEEP_1_0}
       # @return [String] the whole head
-      def complete(body)
+      def complete(body, persistence = CLOSE)
         case body
         when Integer then @text << "content-length: " << body.to_s << "\r\n"
         when :chunked then @text << "transfer-encoding: chunked\r\n"
         when :encoded then Head.append(@text, "transfer-encoding", @encoding)
         end
         @text << DateLine.current unless @dated
-        @text << "connection: close\r\n\r\n"
+        @text << persistence
       end
 
       private
@@ -67,6 +78,7 @@ module Pando
         case Head.kind(name)
         when nil then append(name, value)
         when :date then @dated = append(name, value)
+        when :connection then @close ||= close_option?(value)
         when :content_length then @length = parse_length(value)
         when :transfer_encoding then @encoding = encoding(value)
         when false then raise InvalidResponse, "#{name.inspect} is no field name"
@@ -78,6 +90,11 @@ module Pando
         return true if value.nil? || Head.append(@text, name, value.to_s)
 
         raise InvalidResponse, "the value of #{name} holds a control character"
+      end
+
+      # RFC 9110 section 7.6.1. The other options are the server's own affair.
+      def close_option?(value)
+        Array(value).any? { |one| one.to_s.match?(/(\A|[,\s])close(\z|[,\s])/i) }
       end
 
       def parse_length(value)

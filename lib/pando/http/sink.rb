@@ -78,7 +78,9 @@ module Pando
       end
 
       def finish
-        transmit("0\r\n\r\n")
+        parts = ["0\r\n\r\n"]
+        parts.unshift(take_head) if @head
+        @client.transmit_last(parts)
       end
     end
   end

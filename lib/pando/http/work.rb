@@ -2,22 +2,20 @@
 
 require "pando/events"
 require "pando/http/acceptor"
+require "pando/http/client"
 require "pando/http/connection"
 require "pando/http/environment"
+require "pando/http/kit"
 require "pando/http/limits"
 require "pando/http/request_reader"
 require "pando/http/soft_timeout"
 
 module Pando
   module HTTP
-    # What an HTTP worker does, as Cluster::Worker wants it: {#sources} to watch,
-    # {#ready} when one of them has a connection, one request at a time. Made in
-    # the mold, started in each worker.
+    # What an HTTP worker does in direct mode, as Cluster::Worker wants it: {#sources}
+    # to watch, {#ready} when one of them has a connection, one request at a time.
+    # Made in the mold, started in each worker. {QueuedWork} does it with a reactor.
     class Work
-      # What a connection needs of its worker.
-      # @api private
-      Kit = Struct.new(:app, :worker, :limits, :reader, :soft_timeout)
-
       # @param app [#call] the Rack application
       # @param listeners [Array<Socket>] listening, non-blocking, shared with other workers
       # @param config [Config]
@@ -78,7 +76,8 @@ module Pando
         descriptor, remote = @acceptor.accept(listener)
         return false unless descriptor
 
-        Connection.new(@kit, @environments[listener], descriptor, remote).serve
+        client = Client.new(descriptor, @limits.write_timeout)
+        Connection.new(@kit, @environments[listener], client, remote).serve
         true
       end
     end

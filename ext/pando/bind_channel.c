@@ -1,0 +1,106 @@
+/* Pando::HTTP::Channel. */
+#include "bind_http.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+static VALUE cChannel;
+
+static void channel_free(void *data)
+{
+    struct pando_channel *channel = data;
+    pando_channel_unmap(channel);
+    if (channel->fd != -1) close(channel->fd);
+    xfree(channel);
+}
+
+static size_t channel_size(const void *data)
+{
+    return sizeof(struct pando_channel);
+}
+
+static const rb_data_type_t channel_type = {
+    .wrap_struct_name = "Pando::HTTP::Channel",
+    .function = {.dfree = channel_free, .dsize = channel_size},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+struct pando_channel *pando_channel_of(VALUE self)
+{
+    struct pando_channel *channel;
+    TypedData_Get_Struct(self, struct pando_channel, &channel_type, channel);
+    if (!channel->shared) rb_raise(rb_eIOError, "the channel is not mapped");
+    return channel;
+}
+
+static VALUE channel_wrap(struct pando_channel **channel)
+{
+    VALUE self = TypedData_Make_Struct(cChannel, struct pando_channel, &channel_type, *channel);
+    (*channel)->fd = -1;
+    return self;
+}
+
+static VALUE channel_create(VALUE klass)
+{
+    struct pando_channel *channel;
+    VALUE self = channel_wrap(&channel);
+    if (pando_channel_create(channel) == -1) rb_sys_fail("channel");
+    return self;
+}
+
+static VALUE channel_attach(VALUE klass, VALUE fd)
+{
+    struct pando_channel *channel;
+    VALUE self = channel_wrap(&channel);
+    if (pando_channel_attach(channel, NUM2INT(fd)) == -1) rb_sys_fail("channel");
+    return self;
+}
+
+/* A mapping outlives its descriptor: children close theirs. */
+static VALUE channel_close_fd(VALUE self)
+{
+    struct pando_channel *channel = pando_channel_of(self);
+    if (channel->fd != -1) close(channel->fd);
+    channel->fd = -1;
+    return Qnil;
+}
+
+static VALUE channel_fileno(VALUE self)
+{
+    return INT2NUM(pando_channel_of(self)->fd);
+}
+
+/* Which reactor it is that serves this channel; 0: none yet. */
+static VALUE channel_epoch(VALUE self)
+{
+    return ULL2NUM(atomic_load(&pando_channel_of(self)->shared->epoch));
+}
+
+/* The number of a new one: non-blocking, close-on-exec. For a lane, or for the reactor. */
+static VALUE channel_eventfd(VALUE klass)
+{
+    int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (fd == -1) rb_sys_fail("eventfd");
+    return INT2NUM(fd);
+}
+
+static VALUE channel_draining_p(VALUE self)
+{
+    return atomic_load(&pando_channel_of(self)->shared->draining) ? Qtrue : Qfalse;
+}
+
+void pando_init_http_channel(void)
+{
+    cChannel = rb_define_class_under(pando_mHTTP, "Channel", rb_cObject);
+    rb_undef_alloc_func(cChannel);
+    rb_define_const(cChannel, "LANES", UINT2NUM(PANDO_CHANNEL_LANES));
+    rb_define_const(cChannel, "SLOTS", UINT2NUM(PANDO_CHANNEL_SLOTS));
+    rb_define_singleton_method(cChannel, "create", channel_create, 0);
+    rb_define_singleton_method(cChannel, "attach", channel_attach, 1);
+    rb_define_singleton_method(cChannel, "eventfd", channel_eventfd, 0);
+    rb_define_method(cChannel, "close_fd", channel_close_fd, 0);
+    rb_define_method(cChannel, "fileno", channel_fileno, 0);
+    rb_define_method(cChannel, "epoch", channel_epoch, 0);
+    rb_define_method(cChannel, "draining?", channel_draining_p, 0);
+    pando_init_http_lane();
+}

@@ -1,0 +1,132 @@
+/* Pando::HTTP::Reactor: runs http/reactor.c in a process of its own. Only the
+ * beginning and the end are Ruby. */
+#include "bind_http.h"
+#include "bind_sys.h"
+
+#include <errno.h>
+#include <math.h>
+#include <ruby/thread.h>
+
+#include "http/reactor.h"
+
+#define MAX_LISTENERS 1024
+
+static VALUE setting(VALUE settings, const char *name)
+{
+    return rb_funcall(settings, rb_intern(name), 0);
+}
+
+static uint32_t count_of(VALUE settings, const char *name)
+{
+    return NUM2UINT(setting(settings, name));
+}
+
+/* nil: no limit */
+static uint64_t bytes_of(VALUE settings, const char *name)
+{
+    VALUE value = setting(settings, name);
+    return RTEST(value) ? NUM2ULL(value) : PANDO_REACTOR_NO_LIMIT;
+}
+
+/* Seconds to milliseconds, at least one; nil: without end. */
+static uint32_t time_of(VALUE settings, const char *name)
+{
+    VALUE value = setting(settings, name);
+    if (!RTEST(value)) return 0;
+    double milliseconds = ceil(NUM2DBL(value) * 1000);
+    if (!(milliseconds >= 0)) rb_raise(rb_eArgError, "%s is negative", name);
+    return milliseconds < 1 ? 1 : (uint32_t)fmin(milliseconds, UINT32_MAX);
+}
+
+/* none: what nil or false stands for */
+static uint32_t count_or(VALUE settings, const char *name, uint32_t none)
+{
+    VALUE value = setting(settings, name);
+    return RTEST(value) ? NUM2UINT(value) : none;
+}
+
+static void read_settings(struct pando_reactor_config *config, VALUE settings)
+{
+    config->max_header_bytes = count_of(settings, "max_header_bytes");
+    config->max_target_bytes = count_of(settings, "max_target_bytes");
+    config->max_headers = count_of(settings, "max_headers");
+    config->max_body_bytes = bytes_of(settings, "max_body_bytes");
+    config->body_memory = bytes_of(settings, "body_memory");
+    config->header_timeout = time_of(settings, "header_timeout");
+    config->body_timeout = time_of(settings, "body_timeout");
+    config->idle_timeout = time_of(settings, "idle_timeout");
+    config->write_timeout = time_of(settings, "write_timeout");
+    config->queue_timeout = time_of(settings, "queue_timeout");
+    config->max_connections = count_or(settings, "max_connections", UINT32_MAX / 2);
+    config->max_queue = count_or(settings, "max_queue", UINT32_MAX);
+    config->max_requests = count_or(settings, "max_requests", 0);
+    config->retry = RTEST(setting(settings, "retry"));
+}
+
+struct run {
+    struct pando_reactor_config config;
+    int status, failure;
+};
+
+static void *run_without_lock(void *data)
+{
+    struct run *run = data;
+    run->status = pando_reactor_run(&run->config);
+    run->failure = errno;
+    return NULL;
+}
+
+/* run(listeners, channel, wake, control, spool_directory, settings)
+ *
+ * Until the monitor says DRAIN, or is gone: an exit status (the constants
+ * below). The descriptors are the reactor's from here on; it closes them.
+ * No signal ends it; one that is not ignored is handled when the loop is over. */
+static VALUE reactor_run(VALUE module, VALUE listeners, VALUE channel, VALUE wake, VALUE control, VALUE spool_directory,
+                         VALUE settings)
+{
+    int fds[MAX_LISTENERS];
+    struct run run = {.config = {.listeners = fds}};
+    Check_Type(listeners, T_ARRAY);
+    if (RARRAY_LEN(listeners) > MAX_LISTENERS) rb_raise(rb_eArgError, "more than %d listeners", MAX_LISTENERS);
+
+    for (long i = 0; i < RARRAY_LEN(listeners); i++) fds[i] = pando_fd_of(RARRAY_AREF(listeners, i));
+    run.config.listener_count = (uint32_t)RARRAY_LEN(listeners);
+    run.config.channel = pando_fd_of(channel);
+    run.config.wake = pando_fd_of(wake);
+    run.config.control = pando_fd_of(control);
+    run.config.spool_directory = NIL_P(spool_directory) ? NULL : StringValueCStr(spool_directory);
+    read_settings(&run.config, settings);
+
+    rb_nogvl(run_without_lock, &run, NULL, NULL, 0);
+    RB_GC_GUARD(spool_directory);
+    if (run.status == PANDO_REACTOR_FAILED) rb_syserr_fail(run.failure, "reactor");
+    return INT2NUM(run.status);
+}
+
+static void define_record(VALUE module, const char *name, int value)
+{
+    rb_define_const(module, name, INT2NUM(value));
+}
+
+void pando_init_http_reactor(void)
+{
+    VALUE module = rb_define_module_under(pando_mHTTP, "Reactor");
+    rb_define_module_function(module, "run", reactor_run, 6);
+
+    /* Results of run; it raises where it fails. */
+    define_record(module, "DRAINED", PANDO_REACTOR_DRAINED);
+    define_record(module, "ORPHANED", PANDO_REACTOR_ORPHANED);
+    define_record(module, "CONFUSED", PANDO_REACTOR_CONFUSED);
+
+    /* Records of the control link: kind, lane, cause, 0; each 32 bits in the machine's order. */
+    define_record(module, "LANE_OPEN", PANDO_REACTOR_LANE_OPEN);
+    define_record(module, "LANE_DEAD", PANDO_REACTOR_LANE_DEAD);
+    define_record(module, "LANE_CLOSE", PANDO_REACTOR_LANE_CLOSE);
+    define_record(module, "DRAIN", PANDO_REACTOR_DRAIN);
+    define_record(module, "READY", PANDO_REACTOR_READY);
+    define_record(module, "DRAINED_ALL", PANDO_REACTOR_DRAINED_ALL);
+    define_record(module, "LANE_CORRUPT", PANDO_REACTOR_LANE_CORRUPT);
+    define_record(module, "DIED", PANDO_REACTOR_DIED);
+    define_record(module, "TIMEOUT", PANDO_REACTOR_TIMEOUT);
+    define_record(module, "SUSPECT", PANDO_REACTOR_SUSPECT);
+}

@@ -1,0 +1,244 @@
+/* The reactor's loop: what happened, what follows from it, who sleeps. */
+#include "reactor_private.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EVENTS 256
+#define QUEUE_TICK 100u  /* milliseconds: nobody sleeps for longer beside a waiting request, whatever went wrong */
+#define AUDIT_TICK 1000u
+
+uint64_t pando_reactor_nanoseconds(void)
+{
+    struct timespec clock = {0};
+    clock_gettime(CLOCK_MONOTONIC, &clock);
+    return (uint64_t)clock.tv_sec * 1000000000u + (uint64_t)clock.tv_nsec;
+}
+
+static void look_at_the_clock(struct pando_reactor *reactor)
+{
+    reactor->now = pando_reactor_nanoseconds() / 1000000u;
+}
+
+void pando_reactor_end(struct pando_reactor *reactor, int status)
+{
+    if (!reactor->finished)
+        reactor->status = status;
+    reactor->finished = 1;
+}
+
+/* --- one turn --- */
+
+static void take_event(struct pando_reactor *reactor, const struct epoll_event *event)
+{
+    struct pando_watch *watch = event->data.ptr;
+    switch (watch->kind) {
+    case PANDO_WATCH_LISTENER:
+        reactor->accept_ready = 1;
+        break;
+    case PANDO_WATCH_CONTROL:
+        reactor->control_ready = 1;
+        break;
+    case PANDO_WATCH_CONNECTION:
+        pando_reactor_connection_event(reactor, pando_owner(watch, struct pando_connection, watch), event->events);
+        break;
+    case PANDO_WATCH_WAKE: /* edge-triggered and never read: that it woke us is all */
+        break;
+    }
+}
+
+/* Those that had more to do than one turn allows; who is put on the list now has the next turn. */
+static void go_on(struct pando_reactor *reactor)
+{
+    struct pando_node turn;
+    pando_list_init(&turn);
+    while (!pando_list_empty(&reactor->again)) {
+        struct pando_node *node = reactor->again.next;
+        pando_list_remove(node);
+        pando_list_append(&turn, node);
+    }
+    while (!pando_list_empty(&turn)) {
+        struct pando_connection *connection = pando_owner(turn.next, struct pando_connection, again);
+        pando_list_remove(&connection->again);
+        if (connection->out)
+            pando_reactor_output_flush(reactor, connection);
+        if (connection->state != PANDO_CLOSED)
+            pando_reactor_connection_advance(reactor, connection);
+    }
+}
+
+/* What a lost wake-up, a corrupt claim or a full link would leave undone. */
+static void tick(struct pando_reactor *reactor)
+{
+    if (reactor->now >= reactor->wake_at) {
+        pando_reactor_lanes_wake(reactor, pando_channel_depth(&reactor->channel));
+        reactor->wake_at = reactor->now + QUEUE_TICK;
+    }
+    if (reactor->now >= reactor->audit_at) {
+        pando_reactor_requests_audit(reactor);
+        pando_reactor_lanes_report(reactor);
+        reactor->audit_at = reactor->now + AUDIT_TICK;
+    }
+}
+
+static void take_turn(struct pando_reactor *reactor, const struct epoll_event *events, int count)
+{
+    look_at_the_clock(reactor);
+    reactor->accept_ready = reactor->control_ready = 0;
+    for (int i = 0; i < count; i++)
+        take_event(reactor, &events[i]);
+    pando_reactor_requests_announce(reactor);
+    pando_reactor_lanes_read(reactor);
+    if (reactor->control_ready)
+        pando_reactor_control_read(reactor);
+    if (reactor->accept_ready)
+        pando_reactor_accept_some(reactor);
+    go_on(reactor);
+    pando_reactor_timers_expire(reactor);
+    pando_reactor_accept_resume(reactor);
+    tick(reactor);
+    pando_reactor_requests_announce(reactor);
+    pando_reactor_connections_bury(reactor);
+    pando_control_finish_draining(reactor);
+}
+
+/* --- waiting --- */
+
+static int64_t sooner(int64_t one, int64_t other)
+{
+    return one == -1 || other < one ? other : one;
+}
+
+static int64_t until(const struct pando_reactor *reactor, uint64_t moment)
+{
+    return moment > reactor->now ? (int64_t)(moment - reactor->now) : 0;
+}
+
+static int time_to_wait(const struct pando_reactor *reactor)
+{
+    int64_t wait = pando_reactor_timers_next(reactor);
+    if (reactor->accept_at > 0)
+        wait = sooner(wait, until(reactor, reactor->accept_at));
+    if (reactor->in_flight > 0)
+        wait = sooner(wait, until(reactor, reactor->audit_at));
+    if (reactor->in_flight > 0 && pando_channel_depth(&reactor->channel) > 0)
+        wait = sooner(wait, until(reactor, reactor->wake_at));
+    if (reactor->orphaned)
+        wait = sooner(wait, until(reactor, reactor->deadline));
+    return wait > 86400000 ? 86400000 : (int)wait;
+}
+
+/* Who commits a frame looks at reactor_asleep behind it; we look at the lanes behind reactor_asleep. */
+static int wait_for_events(struct pando_reactor *reactor, struct epoll_event *events)
+{
+    _Atomic uint32_t *asleep = &reactor->channel.shared->reactor_asleep;
+    int timeout = 0;
+    if (pando_list_empty(&reactor->again) && !pando_reactor_lanes_pending(reactor)) {
+        timeout = time_to_wait(reactor);
+        atomic_store(asleep, 1);
+        atomic_thread_fence(memory_order_seq_cst);
+        if (pando_reactor_lanes_pending(reactor))
+            timeout = 0;
+    }
+    int count = epoll_wait(reactor->epoll, events, EVENTS, timeout);
+    atomic_store(asleep, 0);
+    return count == -1 && errno == EINTR ? 0 : count;
+}
+
+static void loop(struct pando_reactor *reactor)
+{
+    struct epoll_event events[EVENTS];
+    while (!reactor->finished) {
+        int count = wait_for_events(reactor, events);
+        if (count == -1) {
+            reactor->failure = errno;
+            pando_reactor_end(reactor, PANDO_REACTOR_FAILED);
+            return;
+        }
+        take_turn(reactor, events, count);
+    }
+}
+
+/* --- beginning and end --- */
+
+static int watch(struct pando_reactor *reactor, struct pando_watch *watch, enum pando_watch_kind kind, int fd,
+                 uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data.ptr = watch};
+    *watch = (struct pando_watch){kind, fd};
+    return epoll_ctl(reactor->epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+static void init(struct pando_reactor *reactor, const struct pando_reactor_config *config)
+{
+    reactor->config = config;
+    reactor->epoll = -1;
+    reactor->limits = (pando_http_limits){config->max_header_bytes, config->max_target_bytes, config->max_headers};
+    pando_list_init(&reactor->connections);
+    pando_list_init(&reactor->again);
+    pando_list_init(&reactor->graveyard);
+    pando_list_init(&reactor->spare);
+    pando_reactor_timers_init(reactor);
+    for (uint32_t slot = PANDO_CHANNEL_SLOTS; slot > 0; slot--)
+        reactor->free_slots[reactor->free_count++] = slot - 1;
+    look_at_the_clock(reactor);
+}
+
+static int start(struct pando_reactor *reactor)
+{
+    const struct pando_reactor_config *config = reactor->config;
+    if (pando_channel_attach(&reactor->channel, config->channel) == -1)
+        return -1;
+    pando_channel_new_epoch(&reactor->channel);
+    reactor->fields = calloc(config->max_headers ? config->max_headers : 1, sizeof(*reactor->fields));
+    reactor->scratch = malloc(PANDO_SCRATCH_BYTES);
+    reactor->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (!reactor->fields || !reactor->scratch || reactor->epoll == -1)
+        return -1;
+    if (watch(reactor, &reactor->wake, PANDO_WATCH_WAKE, config->wake, EPOLLIN | EPOLLET) == -1 ||
+        watch(reactor, &reactor->control, PANDO_WATCH_CONTROL, config->control, EPOLLIN) == -1 ||
+        pando_reactor_accept_start(reactor) == -1)
+        return -1;
+    return pando_reactor_control_tell(reactor, PANDO_REACTOR_READY, 0);
+}
+
+static void stop(struct pando_reactor *reactor)
+{
+    pando_reactor_accept_stop(reactor);
+    pando_reactor_connections_drop(reactor);
+    pando_reactor_lanes_drop(reactor);
+    pando_reactor_pool_drop(&reactor->pool);
+    if (reactor->epoll != -1)
+        close(reactor->epoll);
+    if (reactor->channel.shared)
+        pando_channel_unmap(&reactor->channel);
+    close(reactor->config->wake);
+    close(reactor->config->control);
+    free(reactor->listeners);
+    free(reactor->fields);
+    free(reactor->scratch);
+    free(reactor);
+}
+
+int pando_reactor_run(const struct pando_reactor_config *config)
+{
+    struct pando_reactor *reactor = calloc(1, sizeof(*reactor));
+    if (!reactor)
+        return PANDO_REACTOR_FAILED;
+    init(reactor, config);
+    if (start(reactor) == 0) {
+        loop(reactor);
+    } else {
+        reactor->failure = errno;
+        reactor->status = PANDO_REACTOR_FAILED;
+    }
+    int status = reactor->status, failure = reactor->failure;
+    stop(reactor);
+    errno = failure;
+    return status;
+}

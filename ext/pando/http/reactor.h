@@ -1,0 +1,91 @@
+/* The reactor: the process that holds every client's connection. It reads and
+ * checks whole requests, queues them in the channel, and writes out what the
+ * workers answer, so that no worker ever waits for a client.
+ *
+ * One thread, one epoll, no Ruby, no lock. Memory for connections and buffers
+ * comes from free lists; a request that was seen before allocates nothing. What
+ * it reads from shared memory may steer which bytes a client gets, never where
+ * the reactor itself reads or writes. */
+#ifndef PANDO_HTTP_REACTOR_H
+#define PANDO_HTTP_REACTOR_H
+
+#include <stdint.h>
+
+#define PANDO_REACTOR_NO_LIMIT UINT64_MAX
+
+/* Times in milliseconds, 0: without end. Sizes in bytes. The descriptors are the reactor's from here on. */
+struct pando_reactor_config {
+    const int *listeners;              /* listening, non-blocking; a listener's number is its place here */
+    uint32_t listener_count;
+    int channel;                       /* the channel's memfd */
+    int wake;                          /* the eventfd that workers write to */
+    int control;                       /* SOCK_SEQPACKET to the monitor */
+    const char *spool_directory;       /* for bodies too large for memory; NULL: /tmp */
+
+    uint32_t max_header_bytes;
+    uint32_t max_target_bytes;
+    uint32_t max_headers;
+    uint64_t max_body_bytes;           /* or PANDO_REACTOR_NO_LIMIT */
+    uint64_t body_memory;              /* a longer body waits in a file on disk, not in a memfd */
+
+    uint32_t header_timeout;           /* from the first byte to the empty line */
+    uint32_t body_timeout;             /* a pause; all pauses too, but for a second per KiB received */
+    uint32_t idle_timeout;             /* between two requests */
+    uint32_t write_timeout;            /* as body_timeout, for a client that takes its answer */
+    uint32_t queue_timeout;            /* until a worker takes the request */
+
+    uint32_t max_connections;
+    uint32_t max_queue;                /* requests that no worker has taken */
+    uint32_t max_requests;             /* of one connection; 0: any number */
+    int retry;                         /* safe requests of a worker that died, once */
+};
+
+/* How it ended: an exit status. */
+enum pando_reactor_status {
+    PANDO_REACTOR_DRAINED = 0,
+    PANDO_REACTOR_FAILED = 1,          /* errno says why */
+    PANDO_REACTOR_ORPHANED = 2,        /* the monitor is gone */
+    PANDO_REACTOR_CONFUSED = 3,        /* the monitor sent what no monitor sends */
+};
+
+int pando_reactor_run(const struct pando_reactor_config *config);
+
+/* --- the control link: one record a packet, in the machine's byte order --- */
+
+enum pando_reactor_record_kind {
+    /* from the monitor */
+    PANDO_REACTOR_LANE_OPEN = 1,       /* with the lane's eventfd and its socket */
+    PANDO_REACTOR_LANE_DEAD = 2,       /* its worker was reaped; cause says of what */
+    PANDO_REACTOR_LANE_CLOSE = 3,      /* its worker has left, or will take no more */
+    PANDO_REACTOR_DRAIN = 4,           /* accept no more, answer what was asked, end */
+    /* to the monitor */
+    PANDO_REACTOR_READY = 16,
+    PANDO_REACTOR_DRAINED_ALL = 17,
+    PANDO_REACTOR_LANE_CORRUPT = 18,   /* no frame can be read from it any more: its worker must go */
+};
+
+enum pando_reactor_cause {
+    PANDO_REACTOR_DIED = 0,            /* of something that the request hardly caused */
+    PANDO_REACTOR_TIMEOUT = 1,         /* killed for its deadline: 504 */
+    PANDO_REACTOR_SUSPECT = 2,         /* SEGV, ABRT, BUS, out of memory: never retried */
+};
+
+struct pando_reactor_record {
+    uint32_t kind;
+    uint32_t lane;
+    uint32_t cause;
+    uint32_t reserved;                 /* 0 */
+};
+
+/* --- a lane's socket: one ticket a packet, with a descriptor --- */
+
+/* Says which request a descriptor belongs to: whoever receives one for another request closes its descriptor and reads
+ * on, since either side may have died between a descriptor and its frame. Worker to reactor: before the FILE frame.
+ * Reactor to worker: after WANT_FILE (read it from offset 0) or WANT_SOCKET (behind the ticket: what the client has
+ * sent after its request, at most PANDO_SLOT_BYTES); without a descriptor, if nobody wants the answer any more. */
+struct pando_reactor_ticket {
+    uint32_t slot;
+    uint32_t turn;
+};
+
+#endif

@@ -1,0 +1,168 @@
+/* Taking connections from the listeners, as many as there is room for. */
+#include "reactor_private.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define AT_ONCE 64        /* connections a turn and listener */
+#define PAUSE 100         /* milliseconds, when the kernel has no room for more */
+#define TO_BE_REFUSED 128 /* connections beyond the limit that may wait for their 503 */
+
+static int watch(struct pando_reactor *reactor, int operation)
+{
+    for (uint32_t i = 0; i < reactor->config->listener_count; i++) {
+        struct epoll_event event = {.events = EPOLLIN, .data.ptr = &reactor->listeners[i]};
+        if (epoll_ctl(reactor->epoll, operation, reactor->listeners[i].fd, &event) == -1)
+            return -1;
+    }
+    return 0;
+}
+
+int pando_reactor_accept_start(struct pando_reactor *reactor)
+{
+    uint32_t count = reactor->config->listener_count;
+    reactor->listeners = calloc(count ? count : 1, sizeof(*reactor->listeners));
+    if (!reactor->listeners)
+        return -1;
+    for (uint32_t i = 0; i < count; i++)
+        reactor->listeners[i] = (struct pando_watch){PANDO_WATCH_LISTENER, reactor->config->listeners[i]};
+    reactor->accepting = 1;
+    return watch(reactor, EPOLL_CTL_ADD);
+}
+
+static void pause_accepting(struct pando_reactor *reactor)
+{
+    if (reactor->accept_at == 0)
+        watch(reactor, EPOLL_CTL_DEL);
+    reactor->accept_at = reactor->now + PAUSE;
+}
+
+void pando_reactor_accept_resume(struct pando_reactor *reactor)
+{
+    if (reactor->accept_at == 0 || reactor->now < reactor->accept_at)
+        return;
+    reactor->accept_at = 0;
+    if (watch(reactor, EPOLL_CTL_ADD) == -1)
+        pause_accepting(reactor);
+}
+
+void pando_reactor_accept_stop(struct pando_reactor *reactor)
+{
+    if (!reactor->accepting)
+        return;
+    if (reactor->accept_at == 0)
+        watch(reactor, EPOLL_CTL_DEL);
+    for (uint32_t i = 0; i < reactor->config->listener_count; i++)
+        close(reactor->listeners[i].fd);
+    reactor->accepting = 0;
+    reactor->accept_at = 0;
+}
+
+/* An IPv4 address that an IPv6 socket maps is one. */
+static void note_remote(struct pando_connection *connection, const struct sockaddr_storage *address)
+{
+    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
+    const void *bytes = &((const struct sockaddr_in *)address)->sin_addr;
+    int family = address->ss_family;
+
+    if (family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) {
+        family = AF_INET;
+        bytes = &six->sin6_addr.s6_addr[12];
+    } else if (family == AF_INET6) {
+        bytes = &six->sin6_addr;
+    }
+    if ((family != AF_INET && family != AF_INET6) ||
+        !inet_ntop(family, bytes, connection->remote, sizeof(connection->remote)))
+        connection->remote[0] = '\0';
+}
+
+static int somebody_idle(const struct pando_reactor *reactor)
+{
+    return !pando_list_empty(&reactor->timers[PANDO_TIMER_IDLE]);
+}
+
+/* Closes the connection that has been idle for longest. */
+static void make_room(struct pando_reactor *reactor)
+{
+    struct pando_node *first = reactor->timers[PANDO_TIMER_IDLE].next;
+    pando_reactor_connection_close(reactor, pando_owner(first, struct pando_connection, timer.node));
+}
+
+/* 1: there may be more; 0: not now. */
+static int accept_failed(struct pando_reactor *reactor)
+{
+    switch (errno) {
+    case EAGAIN:
+        return 0;
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM:
+        if (somebody_idle(reactor))
+            make_room(reactor);
+        pause_accepting(reactor);
+        return 0;
+    case EBADF:
+    case EINVAL:
+    case ENOTSOCK:
+    case EOPNOTSUPP: /* no listener: a mistake of ours, not to be tried again at once */
+        pause_accepting(reactor);
+        return 0;
+    default: /* the client went again, or a signal came: accept(2) */
+        return 1;
+    }
+}
+
+static int accept_one(struct pando_reactor *reactor, uint32_t listener)
+{
+    uint32_t limit = reactor->config->max_connections;
+    if (reactor->connection_count >= limit + TO_BE_REFUSED && !somebody_idle(reactor)) {
+        pause_accepting(reactor);
+        return 0;
+    }
+
+    struct sockaddr_storage address;
+    socklen_t size = sizeof(address);
+    address.ss_family = AF_UNSPEC;
+    int fd = accept4(reactor->listeners[listener].fd, (struct sockaddr *)&address, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd == -1)
+        return accept_failed(reactor);
+
+    struct pando_connection *connection = pando_reactor_connection_open(reactor, fd, listener);
+    if (!connection) {
+        close(fd);
+        pause_accepting(reactor);
+        return 0;
+    }
+    note_remote(connection, &address);
+    if (reactor->connection_count <= limit)
+        return 1;
+    if (somebody_idle(reactor))
+        make_room(reactor);
+    else
+        pando_reactor_refuse(reactor, connection, 503);
+    return 1;
+}
+
+void pando_reactor_accept_some(struct pando_reactor *reactor)
+{
+    for (uint32_t i = 0; i < reactor->config->listener_count; i++)
+        for (int count = 0; count < AT_ONCE && reactor->accepting && reactor->accept_at == 0; count++)
+            if (!accept_one(reactor, i))
+                break;
+}
+
+void pando_reactor_accept_all(struct pando_reactor *reactor)
+{
+    uint32_t before;
+    do {
+        before = reactor->connection_count;
+        pando_reactor_accept_some(reactor);
+    } while (reactor->connection_count > before); /* comes to an end: beyond the limit none is accepted */
+}

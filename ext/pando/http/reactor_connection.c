@@ -1,0 +1,261 @@
+/* The life of a connection, from accept to close. */
+#include "reactor_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define SPARE 1024          /* objects kept for the next connection */
+#define STEPS 32            /* of one connection before others have their turn */
+#define LINGER_TOTAL 2000u  /* milliseconds */
+
+static struct pando_connection *allocate(struct pando_reactor *reactor)
+{
+    if (pando_list_empty(&reactor->spare))
+        return malloc(sizeof(struct pando_connection));
+    struct pando_connection *connection = pando_owner(reactor->spare.next, struct pando_connection, all);
+    pando_list_remove(&connection->all);
+    reactor->spare_count--;
+    return connection;
+}
+
+struct pando_connection *pando_reactor_connection_open(struct pando_reactor *reactor, int fd, uint32_t listener)
+{
+    struct pando_connection *connection = allocate(reactor);
+    if (!connection)
+        return NULL;
+    memset(connection, 0, sizeof(*connection));
+    connection->watch = (struct pando_watch){PANDO_WATCH_CONNECTION, fd};
+    connection->writable = 1;
+    connection->listener = listener;
+    connection->slot = connection->blocks = PANDO_NONE;
+    connection->spool = -1;
+    pando_list_init(&connection->again);
+    pando_list_init(&connection->timer.node);
+    pando_list_append(&reactor->connections, &connection->all);
+    reactor->connection_count++;
+    pando_http_parser_init(&connection->parser, reactor->limits, reactor->fields);
+
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = connection};
+    if (epoll_ctl(reactor->epoll, EPOLL_CTL_ADD, fd, &event) == -1) {
+        connection->watch.fd = -1;
+        pando_reactor_connection_forget(reactor, connection);
+        return NULL;
+    }
+    pando_reactor_timer_start(reactor, connection, PANDO_TIMER_HEADER);
+    return connection;
+}
+
+void pando_reactor_connection_again(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    if (pando_list_empty(&connection->again))
+        pando_list_append(&reactor->again, &connection->again);
+}
+
+/* 0: it is over. */
+static int drop_input(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    if (!connection->readable)
+        return 0;
+    ssize_t bytes = recv(connection->watch.fd, reactor->scratch, PANDO_SCRATCH_BYTES, MSG_DONTWAIT);
+    if (bytes == 0 || (bytes == -1 && errno != EAGAIN && errno != EINTR) ||
+        reactor->now - connection->pace_began > LINGER_TOTAL) {
+        pando_reactor_connection_close(reactor, connection);
+        return 0;
+    }
+    if (bytes == -1 && errno == EAGAIN)
+        connection->readable = 0;
+    if (bytes > 0)
+        pando_reactor_timer_start(reactor, connection, PANDO_TIMER_LINGER);
+    return connection->readable;
+}
+
+static int step(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    switch (connection->state) {
+    case PANDO_READING_HEAD:
+        return pando_reactor_input_head(reactor, connection);
+    case PANDO_READING_BODY:
+        return pando_reactor_body_step(reactor, connection);
+    case PANDO_LINGERING:
+        return drop_input(reactor, connection);
+    default:
+        return 0;
+    }
+}
+
+void pando_reactor_connection_advance(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    for (int steps = 0; steps < STEPS; steps++)
+        if (!step(reactor, connection))
+            return;
+    pando_reactor_connection_again(reactor, connection);
+}
+
+void pando_reactor_connection_event(struct pando_reactor *reactor, struct pando_connection *connection, uint32_t events)
+{
+    if (connection->state == PANDO_CLOSED)
+        return;
+    if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+        connection->readable = 1;
+    if (events & EPOLLRDHUP)
+        connection->read_ended = 1;
+    if ((events & (EPOLLHUP | EPOLLERR)) &&
+        (connection->state == PANDO_IN_FLIGHT || connection->state == PANDO_FINISHING)) {
+        pando_reactor_connection_close(reactor, connection);
+        return;
+    }
+    if (events & EPOLLOUT) {
+        connection->writable = 1;
+        if (connection->out)
+            pando_reactor_output_flush(reactor, connection);
+    }
+    if (connection->state != PANDO_CLOSED)
+        pando_reactor_connection_advance(reactor, connection);
+}
+
+/* --- after the answer --- */
+
+static void next_request(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    connection->state = PANDO_READING_HEAD;
+    connection->requests++;
+    pando_reactor_input_rest(reactor, connection);
+    pando_reactor_timer_start(reactor, connection, connection->in_end ? PANDO_TIMER_HEADER : PANDO_TIMER_IDLE);
+    pando_reactor_connection_again(reactor, connection);
+}
+
+/* RFC 9112 section 9.6: a close with unread input is a reset, which may overtake what was sent. */
+static void end(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    int unread = connection->raw < connection->in_end || connection->readable;
+    pando_reactor_input_release(reactor, connection);
+    if (!connection->linger && !unread) {
+        pando_reactor_connection_close(reactor, connection);
+        return;
+    }
+    if (shutdown(connection->watch.fd, SHUT_WR) == -1) {
+        pando_reactor_connection_close(reactor, connection);
+        return;
+    }
+    connection->state = PANDO_LINGERING;
+    connection->readable = 1;
+    pando_reactor_pace_begin(reactor, connection);
+    pando_reactor_timer_start(reactor, connection, PANDO_TIMER_LINGER);
+    pando_reactor_connection_again(reactor, connection);
+}
+
+void pando_reactor_connection_flushed(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    if (connection->state != PANDO_FINISHING)
+        return;
+    if (connection->persistent)
+        next_request(reactor, connection);
+    else
+        end(reactor, connection);
+}
+
+void pando_reactor_connection_answered(struct pando_reactor *reactor, struct pando_connection *connection, int keep)
+{
+    connection->state = PANDO_FINISHING;
+    connection->persistent = connection->persistent && keep && !reactor->draining;
+    if (connection->out)
+        return;
+    pando_reactor_timer_stop(connection);
+    pando_reactor_connection_flushed(reactor, connection);
+}
+
+void pando_reactor_connection_expired(struct pando_reactor *reactor, struct pando_connection *connection, int kind)
+{
+    switch (kind) {
+    case PANDO_TIMER_HEADER:
+        if (connection->in_end == 0)
+            pando_reactor_connection_close(reactor, connection);
+        else
+            pando_reactor_refuse(reactor, connection, 408);
+        return;
+    case PANDO_TIMER_BODY:
+        pando_reactor_refuse(reactor, connection, 408);
+        return;
+    case PANDO_TIMER_WRITE:
+        pando_reactor_connection_reset(reactor, connection);
+        return;
+    case PANDO_TIMER_QUEUE:
+        pando_reactor_request_expired(reactor, connection);
+        return;
+    default:
+        pando_reactor_connection_close(reactor, connection);
+    }
+}
+
+/* --- the end --- */
+
+void pando_reactor_connection_forget(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    if (connection->state == PANDO_CLOSED)
+        return;
+    connection->state = PANDO_CLOSED;
+    pando_reactor_timer_stop(connection);
+    pando_list_remove(&connection->again);
+    pando_list_remove(&connection->all);
+    pando_list_append(&reactor->graveyard, &connection->all);
+    reactor->connection_count--;
+
+    pando_reactor_request_abandon(reactor, connection);
+    pando_reactor_lane_unblock(reactor, connection);
+    pando_reactor_input_release(reactor, connection);
+    pando_reactor_output_release(reactor, connection);
+    if (connection->watch.fd != -1) {
+        epoll_ctl(reactor->epoll, EPOLL_CTL_DEL, connection->watch.fd, NULL);
+        close(connection->watch.fd);
+    }
+}
+
+/* Nobody else holds the socket: close sends the end at once and takes it out of the epoll. */
+void pando_reactor_connection_close(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    if (connection->state == PANDO_CLOSED)
+        return;
+    close(connection->watch.fd);
+    connection->watch.fd = -1;
+    pando_reactor_connection_forget(reactor, connection);
+}
+
+void pando_reactor_connection_reset(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    struct linger none = {.l_onoff = 1, .l_linger = 0};
+    if (connection->state == PANDO_CLOSED)
+        return;
+    setsockopt(connection->watch.fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none)); /* else it is a plain close */
+    pando_reactor_connection_close(reactor, connection);
+}
+
+/* No event of this turn can name them any more. */
+void pando_reactor_connections_bury(struct pando_reactor *reactor)
+{
+    while (!pando_list_empty(&reactor->graveyard)) {
+        struct pando_connection *connection = pando_owner(reactor->graveyard.next, struct pando_connection, all);
+        pando_list_remove(&connection->all);
+        if (reactor->spare_count < SPARE) {
+            pando_list_append(&reactor->spare, &connection->all);
+            reactor->spare_count++;
+        } else {
+            free(connection);
+        }
+    }
+}
+
+void pando_reactor_connections_drop(struct pando_reactor *reactor)
+{
+    while (!pando_list_empty(&reactor->connections))
+        pando_reactor_connection_close(reactor, pando_owner(reactor->connections.next, struct pando_connection, all));
+    pando_reactor_connections_bury(reactor);
+    while (!pando_list_empty(&reactor->spare)) {
+        struct pando_connection *connection = pando_owner(reactor->spare.next, struct pando_connection, all);
+        pando_list_remove(&connection->all);
+        free(connection);
+    }
+}

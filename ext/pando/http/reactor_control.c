@@ -1,0 +1,116 @@
+/* The link to the monitor: its orders, and the little we have to tell. */
+#include "reactor_private.h"
+
+#include "sys/record.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define LAST_WRITES 2000u /* milliseconds that an orphan still works */
+
+int pando_reactor_control_tell(struct pando_reactor *reactor, uint32_t kind, uint32_t lane)
+{
+    struct pando_reactor_record record = {.kind = kind, .lane = lane};
+    return pando_record_send(reactor->control.fd, &record, sizeof(record), NULL, 0);
+}
+
+/* A connection that asks for nothing goes, but for what it sent a moment ago. */
+static void close_idle(struct pando_reactor *reactor)
+{
+    struct pando_node *node = reactor->connections.next, *next;
+    for (; node != &reactor->connections; node = next) {
+        next = node->next;
+        struct pando_connection *connection = pando_owner(node, struct pando_connection, all);
+        if (connection->state != PANDO_READING_HEAD || connection->in_end > 0)
+            continue;
+        connection->readable = 1;
+        pando_reactor_connection_advance(reactor, connection);
+        if (connection->state == PANDO_READING_HEAD && connection->in_end == 0)
+            pando_reactor_connection_close(reactor, connection);
+    }
+}
+
+/* What has connected before is served still. */
+static void drain(struct pando_reactor *reactor)
+{
+    if (reactor->draining)
+        return;
+    reactor->draining = 1;
+    atomic_store(&reactor->channel.shared->draining, 1);
+    pando_reactor_accept_all(reactor);
+    pando_reactor_accept_stop(reactor);
+    close_idle(reactor);
+}
+
+void pando_control_finish_draining(struct pando_reactor *reactor)
+{
+    if (reactor->orphaned) {
+        if (reactor->connection_count == 0 || reactor->now >= reactor->deadline)
+            pando_reactor_end(reactor, PANDO_REACTOR_ORPHANED);
+    } else if (reactor->draining && reactor->connection_count == 0) {
+        pando_reactor_control_tell(reactor, PANDO_REACTOR_DRAINED_ALL, 0); /* our exit status says it too */
+        pando_reactor_end(reactor, PANDO_REACTOR_DRAINED);
+    }
+}
+
+static void orphan(struct pando_reactor *reactor)
+{
+    struct pando_node *node = reactor->connections.next, *next;
+    epoll_ctl(reactor->epoll, EPOLL_CTL_DEL, reactor->control.fd, NULL); /* an end stays readable */
+    reactor->orphaned = reactor->draining = 1;
+    atomic_store(&reactor->channel.shared->draining, 1);
+    reactor->deadline = reactor->now + LAST_WRITES;
+    pando_reactor_accept_stop(reactor);
+    for (; node != &reactor->connections; node = next) {
+        next = node->next;
+        struct pando_connection *connection = pando_owner(node, struct pando_connection, all);
+        if (connection->state != PANDO_IN_FLIGHT && connection->state != PANDO_FINISHING)
+            pando_reactor_connection_close(reactor, connection);
+    }
+}
+
+/* 0: no record of ours */
+static int obey(struct pando_reactor *reactor, const struct pando_reactor_record *order, int *fds, int count)
+{
+    int takes_fds = order->kind == PANDO_REACTOR_LANE_OPEN ? 2 : 0;
+    if (order->reserved != 0 || count != takes_fds || order->lane >= PANDO_CHANNEL_LANES)
+        return 0;
+    switch (order->kind) {
+    case PANDO_REACTOR_LANE_OPEN:
+        pando_reactor_lane_open(reactor, order->lane, fds[0], fds[1]);
+        return 1;
+    case PANDO_REACTOR_LANE_DEAD:
+        if (order->cause > PANDO_REACTOR_SUSPECT)
+            return 0;
+        pando_reactor_lane_lost(reactor, order->lane, order->cause);
+        return 1;
+    case PANDO_REACTOR_LANE_CLOSE:
+        pando_reactor_lane_lost(reactor, order->lane, PANDO_REACTOR_DIED);
+        return 1;
+    case PANDO_REACTOR_DRAIN:
+        drain(reactor);
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+void pando_reactor_control_read(struct pando_reactor *reactor)
+{
+    struct pando_reactor_record order;
+    struct pando_record record;
+    int received;
+
+    while ((received = pando_record_receive(reactor->control.fd, &order, sizeof(order), &record)) == 1) {
+        if (record.length == sizeof(order) && !record.truncated && obey(reactor, &order, record.fds, record.fd_count))
+            continue;
+        for (int i = 0; i < record.fd_count; i++)
+            close(record.fds[i]);
+        pando_reactor_end(reactor, PANDO_REACTOR_CONFUSED);
+        return;
+    }
+    if (received == 0 || (errno != EAGAIN && errno != EWOULDBLOCK))
+        orphan(reactor);
+}

@@ -1,0 +1,202 @@
+/* What workers say on their lanes, frame by frame. A frame was copied before it
+ * is looked at; its payload is only ever sent on. */
+#include "reactor_private.h"
+
+#include "sys/record.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The request that a frame is about, if this lane may speak of it. */
+static struct pando_request *request_of(struct pando_reactor *reactor, uint32_t lane, const struct pando_frame *frame)
+{
+    if (frame->slot >= PANDO_CHANNEL_SLOTS)
+        return NULL;
+    struct pando_request *request = &reactor->requests[frame->slot];
+    if (!request->busy || request->turn != frame->turn)
+        return NULL;
+    if (request->lane == PANDO_NONE) {
+        if (pando_channel_claimant(&reactor->channel, frame->slot, frame->turn) != lane)
+            return NULL;
+        request->lane = lane;
+    }
+    return request->lane == lane ? request : NULL;
+}
+
+/* --- descriptors --- */
+
+/* The descriptor that belongs to a frame. Those of frames that were dropped are still in front of it. -1: none */
+static int take_file(int socket, const struct pando_frame *frame)
+{
+    struct pando_reactor_ticket ticket;
+    struct pando_record record;
+    while (pando_record_receive(socket, &ticket, sizeof(ticket), &record) == 1) {
+        int mine = record.length == sizeof(ticket) && !record.truncated && record.fd_count == 1 &&
+                   ticket.slot == frame->slot && ticket.turn == frame->turn;
+        if (mine)
+            return record.fds[0];
+        for (int i = 0; i < record.fd_count; i++)
+            close(record.fds[i]);
+    }
+    return -1;
+}
+
+/* fd -1: the client is gone. 0, or -1 if the worker does not take it. */
+static int give(int socket, const struct pando_frame *frame, int fd, const char *rest, size_t bytes)
+{
+    char packet[sizeof(struct pando_reactor_ticket) + PANDO_SLOT_BYTES];
+    struct pando_reactor_ticket ticket = {frame->slot, frame->turn};
+    if (bytes > PANDO_SLOT_BYTES)
+        return -1;
+    memcpy(packet, &ticket, sizeof(ticket));
+    if (bytes > 0)
+        memcpy(packet + sizeof(ticket), rest, bytes);
+    return pando_record_send(socket, packet, sizeof(ticket) + bytes, &fd, fd == -1 ? 0 : 1);
+}
+
+static void want_file(struct pando_reactor *reactor, int socket, const struct pando_frame *frame,
+                      struct pando_connection *connection)
+{
+    if (give(socket, frame, connection->spool, NULL, 0) == -1)
+        pando_reactor_request_fail(reactor, frame->slot, 502);
+}
+
+/* The client stays connected, to the worker now. */
+static void want_socket(struct pando_reactor *reactor, int socket, const struct pando_frame *frame,
+                        struct pando_connection *connection)
+{
+    const char *rest = connection->in.data ? connection->in.data + connection->raw : NULL;
+    int given = !connection->out &&
+                give(socket, frame, connection->watch.fd, rest, connection->in_end - connection->raw) == 0;
+    if (!given) {
+        give(socket, frame, -1, NULL, 0);
+        pando_reactor_request_fail(reactor, frame->slot, 502);
+        return;
+    }
+    pando_reactor_request_settle(reactor, frame->slot);
+    pando_reactor_connection_forget(reactor, connection);
+}
+
+static void file(struct pando_reactor *reactor, int socket, const struct pando_frame *frame,
+                 struct pando_request *request)
+{
+    struct stat status;
+    int fd = take_file(socket, frame);
+    int usable = fd != -1 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+    if (!usable) {
+        if (fd != -1)
+            close(fd);
+        pando_reactor_request_fail(reactor, frame->slot, 502);
+        return;
+    }
+    request->answered = 1;
+    if (frame->value > 0)
+        pando_reactor_output_file(reactor, request->connection, fd, frame->value);
+    else
+        close(fd);
+}
+
+/* --- the answer --- */
+
+/* Whether the end of a request's answer is already in the ring: then its worker waits for nothing, and who comes
+ * behind it must not wait for this client. */
+static int whole_in_ring(struct pando_reactor *reactor, uint32_t lane, const struct pando_frame *frame)
+{
+    const struct pando_lane *shared = &reactor->channel.shared->lanes[lane];
+    uint64_t position = reactor->lanes[lane].position;
+    struct pando_frame next;
+    const char *payload;
+    while (pando_lane_peek(shared, &position, &next, &payload) == 1) {
+        if (next.slot == frame->slot && next.turn == frame->turn &&
+            (next.kind == PANDO_FRAME_END || next.kind == PANDO_FRAME_ABORT))
+            return 1;
+        position += sizeof(next) + (((uint64_t)next.bytes + 7) & ~(uint64_t)7); /* as consume does */
+    }
+    return 0;
+}
+
+/* A client that takes nothing makes its worker wait, unless the worker is done with it or dead. */
+static int must_wait(struct pando_reactor *reactor, uint32_t number, const struct pando_frame *frame,
+                     struct pando_connection *connection)
+{
+    struct pando_reactor_lane *lane = &reactor->lanes[number];
+    if (!pando_reactor_output_full(reactor, connection) || lane->dead || lane->whole)
+        return 0;
+    lane->whole = (uint8_t)whole_in_ring(reactor, number, frame);
+    if (lane->whole)
+        return 0;
+    lane->blocker = connection;
+    connection->blocks = number;
+    return 1;
+}
+
+static void end(struct pando_reactor *reactor, const struct pando_frame *frame, struct pando_request *request)
+{
+    struct pando_connection *connection = request->connection;
+    if (!request->answered) { /* an answer without a status line is none */
+        pando_reactor_request_fail(reactor, frame->slot, 502);
+        return;
+    }
+    pando_reactor_request_settle(reactor, frame->slot);
+    pando_reactor_connection_answered(reactor, connection, frame->value == 1);
+}
+
+/* From a worker whose client is gone, or whose request is another reactor's: it may wait for a descriptor. */
+static void late(const struct pando_reactor_lane *lane, const struct pando_frame *frame)
+{
+    if (frame->kind == PANDO_FRAME_WANT_FILE || frame->kind == PANDO_FRAME_WANT_SOCKET)
+        give(lane->socket, frame, -1, NULL, 0);
+}
+
+enum pando_frame_verdict pando_reactor_frame_handle(struct pando_reactor *reactor, uint32_t lane,
+                                            const struct pando_frame *frame, const char *payload)
+{
+    struct pando_request *request = request_of(reactor, lane, frame);
+    int socket = reactor->lanes[lane].socket;
+    int last = frame->kind == PANDO_FRAME_END || frame->kind == PANDO_FRAME_ABORT;
+    if (last)
+        reactor->lanes[lane].whole = 0;
+    if (!request) {
+        late(&reactor->lanes[lane], frame);
+        return PANDO_FRAME_DONE;
+    }
+    struct pando_connection *connection = request->connection;
+
+    switch (frame->kind) {
+    case PANDO_FRAME_DATA:
+        if (must_wait(reactor, lane, frame, connection))
+            return PANDO_FRAME_NOT_NOW;
+        if (frame->bytes == 0)
+            break;
+        request->answered = 1;
+        if (!connection->out)
+            pando_reactor_timer_stop(connection);
+        pando_reactor_output_bytes(reactor, connection, payload, frame->bytes);
+        break;
+    case PANDO_FRAME_FILE:
+        if (must_wait(reactor, lane, frame, connection))
+            return PANDO_FRAME_NOT_NOW;
+        file(reactor, socket, frame, request);
+        break;
+    case PANDO_FRAME_END:
+        end(reactor, frame, request);
+        break;
+    case PANDO_FRAME_ABORT:
+        pando_reactor_request_fail(reactor, frame->slot, 502);
+        break;
+    case PANDO_FRAME_WANT_FILE:
+        if (reactor->lanes[lane].dead)
+            break;
+        want_file(reactor, socket, frame, connection);
+        break;
+    case PANDO_FRAME_WANT_SOCKET:
+        if (reactor->lanes[lane].dead)
+            break;
+        want_socket(reactor, socket, frame, connection);
+        break;
+    default: /* peek lets no other kind through, but it may learn new ones */
+        break;
+    }
+    return PANDO_FRAME_DONE;
+}

@@ -1,0 +1,167 @@
+/* Reading heads. Input stays where it was received: the head at the start of
+ * the connection's buffer, what follows it behind. */
+#include "reactor_private.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+size_t pando_reactor_input_receive(struct pando_reactor *reactor, struct pando_connection *connection, char *place,
+                                   size_t room)
+{
+    ssize_t bytes;
+    if (!connection->readable)
+        return 0;
+    do {
+        bytes = recv(connection->watch.fd, place, room, MSG_DONTWAIT);
+    } while (bytes == -1 && errno == EINTR);
+
+    if (bytes > 0) {
+        /* Less than there was room for: all that there is, and epoll tells of more; except of an end already told. */
+        if ((size_t)bytes < room && !connection->read_ended)
+            connection->readable = 0;
+        return (size_t)bytes;
+    }
+    if (bytes == -1 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+        connection->readable = 0;
+        return 0;
+    }
+    connection->readable = 0;
+    connection->read_ended = 1;
+    if (bytes == 0 && connection->in_end > 0)
+        pando_reactor_refuse(reactor, connection, 400); /* cut off; the client may still read */
+    else
+        pando_reactor_connection_close(reactor, connection);
+    return 0;
+}
+
+void pando_reactor_input_release(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    pando_reactor_pool_return(&reactor->pool, &connection->in);
+    pando_reactor_pool_return(&reactor->pool, &connection->fields);
+    connection->parser.fields = reactor->fields;
+    connection->in_end = connection->head_bytes = connection->body_bytes = connection->raw = 0;
+    if (connection->spool != -1)
+        pando_reactor_spool_close(connection);
+}
+
+void pando_reactor_input_rest(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    uint32_t rest = connection->in_end - connection->raw;
+    if (rest == 0) {
+        pando_reactor_input_release(reactor, connection);
+    } else {
+        if (connection->raw > 0)
+            memmove(connection->in.data, connection->in.data + connection->raw, rest);
+        connection->in_end = rest;
+        connection->head_bytes = connection->body_bytes = connection->raw = 0;
+        if (connection->spool != -1)
+            pando_reactor_spool_close(connection);
+    }
+    pando_http_parser_reset(&connection->parser);
+}
+
+/* The fields of a head that comes in pieces are the connection's own: the others use the reactor's. */
+static int keep_fields(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    if (connection->fields.data)
+        return 0;
+    uint32_t bytes = reactor->limits.max_fields * (uint32_t)sizeof(pando_http_field);
+    if (pando_reactor_pool_reserve(&reactor->pool, &connection->fields, bytes, 0) == -1)
+        return -1;
+    memcpy(connection->fields.data, reactor->fields, bytes);
+    connection->parser.fields = (pando_http_field *)(void *)connection->fields.data;
+    return 0;
+}
+
+/* What no application behind us is: a proxy, or a server for https. */
+static int not_for_us(const pando_http_parser *parser)
+{
+    if (parser->form == PANDO_HTTP_AUTHORITY_FORM)
+        return 501;
+    return parser->https ? 421 : 0;
+}
+
+static int is_method(const struct pando_connection *connection, const char *name)
+{
+    pando_http_span method = connection->parser.method;
+    return method.len == strlen(name) && memcmp(connection->in.data + method.off, name, method.len) == 0;
+}
+
+/* RFC 9112 section 9.3 */
+static void note_head(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    const pando_http_parser *parser = &connection->parser;
+    uint32_t most = reactor->config->max_requests;
+
+    connection->head_only = (uint8_t)is_method(connection, "HEAD");
+    connection->safe = connection->head_only || is_method(connection, "GET") || is_method(connection, "OPTIONS");
+    connection->persistent = parser->minor > 0 ? !parser->close : parser->keep_alive && !parser->close;
+    if (reactor->draining || (most > 0 && connection->requests + 1 >= most))
+        connection->persistent = 0;
+    connection->head_bytes = connection->raw = parser->head_len;
+    connection->body_bytes = 0;
+    connection->spooled = 0;
+}
+
+static void head_complete(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    note_head(reactor, connection);
+    pando_reactor_pool_return(&reactor->pool, &connection->fields);
+    connection->parser.fields = reactor->fields;
+    int status = not_for_us(&connection->parser);
+    if (status)
+        pando_reactor_refuse(reactor, connection, status);
+    else
+        pando_reactor_body_begin(reactor, connection);
+}
+
+/* Room for a head of the greatest length, and a byte more, so that the parser and not the buffer decides. */
+static int make_room(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    if (connection->in.data && connection->in_end < connection->in.capacity)
+        return 0;
+    uint32_t bytes = connection->in.data ? connection->in.capacity + 1 : 1;
+    return pando_reactor_pool_reserve(&reactor->pool, &connection->in, bytes, connection->in_end);
+}
+
+static int receive_head(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    if (make_room(reactor, connection) == -1) {
+        pando_reactor_refuse(reactor, connection, 503);
+        return 0;
+    }
+    int first = connection->in_end == 0;
+    size_t bytes = pando_reactor_input_receive(reactor, connection, connection->in.data + connection->in_end,
+                                       connection->in.capacity - connection->in_end);
+    if (bytes == 0) {
+        if (connection->in_end == 0)
+            pando_reactor_pool_return(&reactor->pool, &connection->in);
+        return 0;
+    }
+    connection->in_end += (uint32_t)bytes;
+    if (first)
+        pando_reactor_timer_start(reactor, connection, PANDO_TIMER_HEADER);
+    return 1;
+}
+
+int pando_reactor_input_head(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    /* Bytes behind the last request are looked at before more is received. */
+    int fresh = connection->in_end > 0 && connection->parser.pos == 0;
+    if (!fresh && !receive_head(reactor, connection))
+        return 0;
+    switch (pando_http_parser_run(&connection->parser, connection->in.data, connection->in_end)) {
+    case PANDO_HTTP_DONE:
+        head_complete(reactor, connection);
+        return connection->state == PANDO_READING_BODY;
+    case PANDO_HTTP_ERROR:
+        pando_reactor_refuse(reactor, connection, connection->parser.status);
+        return 0;
+    default:
+        if (keep_fields(reactor, connection) == 0)
+            return 1;
+        pando_reactor_refuse(reactor, connection, 503);
+        return 0;
+    }
+}

@@ -1,0 +1,289 @@
+/* What the parts of the reactor share. Each part says in its own file what it
+ * does; a function is declared here under the name of that file. */
+#ifndef PANDO_HTTP_REACTOR_PRIVATE_H
+#define PANDO_HTTP_REACTOR_PRIVATE_H
+
+#include "channel.h"
+#include "chunked.h"
+#include "parser.h"
+#include "reactor.h"
+#include "reactor_list.h"
+
+#include <sys/types.h>
+
+#define PANDO_NONE UINT32_MAX
+#define PANDO_SCRATCH_BYTES 65536u
+
+/* --- reactor_pool.c: buffers in a few sizes, kept on free lists --- */
+
+#define PANDO_POOL_CLASSES 7u           /* 4 KiB, and four times that, and so on */
+
+struct pando_pool {
+    struct pando_pool_free *free[PANDO_POOL_CLASSES];
+    uint32_t kept[PANDO_POOL_CLASSES];
+};
+
+struct pando_buffer {
+    char *data;                         /* NULL: none */
+    uint32_t capacity;
+};
+
+/* At least so many bytes; what was in it (the first `used` bytes) is kept. 0, or -1: no memory, buffer as it was. */
+int pando_reactor_pool_reserve(struct pando_pool *pool, struct pando_buffer *buffer, uint32_t bytes, uint32_t used);
+void pando_reactor_pool_return(struct pando_pool *pool, struct pando_buffer *buffer);
+void pando_reactor_pool_drop(struct pando_pool *pool);
+
+/* --- what epoll watches: the first member of each says what it is --- */
+
+enum pando_watch_kind { PANDO_WATCH_LISTENER, PANDO_WATCH_WAKE, PANDO_WATCH_CONTROL, PANDO_WATCH_CONNECTION };
+
+struct pando_watch {
+    enum pando_watch_kind kind;
+    int fd;
+};
+
+/* --- connections --- */
+
+enum pando_connection_state {
+    PANDO_READING_HEAD,                 /* or waiting for its first byte */
+    PANDO_READING_BODY,
+    PANDO_IN_FLIGHT,                    /* its request is queued or served */
+    PANDO_FINISHING,                    /* the answer is here, but not yet all out */
+    PANDO_LINGERING,                    /* we have ended; what the client still sends is dropped */
+    PANDO_CLOSED,                       /* in the graveyard until this turn of the loop is over */
+};
+
+/* One duration each, so that a list in order of arming is in order of expiry. */
+enum pando_timer_kind {
+    PANDO_TIMER_HEADER,
+    PANDO_TIMER_BODY,
+    PANDO_TIMER_IDLE,
+    PANDO_TIMER_WRITE,
+    PANDO_TIMER_QUEUE,
+    PANDO_TIMER_LINGER,
+    PANDO_TIMERS
+};
+
+struct pando_timer {
+    struct pando_node node;
+    uint64_t due;                       /* milliseconds */
+    uint8_t kind;
+};
+
+/* Something to be sent, in order: bytes behind this struct in its buffer, or a file. */
+struct pando_output {
+    struct pando_output *next;
+    uint32_t capacity, start, end;      /* of data */
+    int fd;                             /* -1: data */
+    off_t offset;
+    uint64_t left;
+    char data[];
+};
+
+struct pando_connection {
+    struct pando_watch watch;
+    uint8_t state;
+    uint8_t readable, writable;         /* as far as we know; edge-triggered */
+    uint8_t read_ended;                 /* the client announced its end; there may be bytes before it */
+    uint8_t persistent;                 /* as far as client and limits go */
+    uint8_t safe;                       /* GET, HEAD or OPTIONS */
+    uint8_t head_only;                  /* HEAD: our own answers have no body */
+    uint8_t linger;                     /* close so that the client can read the answer although it still sends */
+    uint32_t listener;
+    uint32_t requests;
+    uint32_t slot;                      /* of the request in flight, or PANDO_NONE */
+    uint32_t blocks;                    /* the lane that waits for this client, or PANDO_NONE */
+
+    struct pando_node all;
+    struct pando_node again;            /* there is more to do without an event */
+    struct pando_timer timer;
+
+    /* in: [head][body in memory][...][raw: not looked at yet] */
+    struct pando_buffer in;
+    uint32_t in_end;                    /* of what was received */
+    uint32_t head_bytes, body_bytes;
+    uint32_t raw;
+    int spool;                          /* the file that takes over when memory is full, or -1 */
+    uint64_t spooled;
+    uint64_t body_left;                 /* of a sized body */
+    pando_http_parser parser;
+    struct pando_buffer fields;         /* only while a head is incomplete */
+    pando_http_chunked chunked;
+
+    struct pando_output *out, *out_last;
+    uint32_t out_bytes;
+
+    uint64_t pace_began, pace_bytes;    /* of the transfer that is under way */
+    char remote[48];
+};
+
+/* What the reactor alone knows of a slot. */
+struct pando_request {
+    struct pando_connection *connection;
+    uint32_t turn;
+    uint32_t lane;                      /* that has answered, or PANDO_NONE */
+    uint8_t busy, answered, retried, suspected;
+};
+
+struct pando_reactor_lane {
+    uint8_t open, dead, corrupt, unreported, again;
+    uint8_t whole;                      /* the end of the answer that fills our buffers is already in the ring */
+    int wake, socket;
+    uint64_t position;
+    uint64_t seen;                      /* `written` when it was last read */
+    struct pando_connection *blocker;   /* takes no more for now */
+    uint32_t place;                     /* in reactor->open */
+};
+
+struct pando_reactor {
+    const struct pando_reactor_config *config;
+    int epoll;
+    struct pando_channel channel;
+    struct pando_watch control, wake;
+    struct pando_watch *listeners;
+
+    uint64_t now;                       /* milliseconds, once a turn */
+    uint8_t accepting, accept_ready, control_ready, draining, orphaned, finished;
+    int status, failure;
+    uint64_t accept_at;                 /* when a pause in accepting ends, or 0 */
+    uint64_t wake_at, audit_at, deadline;
+
+    struct pando_node connections, again, graveyard, spare;
+    uint32_t connection_count, spare_count;
+    struct pando_node timers[PANDO_TIMERS];
+    uint32_t durations[PANDO_TIMERS];
+
+    struct pando_pool pool;
+    uint64_t out_total;
+    pando_http_limits limits;
+    pando_http_field *fields;           /* for heads that come in one piece */
+    char *scratch;
+
+    struct pando_request requests[PANDO_CHANNEL_SLOTS];
+    uint32_t free_slots[PANDO_CHANNEL_SLOTS], free_count, in_flight, unannounced;
+    struct pando_reactor_lane lanes[PANDO_CHANNEL_LANES];
+    uint32_t open[PANDO_CHANNEL_LANES], open_count;
+};
+
+/* reactor.c */
+void pando_reactor_end(struct pando_reactor *reactor, int status);
+uint64_t pando_reactor_nanoseconds(void);
+
+/* reactor_timers.c */
+void pando_reactor_timers_init(struct pando_reactor *reactor);
+/* (Re)starts the connection's only timer; a kind without duration stops it. */
+void pando_reactor_timer_start(struct pando_reactor *reactor, struct pando_connection *connection,
+                               enum pando_timer_kind kind);
+void pando_reactor_timer_stop(struct pando_connection *connection);
+int pando_reactor_timer_runs(const struct pando_connection *connection, enum pando_timer_kind kind);
+void pando_reactor_timers_expire(struct pando_reactor *reactor);
+/* Milliseconds until the next one, -1 if there is none. */
+int64_t pando_reactor_timers_next(const struct pando_reactor *reactor);
+/* A transfer begins; bytes were moved: 0 if all in all it is too slow. */
+void pando_reactor_pace_begin(struct pando_reactor *reactor, struct pando_connection *connection);
+int pando_reactor_pace_moved(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t bytes,
+                     uint32_t allowance);
+
+/* reactor_accept.c */
+int pando_reactor_accept_start(struct pando_reactor *reactor);
+void pando_reactor_accept_some(struct pando_reactor *reactor);
+/* Whoever has connected until now. */
+void pando_reactor_accept_all(struct pando_reactor *reactor);
+void pando_reactor_accept_resume(struct pando_reactor *reactor);
+void pando_reactor_accept_stop(struct pando_reactor *reactor);
+
+/* reactor_connection.c */
+struct pando_connection *pando_reactor_connection_open(struct pando_reactor *reactor, int fd, uint32_t listener);
+void pando_reactor_connection_event(struct pando_reactor *reactor, struct pando_connection *connection,
+                                    uint32_t events);
+/* Goes on as far as possible without waiting. */
+void pando_reactor_connection_advance(struct pando_reactor *reactor, struct pando_connection *connection);
+void pando_reactor_connection_again(struct pando_reactor *reactor, struct pando_connection *connection);
+/* The answer is complete: the next request, or the end, as soon as all is sent. */
+void pando_reactor_connection_answered(struct pando_reactor *reactor, struct pando_connection *connection, int keep);
+/* All is sent. */
+void pando_reactor_connection_flushed(struct pando_reactor *reactor, struct pando_connection *connection);
+void pando_reactor_connection_close(struct pando_reactor *reactor, struct pando_connection *connection);
+/* So that the client notices that its answer is not whole. */
+void pando_reactor_connection_reset(struct pando_reactor *reactor, struct pando_connection *connection);
+/* Ours no longer, without the client noticing. */
+void pando_reactor_connection_forget(struct pando_reactor *reactor, struct pando_connection *connection);
+void pando_reactor_connection_expired(struct pando_reactor *reactor, struct pando_connection *connection, int kind);
+void pando_reactor_connections_bury(struct pando_reactor *reactor);
+void pando_reactor_connections_drop(struct pando_reactor *reactor);
+
+/* reactor_input.c */
+/* One step; 0: nothing more can be done now. */
+int pando_reactor_input_head(struct pando_reactor *reactor, struct pando_connection *connection);
+void pando_reactor_input_rest(struct pando_reactor *reactor, struct pando_connection *connection);
+void pando_reactor_input_release(struct pando_reactor *reactor, struct pando_connection *connection);
+/* recv into a place: bytes; 0: nothing now, or the connection is closed or refused. */
+size_t pando_reactor_input_receive(struct pando_reactor *reactor, struct pando_connection *connection, char *place,
+                                   size_t room);
+
+/* reactor_body.c */
+void pando_reactor_body_begin(struct pando_reactor *reactor, struct pando_connection *connection);
+int pando_reactor_body_step(struct pando_reactor *reactor, struct pando_connection *connection);
+
+/* reactor_spool.c: -1 with errno */
+int pando_reactor_spool_open(struct pando_reactor *reactor, uint64_t expected);
+int pando_reactor_spool_write(struct pando_connection *connection, const char *data, size_t bytes);
+/* No worker can change it any more. */
+void pando_reactor_spool_seal(struct pando_connection *connection);
+void pando_reactor_spool_close(struct pando_connection *connection);
+
+/* reactor_request.c */
+void pando_reactor_request_publish(struct pando_reactor *reactor, struct pando_connection *connection);
+/* Wakes workers for what was published. To be called before the reactor waits. */
+void pando_reactor_requests_announce(struct pando_reactor *reactor);
+void pando_reactor_request_expired(struct pando_reactor *reactor, struct pando_connection *connection);
+/* The connection has no more interest in its request. */
+void pando_reactor_request_abandon(struct pando_reactor *reactor, struct pando_connection *connection);
+/* Its answer is through. */
+void pando_reactor_request_settle(struct pando_reactor *reactor, uint32_t slot);
+/* There will be no (more) answer: 502 or 504, or a reset. */
+void pando_reactor_request_fail(struct pando_reactor *reactor, uint32_t slot, int status);
+/* What a worker held that is gone. */
+void pando_reactor_requests_lost(struct pando_reactor *reactor, uint32_t lane, uint32_t cause);
+/* Requests whose claim makes no sense. */
+void pando_reactor_requests_audit(struct pando_reactor *reactor);
+
+/* reactor_output.c */
+void pando_reactor_output_bytes(struct pando_reactor *reactor, struct pando_connection *connection, const char *data,
+                        size_t bytes);
+void pando_reactor_output_file(struct pando_reactor *reactor, struct pando_connection *connection, int fd,
+                               uint64_t bytes);
+void pando_reactor_output_flush(struct pando_reactor *reactor, struct pando_connection *connection);
+void pando_reactor_output_release(struct pando_reactor *reactor, struct pando_connection *connection);
+int pando_reactor_output_full(const struct pando_reactor *reactor, const struct pando_connection *connection);
+
+/* reactor_refusal.c */
+void pando_reactor_refuse(struct pando_reactor *reactor, struct pando_connection *connection, int status);
+
+/* reactor_lanes.c */
+void pando_reactor_lane_open(struct pando_reactor *reactor, uint32_t lane, int wake, int socket);
+void pando_reactor_lane_lost(struct pando_reactor *reactor, uint32_t lane, uint32_t cause);
+void pando_reactor_lanes_read(struct pando_reactor *reactor);
+/* Whether a lane has something that was not looked at. */
+int pando_reactor_lanes_pending(const struct pando_reactor *reactor);
+/* Its blocker takes more again. */
+void pando_reactor_lane_unblock(struct pando_reactor *reactor, struct pando_connection *connection);
+void pando_reactor_lane_corrupt(struct pando_reactor *reactor, uint32_t lane);
+/* Wakes as many sleeping workers, those that were busy last first. */
+void pando_reactor_lanes_wake(struct pando_reactor *reactor, uint32_t count);
+/* Tells of corrupt lanes that the link had no room for. */
+void pando_reactor_lanes_report(struct pando_reactor *reactor);
+void pando_reactor_lanes_drop(struct pando_reactor *reactor);
+
+/* reactor_frames.c */
+enum pando_frame_verdict { PANDO_FRAME_DONE, PANDO_FRAME_NOT_NOW };
+enum pando_frame_verdict pando_reactor_frame_handle(struct pando_reactor *reactor, uint32_t lane,
+                                            const struct pando_frame *frame, const char *payload);
+
+/* reactor_control.c */
+void pando_reactor_control_read(struct pando_reactor *reactor);
+/* 0, or -1 if it cannot be sent now. */
+int pando_reactor_control_tell(struct pando_reactor *reactor, uint32_t kind, uint32_t lane);
+void pando_control_finish_draining(struct pando_reactor *reactor);
+
+#endif

@@ -1,0 +1,87 @@
+/* Deadlines. All of a kind last equally long, so each kind is a list in order
+ * of expiry: starting, stopping and expiring take constant time. */
+#include "reactor_private.h"
+
+#define LINGER_SILENCE 500u
+#define SLOWEST 1024u /* bytes per second that keep a client welcome */
+
+void pando_reactor_timers_init(struct pando_reactor *reactor)
+{
+    const struct pando_reactor_config *config = reactor->config;
+    reactor->durations[PANDO_TIMER_HEADER] = config->header_timeout;
+    reactor->durations[PANDO_TIMER_BODY] = config->body_timeout;
+    reactor->durations[PANDO_TIMER_IDLE] = config->idle_timeout;
+    reactor->durations[PANDO_TIMER_WRITE] = config->write_timeout;
+    reactor->durations[PANDO_TIMER_QUEUE] = config->queue_timeout;
+    reactor->durations[PANDO_TIMER_LINGER] = LINGER_SILENCE;
+    for (int kind = 0; kind < PANDO_TIMERS; kind++)
+        pando_list_init(&reactor->timers[kind]);
+}
+
+void pando_reactor_timer_start(struct pando_reactor *reactor, struct pando_connection *connection,
+                               enum pando_timer_kind kind)
+{
+    struct pando_timer *timer = &connection->timer;
+    pando_list_remove(&timer->node);
+    if (reactor->durations[kind] == 0)
+        return;
+    timer->kind = (uint8_t)kind;
+    timer->due = reactor->now + reactor->durations[kind];
+    pando_list_append(&reactor->timers[kind], &timer->node);
+}
+
+void pando_reactor_timer_stop(struct pando_connection *connection)
+{
+    pando_list_remove(&connection->timer.node);
+}
+
+int pando_reactor_timer_runs(const struct pando_connection *connection, enum pando_timer_kind kind)
+{
+    return !pando_list_empty(&connection->timer.node) && connection->timer.kind == kind;
+}
+
+static struct pando_connection *first_of(const struct pando_reactor *reactor, int kind)
+{
+    const struct pando_node *list = &reactor->timers[kind];
+    return pando_list_empty(list) ? NULL : pando_owner(list->next, struct pando_connection, timer.node);
+}
+
+void pando_reactor_timers_expire(struct pando_reactor *reactor)
+{
+    for (int kind = 0; kind < PANDO_TIMERS; kind++) {
+        struct pando_connection *connection;
+        while ((connection = first_of(reactor, kind)) && connection->timer.due <= reactor->now) {
+            pando_reactor_timer_stop(connection);
+            pando_reactor_connection_expired(reactor, connection, kind);
+        }
+    }
+}
+
+int64_t pando_reactor_timers_next(const struct pando_reactor *reactor)
+{
+    int64_t next = -1;
+    for (int kind = 0; kind < PANDO_TIMERS; kind++) {
+        const struct pando_connection *connection = first_of(reactor, kind);
+        if (!connection)
+            continue;
+        int64_t left = connection->timer.due > reactor->now ? (int64_t)(connection->timer.due - reactor->now) : 0;
+        if (next == -1 || left < next)
+            next = left;
+    }
+    return next;
+}
+
+void pando_reactor_pace_begin(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    connection->pace_began = reactor->now;
+    connection->pace_bytes = 0;
+}
+
+int pando_reactor_pace_moved(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t bytes,
+                     uint32_t allowance)
+{
+    connection->pace_bytes += bytes;
+    if (allowance == 0)
+        return 1;
+    return reactor->now - connection->pace_began <= allowance + connection->pace_bytes * 1000 / SLOWEST;
+}

@@ -1,0 +1,11 @@
+# frozen_string_literal: true
+
+module Pando
+  module HTTP
+    # What a connection needs of its worker: the application, the worker object,
+    # {Limits}, the reader of requests and the {SoftTimeout}. One per worker.
+    #
+    # @api private
+    Kit = Struct.new(:app, :worker, :limits, :reader, :soft_timeout)
+  end
+end

@@ -1,0 +1,160 @@
+# frozen_string_literal: true
+
+require "pando/http/errors"
+require "pando/http/pace"
+require "pando/http/queue_time"
+
+module Pando
+  module HTTP
+    # The client of one request as a worker behind the reactor sees him: a place in
+    # the worker's lane, with the interface of {Client}. The reactor holds the
+    # connection; it takes what is put here and tells if nobody wants it any more.
+    # Owned by a {Connection}, for one request.
+    #
+    # @api private
+    class LaneClient
+      # A file up to this size travels in frames, a larger one as a descriptor. Bytes.
+      SMALL_FILE = 65_536
+
+      # @return [Timeout, nil] stopped while the reactor is waited for
+      attr_writer :timeout
+
+      # @param link [LaneLink] whose lane has just taken the request
+      # @param channel [Channel]
+      # @param write_timeout [Float] seconds
+      def initialize(link, channel, write_timeout)
+        @link = link
+        @lane = link.lane
+        @channel = channel
+        @write_timeout = write_timeout
+        @persistent = @broken = @ended = @stuck = false
+      end
+
+      # @return [Integer] bytes sent so far
+      def sent = @lane.sent
+
+      # @param env [Hash] @param parser [Parser]
+      def introduce(env, parser)
+        env["pando.queue_time"] = QueueTime.of(env, @lane.queue_time)
+        env["pando.retry"] = true if @lane.retry?
+        @persistent = parser.keep_alive? && !@lane.last?
+      end
+
+      # @return [Boolean] whether another request may follow on this connection
+      def persistent?
+        @persistent &&= !@channel.draining?
+      end
+
+      # The answer is the last one on this connection.
+      def last!
+        @persistent = false
+      end
+
+      # @return [Boolean] whether the lane could not be freed of this request: the
+      #   reactor does not read it, and no other request can be answered on it
+      def stuck?
+        @stuck
+      end
+
+      # @param parts [Array<String>]
+      # @raise [ClientGone]
+      def transmit(parts)
+        total = parts.sum(&:bytesize)
+        offset = 0
+        offset += put(parts, offset, nil) while offset < total
+      end
+
+      # As {#transmit}, for the end of the response. The connection is the reactor's then.
+      def transmit_last(parts)
+        total = parts.sum(&:bytesize)
+        offset = 0
+        loop do
+          offset += put(parts, offset, @persistent)
+          break if offset == total
+        end
+        @ended = true
+      end
+
+      # Sends a file's first `size` bytes.
+      #
+      # @return [Integer] bytes sent; less than size if the file has shrunk
+      # @raise [ClientGone]
+      def transmit_file(file, size)
+        return transmit_content(file, size) if size <= SMALL_FILE
+
+        refuse_if_over
+        @link.pass(file, pace)
+        persist { @lane.put_file(size) }
+        size
+      end
+
+      # The request's body, or all of it, where that is in a file.
+      #
+      # @return [File]
+      # @raise [ClientGone]
+      def receive_file
+        persist { @lane.want_file }
+        @link.fetch
+      end
+
+      # The answer is whole, if there is one. What {Client} needs for it is the reactor's affair.
+      def finish(*)
+        return if @ended
+        return reset if @broken || sent.zero?
+
+        transmit_last([])
+      rescue ClientGone
+        reset
+      end
+
+      # Lets the reactor tell the client that his answer is not whole.
+      def reset
+        return if @ended
+
+        @ended = true
+        pace = Pace.new(@write_timeout)
+        @link.wait_for_room(pace) while @lane.abort.nil? # its place is reserved: no slow client makes us wait
+      rescue ClientTooSlow
+        @stuck = true
+      end
+
+      private
+
+      def put(parts, offset, last)
+        refuse_if_over
+        count = persist { @lane.put(parts, offset, last) }
+        @pace&.moved(count)
+        count
+      end
+
+      # Until there is room.
+      def persist
+        while (outcome = yield).nil?
+          @timeout ? @timeout.suspend { @link.wait_for_room(pace) } : @link.wait_for_room(pace)
+        end
+        outcome || raise(ClientGone, "the client is gone")
+      rescue ClientGone
+        @broken = true
+        raise
+      end
+
+      # Made when it is needed: few requests wait.
+      def pace
+        @pace ||= Pace.new(@write_timeout).tap { |pace| pace.moved(sent) }
+      end
+
+      def transmit_content(file, size)
+        content = size.zero? ? "" : file.pread(size, 0)
+        transmit([content])
+        content.bytesize
+      rescue EOFError
+        0
+      end
+
+      # What an application kept of an earlier request must not get into the next one's answer.
+      def refuse_if_over
+        raise ClientGone, "the response is over" if @ended
+      end
+    end
+  end
+end

@@ -1,0 +1,107 @@
+# frozen_string_literal: true
+
+require "pando/http/connection"
+require "pando/http/environment"
+require "pando/http/kit"
+require "pando/http/lane_client"
+require "pando/http/lane_link"
+require "pando/http/limits"
+require "pando/http/queued_reader"
+require "pando/http/soft_timeout"
+
+module Pando
+  module HTTP
+    # What an HTTP worker does behind the reactor, as Cluster::Worker wants it: it
+    # takes complete requests from the channel's queue while there are any, and
+    # sleeps on its lane's eventfd when there are none. Made in the mold, started
+    # in each worker; {Work} is the same for direct mode.
+    class QueuedWork
+      # Requests between two looks at the worker's link.
+      BATCH = 16
+
+      # @param app [#call] the Rack application
+      # @param listeners [Array<Socket>] that the reactor accepts from, in its order
+      # @param config [Config]
+      # @param channel [Channel]
+      def initialize(app, listeners, config, channel)
+        @app = app
+        @listeners = listeners
+        @limits = Limits.new(config)
+        @channel = channel
+      end
+
+      # In the new worker, before it reports ready.
+      #
+      # @param worker [Cluster::Worker] who also answers lane_number, lane_eventfd
+      #   (IO), lane_socket (UNIXSocket) and reactor_eventfd (IO)
+      # @return [void]
+      def start(worker)
+        @eventfd = worker.lane_eventfd
+        @reactor_eventfd = worker.reactor_eventfd # kept from the garbage collector: the lane knows the numbers only
+        @lane = Lane.new(@channel, worker.lane_number, @eventfd, @reactor_eventfd)
+        @link = LaneLink.new(@lane, @eventfd, worker.lane_socket)
+        @reader = QueuedReader.new(@limits, @lane)
+        @kit = Kit.new(@app, worker, @limits, @reader, SoftTimeout.new(worker).install)
+        @environments = @listeners.map { |listener| Environment.new(listener) }
+        rest
+      end
+
+      # @return [Array<Array(IO, Boolean)>] to watch
+      def sources
+        [[@eventfd, false]]
+      end
+
+      # The reactor has woken this worker: serve what waits, but not for ever, since
+      # its link may have orders.
+      #
+      # @return [void]
+      def ready(_eventfd)
+        return if worker.leaving?
+
+        BATCH.times { break if !serve || worker.leaving? }
+        rest unless worker.leaving?
+      end
+
+      # Now and then, though nobody called: a wake-up may be lost with the worker
+      # that it was meant for.
+      #
+      # @return [void]
+      def idle
+        ready(@eventfd) if @lane.waiting?
+      end
+
+      # Before the worker leaves. What waits is the others', and the reactor must
+      # know that this one, whom it may have woken for it, has not taken it.
+      #
+      # @param deadline [Float, nil] the server ends: serve all that waits, but
+      #   begin nothing after this moment (monotonic seconds)
+      # @return [void]
+      def stop(deadline = nil)
+        @lane.awake
+        nil while deadline && Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline && serve
+        @lane.nudge_reactor if @lane.waiting?
+      end
+
+      private
+
+      def worker = @kit.worker
+
+      # To sleep until the reactor calls, or at once to the poller if something waits.
+      def rest
+        @lane.drain
+        @lane.nudge unless @lane.sleep
+      end
+
+      # @return [Boolean] whether there was a request
+      def serve
+        return false unless @reader.take
+
+        client = LaneClient.new(@link, @channel, @limits.write_timeout)
+        environment = @environments[@lane.listener] || @environments.first
+        Connection.new(@kit, environment, client, @lane.remote).serve
+        worker.leave("the reactor does not read its lane") if client.stuck?
+        true
+      end
+    end
+  end
+end

@@ -1,0 +1,310 @@
+/* A stage for the reactor: this program plays the monitor and all workers, by
+ * orders from standard input, one a line; each gets one line back. The reactor
+ * is its child. So a test decides at which step a worker stops.
+ *
+ *     reactor_stage LISTENER_FD name=number...     (the settings of a pando_reactor_config)
+ */
+#include "http/channel.h"
+#include "http/reactor.h"
+#include "sys/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LANES 8
+#define PATIENCE 10000 /* milliseconds */
+#define REQUIRE(condition) ((condition) ? (void)0 : fail(#condition, __LINE__))
+
+static void fail(const char *condition, int line)
+{
+    fprintf(stderr, "reactor_stage.c:%d: %s (errno %d: %s)\n", line, condition, errno, strerror(errno));
+    exit(99);
+}
+
+static struct pando_channel channel;
+static int wake_fd, control = -1, listener;
+static pid_t reactor;
+static struct {
+    int wake, mine, theirs;
+} lanes[LANES];
+
+static struct pando_reactor_config config = {
+    .listeners = &listener, .listener_count = 1,
+    .max_header_bytes = 65536, .max_target_bytes = 8192, .max_headers = 100,
+    .max_body_bytes = PANDO_REACTOR_NO_LIMIT, .body_memory = 114688,
+    .header_timeout = 30000, .body_timeout = 30000, .idle_timeout = 30000, .write_timeout = 30000,
+    .queue_timeout = 30000, .max_connections = 1000, .max_queue = 1000, .retry = 1,
+};
+
+static void configure(const char *name, uint64_t value)
+{
+#define NUMBER(member) if (strcmp(name, #member) == 0) { config.member = value; return; }
+    NUMBER(max_header_bytes) NUMBER(max_target_bytes) NUMBER(max_headers) NUMBER(max_body_bytes) NUMBER(body_memory)
+    NUMBER(header_timeout) NUMBER(body_timeout) NUMBER(idle_timeout) NUMBER(write_timeout) NUMBER(queue_timeout)
+    NUMBER(max_connections) NUMBER(max_queue) NUMBER(max_requests) NUMBER(retry)
+    REQUIRE(!"unknown setting");
+}
+
+/* --- the monitor --- */
+
+static void start_reactor(void)
+{
+    int ends[2];
+    REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+    fflush(stdout);
+    reactor = fork();
+    REQUIRE(reactor != -1);
+    if (reactor == 0) {
+        close(ends[0]);
+        if (control != -1) close(control);
+        for (int i = 0; i < LANES; i++) {
+            close(lanes[i].wake);
+            close(lanes[i].mine);
+            close(lanes[i].theirs);
+        }
+        pando_channel_unmap(&channel);
+        config.channel = channel.fd;
+        config.wake = dup(wake_fd);
+        config.control = ends[1];
+        int status = pando_reactor_run(&config);
+        exit(status); /* with the sanitizers' look at what is left */
+    }
+    close(ends[1]);
+    if (control != -1) close(control);
+    control = ends[0];
+}
+
+static void order(uint32_t kind, uint32_t lane, uint32_t cause)
+{
+    struct pando_reactor_record record = {.kind = kind, .lane = lane, .cause = cause};
+    int fds[2] = {lanes[lane].wake, lanes[lane].theirs};
+    REQUIRE(pando_record_send(control, &record, sizeof(record), fds, kind == PANDO_REACTOR_LANE_OPEN ? 2 : 0) == 0);
+}
+
+static void report(void)
+{
+    struct pando_reactor_record record;
+    struct pando_record received;
+    struct pollfd ready = {.fd = control, .events = POLLIN};
+    REQUIRE(poll(&ready, 1, PATIENCE) == 1);
+    int result = pando_record_receive(control, &record, sizeof(record), &received);
+    if (result == 1)
+        printf("record %u %u\n", record.kind, record.lane);
+    else
+        printf("end\n");
+}
+
+/* --- a worker --- */
+
+static void print_hex(const char *data, size_t bytes)
+{
+    putchar(' ');
+    if (bytes == 0) putchar('-');
+    for (size_t i = 0; i < bytes; i++) printf("%02x", (unsigned char)data[i]);
+}
+
+static size_t from_hex(const char *text, char *data)
+{
+    size_t bytes = 0;
+    unsigned value;
+    for (; text[0] && text[1] && sscanf(text, "%2x", &value) == 1; text += 2) data[bytes++] = (char)value;
+    return bytes;
+}
+
+static uint64_t now(void)
+{
+    struct timespec clock;
+    clock_gettime(CLOCK_MONOTONIC, &clock);
+    return (uint64_t)clock.tv_sec * 1000000000u + (uint64_t)clock.tv_nsec;
+}
+
+static void take(uint32_t number, int patience)
+{
+    struct pando_lane *lane = &channel.shared->lanes[number];
+    uint64_t count, deadline = now() + (uint64_t)patience * 1000000u;
+    uint32_t turn;
+    int slot;
+    for (;;) {
+        pando_lane_awake(lane);
+        slot = pando_channel_take(&channel, number, &turn);
+        if (slot >= 0 || now() >= deadline) break;
+        if (!pando_lane_sleep(&channel, lane, now())) continue;
+        struct pollfd ready = {.fd = lanes[number].wake, .events = POLLIN};
+        poll(&ready, 1, (int)((deadline - now()) / 1000000u) + 1);
+        (void)!read(lanes[number].wake, &count, sizeof(count));
+    }
+    if (slot < 0) {
+        printf("none\n");
+        return;
+    }
+    const struct pando_slot *mine = &channel.shared->slots[slot];
+    printf("request %d %u %u %u %u %llu %s", slot, turn, mine->flags, mine->head_bytes, mine->body_bytes,
+           (unsigned long long)mine->file_bytes, mine->remote[0] ? mine->remote : "-");
+    print_hex(mine->data, mine->flags & PANDO_SLOT_ALL_IN_FILE ? 0 : mine->head_bytes + mine->body_bytes);
+    putchar('\n');
+}
+
+static void committed(void)
+{
+    uint64_t one = 1;
+    if (pando_channel_rouse_reactor(&channel)) REQUIRE(write(wake_fd, &one, sizeof(one)) == sizeof(one));
+}
+
+static int put(uint32_t number, uint32_t kind, uint32_t slot, uint32_t turn, uint64_t value, const char *data,
+               size_t bytes, int patience)
+{
+    struct pando_lane *lane = &channel.shared->lanes[number];
+    struct pando_frame frame = {kind, slot, turn, (uint32_t)bytes, value};
+    struct iovec part = {(void *)data, bytes};
+    uint64_t count;
+    while (pando_lane_put(lane, &frame, &part, 1) != 1) {
+        if (!pando_lane_starve(lane)) continue;
+        struct pollfd ready = {.fd = lanes[number].wake, .events = POLLIN};
+        if (poll(&ready, 1, patience) == 0) return 0;
+        REQUIRE(read(lanes[number].wake, &count, sizeof(count)) == sizeof(count));
+        pando_lane_fed(lane);
+    }
+    committed();
+    return 1;
+}
+
+/* A frame that was being written when the worker died. */
+static void half(uint32_t number, uint32_t slot, uint32_t turn)
+{
+    struct pando_lane *lane = &channel.shared->lanes[number];
+    struct pando_frame frame = {PANDO_FRAME_DATA, slot, turn, 1000, 0};
+    memcpy(lane->ring + atomic_load(&lane->written) % PANDO_LANE_BYTES, &frame, sizeof(frame));
+}
+
+static void receive(uint32_t number, uint32_t slot, uint32_t turn)
+{
+    static char data[1 << 20], packet[1 << 16];
+    struct pando_record record;
+    struct pollfd ready = {.fd = lanes[number].mine, .events = POLLIN};
+    struct pando_reactor_ticket ticket;
+    REQUIRE(poll(&ready, 1, PATIENCE) == 1);
+    REQUIRE(pando_record_receive(lanes[number].mine, packet, sizeof(packet), &record) == 1);
+    REQUIRE(record.length >= sizeof(ticket));
+    memcpy(&ticket, packet, sizeof(ticket));
+    REQUIRE(ticket.slot == slot && ticket.turn == turn);
+    if (record.fd_count == 0) {
+        printf("gone\n");
+        return;
+    }
+    ssize_t bytes = pread(record.fds[0], data, sizeof(data), 0);
+    if (bytes == -1) { /* a socket: the client itself */
+        REQUIRE(errno == ESPIPE);
+        REQUIRE(send(record.fds[0], "hello", 5, 0) == 5);
+        printf("socket");
+        print_hex(packet + sizeof(ticket), record.length - sizeof(ticket));
+    } else {
+        int writable = pwrite(record.fds[0], "x", 1, 0) == 1;
+        printf("file %d", writable);
+        print_hex(data, (size_t)bytes);
+    }
+    putchar('\n');
+    close(record.fds[0]);
+}
+
+static void send_file(uint32_t number, uint32_t slot, uint32_t turn, const char *path)
+{
+    struct pando_reactor_ticket ticket = {slot, turn};
+    int fd = open(path, O_RDONLY);
+    REQUIRE(fd != -1);
+    REQUIRE(pando_record_send(lanes[number].mine, &ticket, sizeof(ticket), &fd, 1) == 0);
+    close(fd);
+}
+
+/* --- orders --- */
+
+static char line[1 << 21], text[1 << 21], data[1 << 20];
+
+static void ok(int done)
+{
+    printf(done ? "ok\n" : "full\n");
+}
+
+static int obey(void)
+{
+    char verb[16];
+    unsigned a = 0, b = 0, c = 0;
+    unsigned long long d = 0;
+    REQUIRE(sscanf(line, "%15s", verb) == 1);
+    text[0] = '\0';
+    sscanf(line, "%*s %u %u %u %s", &a, &b, &c, text);
+    sscanf(line, "%*s %*u %*u %*u %llu", &d);
+#define VERB(name) else if (strcmp(verb, name) == 0)
+    if (0) {}
+    VERB("open") { order(PANDO_REACTOR_LANE_OPEN, a, 0); ok(1); }
+    VERB("dead") { order(PANDO_REACTOR_LANE_DEAD, a, b); pando_lane_reset(&channel.shared->lanes[a]); ok(1); }
+    VERB("close") { order(PANDO_REACTOR_LANE_CLOSE, a, 0); ok(1); }
+    VERB("drain") { order(PANDO_REACTOR_DRAIN, 0, 0); ok(1); }
+    VERB("record") { order(a, b, c); ok(1); }
+    VERB("report") report();
+    VERB("hangup") { close(control); control = -1; ok(1); }
+    VERB("take") take(a, (int)b);
+    VERB("data") { size_t n = from_hex(text, data); ok(put(a, PANDO_FRAME_DATA, b, c, 0, data, n, PATIENCE)); }
+    VERB("try") { size_t n = from_hex(text, data); ok(put(a, PANDO_FRAME_DATA, b, c, 0, data, n, 200)); }
+    VERB("end") ok(put(a, PANDO_FRAME_END, b, c, d, NULL, 0, PATIENCE));
+    VERB("abort") ok(put(a, PANDO_FRAME_ABORT, b, c, 0, NULL, 0, PATIENCE));
+    VERB("half") { half(a, b, c); ok(1); }
+    VERB("want_file") { put(a, PANDO_FRAME_WANT_FILE, b, c, 0, NULL, 0, PATIENCE); receive(a, b, c); }
+    VERB("want_socket") { put(a, PANDO_FRAME_WANT_SOCKET, b, c, 0, NULL, 0, PATIENCE); receive(a, b, c); }
+    VERB("pass") { send_file(a, b, c, text); ok(1); }
+    VERB("file") ok(put(a, PANDO_FRAME_FILE, b, c, d, NULL, 0, PATIENCE));
+    VERB("spoil") { atomic_store(&channel.shared->lanes[a].written, 0xfffffff0u); committed(); ok(1); }
+    VERB("claim") { atomic_store(&channel.shared->slots[b].claim, (uint64_t)c << 32 | a); ok(1); }
+    VERB("asleep") printf("%u\n", atomic_load(&channel.shared->lanes[a].asleep));
+    VERB("sleep") printf("%d\n", pando_lane_sleep(&channel, &channel.shared->lanes[a], now()));
+    VERB("waiting") printf("%d\n", pando_channel_offers(&channel));
+    VERB("wanted") printf("%d\n", pando_channel_holds(&channel, b, c, a));
+    VERB("signal") { REQUIRE(kill(reactor, (int)a) == 0); ok(1); }
+    VERB("pid") printf("%d\n", (int)reactor);
+    VERB("wait") {
+        int status;
+        REQUIRE(waitpid(reactor, &status, 0) == reactor);
+        printf("%d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
+    }
+    VERB("start") { start_reactor(); ok(1); }
+    VERB("quit") return 0;
+    else fail(verb, __LINE__);
+    return 1;
+}
+
+int main(int count, char **arguments)
+{
+    signal(SIGPIPE, SIG_IGN);
+    REQUIRE(count > 1);
+    listener = atoi(arguments[1]);
+    for (int i = 2; i < count; i++) {
+        char *value = strchr(arguments[i], '=');
+        REQUIRE(value != NULL);
+        *value = '\0';
+        configure(arguments[i], strtoull(value + 1, NULL, 10));
+    }
+    REQUIRE(pando_channel_create(&channel) == 0);
+    wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    for (int i = 0; i < LANES; i++) {
+        int ends[2];
+        REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+        lanes[i].mine = ends[0];
+        lanes[i].theirs = ends[1];
+        lanes[i].wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+        pando_lane_reset(&channel.shared->lanes[i]);
+    }
+    setvbuf(stdout, NULL, _IOFBF, 1 << 20);
+    start_reactor();
+    while (fgets(line, sizeof(line), stdin) && obey()) fflush(stdout);
+    return 0;
+}

@@ -1,0 +1,370 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tempfile"
+require_relative "support/fake_reactor"
+
+# A worker behind the reactor: what it takes, answers and does while nobody calls.
+class HTTPQueuedWorkTest < Minitest::Test
+  include HTTPSupport::Events
+
+  HELLO = ->(_env) { [200, { "content-type" => "text/plain" }, ["hello"]] }
+  ECHO = lambda do |env|
+    input = env["rack.input"]
+    first = input.read
+    input.rewind
+    [200, {}, ["#{env["CONTENT_LENGTH"]} #{input.class} #{first == input.read} #{first[0, 20]}"]]
+  end
+
+  def teardown
+    @stage&.close
+  end
+
+  def stage(app = nil, **settings, &block)
+    @stage ||= HTTPSupport::QueuedStage.new(app || block, **settings)
+  end
+
+  def reactor = @stage.reactor
+  def body(answer) = answer.bytes.split("\r\n\r\n", 2).last
+  def head(answer) = answer.bytes.split("\r\n\r\n", 2).first.split("\r\n")
+  def connection(answer) = head(answer).grep(/\Aconnection:/)
+  def fate(answer) = [connection(answer), answer.keep]
+  def kept_and_body(answer) = [answer.keep, body(answer)]
+
+  def test_one_request_one_answer
+    answer = stage(HELLO).get
+
+    assert_equal [:end, true, "hello"], [answer.ending, answer.keep, body(answer)]
+    assert_equal ["HTTP/1.1 200 OK", "content-type: text/plain", "content-length: 5"], head(answer).first(3)
+    assert_equal [[:job_started, "GET", "/a", nil, nil], [:job_deadline, 20.0, 22.0], [:job_finished]],
+                 @stage.worker.calls
+  end
+
+  def test_a_small_answer_is_one_frame_and_its_end
+    stage(HELLO)
+    turn = reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    @stage.work.ready(nil)
+    frames = reactor.frames
+
+    assert_equal([[:data, 5, turn, 0], [:end, 5, turn, 1]], frames.map { |frame| frame.to_a.first(4) })
+  end
+
+  def test_the_environment
+    seen = nil
+    stage { |env| (seen = env) && [204, {}, []] }.get("X-Request-Start: nonsense\r\n")
+
+    assert_equal %w[192.0.2.7 /a b example.com],
+                 seen.values_at("REMOTE_ADDR", "PATH_INFO", "QUERY_STRING", "SERVER_NAME")
+    assert_instance_of Float, seen["pando.queue_time"]
+    assert_includes 0.0..60.0, seen["pando.queue_time"]
+    refute_includes seen, "pando.retry"
+  end
+
+  def test_a_second_try_is_named
+    seen = nil
+    stage { |env| (seen = env) && [204, {}, []] }.get(flags: [:retry])
+
+    assert_equal true, seen["pando.retry"]
+  end
+
+  def test_a_proxy_may_say_when_the_wait_began
+    seen = []
+    stage { |env| (seen << env["pando.queue_time"]) && [204, {}, []] }
+    start = Process.clock_gettime(Process::CLOCK_REALTIME) - 7
+    ["t=#{format("%.3f", start)}", (start * 1e3).to_i, (start * 1e6).to_i].each do |value|
+      @stage.get("X-Request-Start: #{value}\r\n")
+    end
+    ["t=1", "9999999999", "1e10", "-5", "1000000000"].each { |value| @stage.get("X-Request-Start: #{value}\r\n") }
+
+    assert(seen.first(3).all? { |seconds| (6.5..60).cover?(seconds) }, seen.inspect)
+    assert(seen.drop(3).all? { |seconds| (0..6).cover?(seconds) }, seen.inspect)
+  end
+
+  def test_what_becomes_of_the_connection
+    stage(HELLO)
+
+    assert_equal [[], true], fate(@stage.get)
+    [["Connection: close\r\n", {}], ["", { version: "1.0" }], ["", { flags: [:last] }]].each do |fields, options|
+      answer = @stage.get(fields, **options)
+      assert_equal [["connection: close"], false], fate(answer)
+    end
+    answer = @stage.get("Connection: keep-alive\r\n", version: "1.0")
+
+    assert_equal [["connection: keep-alive"], true], fate(answer)
+    reactor.drain!
+    answer = @stage.get
+
+    assert_equal [["connection: close"], false], fate(answer)
+  end
+
+  def test_the_application_may_close_the_connection
+    answer = stage { [200, { "connection" => "foo, Close" }, ["x"]] }.get
+
+    assert_equal [["connection: close"], false], fate(answer)
+  end
+
+  def test_a_body_of_unknown_length
+    stage { [200, {}, %w[one two].each] }
+    modern = @stage.get
+    old = @stage.get("Connection: keep-alive\r\n", version: "1.0")
+
+    assert_equal ["3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n", :end, true], [body(modern), modern.ending, modern.keep]
+    assert_equal ["onetwo", :end, false, ["connection: close"]], [body(old), old.ending, old.keep, connection(old)]
+  end
+
+  def test_answers_without_a_body_keep_the_connection
+    stage { |env| [env["HTTP_X"].to_i, {}, ["ignored"]] }
+
+    assert_equal [true, ""], kept_and_body(@stage.get("X: 204\r\n"))
+    assert_equal [true, ""], kept_and_body(@stage.get("X: 304\r\n"))
+    assert_equal [true, ""], kept_and_body(@stage.get("X: 200\r\n", verb: "HEAD"))
+    assert_equal [true, ""], kept_and_body(@stage.get("X: 205\r\n"))
+  end
+
+  def test_bodies_in_memory
+    stage(ECHO)
+    length = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n"
+    chunked = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+    assert_equal "5 StringIO true hello", body(@stage.serve(length, "hello"))
+    assert_equal "11 StringIO true hello world", body(@stage.serve(chunked, "hello world"))
+    assert_equal "0 StringIO true ", body(@stage.serve(chunked, ""))
+    assert_equal "16000 StringIO true #{"x" * 20}", body(@stage.serve(length.sub("5", "16000"), "x" * 16_000))
+  end
+
+  def test_a_body_in_a_file
+    stage(ECHO)
+    head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 50000\r\n\r\n"
+
+    assert_equal "50000 File true #{"y" * 20}", body(serve_file(head, "y" * 50_000, flags: [:body_in_file]))
+  end
+
+  def test_a_head_in_a_file
+    stage(ECHO, max_header_bytes: 60_000)
+    head = "POST / HTTP/1.1\r\nHost: a\r\nX: #{"x" * 20_000}\r\nContent-Length: 50000\r\n\r\n"
+    answer = serve_file("", head + ("y" * 50_000), flags: [:all_in_file], sizes: [head.bytesize, 0])
+
+    assert_equal "50000 File true #{"y" * 20}", body(answer)
+    head = head.sub("50000", "0").sub("POST", "GET")
+
+    assert_equal "0 Pando::HTTP::NoBody true ",
+                 body(serve_file("", head, flags: [:all_in_file], sizes: [head.bytesize, 0]))
+  end
+
+  # The reactor's answer is on the socket before it is asked: the order does not matter to the worker.
+  def serve_file(head, content, **options)
+    Tempfile.create("body") do |file|
+      file.binmode.write(content)
+      file.flush
+      turn = reactor.publish(head, file_bytes: content.bytesize, **options)
+      Pando::Sys.send_record(reactor.socket, reactor.ticket(turn - 1), [file]) # of a request that is over
+      Pando::Sys.send_record(reactor.socket, reactor.ticket(turn), [file])
+    end
+    @stage.work.ready(nil)
+    frames = reactor.frames
+    assert_equal :want_file, frames.first.kind
+    HTTPSupport::FakeReactor::Answer.new(frames.map(&:payload).join, frames.last.kind)
+  end
+
+  def test_a_file_that_nobody_can_pass_is_an_abort
+    stage(ECHO)
+    turn = reactor.publish("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 50000\r\n\r\n", flags: [:body_in_file])
+    Pando::Sys.send_record(reactor.socket, reactor.ticket(turn), [])
+    @stage.work.ready(nil)
+
+    assert_equal %i[want_file abort], reactor.frames.map(&:kind)
+  end
+
+  def test_large_answers_wait_for_room
+    large = "z" * 1_000_000
+    stage { [200, {}, [large]] }
+    answer = answer_read_meanwhile
+
+    assert_equal [:end, true, large], [answer.ending, answer.keep, body(answer)]
+  end
+
+  def answer_read_meanwhile
+    turn = reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    thread = Thread.new { @stage.work.ready(nil) }
+    answer = reactor.answer
+    flunk("the worker hangs at turn #{turn}") unless thread.join(20)
+    answer
+  end
+
+  def test_many_small_parts
+    parts = Array.new(5000) { |index| index.even? ? "part#{index}" : "" } + ([""] * 100)
+    stage { [200, {}, parts] }
+    answer = answer_read_meanwhile
+
+    assert_equal [parts.join, true], [body(answer), answer.keep]
+  end
+
+  def test_a_small_file_travels_in_frames
+    answer = nil
+    Tempfile.create("file") do |file|
+      file.write("f" * 60_000)
+      file.flush
+      answer = stage { [200, {}, File.open(file.path)] }.get
+    end
+
+    assert_equal [:end, "f" * 60_000, true], [answer.ending, body(answer), answer.keep]
+  end
+
+  def test_a_large_file_travels_as_a_descriptor
+    frames = record = nil
+    Tempfile.create("file") do |file|
+      file.write("f" * 100_000)
+      file.flush
+      stage { [200, {}, File.open(file.path)] }
+      reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      @stage.work.ready(nil)
+      frames = reactor.frames
+      record = Pando::Sys.receive_record(reactor.socket)
+    end
+
+    assert_equal %i[data file end], frames.map(&:kind)
+    assert_equal [100_000, reactor.ticket(1)], [frames[1].value, record.first]
+    assert_equal "f" * 100_000, IO.for_fd(record.last.first).tap(&:rewind).read
+  end
+
+  def test_a_client_that_takes_nothing_costs_a_bounded_time
+    events = events_of do
+      stage(write_timeout: 0.05) { [200, {}, ["z" * 1_000_000]] }
+      reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      @stage.work.ready(nil)
+    end
+    answer = reactor.answer
+
+    assert_equal :abort, answer.ending
+    assert_empty events
+    assert_empty @stage.worker.called(:leave)
+  end
+
+  def test_a_client_that_went_stops_the_answer
+    written = 0
+    stage do
+      pieces = Enumerator.new do |out|
+        out << "one"
+        reactor.flag(5, :gone)
+        10.times { (written += 1) && (out << "more") }
+      end
+      [200, {}, pieces]
+    end
+    answer = @stage.get
+
+    assert_equal [:abort, 1], [answer.ending, written]
+  end
+
+  def test_a_request_whose_client_went_before_it_was_taken_is_not_served
+    stage { flunk "served for nobody" }
+
+    assert_equal [:abort, ""], @stage.get(flags: [:gone]).to_a.first(2).reverse
+  end
+
+  def test_nothing_is_said_about_a_request_that_is_another_reactors
+    stage { reactor.claim(5, 1, HTTPSupport::FakeReactor::FREE) && [200, {}, ["x"]] }
+    reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    @stage.work.ready(nil)
+
+    assert_empty reactor.frames
+  end
+
+  def test_errors_are_answered_and_half_answers_aborted
+    stage { |env| env["HTTP_X"] ? [200, {}, Enumerator.new { |out| (out << "x") && raise("half") }] : raise("boom") }
+    answers = nil
+    events = events_of { answers = [@stage.get, @stage.get("X: 1\r\n")] }
+
+    assert_equal [:end, true, "HTTP/1.1 500 Internal Server Error"],
+                 [answers[0].ending, answers[0].keep, head(answers[0]).first]
+    assert_equal :abort, answers[1].ending
+    assert_equal(%w[boom half], events.map { |event| event[:error].message })
+  end
+
+  def test_what_the_application_kept_does_not_get_into_the_next_answer
+    kept = nil
+    stage do |env|
+      kept&.then { |stream| assert_raises(IOError) { stream.write("smuggled") } }
+      env["HTTP_X"] ? [200, {}, ->(stream) { (kept = stream).write("first") && raise("stop") }] : [200, {}, ["second"]]
+    end
+    events_of { @stage.get("X: 1\r\n") }
+
+    assert_equal "second", body(@stage.get)
+    refute_nil kept
+  end
+
+  def test_requests_that_should_not_have_come_through_are_refused
+    stage(HELLO)
+    events_of do
+      { 400 => "GET / HTTP/1.1\r\n\r\n", 501 => "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n",
+        421 => "GET https://a/ HTTP/1.1\r\nHost: a\r\n\r\n" }.each do |status, bytes|
+        answer = @stage.serve(bytes)
+        assert_equal [status, false, ["connection: close"]], [Integer(head(answer).first[/ (\d+) /, 1]), answer.keep,
+                                                              connection(answer)]
+      end
+      assert_match(/ 400 /, @stage.serve("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET", "").bytes)
+      assert_match(/ 400 /, @stage.serve("GET / HTTP/1.1\r\nHost: a\r\n", "").bytes)
+    end
+  end
+
+  def test_sizes_that_do_not_fit_the_slot_are_an_abort
+    stage(HELLO)
+    [[20_000, 0], [0, 20_000], [0xffffffff, 0xffffffff], [16_384, 1]].each do |sizes|
+      assert_equal [:abort, ""], @stage.get(sizes: sizes).to_a.first(2).reverse
+    end
+  end
+
+  def test_it_sleeps_only_when_nothing_waits
+    stage(HELLO)
+    assert_predicate reactor, :lane_asleep?
+    20.times { |index| reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n", slot: index) }
+    eventfd = @stage.work.sources.first.first
+    @stage.work.ready(eventfd)
+
+    assert_equal 16, @stage.worker.called(:job_finished).size
+    refute_predicate reactor, :lane_asleep?
+    assert eventfd.wait_readable(0), "it must be called again"
+    @stage.work.ready(eventfd)
+
+    assert_equal 20, @stage.worker.called(:job_finished).size
+    assert_predicate reactor, :lane_asleep?
+    refute eventfd.wait_readable(0), "nothing waits"
+  end
+
+  def test_the_reactor_is_woken_once_and_only_when_it_sleeps
+    stage(HELLO).get
+    refute reactor.rung?(reactor.eventfd)
+    reactor.asleep!
+    2.times { @stage.get }
+
+    assert reactor.rung?(reactor.eventfd)
+  end
+
+  def test_a_lost_wake_up_is_found_when_idle
+    stage(HELLO).work.idle
+    reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert reactor.rung?(reactor.lane_eventfd)
+    @stage.work.idle
+
+    assert_equal :end, reactor.answer.ending
+  end
+
+  def test_who_leaves_takes_no_more_and_says_so
+    stage(HELLO)
+    @stage.worker.leaving = true
+    reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    @stage.work.ready(nil)
+    @stage.work.stop
+
+    assert_equal HTTPSupport::FakeReactor::OFFERED, reactor.claimant
+    assert reactor.rung?(reactor.eventfd)
+  end
+
+  def test_at_the_end_of_the_server_all_that_waits_is_served
+    stage(HELLO)
+    3.times { |index| reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n", slot: index) }
+    @stage.work.stop(Process.clock_gettime(Process::CLOCK_MONOTONIC) + 20)
+
+    assert_equal 3, reactor.frames.map(&:kind).count(:end)
+    refute reactor.rung?(reactor.eventfd)
+  end
+end

@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/native"
+require "socket"
+
+# Pando::HTTP::Reactor.run; what the reactor does is in reactor_test.rb.
+class HTTPReactorBindingTest < Minitest::Test
+  Reactor = Pando::HTTP::Reactor
+  SETTINGS = { max_header_bytes: 65_536, max_target_bytes: 8192, max_headers: 100, max_body_bytes: nil,
+               body_memory: 114_688, header_timeout: 10.0, body_timeout: 30, idle_timeout: 75.0, write_timeout: 30.0,
+               queue_timeout: nil, max_connections: nil, max_queue: nil, max_requests: nil, retry: true }.freeze
+  Settings = Struct.new(*SETTINGS.keys, keyword_init: true)
+
+  def setup
+    @channel = Pando::HTTP::Channel.create
+    @monitor, @link = UNIXSocket.pair(:SEQPACKET)
+    @listener = TCPServer.new("127.0.0.1", 0)
+    @wake, @waker = IO.pipe
+  end
+
+  def teardown
+    [@monitor, @link, @listener, @wake, @waker].each(&:close)
+  end
+
+  def test_runs_until_it_is_drained_whatever_signals_come
+    pid = start
+    assert_equal [Reactor::READY, 0, 0, 0], record
+    %w[TERM INT URG].each { |name| Process.kill(name, pid) }
+    client = TCPSocket.new("127.0.0.1", @listener.addr[1])
+    client.write("bad\r\n\r\n")
+
+    assert_match(%r{\AHTTP/1.1 400}, client.read)
+    client.close
+    @monitor.send([Reactor::DRAIN, 0, 0, 0].pack("L4"), 0)
+    assert_equal [Reactor::DRAINED_ALL, 0, 0, 0], record
+    assert_equal Reactor::DRAINED, status(pid)
+  end
+
+  def test_ends_with_the_monitor
+    pid = start
+    record
+    @monitor.close
+
+    assert_equal Reactor::ORPHANED, status(pid)
+  end
+
+  def test_ends_at_a_record_of_nobody
+    pid = start
+    record
+    @monitor.send("x", 0)
+
+    assert_equal Reactor::CONFUSED, status(pid)
+  end
+
+  def test_a_channel_that_is_none
+    pid = fork do
+      run_reactor(channel: @listener)
+    rescue Errno::EINVAL
+      exit!(42)
+    end
+
+    assert_equal 42, status(pid)
+  end
+
+  def test_settings_are_checked
+    assert_raises(NoMethodError) { Reactor.run([], @channel, @wake, @link, nil, Object.new) }
+    assert_raises(TypeError) { run_reactor(max_headers: "many") }
+    assert_raises(ArgumentError) { run_reactor(header_timeout: -1) }
+    assert_raises(TypeError) { Reactor.run(nil, @channel, @wake, @link, nil, Settings.new(**SETTINGS)) }
+  end
+
+  private
+
+  def run_reactor(channel: @channel, **changes)
+    Reactor.run([@listener], channel, @wake, @link, "/tmp", Settings.new(**SETTINGS, **changes))
+  end
+
+  def start
+    pid = fork do
+      @monitor.close
+      %w[TERM INT].each { |name| trap(name, "IGNORE") }
+      exit!(run_reactor)
+    end
+    @link.close
+    pid
+  end
+
+  def record
+    assert @monitor.wait_readable(20), "no record from the reactor"
+    @monitor.recv(100).unpack("L4")
+  end
+
+  def status(pid)
+    Process.wait2(pid).last.exitstatus
+  end
+end

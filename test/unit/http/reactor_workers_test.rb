@@ -1,0 +1,232 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "support/reactor_case"
+
+# Workers that die, or go wild, and the descriptors that they exchange with the reactor.
+class HTTPReactorWorkersTest < Minitest::Test
+  include HTTPSupport::ReactorCase
+
+  # --- workers that die ---
+
+  def test_a_safe_request_is_retried_once
+    stage
+    client = request(GET)
+    first = @stage.take(0)
+    refute first.retry?
+    @stage.ok("dead", 0, DIED)
+    second = @stage.take(1)
+    assert_equal [true, GET], [second.retry?, second.head]
+    @stage.ok("dead", 1, DIED)
+
+    assert_match(%r{\AHTTP/1.1 502 .*502 Bad Gateway\n\z}m, client.read)
+  end
+
+  def test_a_retry_that_succeeds
+    stage
+    client = request(GET)
+    first = @stage.take(0)
+    @stage.ok("half", first.id)
+    @stage.ok("dead", 0, DIED)
+    @stage.answer(@stage.take(1), "second")
+
+    assert_equal "second", body_of(client)
+  end
+
+  def test_a_retry_gets_the_file_again
+    stage
+    client = request(sized_post("x" * 50_000).sub("POST", "GET"))
+    first = @stage.take(0)
+    @stage.want("file", first)
+    @stage.ok("dead", 0, DIED)
+    second = @stage.take(1)
+
+    assert_equal "x" * 50_000, @stage.want("file", second).last
+    @stage.answer(second)
+    assert_equal "hello", body_of(client)
+  end
+
+  def test_what_is_never_retried
+    stage
+    { [POST, DIED] => 502, [GET, TIMED_OUT] => 504, [GET, SUSPECT] => 502, [POST, TIMED_OUT] => 504 }
+      .each_with_index do |((text, cause), status), lane|
+        @stage.open(lane) if lane > 1
+        client = request(text)
+        @stage.take(lane)
+        @stage.ok("dead", lane, cause)
+        assert_match(%r{\AHTTP/1.1 #{status} }, client.read)
+      end
+  end
+
+  def test_no_retry_if_it_is_not_wanted
+    stage(retry: 0)
+    client = request(GET)
+    @stage.take(0)
+    @stage.ok("dead", 0, DIED)
+
+    assert_match(%r{\AHTTP/1.1 502 }, client.read)
+  end
+
+  def test_a_refusal_of_head_has_no_body
+    stage
+    client = request("HEAD / HTTP/1.1\r\nhost: a\r\n\r\n")
+    @stage.take(0)
+    @stage.ok("dead", 0, TIMED_OUT)
+
+    assert client.read.end_with?("connection: close\r\n\r\n")
+  end
+
+  def test_a_worker_that_dies_after_some_bytes
+    stage
+    client = request(GET)
+    taken = @stage.take(0)
+    @stage.data(taken, "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nsome")
+    assert_match(/some\z/, client.readpartial(1000))
+    @stage.ok("half", taken.id)
+    @stage.ok("dead", 0, DIED)
+
+    assert_raises(Errno::ECONNRESET) { client.read }
+  end
+
+  def test_a_worker_that_dies_after_its_answer
+    stage
+    client = request(POST)
+    @stage.answer(@stage.take(0))
+    @stage.ok("dead", 0, SUSPECT)
+
+    assert_equal "hello", body_of(client)
+  end
+
+  def test_a_worker_that_dies_beside_a_slow_reader
+    stage
+    client = request(GET)
+    taken = @stage.take(0)
+    sent = +"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n"
+    @stage.data(taken, sent)
+    while @stage.try(taken, block = format("%020000d", sent.size)) == "ok"
+      sent << block
+    end
+    part = client.readpartial(3_000_000)
+    @stage.finish(taken, keep: false)
+    @stage.ok("dead", 0, DIED)
+
+    assert_equal sent, part + client.read
+  end
+
+  def test_an_answer_that_is_given_up
+    stage
+    client = request(GET)
+    @stage.ok("abort", @stage.take(0).id)
+    assert_match(%r{\AHTTP/1.1 502 }, client.read)
+
+    client = request(GET)
+    taken = @stage.take(0)
+    @stage.data(taken, "HTTP/1.1 200 OK\r\n\r\n")
+    @stage.ok("abort", taken.id)
+    assert_raises(Errno::ECONNRESET) { client.read }
+  end
+
+  def test_an_answer_without_a_byte
+    stage
+    client = request(GET)
+    @stage.finish(@stage.take(0))
+
+    assert_match(%r{\AHTTP/1.1 502 }, client.read)
+  end
+
+  # --- workers gone wild ---
+
+  def test_a_corrupt_lane
+    stage
+    client = request(GET)
+    @stage.take(0)
+    @stage.ok("spoil", 0)
+
+    assert_equal "record 18 0", @stage.tell("report")
+    assert_match(%r{\AHTTP/1.1 502 }, client.read)
+    @stage.ok("dead", 0, SUSPECT)
+    @stage.open(0)
+    serves(0)
+  end
+
+  def test_frames_for_requests_of_others_are_dropped
+    stage
+    client = request(GET)
+    taken = @stage.take(0)
+    [[1, taken.slot, taken.turn], [0, taken.slot, taken.turn + 1], [0, taken.slot + 1, taken.turn]].each do |address|
+      @stage.ok("data", *address, "ff" * 10)
+      @stage.ok("end", *address, 1)
+    end
+    @stage.answer(taken)
+
+    assert_equal "hello", body_of(client)
+    serves(1)
+  end
+
+  def test_a_damaged_claim_is_a_bad_gateway
+    stage
+    client = request(GET)
+    taken = @stage.take(0)
+    @stage.ok("claim", 777, taken.slot, taken.turn)
+
+    assert_match(%r{\AHTTP/1.1 502 }, client.read)
+  end
+
+  # --- descriptors ---
+
+  def test_files_are_sent
+    stage
+    bytes = Random.bytes(3_000_000)
+    Tempfile.create do |file|
+      file.binmode
+      file.write(bytes)
+      file.flush
+      client = connect
+      2.times do
+        client.write(GET)
+        taken = @stage.take(0)
+        @stage.data(taken, "HTTP/1.1 200 OK\r\ncontent-length: #{bytes.bytesize}\r\n\r\n")
+        @stage.send_file(taken, file.path, bytes.bytesize)
+        @stage.finish(taken)
+        other = request(GET) # the worker is free although the file is not through
+        @stage.answer(@stage.take(0))
+        assert_equal "hello", body_of(other)
+        assert_equal bytes, body_of(client)
+      end
+    end
+  end
+
+  def test_a_file_that_is_too_short
+    stage
+    Tempfile.create do |file|
+      file.write("short")
+      file.flush
+      client = request(GET)
+      taken = @stage.take(0)
+      @stage.data(taken, "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n")
+      @stage.send_file(taken, file.path, 100)
+      @stage.finish(taken)
+      assert_raises(Errno::ECONNRESET) { client.read }
+    end
+  end
+
+  def test_descriptors_of_dropped_frames_and_things_that_are_no_files
+    stage
+    client = request(GET)
+    taken = @stage.take(0)
+    @stage.ok("pass", 0, taken.slot, taken.turn - 1, "/etc/hostname") # nobody's
+    @stage.send_file(taken, "/dev/zero", 10)
+
+    assert_match(%r{\AHTTP/1.1 502 }, client.read)
+  end
+
+  def test_hands_over_the_connection
+    stage
+    client = request("#{GET}more")
+    taken = @stage.take(0)
+
+    assert_equal %w[socket more], @stage.want("socket", taken)
+    assert_equal "hello", client.read
+    serves(0)
+  end
+end

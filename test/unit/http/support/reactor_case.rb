@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require "fcntl"
+require "io/wait"
+require "tempfile"
+require "timeout"
+require_relative "reactor_stage"
+
+module HTTPSupport
+  # What the tests of the reactor have in common: a listener, a {ReactorStage}, and clients.
+  module ReactorCase
+    GET = "GET / HTTP/1.1\r\nhost: a\r\n\r\n"
+    CLOSE = "GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n"
+    POST = "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\nabc"
+    DIED = 0
+    TIMED_OUT = 1
+    SUSPECT = 2
+
+    def setup
+      @listener = TCPServer.new("127.0.0.1", 0)
+      @listener.setsockopt(:TCP, :NODELAY, 1)
+      @listener.listen(1024)
+      @listener.fcntl(Fcntl::F_SETFL, @listener.fcntl(Fcntl::F_GETFL) | Fcntl::O_NONBLOCK)
+      @clients = []
+    end
+
+    def teardown
+      @clients.each(&:close)
+      @stage&.quit
+      @listener.close
+    end
+
+    private
+
+    def stage(lanes: 2, **settings)
+      @stage = HTTPSupport::ReactorStage.new(@listener, **settings)
+      lanes.times { |lane| @stage.open(lane) }
+    end
+
+    def connect
+      TCPSocket.new("127.0.0.1", @listener.addr[1]).tap { |client| @clients << client }
+    end
+
+    def request(text)
+      connect.tap { |client| client.write(text) }
+    end
+
+    def reset(client)
+      @clients.delete(client)
+      client.setsockopt(Socket::Option.linger(true, 0))
+      client.close
+    end
+
+    # A worker on this lane answers a new client. patience: there may be requests of clients that went.
+    def serves(lane, patience: false)
+      client = request("GET /new HTTP/1.1\r\nhost: a\r\n\r\n")
+      taken = @stage.take(lane)
+      taken = @stage.take(lane) if patience && taken.path != "/new"
+      @stage.answer(taken, "new")
+      assert_equal "new", body_of(client)
+    end
+
+    def body_of(client)
+      head = +""
+      head << Timeout.timeout(20) { client.readline } until head.end_with?("\r\n\r\n")
+      Timeout.timeout(20) { client.read(head[/content-length: (\d+)/, 1].to_i) }
+    end
+
+    def sized_post(body)
+      "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: #{body.bytesize}\r\n\r\n".b + body
+    end
+
+    def chunked_post(body)
+      head = "POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n".b
+      body.scan(/.{1,7000}/mn).inject(head) do |text, chunk|
+        text << "#{chunk.bytesize.to_s(16)}\r\n" << chunk << "\r\n"
+      end
+          .concat("0\r\n\r\n")
+    end
+
+    # How often the reactor has woken up.
+    def switches
+      File.read("/proc/#{@stage.tell("pid")}/status")[/^voluntary_ctxt_switches:\s+(\d+)/, 1].to_i
+    end
+
+    # Until the reactor answers.
+    def trickle(client, byte)
+      client.write(byte) until client.wait_readable(0.05)
+      client.read
+    rescue Errno::EPIPE
+      client.read
+    end
+  end
+end

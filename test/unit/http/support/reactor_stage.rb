@@ -1,0 +1,122 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "rbconfig"
+require "socket"
+require "tmpdir"
+
+module HTTPSupport
+  # A reactor with a monitor and workers that do what the test says, step by
+  # step: test/c/reactor_stage.c, compiled once per run, with the sanitizers if
+  # the compiler has them.
+  class ReactorStage
+    ROOT = File.expand_path("../../../..", __dir__)
+    PURE = %w[channel lane parser chunked chars framing host target].freeze
+    SANITIZERS = %w[-fsanitize=address,undefined -fno-sanitize-recover=all].freeze
+    PATIENCE = 20
+
+    Request = Struct.new(:lane, :slot, :turn, :flags, :head_bytes, :body_bytes, :file_bytes, :remote, :data) do
+      def head = data.byteslice(0, head_bytes)
+      def body = data.byteslice(head_bytes, body_bytes)
+      def path = data[/\A\S+ (\S+)/, 1]
+      def body_in_file? = flags.anybits?(1)
+      def all_in_file? = flags.anybits?(2)
+      def retry? = flags.anybits?(4)
+      def chunked? = flags.anybits?(8)
+      def last? = flags.anybits?(16)
+      def id = "#{lane} #{slot} #{turn}"
+    end
+
+    class << self
+      # @return [String] path of the program
+      def program
+        @program ||= build(SANITIZERS) || build([]) || raise("the stage does not compile")
+      end
+
+      private
+
+      def build(flags)
+        @folder ||= Dir.mktmpdir.tap { |folder| at_exit { FileUtils.rm_rf(folder) if Process.pid == @owner } }
+        @owner = Process.pid
+        target = File.join(@folder, "stage")
+        system(ENV.fetch("CC", RbConfig::CONFIG["CC"]), "-std=gnu11", "-D_GNU_SOURCE", "-g", "-O1", *flags,
+               "-I", "#{ROOT}/ext/pando", *sources, "-o", target, exception: false) && target
+      end
+
+      def sources
+        [*Dir[File.join(ROOT, "ext/pando/http/*.c")], File.join(ROOT, "ext/pando/sys/record.c"),
+         File.join(ROOT, "test/c/reactor_stage.c")]
+      end
+    end
+
+    attr_reader :listener
+
+    # @param files [Integer] that a process may have open
+    def initialize(listener, files: 1024, **settings)
+      @listener = listener
+      arguments = settings.map { |name, value| "#{name}=#{value}" }
+      @pipe = IO.popen([self.class.program, listener.fileno.to_s, *arguments,
+                        { listener.fileno => listener, rlimit_nofile: files }], "r+")
+      @pipe.binmode
+      await("record 16 0") { tell("report") }
+    end
+
+    # @return [String] what the stage says
+    def tell(*words)
+      @pipe.puts(words.join(" "))
+      @pipe.wait_readable(PATIENCE) || raise("no word from the stage about #{words.first}")
+      (@pipe.gets || raise("the stage has ended at #{words.join(" ")[0, 60]}")).chomp
+    end
+
+    def await(expected)
+      said = yield
+      raise "expected #{expected}, got #{said}" unless said == expected
+    end
+
+    def ok(*words) = await("ok") { tell(*words) }
+    def open(*lanes) = lanes.each { |lane| ok("open", lane) }
+
+    # @return [Request, nil] the oldest in the queue, now lane's
+    def take(lane, patience: 10)
+      words = tell("take", lane, (patience * 1000).to_i).split
+      return if words.first == "none"
+
+      numbers = words[1..6].map { |word| Integer(word) }
+      Request.new(lane, *numbers, words[7], bytes(words[8]))
+    end
+
+    def data(request, text) = ok("data", request.id, text.unpack1("H*"))
+    def try(request, text) = tell("try", request.id, text.unpack1("H*"))
+    def finish(request, keep: true) = ok("end", request.id, keep ? 1 : 0)
+
+    def answer(request, body = "hello", keep: true)
+      data(request, "HTTP/1.1 200 OK\r\ncontent-length: #{body.bytesize}\r\n\r\n#{body}")
+      finish(request, keep: keep)
+    end
+
+    # @return [Array(String, String)] what came over the lane's socket, and the bytes in it
+    def want(what, request)
+      words = tell("want_#{what}", request.id).split
+      [words[0..-2].join(" "), bytes(words.last)]
+    end
+
+    def send_file(request, path, bytes)
+      ok("pass", request.id, path)
+      ok("file", request.id, bytes)
+    end
+
+    # @return [Integer] the reactor's exit status
+    def wait = tell("wait").to_i
+
+    def quit
+      @pipe.puts("quit")
+      @pipe.close
+    rescue Errno::EPIPE, IOError
+      nil
+    end
+
+    private
+
+    def bytes(hex) = hex == "-" ? "".b : [hex].pack("H*")
+  end
+end
