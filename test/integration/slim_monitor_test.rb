@@ -6,7 +6,8 @@ require "support/server_process"
 # The monitor gives RubyGems back before it begins, unless the config needs them there.
 class SlimMonitorTest < Minitest::Test
   APP = <<~RUBY
-    run ->(_env) { [200, {}, [ENV.fetch("RUBYOPT", "none"), " ", defined?(Gem).inspect, " ", ENV.keys.grep(/PANDO/).inspect]] }
+    ours = %w[PANDO_SLIM PANDO_FULL PANDO_BOOT]
+    run ->(_env) { [200, {}, [ENV.fetch("RUBYOPT", "none"), " ", defined?(Gem).inspect, " ", (ENV.keys & ours).inspect]] }
   RUBY
 
   def teardown

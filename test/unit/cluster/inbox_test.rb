@@ -54,8 +54,8 @@ class ClusterInboxTest < Minitest::Test
     child, theirs = order
     reader, writer = IO.pipe
     @pids << fork do
-      fork { theirs.send(Message.new(:adopted)) && writer.syswrite("sent") && sleep }
-      sleep
+      fork { theirs.send(Message.new(:adopted)) && writer.syswrite("sent") && stay }
+      stay
     end
     reader.readpartial(10)
     hear(child)
@@ -77,7 +77,7 @@ class ClusterInboxTest < Minitest::Test
   def test_another_process_cannot_speak_for_a_child
     child, theirs = order
     2.times do |turn|
-      @pids << fork { theirs.send(Message.new(turn.zero? ? :adopted : :ready)) && sleep }
+      @pids << fork { theirs.send(Message.new(turn.zero? ? :adopted : :ready)) && stay }
       hear(child)
     end
     theirs.close

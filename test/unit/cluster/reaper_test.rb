@@ -64,7 +64,7 @@ class ClusterReaperTest < Minitest::Test
 
   def test_a_helper_that_holds_the_link_hides_no_death
     child = adopted do
-      @pids << fork { sleep } # with a copy of the link
+      @pids << fork { stay } # with a copy of the link
       exit!(0)
     end
     ended(child)

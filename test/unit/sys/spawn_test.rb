@@ -112,7 +112,8 @@ class SysSpawnTest < Minitest::Test
     text = in_child do
       reader, writer = IO.pipe
       words = Array.new(40) { |index| "w#{index}" }
-      GC.auto_compact = true if GC.respond_to?(:auto_compact=)
+      # Ruby 3.1.2 does not survive compaction at each allocation, in a process as large as the whole test run.
+      GC.auto_compact = true if RUBY_VERSION >= "3.2" && GC.respond_to?(:auto_compact=)
       GC.stress = true
       pid = Sys.spawn(["/bin/sh", "-c", 'echo "$@" >&3', "sh", *words.map(&:dup)], words.map do |w|
         "#{w}=#{w}"

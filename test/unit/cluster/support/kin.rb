@@ -32,9 +32,19 @@ module ClusterSupport
       @observer = Registrar.new(@roster)
       @inbox = Pando::Cluster::Inbox.new(@roster, @poller, @observer)
       @pids = []
+      @stay = IO.pipe
+    end
+
+    # In a child or grandchild: lives until the test is over.
+    def stay
+      @stay.last.close
+      @stay.first.read
+    ensure
+      exit!(0)
     end
 
     def teardown
+      @stay.each(&:close)
       @pids.each do |pid|
         Process.kill(:KILL, pid)
         Process.wait(pid)
@@ -55,13 +65,13 @@ module ClusterSupport
       [child, theirs]
     end
 
-    # Forks a process that runs the block with its end of the link and then sleeps.
+    # Forks a process that runs the block with its end of the link and then stays.
     # @return [Child]
     def born(role = :worker, **options)
       child, theirs = order(role, **options)
       @pids << fork do
         yield theirs if block_given?
-        sleep
+        stay
       ensure
         exit!(0)
       end
