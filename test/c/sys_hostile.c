@@ -248,6 +248,7 @@ static void the_end_of_a_link(void)
 
 int main(void)
 {
+    alarm(120); /* should a reader or a writer never get through */
     sizes_of_a_scoreboard();
     what_is_no_scoreboard();
     names_of_every_length();

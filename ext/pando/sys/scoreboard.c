@@ -116,6 +116,8 @@ void pando_row_finish(struct pando_row *row)
     uint64_t requests = atomic_load_explicit(&row->requests, memory_order_relaxed);
     atomic_store_explicit(&row->soft_deadline, 0, memory_order_relaxed);
     atomic_store_explicit(&row->hard_deadline, 0, memory_order_relaxed);
+    /* Whoever sees it idle from here on shall not count from before the job. */
+    atomic_store_explicit(&row->heartbeat, pando_now(), memory_order_relaxed);
     atomic_store_explicit(&row->busy_since, 0, memory_order_release);
     atomic_store_explicit(&row->requests, requests + 1, memory_order_relaxed);
 }

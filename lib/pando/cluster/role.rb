@@ -52,6 +52,7 @@ module Pando
         payload.after_fork
         set_traps
         start
+        row.beat # its start may have taken long: it has not stood still
         report(:ready)
         started
       end

@@ -107,6 +107,15 @@ class ClusterBaseFrameTest < Minitest::Test
     assert_equal [%w[adopted ready], [2, 4, true], %w[closed]], [kinds, seat, leaving]
   end
 
+  def test_a_worker_that_took_long_to_start_shows_that_it_lives
+    seen = with_monitor(hooks: { after_worker_fork: -> { IO.select(nil, nil, nil, 0.05) } }) do |monitor|
+      monitor.reports(monitor.order(:spawn, :worker), :ready)
+      monitor.row(1).heartbeat - monitor.row(1).started_at
+    end
+
+    assert_operator seen, :>=, 0.05
+  end
+
   def test_an_order_that_was_given_up_is_not_carried_out
     forked = with_monitor do |monitor|
       monitor.order(:spawn, :worker).close

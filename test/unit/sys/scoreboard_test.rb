@@ -45,6 +45,16 @@ class SysScoreboardTest < Minitest::Test
     assert_includes before..Sys.now, @row.heartbeat
   end
 
+  # A worker that was busy for long is not taken for stuck when it is idle again.
+  def test_the_end_of_a_job_is_a_sign_of_life
+    @row.start_job("GET", "/", nil, nil)
+    assert_nil @row.heartbeat
+    before = Sys.now
+    @row.finish_job
+
+    assert_includes before..Sys.now, @row.heartbeat
+  end
+
   def test_state_and_flag
     @row.state = 5
     @row.fork_unsafe!
