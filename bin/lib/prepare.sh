@@ -27,7 +27,7 @@ locked() {
   local name=$1
   shift
   mkdir -p "$work" 2>/dev/null || true
-  [ -w "$work" ] || die "$root must be writable, to renew its $name"
+  [ -w "$work" ] || die "$root must be writable to build its $name: let its owner run bin/pando once"
   (
     flock 9
     "$@" 9>&-

@@ -5,5 +5,10 @@
 begin
   require "pando/#{RUBY_VERSION[/\A\d+\.\d+/]}/pando_ext"
 rescue LoadError
-  require "pando/pando_ext"
+  begin
+    require "pando/pando_ext"
+  rescue LoadError => e
+    raise e, "#{e.message}. Pando's extension is not compiled for this Ruby: install the gem, or run bin/compile " \
+             "in the checkout", cause: nil
+  end
 end

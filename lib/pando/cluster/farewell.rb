@@ -23,12 +23,13 @@ module Pando
       # It never became ready.
       def stillborn? = @was_starting
 
-      # It brought this upon itself, and did nothing of use before.
+      # It brought this upon itself before it had begun any request: who dies
+      # of a request says nothing about its mold.
       def failed?
         return true if stillborn?
         return false if wanted? || killed_from_outside?
 
-        child.requests.zero? && Sys.now - (child.row.started_at || 0) < Backoff::MEMORY
+        child.row.job.zero? && Sys.now - (child.row.started_at || 0) < Backoff::MEMORY
       end
 
       # It left as it was asked to.

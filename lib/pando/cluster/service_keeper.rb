@@ -37,7 +37,8 @@ module Pando
         backoff = @backoffs[child.slot]
         backoff.reset if child.leaving? || Sys.now - (child.row.started_at || Sys.now) > Backoff::LIMIT
         backoff.fail unless child.leaving?
-        Events.emit("service.exited", name: @options.services[child.slot], **child.identity, reason: reason)
+        Events.emit("service.exited", name: @options.services[child.slot], **child.identity, reason: reason,
+                                      backtrace: child.detail)
       end
 
       def due = @backoffs.filter_map(&:due).min

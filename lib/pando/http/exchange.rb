@@ -63,11 +63,24 @@ module Pando
 
       def answer
         body = nil
-        @status, @fields, body = @kit.app.call(@request.env)
+        @status, @fields, body = call_application
         Response.new(@client, @request, @status, @fields, body).deliver
         @whole = true
       ensure
         body.close if body.respond_to?(:close)
+      end
+
+      # A process that the application forked must not come back as a second worker.
+      def call_application
+        @kit.app.call(@request.env)
+      ensure
+        end_stray unless Process.pid == @kit.pid
+      end
+
+      def end_stray
+        Events.emit("stranger.ended", pid: Process.pid, parent: @kit.pid,
+                                      reason: "it was forked in a request and came back from it: let it end by exit!")
+        exit!(1)
       end
 
       def failed(error)

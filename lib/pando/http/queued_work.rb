@@ -41,7 +41,7 @@ module Pando
         @lane = Lane.new(@channel, worker.lane_number, @eventfd, @reactor_eventfd)
         @link = LaneLink.new(@lane, @eventfd, worker.lane_socket)
         @reader = QueuedReader.new(@limits, @lane)
-        @kit = Kit.new(@app, worker, @limits, @reader, SoftTimeout.new(worker).install)
+        @kit = Kit.new(@app, worker, @limits, @reader, SoftTimeout.new(worker).install, Process.pid)
         @environments = @listeners.map { |listener| Environment.new(listener) }
         rest
       end

@@ -36,6 +36,8 @@ module Pando
       # @raise [InvalidResponse] if the body turns out to be too short
       def deliver
         return deliver_head if @request.head? || @head.bodiless?
+        raise InvalidResponse, "the body has neither each nor call" unless body?
+
         return deliver_nothing if @head.status == 205
         return deliver_encoded if @head.encoded?
 
@@ -43,6 +45,8 @@ module Pando
       end
 
       private
+
+      def body? = @body.respond_to?(:each) || @body.respond_to?(:call)
 
       # The whole head, with what becomes of the connection (RFC 9112 sections 9.3 and 9.6, appendix C.2.2).
       def head(body)

@@ -59,6 +59,9 @@ module Pando
         nil
       end
 
+      # For logs of the environment: without the worker and all that hangs on it.
+      def inspect = "#<#{self.class} remaining=#{remaining&.round(3).inspect}>"
+
       # @return [Boolean] whether RequestTimeout was raised
       # @api private
       def fired?

@@ -31,7 +31,7 @@ module Pando
       # @param worker [Cluster::Worker]
       # @return [void]
       def start(worker)
-        @kit = Kit.new(@app, worker, @limits, RequestReader.new(@limits), SoftTimeout.new(worker).install)
+        @kit = Kit.new(@app, worker, @limits, RequestReader.new(@limits), SoftTimeout.new(worker).install, Process.pid)
         @environments = @listeners.to_h { |listener| [listener, Environment.new(listener)] }.compare_by_identity
       end
 

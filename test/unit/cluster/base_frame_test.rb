@@ -40,6 +40,7 @@ class ClusterBaseFrameTest < Minitest::Test
     def initialize(hooks, &in_mold)
       Pando::Sys.subreaper!
       @board = Pando::Sys::Scoreboard.create(8)
+      @links = []
       @link, theirs = Link.pair
       monitor = Process.pid
       @pid = Process.fork do
@@ -59,7 +60,16 @@ class ClusterBaseFrameTest < Minitest::Test
       ours, theirs = Link.pair
       @link.send(Message.new(kind, role: role, seat: seat, slot: 2, generation: 4), [theirs])
       theirs.close
+      @links << ours
       ours
+    end
+
+    # Nobody stays without a monitor.
+    def leave
+      [@link, *@links].each { |link| link.close unless link.closed? }
+      nil while Process.wait
+    rescue Errno::ECHILD
+      nil
     end
 
     # Messages until the link is silent for one of these kinds, or ends.
@@ -81,12 +91,7 @@ class ClusterBaseFrameTest < Minitest::Test
   def with_monitor(hooks: {}, in_mold: nil)
     in_child do
       monitor = Monitor.new(hooks, &in_mold)
-      yield(monitor).tap do
-        monitor.link.close
-        nil while Process.wait
-      rescue Errno::ECHILD
-        nil
-      end
+      yield(monitor).tap { monitor.leave }
     end
   end
 
@@ -121,7 +126,6 @@ class ClusterBaseFrameTest < Minitest::Test
       monitor.order(:spawn, :worker).close
       second = monitor.order(:spawn, :worker, 2)
       monitor.reports(second, :ready)
-      second.close
       [monitor.row(1).pid, monitor.row(2).pid.positive?]
     end
 

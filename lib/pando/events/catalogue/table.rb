@@ -52,7 +52,7 @@ module Pando
              "The kernel, or a before_fork hook, refused a fork; it is tried again later."
 
       define "service.ready", :info, %i[name slot generation pid], "A service runs."
-      define "service.exited", :warn, %i[name slot generation pid reason], "A service ended."
+      define "service.exited", :warn, %i[name slot generation pid reason backtrace], "A service ended."
       define "service.failed", :error, %i[slot generation pid reason backtrace], "A service never became ready."
 
       define "request.refused", :info, %i[slot generation pid status reason],
@@ -68,6 +68,7 @@ module Pando
       define "hook.failed", :error, %i[hook slot generation pid reason], "A hook raised; names the hook and its line."
       define "link.malformed", :error, %i[role slot generation pid reason],
              "A child sent a record that does not decode; the child is ended."
+      define "stranger.ended", :error, %i[pid parent reason], "A process that the app forked would have served on."
       define "stranger.reaped", :info, %i[pid total], "A process that the app left behind ended as the monitor's child."
     end
   end
