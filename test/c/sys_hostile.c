@@ -81,6 +81,10 @@ static void what_is_no_scoreboard(void)
             close(fd);
         }
     }
+    int whole = memory(4096 + 2 * sizeof(struct pando_row), 0); /* all right, but its owner could shrink it */
+    REQUIRE(pwrite(whole, head, sizeof head, 0) == sizeof head);
+    refused(whole, EINVAL);
+    close(whole);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         REQUIRE(pwrite(board.fd, &wrong[i], sizeof wrong[i], 8) == 8);
         refused(board.fd, EINVAL);
