@@ -93,7 +93,12 @@ class ProcessTreeTest < Minitest::Test
 
   def settled(server)
     processes = server.processes
-    return unless processes.size == 5 && processes.none? { |process| process.title.match?(/booting|busy/) }
+    return unless processes.size == 5 && processes.all? { |process| process.title.start_with?("pando ") }
+    return if processes.any? { |process| process.title.match?(/booting|busy/) }
+
+    # The monitor has heard of all births and deaths that /proc shows.
+    monitor = processes.find { |process| process.pid == server.pid }
+    return unless monitor&.descriptor_kinds.to_h["anon_inode:[pidfd]"] == 4
 
     newest = processes.filter_map { |process| process.title[/gen (\d+)/, 1] }.uniq
     processes if newest.size == 1
