@@ -94,9 +94,7 @@ class HTTPReactorClientsTest < Minitest::Test
     sent = +"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n"
     @stage.data(taken, sent)
     # Until the reactor takes no more, and a frame stays in the ring: then the end behind it.
-    while @stage.try(taken, block = format("%020000d", sent.size)) == "ok"
-      sent << block
-    end
+    fill_ring(taken, sent)
     reader = Thread.new { slow.readpartial(3_000_000) }
     part = reader.value
     @stage.finish(taken, keep: false)

@@ -103,9 +103,7 @@ class HTTPReactorWorkersTest < Minitest::Test
     taken = @stage.take(0)
     sent = +"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n"
     @stage.data(taken, sent)
-    while @stage.try(taken, block = format("%020000d", sent.size)) == "ok"
-      sent << block
-    end
+    fill_ring(taken, sent)
     part = client.readpartial(3_000_000)
     @stage.finish(taken, keep: false)
     @stage.ok("dead", 0, DIED)

@@ -78,6 +78,13 @@ module HTTPSupport
           .concat("0\r\n\r\n")
     end
 
+    # Puts blocks behind what was sent, until the reactor takes no more for this client.
+    def fill_ring(taken, sent)
+      while @stage.try(taken, block = format("%020000d", sent.size)) == "ok"
+        sent << block
+      end
+    end
+
     # How often the reactor has woken up.
     def switches
       File.read("/proc/#{@stage.tell("pid")}/status")[/^voluntary_ctxt_switches:\s+(\d+)/, 1].to_i
