@@ -7,7 +7,7 @@
 #include <math.h>
 #include <ruby/thread.h>
 
-#include "http/reactor.h"
+#include "http/reactor_process.h"
 
 #define MAX_LISTENERS 1024
 
@@ -65,8 +65,27 @@ static void read_settings(struct pando_reactor_config *config, VALUE settings)
 
 struct run {
     struct pando_reactor_config config;
+    int fds[MAX_LISTENERS];
     int status, failure;
 };
+
+/* All that may raise. The strings are the caller's to keep alive. */
+static void read_arguments(struct run *run, VALUE listeners, VALUE channel, VALUE wake, VALUE control,
+                           VALUE spool_directory, VALUE settings)
+{
+    struct pando_reactor_config *config = &run->config;
+    Check_Type(listeners, T_ARRAY);
+    if (RARRAY_LEN(listeners) > MAX_LISTENERS) rb_raise(rb_eArgError, "more than %d listeners", MAX_LISTENERS);
+
+    for (long i = 0; i < RARRAY_LEN(listeners); i++) run->fds[i] = pando_fd_of(rb_ary_entry(listeners, i));
+    config->listeners = run->fds;
+    config->listener_count = (uint32_t)RARRAY_LEN(listeners);
+    config->channel = pando_fd_of(channel);
+    config->wake = pando_fd_of(wake);
+    config->control = pando_fd_of(control);
+    config->spool_directory = NIL_P(spool_directory) ? NULL : StringValueCStr(spool_directory);
+    read_settings(config, settings);
+}
 
 static void *run_without_lock(void *data)
 {
@@ -84,23 +103,28 @@ static void *run_without_lock(void *data)
 static VALUE reactor_run(VALUE module, VALUE listeners, VALUE channel, VALUE wake, VALUE control, VALUE spool_directory,
                          VALUE settings)
 {
-    int fds[MAX_LISTENERS];
-    struct run run = {.config = {.listeners = fds}};
-    Check_Type(listeners, T_ARRAY);
-    if (RARRAY_LEN(listeners) > MAX_LISTENERS) rb_raise(rb_eArgError, "more than %d listeners", MAX_LISTENERS);
-
-    for (long i = 0; i < RARRAY_LEN(listeners); i++) fds[i] = pando_fd_of(RARRAY_AREF(listeners, i));
-    run.config.listener_count = (uint32_t)RARRAY_LEN(listeners);
-    run.config.channel = pando_fd_of(channel);
-    run.config.wake = pando_fd_of(wake);
-    run.config.control = pando_fd_of(control);
-    run.config.spool_directory = NIL_P(spool_directory) ? NULL : StringValueCStr(spool_directory);
-    read_settings(&run.config, settings);
-
+    struct run run = {.status = PANDO_REACTOR_FAILED};
+    read_arguments(&run, listeners, channel, wake, control, spool_directory, settings);
     rb_nogvl(run_without_lock, &run, NULL, NULL, 0);
     RB_GC_GUARD(spool_directory);
     if (run.status == PANDO_REACTOR_FAILED) rb_syserr_fail(run.failure, "reactor");
     return INT2NUM(run.status);
+}
+
+/* fork(listeners, channel, wake, control, spool_directory, settings, grace)
+ *
+ * As run, in a process of its own, whose pid this is; it has no other
+ * descriptors than these and the standard ones, and may outlive this process by
+ * `grace` seconds. The caller keeps its descriptors. */
+static VALUE reactor_fork(VALUE module, VALUE listeners, VALUE channel, VALUE wake, VALUE control,
+                          VALUE spool_directory, VALUE settings, VALUE grace)
+{
+    struct run run = {.status = PANDO_REACTOR_FAILED};
+    read_arguments(&run, listeners, channel, wake, control, spool_directory, settings);
+    pid_t pid = pando_reactor_fork(&run.config, pando_milliseconds(grace));
+    RB_GC_GUARD(spool_directory);
+    if (pid == -1) rb_sys_fail("fork (of the reactor)");
+    return PIDT2NUM(pid);
 }
 
 static void define_record(VALUE module, const char *name, int value)
@@ -112,6 +136,7 @@ void pando_init_http_reactor(void)
 {
     VALUE module = rb_define_module_under(pando_mHTTP, "Reactor");
     rb_define_module_function(module, "run", reactor_run, 6);
+    rb_define_module_function(module, "fork", reactor_fork, 7);
 
     /* Results of run; it raises where it fails. */
     define_record(module, "DRAINED", PANDO_REACTOR_DRAINED);

@@ -71,7 +71,7 @@ class LostWakeUpTest < Minitest::Test
     socket = server.connect
     Process.kill("KILL", pid)
     began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-    socket.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    socket.write("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     answered = socket.read(1)
     Process.clock_gettime(Process::CLOCK_MONOTONIC) - began if answered
   rescue Errno::EPIPE, Errno::ECONNRESET

@@ -77,7 +77,7 @@ class HardTimeoutTest < Minitest::Test
 
   def ask(path)
     @socket = @server.connect
-    @socket.write("GET #{path}?token=secret HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    @socket.write("GET #{path}?token=secret HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
   end
 
   # @return [ProcTree::Entry] who is busy with it

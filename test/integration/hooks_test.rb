@@ -142,7 +142,7 @@ class HooksTest < Minitest::Test
   def slot_zero(server) = server.events("worker.ready").reverse.find { |event| event["slot"].zero? }["pid"]
 
   def hang(server, path)
-    server.connect.tap { |socket| socket.write("GET #{path} HTTP/1.1\r\nHost: localhost\r\n\r\n") }
+    server.connect.tap { |socket| socket.write("GET #{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n") }
   end
 
   def stop_and_read(server)

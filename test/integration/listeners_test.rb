@@ -170,7 +170,7 @@ class ListenersTest < Minitest::Test
   end
 
   def ask(socket, host = "localhost")
-    socket.write("GET / HTTP/1.1\r\nHost: #{host}\r\n\r\n")
+    socket.write("GET / HTTP/1.1\r\nHost: #{host}\r\nConnection: close\r\n\r\n")
     socket.read
   ensure
     socket.close

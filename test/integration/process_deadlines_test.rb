@@ -66,7 +66,7 @@ class ProcessDeadlinesTest < Minitest::Test
 
   def hang(server)
     server.connect.tap do |socket|
-      socket.write("GET /hang HTTP/1.1\r\nHost: localhost\r\n\r\n")
+      socket.write("GET /hang HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
       wait_until(message: "a busy worker") { server.workers.any? { |worker| worker.title.end_with?("busy") } }
     end
   end

@@ -207,7 +207,7 @@ class SignalsTest < Minitest::Test
   end
 
   def open_request(server, path)
-    server.connect.tap { |socket| socket.write("GET #{path} HTTP/1.1\r\nHost: localhost\r\n\r\n") }
+    server.connect.tap { |socket| socket.write("GET #{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n") }
   end
 
   def ask_in_thread(server, path)

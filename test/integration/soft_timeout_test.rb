@@ -130,7 +130,7 @@ class SoftTimeoutTest < Minitest::Test
 
   def test_an_answer_that_has_begun_is_cut_off
     socket = @server.connect
-    socket.write("GET /stall HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    socket.write("GET /stall HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     text = +""
     assert_raises(EOFError, Errno::ECONNRESET) { loop { text << socket.readpartial(4096) } }
 

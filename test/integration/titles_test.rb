@@ -55,6 +55,6 @@ class TitlesTest < Minitest::Test
   def found(server) = server.tree.children.map(&:title).sort
 
   def hold(server)
-    server.connect.tap { |socket| socket.write("GET /hold?token=secret HTTP/1.1\r\nHost: localhost\r\n\r\n") }
+    server.connect.tap { |socket| socket.write("GET /hold?token=secret HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n") }
   end
 end

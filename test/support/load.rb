@@ -84,7 +84,7 @@ module Support
     def answer(number)
       socket = @connect.call
       socket.timeout = PATIENCE if socket.respond_to?(:timeout=)
-      socket.write("GET /#{number}?#{@seconds} HTTP/1.1\r\nHost: localhost\r\n\r\n")
+      socket.write("GET /#{number}?#{@seconds} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
       [whole(socket.read)]
     rescue SystemCallError, IOError => e
       [nil, e]

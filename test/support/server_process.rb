@@ -92,7 +92,7 @@ module Support
 
     def request(method, path, headers = {}, body = nil)
       socket = connect
-      fields = { "Host" => "localhost" }.merge(headers)
+      fields = { "Host" => "localhost", "Connection" => "close" }.merge(headers)
       fields["Content-Length"] = body.bytesize.to_s if body
       socket.write("#{method} #{path} HTTP/1.1\r\n#{fields.map { |k, v| "#{k}: #{v}\r\n" }.join}\r\n#{body}")
       parse(socket.read)

@@ -2,7 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
 
 /* One atomic step: unlike close and open, no other thread can be given the
  * number in between. The former open file only loses this process's reference,
@@ -16,4 +23,38 @@ int pando_replace_fd(int target, int source)
         if (errno != EINTR && errno != EBUSY) return -1; /* EBUSY: a race with an open(2), see dup(2) */
     }
     return 0;
+}
+
+static void sort(int *numbers, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        int number = numbers[i];
+        size_t place = i;
+        for (; place > 0 && numbers[place - 1] > number; place--) numbers[place] = numbers[place - 1];
+        numbers[place] = number;
+    }
+}
+
+/* Linux 5.9 has a call for it (close_range(2)); before, each number is tried. */
+static int close_from_to(unsigned first, unsigned last)
+{
+    if (first > last) return 0;
+    if (syscall(SYS_close_range, first, last, 0) == 0) return 0;
+    if (errno != ENOSYS) return -1;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == -1) return -1;
+    for (unsigned fd = first; fd <= last && fd < limit.rlim_max; fd++) close((int)fd);
+    return 0;
+}
+
+int pando_close_all_but(int *kept, size_t count)
+{
+    unsigned first = STDERR_FILENO + 1;
+    sort(kept, count);
+    for (size_t i = 0; i < count; i++) {
+        if (kept[i] < (int)first) continue;
+        if (close_from_to(first, (unsigned)kept[i] - 1) == -1) return -1;
+        first = (unsigned)kept[i] + 1;
+    }
+    return close_from_to(first, UINT_MAX);
 }

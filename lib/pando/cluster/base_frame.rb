@@ -55,7 +55,7 @@ module Pando
       end
 
       def cancel(role, order)
-        order.link.close
+        order.close
         role
       end
 

@@ -14,22 +14,23 @@ module Pando
       # The descriptors that the monitor hands over (see Spawner#cold_mold).
       LINK = 3
       SCOREBOARD = 4
-      FIRST_LISTENER = 5
+      FIRST_LISTENER = 5 # behind the listeners, unless in direct mode: the channel, and the eventfd that wakes the reactor
 
-      Order = Struct.new(:seat, :slot, :generation, :link)
+      Order = Struct.new(:seat, :slot, :generation, :link, :equipment)
 
       # @yieldreturn [Payload]
       # @return never: the process ends with its last role
       def self.run(&block) = new(ENV.delete(VARIABLE)).run(&block)
 
-      def self.value(monitor_pid, seat, generation, listeners)
-        [monitor_pid, seat, generation, listeners].join(":")
+      # @param listeners [Integer] how many @param others [Integer] how many descriptors follow them
+      def self.value(monitor_pid, seat, generation, listeners, others)
+        [monitor_pid, seat, generation, listeners, others].join(":")
       end
 
       def initialize(value)
         raise UsageError, "this is run by the pando monitor only" unless value
 
-        @monitor_pid, seat, generation, @listeners = value.split(":").map { |number| Integer(number, 10) }
+        @monitor_pid, seat, generation, @listeners, @others = value.split(":").map { |number| Integer(number, 10) }
         @mold = Mold.new(Order.new(seat, 0, generation, Link.for_fd(LINK)), context)
       end
 
@@ -48,7 +49,13 @@ module Pando
         scoreboard = Sys::Scoreboard.attach(SCOREBOARD)
         scoreboard.close_fd # the mapping stays
         descriptors = (FIRST_LISTENER...(FIRST_LISTENER + @listeners)).to_a
-        Context.new(monitor_pid: @monitor_pid, scoreboard: scoreboard, listeners: Listeners.inherit(descriptors))
+        channel, eventfd = (0...@others).map { |place| inherit(FIRST_LISTENER + @listeners + place) }
+        Context.new(monitor_pid: @monitor_pid, scoreboard: scoreboard, listeners: Listeners.inherit(descriptors),
+                    channel: channel, reactor_eventfd: eventfd)
+      end
+
+      def inherit(descriptor)
+        IO.for_fd(descriptor, "r+b").tap { |io| io.close_on_exec = true }
       end
 
       # A mold carries the at_exit handlers of what it was forked from, whose

@@ -36,6 +36,7 @@ module Pando
         when :mold then mold_ready(child)
         when :worker then worker_ready(child)
         when :service then @cluster.services.ready(child)
+        when :reactor then @cluster.reactors.ready(child)
         end
       end
 
@@ -58,8 +59,9 @@ module Pando
       # A process is gone, or an order will never become one.
       # @param ending [Sys::Ending, nil]
       def child_lost(child, ending, innocent: false)
+        child.ending = ending
         farewell = Farewell.new(child, ending)
-        farewell.tell
+        farewell.tell(child.reactor? ? @cluster.reactors.in_flight : {})
         failed = farewell.failed? # while its row is still its own
         hook(:after_worker_exit, child, ending) if child.worker? && ending
         @cluster.services.lost(child, farewell.reason) if child.service? && !stopping?
@@ -75,11 +77,13 @@ module Pando
         child_lost(child, nil)
       end
 
+      def lane_corrupt(number) = @cluster.reactors.lane_corrupt(number)
+
       def hard_timeout(child)
         return if child.condemned?
 
         Events.emit("request.killed", **child.identity, **child.job, reason: "hard timeout")
-        child.kill("hard timeout")
+        child.kill("hard timeout", overdue: true)
         hook(:after_worker_hard_timeout, child)
       end
 
@@ -107,6 +111,7 @@ module Pando
       def pass_on(child, reason, failed, innocent)
         generations = @cluster.generations
         return generations.mold_gone(child, reason) if child.mold?
+        return @cluster.reactors.lost if child.reactor?
 
         generations.worker_failed(child, reason, innocent: innocent) if child.worker? && failed
       end

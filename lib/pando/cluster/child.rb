@@ -26,6 +26,8 @@ module Pando
       attr_accessor :mute
       # It failed as a source of molds and is not asked again.
       attr_accessor :barred
+      # How it ended, once it has been reaped.
+      attr_accessor :ending
       # What it wrote about its failure: the summary and the backtrace.
       attr_accessor :failure
 
@@ -45,6 +47,7 @@ module Pando
       def mold? = role == :mold
       def worker? = role == :worker
       def service? = role == :service
+      def reactor? = role == :reactor
       def ordered? = state == :ordered
       def ready? = state == :ready
       def leaving? = state == :leaving
@@ -94,12 +97,17 @@ module Pando
         order(Message.new(:leave))
       end
 
+      # @param overdue [Boolean] its time is over
       # @return [Boolean] whether the signal was sent
-      def kill(reason)
+      def kill(reason, overdue: false)
         @reason ||= reason
         @verdict ||= reason
+        @overdue ||= overdue
         signal("KILL")
       end
+
+      # It was killed for the time it took.
+      def overdue? = !!@overdue
 
       # @return [Boolean] whether the signal was sent
       def signal(name) = pidfd ? pidfd.signal(name) : false
@@ -131,6 +139,8 @@ module Pando
 
       # Who it is, for events.
       def identity
+        return { pid: pid } if reactor?
+
         { slot: (slot unless mold?), generation: generation, pid: pid }.compact
       end
 

@@ -35,10 +35,11 @@ module Pando
       # It left as it was asked to.
       def wanted? = @wanted
 
-      def tell
+      # @param more [Hash{Symbol => Object}] what else is to be said
+      def tell(more = {})
         return if child.service? && !stillborn? # the service keeper tells
 
-        Events.emit(event, **child.identity, reason: reason, **of_worker)
+        Events.emit(event, **child.identity, reason: reason, **of_worker, **more)
       end
 
       private

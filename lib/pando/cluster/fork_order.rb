@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/equipment"
 require "pando/cluster/link"
 
 module Pando
@@ -9,22 +10,31 @@ module Pando
     # @api private
     class ForkOrder
       attr_reader :role, :seat, :slot, :generation, :link
+      # @return [Equipment, nil] of a worker behind the reactor
+      attr_reader :equipment
 
       # @param packet [Link::Packet] a :spawn or :promote with the child's link end
       # @return [ForkOrder, nil] nil when the descriptor is missing
       def self.from(packet)
         message = packet.message
         fd, *others = packet.descriptors
-        others.each { |extra| Sys.close_fd(extra) }
-        fd && new(message, Link.for_fd(fd))
+        equipment = Equipment.from(message.lane, others)
+        fd && new(message, Link.for_fd(fd), equipment)
       end
 
-      def initialize(message, link)
+      def initialize(message, link, equipment = nil)
         @role = message.role
         @seat = message.seat
         @slot = message.slot
         @generation = message.generation
         @link = link
+        @equipment = equipment
+      end
+
+      # In the forker: they are the new process's now, or nobody's.
+      def close
+        link.close
+        equipment&.close
       end
 
       # The monitor gave up waiting and closed its end.

@@ -50,6 +50,8 @@ module Pando
         when :ready then ready(child)
         when :detail then child.add_detail(message.text)
         when :failed then fail(child, message.text)
+        when :lane_corrupt then @observer.lane_corrupt(message.lane)
+        when :drained then nil # its exit status says it too
         when :leaving then @observer.child_leaving(child, message.text)
         when :fork_failed, :fork_refused then fork_failed(child, message)
         else reject(child, "an order instead of a report")

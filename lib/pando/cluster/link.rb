@@ -54,7 +54,7 @@ module Pando
         return :nothing unless record
 
         bytes, sender, descriptors = record
-        message = Message.decode(bytes)
+        message = decode(bytes)
         return Packet.new(message, sender, descriptors) if message
 
         close_all(descriptors)
@@ -70,6 +70,8 @@ module Pando
       end
 
       private
+
+      def decode(bytes) = Message.decode(bytes)
 
       def close_all(descriptors)
         descriptors.each { |fd| Sys.close_fd(fd) }

@@ -9,8 +9,8 @@ module Pando
     # @api private
     class Message
       VERSION = 1
-      HEAD = "CCSLLL"
-      HEAD_BYTES = 16
+      HEAD = "CCSLLLL"
+      HEAD_BYTES = 20
       TEXT_BYTES = 900
       KINDS = {
         # orders, from the monitor
@@ -21,21 +21,23 @@ module Pando
       NAMES = KINDS.invert.freeze
       ROLES = %i[mold worker service].freeze
 
-      attr_reader :kind, :role, :seat, :slot, :generation, :text
+      attr_reader :kind, :role, :seat, :slot, :generation, :lane, :text
 
+      # @param lane [Integer] of the reactor's channel, if the order is for a worker behind it
       # @param text [String] cut to TEXT_BYTES
-      def initialize(kind, role: :worker, seat: 0, slot: 0, generation: 0, text: "")
+      def initialize(kind, role: :worker, seat: 0, slot: 0, generation: 0, lane: 0, text: "") # rubocop:disable Metrics/ParameterLists
         @kind = kind
         @role = role
         @seat = seat
         @slot = slot
         @generation = generation
+        @lane = lane
         @text = text
       end
 
       # @return [String] at most HEAD_BYTES + TEXT_BYTES bytes, never empty
       def encode
-        [KINDS.fetch(kind), VERSION, ROLES.index(role), seat, slot, generation].pack(HEAD) <<
+        [KINDS.fetch(kind), VERSION, ROLES.index(role), seat, slot, generation, lane].pack(HEAD) <<
           text.dup.force_encoding(Encoding::BINARY)[0, TEXT_BYTES]
       end
 
@@ -44,11 +46,11 @@ module Pando
       def self.decode(bytes)
         return if bytes.nil? || bytes.bytesize < HEAD_BYTES || bytes.bytesize > HEAD_BYTES + TEXT_BYTES
 
-        code, version, role, seat, slot, generation = bytes.unpack(HEAD)
+        code, version, role, seat, slot, generation, lane = bytes.unpack(HEAD)
         return unless version == VERSION && NAMES.key?(code) && ROLES[role]
 
         text = bytes[HEAD_BYTES..].force_encoding(Encoding::UTF_8).scrub("?")
-        new(NAMES[code], role: ROLES[role], seat: seat, slot: slot, generation: generation, text: text)
+        new(NAMES[code], role: ROLES[role], seat: seat, slot: slot, generation: generation, lane: lane, text: text)
       end
     end
   end

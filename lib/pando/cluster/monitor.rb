@@ -5,7 +5,9 @@ require "pando/cluster/caretaker"
 require "pando/cluster/deadlines"
 require "pando/cluster/generations"
 require "pando/cluster/inbox"
+require "pando/cluster/lanes"
 require "pando/cluster/listeners"
+require "pando/cluster/reactor_keeper"
 require "pando/cluster/reaper"
 require "pando/cluster/rollout"
 require "pando/cluster/roster"
@@ -20,7 +22,9 @@ module Pando
     # scoreboard, starts and watches all others, and never loads the
     # application. One thread, one loop: wait, hear, bury, enforce, reconcile.
     class Monitor
-      attr_reader :roster, :generations, :rollout, :services, :shutdown
+      TITLE = "pando monitor"
+
+      attr_reader :roster, :generations, :rollout, :services, :reactors, :shutdown
 
       # @param payload [Payload] for its options and hooks; its application is never loaded here
       # @param specs [Array] see Listeners.open
@@ -57,7 +61,7 @@ module Pando
 
       def set_up
         Sys.subreaper!
-        Process.setproctitle("pando monitor")
+        Process.setproctitle(TITLE)
         @listeners = Listeners.open(@specs)
         @poller = Sys::Poller.new
         @signals = Signals.new
@@ -71,7 +75,10 @@ module Pando
         caretaker = Caretaker.new(self, @payload)
         @roster = Roster.new
         @shutdown = Shutdown.new(roster, options)
-        spawner = Spawner.new(roster, @poller, @listeners, options, @command)
+        setup = @payload.reactor
+        lanes = setup ? Lanes.new(setup) : DirectMode.new
+        spawner = Spawner.new(roster, @poller, @listeners, options, @command, lanes, setup&.descriptors.to_a)
+        @reactors = setup ? ReactorKeeper.new(roster, spawner, lanes, setup) : lanes
         @generations = Generations.new(roster, spawner, @policy, shutdown.method(:fail))
         @rollout = Rollout.new(roster, spawner, generations, options)
         @services = ServiceKeeper.new(roster, spawner, generations, options)
@@ -96,10 +103,11 @@ module Pando
         ready = @poller.wait([due - Sys.now, 0].max)
         hear(ready)
         @deadlines.enforce
-        reconcile unless shutdown.begun?
+        shutdown.begun? ? shutdown.proceed : reconcile
+        reactors.reconcile(shutdown.begun?)
       end
 
-      def due = [@deadlines.due, generations.due, rollout.due, services.due].compact.min
+      def due = [@deadlines.due, generations.due, rollout.due, services.due, reactors.due].compact.min
 
       # Links before pidfds: a dead process's last words come first. Signals before
       # pidfds: what shall end us may have been sent to the children as well, and

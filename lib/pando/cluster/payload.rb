@@ -11,9 +11,15 @@ module Pando
       # Loads the application. Runs once, in the mold of a cold boot.
       def load; end
 
+      # What a reactor and its workers share, made in the monitor:
+      # descriptors / lanes / lane / fork / report / in_flight (see HTTP::ReactorSetup).
+      # @return [Object, nil] nil: workers accept by themselves (direct mode)
+      def reactor = nil
+
       # @param _listeners [Array<TCPServer, UNIXServer>]
+      # @param _channel [IO, nil] to the reactor, nil in direct mode
       # @return [#start, #sources, #ready, #idle, #stop] what a worker does
-      def work(_listeners) = raise(NoMethodError, "#{self.class} must say what its workers do")
+      def work(_listeners, _channel) = raise(NoMethodError, "#{self.class} must say what its workers do")
 
       # @raise [HookError]
       def run_hook(name, *arguments); end

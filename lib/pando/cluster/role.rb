@@ -23,6 +23,7 @@ module Pando
         @slot = order.slot
         @generation = order.generation
         @link = order.link
+        @equipment = order.equipment
         @context = context
         @leaving = @draining = false
         @row = context.scoreboard.row(seat)
@@ -31,7 +32,7 @@ module Pando
       def pid = Process.pid
 
       # @return [Array<IO>] what must stay open whatever the application closes
-      def ios = [@link.to_io, *context.listeners]
+      def ios = [@link.to_io, *context.ios, *@equipment&.ios]
 
       def payload = context.payload
       def options = context.options
@@ -71,6 +72,7 @@ module Pando
       # In a forked child, of the role that its forker had.
       def abandon
         @link.close
+        @equipment&.close
         @poller&.close
       end
 

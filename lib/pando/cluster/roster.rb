@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/child"
+require "pando/cluster/message"
 
 module Pando
   module Cluster
@@ -13,6 +14,8 @@ module Pando
 
       # Enough for the largest cluster twice over, as during a rollout.
       SEATS = 4096
+      # What the scoreboard calls them, by number: those that are forked to order, and the reactor.
+      ROLES = [*Message::ROLES, :reactor].freeze
 
       attr_reader :scoreboard
 
@@ -44,6 +47,8 @@ module Pando
       def workers = select(&:worker?)
       def molds = select(&:mold?)
       def services = select(&:service?)
+      # @return [Child, nil]
+      def reactor = find(&:reactor?)
       def ready_workers = select { |child| child.worker? && child.ready? }
       def in_slot(slot) = select { |child| child.worker? && child.slot == slot }
       def by_pid(pid) = find { |child| child.pid == pid }

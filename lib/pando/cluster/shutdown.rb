@@ -19,13 +19,19 @@ module Pando
         @options = options
         @begun = false
         @status = 0
+        @held_until = nil
       end
 
       def begun? = @begun
       def complete? = begun? && @roster.empty?
 
-      # Running requests are finished, and those that wait in the listeners' queues are served.
-      def gracefully(reason) = start(reason, @options.stop_timeout, :drain)
+      # Running requests are finished, and those that wait in the listeners' queues are
+      # served. Behind a reactor the workers stay until it has answered all that it holds,
+      # or for half of the time.
+      def gracefully(reason)
+        @held_until = Sys.now + (@options.stop_timeout / 2) if @roster.reactor&.ready?
+        start(reason, @options.stop_timeout, :drain)
+      end
 
       # Running requests have the grace of a timeout to end.
       def quickly(reason) = start(reason, @options.grace, :leave)
@@ -36,6 +42,15 @@ module Pando
         Events.emit("monitor.stopping", reason: reason, pid: Process.pid)
         @roster.each { |child| child.kill(reason) }
         forget_unborn
+      end
+
+      # Called at each turn of the monitor's loop, once we leave.
+      def proceed
+        return unless @held_until
+        return if @roster.reactor && Sys.now < @held_until
+
+        @held_until = nil
+        @roster.workers.each { |worker| ask(worker, @reason, @order) if worker.ready? }
       end
 
       # Nothing can be served: what remains is to say why.
@@ -65,16 +80,20 @@ module Pando
       def start(reason, patience, order)
         @begun = true
         @deadline = Sys.now + patience
+        @reason = reason
+        @order = order
         Events.emit("monitor.stopping", reason: reason, pid: Process.pid)
-        @roster.to_a.each { |child| ask(child, reason, order) }
+        @roster.to_a.each { |child| ask(child, reason, order) unless held?(child) }
         forget_unborn
       end
+
+      def held?(child) = @held_until && child.worker? && child.ready?
 
       def ask(child, reason, order)
         return end_late_comer(child, reason) if child.starting?
 
         child.leave(reason, deadline)
-        child.order(Message.new(order))
+        child.order(child.reactor? ? ReactorMessage.new(:drain) : Message.new(order))
         child.signal("TERM") if child.service?
       end
 

@@ -2,6 +2,7 @@
 
 require "pando/cluster/boot"
 require "pando/cluster/link"
+require "pando/cluster/reactor_link"
 
 module Pando
   module Cluster
@@ -11,22 +12,25 @@ module Pando
     # @api private
     class Spawner
       # @param command [Array<String>] the executable and arguments of a cold mold
-      # @param directory [String] where the monitor was started: a cold mold reads the same arguments
-      def initialize(roster, poller, listeners, options, command)
+      # @param lanes [Lanes, DirectMode] for workers
+      # @param descriptors [Array<IO>] what a mold inherits besides the listeners
+      def initialize(roster, poller, listeners, options, command, lanes, descriptors) # rubocop:disable Metrics/ParameterLists
         @roster = roster
         @poller = poller
         @listeners = listeners
         @options = options
         @command = command
+        @lanes = lanes
+        @descriptors = descriptors
       end
 
       # Generation 0, or any later cold boot: fork and exec of a clean image.
       # @return [Child, nil] nil when the kernel refused
       def cold_mold(generation)
         start(:mold, 0, generation, nil, @options.boot_timeout) do |child, their_end|
-          value = Boot.value(Process.pid, child.seat, generation, @listeners.count)
+          value = Boot.value(Process.pid, child.seat, generation, @listeners.count, @descriptors.size)
           environment = ENV.to_h.merge(Boot::VARIABLE => value).map { |name, text| "#{name}=#{text}" }
-          pid = Sys.spawn(@command, environment, [their_end, @roster.scoreboard, *@listeners])
+          pid = Sys.spawn(@command, environment, [their_end, @roster.scoreboard, *@listeners, *@descriptors])
           child.adopt(Sys::Pidfd.new(pid))
           @poller.add(child.pidfd, [:exit, child])
         end
@@ -38,20 +42,42 @@ module Pando
         fork_by(worker, :promote, :mold, 0, generation, patience)
       end
 
+      # @param setup [#fork] see Payload#reactor
+      def reactor(setup)
+        start(:reactor, 0, 0, nil, @options.spawn_timeout, ReactorLink) do |child, their_end|
+          pid = titled("pando reactor") { setup.fork(@listeners, their_end, @options.grace) }
+          child.row.claim(Roster::ROLES.index(:reactor), 0, 0)
+          child.adopt(Sys::Pidfd.new(pid))
+          @poller.add(child.pidfd, [:exit, child])
+        end
+      end
+
       def worker(mold, slot) = fork_by(mold, :spawn, :worker, slot, mold.generation, @options.spawn_timeout)
       def service(mold, index) = fork_by(mold, :spawn, :service, index, mold.generation, @options.spawn_timeout)
 
       private
 
+      # No Ruby runs in the reactor, so it is born with its title.
+      def titled(title)
+        Process.setproctitle(title)
+        yield
+      ensure
+        Process.setproctitle(Monitor::TITLE)
+      end
+
       def fork_by(source, kind, role, slot, generation, patience)
         start(role, slot, generation, source, patience) do |child, their_end|
-          order = Message.new(kind, role: role, seat: child.seat, slot: slot, generation: generation)
-          raise Errno::EPIPE, "pid #{source.pid} takes no orders" unless source.order(order, [their_end])
+          lane = @lanes.open_for(child) if role == :worker
+          order = Message.new(kind, role: role, seat: child.seat, slot: slot, generation: generation,
+                                    lane: lane&.number || 0)
+          sent = source.order(order, [their_end, *lane&.for_worker])
+          lane&.hand_over
+          raise Errno::EPIPE, "pid #{source.pid} takes no orders" unless sent
         end
       end
 
-      def start(role, slot, generation, source, patience)
-        our_end, their_end = Link.pair
+      def start(role, slot, generation, source, patience, link = Link) # rubocop:disable Metrics/ParameterLists
+        our_end, their_end = link.pair
         child = @roster.admit(role, slot, generation, our_end, source)
         child.deadline = Sys.now + patience
         @poller.add(our_end, [:link, child])

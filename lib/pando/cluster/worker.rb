@@ -52,6 +52,12 @@ module Pando
         report(:leaving, text: reason)
       end
 
+      # This worker's place in the reactor's channel; nil in direct mode.
+      def lane_number = @equipment&.number
+      def lane_eventfd = @equipment&.eventfd
+      def lane_socket = @equipment&.socket
+      def reactor_eventfd = context.reactor_eventfd
+
       def run_hook(name, *arguments) = payload.run_hook(name, self, *arguments)
       def hook?(name) = payload.hook?(name)
 
@@ -77,7 +83,7 @@ module Pando
         payload.attach(self)
         raise_oom_score
         payload.run_hook(:after_worker_fork, self)
-        @work = payload.work(context.listeners)
+        @work = payload.work(context.listeners, context.channel)
         @work.start(self)
         @work.sources.each { |io, exclusive| poller.add(io, io, exclusive) }
         @idle_title = "pando worker #{title} idle"

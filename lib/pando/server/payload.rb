@@ -31,7 +31,20 @@ module Pando
         @app = HTTP::Rackup.load(@config.rackup)
       end
 
-      def work(listeners) = HTTP::Work.new(@app, listeners.to_a, @config)
+      def reactor
+        return unless @config.reactor
+
+        require "pando/http/reactor_setup"
+        @reactor ||= HTTP::ReactorSetup.new(@config)
+      end
+
+      def work(listeners, channel)
+        return HTTP::Work.new(@app, listeners.to_a, @config) unless channel
+
+        @channel ||= HTTP::Channel.attach(channel.dup.tap { |copy| copy.autoclose = false }.fileno)
+        HTTP::QueuedWork.new(@app, listeners.to_a, @config, @channel)
+      end
+
       def run_hook(name, *arguments) = @config.hooks.run(name, @server, *arguments)
       def hook?(name) = @config.hooks.any?(name)
       def after_fork = ForkSafety.after_fork

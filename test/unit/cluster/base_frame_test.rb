@@ -15,7 +15,7 @@ class ClusterBaseFrameTest < Minitest::Test
   Cluster = Pando::Cluster
   Message = Cluster::Message
   Link = Cluster::Link
-  Order = Struct.new(:seat, :slot, :generation, :link)
+  Order = Struct.new(:seat, :slot, :generation, :link, :equipment)
 
   # Work that does nothing, for workers that are only to come up.
   class Work
@@ -29,7 +29,7 @@ class ClusterBaseFrameTest < Minitest::Test
     attr_accessor :hooks
 
     def options = ClusterSupport.options(spawn_timeout: 60.0)
-    def work(_listeners) = Work.new
+    def work(_listeners, _channel) = Work.new
     def run_hook(name, *) = hooks.to_h[name]&.call
   end
 

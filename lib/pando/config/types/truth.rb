@@ -9,7 +9,10 @@ module Pando
       #
       # @api private
       class Truth < Type
+        TEXTS = { "true" => true, "on" => true, "false" => false, "off" => false }.freeze
+
         def cast(value, **)
+          value = TEXTS.fetch(value, value)
           [true, false].include?(value) ? value : invalid(value)
         end
 

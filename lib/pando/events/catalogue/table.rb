@@ -30,6 +30,13 @@ module Pando
              "A worker died that nobody told to; names the request it was serving, and for how long."
       define "worker.unsafe", :warn, %i[slot generation pid reason], "A worker said that it can never be a mold."
 
+      define "reactor.ready", :info, %i[pid], "The reactor accepts connections."
+      define "reactor.exited", :info, %i[pid reason], "The reactor has answered all that it held, and is gone."
+      define "reactor.failed", :error, %i[pid reason], "A reactor never became ready; the next one is on its way."
+      define "reactor.killed", :error, %i[pid reason connections requests], "The monitor killed the reactor."
+      define "reactor.lost", :error, %i[pid reason connections requests],
+             "The reactor died; its connections are closed, the next one is on its way."
+
       GENERATION = %i[generation pid purpose source source_slot].freeze
       private_constant :GENERATION
 

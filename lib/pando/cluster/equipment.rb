@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+require "pando/sys"
+
+module Pando
+  module Cluster
+    # A worker's ends of its lane to the reactor: they came with the order to fork it.
+    #
+    # @api private
+    class Equipment
+      attr_reader :number, :eventfd, :socket
+
+      # @param number [Integer] of the lane
+      # @param descriptors [Array<Integer>] as received; closed unless they are what they must be
+      # @return [Equipment, nil] nil in direct mode
+      def self.from(number, descriptors)
+        return new(number, *descriptors) if descriptors.size == 2
+
+        descriptors.each { |fd| Sys.close_fd(fd) }
+        nil
+      end
+
+      def initialize(number, eventfd, socket)
+        @number = number
+        @eventfd = IO.for_fd(eventfd, "r+b")
+        @socket = UNIXSocket.for_fd(socket)
+        ios.each { |io| io.close_on_exec = true }
+      end
+
+      def ios = [eventfd, socket]
+      def close = ios.each(&:close)
+    end
+  end
+end

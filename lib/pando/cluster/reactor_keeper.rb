@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+require "pando/events"
+
+module Pando
+  module Cluster
+    # Keeps one reactor alive, and tells it of the workers. The first one starts
+    # with the first worker that is ready: until then clients wait in the
+    # listeners' queues, as they do while there is none.
+    #
+    # Owned by the monitor.
+    #
+    # @api private
+    class ReactorKeeper
+      # A reactor that dies so soon after its start is likely to do so again.
+      INFANCY = 1.0
+      # Seconds until a full link is tried again, and between two reports.
+      RETRY = 0.02
+      REPORT = 1.0
+
+      def initialize(roster, spawner, lanes, setup)
+        @roster = roster
+        @spawner = spawner
+        @lanes = lanes
+        @setup = setup
+        @backoff = Backoff.new
+        @started = @behind = false
+        @reported_at = Sys.now
+      end
+
+      # Called at each turn of the monitor's loop, in its last ones too.
+      def reconcile(stopping)
+        @lanes.close_deserted
+        start if !stopping && reactor.nil? && due_to_start?
+        @behind = reactor ? !@lanes.tell(reactor) : @lanes.tell_nobody
+        report
+      end
+
+      # @return [Float, nil]
+      def due
+        [(Sys.now + RETRY if @behind && reactor), (@backoff.due unless reactor), (@reported_at + REPORT if reactor)]
+          .compact.min
+      end
+
+      def ready(child)
+        Events.emit("reactor.ready", **child.identity)
+      end
+
+      # @return [Hash{Symbol => Integer}] what a reactor that is gone has left undone
+      def in_flight = @setup.in_flight
+
+      def lost
+        Sys.now - @started_at < INFANCY ? @backoff.fail : @backoff.reset
+      end
+
+      # It cannot be read any more, so what its worker answers reaches nobody.
+      def lane_corrupt(number)
+        worker = @lanes.owner(number)
+        worker&.kill("its lane to the reactor is damaged")
+      end
+
+      private
+
+      def reactor = @roster.reactor
+
+      def due_to_start? = @backoff.over? && (@started || @roster.ready_workers.any?)
+
+      def start
+        @started_at = Sys.now
+        return @backoff.fail unless @spawner.reactor(@setup)
+
+        @started = true
+        @lanes.tell_all
+      end
+
+      def report
+        return if reactor.nil? || Sys.now < @reported_at + REPORT
+
+        @reported_at = Sys.now
+        @setup.report
+      end
+    end
+
+    # In direct mode there is neither reactor nor lane.
+    #
+    # @api private
+    class DirectMode
+      def open_for(_child) = nil
+      def reconcile(_stopping) = nil
+      def due = nil
+    end
+  end
+end

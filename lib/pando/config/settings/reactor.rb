@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+module Pando
+  class Config
+    # The process that holds the clients' connections, and how many it holds.
+    Settings.group "Reactor" do
+      setting :reactor,
+              type: Types::Truth.new, default: true,
+              flags: %w[--reactor], argument: "true|false",
+              help: "A reactor process holds all connections; false: each worker accepts by itself (direct mode).",
+              notes: "In direct mode a connection serves one request, a slow client keeps a worker busy, and the other " \
+                     "settings of this group mean nothing: it is for servers behind nginx or the like.",
+              example: "reactor false"
+
+      setting :idle_timeout,
+              type: Types::Seconds.new, default: 65.0, unit: "seconds",
+              help: "A kept-alive connection that sends no further request for this long is closed.",
+              notes: "A load balancer must give its idle connections up earlier than this, or it will send a " \
+                     "request on a connection that is just being closed.",
+              example: "idle_timeout 75"
+
+      setting :queue_timeout,
+              type: Types::OrOff.new(Types::Seconds.new), default: 30.0, unit: "seconds",
+              help: "A request that no worker has taken after this long is answered with 503.",
+              example: "queue_timeout 5"
+
+      setting :max_queue,
+              type: Types::Whole.new(1..1024), default: 1024, unit: "requests",
+              help: "Requests that may wait for a worker; one more is answered with 503 at once.",
+              example: "max_queue 200"
+
+      setting :max_connections,
+              type: Types::Whole.new(1..1_000_000), default: 16_384, unit: "connections",
+              help: "Connections that the reactor holds at once.",
+              notes: "When there are more, the one that has been idle longest is closed; when none is idle, the " \
+                     "newest is answered with 503. The limit of open files must allow them (`ulimit -n`).",
+              example: "max_connections 50_000"
+
+      setting :max_keepalive_requests,
+              type: Types::OrOff.new(Types::Whole.new(1..1_000_000_000)), default: nil, unit: "requests",
+              help: "Requests of one connection before it is closed; false: any number.",
+              example: "max_keepalive_requests 1000"
+
+      setting :retry,
+              type: Types::Truth.new, default: true,
+              help: "A GET, HEAD or OPTIONS whose worker died before it answered is served once more by another.",
+              notes: "Not if the worker may have died of the request: by SEGV, BUS, ABRT and the like, for its " \
+                     "timeout, or for want of memory. `env[\"pando.retry\"]` is true in the second try.",
+              example: "retry false"
+    end
+  end
+end

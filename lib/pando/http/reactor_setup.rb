@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+require "socket"
+require "tmpdir"
+require "pando/http/reactor_settings"
+require "pando/native"
+
+module Pando
+  module HTTP
+    # What the reactor and the workers share, and how a reactor is started.
+    # Owned by the monitor, where it is all of HTTP that is loaded.
+    class ReactorSetup
+      # @return [Integer] workers that may be behind one reactor at once
+      def lanes = Channel::LANES
+
+      # @param config [Config]
+      # @raise [SystemCallError] the kernel gives no memory or descriptor
+      def initialize(config)
+        @settings = ReactorSettings.new(config)
+        @channel = Channel.create
+        @eventfd = eventfd
+      end
+
+      # @return [Array<IO, Channel>] what each mold inherits: the channel, and what wakes the reactor
+      def descriptors = [@channel, @eventfd]
+
+      # What a new lane needs.
+      # @return [Array(IO, Array(UNIXSocket, UNIXSocket))] the worker's eventfd; the reactor's end and the worker's
+      # @raise [SystemCallError] the kernel gives no descriptor
+      def lane
+        sockets = UNIXSocket.pair(:SEQPACKET)
+        [eventfd, sockets]
+      rescue SystemCallError
+        sockets&.each(&:close)
+        raise
+      end
+
+      # Starts a reactor.
+      # @param listeners [Enumerable<Socket>] that it accepts from
+      # @param control [#fileno] its end of the link to the monitor
+      # @param grace [Float] seconds that it may outlive the monitor
+      # @return [Integer] its pid
+      # @raise [SystemCallError] the kernel gives no process
+      def fork(listeners, control, grace)
+        Reactor.fork(listeners.to_a, @channel, @eventfd, control, Dir.tmpdir, @settings, grace)
+      end
+
+      # Called about once a second while a reactor lives.
+      def report; end
+
+      # @return [Hash{Symbol => Integer}] what the reactor holds, or held when it died
+      def in_flight = {}
+
+      private
+
+      def eventfd = IO.for_fd(Channel.eventfd, "r+b")
+    end
+  end
+end

@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tempfile"
+require "pando/cluster"
+require "pando/cluster/oom_watch"
+require_relative "support/clock"
+
+# Whether the kernel has killed for want of memory.
+class OomWatchTest < Minitest::Test
+  include ClusterSupport::Clock
+
+  def counter(number)
+    @file ||= Tempfile.new("events")
+    File.write(@file.path, "low 0\noom 7\noom_kill #{number}\noom_group_kill 0\n")
+    @file.path
+  end
+
+  def test_a_counter_that_rose_says_so_for_a_moment
+    watch = Pando::Cluster::OomWatch.new([counter(3)])
+    refute_predicate watch, :struck?
+
+    counter(4)
+    assert_predicate watch, :struck?
+    assert_predicate watch, :struck?
+    elapse 3
+
+    refute_predicate watch, :struck?
+  end
+
+  def test_a_file_without_the_line_is_passed_over
+    plain = Tempfile.new("vmstat").tap { |file| file.write("nothing 1\n") && file.flush }
+    watch = Pando::Cluster::OomWatch.new([plain.path, "/nowhere", counter(1)])
+    counter(2)
+
+    assert_predicate watch, :struck?
+  end
+
+  def test_a_kernel_that_does_not_tell
+    refute_predicate Pando::Cluster::OomWatch.new(["/nowhere"]), :struck?
+  end
+
+  def test_this_machine_tells
+    watch = Pando::Cluster::OomWatch.new
+
+    assert_kind_of Integer, watch.send(:read)
+  end
+end
