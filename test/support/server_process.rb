@@ -100,6 +100,16 @@ module Support
       socket&.close
     end
 
+    # Waits until so many workers have a request.
+    def wait_until_busy(count)
+      deadline = now + PATIENCE
+      until workers.count { |worker| worker.title.end_with?("busy") } >= count
+        raise "not #{count} busy workers within #{PATIENCE} s: #{workers.map(&:title)}" if now > deadline
+
+        IO.select(nil, nil, nil, Waiting::POLL_INTERVAL)
+      end
+    end
+
     def signal(name) = Process.kill(name, @pid)
     def alive? = @status.nil? && !@waiter.join(0)
     def tree = ProcTree.new(@pid)

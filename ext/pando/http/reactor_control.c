@@ -42,6 +42,8 @@ static void drain(struct pando_reactor *reactor)
     pando_reactor_accept_all(reactor);
     pando_reactor_accept_stop(reactor);
     close_idle(reactor);
+    if (pando_reactor_deserted(reactor))
+        pando_reactor_requests_give_up(reactor);
 }
 
 void pando_control_finish_draining(struct pando_reactor *reactor)

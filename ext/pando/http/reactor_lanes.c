@@ -126,6 +126,8 @@ void pando_reactor_lane_lost(struct pando_reactor *reactor, uint32_t number, uin
     close(lane->wake);
     close(lane->socket);
     pando_reactor_requests_lost(reactor, number, cause);
+    if (pando_reactor_deserted(reactor))
+        pando_reactor_requests_give_up(reactor);
     /* It may have been woken for a request that it did not take. */
     pando_reactor_lanes_wake(reactor, pando_channel_depth(&reactor->channel));
 }

@@ -245,6 +245,10 @@ void pando_reactor_request_settle(struct pando_reactor *reactor, uint32_t slot);
 void pando_reactor_request_fail(struct pando_reactor *reactor, uint32_t slot, int status);
 /* What a worker held that is gone. */
 void pando_reactor_requests_lost(struct pando_reactor *reactor, uint32_t lane, uint32_t cause);
+/* Draining, and no worker is left: nobody will take what waits. */
+int pando_reactor_deserted(const struct pando_reactor *reactor);
+/* 503 for all that waits. */
+void pando_reactor_requests_give_up(struct pando_reactor *reactor);
 /* Requests whose claim makes no sense. */
 void pando_reactor_requests_audit(struct pando_reactor *reactor);
 

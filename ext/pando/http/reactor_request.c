@@ -57,7 +57,7 @@ void pando_reactor_requests_announce(struct pando_reactor *reactor)
 void pando_reactor_request_publish(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     uint32_t depth = pando_channel_depth(&reactor->channel);
-    if (reactor->free_count == 0 || depth >= reactor->config->max_queue) {
+    if (reactor->free_count == 0 || depth >= reactor->config->max_queue || pando_reactor_deserted(reactor)) {
         pando_reactor_refuse(reactor, connection, 503);
         return;
     }
@@ -135,6 +135,18 @@ static void lost(struct pando_reactor *reactor, uint32_t slot, uint32_t cause)
     }
     request->retried = 1;
     offer(reactor, request->connection, slot, PANDO_SLOT_RETRY);
+}
+
+int pando_reactor_deserted(const struct pando_reactor *reactor)
+{
+    return reactor->draining && reactor->open_count == 0;
+}
+
+void pando_reactor_requests_give_up(struct pando_reactor *reactor)
+{
+    for (uint32_t slot = 0; slot < PANDO_CHANNEL_SLOTS; slot++)
+        if (reactor->requests[slot].busy && withdraw(reactor, slot))
+            pando_reactor_request_fail(reactor, slot, 503);
 }
 
 static uint32_t holder(const struct pando_reactor *reactor, uint32_t slot)

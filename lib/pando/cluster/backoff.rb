@@ -13,7 +13,9 @@ module Pando
 
       attr_reader :failures
 
-      def initialize
+      # @param limit [Float] seconds
+      def initialize(limit = LIMIT)
+        @limit = limit
         reset
       end
 
@@ -26,7 +28,7 @@ module Pando
       def fail(now = Sys.now)
         @failures = 0 if now - @last > MEMORY
         @last = now
-        delay = [FIRST * (2**[@failures, 16].min), LIMIT].min
+        delay = [FIRST * (2**[@failures, 16].min), @limit].min
         @failures += 1
         @until = now + delay
         delay

@@ -14,6 +14,8 @@ module Pando
     class ReactorKeeper
       # A reactor that dies so soon after its start is likely to do so again.
       INFANCY = 1.0
+      # Seconds; nobody is served meanwhile.
+      LONGEST_PAUSE = 1.0
       # Seconds until a full link is tried again, and between two reports.
       RETRY = 0.02
       REPORT = 1.0
@@ -23,7 +25,7 @@ module Pando
         @spawner = spawner
         @lanes = lanes
         @setup = setup
-        @backoff = Backoff.new
+        @backoff = Backoff.new(LONGEST_PAUSE)
         @started = @behind = false
         @reported_at = Sys.now
       end

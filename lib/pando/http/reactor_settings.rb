@@ -10,7 +10,7 @@ module Pando
     # @api private
     class ReactorSettings
       %i[max_header_bytes max_target_bytes max_headers max_body_bytes body_memory header_timeout body_timeout
-         write_timeout idle_timeout queue_timeout max_connections max_queue retry].each do |name|
+         write_timeout idle_timeout queue_timeout max_connections max_queue].each do |name|
         define_method(name) { @config.public_send(name) || nil }
       end
 
@@ -18,6 +18,8 @@ module Pando
       def initialize(config)
         @config = config
       end
+
+      def retry = @config.retry_requests
 
       # Of one connection.
       def max_requests = @config.max_keepalive_requests || nil

@@ -78,7 +78,7 @@ class HTTPParserRefusalsTest < Minitest::Test
     "[v]", "[v.a]", "[v1.]", "[v1]", "[vg.a]", "[v1.a/b]", "[::1]]", "[[::1]]", "a, b"
   ].freeze
   HOSTS.each do |host|
-    refuses 400, "host_#{host.inspect}", "GET / HTTP/1.1\r\nHost: #{host}\r\nConnection: close\r\n\r\n"
+    refuses 400, "host_#{host.inspect}", "GET / HTTP/1.1\r\nHost: #{host}\r\n\r\n"
     refuses 400, "host_of_1_0_#{host.inspect}", "GET / HTTP/1.0\r\nHost: #{host}\r\n\r\n"
   end
 

@@ -66,7 +66,7 @@ class HTTPParserTest < Minitest::Test
 
   HOSTS.each do |host, (name, port)|
     define_method("test_host_#{host}") do
-      env = accept("GET / HTTP/1.1\r\nHost: #{host}\r\nConnection: close\r\n\r\n")
+      env = accept("GET / HTTP/1.1\r\nHost: #{host}\r\n\r\n")
 
       assert_equal [host, name, port], env.values_at("HTTP_HOST", "SERVER_NAME", "SERVER_PORT")
     end

@@ -234,6 +234,19 @@ class HTTPReactorTest < Minitest::Test
     assert_equal 0, @stage.wait
   end
 
+  def test_drains_what_no_worker_is_left_for
+    stage
+    waiting = request(GET)
+    half = request("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\na")
+    @stage.ok("drain")
+    (0..1).each { |lane| @stage.ok("close", lane) }
+
+    assert_match(%r{\AHTTP/1.1 503 }, waiting.read)
+    half.write("bc")
+    assert_match(%r{\AHTTP/1.1 503 }, half.read)
+    assert_equal 0, @stage.wait
+  end
+
   def test_ends_with_its_monitor
     stage
     idle = connect

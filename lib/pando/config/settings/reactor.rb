@@ -41,12 +41,12 @@ module Pando
               help: "Requests of one connection before it is closed; false: any number.",
               example: "max_keepalive_requests 1000"
 
-      setting :retry,
+      setting :retry_requests,
               type: Types::Truth.new, default: true,
               help: "A GET, HEAD or OPTIONS whose worker died before it answered is served once more by another.",
               notes: "Not if the worker may have died of the request: by SEGV, BUS, ABRT and the like, for its " \
                      "timeout, or for want of memory. `env[\"pando.retry\"]` is true in the second try.",
-              example: "retry false"
+              example: "retry_requests false"
     end
   end
 end

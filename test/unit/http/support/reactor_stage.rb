@@ -44,7 +44,7 @@ module HTTPSupport
       end
 
       def sources
-        [*Dir[File.join(ROOT, "ext/pando/http/*.c")], File.join(ROOT, "ext/pando/sys/record.c"),
+        [*Dir[File.join(ROOT, "ext/pando/http/*.c")], *Dir[File.join(ROOT, "ext/pando/sys/{record,fds,process}.c")],
          File.join(ROOT, "test/c/reactor_stage.c")]
       end
     end
