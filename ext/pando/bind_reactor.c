@@ -121,7 +121,8 @@ static VALUE reactor_fork(VALUE module, VALUE listeners, VALUE channel, VALUE wa
 {
     struct run run = {.status = PANDO_REACTOR_FAILED};
     read_arguments(&run, listeners, channel, wake, control, spool_directory, settings);
-    pid_t pid = pando_reactor_fork(&run.config, pando_milliseconds(grace));
+    run.config.grace = (uint32_t)pando_milliseconds(grace);
+    pid_t pid = pando_reactor_fork(&run.config);
     RB_GC_GUARD(spool_directory);
     if (pid == -1) rb_sys_fail("fork (of the reactor)");
     return PIDT2NUM(pid);

@@ -43,7 +43,7 @@ static struct pando_reactor_config config = {
     .listeners = &listener, .listener_count = 1,
     .max_header_bytes = 65536, .max_target_bytes = 8192, .max_headers = 100,
     .max_body_bytes = PANDO_REACTOR_NO_LIMIT, .body_memory = 114688,
-    .header_timeout = 30000, .body_timeout = 30000, .idle_timeout = 30000, .write_timeout = 30000,
+    .header_timeout = 30000, .body_timeout = 30000, .idle_timeout = 30000, .write_timeout = 30000, .grace = 2000,
     .queue_timeout = 30000, .max_connections = 1000, .max_queue = 1000, .retry = 1,
 };
 

@@ -12,6 +12,7 @@ class KillAnyProcessTest < Minitest::Test
 
   WORKERS = 4
   KILLS = 50
+  CLIENTS = 6
   WITHIN = 3 # seconds
   # Two kills are this far apart at most: some come during a rollout, some in quiet times.
   PAUSE = 0.08
@@ -29,31 +30,49 @@ class KillAnyProcessTest < Minitest::Test
   end
 
   def test_full_strength_after_each_kill_and_only_requests_of_the_killed_fail
-    start
+    start("reactor false")
+    kill_all_kinds { @census.full?(WORKERS) }
+
+    assert_only_requests_of_the_killed_failed
+    assert_clean_end
+  end
+
+  def test_behind_the_reactor
+    start("reactor true")
+    kill_all_kinds { @census.full?(WORKERS) && @census.reactors.any? }
+
+    assert_only_a_dead_reactors_connections_failed
+    assert_clean_end
+  end
+
+  private
+
+  def kill_all_kinds(&full)
     KILLS.times do
       @load.wait_for_more(1)
       kill_one
-      assert_full_strength
+      wait_until(timeout: WITHIN, message: -> { "full strength after #{@killed.last.title} was killed: #{@census}" }, &full)
+      @load.wait_for_more(CLIENTS * 2) # lest one request meets two kills
     end
     @load.wait_for_more(100)
     @load.stop
+  end
 
-    assert_only_requests_of_the_killed_failed
+  def assert_clean_end
     wait_until(timeout: 60, message: "the service, which waits longer after each death") { @census.services.any? }
     wait_until(timeout: 30, message: -> { "the end of the dead: #{@server.tree.zombies}" }) { nothing_left_behind? }
     assert_predicate(@server.stop, :success?, @server.output[-3000..])
   end
 
-  private
-
-  def start
+  def start(mode)
     @server = serve(app: Support::Load::APP, config: <<~RUBY)
+      #{mode}
       workers #{WORKERS}
       refork after: [100]
       service(:ticker) { |service| nil until service.wait(1) }
     RUBY
     @census = Support::Census.new(@server)
-    @load = Support::Load.start(@server.method(:connect), clients: 6, seconds: 0.002)
+    @load = Support::Load.start(@server.method(:connect), clients: CLIENTS, seconds: 0.002)
   end
 
   def kill_one
@@ -64,12 +83,6 @@ class KillAnyProcessTest < Minitest::Test
   rescue Errno::ESRCH
     @killed.pop # it was about to leave, and is gone
     retry
-  end
-
-  def assert_full_strength
-    wait_until(timeout: WITHIN, message: -> { "full strength after #{@killed.last.title} was killed: #{@census}" }) do
-      @census.full?(WORKERS)
-    end
   end
 
   def nothing_left_behind? = @server.tree.zombies.empty? && @server.tree.grandchildren.empty?
@@ -83,6 +96,15 @@ class KillAnyProcessTest < Minitest::Test
     others = failed_in.compact - workers
     assert_empty(others, @server.events.select { |event| others.include?(event["pid"]) }.join("\n"))
     assert_equal(failed_in.compact.uniq, failed_in.compact)
+  end
+
+  # What a worker was doing is done by another one.
+  def assert_only_a_dead_reactors_connections_failed
+    reactors = @killed.count { |victim| victim.title.start_with?("pando reactor") }
+
+    assert_operator(@load.failures.size, :<=, reactors * CLIENTS, @load.failures.map(&:error).tally.to_s)
+    assert_operator(reactors, :<, KILLS)
+    refute_match(/ 50\d /, @load.failures.map { |failure| failure.error.message }.join)
   end
 
   # By the events: a title may have changed since it was read.

@@ -10,7 +10,7 @@ class LeanMonitorTest < Minitest::Test
 
   REFORKS = 20
   MOST_PSS_KIB = 25 * 1024
-  NOT_LOADED = %r{/rack(\.rb|/|-\d)|/pando/(http|fork_safety|swarm)(\.rb|/)}
+  NOT_LOADED = %r{/rack(\.rb|/|-\d)|/pando/(http|fork_safety|swarm)(\.rb|/(?!reactor_))}
 
   # The event is emitted by the monitor alone.
   CONFIG = <<~RUBY

@@ -41,7 +41,7 @@ class ListenersTest < Minitest::Test
   RUBY
 
   def test_a_tcp_port_of_the_kernels_choice
-    server = serve(app: APP, listen: "127.0.0.1:0")
+    server = serve(app: APP, config: "reactor false", listen: "127.0.0.1:0")
     port = server.events("monitor.ready").first["listen"][/\A127\.0\.0\.1:(\d+)\z/, 1].to_i
 
     assert_operator(port, :>, 0)
@@ -53,7 +53,7 @@ class ListenersTest < Minitest::Test
 
   def test_a_tcp_port_of_ipv6
     skip "no IPv6 on this machine" unless ipv6?
-    server = serve(app: APP, listen: "[::1]:0")
+    server = serve(app: APP, config: "reactor false", listen: "[::1]:0")
     port = server.events("monitor.ready").first["listen"][/\A\[::1\]:(\d+)\z/, 1].to_i
 
     assert_equal("[::1] #{port} ::1 true", body(ask(TCPSocket.new("::1", port), "[::1]:#{port}")))

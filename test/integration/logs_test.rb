@@ -18,7 +18,7 @@ class LogsTest < Minitest::Test
       [200, {}, ["fine"]]
     }
   RUBY
-  CONFIG = "workers 2\nrefork :manual\ntimeout 0.5, grace: 20\nservice(:ticker) { |service| service.wait(60) }\n"
+  CONFIG = "reactor false\nworkers 2\nrefork :manual\ntimeout 0.5, grace: 20\nservice(:ticker) { |service| service.wait(60) }\n"
   RESERVED = %w[time event level].freeze
 
   def test_json

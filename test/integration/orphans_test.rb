@@ -48,7 +48,7 @@ class OrphansTest < Minitest::Test
     %w[patient asleep].each { |name| server.wait_past("service.ready", name: name, generation: 1) }
     gate, *stuck = %w[/gate /endless /deaf /stone].map { |path| begin_request(server, path) }
     killed_at = kill_monitor(server)
-    wait_for_processes(server, ["pando service asleep", *["pando worker busy"] * 4])
+    wait_for_processes(server, ["pando reactor", "pando service asleep", *["pando worker busy"] * 4])
     server.write("open", "")
 
     assert_equal("done", answer(gate))

@@ -3,9 +3,10 @@
 module Support
   # Who serves, as far as the events of a ServerProcess and /proc can tell.
   class Census
-    STARTS = %w[worker.ready mold.ready service.ready].freeze
+    STARTS = %w[worker.ready mold.ready service.ready reactor.ready].freeze
     ENDS = %w[worker.leaving worker.exited worker.killed worker.lost worker.failed
-              mold.retired mold.discarded mold.exited mold.killed mold.lost mold.failed service.exited].freeze
+              mold.retired mold.discarded mold.exited mold.killed mold.lost mold.failed service.exited
+              reactor.lost reactor.exited reactor.killed reactor.failed].freeze
 
     def initialize(server)
       @server = server
@@ -21,6 +22,8 @@ module Support
     def molds = serving("mold").map { |event| event["pid"] }
 
     def services = serving("service").map { |event| event["pid"] }
+
+    def reactors = serving("reactor").map { |event| event["pid"] }
 
     # All slots have their worker, and there is a mold to fork more from.
     def full?(slots) = workers(slots).none?(&:nil?) && molds.any?

@@ -34,6 +34,8 @@ struct pando_reactor_config {
     uint32_t write_timeout;            /* as body_timeout, for a client that takes its answer */
     uint32_t queue_timeout;            /* until a worker takes the request */
 
+    uint32_t grace;                    /* that it outlives its monitor to answer what it holds */
+
     uint32_t max_connections;
     uint32_t max_queue;                /* requests that no worker has taken */
     uint32_t max_requests;             /* of one connection; 0: any number */

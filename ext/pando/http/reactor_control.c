@@ -8,8 +8,6 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define LAST_WRITES 2000u /* milliseconds that an orphan still works */
-
 int pando_reactor_control_tell(struct pando_reactor *reactor, uint32_t kind, uint32_t lane)
 {
     struct pando_reactor_record record = {.kind = kind, .lane = lane};
@@ -63,7 +61,7 @@ static void orphan(struct pando_reactor *reactor)
     epoll_ctl(reactor->epoll, EPOLL_CTL_DEL, reactor->control.fd, NULL); /* an end stays readable */
     reactor->orphaned = reactor->draining = 1;
     atomic_store(&reactor->channel.shared->draining, 1);
-    reactor->deadline = reactor->now + LAST_WRITES;
+    reactor->deadline = reactor->now + reactor->config->grace;
     pando_reactor_accept_stop(reactor);
     for (; node != &reactor->connections; node = next) {
         next = node->next;

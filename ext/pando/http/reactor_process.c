@@ -11,6 +11,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#define REST 500 /* milliseconds, to end by itself */
+
 /* What would tell a crash must; all else is the monitor's to say, over the link. */
 static const int deadly[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS, SIGXCPU, SIGXFSZ};
 
@@ -47,10 +49,10 @@ static void close_the_others(const struct pando_reactor_config *config)
     free(kept);
 }
 
-static void live(const struct pando_reactor_config *config, int grace, pid_t parent)
+static void live(const struct pando_reactor_config *config, pid_t parent)
 {
     forget_handlers();
-    if (pando_outlive_parent(grace) == -1) die("prctl(PR_SET_PDEATHSIG)");
+    if (pando_outlive_parent((int)config->grace + REST) == -1) die("prctl(PR_SET_PDEATHSIG)");
     if (getppid() != parent) _exit(PANDO_REACTOR_ORPHANED); /* it died before the signal was set */
     prctl(PR_SET_NAME, "pando reactor", 0, 0, 0);
     close_the_others(config);
@@ -61,14 +63,14 @@ static void live(const struct pando_reactor_config *config, int grace, pid_t par
 }
 
 /* No signal may find the child with its parent's handlers. */
-pid_t pando_reactor_fork(const struct pando_reactor_config *config, int grace)
+pid_t pando_reactor_fork(const struct pando_reactor_config *config)
 {
     sigset_t all, before;
     pid_t parent = getpid();
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
     pid_t pid = fork();
-    if (pid == 0) live(config, grace, parent);
+    if (pid == 0) live(config, parent);
     int failure = errno;
     sigprocmask(SIG_SETMASK, &before, NULL);
     errno = failure;

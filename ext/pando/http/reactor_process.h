@@ -9,7 +9,7 @@
 
 /* Forks, and runs the reactor in the child, which ends with the reactor's
  * status. It keeps the config's descriptors and the standard ones, no others.
- * grace: milliseconds that it may outlive its parent. -1 with errno. */
-pid_t pando_reactor_fork(const struct pando_reactor_config *config, int grace);
+ * -1 with errno. */
+pid_t pando_reactor_fork(const struct pando_reactor_config *config);
 
 #endif

@@ -86,8 +86,8 @@ class TypesTest < Minitest::Test
 
     assert_reads text, { "word" => "word", symbol: "symbol" }
     assert_refuses text, "", "two words", nil, 1, "\xFF"
-    assert_reads Types::Truth.new, { true => true, false => false }
-    assert_refuses Types::Truth.new, nil, "true", 1
+    assert_reads Types::Truth.new, { true => true, false => false, "true" => true, "off" => false }
+    assert_refuses Types::Truth.new, nil, "yes", 1
   end
 
   def test_file_modes
