@@ -21,6 +21,7 @@ class LostWakeUpTest < Minitest::Test
 
   def test_when_the_woken_worker_is_killed
     server = serve(config: <<~RUBY)
+      reactor false
       workers #{WORKERS}
       refork :manual
       after_worker_fork { sleep 0.01 while File.exist?("late") }

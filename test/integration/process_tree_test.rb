@@ -8,7 +8,7 @@ class ProcessTreeTest < Minitest::Test
   include Support::Servers
 
   REFORKS = 50
-  ROLES = ["pando mold", "pando monitor", "pando service", "pando worker"].freeze
+  ROLES = ["pando mold", "pando monitor", "pando reactor", "pando service", "pando worker"].freeze
 
   APP = <<~'RUBY'
     ROUTES = {
@@ -93,12 +93,12 @@ class ProcessTreeTest < Minitest::Test
 
   def settled(server)
     processes = server.processes
-    return unless processes.size == 5 && processes.all? { |process| process.title.start_with?("pando ") }
+    return unless processes.size == 6 && processes.all? { |process| process.title.start_with?("pando ") }
     return if processes.any? { |process| process.title.match?(/booting|busy/) }
 
     # The monitor has heard of all births and deaths that /proc shows.
     monitor = processes.find { |process| process.pid == server.pid }
-    return unless monitor&.descriptor_kinds.to_h["anon_inode:[pidfd]"] == 4
+    return unless monitor&.descriptor_kinds.to_h["anon_inode:[pidfd]"] == 5
 
     newest = processes.filter_map { |process| process.title[/gen (\d+)/, 1] }.uniq
     processes if newest.size == 1
@@ -111,6 +111,6 @@ class ProcessTreeTest < Minitest::Test
     assert_empty(strangers, "all are children of the monitor")
     assert_empty(server.tree.grandchildren)
     assert_empty(server.tree.zombies)
-    assert_equal(4, children.size, children.inspect)
+    assert_equal(5, children.size, children.inspect)
   end
 end

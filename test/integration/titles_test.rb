@@ -17,25 +17,25 @@ class TitlesTest < Minitest::Test
   def test_name_role_slot_generation_and_state
     server = serve(app: APP, config: "workers 2\nrefork :manual\nservice(:mailer) { |service| service.wait(60) }")
     server.wait_past("service.ready")
-    assert_titles(server, ["pando mold gen 0", "pando service mailer gen 0",
+    assert_titles(server, ["pando mold gen 0", "pando reactor", "pando service mailer gen 0",
                            "pando worker 0 gen 0 idle", "pando worker 1 gen 0 idle"])
     assert_equal("pando monitor", server.tree.monitor.title)
 
     server.refork
-    assert_titles(server, ["pando mold gen 1", "pando service mailer gen 1",
+    assert_titles(server, ["pando mold gen 1", "pando reactor", "pando service mailer gen 1",
                            "pando worker 0 gen 1 idle", "pando worker 1 gen 1 idle"])
   end
 
   def test_a_busy_worker_is_seen_but_not_what_it_does
     server = serve(app: APP, config: "workers 2\nrefork :manual")
     server.refork
-    assert_titles(server, ["pando mold gen 1", "pando worker 0 gen 1 idle", "pando worker 1 gen 1 idle"])
+    assert_titles(server, ["pando mold gen 1", "pando reactor", "pando worker 0 gen 1 idle", "pando worker 1 gen 1 idle"])
     sockets = Array.new(2) { hold(server) }
-    assert_titles(server, ["pando mold gen 1", "pando worker 0 gen 1 busy", "pando worker 1 gen 1 busy"])
+    assert_titles(server, ["pando mold gen 1", "pando reactor", "pando worker 0 gen 1 busy", "pando worker 1 gen 1 busy"])
     server.write("go", "")
     sockets.each(&:read)
 
-    assert_titles(server, ["pando mold gen 1", "pando worker 0 gen 1 idle", "pando worker 1 gen 1 idle"])
+    assert_titles(server, ["pando mold gen 1", "pando reactor", "pando worker 0 gen 1 idle", "pando worker 1 gen 1 idle"])
   end
 
   def test_a_mold_that_boots
@@ -55,6 +55,7 @@ class TitlesTest < Minitest::Test
   def found(server) = server.tree.children.map(&:title).sort
 
   def hold(server)
-    server.connect.tap { |socket| socket.write("GET /hold?token=secret HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n") }
+    request = "GET /hold?token=secret HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    server.connect.tap { |socket| socket.write(request) }
   end
 end
