@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/config/type"
+require "pando/config/types/ranged"
 require "pando/config/units"
 
 module Pando
@@ -10,20 +10,9 @@ module Pando
       # kilobyte is 1024 bytes, as in `64.kb`.
       #
       # @api private
-      class Bytes < Type
+      class Bytes < Ranged
         FACTORS = { "" => 1, "k" => 1024, "m" => 1024**2, "g" => 1024**3 }.freeze
         TEXT = /\A(\d{1,15}(?:\.\d{1,9})?) ?(k|m|g|)(?:i?b)?\z/i
-
-        # @param range [Range<Integer>]
-        def initialize(range)
-          super()
-          @range = range
-        end
-
-        def cast(value, **)
-          bytes = bytes(value)
-          bytes && @range.cover?(bytes) ? bytes : invalid(value)
-        end
 
         def expects
           limits = @range.end ? "from #{write(@range.begin)} to #{write(@range.end)}" : "#{write(@range.begin)} or more"
@@ -37,7 +26,7 @@ module Pando
 
         private
 
-        def bytes(value)
+        def number(value)
           case value
           when Integer then value
           when TEXT then (Regexp.last_match(1).to_r * FACTORS.fetch(Regexp.last_match(2).downcase)).round

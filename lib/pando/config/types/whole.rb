@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/config/type"
+require "pando/config/types/ranged"
 
 module Pando
   class Config
@@ -8,18 +8,7 @@ module Pando
       # A whole number in a range.
       #
       # @api private
-      class Whole < Type
-        # @param range [Range<Integer>]
-        def initialize(range)
-          super()
-          @range = range
-        end
-
-        def cast(value, **)
-          number = whole(value)
-          number && @range.cover?(number) ? number : invalid(value)
-        end
-
+      class Whole < Ranged
         def expects
           return "a whole number, #{@range.begin} or more" unless @range.end
 
@@ -28,7 +17,7 @@ module Pando
 
         private
 
-        def whole(value)
+        def number(value)
           case value
           when Integer then value
           when /\A-?\d{1,18}\z/ then value.to_i
