@@ -3,15 +3,13 @@
 require "test_helper"
 require "pando/http"
 require "open3"
-require "rbconfig"
-require "tmpdir"
+require "support/c_program"
 
 # The mapping between the reactor and the workers. What it promises while processes
 # die is tried in C: test/c/channel_stress.c, test/c/channel_hostile.c.
 class HTTPChannelTest < Minitest::Test
-  ROOT = File.expand_path("../../..", __dir__)
-  ADDRESS = %w[-fsanitize=address,undefined -fno-sanitize-recover=all].freeze
-  THREAD = %w[-fsanitize=thread].freeze
+  ADDRESS = Support::CProgram::ADDRESS
+  THREAD = Support::CProgram::THREAD
 
   def test_another_process_attaches_by_descriptor
     channel = Pando::HTTP::Channel.create
@@ -58,19 +56,9 @@ class HTTPChannelTest < Minitest::Test
   private
 
   def run_c(name, sanitizers, *arguments)
-    Dir.mktmpdir do |folder|
-      program = compile(name, sanitizers, folder) || compile(name, [], folder) || flunk("#{name} does not compile")
-      output, status = Open3.capture2e(program, *arguments.map(&:to_s))
-      assert_predicate status, :success?, output
-      output
-    end
-  end
-
-  # @return [String, nil] nil if the compiler cannot, or has not these sanitizers
-  def compile(name, sanitizers, folder)
-    program = File.join(folder, name)
-    system(ENV.fetch("CC", RbConfig::CONFIG["CC"]), "-std=gnu11", "-D_GNU_SOURCE", "-g", "-O1", "-pthread", "-Wall",
-           "-Wextra", "-Werror", *sanitizers, "-I", "#{ROOT}/ext/pando", "#{ROOT}/test/c/#{name}.c",
-           "#{ROOT}/ext/pando/http/channel.c", "#{ROOT}/ext/pando/http/lane.c", "-o", program) && program
+    program = Support::CProgram.path(name, %w[http/channel.c http/lane.c], sanitizers: sanitizers)
+    output, status = Open3.capture2e(program, *arguments.map(&:to_s))
+    assert_predicate status, :success?, output
+    output
   end
 end

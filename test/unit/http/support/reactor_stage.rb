@@ -1,18 +1,14 @@
 # frozen_string_literal: true
 
-require "fileutils"
-require "rbconfig"
 require "socket"
+require "support/c_program"
 require "tmpdir"
 
 module HTTPSupport
   # A reactor with a monitor and workers that do what the test says, step by
-  # step: test/c/reactor_stage.c, compiled once per run, with the sanitizers if
-  # the compiler has them.
+  # step: test/c/reactor_stage.c, with the sanitizers if the compiler has them.
   class ReactorStage
-    ROOT = File.expand_path("../../../..", __dir__)
-    PURE = %w[channel lane parser chunked chars framing host target].freeze
-    SANITIZERS = %w[-fsanitize=address,undefined -fno-sanitize-recover=all].freeze
+    SOURCES = %w[http/*.c sys/fds.c sys/process.c sys/record.c].freeze
     PATIENCE = 20
 
     Request = Struct.new(:lane, :slot, :turn, :flags, :head_bytes, :body_bytes, :file_bytes, :remote, :data) do
@@ -27,35 +23,15 @@ module HTTPSupport
       def id = "#{lane} #{slot} #{turn}"
     end
 
-    class << self
-      # @return [String] path of the program
-      def program
-        @program ||= build(SANITIZERS) || build([]) || raise("the stage does not compile")
-      end
-
-      private
-
-      def build(flags)
-        @folder ||= Dir.mktmpdir.tap { |folder| at_exit { FileUtils.rm_rf(folder) if Process.pid == @owner } }
-        @owner = Process.pid
-        target = File.join(@folder, "stage")
-        system(ENV.fetch("CC", RbConfig::CONFIG["CC"]), "-std=gnu11", "-D_GNU_SOURCE", "-g", "-O1", *flags,
-               "-I", "#{ROOT}/ext/pando", *sources, "-o", target, exception: false) && target
-      end
-
-      def sources
-        [*Dir[File.join(ROOT, "ext/pando/http/*.c")], *Dir[File.join(ROOT, "ext/pando/sys/{record,fds,process}.c")],
-         File.join(ROOT, "test/c/reactor_stage.c")]
-      end
-    end
-
     attr_reader :listener
 
     # @param files [Integer] that a process may have open
-    def initialize(listener, files: 1024, **settings)
+    # @param sanitizers [Array<String>] none where memory is measured
+    def initialize(listener, files: 1024, sanitizers: Support::CProgram::ADDRESS, **settings)
       @listener = listener
       arguments = settings.map { |name, value| "#{name}=#{value}" }
-      @pipe = IO.popen([self.class.program, listener.fileno.to_s, *arguments,
+      program = Support::CProgram.path("reactor_stage", SOURCES, sanitizers: sanitizers)
+      @pipe = IO.popen([program, listener.fileno.to_s, *arguments,
                         { listener.fileno => listener, rlimit_nofile: files }], "r+")
       @pipe.binmode
       await("record 16 0") { tell("report") }
