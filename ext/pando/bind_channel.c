@@ -89,6 +89,34 @@ static VALUE channel_draining_p(VALUE self)
     return atomic_load(&pando_channel_of(self)->shared->draining) ? Qtrue : Qfalse;
 }
 
+static void count(VALUE stats, const char *name, uint64_t value)
+{
+    rb_hash_aset(stats, rb_interned_str_cstr(name), ULL2NUM(value));
+}
+
+/* What the reactor has counted, by the names in http/stats.h; "queued": requests that no worker has taken. */
+static VALUE channel_stats(VALUE self)
+{
+    const struct pando_channel *channel = pando_channel_of(self);
+    const struct pando_stats *stats = &channel->shared->stats;
+    VALUE hash = rb_hash_new();
+#define COUNT(name) count(hash, #name, pando_stat_get(&stats->name));
+    PANDO_STATS_GAUGES(COUNT)
+    count(hash, "queued", pando_channel_waiting(channel));
+    PANDO_STATS_COUNTERS(COUNT)
+#undef COUNT
+    return hash;
+}
+
+/* How many requests waited in the queue for how long: element n counts those of less than 2**n microseconds. */
+static VALUE channel_waits(VALUE self)
+{
+    const struct pando_stats *stats = &pando_channel_of(self)->shared->stats;
+    VALUE waits = rb_ary_new_capa(PANDO_STATS_WAITS);
+    for (unsigned i = 0; i < PANDO_STATS_WAITS; i++) rb_ary_push(waits, ULL2NUM(pando_stat_get(&stats->waits[i])));
+    return waits;
+}
+
 void pando_init_http_channel(void)
 {
     cChannel = rb_define_class_under(pando_mHTTP, "Channel", rb_cObject);
@@ -102,5 +130,7 @@ void pando_init_http_channel(void)
     rb_define_method(cChannel, "fileno", channel_fileno, 0);
     rb_define_method(cChannel, "epoch", channel_epoch, 0);
     rb_define_method(cChannel, "draining?", channel_draining_p, 0);
+    rb_define_method(cChannel, "stats", channel_stats, 0);
+    rb_define_method(cChannel, "waits", channel_waits, 0);
     pando_init_http_lane();
 }

@@ -21,7 +21,7 @@ struct lane_view {
 
     /* the request that was taken last, copied once */
     uint32_t slot, turn, head_bytes, body_bytes, listener, flags;
-    uint64_t file_bytes, arrived;
+    uint64_t file_bytes, arrived, taken;
     char remote[sizeof((struct pando_slot *)0)->remote];
     uint64_t sent; /* bytes of its response */
     int over;      /* the response has ended */
@@ -167,12 +167,15 @@ static VALUE lane_take(VALUE self, VALUE buffer)
     Check_Type(buffer, T_STRING);
     pando_lane_awake(view->lane);
     for (;;) {
-        int slot = pando_channel_take(view->channel, view->number, &view->turn);
-        if (slot < 0) return Qfalse;
-        view->slot = (uint32_t)slot;
+        int number = pando_channel_take(view->channel, view->number, &view->turn);
+        if (number < 0) return Qfalse;
+        struct pando_slot *slot = &view->channel->shared->slots[number];
+        view->slot = (uint32_t)number;
+        view->taken = pando_now();
+        pando_stat_set(&slot->taken, view->taken);
         view->sent = 0;
         view->over = 0;
-        int fits = copy_slot(view, &view->channel->shared->slots[slot], buffer);
+        int fits = copy_slot(view, slot, buffer);
         if (!holds(view)) continue; /* a new reactor uses the slot already */
         if (fits && wanted(view)) return Qtrue;
         put_end(view, PANDO_FRAME_ABORT, 0);
@@ -198,11 +201,11 @@ LANE_READER(remote, view->remote[0] ? rb_str_new_cstr(view->remote) : Qnil)
 LANE_READER(sent, ULL2NUM(view->sent))
 LANE_READER(wanted_p, wanted(view) ? Qtrue : Qfalse)
 
-/* Seconds from the request's last byte to now. */
+/* Seconds from the request's last byte to take. */
 static VALUE lane_queue_time(VALUE self)
 {
-    uint64_t now = pando_now(), arrived = lane_of(self)->arrived;
-    return DBL2NUM(now > arrived ? (double)(now - arrived) / 1e9 : 0.0);
+    const struct lane_view *view = lane_of(self);
+    return DBL2NUM(view->taken > view->arrived ? (double)(view->taken - view->arrived) / 1e9 : 0.0);
 }
 
 /* What travels with a descriptor on the lane's socket. */

@@ -58,8 +58,10 @@ static void read_settings(struct pando_reactor_config *config, VALUE settings)
     config->write_timeout = time_of(settings, "write_timeout");
     config->queue_timeout = time_of(settings, "queue_timeout");
     config->max_connections = count_or(settings, "max_connections", UINT32_MAX / 2);
+    config->max_per_address = count_or(settings, "max_connections_per_address", 0);
     config->max_queue = count_or(settings, "max_queue", UINT32_MAX);
     config->max_requests = count_or(settings, "max_requests", 0);
+    config->retry_after = count_of(settings, "retry_after");
     config->retry = RTEST(setting(settings, "retry"));
 }
 

@@ -44,7 +44,7 @@ static struct pando_reactor_config config = {
     .max_header_bytes = 65536, .max_target_bytes = 8192, .max_headers = 100,
     .max_body_bytes = PANDO_REACTOR_NO_LIMIT, .body_memory = 114688,
     .header_timeout = 30000, .body_timeout = 30000, .idle_timeout = 30000, .write_timeout = 30000, .grace = 2000,
-    .queue_timeout = 30000, .max_connections = 1000, .max_queue = 1000, .retry = 1,
+    .queue_timeout = 30000, .max_connections = 1000, .max_queue = 1000, .retry_after = 7, .retry = 1,
 };
 
 static void configure(const char *name, uint64_t value)
@@ -53,6 +53,7 @@ static void configure(const char *name, uint64_t value)
     NUMBER(max_header_bytes) NUMBER(max_target_bytes) NUMBER(max_headers) NUMBER(max_body_bytes) NUMBER(body_memory)
     NUMBER(header_timeout) NUMBER(body_timeout) NUMBER(idle_timeout) NUMBER(write_timeout) NUMBER(queue_timeout)
     NUMBER(max_connections) NUMBER(max_queue) NUMBER(max_requests) NUMBER(retry)
+    NUMBER(retry_after) NUMBER(max_per_address)
     REQUIRE(!"unknown setting");
 }
 
@@ -148,7 +149,8 @@ static void take(uint32_t number, int patience)
         printf("none\n");
         return;
     }
-    const struct pando_slot *mine = &channel.shared->slots[slot];
+    struct pando_slot *mine = &channel.shared->slots[slot];
+    pando_stat_set(&mine->taken, now());
     printf("request %d %u %u %u %u %llu %s", slot, turn, mine->flags, mine->head_bytes, mine->body_bytes,
            (unsigned long long)mine->file_bytes, mine->remote[0] ? mine->remote : "-");
     print_hex(mine->data, mine->flags & PANDO_SLOT_ALL_IN_FILE ? 0 : mine->head_bytes + mine->body_bytes);
@@ -226,6 +228,19 @@ static void send_file(uint32_t number, uint32_t slot, uint32_t turn, const char 
     close(fd);
 }
 
+/* --- what the reactor counts --- */
+
+static void stats(void)
+{
+    const struct pando_stats *counted = &channel.shared->stats;
+    uint64_t waits = 0;
+#define COUNT(name) printf("%s %llu ", #name, (unsigned long long)pando_stat_get(&counted->name));
+    PANDO_STATS_GAUGES(COUNT)
+    PANDO_STATS_COUNTERS(COUNT)
+    for (unsigned i = 0; i < PANDO_STATS_WAITS; i++) waits += pando_stat_get(&counted->waits[i]);
+    printf("waits %llu\n", (unsigned long long)waits);
+}
+
 /* --- orders --- */
 
 static char line[1 << 21], text[1 << 21], data[1 << 20];
@@ -269,6 +284,7 @@ static int obey(void)
     VERB("sleep") printf("%d\n", pando_lane_sleep(&channel, &channel.shared->lanes[a], now()));
     VERB("waiting") printf("%d\n", pando_channel_offers(&channel));
     VERB("wanted") printf("%d\n", pando_channel_holds(&channel, b, c, a));
+    VERB("stats") stats();
     VERB("signal") { REQUIRE(kill(reactor, (int)a) == 0); ok(1); }
     VERB("pid") printf("%d\n", (int)reactor);
     VERB("wait") {

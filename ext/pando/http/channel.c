@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAGIC 0x70616e646f633031ULL /* "pandoc01": layout version included */
+#define MAGIC 0x70616e646f633032ULL /* "pandoc02": layout version included */
 #define QUEUE_MASK (PANDO_CHANNEL_QUEUE - 1)
 #define NO_SLOT UINT32_MAX
 
@@ -129,6 +129,12 @@ int pando_channel_offers(struct pando_channel *channel)
     return oldest(channel->shared, &turn) != NO_SLOT;
 }
 
+uint32_t pando_channel_waiting(const struct pando_channel *channel)
+{
+    uint64_t taken = atomic_load(&channel->shared->taken), published = atomic_load(&channel->shared->published);
+    return published - taken <= PANDO_CHANNEL_QUEUE ? (uint32_t)(published - taken) : 0;
+}
+
 int pando_channel_holds(const struct pando_channel *channel, uint32_t slot, uint32_t turn, uint32_t lane)
 {
     return atomic_load(&channel->shared->slots[slot].claim) == claim_of(turn, lane);
@@ -145,6 +151,9 @@ uint64_t pando_channel_new_epoch(struct pando_channel *channel)
             pando_channel_release(channel, slot);
     atomic_store(&shared->taken, channel->turns);
     atomic_store(&shared->draining, 0);
+#define RESET(name) pando_stat_set(&shared->stats.name, 0);
+    PANDO_STATS_GAUGES(RESET)
+#undef RESET
     return atomic_fetch_add(&shared->epoch, 1) + 1;
 }
 

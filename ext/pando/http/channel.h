@@ -13,6 +13,8 @@
 #ifndef PANDO_HTTP_CHANNEL_H
 #define PANDO_HTTP_CHANNEL_H
 
+#include "stats.h"
+
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,6 +48,7 @@ struct pando_slot {
     uint64_t arrived;                    /* CLOCK_MONOTONIC nanoseconds: when it was complete */
     uint32_t listener;                   /* number of the listener it came by */
     uint32_t flags;                      /* atomic as soon as it is published */
+    _Atomic uint64_t taken;              /* as arrived: when a worker took it, by that; for the statistics alone */
     char remote[48];                     /* the client's address, terminated; empty on a UNIX socket */
     _Alignas(64) char data[PANDO_SLOT_BYTES];
 };
@@ -89,6 +92,7 @@ struct pando_channel_shared {
     _Alignas(64) _Atomic uint64_t queue[PANDO_CHANNEL_QUEUE]; /* turn << 32 | slot */
     struct pando_slot slots[PANDO_CHANNEL_SLOTS];
     struct pando_lane lanes[PANDO_CHANNEL_LANES];
+    _Alignas(64) struct pando_stats stats;
 };
 
 struct pando_channel {
@@ -140,6 +144,8 @@ int pando_lane_skip(struct pando_lane *lane, uint64_t *position);
 int pando_channel_take(struct pando_channel *channel, uint32_t lane, uint32_t *turn);
 /* Whether there is one. */
 int pando_channel_offers(struct pando_channel *channel);
+/* How many there are at most. For anybody, as nothing is repaired on the way. */
+uint32_t pando_channel_waiting(const struct pando_channel *channel);
 /* Whether a claim still stands: not after a release, or when a new reactor began. What was read of a slot counts only
  * if this holds afterwards. */
 int pando_channel_holds(const struct pando_channel *channel, uint32_t slot, uint32_t turn, uint32_t lane);

@@ -86,6 +86,13 @@ static void tick(struct pando_reactor *reactor)
     }
 }
 
+static void tell_gauges(struct pando_reactor *reactor)
+{
+    pando_stat_set(&reactor->stats->connections, reactor->connection_count);
+    pando_stat_set(&reactor->stats->idle, reactor->running[PANDO_TIMER_IDLE]);
+    pando_stat_set(&reactor->stats->in_flight, reactor->in_flight);
+}
+
 static void take_turn(struct pando_reactor *reactor, const struct epoll_event *events, int count)
 {
     look_at_the_clock(reactor);
@@ -104,6 +111,7 @@ static void take_turn(struct pando_reactor *reactor, const struct epoll_event *e
     tick(reactor);
     pando_reactor_requests_announce(reactor);
     pando_reactor_connections_bury(reactor);
+    tell_gauges(reactor);
     pando_control_finish_draining(reactor);
 }
 
@@ -195,6 +203,7 @@ static int start(struct pando_reactor *reactor)
     if (pando_channel_attach(&reactor->channel, config->channel) == -1)
         return -1;
     pando_channel_new_epoch(&reactor->channel);
+    reactor->stats = &reactor->channel.shared->stats;
     reactor->fields = calloc(config->max_headers ? config->max_headers : 1, sizeof(*reactor->fields));
     reactor->scratch = malloc(PANDO_SCRATCH_BYTES);
     reactor->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -213,6 +222,7 @@ static void stop(struct pando_reactor *reactor)
     pando_reactor_connections_drop(reactor);
     pando_reactor_lanes_drop(reactor);
     pando_reactor_pool_drop(&reactor->pool);
+    pando_addresses_drop(&reactor->addresses);
     if (reactor->epoll != -1)
         close(reactor->epoll);
     if (reactor->channel.shared)

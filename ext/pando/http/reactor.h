@@ -37,8 +37,10 @@ struct pando_reactor_config {
     uint32_t grace;                    /* that it outlives its monitor to answer what it holds */
 
     uint32_t max_connections;
+    uint32_t max_per_address;          /* connections of one client; 0: any number */
     uint32_t max_queue;                /* requests that no worker has taken */
     uint32_t max_requests;             /* of one connection; 0: any number */
+    uint32_t retry_after;              /* seconds that a 503 asks for */
     int retry;                         /* safe requests of a worker that died, once */
 };
 

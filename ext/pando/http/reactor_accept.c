@@ -7,12 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define AT_ONCE 64        /* connections a turn and listener */
 #define PAUSE 100         /* milliseconds, when the kernel has no room for more */
 #define TO_BE_REFUSED 128 /* connections beyond the limit that may wait for their 503 */
+#define TO_BE_TOLD 8      /* the same for one address; those beyond are closed without a word */
 
 static int watch(struct pando_reactor *reactor, int operation)
 {
@@ -24,9 +26,22 @@ static int watch(struct pando_reactor *reactor, int operation)
     return 0;
 }
 
+static int count_addresses(struct pando_reactor *reactor)
+{
+    struct rlimit files;
+    rlim_t most = reactor->config->max_connections;
+    if (reactor->config->max_per_address == 0)
+        return 0;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < most)
+        most = files.rlim_cur;
+    return pando_addresses_init(&reactor->addresses, (uint32_t)most);
+}
+
 int pando_reactor_accept_start(struct pando_reactor *reactor)
 {
     uint32_t count = reactor->config->listener_count;
+    if (count_addresses(reactor) == -1)
+        return -1;
     reactor->listeners = calloc(count ? count : 1, sizeof(*reactor->listeners));
     if (!reactor->listeners)
         return -1;
@@ -87,11 +102,39 @@ static int somebody_idle(const struct pando_reactor *reactor)
     return !pando_list_empty(&reactor->timers[PANDO_TIMER_IDLE]);
 }
 
-/* Closes the connection that has been idle for longest. */
-static void make_room(struct pando_reactor *reactor)
+/* Closes the connection that has been idle for longest. 0: none is idle. */
+static int make_room(struct pando_reactor *reactor)
 {
-    struct pando_node *first = reactor->timers[PANDO_TIMER_IDLE].next;
-    pando_reactor_connection_close(reactor, pando_owner(first, struct pando_connection, timer.node));
+    while (somebody_idle(reactor)) {
+        struct pando_node *first = reactor->timers[PANDO_TIMER_IDLE].next;
+        if (!pando_reactor_connection_close_idle(reactor, pando_owner(first, struct pando_connection, timer.node)))
+            continue; /* it is idle no longer */
+        pando_stat_add(&reactor->stats->evicted, 1);
+        return 1;
+    }
+    return 0;
+}
+
+/* 0: its address has too many. */
+static int admit(struct pando_reactor *reactor, struct pando_connection *connection,
+                 const struct sockaddr_storage *peer)
+{
+    uint32_t most = reactor->config->max_per_address;
+    if (most == 0)
+        return 1;
+    connection->address = pando_address_of(peer);
+    if (connection->address.count == 0)
+        return 1;
+    uint32_t count = connection->address.count = pando_addresses_add(&reactor->addresses, &connection->address);
+    if (count <= most)
+        return 1;
+    if (count - most <= TO_BE_TOLD) {
+        pando_reactor_shed(reactor, connection, &reactor->stats->shed_address);
+    } else {
+        pando_stat_add(&reactor->stats->shed_address, 1);
+        pando_reactor_connection_close(reactor, connection);
+    }
+    return 0;
 }
 
 /* 1: there may be more; 0: not now. */
@@ -104,8 +147,7 @@ static int accept_failed(struct pando_reactor *reactor)
     case ENFILE:
     case ENOBUFS:
     case ENOMEM:
-        if (somebody_idle(reactor))
-            make_room(reactor);
+        make_room(reactor);
         pause_accepting(reactor);
         return 0;
     case EBADF:
@@ -140,13 +182,12 @@ static int accept_one(struct pando_reactor *reactor, uint32_t listener)
         pause_accepting(reactor);
         return 0;
     }
+    pando_stat_add(&reactor->stats->accepted, 1);
     note_remote(connection, &address);
-    if (reactor->connection_count <= limit)
+    if (!admit(reactor, connection, &address))
         return 1;
-    if (somebody_idle(reactor))
-        make_room(reactor);
-    else
-        pando_reactor_refuse(reactor, connection, 503);
+    if (reactor->connection_count > limit && !make_room(reactor))
+        pando_reactor_shed(reactor, connection, &reactor->stats->shed_connections);
     return 1;
 }
 

@@ -164,7 +164,7 @@ void pando_reactor_connection_answered(struct pando_reactor *reactor, struct pan
     connection->persistent = connection->persistent && keep && !reactor->draining;
     if (connection->out)
         return;
-    pando_reactor_timer_stop(connection);
+    pando_reactor_timer_stop(reactor, connection);
     pando_reactor_connection_flushed(reactor, connection);
 }
 
@@ -181,6 +181,7 @@ void pando_reactor_connection_expired(struct pando_reactor *reactor, struct pand
         pando_reactor_refuse(reactor, connection, 408);
         return;
     case PANDO_TIMER_WRITE:
+        pando_stat_add(&reactor->stats->slow_readers, 1);
         pando_reactor_connection_reset(reactor, connection);
         return;
     case PANDO_TIMER_QUEUE:
@@ -198,12 +199,14 @@ void pando_reactor_connection_forget(struct pando_reactor *reactor, struct pando
     if (connection->state == PANDO_CLOSED)
         return;
     connection->state = PANDO_CLOSED;
-    pando_reactor_timer_stop(connection);
+    pando_reactor_timer_stop(reactor, connection);
     pando_list_remove(&connection->again);
     pando_list_remove(&connection->all);
     pando_list_append(&reactor->graveyard, &connection->all);
     reactor->connection_count--;
 
+    if (connection->address.count > 0)
+        pando_addresses_remove(&reactor->addresses, &connection->address);
     pando_reactor_request_abandon(reactor, connection);
     pando_reactor_lane_unblock(reactor, connection);
     pando_reactor_input_release(reactor, connection);
@@ -222,6 +225,16 @@ void pando_reactor_connection_close(struct pando_reactor *reactor, struct pando_
     close(connection->watch.fd);
     connection->watch.fd = -1;
     pando_reactor_connection_forget(reactor, connection);
+}
+
+/* What it sent a moment ago is served. */
+int pando_reactor_connection_close_idle(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    connection->readable = 1;
+    pando_reactor_connection_advance(reactor, connection);
+    if (connection->state == PANDO_READING_HEAD && connection->in_end == 0)
+        pando_reactor_connection_close(reactor, connection);
+    return connection->state == PANDO_CLOSED;
 }
 
 void pando_reactor_connection_reset(struct pando_reactor *reactor, struct pando_connection *connection)

@@ -14,19 +14,14 @@ int pando_reactor_control_tell(struct pando_reactor *reactor, uint32_t kind, uin
     return pando_record_send(reactor->control.fd, &record, sizeof(record), NULL, 0);
 }
 
-/* A connection that asks for nothing goes, but for what it sent a moment ago. */
 static void close_idle(struct pando_reactor *reactor)
 {
     struct pando_node *node = reactor->connections.next, *next;
     for (; node != &reactor->connections; node = next) {
         next = node->next;
         struct pando_connection *connection = pando_owner(node, struct pando_connection, all);
-        if (connection->state != PANDO_READING_HEAD || connection->in_end > 0)
-            continue;
-        connection->readable = 1;
-        pando_reactor_connection_advance(reactor, connection);
         if (connection->state == PANDO_READING_HEAD && connection->in_end == 0)
-            pando_reactor_connection_close(reactor, connection);
+            pando_reactor_connection_close_idle(reactor, connection);
     }
 }
 

@@ -74,6 +74,7 @@ static void want_socket(struct pando_reactor *reactor, int socket, const struct 
         pando_reactor_request_fail(reactor, frame->slot, 502);
         return;
     }
+    pando_stat_add(&reactor->stats->hijacked, 1);
     pando_reactor_request_settle(reactor, frame->slot);
     pando_reactor_connection_forget(reactor, connection);
 }
@@ -138,6 +139,7 @@ static void end(struct pando_reactor *reactor, const struct pando_frame *frame, 
         pando_reactor_request_fail(reactor, frame->slot, 502);
         return;
     }
+    pando_stat_add(&reactor->stats->responses, 1);
     pando_reactor_request_settle(reactor, frame->slot);
     pando_reactor_connection_answered(reactor, connection, frame->value == 1);
 }
@@ -171,7 +173,7 @@ enum pando_frame_verdict pando_reactor_frame_handle(struct pando_reactor *reacto
             break;
         request->answered = 1;
         if (!connection->out)
-            pando_reactor_timer_stop(connection);
+            pando_reactor_timer_stop(reactor, connection);
         pando_reactor_output_bytes(reactor, connection, payload, frame->bytes);
         break;
     case PANDO_FRAME_FILE:

@@ -132,6 +132,7 @@ static int moved(struct pando_reactor *reactor, struct pando_connection *connect
     if (connection->state == PANDO_READING_BODY)
         return 1;
     if (bytes > 0 && !pando_reactor_pace_moved(reactor, connection, (uint64_t)bytes, reactor->config->write_timeout)) {
+        pando_stat_add(&reactor->stats->slow_readers, 1);
         pando_reactor_connection_reset(reactor, connection);
         return 0;
     }
@@ -158,7 +159,7 @@ void pando_reactor_output_flush(struct pando_reactor *reactor, struct pando_conn
     if (connection->out)
         return;
     if (connection->state != PANDO_READING_BODY)
-        pando_reactor_timer_stop(connection);
+        pando_reactor_timer_stop(reactor, connection);
     pando_reactor_connection_flushed(reactor, connection);
 }
 

@@ -7,6 +7,7 @@
 #include "chunked.h"
 #include "parser.h"
 #include "reactor.h"
+#include "reactor_addresses.h"
 #include "reactor_list.h"
 
 #include <sys/types.h>
@@ -114,12 +115,14 @@ struct pando_connection {
     uint32_t out_bytes;
 
     uint64_t pace_began, pace_bytes;    /* of the transfer that is under way */
+    struct pando_address address;       /* count 0: it is not counted */
     char remote[48];
 };
 
 /* What the reactor alone knows of a slot. */
 struct pando_request {
     struct pando_connection *connection;
+    uint64_t arrived;                   /* in the queue; nanoseconds */
     uint32_t turn;
     uint32_t lane;                      /* that has answered, or PANDO_NONE */
     uint8_t busy, answered, retried, suspected;
@@ -139,6 +142,7 @@ struct pando_reactor {
     const struct pando_reactor_config *config;
     int epoll;
     struct pando_channel channel;
+    struct pando_stats *stats;          /* the channel's */
     struct pando_watch control, wake;
     struct pando_watch *listeners;
 
@@ -150,8 +154,9 @@ struct pando_reactor {
 
     struct pando_node connections, again, graveyard, spare;
     uint32_t connection_count, spare_count;
+    struct pando_addresses addresses;
     struct pando_node timers[PANDO_TIMERS];
-    uint32_t durations[PANDO_TIMERS];
+    uint32_t durations[PANDO_TIMERS], running[PANDO_TIMERS];
 
     struct pando_pool pool;
     uint64_t out_total;
@@ -171,10 +176,10 @@ uint64_t pando_reactor_nanoseconds(void);
 
 /* reactor_timers.c */
 void pando_reactor_timers_init(struct pando_reactor *reactor);
-/* (Re)starts the connection's only timer; a kind without duration stops it. */
+/* (Re)starts the connection's only timer; one without duration never expires. */
 void pando_reactor_timer_start(struct pando_reactor *reactor, struct pando_connection *connection,
                                enum pando_timer_kind kind);
-void pando_reactor_timer_stop(struct pando_connection *connection);
+void pando_reactor_timer_stop(struct pando_reactor *reactor, struct pando_connection *connection);
 int pando_reactor_timer_runs(const struct pando_connection *connection, enum pando_timer_kind kind);
 void pando_reactor_timers_expire(struct pando_reactor *reactor);
 /* Milliseconds until the next one, -1 if there is none. */
@@ -208,6 +213,8 @@ void pando_reactor_connection_close(struct pando_reactor *reactor, struct pando_
 void pando_reactor_connection_reset(struct pando_reactor *reactor, struct pando_connection *connection);
 /* Ours no longer, without the client noticing. */
 void pando_reactor_connection_forget(struct pando_reactor *reactor, struct pando_connection *connection);
+/* Unless it asks for something meanwhile. 1: it is closed. */
+int pando_reactor_connection_close_idle(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_connection_expired(struct pando_reactor *reactor, struct pando_connection *connection, int kind);
 void pando_reactor_connections_bury(struct pando_reactor *reactor);
 void pando_reactor_connections_drop(struct pando_reactor *reactor);
@@ -239,7 +246,7 @@ void pando_reactor_requests_announce(struct pando_reactor *reactor);
 void pando_reactor_request_expired(struct pando_reactor *reactor, struct pando_connection *connection);
 /* The connection has no more interest in its request. */
 void pando_reactor_request_abandon(struct pando_reactor *reactor, struct pando_connection *connection);
-/* Its answer is through. */
+/* Its answer is through, or will not come. */
 void pando_reactor_request_settle(struct pando_reactor *reactor, uint32_t slot);
 /* There will be no (more) answer: 502 or 504, or a reset. */
 void pando_reactor_request_fail(struct pando_reactor *reactor, uint32_t slot, int status);
@@ -261,8 +268,11 @@ void pando_reactor_output_flush(struct pando_reactor *reactor, struct pando_conn
 void pando_reactor_output_release(struct pando_reactor *reactor, struct pando_connection *connection);
 int pando_reactor_output_full(const struct pando_reactor *reactor, const struct pando_connection *connection);
 
-/* reactor_refusal.c */
+/* reactor_refusal.c: the answer is counted, and the connection's last. */
 void pando_reactor_refuse(struct pando_reactor *reactor, struct pando_connection *connection, int status);
+/* 503 because there is too much to do; `reason` is one of the statistics' shed_ counts. */
+void pando_reactor_shed(struct pando_reactor *reactor, struct pando_connection *connection,
+                        _Atomic uint64_t *reason);
 
 /* reactor_lanes.c */
 void pando_reactor_lane_open(struct pando_reactor *reactor, uint32_t lane, int wake, int socket);

@@ -37,24 +37,55 @@ static void print_date(char text[32])
              (unsigned)date.tm_hour % 100, (unsigned)date.tm_min % 100, (unsigned)date.tm_sec % 100);
 }
 
-void pando_reactor_refuse(struct pando_reactor *reactor, struct pando_connection *connection, int status)
+static void answer(struct pando_reactor *reactor, struct pando_connection *connection, int status)
 {
-    char text[512], date[32];
+    char text[512], date[32], later[48] = "";
     int body = (int)strlen(phrase(status)) + 5;
     print_date(date);
+    if (status == 503) /* RFC 9110 section 10.2.3 */
+        snprintf(later, sizeof(later), "retry-after: %u\r\n", reactor->config->retry_after);
     int length = snprintf(text, sizeof(text),
                           "HTTP/1.1 %d %s\r\ncontent-type: text/plain\r\n%scontent-length: %d\r\ndate: %s\r\n"
                           "connection: close\r\n\r\n",
-                          status, phrase(status), status == 503 ? "retry-after: 1\r\n" : "", body, date);
+                          status, phrase(status), later, body, date);
     if (!connection->head_only)
         length += snprintf(text + length, sizeof(text) - (size_t)length, "%d %s\n", status, phrase(status));
 
     pando_reactor_request_abandon(reactor, connection);
-    pando_reactor_timer_stop(connection);
+    pando_reactor_timer_stop(reactor, connection);
     connection->state = PANDO_FINISHING;
     connection->persistent = 0;
     connection->linger = 1;
     pando_reactor_output_bytes(reactor, connection, text, (size_t)length);
     if (connection->state != PANDO_CLOSED)
         pando_reactor_connection_answered(reactor, connection, 0);
+}
+
+static _Atomic uint64_t *count_for(struct pando_stats *stats, const struct pando_connection *connection, int status)
+{
+    switch (status) {
+    case 408: return connection->state == PANDO_READING_HEAD ? &stats->refused_header_time : &stats->refused_body_time;
+    case 413:
+    case 414:
+    case 431: return &stats->refused_too_large;
+    case 501:
+    case 505: return &stats->refused_unsupported;
+    case 502: return &stats->failed_502;
+    case 503: return &stats->shed_resources;
+    case 504: return &stats->failed_504;
+    default: return &stats->refused_malformed;
+    }
+}
+
+void pando_reactor_refuse(struct pando_reactor *reactor, struct pando_connection *connection, int status)
+{
+    pando_stat_add(count_for(reactor->stats, connection, status), 1);
+    answer(reactor, connection, status);
+}
+
+void pando_reactor_shed(struct pando_reactor *reactor, struct pando_connection *connection,
+                        _Atomic uint64_t *reason)
+{
+    pando_stat_add(reason, 1);
+    answer(reactor, connection, 503);
 }

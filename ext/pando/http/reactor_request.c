@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#define LONGEST 3600000000000u /* nanoseconds in the queue that are believed */
 #define ANNOUNCE 16 /* requests published before somebody is woken for them: a wake-up may cost us the processor */
 
 /* What the workers read. The reactor never reads it again. */
@@ -25,7 +26,8 @@ static void fill(struct pando_reactor *reactor, struct pando_connection *connect
     slot->head_bytes = connection->head_bytes;
     slot->body_bytes = connection->body_bytes;
     slot->file_bytes = connection->spooled;
-    slot->arrived = pando_reactor_nanoseconds();
+    slot->arrived = reactor->requests[number].arrived = pando_reactor_nanoseconds();
+    pando_stat_set(&slot->taken, 0);
     slot->listener = connection->listener;
     memcpy(slot->remote, connection->remote, sizeof(slot->remote));
     slot->flags = flags;
@@ -39,7 +41,8 @@ static void offer(struct pando_reactor *reactor, struct pando_connection *connec
     request->suspected = 0;
     request->turn = pando_channel_publish(&reactor->channel, slot);
     if (request->turn == 0) {
-        pando_reactor_request_fail(reactor, slot, 503);
+        pando_reactor_request_settle(reactor, slot);
+        pando_reactor_shed(reactor, connection, &reactor->stats->shed_queue);
         return;
     }
     pando_reactor_timer_start(reactor, connection, PANDO_TIMER_QUEUE);
@@ -57,8 +60,12 @@ void pando_reactor_requests_announce(struct pando_reactor *reactor)
 void pando_reactor_request_publish(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     uint32_t depth = pando_channel_depth(&reactor->channel);
-    if (reactor->free_count == 0 || depth >= reactor->config->max_queue || pando_reactor_deserted(reactor)) {
-        pando_reactor_refuse(reactor, connection, 503);
+    if (pando_reactor_deserted(reactor)) {
+        pando_reactor_shed(reactor, connection, &reactor->stats->shed_stopping);
+        return;
+    }
+    if (reactor->free_count == 0 || depth >= reactor->config->max_queue) {
+        pando_reactor_shed(reactor, connection, &reactor->stats->shed_queue);
         return;
     }
     if (connection->spool != -1)
@@ -70,12 +77,25 @@ void pando_reactor_request_publish(struct pando_reactor *reactor, struct pando_c
     reactor->in_flight++;
     connection->slot = slot;
     connection->state = PANDO_IN_FLIGHT;
+    pando_stat_add(&reactor->stats->requests, 1);
     offer(reactor, connection, slot, 0);
+}
+
+/* Until now, if nobody took it; else the worker's word counts, unless it cannot be. */
+static void note_wait(struct pando_reactor *reactor, uint32_t slot)
+{
+    uint64_t arrived = reactor->requests[slot].arrived;
+    uint64_t taken = pando_stat_get(&reactor->channel.shared->slots[slot].taken);
+    if (taken == 0)
+        taken = pando_reactor_nanoseconds();
+    if (taken >= arrived && taken - arrived < LONGEST)
+        pando_stats_waited(reactor->stats, taken - arrived);
 }
 
 void pando_reactor_request_settle(struct pando_reactor *reactor, uint32_t slot)
 {
     struct pando_request *request = &reactor->requests[slot];
+    note_wait(reactor, slot);
     request->connection->slot = PANDO_NONE;
     *request = (struct pando_request){0};
     pando_channel_release(&reactor->channel, slot);
@@ -87,6 +107,13 @@ static int withdraw(struct pando_reactor *reactor, uint32_t slot)
 {
     const struct pando_request *request = &reactor->requests[slot];
     return request->lane == PANDO_NONE && pando_channel_withdraw(&reactor->channel, slot, request->turn);
+}
+
+static void shed(struct pando_reactor *reactor, uint32_t slot, _Atomic uint64_t *reason)
+{
+    struct pando_connection *connection = reactor->requests[slot].connection;
+    pando_reactor_request_settle(reactor, slot);
+    pando_reactor_shed(reactor, connection, reason);
 }
 
 /* A worker that has it is told by the claim: at its next frame, or when it has read the slot. */
@@ -102,10 +129,8 @@ void pando_reactor_request_abandon(struct pando_reactor *reactor, struct pando_c
 /* If a worker has it meanwhile, its time in the queue was short enough. */
 void pando_reactor_request_expired(struct pando_reactor *reactor, struct pando_connection *connection)
 {
-    if (connection->slot != PANDO_NONE && withdraw(reactor, connection->slot)) {
-        pando_reactor_request_settle(reactor, connection->slot);
-        pando_reactor_refuse(reactor, connection, 503);
-    }
+    if (connection->slot != PANDO_NONE && withdraw(reactor, connection->slot))
+        shed(reactor, connection->slot, &reactor->stats->shed_queue_time);
 }
 
 void pando_reactor_request_fail(struct pando_reactor *reactor, uint32_t slot, int status)
@@ -113,10 +138,12 @@ void pando_reactor_request_fail(struct pando_reactor *reactor, uint32_t slot, in
     struct pando_connection *connection = reactor->requests[slot].connection;
     int answered = reactor->requests[slot].answered;
     pando_reactor_request_settle(reactor, slot);
-    if (answered)
+    if (answered) {
+        pando_stat_add(&reactor->stats->resets, 1);
         pando_reactor_connection_reset(reactor, connection);
-    else
+    } else {
         pando_reactor_refuse(reactor, connection, status);
+    }
 }
 
 /* RFC 9110 section 9.2.1: what a safe method asks for may be done twice. */
@@ -133,7 +160,9 @@ static void lost(struct pando_reactor *reactor, uint32_t slot, uint32_t cause)
         pando_reactor_request_fail(reactor, slot, cause == PANDO_REACTOR_TIMEOUT ? 504 : 502);
         return;
     }
+    note_wait(reactor, slot);
     request->retried = 1;
+    pando_stat_add(&reactor->stats->retried, 1);
     offer(reactor, request->connection, slot, PANDO_SLOT_RETRY);
 }
 
@@ -146,7 +175,7 @@ void pando_reactor_requests_give_up(struct pando_reactor *reactor)
 {
     for (uint32_t slot = 0; slot < PANDO_CHANNEL_SLOTS; slot++)
         if (reactor->requests[slot].busy && withdraw(reactor, slot))
-            pando_reactor_request_fail(reactor, slot, 503);
+            shed(reactor, slot, &reactor->stats->shed_stopping);
 }
 
 static uint32_t holder(const struct pando_reactor *reactor, uint32_t slot)

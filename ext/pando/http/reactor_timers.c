@@ -2,6 +2,7 @@
  * of expiry: starting, stopping and expiring take constant time. */
 #include "reactor_private.h"
 
+#define NEVER (UINT64_MAX >> 2) /* so far that sums with it are numbers still */
 #define LINGER_SILENCE 500u
 #define SLOWEST 1024u /* bytes per second that keep a client welcome */
 
@@ -22,17 +23,20 @@ void pando_reactor_timer_start(struct pando_reactor *reactor, struct pando_conne
                                enum pando_timer_kind kind)
 {
     struct pando_timer *timer = &connection->timer;
-    pando_list_remove(&timer->node);
-    if (reactor->durations[kind] == 0)
-        return;
+    pando_reactor_timer_stop(reactor, connection);
     timer->kind = (uint8_t)kind;
-    timer->due = reactor->now + reactor->durations[kind];
+    timer->due = reactor->durations[kind] == 0 ? NEVER : reactor->now + reactor->durations[kind];
     pando_list_append(&reactor->timers[kind], &timer->node);
+    reactor->running[kind]++;
 }
 
-void pando_reactor_timer_stop(struct pando_connection *connection)
+void pando_reactor_timer_stop(struct pando_reactor *reactor, struct pando_connection *connection)
 {
-    pando_list_remove(&connection->timer.node);
+    struct pando_timer *timer = &connection->timer;
+    if (pando_list_empty(&timer->node))
+        return;
+    pando_list_remove(&timer->node);
+    reactor->running[timer->kind]--;
 }
 
 int pando_reactor_timer_runs(const struct pando_connection *connection, enum pando_timer_kind kind)
@@ -51,7 +55,7 @@ void pando_reactor_timers_expire(struct pando_reactor *reactor)
     for (int kind = 0; kind < PANDO_TIMERS; kind++) {
         struct pando_connection *connection;
         while ((connection = first_of(reactor, kind)) && connection->timer.due <= reactor->now) {
-            pando_reactor_timer_stop(connection);
+            pando_reactor_timer_stop(reactor, connection);
             pando_reactor_connection_expired(reactor, connection, kind);
         }
     }

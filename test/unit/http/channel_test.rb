@@ -23,6 +23,15 @@ class HTTPChannelTest < Minitest::Test
     assert_equal 0, other.epoch
   end
 
+  def test_what_the_reactor_counts
+    channel = Pando::HTTP::Channel.create
+
+    assert_equal %w[connections idle in_flight queued accepted requests], channel.stats.keys.first(6)
+    assert_equal [0], (channel.stats.values + channel.waits).uniq
+    assert_equal 32, channel.waits.size
+    assert(channel.stats.keys.all?(&:frozen?))
+  end
+
   def test_only_a_channel_can_be_attached
     File.open(File::NULL) { |file| assert_raises(Errno::EINVAL) { Pando::HTTP::Channel.attach(file.fileno) } }
     assert_raises(TypeError) { Pando::HTTP::Channel.new }

@@ -60,6 +60,13 @@ class HTTPQueuedWorkTest < Minitest::Test
     refute_includes seen, "pando.retry"
   end
 
+  def test_the_reactor_is_told_when_the_request_was_taken
+    before = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+    stage(HELLO).get
+
+    assert_includes before..Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond), reactor.taken
+  end
+
   def test_a_second_try_is_named
     seen = nil
     stage { |env| (seen = env) && [204, {}, []] }.get(flags: [:retry])

@@ -9,7 +9,8 @@ class HTTPReactorBindingTest < Minitest::Test
   Reactor = Pando::HTTP::Reactor
   SETTINGS = { max_header_bytes: 65_536, max_target_bytes: 8192, max_headers: 100, max_body_bytes: nil,
                body_memory: 114_688, header_timeout: 10.0, body_timeout: 30, idle_timeout: 75.0, write_timeout: 30.0,
-               queue_timeout: nil, max_connections: nil, max_queue: nil, max_requests: nil, retry: true }.freeze
+               queue_timeout: nil, max_connections: nil, max_queue: nil, max_requests: nil, retry: true,
+               retry_after: 5, max_connections_per_address: nil }.freeze
   Settings = Struct.new(*SETTINGS.keys, keyword_init: true)
 
   def setup
@@ -31,6 +32,7 @@ class HTTPReactorBindingTest < Minitest::Test
     client.write("bad\r\n\r\n")
 
     assert_match(%r{\AHTTP/1.1 400}, client.read)
+    assert_equal [1, 1], @channel.stats.values_at("accepted", "refused_malformed")
     client.close
     @monitor.send([Reactor::DRAIN, 0, 0, 0].pack("L4"), 0)
     assert_equal [Reactor::DRAINED_ALL, 0, 0, 0], record

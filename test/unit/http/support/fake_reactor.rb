@@ -49,8 +49,8 @@ module HTTPSupport
       put_u64(QUEUE + ((turn % 4096) * 8), (turn << 32) | slot)
       head_bytes, body_bytes = sizes || [head.bytesize, body.bytesize]
       bits = flags.sum { |flag| FLAGS.fetch(flag) }
-      fields = [head_bytes, body_bytes, file_bytes, monotonic, listener, bits, remote]
-      @memory.pwrite(fields.pack("LLQQLLa48") + ("\0" * 40) + head + body, slot_at(slot) + 8)
+      fields = [head_bytes, body_bytes, file_bytes, monotonic, listener, bits, 0, remote]
+      @memory.pwrite(fields.pack("LLQQLLQa48") + ("\0" * 32) + head + body, slot_at(slot) + 8)
       claim(slot, turn, OFFERED)
       put_u64(PUBLISHED, turn + 1)
       wake
@@ -65,6 +65,7 @@ module HTTPSupport
     def claim(slot, turn, who) = put_u64(slot_at(slot), (turn << 32) | who)
     def claimant(slot = 5) = u64(slot_at(slot)) & 0xffffffff
     def flag(slot, *flags) = pwrite_u32(slot_at(slot) + 36, flags.sum { |flag| FLAGS.fetch(flag) })
+    def taken(slot = 5) = u64(slot_at(slot) + 40)
     def drain! = pwrite_u32(DRAINING, 1)
     def asleep! = pwrite_u32(ASLEEP, 1)
     def lane_asleep? = u32(lane_at) == 1

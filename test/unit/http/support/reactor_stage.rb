@@ -81,6 +81,9 @@ module HTTPSupport
       ok("file", request.id, bytes)
     end
 
+    # @return [Hash{String => Integer}] what the reactor has counted
+    def stats = tell("stats").split.each_slice(2).to_h { |name, count| [name, Integer(count)] }
+
     # @return [Integer] the reactor's exit status
     def wait = tell("wait").to_i
 

@@ -1,0 +1,102 @@
+#include "reactor_addresses.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#define SMALLEST 64u
+#define LARGEST (1u << 20) /* entries: 16 MiB, of which only what is used is real */
+
+struct pando_address pando_address_of(const struct sockaddr_storage *peer)
+{
+    const struct sockaddr_in *four = (const struct sockaddr_in *)peer;
+    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)peer;
+    struct pando_address address = {.family = peer->ss_family, .count = 1};
+
+    if (peer->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) {
+        address.family = AF_INET;
+        memcpy(&address.network, &six->sin6_addr.s6_addr[12], 4);
+    } else if (peer->ss_family == AF_INET6) {
+        memcpy(&address.network, six->sin6_addr.s6_addr, 8);
+    } else if (peer->ss_family == AF_INET) {
+        memcpy(&address.network, &four->sin_addr, 4);
+    } else {
+        address.count = 0;
+    }
+    return address;
+}
+
+int pando_addresses_init(struct pando_addresses *addresses, uint32_t most)
+{
+    uint32_t size = SMALLEST;
+    while (size < LARGEST && size / 2 < most)
+        size *= 2;
+    addresses->entries = calloc(size, sizeof(*addresses->entries));
+    addresses->mask = size - 1;
+    addresses->used = 0;
+    if (getrandom(&addresses->seed, sizeof(addresses->seed), GRND_NONBLOCK) != sizeof(addresses->seed))
+        addresses->seed = (uintptr_t)addresses->entries;
+    return addresses->entries ? 0 : -1;
+}
+
+void pando_addresses_drop(struct pando_addresses *addresses)
+{
+    free(addresses->entries);
+    addresses->entries = NULL;
+}
+
+/* Where the search for an address begins: multiply and fold, twice. */
+static uint32_t home(const struct pando_addresses *addresses, const struct pando_address *address)
+{
+    uint64_t mixed = (address->network ^ addresses->seed) + address->family;
+    mixed = (mixed ^ mixed >> 32) * 0x9e3779b97f4a7c15u;
+    mixed = (mixed ^ addresses->seed >> 7 ^ mixed >> 29) * 0xd6e8feb86659fd93u;
+    return (uint32_t)(mixed >> 32) & addresses->mask;
+}
+
+static struct pando_address *find(const struct pando_addresses *addresses, const struct pando_address *address)
+{
+    uint32_t place = home(addresses, address);
+    struct pando_address *entry = &addresses->entries[place];
+    while (entry->count > 0 && (entry->network != address->network || entry->family != address->family))
+        entry = &addresses->entries[place = (place + 1) & addresses->mask];
+    return entry;
+}
+
+uint32_t pando_addresses_add(struct pando_addresses *addresses, const struct pando_address *address)
+{
+    struct pando_address *entry = find(addresses, address);
+    if (entry->count == 0) {
+        if (addresses->used > addresses->mask - addresses->mask / 4) /* else a search would not end */
+            return 0;
+        addresses->used++;
+        entry->network = address->network;
+        entry->family = address->family;
+    }
+    return ++entry->count;
+}
+
+/* Closes the gap, so that no search ends at it too early: whoever is not between home and place moves up. */
+static void close_gap(struct pando_addresses *addresses, uint32_t gap)
+{
+    uint32_t mask = addresses->mask, place = gap;
+    while (addresses->entries[place = (place + 1) & mask].count > 0) {
+        uint32_t wanted = home(addresses, &addresses->entries[place]);
+        if (((place - wanted) & mask) < ((place - gap) & mask))
+            continue;
+        addresses->entries[gap] = addresses->entries[place];
+        gap = place;
+    }
+    addresses->entries[gap] = (struct pando_address){0};
+}
+
+void pando_addresses_remove(struct pando_addresses *addresses, const struct pando_address *address)
+{
+    struct pando_address *entry = find(addresses, address);
+    if (entry->count == 0 || --entry->count > 0)
+        return;
+    addresses->used--;
+    close_gap(addresses, (uint32_t)(entry - addresses->entries));
+}

@@ -1,0 +1,75 @@
+/* What the reactor counts, for whoever maps the channel. Only the reactor
+ * writes here, so that counting needs no locked instruction; it reads nothing
+ * back but the count it adds to, and steers by none of it. */
+#ifndef PANDO_HTTP_STATS_H
+#define PANDO_HTTP_STATS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* Now; as of the last turn of the reactor's loop. A new reactor begins at 0. */
+#define PANDO_STATS_GAUGES(_) \
+    _(connections)            \
+    _(idle)                   /* kept alive, between two requests */ \
+    _(in_flight)              /* requests queued or being served */
+
+/* Ever; a new reactor goes on counting. */
+#define PANDO_STATS_COUNTERS(_) \
+    _(accepted)               /* connections */ \
+    _(requests)               /* put into the queue for the first time */ \
+    _(responses)              /* whole ones from a worker */ \
+    _(hijacked)               /* connections handed over to a worker */ \
+    _(retried)                /* requests put into the queue again */ \
+    _(evicted)                /* idle connections closed to make room for others */ \
+    _(shed_connections)       /* 503: max_connections */ \
+    _(shed_address)           /* 503, or closed at once: max_connections_per_address */ \
+    _(shed_queue)             /* 503: max_queue */ \
+    _(shed_queue_time)        /* 503: queue_timeout */ \
+    _(shed_stopping)          /* 503: the server stops, and has no worker left */ \
+    _(shed_resources)         /* 503: no memory, or no room on the disk */ \
+    _(refused_malformed)      /* 400 and the like */ \
+    _(refused_too_large)      /* 413, 414, 431 */ \
+    _(refused_unsupported)    /* 501, 505 */ \
+    _(refused_header_time)    /* 408: header_timeout */ \
+    _(refused_body_time)      /* 408: body_timeout, or below the rate */ \
+    _(slow_readers)           /* connections reset: write_timeout, or below the rate */ \
+    _(failed_502)             /* its worker died or gave up */ \
+    _(failed_504)             /* its worker was killed for its deadline */ \
+    _(resets)                 /* connections reset: the answer had begun when its worker died or gave up */ \
+    _(corrupt_lanes)          \
+    _(queue_nanoseconds)      /* all times in the queue together */
+
+#define PANDO_STATS_WAITS 32u /* the last one: all that is longer */
+
+struct pando_stats {
+#define PANDO_STATS_MEMBER(name) _Atomic uint64_t name;
+    PANDO_STATS_GAUGES(PANDO_STATS_MEMBER)
+    PANDO_STATS_COUNTERS(PANDO_STATS_MEMBER)
+#undef PANDO_STATS_MEMBER
+    _Atomic uint64_t waits[PANDO_STATS_WAITS]; /* requests by time in the queue: [n] shorter than 2^n microseconds */
+};
+
+static inline void pando_stat_set(_Atomic uint64_t *stat, uint64_t value)
+{
+    atomic_store_explicit(stat, value, memory_order_relaxed);
+}
+
+static inline uint64_t pando_stat_get(const _Atomic uint64_t *stat)
+{
+    return atomic_load_explicit(stat, memory_order_relaxed);
+}
+
+static inline void pando_stat_add(_Atomic uint64_t *stat, uint64_t more)
+{
+    pando_stat_set(stat, pando_stat_get(stat) + more);
+}
+
+static inline void pando_stats_waited(struct pando_stats *stats, uint64_t nanoseconds)
+{
+    uint64_t microseconds = nanoseconds / 1000;
+    unsigned wait = microseconds ? 64u - (unsigned)__builtin_clzll(microseconds) : 0;
+    pando_stat_add(&stats->waits[wait < PANDO_STATS_WAITS ? wait : PANDO_STATS_WAITS - 1], 1);
+    pando_stat_add(&stats->queue_nanoseconds, nanoseconds);
+}
+
+#endif
