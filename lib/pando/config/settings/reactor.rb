@@ -36,10 +36,23 @@ module Pando
                      "newest is answered with 503. The limit of open files must allow them (`ulimit -n`).",
               example: "max_connections 50_000"
 
+      setting :max_connections_per_address,
+              type: Types::OrOff.new(Types::Whole.new(1..1_000_000)), default: nil, unit: "connections",
+              help: "Connections that the reactor holds of one client at once; one more is answered with 503.",
+              notes: "A client is an IPv4 address or an IPv6 network of 64 bits; whoever comes by a unix socket is " \
+                     "not counted. Who goes on connecting beyond the limit gets no answer. Behind a proxy all " \
+                     "clients have the proxy's address: set the limit there. false sets no limit.",
+              example: "max_connections_per_address 100"
+
       setting :max_keepalive_requests,
               type: Types::OrOff.new(Types::Whole.new(1..1_000_000_000)), default: nil, unit: "requests",
               help: "Requests of one connection before it is closed; false: any number.",
               example: "max_keepalive_requests 1000"
+
+      setting :retry_after,
+              type: Types::Whole.new(1..86_400), default: 5, unit: "seconds",
+              help: "What Retry-After says in the reactor's 503: how long a client should leave us alone.",
+              example: "retry_after 30"
 
       setting :retry_requests,
               type: Types::Truth.new, default: true,
