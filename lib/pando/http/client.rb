@@ -2,6 +2,7 @@
 
 require "pando/http/errors"
 require "pando/http/pace"
+require "pando/http/queue_time"
 require "pando/native"
 
 module Pando
@@ -33,8 +34,11 @@ module Pando
         @ended = false
       end
 
-      # Adds to the environment what only the kind of client knows: here, nothing.
-      def introduce(_env, _parser) = nil
+      # Adds to the environment what only the kind of client knows.
+      def introduce(env, _parser)
+        waited = QueueTime.of(env, nil)
+        env["pando.queue_time"] = waited if waited
+      end
 
       # @return [Boolean] whether another request may follow on this connection
       def persistent? = false

@@ -126,7 +126,8 @@ module Pando
 
       def emit(name, error)
         Events.emit(name, slot: worker.slot, generation: worker.generation, pid: Process.pid,
-                          method: @request.verb, path: @request.path, seconds: now - @started, error: error)
+                          method: @request.verb, path: @request.path, seconds: now - @started,
+                          queued: @request.env["pando.queue_time"], error: error)
       end
 
       def now

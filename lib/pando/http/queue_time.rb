@@ -3,7 +3,8 @@
 module Pando
   module HTTP
     # How long a request has waited for a worker: since the first proxy saw it, if
-    # that says so in X-Request-Start, else since the reactor had all of it.
+    # that says so in X-Request-Start, else since the reactor had all of it. In
+    # direct mode nobody else knows.
     #
     # Proxies write that field in seconds, milliseconds or microseconds of Unix
     # time, with or without "t=" before it; the magnitude tells. What cannot be is
@@ -17,8 +18,8 @@ module Pando
 
       class << self
         # @param env [Hash]
-        # @param waited [Float] seconds in the reactor's queue
-        # @return [Float] seconds
+        # @param waited [Float, nil] seconds in the reactor's queue
+        # @return [Float, nil] seconds
         def of(env, waited)
           field = env[FIELD]
           (field && since(field)) || waited

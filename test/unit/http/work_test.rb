@@ -114,6 +114,21 @@ class HTTPWorkTest < Minitest::Test
     end
   end
 
+  def test_the_time_in_a_proxys_queue
+    seen = []
+    serve { |env| (seen << env.key?("pando.queue_time") << env["pando.queue_time"]) && raise("boom") }
+    start = Process.clock_gettime(Process::CLOCK_REALTIME)
+    ["", "X-Request-Start: nonsense\r\n"].each { |fields| @served.get("/", fields) }
+    assert_equal [false, nil] * 2, seen
+
+    events = events_of { @served.get("/", "X-Request-Start: t=#{format("%.3f", start - 7)}\r\n") }
+    assert_includes 6.5..60.0, seen.last
+    assert_equal seen.last, events.first[:queued]
+    @served.get("/", "X-Request-Start: #{((start + 0.5) * 1000).to_i}\r\n") # its clock is ahead of ours
+
+    assert_includes 0.0..60.0, seen.last
+  end
+
   def test_a_worker_without_memory_is_replaced
     serve { raise NoMemoryError }
     @served.get
