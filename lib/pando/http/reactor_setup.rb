@@ -2,6 +2,7 @@
 
 require "socket"
 require "tmpdir"
+require "pando/http/reactor_report"
 require "pando/http/reactor_settings"
 require "pando/native"
 
@@ -19,6 +20,7 @@ module Pando
         @settings = ReactorSettings.new(config)
         @channel = Channel.create
         @eventfd = eventfd
+        @report = ReactorReport.new(@channel, queue_timeout: config.queue_timeout)
       end
 
       # @return [Array<IO, Channel>] what each mold inherits: the channel, and what wakes the reactor
@@ -46,10 +48,10 @@ module Pando
       end
 
       # Called about once a second while a reactor lives.
-      def report; end
+      def report = @report.tick
 
       # @return [Hash{Symbol => Integer}] what the reactor holds, or held when it died
-      def in_flight = {}
+      def in_flight = @report.in_flight
 
       private
 

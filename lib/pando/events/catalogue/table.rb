@@ -64,10 +64,20 @@ module Pando
 
       define "request.refused", :info, %i[slot generation pid status reason],
              "Not a request that is understood and allowed; the client got this status."
-      define "request.failed", :error, %i[slot generation pid method path seconds error],
+      define "request.failed", :error, %i[slot generation pid method path seconds queued error],
              "The app raised; the client got 500."
-      define "request.timed_out", :error, %i[slot generation pid method path seconds error],
+      define "request.timed_out", :error, %i[slot generation pid method path seconds queued error],
              "A request outlived its soft timeout and was unwound; the client got 504."
+      define "requests.refused", :info, %i[count reason],
+             "The reactor refused requests as malformed, too large or too slow; `reason` counts each kind."
+      define "requests.shed", :warn, %i[count reason waiting connections],
+             "The reactor answered with 503: too much to do. `reason` counts by the limit that was met."
+      define "requests.retried", :warn, %i[count], "Safe requests of workers that died were served by others."
+      define "requests.lost", :error, %i[count reason],
+             "Requests whose worker died or gave up: 502 or 504, or a reset if the answer had begun."
+      define "queue.delayed", :warn, %i[count median p99 waiting],
+             "Requests wait long for a worker: `median` and `p99` in seconds, rounded up to a power of two."
+      define "queue.recovered", :info, %i[p99], "Requests wait for a worker no longer than they should."
       define "accept.failed", :error, %i[pid reason], "A worker has no descriptor left for a new connection."
       define "request.killed", :error, %i[slot generation pid request seconds reason],
              "A request outlived its hard timeout; its worker is killed."

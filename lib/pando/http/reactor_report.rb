@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require "pando/events"
+
+module Pando
+  module HTTP
+    # Tells as events what the reactor has counted, for the reactor itself has no
+    # Ruby: at most one of a kind for all that happened between two looks. Owned
+    # by the monitor, of which it wants nothing but {Events}.
+    #
+    # @api private
+    class ReactorReport
+      # What is counted of each kind of trouble, and the word for it in the event.
+      REFUSED = { "refused_malformed" => "malformed", "refused_too_large" => "too large",
+                  "refused_unsupported" => "unsupported", "refused_header_time" => "header_timeout",
+                  "refused_body_time" => "body_timeout" }.freeze
+      SHED = { "shed_connections" => "max_connections", "shed_address" => "max_connections_per_address",
+               "shed_queue" => "max_queue", "shed_queue_time" => "queue_timeout",
+               "shed_resources" => "no memory or disk" }.freeze
+      LOST = { "failed_502" => "502", "failed_504" => "504", "resets" => "reset" }.freeze
+
+      # Seconds in the queue, of the slowest in a hundred, that are worth a word; and the share of queue_timeout, if
+      # that is less.
+      DELAY = 1.0
+      SHARE = 0.25
+      # Looks between two events about one delay.
+      AGAIN = 60
+
+      # @param channel [#stats, #waits] a {Channel}
+      # @param queue_timeout [Float, nil] seconds
+      def initialize(channel, queue_timeout: nil)
+        @channel = channel
+        @delay = [DELAY, queue_timeout && (queue_timeout * SHARE)].compact.min
+        @looks = 0 # since the delay began; 0: there is none
+        @stats = channel.stats
+        @waits = channel.waits
+      end
+
+      # Emits what happened since the last time. To be called about once a second.
+      #
+      # @return [void]
+      def tick
+        before = @stats
+        @stats = @channel.stats
+        @new = @stats.to_h { |name, count| [name, [count - before.fetch(name), 0].max] }
+        tell("requests.refused", REFUSED)
+        tell("requests.shed", SHED, waiting: @stats["queued"], connections: @stats["connections"])
+        tell("requests.lost", LOST)
+        Events.emit("requests.retried", count: @new["retried"]) if @new["retried"].positive?
+        watch_queue
+      end
+
+      # @return [Hash{Symbol => Integer}] what the reactor holds, or held when it died
+      def in_flight
+        stats = @channel.stats
+        { connections: stats["connections"], requests: stats["in_flight"] }
+      end
+
+      private
+
+      def tell(name, words, **more)
+        counts = @new.slice(*words.keys).select { |_, count| count.positive? }
+        return if counts.empty?
+
+        reason = counts.map { |counted, count| "#{words[counted]} #{count}" }.join(", ")
+        Events.emit(name, count: counts.values.sum, reason: reason, **more)
+      end
+
+      # One event when a delay begins, one now and then while it lasts, one when it is over.
+      def watch_queue
+        waits = new_waits
+        requests = waits.sum
+        return if requests.zero? && @stats["queued"].positive? # nobody knows yet
+
+        slowest = requests.zero? ? 0.0 : percentile(waits, 0.99)
+        slowest >= @delay ? delayed(waits, slowest) : recovered(slowest)
+      end
+
+      def delayed(waits, slowest)
+        if (@looks % AGAIN).zero?
+          Events.emit("queue.delayed", count: waits.sum, median: percentile(waits, 0.5), p99: slowest,
+                                       waiting: @stats["queued"])
+        end
+        @looks += 1
+      end
+
+      def recovered(slowest)
+        Events.emit("queue.recovered", p99: slowest) if @looks.positive?
+        @looks = 0
+      end
+
+      def new_waits
+        before = @waits
+        @waits = @channel.waits
+        @waits.zip(before).map { |now, earlier| [now - earlier, 0].max }
+      end
+
+      # @return [Float] seconds: the least power of two in microseconds that so many requests stayed below
+      def percentile(waits, share)
+        rank = (waits.sum * share).ceil
+        seen = 0
+        (2**waits.index { |count| (seen += count) >= rank }) / 1e6
+      end
+    end
+  end
+end

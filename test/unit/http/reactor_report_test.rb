@@ -1,0 +1,137 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/http/reactor_report"
+require_relative "support/fake_worker"
+
+# What the monitor tells of the reactor's counts.
+class HTTPReactorReportTest < Minitest::Test
+  include HTTPSupport::Events
+
+  NAMES = %w[connections idle in_flight queued shed_connections shed_address shed_queue shed_queue_time shed_resources
+             refused_malformed refused_too_large refused_unsupported refused_header_time refused_body_time failed_502
+             failed_504 resets retried].freeze
+
+  # Stands for a Channel.
+  class Counts
+    attr_reader :stats, :waits
+
+    def initialize
+      @stats = NAMES.to_h { |name| [name, 7] }
+      @waits = Array.new(32, 5)
+    end
+
+    def add(**counts)
+      @stats = @stats.merge(counts.to_h { |name, count| [name.to_s, @stats.fetch(name.to_s) + count] })
+    end
+
+    # n requests that waited less than 2**bucket microseconds
+    def wait(requests, bucket) = @waits = @waits.dup.tap { |waits| waits[bucket] += requests }
+  end
+
+  def setup
+    @counts = Counts.new
+    @counts.add(queued: -7)
+    @report = Pando::HTTP::ReactorReport.new(@counts, queue_timeout: 10.0)
+  end
+
+  def tick(looks = 1)
+    events_of { looks.times { @report.tick } }.map { |event| [event.name, event.payload] }
+  end
+
+  def test_tells_nothing_where_nothing_happened
+    @counts.wait(1000, 10)
+
+    assert_empty tick(3)
+  end
+
+  def test_tells_each_kind_once_and_what_is_new_only
+    @counts.add(shed_queue: 3, shed_address: 1, refused_malformed: 2, failed_504: 1, resets: 1, retried: 4, queued: 9)
+
+    assert_equal [["requests.refused", { count: 2, reason: "malformed 2" }],
+                  ["requests.shed", { count: 4, reason: "max_connections_per_address 1, max_queue 3",
+                                      waiting: 9, connections: 7 }],
+                  ["requests.lost", { count: 2, reason: "504 1, reset 1" }],
+                  ["requests.retried", { count: 4 }]], tick
+    assert_empty tick
+    @counts.add(failed_502: 1)
+    assert_equal [["requests.lost", { count: 1, reason: "502 1" }]], tick
+  end
+
+  def test_every_name_is_one_that_the_reactor_counts
+    require "pando/native"
+    channel = Pando::HTTP::Channel.create
+
+    assert_empty NAMES - channel.stats.keys
+    assert_empty [Pando::HTTP::ReactorReport::REFUSED, Pando::HTTP::ReactorReport::SHED,
+                  Pando::HTTP::ReactorReport::LOST].flat_map(&:keys) - NAMES
+    assert_equal({ connections: 0, requests: 0 }, Pando::HTTP::ReactorReport.new(channel).tap(&:tick).in_flight)
+  end
+
+  def test_every_event_is_in_the_catalogue_with_its_payload
+    require "pando/events/catalogue"
+    @counts.add(shed_queue: 1, refused_malformed: 1, resets: 1, retried: 1)
+    @counts.wait(1, 25)
+    told = tick
+    @counts.wait(1, 1)
+    told += tick
+
+    assert_equal 6, told.size
+    told.each do |name, payload|
+      assert_equal Pando::Events::Catalogue.all.find { |known| known.name == name }&.keys, payload.keys, name
+    end
+  end
+
+  def test_a_delay_is_told_when_it_begins_and_when_it_is_over
+    @counts.wait(50, 8)
+    @counts.wait(48, 15)
+    @counts.wait(2, 21)
+    assert_equal [["queue.delayed", { count: 100, median: 0.000256, p99: 2.097152, waiting: 0 }]], tick
+    @counts.wait(1, 24)
+    assert_empty tick
+    @counts.wait(1000, 4)
+    @counts.wait(1, 24)
+    assert_equal [["queue.recovered", { p99: 0.000016 }]], tick
+    assert_empty tick
+  end
+
+  def test_a_delay_that_lasts_is_told_once_a_minute
+    told = Array.new(121) do
+      @counts.wait(1, 22)
+      tick
+    end
+
+    assert_equal(["queue.delayed"] * 3, told.flatten(1).map(&:first))
+  end
+
+  def test_a_queue_that_stands_still_has_not_recovered
+    @counts.add(queued: 5)
+    @counts.wait(1, 25)
+    assert_equal ["queue.delayed"], tick.map(&:first)
+    assert_empty tick(3)
+    @counts.add(queued: -5)
+
+    assert_equal [["queue.recovered", { p99: 0.0 }]], tick
+  end
+
+  def test_a_short_queue_timeout_is_missed_sooner
+    @report = Pando::HTTP::ReactorReport.new(@counts, queue_timeout: 0.1)
+    @counts.wait(1, 15)
+
+    assert_equal ["queue.delayed"], tick.map(&:first)
+  end
+
+  def test_counts_that_somebody_spoilt_raise_nothing
+    @counts.add(shed_queue: -7, connections: -3)
+    @counts.wait(-5, 31)
+
+    assert_empty tick
+  end
+
+  def test_the_monitor_loads_no_more_of_http_for_it
+    code = "require 'pando/http/reactor_report'; puts $LOADED_FEATURES.grep(%r{lib/pando/})"
+    loaded = IO.popen([RbConfig.ruby, "--disable-gems", "-I", Support::Checkout.path("lib"), "-e", code], &:read)
+
+    assert_equal %w[http/reactor_report.rb], loaded.scan(%r{lib/pando/(http.*)}).flatten
+  end
+end
