@@ -2,8 +2,6 @@
  * random steps as the argument says. */
 #include "http/reactor_addresses.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,29 +16,19 @@ static void fail(const char *condition, int line)
     exit(1);
 }
 
-static struct pando_address address(const char *text)
-{
-    struct sockaddr_storage peer = {.ss_family = strchr(text, ':') ? AF_INET6 : AF_INET};
-    void *bytes = peer.ss_family == AF_INET ? (void *)&((struct sockaddr_in *)&peer)->sin_addr
-                                            : (void *)&((struct sockaddr_in6 *)&peer)->sin6_addr;
-    REQUIRE(inet_pton(peer.ss_family, text, bytes) == 1);
-    return pando_address_of(&peer);
-}
-
 static int same(const char *one, const char *other)
 {
-    struct pando_address a = address(one), b = address(other);
+    struct pando_address a = pando_address_of(one), b = pando_address_of(other);
+    REQUIRE(a.count == 1 && b.count == 1);
     return a.network == b.network && a.family == b.family;
 }
 
 static void who_is_who(void)
 {
     REQUIRE(same("192.0.2.1", "192.0.2.1") && !same("192.0.2.1", "192.0.2.2"));
-    REQUIRE(same("::ffff:192.0.2.1", "192.0.2.1"));
     REQUIRE(same("2001:db8:1:2::1", "2001:db8:1:2:ffff::9") && !same("2001:db8:1:2::1", "2001:db8:1:3::1"));
     REQUIRE(!same("0.0.0.0", "::"));
-    struct sockaddr_storage nameless = {.ss_family = AF_UNIX};
-    REQUIRE(pando_address_of(&nameless).count == 0);
+    REQUIRE(pando_address_of("").count == 0);
 }
 
 static void random_steps(long steps)

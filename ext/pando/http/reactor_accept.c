@@ -115,14 +115,12 @@ static int make_room(struct pando_reactor *reactor)
     return 0;
 }
 
-/* 0: its address has too many. */
-static int admit(struct pando_reactor *reactor, struct pando_connection *connection,
-                 const struct sockaddr_storage *peer)
+int pando_reactor_accept_admit(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     uint32_t most = reactor->config->max_per_address;
     if (most == 0)
         return 1;
-    connection->address = pando_address_of(peer);
+    connection->address = pando_address_of(connection->remote);
     if (connection->address.count == 0)
         return 1;
     uint32_t count = connection->address.count = pando_addresses_add(&reactor->addresses, &connection->address);
@@ -184,7 +182,7 @@ static int accept_one(struct pando_reactor *reactor, uint32_t listener)
     }
     pando_stat_add(&reactor->stats->accepted, 1);
     note_remote(connection, &address);
-    if (!admit(reactor, connection, &address))
+    if (!pando_reactor_accept_admit(reactor, connection))
         return 1;
     if (reactor->connection_count > limit && !make_room(reactor))
         pando_reactor_shed(reactor, connection, &reactor->stats->shed_connections);

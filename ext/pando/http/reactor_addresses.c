@@ -1,30 +1,24 @@
 #include "reactor_addresses.h"
 
-#include <netinet/in.h>
+#include <arpa/inet.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 
 #define SMALLEST 64u
 #define LARGEST (1u << 20) /* entries: 16 MiB, of which only what is used is real */
 
-struct pando_address pando_address_of(const struct sockaddr_storage *peer)
+struct pando_address pando_address_of(const char *remote)
 {
-    const struct sockaddr_in *four = (const struct sockaddr_in *)peer;
-    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)peer;
-    struct pando_address address = {.family = peer->ss_family, .count = 1};
-
-    if (peer->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) {
+    struct pando_address address = {.count = 1};
+    uint64_t halves[2] = {0, 0};
+    if (inet_pton(AF_INET, remote, halves) == 1)
         address.family = AF_INET;
-        memcpy(&address.network, &six->sin6_addr.s6_addr[12], 4);
-    } else if (peer->ss_family == AF_INET6) {
-        memcpy(&address.network, six->sin6_addr.s6_addr, 8);
-    } else if (peer->ss_family == AF_INET) {
-        memcpy(&address.network, &four->sin_addr, 4);
-    } else {
+    else if (inet_pton(AF_INET6, remote, halves) == 1)
+        address.family = AF_INET6;
+    else
         address.count = 0;
-    }
+    address.network = halves[0];
     return address;
 }
 

@@ -5,8 +5,6 @@
 
 #include <stdint.h>
 
-struct sockaddr_storage;
-
 struct pando_address {
     uint64_t network;                   /* IPv4: the address; IPv6: its first half */
     uint32_t family;
@@ -19,8 +17,8 @@ struct pando_addresses {
     uint64_t seed;                      /* nobody can choose addresses that meet in the table */
 };
 
-/* What is counted of a peer; count is 0 for one without an address, as on a UNIX socket. */
-struct pando_address pando_address_of(const struct sockaddr_storage *peer);
+/* What is counted of a client, by his address as inet_ntop writes it; count is 0 if he has none, as on a UNIX socket. */
+struct pando_address pando_address_of(const char *remote);
 
 /* For as many addresses at once, within reason. 0, or -1: no memory. */
 int pando_addresses_init(struct pando_addresses *addresses, uint32_t most);

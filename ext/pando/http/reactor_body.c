@@ -21,8 +21,7 @@ static int too_large(struct pando_reactor *reactor, struct pando_connection *con
 static int spool(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t expected)
 {
     const char *body = connection->in.data + connection->head_bytes;
-    connection->spool = pando_reactor_spool_open(reactor, expected);
-    if (connection->spool != -1) {
+    if (pando_reactor_spool_open(reactor, connection, expected) == 0) {
         if (connection->head_bytes > PANDO_SLOT_BYTES) {
             if (pando_reactor_spool_write(connection, connection->in.data, connection->head_bytes) == 0)
                 return 1;

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#define NEED (256u << 20)
+
 size_t pando_reactor_input_receive(struct pando_reactor *reactor, struct pando_connection *connection, char *place,
                                    size_t room)
 {
@@ -42,7 +44,7 @@ void pando_reactor_input_release(struct pando_reactor *reactor, struct pando_con
     connection->parser.fields = reactor->fields;
     connection->in_end = connection->head_bytes = connection->body_bytes = connection->raw = 0;
     if (connection->spool != -1)
-        pando_reactor_spool_close(connection);
+        pando_reactor_spool_close(reactor, connection);
 }
 
 void pando_reactor_input_rest(struct pando_reactor *reactor, struct pando_connection *connection)
@@ -56,7 +58,7 @@ void pando_reactor_input_rest(struct pando_reactor *reactor, struct pando_connec
         connection->in_end = rest;
         connection->head_bytes = connection->body_bytes = connection->raw = 0;
         if (connection->spool != -1)
-            pando_reactor_spool_close(connection);
+            pando_reactor_spool_close(reactor, connection);
     }
     pando_http_parser_reset(&connection->parser);
 }
@@ -116,11 +118,14 @@ static void head_complete(struct pando_reactor *reactor, struct pando_connection
         pando_reactor_body_begin(reactor, connection);
 }
 
-/* Room for a head of the greatest length, and a byte more, so that the parser and not the buffer decides. */
+/* Room for a head of the greatest length, and a byte more, so that the parser and not the buffer decides. While all
+ * buffers together hold too much, none grows. */
 static int make_room(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     if (connection->in.data && connection->in_end < connection->in.capacity)
         return 0;
+    if (connection->in.data && reactor->pool.lent >= NEED)
+        return -1;
     uint32_t bytes = connection->in.data ? connection->in.capacity + 1 : 1;
     return pando_reactor_pool_reserve(&reactor->pool, &connection->in, bytes, connection->in_end);
 }

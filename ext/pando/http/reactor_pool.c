@@ -1,6 +1,6 @@
 /* Buffers of a few sizes. A buffer that is given back is kept for the next
  * taker, up to a number that depends on its size. */
-#include "reactor_private.h"
+#include "reactor_pool.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,11 +28,14 @@ static uint32_t class_for(uint32_t bytes)
 static char *take(struct pando_pool *pool, uint32_t class)
 {
     struct pando_pool_free *first = pool->free[class];
-    if (!first)
-        return malloc(class_bytes(class));
-    pool->free[class] = first->next;
-    pool->kept[class]--;
-    return (char *)first;
+    char *data = first ? (char *)first : malloc(class_bytes(class));
+    if (first) {
+        pool->free[class] = first->next;
+        pool->kept[class]--;
+    }
+    if (data)
+        pool->lent += class_bytes(class);
+    return data;
 }
 
 int pando_reactor_pool_reserve(struct pando_pool *pool, struct pando_buffer *buffer, uint32_t bytes, uint32_t used)
@@ -58,6 +61,7 @@ void pando_reactor_pool_return(struct pando_pool *pool, struct pando_buffer *buf
     if (!buffer->data)
         return;
     uint32_t class = class_for(buffer->capacity);
+    pool->lent -= class_bytes(class);
     if (pool->kept[class] < KEPT_BYTES / class_bytes(class)) {
         struct pando_pool_free *first = (struct pando_pool_free *)(void *)buffer->data;
         first->next = pool->free[class];

@@ -9,30 +9,12 @@
 #include "reactor.h"
 #include "reactor_addresses.h"
 #include "reactor_list.h"
+#include "reactor_pool.h"
 
 #include <sys/types.h>
 
 #define PANDO_NONE UINT32_MAX
 #define PANDO_SCRATCH_BYTES 65536u
-
-/* --- reactor_pool.c: buffers in a few sizes, kept on free lists --- */
-
-#define PANDO_POOL_CLASSES 7u           /* 4 KiB, and four times that, and so on */
-
-struct pando_pool {
-    struct pando_pool_free *free[PANDO_POOL_CLASSES];
-    uint32_t kept[PANDO_POOL_CLASSES];
-};
-
-struct pando_buffer {
-    char *data;                         /* NULL: none */
-    uint32_t capacity;
-};
-
-/* At least so many bytes; what was in it (the first `used` bytes) is kept. 0, or -1: no memory, buffer as it was. */
-int pando_reactor_pool_reserve(struct pando_pool *pool, struct pando_buffer *buffer, uint32_t bytes, uint32_t used);
-void pando_reactor_pool_return(struct pando_pool *pool, struct pando_buffer *buffer);
-void pando_reactor_pool_drop(struct pando_pool *pool);
 
 /* --- what epoll watches: the first member of each says what it is --- */
 
@@ -105,7 +87,7 @@ struct pando_connection {
     uint32_t head_bytes, body_bytes;
     uint32_t raw;
     int spool;                          /* the file that takes over when memory is full, or -1 */
-    uint64_t spooled;
+    uint64_t spooled, spool_memory;     /* bytes in it; that it may take of memory */
     uint64_t body_left;                 /* of a sized body */
     pando_http_parser parser;
     struct pando_buffer fields;         /* only while a head is incomplete */
@@ -159,7 +141,7 @@ struct pando_reactor {
     uint32_t durations[PANDO_TIMERS], running[PANDO_TIMERS];
 
     struct pando_pool pool;
-    uint64_t out_total;
+    uint64_t out_total, spool_memory;
     pando_http_limits limits;
     pando_http_field *fields;           /* for heads that come in one piece */
     char *scratch;
@@ -194,6 +176,8 @@ int pando_reactor_accept_start(struct pando_reactor *reactor);
 void pando_reactor_accept_some(struct pando_reactor *reactor);
 /* Whoever has connected until now. */
 void pando_reactor_accept_all(struct pando_reactor *reactor);
+/* As soon as we know where it comes from. 0: from there come too many; it is refused. */
+int pando_reactor_accept_admit(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_accept_resume(struct pando_reactor *reactor);
 void pando_reactor_accept_stop(struct pando_reactor *reactor);
 
@@ -233,11 +217,11 @@ void pando_reactor_body_begin(struct pando_reactor *reactor, struct pando_connec
 int pando_reactor_body_step(struct pando_reactor *reactor, struct pando_connection *connection);
 
 /* reactor_spool.c: -1 with errno */
-int pando_reactor_spool_open(struct pando_reactor *reactor, uint64_t expected);
+int pando_reactor_spool_open(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t expected);
 int pando_reactor_spool_write(struct pando_connection *connection, const char *data, size_t bytes);
 /* No worker can change it any more. */
 void pando_reactor_spool_seal(struct pando_connection *connection);
-void pando_reactor_spool_close(struct pando_connection *connection);
+void pando_reactor_spool_close(struct pando_reactor *reactor, struct pando_connection *connection);
 
 /* reactor_request.c */
 void pando_reactor_request_publish(struct pando_reactor *reactor, struct pando_connection *connection);

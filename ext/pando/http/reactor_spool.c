@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define MEMORY (128u << 20) /* bytes that all together may take; what comes then goes to the disk */
+
 static int named_file(const char *directory)
 {
     char path[4096];
@@ -21,16 +23,27 @@ static int named_file(const char *directory)
     return fd;
 }
 
-int pando_reactor_spool_open(struct pando_reactor *reactor, uint64_t expected)
+static int file_on_disk(const struct pando_reactor *reactor)
 {
     const char *directory = reactor->config->spool_directory;
-    if (expected <= reactor->config->body_memory)
-        return memfd_create("pando-request", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (!directory)
         directory = "/tmp";
     int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     /* Not every file system has nameless files: open(2) */
     return fd == -1 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT) ? named_file(directory) : fd;
+}
+
+int pando_reactor_spool_open(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t expected)
+{
+    uint64_t head = connection->head_bytes > PANDO_SLOT_BYTES ? connection->head_bytes : 0;
+    int in_memory = expected <= reactor->config->body_memory && expected + head <= MEMORY - reactor->spool_memory;
+    connection->spool = in_memory ? memfd_create("pando-request", MFD_CLOEXEC | MFD_ALLOW_SEALING)
+                                  : file_on_disk(reactor);
+    if (connection->spool == -1)
+        return -1;
+    connection->spool_memory = in_memory ? expected + head : 0;
+    reactor->spool_memory += connection->spool_memory;
+    return 0;
 }
 
 int pando_reactor_spool_write(struct pando_connection *connection, const char *data, size_t bytes)
@@ -62,8 +75,10 @@ void pando_reactor_spool_seal(struct pando_connection *connection)
     connection->spool = read_only;
 }
 
-void pando_reactor_spool_close(struct pando_connection *connection)
+void pando_reactor_spool_close(struct pando_reactor *reactor, struct pando_connection *connection)
 {
+    reactor->spool_memory -= connection->spool_memory;
+    connection->spool_memory = 0;
     if (connection->spool != -1)
         close(connection->spool);
     connection->spool = -1;

@@ -78,6 +78,18 @@ module HTTPSupport
           .concat("0\r\n\r\n")
     end
 
+    # The figures are those of the reactor's last turn: they may come a moment after the answer.
+    def counts(expected)
+      found = nil
+      wait_until(timeout: 20, message: -> { "#{expected}, not #{found}" }) do
+        found = @stage.stats.slice(*expected.keys)
+        found == expected
+      end
+      assert_equal expected, found
+    end
+
+    def count(name, number) = counts(name => number)
+
     # Puts blocks behind what was sent, until the reactor takes no more for this client.
     def fill_ring(taken, sent)
       while @stage.try(taken, block = format("%020000d", sent.size)) == "ok"
