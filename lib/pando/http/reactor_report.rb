@@ -16,7 +16,7 @@ module Pando
                   "refused_body_time" => "body_timeout" }.freeze
       SHED = { "shed_connections" => "max_connections", "shed_address" => "max_connections_per_address",
                "shed_queue" => "max_queue", "shed_queue_time" => "queue_timeout",
-               "shed_resources" => "no memory or disk" }.freeze
+               "shed_stopping" => "stopping", "shed_resources" => "no memory or disk" }.freeze
       LOST = { "failed_502" => "502", "failed_504" => "504", "resets" => "reset" }.freeze
 
       # Seconds in the queue, of the slowest in a hundred, that are worth a word; and the share of queue_timeout, if
