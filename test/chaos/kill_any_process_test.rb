@@ -51,7 +51,8 @@ class KillAnyProcessTest < Minitest::Test
     KILLS.times do
       @load.wait_for_more(1)
       kill_one
-      wait_until(timeout: WITHIN, message: -> { "full strength after #{@killed.last.title} was killed: #{@census}" }, &full)
+      message = -> { "full strength after #{@killed.last.title} was killed: #{@census}" }
+      wait_until(timeout: WITHIN, message: message, &full)
       @load.wait_for_more(CLIENTS * 2) # lest one request meets two kills
     end
     @load.wait_for_more(100)

@@ -83,7 +83,8 @@ class WorkerDeathBehindReactorTest < Minitest::Test
   end
 
   def test_without_retry_a_get_is_tried_once
-    server = serve(app: 'run ->(env) { Process.kill("KILL", Process.pid); sleep }', config: "workers 2\nretry_requests false")
+    server = serve(app: 'run ->(env) { Process.kill("KILL", Process.pid); sleep }',
+                   config: "workers 2\nretry_requests false")
 
     assert_equal(502, server.get("/").status)
   end

@@ -18,7 +18,13 @@ class LogsTest < Minitest::Test
       [200, {}, ["fine"]]
     }
   RUBY
-  CONFIG = "reactor false\nworkers 2\nrefork :manual\ntimeout 0.5, grace: 20\nservice(:ticker) { |service| service.wait(60) }\n"
+  CONFIG = <<~RUBY
+    reactor false
+    workers 2
+    refork :manual
+    timeout 0.5, grace: 20
+    service(:ticker) { |service| service.wait(60) }
+  RUBY
   RESERVED = %w[time event level].freeze
 
   def test_json

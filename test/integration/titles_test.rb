@@ -29,13 +29,13 @@ class TitlesTest < Minitest::Test
   def test_a_busy_worker_is_seen_but_not_what_it_does
     server = serve(app: APP, config: "workers 2\nrefork :manual")
     server.refork
-    assert_titles(server, ["pando mold gen 1", "pando reactor", "pando worker 0 gen 1 idle", "pando worker 1 gen 1 idle"])
+    assert_workers(server, "idle")
     sockets = Array.new(2) { hold(server) }
-    assert_titles(server, ["pando mold gen 1", "pando reactor", "pando worker 0 gen 1 busy", "pando worker 1 gen 1 busy"])
+    assert_workers(server, "busy")
     server.write("go", "")
     sockets.each(&:read)
 
-    assert_titles(server, ["pando mold gen 1", "pando reactor", "pando worker 0 gen 1 idle", "pando worker 1 gen 1 idle"])
+    assert_workers(server, "idle")
   end
 
   def test_a_mold_that_boots
@@ -50,6 +50,11 @@ class TitlesTest < Minitest::Test
   # The title is all there is: no environment, path or argument behind it.
   def assert_titles(server, titles)
     wait_until(timeout: 20, message: -> { "#{titles}, not #{found(server)}" }) { found(server) == titles }
+  end
+
+  def assert_workers(server, state)
+    assert_titles(server, ["pando mold gen 1", "pando reactor",
+                           "pando worker 0 gen 1 #{state}", "pando worker 1 gen 1 #{state}"])
   end
 
   def found(server) = server.tree.children.map(&:title).sort

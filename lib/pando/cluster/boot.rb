@@ -14,7 +14,8 @@ module Pando
       # The descriptors that the monitor hands over (see Spawner#cold_mold).
       LINK = 3
       SCOREBOARD = 4
-      FIRST_LISTENER = 5 # behind the listeners, unless in direct mode: the channel, and the eventfd that wakes the reactor
+      # Behind the listeners come, unless in direct mode, the channel and the eventfd that wakes the reactor.
+      FIRST_LISTENER = 5
 
       Order = Struct.new(:seat, :slot, :generation, :link, :equipment)
 

@@ -22,6 +22,10 @@ module Pando
       # Packets that one child may have read in a row: the others wait.
       BURST = 64
 
+      # Reports that tell nothing new: a cold mold's pid we know from the start, and the
+      # reactor's exit status says that it has drained.
+      KNOWN = %i[adopted drained].freeze
+
       # Reads what a child has sent.
       def read(child, burst = BURST)
         burst.times do
@@ -46,12 +50,11 @@ module Pando
 
         message = packet.message
         case message.kind
-        when :adopted then nil # a cold mold, whose pid we know from the start
+        when *KNOWN then nil
         when :ready then ready(child)
         when :detail then child.add_detail(message.text)
         when :failed then fail(child, message.text)
         when :lane_corrupt then @observer.lane_corrupt(message.lane)
-        when :drained then nil # its exit status says it too
         when :leaving then @observer.child_leaving(child, message.text)
         when :fork_failed, :fork_refused then fork_failed(child, message)
         else reject(child, "an order instead of a report")

@@ -27,6 +27,9 @@ module Pando
         @untold = []
       end
 
+      # @return [Array<IO>] what every mold inherits
+      def descriptors = @setup.descriptors
+
       # @param child [Child] who is about to be ordered
       # @return [Lane]
       # @raise [Pando::Error] all are taken

@@ -25,7 +25,7 @@ module Pando
 
       # @param lane [Integer] of the reactor's channel, if the order is for a worker behind it
       # @param text [String] cut to TEXT_BYTES
-      def initialize(kind, role: :worker, seat: 0, slot: 0, generation: 0, lane: 0, text: "") # rubocop:disable Metrics/ParameterLists
+      def initialize(kind, role: :worker, seat: 0, slot: 0, generation: 0, lane: 0, text: "")
         @kind = kind
         @role = role
         @seat = seat

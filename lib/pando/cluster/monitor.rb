@@ -75,14 +75,19 @@ module Pando
         caretaker = Caretaker.new(self, @payload)
         @roster = Roster.new
         @shutdown = Shutdown.new(roster, options)
-        setup = @payload.reactor
-        lanes = setup ? Lanes.new(setup) : DirectMode.new
-        spawner = Spawner.new(roster, @poller, @listeners, options, @command, lanes, setup&.descriptors.to_a)
-        @reactors = setup ? ReactorKeeper.new(roster, spawner, lanes, setup) : lanes
+        spawner = build_spawner(@payload.reactor)
         @generations = Generations.new(roster, spawner, @policy, shutdown.method(:fail))
         @rollout = Rollout.new(roster, spawner, generations, options)
         @services = ServiceKeeper.new(roster, spawner, generations, options)
         build_watch(caretaker)
+      end
+
+      # @param setup [Object, nil] see Payload#reactor
+      def build_spawner(setup)
+        lanes = setup ? Lanes.new(setup) : DirectMode.new
+        spawner = Spawner.new(roster, @poller, @listeners, @payload.options, @command, lanes)
+        @reactors = setup ? ReactorKeeper.new(roster, spawner, lanes, setup) : lanes
+        spawner
       end
 
       def build_watch(caretaker)

@@ -52,6 +52,7 @@ module Pando
       def in_flight = @setup.in_flight
 
       def lost
+        @setup.report # what it did last
         Sys.now - @started_at < INFANCY ? @backoff.fail : @backoff.reset
       end
 
@@ -87,6 +88,7 @@ module Pando
     #
     # @api private
     class DirectMode
+      def descriptors = []
       def open_for(_child) = nil
       def reconcile(_stopping) = nil
       def due = nil

@@ -13,24 +13,23 @@ module Pando
     class Spawner
       # @param command [Array<String>] the executable and arguments of a cold mold
       # @param lanes [Lanes, DirectMode] for workers
-      # @param descriptors [Array<IO>] what a mold inherits besides the listeners
-      def initialize(roster, poller, listeners, options, command, lanes, descriptors) # rubocop:disable Metrics/ParameterLists
+      def initialize(roster, poller, listeners, options, command, lanes)
         @roster = roster
         @poller = poller
         @listeners = listeners
         @options = options
         @command = command
         @lanes = lanes
-        @descriptors = descriptors
       end
 
       # Generation 0, or any later cold boot: fork and exec of a clean image.
       # @return [Child, nil] nil when the kernel refused
       def cold_mold(generation)
         start(:mold, 0, generation, nil, @options.boot_timeout) do |child, their_end|
-          value = Boot.value(Process.pid, child.seat, generation, @listeners.count, @descriptors.size)
+          others = @lanes.descriptors
+          value = Boot.value(Process.pid, child.seat, generation, @listeners.count, others.size)
           environment = ENV.to_h.merge(Boot::VARIABLE => value).map { |name, text| "#{name}=#{text}" }
-          pid = Sys.spawn(@command, environment, [their_end, @roster.scoreboard, *@listeners, *@descriptors])
+          pid = Sys.spawn(@command, environment, [their_end, @roster.scoreboard, *@listeners, *others])
           child.adopt(Sys::Pidfd.new(pid))
           @poller.add(child.pidfd, [:exit, child])
         end
@@ -76,7 +75,7 @@ module Pando
         end
       end
 
-      def start(role, slot, generation, source, patience, link = Link) # rubocop:disable Metrics/ParameterLists
+      def start(role, slot, generation, source, patience, link = Link)
         our_end, their_end = link.pair
         child = @roster.admit(role, slot, generation, our_end, source)
         child.deadline = Sys.now + patience

@@ -97,7 +97,7 @@ class LanesTest < Minitest::Test
     refute @lanes.tell(@reactor)
     @reactor.room = 5
     assert @lanes.tell(@reactor)
-    assert_equal [0, 1], @reactor.records.map { |record| record[1] }
+    assert_equal([0, 1], @reactor.records.map { |record| record[1] })
   end
 
   def test_a_new_reactor_is_told_of_all_that_live
@@ -107,7 +107,7 @@ class LanesTest < Minitest::Test
     @lanes.close_deserted
     @lanes.tell_all
 
-    assert_equal [[:lane_open, 0], [:lane_open, 2]], told.map { |record| record.first(2) }
+    assert_equal([[:lane_open, 0], [:lane_open, 2]], told.map { |record| record.first(2) })
   end
 
   def test_a_lane_whose_opening_was_not_told_is_not_opened
@@ -116,7 +116,7 @@ class LanesTest < Minitest::Test
     worker.gone = true
     @lanes.close_deserted
 
-    assert_equal [[:lane_dead, 0]], told.map { |record| record.first(2) }
+    assert_equal([[:lane_dead, 0]], told.map { |record| record.first(2) })
   end
 
   def test_of_what_a_worker_died

@@ -8,8 +8,8 @@ module Pando
               type: Types::Truth.new, default: true,
               flags: %w[--reactor], argument: "true|false",
               help: "A reactor process holds all connections; false: each worker accepts by itself (direct mode).",
-              notes: "In direct mode a connection serves one request, a slow client keeps a worker busy, and the other " \
-                     "settings of this group mean nothing: it is for servers behind nginx or the like.",
+              notes: "In direct mode a connection serves one request, a slow client keeps a worker busy, and the " \
+                     "other settings of this group mean nothing: it is for servers behind nginx or the like.",
               example: "reactor false"
 
       setting :idle_timeout,
