@@ -108,6 +108,7 @@ struct pando_request {
     uint32_t turn;
     uint32_t lane;                      /* that has answered, or PANDO_NONE */
     uint8_t busy, answered, retried, suspected;
+    uint8_t informed;                   /* of an interim response: no second try, but still a 502 */
 };
 
 struct pando_reactor_lane {
@@ -232,6 +233,8 @@ void pando_reactor_request_expired(struct pando_reactor *reactor, struct pando_c
 void pando_reactor_request_abandon(struct pando_reactor *reactor, struct pando_connection *connection);
 /* Its answer is through, or will not come. */
 void pando_reactor_request_settle(struct pando_reactor *reactor, uint32_t slot);
+/* Its client has announced its end. */
+void pando_reactor_request_half_closed(struct pando_reactor *reactor, const struct pando_connection *connection);
 /* There will be no (more) answer: 502 or 504, or a reset. */
 void pando_reactor_request_fail(struct pando_reactor *reactor, uint32_t slot, int status);
 /* What a worker held that is gone. */

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "pando/events"
+require "pando/http/client_handle"
+require "pando/http/early_hints"
 require "pando/http/exchange"
 require "pando/http/request"
 
@@ -39,7 +41,7 @@ module Pando
       def work
         parser = reader.parser
         env = @environment.build(parser, reader.buffer, @remote)
-        @client.introduce(env, parser)
+        introduce_client(env, parser)
         @request = Request.new(env, parser.minor)
         refuse_what_we_are_not(parser)
         worker.job_started(@request.verb, @request.path, nil, nil)
@@ -50,6 +52,12 @@ module Pando
           @spool&.close
           worker.job_finished
         end
+      end
+
+      def introduce_client(env, parser)
+        @client.introduce(env, reader)
+        env["rack.hijack"] = env["pando.client"] = ClientHandle.new(@client, env)
+        env["rack.early_hints"] = EarlyHints.new(@client) if @kit.limits.early_hints && parser.minor.positive?
       end
 
       def exchange

@@ -30,7 +30,6 @@ module Pando
       # @raise [HookError]
       def run
         @started = now
-        @sent_before = @client.sent # an interim response, if any
         @timeout = start_timeout
         @kit.soft_timeout.during(@timeout) { answer }
       rescue RequestTimeout => e
@@ -64,7 +63,7 @@ module Pando
       def answer
         body = nil
         @status, @fields, body = call_application
-        Response.new(@client, @request, @status, @fields, body).deliver
+        Response.new(@client, @request, @status, @fields, body).deliver unless @client.handed_over?
         @whole = true
       ensure
         body.close if body.respond_to?(:close)
@@ -109,7 +108,7 @@ module Pando
 
       # Unless it is too late for an answer.
       def answer_with(status)
-        return unless @client.sent == @sent_before
+        return unless @client.unanswered?
 
         Response.plain(@client, @request, status).deliver
         @status = status

@@ -59,6 +59,9 @@ module Pando
         ReceivedBody.in_memory(@lane.body(@buffer))
       end
 
+      # @return [String] behind the request: that is the reactor's
+      def rest = ""
+
       private
 
       def whole?(verdict)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/http/connection"
+require "pando/http/detached_client"
 require "pando/http/environment"
 require "pando/http/kit"
 require "pando/http/lane_client"

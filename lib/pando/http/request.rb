@@ -31,6 +31,11 @@ module Pando
         @verb == "HEAD"
       end
 
+      # @return [Boolean] whether the client would go on in another protocol (RFC 9110 section 7.8)
+      def upgrade?
+        @minor.positive? && @env.key?("HTTP_UPGRADE")
+      end
+
       # What stands for a request that could not be read.
       UNKNOWN = new({ "REQUEST_METHOD" => "GET", "PATH_INFO" => "" }, 1).freeze
 

@@ -13,7 +13,7 @@ module Pando
     class RequestReader
       PORTION = 16_384
       # RFC 9110 section 10.1.1
-      CONTINUE = ["HTTP/1.1 100 Continue\r\n\r\n"].freeze
+      CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n"
 
       # @return [Parser]
       attr_reader :parser
@@ -34,6 +34,7 @@ module Pando
       def read_head(client)
         @parser.reset
         @size = 0
+        @rest = nil
         pace = Pace.new(@limits.header_timeout, rate: Float::INFINITY)
         nil until (complete = read_more(client, pace)) || @size.zero?
         complete || false
@@ -56,6 +57,11 @@ module Pando
         raise Refused.new(408, "the body did not arrive in time")
       end
 
+      # @return [String] what came behind the request
+      def rest
+        @rest || @buffer.byteslice(@parser.head_size + (@parser.content_length || 0), @size) || ""
+      end
+
       private
 
       # True when the head is complete. @size stays zero if nothing came.
@@ -71,7 +77,7 @@ module Pando
 
       # A client that sends its body without waiting needs no invitation.
       def invite(client)
-        client.transmit(CONTINUE) if @parser.expect_continue? && @size == @parser.head_size
+        client.inform(CONTINUE) if @parser.expect_continue? && @size == @parser.head_size
       end
 
       def read_sized(client)
@@ -106,6 +112,7 @@ module Pando
 
         refuse_body if too_large?(spool.size + data.bytesize)
         spool << data
+        @rest = input.byteslice(finished..) if finished
         !finished.nil?
       end
 

@@ -2,8 +2,9 @@
 
 module Pando
   module HTTP
-    # What a streaming body (one that answers `call`, Rack 3) talks to: writes are
-    # the response's body, reads the request's.
+    # What a streaming body (one that answers `call`, Rack 3) or a partial hijack
+    # talks to: writes are the response's body, reads the request's. A partial
+    # hijack may use it in a thread, and for longer than its request lasts.
     class Stream
       # @param sink [Sink]
       # @param input [#read] the request's body
@@ -13,6 +14,7 @@ module Pando
         @input = input
         @readable = true
         @writable = true
+        @lock = Mutex.new # a thread writes while the request ends
       end
 
       # As IO#read.
@@ -27,13 +29,29 @@ module Pando
       # @return [Integer] bytes
       # @raise [IOError] if the client is gone
       def write(*pieces)
-        raise IOError, "not opened for writing" unless @writable
+        @lock.synchronize do
+          raise IOError, "not opened for writing" unless @writable
 
-        pieces.sum do |piece|
-          piece = piece.to_s
-          @sink.write(piece)
-          piece.bytesize
+          pieces.sum do |piece|
+            piece = piece.to_s
+            @sink.write(piece)
+            piece.bytesize
+          end
         end
+      end
+
+      # As IO#read_nonblock, which Rack 2 asks for; the request's body is here already.
+      # @return [String, nil] nil at its end if exception is false
+      # @raise [EOFError]
+      def read_nonblock(length, buffer = nil, exception: true)
+        read(length, buffer) || (exception ? raise(EOFError, "end of file reached") : nil)
+      end
+
+      # As {#write}: if it must, it waits for the client to take what was written before.
+      # @return [Integer] bytes
+      # @raise [IOError] if the client is gone
+      def write_nonblock(piece, exception: true) # rubocop:disable Lint/UnusedMethodArgument
+        write(piece)
       end
 
       # @return [self]
@@ -44,7 +62,7 @@ module Pando
 
       # @return [self]
       def flush
-        @sink.flush if @writable
+        @lock.synchronize { @sink.flush if @writable }
         self
       end
 
@@ -55,10 +73,7 @@ module Pando
 
       # Ends the response's body.
       def close_write
-        return unless @writable
-
-        @writable = false
-        @sink.finish
+        @lock.synchronize { finish if @writable }
         nil
       end
 
@@ -70,6 +85,26 @@ module Pando
       # @return [Boolean]
       def closed?
         !@readable && !@writable
+      end
+
+      # The request ends here, the answer when this stream is closed.
+      #
+      # @param client [Client, LaneClient]
+      # @raise [ClientGone]
+      # @api private
+      def detach(client)
+        @lock.synchronize { @sink.client = @detached = client.detach if @writable }
+      end
+
+      private
+
+      def finish
+        @writable = false
+        @sink.finish
+        @detached&.finish(+"")
+      rescue StandardError
+        @detached&.reset
+        raise
       end
     end
   end

@@ -46,5 +46,15 @@ module Pando
               notes: "All its pauses together may last as long, plus a second for each KiB it has taken.",
               example: "write_timeout 60"
     end
+
+    # What else a client may be told.
+    Settings.group "HTTP answers" do
+      setting :early_hints,
+              type: Types::Truth.new, default: false,
+              help: "Let the application send 103 Early Hints before its answer, with `rack.early_hints`.",
+              notes: "Only clients that speak HTTP/1.1 get them. Off by default, since some proxies take the first " \
+                     "103 for the answer.",
+              example: "early_hints true"
+    end
   end
 end
