@@ -271,11 +271,15 @@ static int obey(void)
     VERB("take") take(a, (int)b);
     VERB("data") { size_t n = from_hex(text, data); ok(put(a, PANDO_FRAME_DATA, b, c, 0, data, n, PATIENCE)); }
     VERB("try") { size_t n = from_hex(text, data); ok(put(a, PANDO_FRAME_DATA, b, c, 0, data, n, 200)); }
+    VERB("interim") { size_t n = from_hex(text, data); ok(put(a, PANDO_FRAME_DATA, b, c, 1, data, n, PATIENCE)); }
     VERB("end") ok(put(a, PANDO_FRAME_END, b, c, d, NULL, 0, PATIENCE));
     VERB("abort") ok(put(a, PANDO_FRAME_ABORT, b, c, 0, NULL, 0, PATIENCE));
     VERB("half") { half(a, b, c); ok(1); }
     VERB("want_file") { put(a, PANDO_FRAME_WANT_FILE, b, c, 0, NULL, 0, PATIENCE); receive(a, b, c); }
     VERB("want_socket") { put(a, PANDO_FRAME_WANT_SOCKET, b, c, 0, NULL, 0, PATIENCE); receive(a, b, c); }
+    VERB("ask_socket") ok(put(a, PANDO_FRAME_WANT_SOCKET, b, c, 0, NULL, 0, PATIENCE));
+    VERB("receive") receive(a, b, c);
+    VERB("flags") printf("%u\n", atomic_load((_Atomic uint32_t *)&channel.shared->slots[b].flags));
     VERB("pass") { send_file(a, b, c, text); ok(1); }
     VERB("file") ok(put(a, PANDO_FRAME_FILE, b, c, d, NULL, 0, PATIENCE));
     VERB("spoil") { atomic_store(&channel.shared->lanes[a].written, 0xfffffff0u); committed(); ok(1); }

@@ -66,8 +66,9 @@ class HTTPPartialHijackTest < Minitest::Test
     client = request(version: "1.0")
     Thread.new { streams.pop.tap { |stream| stream.write("end") }.close }
 
-    assert_equal ["x", 3_000_003, "end"],
-                 body_of(all_of(client)).then { |body| [body[0], body.bytesize, body[-3..]] }
+    body = body_of(all_of(client))
+
+    assert_equal ["x", 3_000_003, "end"], [body[0], body.bytesize, body[-3..]]
   end
 
   in_each_mode "an_announced_length_is_kept_and_one_that_is_not_resets" do
@@ -147,7 +148,7 @@ class HTTPPartialHijackTest < Minitest::Test
     hijacked({ "upgrade" => "echo", "connection" => "x" }, 101) { |socket| sockets << socket }
     client = request("Connection: upgrade\r\nUpgrade: echo\r\n", behind: "ahead")
 
-    assert_match(/\AHTTP\S+ 101 Switching Protocols\r\nupgrade: echo\r\n(date: [^\r]+\r\n)?connection: upgrade\r\n\r\n\z/,
+    assert_match(/\AHTTP\S+ 101 Switching Protocols\r\nupgrade: echo\r\ndate: .*\r\nconnection: upgrade\r\n\r\n\z/,
                  head_of(client))
     socket = sockets.pop
     wait_for_jobs(1)

@@ -3,11 +3,14 @@
 require "pando/http"
 require "socket"
 require_relative "fake_worker"
+require_relative "served_work"
 
 module HTTPSupport
   # A QueuedWork behind a real reactor: that is a process of its own, the worker a
   # thread of this one, the monitor this test. With the interface of {ServedWork}.
   class ReactedWork
+    include Exchanges
+
     REACTOR = { idle_timeout: 30.0, queue_timeout: 30.0, max_connections: nil, max_queue: nil, max_requests: nil,
                 retry: true }.freeze
     ReactorSettings = Struct.new(*SETTINGS.keys, *REACTOR.keys, keyword_init: true)
@@ -40,6 +43,9 @@ module HTTPSupport
     def connect
       @listener.local_address.connect
     end
+
+    # The connection would be kept.
+    def exchange(bytes, **) = super(bytes, finish: true)
 
     # Raises what ended the thread early.
     def stop
