@@ -200,6 +200,7 @@ LANE_READER(listener, UINT2NUM(view->listener))
 LANE_READER(retry_p, view->flags & PANDO_SLOT_RETRY ? Qtrue : Qfalse)
 LANE_READER(last_p, view->flags & PANDO_SLOT_LAST ? Qtrue : Qfalse)
 LANE_READER(body_in_file_p, view->flags & PANDO_SLOT_BODY_IN_FILE ? Qtrue : Qfalse)
+LANE_READER(streamed_p, view->flags & PANDO_SLOT_STREAMED ? Qtrue : Qfalse)
 LANE_READER(all_in_file_p, view->flags & PANDO_SLOT_ALL_IN_FILE ? Qtrue : Qfalse)
 LANE_READER(remote, view->remote[0] ? rb_str_new_cstr(view->remote) : Qnil)
 LANE_READER(sent, ULL2NUM(view->sent))
@@ -402,6 +403,7 @@ void pando_init_http_lane(void)
     rb_define_method(cLane, "retry?", lane_retry_p, 0);
     rb_define_method(cLane, "last?", lane_last_p, 0);
     rb_define_method(cLane, "body_in_file?", lane_body_in_file_p, 0);
+    rb_define_method(cLane, "streamed?", lane_streamed_p, 0);
     rb_define_method(cLane, "all_in_file?", lane_all_in_file_p, 0);
     rb_define_method(cLane, "sent", lane_sent, 0);
     rb_define_method(cLane, "wanted?", lane_wanted_p, 0);

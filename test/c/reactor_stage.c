@@ -57,6 +57,16 @@ static void configure(const char *name, uint64_t value)
     REQUIRE(!"unknown setting");
 }
 
+/* Paths with commas between them. */
+static void configure_paths(const char *list)
+{
+    static char paths[256];
+    REQUIRE(strlen(list) + 2 < sizeof(paths));
+    strcpy(paths, list);
+    for (char *comma = paths; (comma = strchr(comma, ',')); comma++) *comma = '\0';
+    config.stream_paths = paths; /* static: an empty one follows */
+}
+
 /* --- the monitor --- */
 
 static void start_reactor(void)
@@ -311,7 +321,10 @@ int main(int count, char **arguments)
         char *value = strchr(arguments[i], '=');
         REQUIRE(value != NULL);
         *value = '\0';
-        configure(arguments[i], strtoull(value + 1, NULL, 10));
+        if (strcmp(arguments[i], "stream_paths") == 0)
+            configure_paths(value + 1);
+        else
+            configure(arguments[i], strtoull(value + 1, NULL, 10));
     }
     REQUIRE(pando_channel_create(&channel) == 0);
     wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);

@@ -15,6 +15,7 @@ class HijackTest < Minitest::Test
       when "/full" then ECHO.call(env["rack.hijack"].call)
                         [200, {}, []]
       when "/upgrade" then [101, { "upgrade" => "echo", "rack.hijack" => ECHO }, []]
+      when "/up" then [200, {}, [env["rack.input"].readpartial(100), env["rack.input"].read]]
       when "/hints" then env["rack.early_hints"].call("link" => "x")
                          [200, {}, ["hinted"]]
       else [200, {}, ["pid=\#{Process.pid}"]]
@@ -29,7 +30,8 @@ class HijackTest < Minitest::Test
 
   def start(reactor)
     @clients = []
-    @server = serve(app: APP, config: "workers 2\nrefork :manual\nreactor #{reactor}\nearly_hints true")
+    settings = ["workers 2", "refork :manual", "reactor #{reactor}", "early_hints true", 'stream_bodies "/up"']
+    @server = serve(app: APP, config: settings.join("\n"))
   end
 
   def request(path, fields = "")
@@ -65,7 +67,9 @@ class HijackTest < Minitest::Test
 
       assert_empty pids - @server.workers.map(&:pid)
       10.times { assert_match(/\Apid=/, @server.get("/", "Connection" => "close").body) }
-      assert_equal pids, clients.map { |client| echo(client) }
+      again = clients.map { |client| echo(client) }
+
+      assert_equal pids, again
     end
 
     define_method("test_they_end_with_their_worker_and_no_mold_keeps_them_#{mode}") do
@@ -94,6 +98,16 @@ class HijackTest < Minitest::Test
 
       assert_predicate @server.stop, :success?
       clients.each { |client| assert_nil line_of(client) }
+    end
+
+    define_method("test_a_streamed_body_#{mode}") do
+      start(reactor)
+      client = request("/up", "Content-Length: 6\r\nExpect: 100-continue\r\n")
+      assert_match(/ 100 /, line_of(client))
+      client.write("abc")
+      client.write("def")
+
+      assert_includes client.read, "abcdef"
     end
 
     define_method("test_early_hints_#{mode}") do

@@ -39,6 +39,7 @@ enum pando_slot_flag {
     PANDO_SLOT_LAST = 16,                /* the connection ends with this answer: connection: close */
     PANDO_SLOT_GONE = 32,                /* set while it is served: nobody waits for the answer any more */
     PANDO_SLOT_HALF_CLOSED = 64,         /* at any time: the client sends no more; it may still wait for the answer */
+    PANDO_SLOT_STREAMED = 128,           /* only the head is here: the worker is to take the socket and read on */
 };
 
 struct pando_slot {

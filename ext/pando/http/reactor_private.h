@@ -71,6 +71,7 @@ struct pando_connection {
     uint8_t persistent;                 /* as far as client and limits go */
     uint8_t safe;                       /* GET, HEAD or OPTIONS */
     uint8_t head_only;                  /* HEAD: our own answers have no body */
+    uint8_t streamed;                   /* its body is its worker's to read */
     uint8_t linger;                     /* close so that the client can read the answer although it still sends */
     uint32_t listener;
     uint32_t requests;

@@ -25,6 +25,8 @@ static void fill(struct pando_reactor *reactor, struct pando_connection *connect
         flags |= PANDO_SLOT_LAST;
     if (connection->read_ended)
         flags |= PANDO_SLOT_HALF_CLOSED;
+    if (connection->streamed)
+        flags |= PANDO_SLOT_STREAMED;
     slot->head_bytes = connection->head_bytes;
     slot->body_bytes = connection->body_bytes;
     slot->file_bytes = connection->spooled;

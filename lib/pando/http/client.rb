@@ -68,7 +68,7 @@ module Pando
       # @raise [ClientGone]
       def receive(buffer, offset, max, pace)
         until (count = Wire.receive(@fd, buffer, offset, max))
-          pace.wait { |seconds| Wire.wait_readable(@fd, seconds) }
+          while_suspended { pace.wait { |seconds| Wire.wait_readable(@fd, seconds) } }
         end
         pace.moved(count)
         @ended = count.zero?
@@ -172,9 +172,12 @@ module Pando
       end
 
       def wait_writable
-        return @pace.wait { |seconds| Wire.wait_writable(@fd, seconds) } unless @timeout
+        while_suspended { @pace.wait { |seconds| Wire.wait_writable(@fd, seconds) } }
+      end
 
-        @timeout.suspend { @pace.wait { |seconds| Wire.wait_writable(@fd, seconds) } }
+      # The client's time is not the application's.
+      def while_suspended(&waiting)
+        @timeout ? @timeout.suspend(&waiting) : waiting.call
       end
 
       def unread?(buffer)

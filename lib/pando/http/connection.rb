@@ -46,7 +46,7 @@ module Pando
         refuse_what_we_are_not(parser)
         worker.job_started(@request.verb, @request.path, nil, nil)
         begin
-          @request.attach(@spool = reader.read_body(@client))
+          @request.attach(@spool = reader.read_body(@client, @request.path))
           exchange
         ensure
           @spool&.close
@@ -64,7 +64,7 @@ module Pando
         exchange = Exchange.new(@kit, @client, @request)
         exchange.run
       ensure
-        exchange.whole? ? close : reset
+        exchange.whole? ? close(linger: reader.unfinished?) : reset
         exchange.finish
       end
 

@@ -36,6 +36,8 @@ module Pando
         timed_out(e)
       rescue ClientGone => e
         @error = e
+      rescue Refused => e
+        refused(e)
       rescue Exception => e # rubocop:disable Lint/RescueException
         failed(e)
       ensure
@@ -88,6 +90,14 @@ module Pando
         worker.leave("out of memory") if error.is_a?(NoMemoryError)
         answer_with(500)
         raise error if error.is_a?(SystemExit) || error.is_a?(SignalException)
+      end
+
+      # The client's fault, found out while the application read a streamed body.
+      def refused(refused)
+        @error = refused
+        Events.emit("request.refused", slot: worker.slot, generation: worker.generation, pid: Process.pid,
+                                       status: refused.status, reason: refused.message)
+        answer_with(refused.status)
       end
 
       def timed_out(error)

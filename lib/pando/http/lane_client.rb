@@ -119,18 +119,26 @@ module Pando
         @link.fetch
       end
 
-      # The connection is another's, and the reactor forgets it. A timeout waits: between
-      # the two steps the socket would be nobody's.
+      # The connection is another's, and the reactor forgets it.
       #
       # @return [TCPSocket, UNIXSocket]
       # @raise [ClientGone]
       def take_over
+        take_descriptor { |descriptor, received| Handover.socket(descriptor, received) }
+      end
+
+      # As {#take_over}. A timeout waits: between the steps the socket would be nobody's.
+      #
+      # @yieldparam descriptor [Integer] @yieldparam received [String] behind what was read of the request
+      # @return [Object] what the block returns
+      # @raise [ClientGone]
+      def take_descriptor
         Thread.handle_interrupt(RequestTimeout => :never) do
           refuse_if_over
           persist { @lane.want_socket }
-          socket = Handover.socket(*while_suspended { @link.fetch_socket(@write_timeout) })
+          descriptor, received = while_suspended { @link.fetch_socket(@write_timeout) }
           @ended = @handed_over = true
-          socket
+          yield descriptor, received
         end
       rescue ClientGone
         @broken = true

@@ -39,11 +39,11 @@ module Pando
       # What stands for a request that could not be read.
       UNKNOWN = new({ "REQUEST_METHOD" => "GET", "PATH_INFO" => "" }, 1).freeze
 
-      # @param spool [Spool, nil]
+      # @param spool [Spool, StreamedBody, nil] without a size if that is not known yet
       def attach(spool)
         return unless spool
 
-        @env["CONTENT_LENGTH"] ||= spool.size.to_s
+        @env["CONTENT_LENGTH"] ||= spool.size.to_s if spool.size
         @env["rack.input"] = @input = spool.input
       end
     end

@@ -40,11 +40,24 @@ module Pando
         end
       end
 
-      # As IO#read_nonblock, which Rack 2 asks for; the request's body is here already.
-      # @return [String, nil] nil at its end if exception is false
+      # As IO#readpartial: what is there of the request's body, at most so many bytes. Waits
+      # only if the body is streamed in.
+      # @return [String]
+      # @raise [EOFError]
+      def readpartial(length, buffer = nil)
+        return read(length, buffer) || raise(EOFError, "end of file reached") unless @input.respond_to?(:readpartial)
+        raise IOError, "not opened for reading" unless @readable
+
+        buffer ? @input.readpartial(length, buffer) : @input.readpartial(length)
+      end
+
+      # As {#readpartial}, for Rack 2 asks for it.
+      # @return [String, nil] nil at the end if exception is false
       # @raise [EOFError]
       def read_nonblock(length, buffer = nil, exception: true)
-        read(length, buffer) || (exception ? raise(EOFError, "end of file reached") : nil)
+        readpartial(length, buffer)
+      rescue EOFError
+        raise if exception
       end
 
       # As {#write}: if it must, it waits for the client to take what was written before.

@@ -66,6 +66,52 @@ class HTTPReactorHandoverTest < Minitest::Test
     assert_equal "record 17 0", @stage.tell("report")
   end
 
+  # --- bodies that are the worker's to read ---
+
+  def test_a_streamed_body_is_not_waited_for
+    stage(stream_paths: "/up,/in/")
+    head = "POST /up?x HTTP/1.1\r\nhost: a\r\ncontent-length: 50000\r\n\r\n"
+    client = request("#{head}beginning")
+    taken = @stage.take(0)
+
+    assert_equal [true, true, head, ""], [taken.streamed?, taken.last?, taken.head, taken.body]
+    assert_equal %w[socket beginning], @stage.want("socket", taken)
+    assert_equal "hello", client.read
+  end
+
+  def test_which_bodies_are_streamed
+    stage(stream_paths: "/up,/in/")
+    { "/up" => true, "/up/a" => true, "/in/" => true, "/in/a/b" => true, "/in" => false, "/u" => false,
+      "/upper" => false, "/" => false, "/a/up" => false }.each do |path, streamed|
+      request(POST.sub("/", path))
+      taken = @stage.take(0)
+      assert_equal [streamed, streamed ? "" : "abc"], [taken.streamed?, taken.body], path
+      @stage.answer(taken)
+    end
+    request(GET.sub("/", "/up"))
+
+    refute_predicate @stage.take(0), :streamed?
+  end
+
+  def test_a_streamed_request_that_is_answered_unread_or_whose_worker_dies
+    stage(stream_paths: "/up")
+    client = request(POST.sub("/", "/up"))
+    @stage.answer(@stage.take(0), keep: false)
+    assert_equal "hello", body_of(client)
+    assert_equal "", client.read
+
+    client = request(POST.sub("/", "/up"))
+    @stage.take(0)
+    @stage.ok("dead", 0, DIED)
+    assert_match(%r{\AHTTP/1.1 502 }, client.read)
+  end
+
+  def test_an_announced_size_that_is_too_large_is_refused_at_once
+    stage(stream_paths: "/up", max_body_bytes: 2)
+
+    assert_match(%r{\AHTTP/1.1 413 }, request(POST.sub("/", "/up")).read)
+  end
+
   # --- interim responses ---
 
   def test_an_interim_response_is_no_answer

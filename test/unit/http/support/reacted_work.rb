@@ -12,7 +12,7 @@ module HTTPSupport
     include Exchanges
 
     REACTOR = { idle_timeout: 30.0, queue_timeout: 30.0, max_connections: nil, max_queue: nil, max_requests: nil,
-                retry: true }.freeze
+                max_connections_per_address: nil, retry_after: 1, retry: true }.freeze
     ReactorSettings = Struct.new(*SETTINGS.keys, *REACTOR.keys, keyword_init: true)
 
     attr_reader :worker, :work, :listener

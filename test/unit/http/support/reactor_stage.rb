@@ -20,6 +20,7 @@ module HTTPSupport
       def retry? = flags.anybits?(4)
       def chunked? = flags.anybits?(8)
       def last? = flags.anybits?(16)
+      def streamed? = flags.anybits?(128)
       def half_closed? = flags.anybits?(64)
       def id = "#{lane} #{slot} #{turn}"
     end
