@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <ruby/io.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -74,6 +75,24 @@ static VALUE wire_wait_readable(VALUE module, VALUE fd, VALUE seconds)
 static VALUE wire_wait_writable(VALUE module, VALUE fd, VALUE seconds)
 {
     return wait_for(fd, RB_WAITFD_OUT, seconds);
+}
+
+static int poll_now(VALUE fd, short events)
+{
+    struct pollfd state = {.fd = NUM2INT(fd), .events = events};
+    return poll(&state, 1, 0) == 1 ? state.revents : 0;
+}
+
+/* Reset by the peer, or closed on both sides. */
+static VALUE wire_gone_p(VALUE module, VALUE fd)
+{
+    return poll_now(fd, 0) & (POLLHUP | POLLERR | POLLNVAL) ? Qtrue : Qfalse;
+}
+
+/* The peer sends no more; what it has sent before may still be unread. */
+static VALUE wire_half_closed_p(VALUE module, VALUE fd)
+{
+    return poll_now(fd, POLLRDHUP) & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL) ? Qtrue : Qfalse;
 }
 
 /* No more will be sent. */
@@ -157,6 +176,8 @@ void pando_init_http_wire(void)
     rb_define_module_function(module, "accept", wire_accept, 1);
     rb_define_module_function(module, "wait_readable", wire_wait_readable, 2);
     rb_define_module_function(module, "wait_writable", wire_wait_writable, 2);
+    rb_define_module_function(module, "gone?", wire_gone_p, 1);
+    rb_define_module_function(module, "half_closed?", wire_half_closed_p, 1);
     rb_define_module_function(module, "finish", wire_finish, 1);
     rb_define_module_function(module, "close", wire_close, 1);
     rb_define_module_function(module, "reset", wire_reset, 1);

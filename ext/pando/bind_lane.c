@@ -94,11 +94,15 @@ static int holds(const struct lane_view *view)
     return !view->over && pando_channel_holds(view->channel, view->slot, view->turn, view->number);
 }
 
+static uint32_t slot_flags(const struct lane_view *view)
+{
+    return __atomic_load_n(&view->channel->shared->slots[view->slot].flags, __ATOMIC_RELAXED);
+}
+
 /* The request is this lane's and somebody waits for the answer. */
 static int wanted(const struct lane_view *view)
 {
-    const struct pando_slot *slot = &view->channel->shared->slots[view->slot];
-    return holds(view) && !(__atomic_load_n(&slot->flags, __ATOMIC_RELAXED) & PANDO_SLOT_GONE);
+    return holds(view) && !(slot_flags(view) & PANDO_SLOT_GONE);
 }
 
 static void committed(struct lane_view *view)
@@ -196,10 +200,12 @@ LANE_READER(listener, UINT2NUM(view->listener))
 LANE_READER(retry_p, view->flags & PANDO_SLOT_RETRY ? Qtrue : Qfalse)
 LANE_READER(last_p, view->flags & PANDO_SLOT_LAST ? Qtrue : Qfalse)
 LANE_READER(body_in_file_p, view->flags & PANDO_SLOT_BODY_IN_FILE ? Qtrue : Qfalse)
+LANE_READER(streamed_p, view->flags & PANDO_SLOT_STREAMED ? Qtrue : Qfalse)
 LANE_READER(all_in_file_p, view->flags & PANDO_SLOT_ALL_IN_FILE ? Qtrue : Qfalse)
 LANE_READER(remote, view->remote[0] ? rb_str_new_cstr(view->remote) : Qnil)
 LANE_READER(sent, ULL2NUM(view->sent))
 LANE_READER(wanted_p, wanted(view) ? Qtrue : Qfalse)
+LANE_READER(half_closed_p, slot_flags(view) & PANDO_SLOT_HALF_CLOSED ? Qtrue : Qfalse)
 
 /* Seconds from the request's last byte to take. */
 static VALUE lane_queue_time(VALUE self)
@@ -286,6 +292,21 @@ static VALUE lane_put(VALUE self, VALUE parts, VALUE offset, VALUE last)
     return outcome(view, put, UINT2NUM(frame.bytes));
 }
 
+/* A whole interim response, which is none of the response's bytes; as put_bare. */
+static VALUE lane_put_interim(VALUE self, VALUE text)
+{
+    struct lane_view *view = lane_of(self);
+    Check_Type(text, T_STRING);
+    if (RSTRING_LEN(text) > PANDO_FRAME_PAYLOAD) rb_raise(rb_eArgError, "an interim response must fit into a frame");
+    if (!wanted(view)) return Qfalse;
+    struct pando_frame frame = frame_of(view, PANDO_FRAME_DATA, 1);
+    struct iovec part = {RSTRING_PTR(text), (size_t)RSTRING_LEN(text)};
+    frame.bytes = (uint32_t)part.iov_len;
+    VALUE done = outcome(view, pando_lane_put(view->lane, &frame, &part, 1), Qtrue);
+    RB_GC_GUARD(text);
+    return done;
+}
+
 /* The descriptor is on the lane's socket: so many bytes of it. */
 static VALUE lane_put_file(VALUE self, VALUE bytes)
 {
@@ -299,6 +320,12 @@ static VALUE lane_put_file(VALUE self, VALUE bytes)
 static VALUE lane_want_file(VALUE self)
 {
     return put_bare(lane_of(self), PANDO_FRAME_WANT_FILE, 0);
+}
+
+/* The client's own socket is to come, behind what was answered. */
+static VALUE lane_want_socket(VALUE self)
+{
+    return put_bare(lane_of(self), PANDO_FRAME_WANT_SOCKET, 0);
 }
 
 /* The response cannot be finished. */
@@ -376,14 +403,18 @@ void pando_init_http_lane(void)
     rb_define_method(cLane, "retry?", lane_retry_p, 0);
     rb_define_method(cLane, "last?", lane_last_p, 0);
     rb_define_method(cLane, "body_in_file?", lane_body_in_file_p, 0);
+    rb_define_method(cLane, "streamed?", lane_streamed_p, 0);
     rb_define_method(cLane, "all_in_file?", lane_all_in_file_p, 0);
     rb_define_method(cLane, "sent", lane_sent, 0);
     rb_define_method(cLane, "wanted?", lane_wanted_p, 0);
+    rb_define_method(cLane, "half_closed?", lane_half_closed_p, 0);
     rb_define_method(cLane, "ticket", lane_ticket, 0);
     rb_define_method(cLane, "body", lane_body, 1);
     rb_define_method(cLane, "put", lane_put, 3);
+    rb_define_method(cLane, "put_interim", lane_put_interim, 1);
     rb_define_method(cLane, "put_file", lane_put_file, 1);
     rb_define_method(cLane, "want_file", lane_want_file, 0);
+    rb_define_method(cLane, "want_socket", lane_want_socket, 0);
     rb_define_method(cLane, "abort", lane_abort, 0);
     rb_define_method(cLane, "starve", lane_starve, 0);
     rb_define_method(cLane, "fed", lane_fed, 0);

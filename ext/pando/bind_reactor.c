@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <math.h>
 #include <ruby/thread.h>
+#include <string.h>
 
 #include "http/reactor_process.h"
 
 #define MAX_LISTENERS 1024
+#define STREAM_PATHS 4096
 
 static VALUE setting(VALUE settings, const char *name)
 {
@@ -68,8 +70,26 @@ static void read_settings(struct pando_reactor_config *config, VALUE settings)
 struct run {
     struct pando_reactor_config config;
     int fds[MAX_LISTENERS];
+    char stream_paths[STREAM_PATHS];
     int status, failure;
 };
+
+/* An Array of Strings: copied one behind the other, and an empty one. */
+static void read_stream_paths(struct run *run, VALUE paths)
+{
+    size_t used = 0;
+    Check_Type(paths, T_ARRAY);
+    for (long i = 0; i < RARRAY_LEN(paths); i++) {
+        VALUE path = rb_ary_entry(paths, i);
+        const char *text = StringValueCStr(path);
+        size_t size = strlen(text) + 1;
+        if (used + size >= STREAM_PATHS) rb_raise(rb_eArgError, "stream_bodies is too long");
+        memcpy(run->stream_paths + used, text, size);
+        used += size;
+    }
+    run->stream_paths[used] = '\0';
+    run->config.stream_paths = run->stream_paths;
+}
 
 /* All that may raise. The strings are the caller's to keep alive. */
 static void read_arguments(struct run *run, VALUE listeners, VALUE channel, VALUE wake, VALUE control,
@@ -87,6 +107,7 @@ static void read_arguments(struct run *run, VALUE listeners, VALUE channel, VALU
     config->control = pando_fd_of(control);
     config->spool_directory = NIL_P(spool_directory) ? NULL : StringValueCStr(spool_directory);
     read_settings(config, settings);
+    read_stream_paths(run, setting(settings, "stream_bodies"));
 }
 
 static void *run_without_lock(void *data)

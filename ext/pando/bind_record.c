@@ -21,18 +21,26 @@ static VALUE send_record(VALUE self, VALUE link, VALUE bytes, VALUE fds)
     return Qtrue;
 }
 
-/* [bytes or nil when it did not fit, sender's pid, descriptors]; false: nothing now; nil: the end. */
-static VALUE receive_record(VALUE self, VALUE link)
+/* receive_record(link, capacity = RECORD_CAPACITY)
+ *
+ * [bytes or nil when it did not fit, sender's pid, descriptors]; false: nothing now; nil: the end. */
+static VALUE receive_record(int count, VALUE *arguments, VALUE self)
 {
-    char bytes[RECORD_CAPACITY];
+    VALUE link, wanted, memory = 0;
+    rb_scan_args(count, arguments, "11", &link, &wanted);
+    char small[RECORD_CAPACITY], *bytes = small;
+    size_t capacity = NIL_P(wanted) ? sizeof small : NUM2SIZET(wanted);
+    if (capacity > sizeof small) bytes = rb_alloc_tmp_buffer(&memory, (long)capacity);
+
     struct pando_record record;
-    int result = pando_record_receive(pando_fd_of(link), bytes, sizeof bytes, &record);
+    int result = pando_record_receive(pando_fd_of(link), bytes, capacity, &record);
     if (result == -1 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Qfalse;
     if (result == -1) rb_sys_fail("recvmsg");
     if (result == 0) return Qnil;
     VALUE fds = rb_ary_new_capa(record.fd_count);
     for (int i = 0; i < record.fd_count; i++) rb_ary_push(fds, INT2NUM(record.fds[i]));
     VALUE text = record.truncated ? Qnil : rb_str_new(bytes, (long)record.length);
+    if (memory) rb_free_tmp_buffer(&memory);
     return rb_ary_new_from_args(3, text, PIDT2NUM(record.sender), fds);
 }
 
@@ -40,5 +48,5 @@ void pando_init_record(void)
 {
     rb_define_const(pando_mSys, "RECORD_CAPACITY", INT2FIX(RECORD_CAPACITY));
     rb_define_singleton_method(pando_mSys, "send_record", send_record, 3);
-    rb_define_singleton_method(pando_mSys, "receive_record", receive_record, 1);
+    rb_define_singleton_method(pando_mSys, "receive_record", receive_record, -1);
 }

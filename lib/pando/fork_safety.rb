@@ -14,7 +14,18 @@ module Pando
     # @api private
     # @return [nil]
     def self.after_fork
+      Descriptors.cut_off
       Randomness.renew
+    end
+
+    # Marks an IO that no forked child may hold open: a client's connection ends
+    # when its own process closes it. Children are cut off from it before the user's hooks.
+    #
+    # @api private
+    # @param io [IO]
+    # @return [nil]
+    def self.keep_from_children(io)
+      Descriptors.keep_from_children(io)
     end
   end
 

@@ -57,6 +57,16 @@ static void configure(const char *name, uint64_t value)
     REQUIRE(!"unknown setting");
 }
 
+/* Paths with commas between them. */
+static void configure_paths(const char *list)
+{
+    static char paths[256];
+    REQUIRE(strlen(list) + 2 < sizeof(paths));
+    strcpy(paths, list);
+    for (char *comma = paths; (comma = strchr(comma, ',')); comma++) *comma = '\0';
+    config.stream_paths = paths; /* static: an empty one follows */
+}
+
 /* --- the monitor --- */
 
 static void start_reactor(void)
@@ -271,11 +281,15 @@ static int obey(void)
     VERB("take") take(a, (int)b);
     VERB("data") { size_t n = from_hex(text, data); ok(put(a, PANDO_FRAME_DATA, b, c, 0, data, n, PATIENCE)); }
     VERB("try") { size_t n = from_hex(text, data); ok(put(a, PANDO_FRAME_DATA, b, c, 0, data, n, 200)); }
+    VERB("interim") { size_t n = from_hex(text, data); ok(put(a, PANDO_FRAME_DATA, b, c, 1, data, n, PATIENCE)); }
     VERB("end") ok(put(a, PANDO_FRAME_END, b, c, d, NULL, 0, PATIENCE));
     VERB("abort") ok(put(a, PANDO_FRAME_ABORT, b, c, 0, NULL, 0, PATIENCE));
     VERB("half") { half(a, b, c); ok(1); }
     VERB("want_file") { put(a, PANDO_FRAME_WANT_FILE, b, c, 0, NULL, 0, PATIENCE); receive(a, b, c); }
     VERB("want_socket") { put(a, PANDO_FRAME_WANT_SOCKET, b, c, 0, NULL, 0, PATIENCE); receive(a, b, c); }
+    VERB("ask_socket") ok(put(a, PANDO_FRAME_WANT_SOCKET, b, c, 0, NULL, 0, PATIENCE));
+    VERB("receive") receive(a, b, c);
+    VERB("flags") printf("%u\n", atomic_load((_Atomic uint32_t *)&channel.shared->slots[b].flags));
     VERB("pass") { send_file(a, b, c, text); ok(1); }
     VERB("file") ok(put(a, PANDO_FRAME_FILE, b, c, d, NULL, 0, PATIENCE));
     VERB("spoil") { atomic_store(&channel.shared->lanes[a].written, 0xfffffff0u); committed(); ok(1); }
@@ -307,7 +321,10 @@ int main(int count, char **arguments)
         char *value = strchr(arguments[i], '=');
         REQUIRE(value != NULL);
         *value = '\0';
-        configure(arguments[i], strtoull(value + 1, NULL, 10));
+        if (strcmp(arguments[i], "stream_paths") == 0)
+            configure_paths(value + 1);
+        else
+            configure(arguments[i], strtoull(value + 1, NULL, 10));
     }
     REQUIRE(pando_channel_create(&channel) == 0);
     wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);

@@ -38,6 +38,8 @@ enum pando_slot_flag {
     PANDO_SLOT_CHUNKED = 8,              /* the body came chunked; here it is plain */
     PANDO_SLOT_LAST = 16,                /* the connection ends with this answer: connection: close */
     PANDO_SLOT_GONE = 32,                /* set while it is served: nobody waits for the answer any more */
+    PANDO_SLOT_HALF_CLOSED = 64,         /* at any time: the client sends no more; it may still wait for the answer */
+    PANDO_SLOT_STREAMED = 128,           /* only the head is here: the worker is to take the socket and read on */
 };
 
 struct pando_slot {
@@ -57,12 +59,13 @@ struct pando_slot {
  * where there is no room for a PAD both sides skip the end. Reader and writer of this is channel.c alone. */
 enum pando_frame_kind {
     PANDO_FRAME_PAD = 1,
-    PANDO_FRAME_DATA = 2,                /* bytes of the response, head and body as they go to the client */
+    PANDO_FRAME_DATA = 2,                /* bytes of the response, head and body as they go to the client; `value` 1:
+                                          * a whole interim response, behind which any other may come */
     PANDO_FRAME_END = 3,                 /* the response is whole; `value` 1: the connection may be kept */
     PANDO_FRAME_ABORT = 4,               /* it cannot be finished: reset the connection if a byte was sent, else 502 */
     PANDO_FRAME_FILE = 5,                /* a descriptor waits on the lane's socket: `value` bytes of it from offset 0 */
     PANDO_FRAME_WANT_FILE = 6,           /* pass me the request's file */
-    PANDO_FRAME_WANT_SOCKET = 7,         /* full hijack: pass me the connection and forget it */
+    PANDO_FRAME_WANT_SOCKET = 7,         /* hijack: pass me the connection when all before is sent, and forget it */
 };
 
 struct pando_frame {

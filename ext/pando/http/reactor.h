@@ -21,6 +21,8 @@ struct pando_reactor_config {
     int wake;                          /* the eventfd that workers write to */
     int control;                       /* SOCK_SEQPACKET to the monitor */
     const char *spool_directory;       /* for bodies too large for memory; NULL: /tmp */
+    const char *stream_paths;          /* bodies sent there are the worker's to read: terminated strings and an empty one,
+                                        * or NULL */
 
     uint32_t max_header_bytes;
     uint32_t max_target_bytes;

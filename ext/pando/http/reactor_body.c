@@ -149,6 +149,18 @@ static int feed_from_scratch(struct pando_reactor *reactor, struct pando_connect
     return 0;
 }
 
+/* The path is one of those to be streamed, or below one. */
+static int is_streamed(const struct pando_reactor *reactor, const struct pando_connection *connection)
+{
+    pando_http_span path = connection->parser.path;
+    const char *one = reactor->config->stream_paths;
+    for (size_t length; one && (length = strlen(one)) > 0; one += length + 1)
+        if (path.len >= length && memcmp(connection->in.data + path.off, one, length) == 0 &&
+            (path.len == length || one[length - 1] == '/' || connection->in.data[path.off + length] == '/'))
+            return 1;
+    return 0;
+}
+
 void pando_reactor_body_begin(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     const pando_http_parser *parser = &connection->parser;
@@ -159,6 +171,12 @@ void pando_reactor_body_begin(struct pando_reactor *reactor, struct pando_connec
     connection->body_left = parser->body == PANDO_HTTP_SIZED_BODY ? parser->content_length : 0;
     if (too_large(reactor, connection, connection->body_left))
         return;
+    if (connection->head_bytes <= PANDO_SLOT_BYTES && is_streamed(reactor, connection)) {
+        connection->streamed = 1;
+        connection->persistent = 0;
+        pando_reactor_request_publish(reactor, connection);
+        return;
+    }
     if (connection->head_bytes + connection->body_left > PANDO_SLOT_BYTES &&
         !spool(reactor, connection, connection->body_left))
         return;

@@ -101,8 +101,10 @@ void pando_reactor_connection_event(struct pando_reactor *reactor, struct pando_
         return;
     if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
         connection->readable = 1;
-    if (events & EPOLLRDHUP)
+    if (events & EPOLLRDHUP && !connection->read_ended) {
         connection->read_ended = 1;
+        pando_reactor_request_half_closed(reactor, connection);
+    }
     if ((events & (EPOLLHUP | EPOLLERR)) &&
         (connection->state == PANDO_IN_FLIGHT || connection->state == PANDO_FINISHING)) {
         pando_reactor_connection_close(reactor, connection);

@@ -132,6 +132,32 @@ static int must_wait(struct pando_reactor *reactor, uint32_t number, const struc
     return 1;
 }
 
+/* Before it goes to its worker, a client gets all that was answered; not if that worker has given up. */
+static int must_flush(struct pando_reactor *reactor, uint32_t number, const struct pando_frame *frame,
+                      struct pando_connection *connection)
+{
+    struct pando_reactor_lane *lane = &reactor->lanes[number];
+    if (!connection->out || whole_in_ring(reactor, number, frame))
+        return 0;
+    lane->blocker = connection;
+    connection->blocks = number;
+    return 1;
+}
+
+static void data(struct pando_reactor *reactor, const struct pando_frame *frame, const char *payload,
+                 struct pando_request *request)
+{
+    if (frame->bytes == 0)
+        return;
+    if (frame->value == 1)
+        request->informed = 1;
+    else
+        request->answered = 1;
+    if (!request->connection->out)
+        pando_reactor_timer_stop(reactor, request->connection);
+    pando_reactor_output_bytes(reactor, request->connection, payload, frame->bytes);
+}
+
 static void end(struct pando_reactor *reactor, const struct pando_frame *frame, struct pando_request *request)
 {
     struct pando_connection *connection = request->connection;
@@ -169,12 +195,7 @@ enum pando_frame_verdict pando_reactor_frame_handle(struct pando_reactor *reacto
     case PANDO_FRAME_DATA:
         if (must_wait(reactor, lane, frame, connection))
             return PANDO_FRAME_NOT_NOW;
-        if (frame->bytes == 0)
-            break;
-        request->answered = 1;
-        if (!connection->out)
-            pando_reactor_timer_stop(reactor, connection);
-        pando_reactor_output_bytes(reactor, connection, payload, frame->bytes);
+        data(reactor, frame, payload, request);
         break;
     case PANDO_FRAME_FILE:
         if (must_wait(reactor, lane, frame, connection))
@@ -195,6 +216,8 @@ enum pando_frame_verdict pando_reactor_frame_handle(struct pando_reactor *reacto
     case PANDO_FRAME_WANT_SOCKET:
         if (reactor->lanes[lane].dead)
             break;
+        if (must_flush(reactor, lane, frame, connection))
+            return PANDO_FRAME_NOT_NOW;
         want_socket(reactor, socket, frame, connection);
         break;
     default: /* peek lets no other kind through, but it may learn new ones */

@@ -104,6 +104,7 @@ static void note_head(struct pando_reactor *reactor, struct pando_connection *co
     connection->head_bytes = connection->raw = parser->head_len;
     connection->body_bytes = 0;
     connection->spooled = 0;
+    connection->streamed = 0;
 }
 
 static void head_complete(struct pando_reactor *reactor, struct pando_connection *connection)

@@ -71,6 +71,7 @@ struct pando_connection {
     uint8_t persistent;                 /* as far as client and limits go */
     uint8_t safe;                       /* GET, HEAD or OPTIONS */
     uint8_t head_only;                  /* HEAD: our own answers have no body */
+    uint8_t streamed;                   /* its body is its worker's to read */
     uint8_t linger;                     /* close so that the client can read the answer although it still sends */
     uint32_t listener;
     uint32_t requests;
@@ -108,6 +109,7 @@ struct pando_request {
     uint32_t turn;
     uint32_t lane;                      /* that has answered, or PANDO_NONE */
     uint8_t busy, answered, retried, suspected;
+    uint8_t informed;                   /* of an interim response: no second try, but still a 502 */
 };
 
 struct pando_reactor_lane {
@@ -232,6 +234,8 @@ void pando_reactor_request_expired(struct pando_reactor *reactor, struct pando_c
 void pando_reactor_request_abandon(struct pando_reactor *reactor, struct pando_connection *connection);
 /* Its answer is through, or will not come. */
 void pando_reactor_request_settle(struct pando_reactor *reactor, uint32_t slot);
+/* Its client has announced its end. */
+void pando_reactor_request_half_closed(struct pando_reactor *reactor, const struct pando_connection *connection);
 /* There will be no (more) answer: 502 or 504, or a reset. */
 void pando_reactor_request_fail(struct pando_reactor *reactor, uint32_t slot, int status);
 /* What a worker held that is gone. */

@@ -23,6 +23,10 @@ static void fill(struct pando_reactor *reactor, struct pando_connection *connect
         flags |= PANDO_SLOT_CHUNKED;
     if (!connection->persistent)
         flags |= PANDO_SLOT_LAST;
+    if (connection->read_ended)
+        flags |= PANDO_SLOT_HALF_CLOSED;
+    if (connection->streamed)
+        flags |= PANDO_SLOT_STREAMED;
     slot->head_bytes = connection->head_bytes;
     slot->body_bytes = connection->body_bytes;
     slot->file_bytes = connection->spooled;
@@ -103,6 +107,14 @@ void pando_reactor_request_settle(struct pando_reactor *reactor, uint32_t slot)
     reactor->in_flight--;
 }
 
+/* RFC 9112 section 9.6: no reason not to answer. Who wants to know may look. */
+void pando_reactor_request_half_closed(struct pando_reactor *reactor, const struct pando_connection *connection)
+{
+    if (connection->slot != PANDO_NONE)
+        __atomic_fetch_or(&reactor->channel.shared->slots[connection->slot].flags, PANDO_SLOT_HALF_CLOSED,
+                          __ATOMIC_RELAXED);
+}
+
 static int withdraw(struct pando_reactor *reactor, uint32_t slot)
 {
     const struct pando_request *request = &reactor->requests[slot];
@@ -150,7 +162,7 @@ void pando_reactor_request_fail(struct pando_reactor *reactor, uint32_t slot, in
 static int may_retry(const struct pando_reactor *reactor, const struct pando_request *request, uint32_t cause)
 {
     return reactor->config->retry && cause == PANDO_REACTOR_DIED && request->connection->safe && !request->answered &&
-           !request->retried;
+           !request->informed && !request->retried;
 }
 
 static void lost(struct pando_reactor *reactor, uint32_t slot, uint32_t cause)

@@ -26,6 +26,7 @@ module Pando
       private_constant :FILENO, :CLOSED, :STAT, :FCNTL, :FLUSH, :READPARTIAL, :CHUNK
 
       @kept = {}.compare_by_identity
+      @private = ObjectSpace::WeakMap.new # which compares by identity too
 
       class << self
         # @param ios [Array<IO, #to_io>]
@@ -35,6 +36,25 @@ module Pando
           found = ios.map { |one| IO.try_convert(one) or raise TypeError, "not an IO: #{one.inspect}" }
           @kept.delete_if { |io, _| !open?(io) }
           found.each { |io| @kept[io] = @kept[Sys.write_half(io)] = true if open?(io) }
+          nil
+        end
+
+        # @param io [IO]
+        # @return [nil]
+        def keep_from_children(io)
+          @private[io] = true
+          nil
+        end
+
+        # In a new child.
+        # @return [nil]
+        def cut_off
+          doomed = @private.keys.select { |io| number(io) }
+          return if doomed.empty?
+
+          Substitutes.open do |substitutes|
+            doomed.each { |io| replace(io, substitutes) }
+          end
           nil
         end
 

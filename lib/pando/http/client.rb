@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/http/errors"
+require "pando/http/handover"
 require "pando/http/pace"
 require "pando/http/queue_time"
 require "pando/native"
@@ -13,6 +14,8 @@ module Pando
     #
     # @api private
     class Client
+      include Handover
+
       # Seconds that unread input is drained before a connection is closed, and
       # seconds of silence that end it sooner.
       LINGER = 2.0
@@ -20,7 +23,7 @@ module Pando
       # Bytes read or sent per call.
       PORTION = 65_536
 
-      # @return [Integer] bytes sent so far
+      # @return [Integer] bytes of the response sent so far
       attr_reader :sent
       # @return [Timeout, nil] stopped while this client is waited for
       attr_writer :timeout
@@ -29,13 +32,17 @@ module Pando
       # @param write_timeout [Float] seconds
       def initialize(descriptor, write_timeout)
         @fd = descriptor
+        @write_timeout = write_timeout
         @pace = Pace.new(write_timeout)
         @sent = 0
         @ended = false
       end
 
       # Adds to the environment what only the kind of client knows.
-      def introduce(env, _parser)
+      #
+      # @param reader [RequestReader] that has read the head
+      def introduce(env, reader)
+        @reader = reader
         waited = QueueTime.of(env, nil)
         env["pando.queue_time"] = waited if waited
       end
@@ -46,13 +53,22 @@ module Pando
       # The answer is the last one on this connection.
       def last! = nil
 
+      # @return [Boolean] whether this connection is answered, or somebody else's
+      def over? = @fd.nil?
+
+      # @return [Boolean] whether, as far as the kernel knows, somebody waits for the answer
+      def connected? = !@fd.nil? && !Wire.gone?(@fd)
+
+      # @return [Boolean] whether the client sends no more
+      def half_closed? = @fd.nil? || Wire.half_closed?(@fd)
+
       # Puts bytes behind the first `offset` ones of buffer.
       #
       # @return [Integer] how many; 0 if the client sends no more
       # @raise [ClientGone]
       def receive(buffer, offset, max, pace)
         until (count = Wire.receive(@fd, buffer, offset, max))
-          pace.wait { |seconds| Wire.wait_readable(@fd, seconds) }
+          while_suspended { pace.wait { |seconds| Wire.wait_readable(@fd, seconds) } }
         end
         pace.moved(count)
         @ended = count.zero?
@@ -66,6 +82,8 @@ module Pando
       # @param parts [Array<String>]
       # @raise [ClientGone]
       def transmit(parts)
+        raise ClientGone, "the response is over" unless @fd
+
         left = parts.sum(&:bytesize)
         total = left
         until left.zero?
@@ -74,6 +92,15 @@ module Pando
         end
       rescue SystemCallError => e
         gone(e)
+      end
+
+      # Sends a whole interim response, which is no part of the answer.
+      #
+      # @param text [String]
+      # @raise [ClientGone]
+      def inform(text)
+        transmit([text])
+        @sent = 0 # last: who is interrupted before has begun an answer
       end
 
       # As {#transmit}, for the end of the response: {#finish} comes next.
@@ -108,15 +135,28 @@ module Pando
       rescue SystemCallError
         nil # the client was faster
       ensure
-        release { |descriptor| Wire.close(descriptor) }
+        release { |descriptor| close(descriptor) }
       end
 
       # Closes so that the client notices that its answer is not whole.
       def reset
-        release { |descriptor| Wire.reset(descriptor) }
+        release { |descriptor| abort(descriptor) }
+      end
+
+      # The connection is another's.
+      #
+      # @return [TCPSocket, UNIXSocket]
+      def take_over
+        release do |descriptor|
+          @handed_over = true
+          Handover.socket(descriptor, @reader.rest)
+        end
       end
 
       private
+
+      def close(descriptor) = Wire.close(descriptor)
+      def abort(descriptor) = Wire.reset(descriptor)
 
       # Once: the number may be another's afterwards.
       def release
@@ -132,9 +172,12 @@ module Pando
       end
 
       def wait_writable
-        return @pace.wait { |seconds| Wire.wait_writable(@fd, seconds) } unless @timeout
+        while_suspended { @pace.wait { |seconds| Wire.wait_writable(@fd, seconds) } }
+      end
 
-        @timeout.suspend { @pace.wait { |seconds| Wire.wait_writable(@fd, seconds) } }
+      # The client's time is not the application's.
+      def while_suspended(&waiting)
+        @timeout ? @timeout.suspend(&waiting) : waiting.call
       end
 
       def unread?(buffer)

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "pando/events"
+require "pando/http/client_handle"
+require "pando/http/early_hints"
 require "pando/http/exchange"
 require "pando/http/request"
 
@@ -39,12 +41,12 @@ module Pando
       def work
         parser = reader.parser
         env = @environment.build(parser, reader.buffer, @remote)
-        @client.introduce(env, parser)
+        introduce_client(env, parser)
         @request = Request.new(env, parser.minor)
         refuse_what_we_are_not(parser)
         worker.job_started(@request.verb, @request.path, nil, nil)
         begin
-          @request.attach(@spool = reader.read_body(@client))
+          @request.attach(@spool = reader.read_body(@client, @request.path))
           exchange
         ensure
           @spool&.close
@@ -52,11 +54,17 @@ module Pando
         end
       end
 
+      def introduce_client(env, parser)
+        @client.introduce(env, reader)
+        env["rack.hijack"] = env["pando.client"] = ClientHandle.new(@client, env)
+        env["rack.early_hints"] = EarlyHints.new(@client) if @kit.limits.early_hints && parser.minor.positive?
+      end
+
       def exchange
         exchange = Exchange.new(@kit, @client, @request)
         exchange.run
       ensure
-        exchange.whole? ? close : reset
+        exchange.whole? ? close(linger: reader.unfinished?) : reset
         exchange.finish
       end
 

@@ -47,7 +47,7 @@ module Pando
       def template(local, errors)
         { "SCRIPT_NAME" => "", "SERVER_NAME" => name(local), "SERVER_PORT" => port(local),
           "SERVER_SOFTWARE" => "pando/#{VERSION}", "rack.url_scheme" => "http", "rack.errors" => errors,
-          "rack.input" => NoBody::NONE, "rack.hijack?" => false, **(@rack2 ? rack2 : {}) }
+          "rack.input" => NoBody::NONE, "rack.hijack?" => true, **(@rack2 ? rack2 : {}) }
       end
 
       def rack2

@@ -30,13 +30,14 @@ module Pando
       # @raise [HookError]
       def run
         @started = now
-        @sent_before = @client.sent # an interim response, if any
         @timeout = start_timeout
         @kit.soft_timeout.during(@timeout) { answer }
       rescue RequestTimeout => e
         timed_out(e)
       rescue ClientGone => e
         @error = e
+      rescue Refused => e
+        refused(e)
       rescue Exception => e # rubocop:disable Lint/RescueException
         failed(e)
       ensure
@@ -64,7 +65,7 @@ module Pando
       def answer
         body = nil
         @status, @fields, body = call_application
-        Response.new(@client, @request, @status, @fields, body).deliver
+        Response.new(@client, @request, @status, @fields, body).deliver unless @client.handed_over?
         @whole = true
       ensure
         body.close if body.respond_to?(:close)
@@ -91,6 +92,14 @@ module Pando
         raise error if error.is_a?(SystemExit) || error.is_a?(SignalException)
       end
 
+      # The client's fault, found out while the application read a streamed body.
+      def refused(refused)
+        @error = refused
+        Events.emit("request.refused", slot: worker.slot, generation: worker.generation, pid: Process.pid,
+                                       status: refused.status, reason: refused.message)
+        answer_with(refused.status)
+      end
+
       def timed_out(error)
         @error = error
         emit("request.timed_out", error)
@@ -109,7 +118,7 @@ module Pando
 
       # Unless it is too late for an answer.
       def answer_with(status)
-        return unless @client.sent == @sent_before
+        return unless @client.unanswered?
 
         Response.plain(@client, @request, status).deliver
         @status = status

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/http/errors"
+require "pando/http/handover"
 require "pando/http/pace"
 require "pando/http/queue_time"
 
@@ -13,6 +14,8 @@ module Pando
     #
     # @api private
     class LaneClient
+      include Handover
+
       # A file up to this size travels in frames, a larger one as a descriptor. Bytes.
       SMALL_FILE = 65_536
 
@@ -30,14 +33,15 @@ module Pando
         @persistent = @broken = @ended = @stuck = false
       end
 
-      # @return [Integer] bytes sent so far
+      # @return [Integer] bytes of the response sent so far
       def sent = @lane.sent
 
-      # @param env [Hash] @param parser [Parser]
-      def introduce(env, parser)
+      # @param env [Hash]
+      # @param reader [QueuedReader] that has read the head
+      def introduce(env, reader)
         env["pando.queue_time"] = QueueTime.of(env, @lane.queue_time)
         env["pando.retry"] = true if @lane.retry?
-        @persistent = parser.keep_alive? && !@lane.last?
+        @persistent = reader.parser.keep_alive? && !@lane.last?
       end
 
       # @return [Boolean] whether another request may follow on this connection
@@ -54,6 +58,24 @@ module Pando
       #   reactor does not read it, and no other request can be answered on it
       def stuck?
         @stuck
+      end
+
+      # @return [Boolean] whether this request is answered, or its connection somebody else's
+      def over? = @ended
+
+      # @return [Boolean] whether, as far as the reactor knows, somebody waits for the answer
+      def connected? = !@ended && @lane.wanted?
+
+      # @return [Boolean] whether the client sends no more
+      def half_closed? = !connected? || @lane.half_closed?
+
+      # Sends a whole interim response, which is no part of the answer.
+      #
+      # @param text [String] that fits into one frame
+      # @raise [ClientGone]
+      def inform(text)
+        refuse_if_over
+        persist { @lane.put_interim(text) }
       end
 
       # @param parts [Array<String>]
@@ -97,6 +119,32 @@ module Pando
         @link.fetch
       end
 
+      # The connection is another's, and the reactor forgets it.
+      #
+      # @return [TCPSocket, UNIXSocket]
+      # @raise [ClientGone]
+      def take_over
+        take_descriptor { |descriptor, received| Handover.socket(descriptor, received) }
+      end
+
+      # As {#take_over}. A timeout waits: between the steps the socket would be nobody's.
+      #
+      # @yieldparam descriptor [Integer] @yieldparam received [String] behind what was read of the request
+      # @return [Object] what the block returns
+      # @raise [ClientGone]
+      def take_descriptor
+        Thread.handle_interrupt(RequestTimeout => :never) do
+          refuse_if_over
+          persist { @lane.want_socket }
+          descriptor, received = while_suspended { @link.fetch_socket(@write_timeout) }
+          @ended = @handed_over = true
+          yield descriptor, received
+        end
+      rescue ClientGone
+        @broken = true
+        raise
+      end
+
       # The answer is whole, if there is one. What {Client} needs for it is the reactor's affair.
       def finish(*)
         return if @ended
@@ -130,12 +178,17 @@ module Pando
       # Until there is room.
       def persist
         while (outcome = yield).nil?
-          @timeout ? @timeout.suspend { @link.wait_for_room(pace) } : @link.wait_for_room(pace)
+          while_suspended { @link.wait_for_room(pace) }
         end
         outcome || raise(ClientGone, "the client is gone")
       rescue ClientGone
         @broken = true
         raise
+      end
+
+      # The reactor's time is not the application's.
+      def while_suspended(&waiting)
+        @timeout ? @timeout.suspend(&waiting) : waiting.call
       end
 
       # Made when it is needed: few requests wait.

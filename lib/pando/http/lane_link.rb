@@ -15,6 +15,8 @@ module Pando
       # whether it is still wanted.
       PATIENCE = 10.0
       LOOK = 0.25
+      # Bytes of a packet: a ticket, and what a client has sent ahead.
+      PACKET = 16_384 + 64
 
       # @return [Lane]
       attr_reader :lane
@@ -60,32 +62,49 @@ module Pando
       # @return [File] for reading, at its beginning
       # @raise [ClientGone]
       def fetch
-        ticket = @lane.ticket
-        limit = now + PATIENCE
-        until (descriptor = receive(ticket))
-          raise ClientGone, "the reactor does not pass the request's body" if now > limit || !@lane.wanted?
-
-          Wire.wait_readable(@socket.fileno, LOOK)
-        end
+        descriptor, = await(PATIENCE)
         File.for_fd(descriptor, File::RDONLY | File::BINARY).tap(&:rewind)
+      end
+
+      # The client's socket, after the frame that asks for it: the client may have to take
+      # what was answered before.
+      #
+      # @param patience [Float] seconds
+      # @return [Array(Integer, String)] a descriptor, and what the client has sent behind its request
+      # @raise [ClientGone]
+      def fetch_socket(patience)
+        await([patience, PATIENCE].max)
       end
 
       private
 
-      # @return [Integer, nil] a descriptor; nil: nothing came yet
+      def await(patience)
+        ticket = @lane.ticket
+        limit = now + patience
+        loop do
+          wanted = @lane.wanted? # before the look: it may come with the request's end
+          found = receive(ticket)
+          return found if found
+          raise ClientGone, "the reactor does not pass what belongs to the request" if !wanted || now > limit
+
+          Wire.wait_readable(@socket.fileno, LOOK)
+        end
+      end
+
+      # @return [Array(Integer, String), nil] nil: nothing came yet
       def receive(ticket)
         while (record = next_record)
           bytes, _sender, descriptors = record
-          mine, *others = bytes == ticket ? descriptors : [nil, *descriptors]
+          mine, *others = bytes&.start_with?(ticket) ? descriptors : [nil, *descriptors]
           others.each { |other| Sys.close_fd(other) }
-          raise ClientGone, "the client is gone" if bytes == ticket && mine.nil?
-          return mine if mine
+          return [mine, bytes.byteslice(ticket.bytesize..)] if mine
+          raise ClientGone, "the client is gone" if bytes&.start_with?(ticket)
         end
       end
 
       # @return [Array, false] false if none waits
       def next_record
-        record = Sys.receive_record(@socket)
+        record = Sys.receive_record(@socket, PACKET)
         raise ClientGone, "the reactor is gone" if record.nil?
 
         record

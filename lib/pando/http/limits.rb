@@ -8,7 +8,7 @@ module Pando
     # @api private
     class Limits
       NAMES = %i[max_header_bytes max_target_bytes max_headers max_body_bytes body_memory
-                 header_timeout body_timeout write_timeout timeout timeout_grace].freeze
+                 header_timeout body_timeout write_timeout timeout timeout_grace early_hints stream_bodies].freeze
 
       attr_reader(*NAMES)
 
@@ -16,6 +16,14 @@ module Pando
       def initialize(config)
         NAMES.each { |name| instance_variable_set(:"@#{name}", config.public_send(name)) }
         freeze
+      end
+
+      # @param path [String] of a request
+      # @return [Boolean] whether its body is not waited for; as the reactor sees it
+      def streamed?(path)
+        stream_bodies.any? do |one|
+          path.start_with?(one) && (path.size == one.size || one.end_with?("/") || path[one.size] == "/")
+        end
       end
     end
   end

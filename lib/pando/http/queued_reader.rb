@@ -51,13 +51,19 @@ module Pando
 
       # @return [ReceivedBody, Spool, nil] nil if the request has no body
       # @raise [ClientGone]
-      def read_body(client)
+      def read_body(client, _path)
         return read_rest_of_file if @file
         return unless @parser.body?
         return ReceivedBody.new(client.receive_file, @lane.file_size) if @lane.body_in_file?
 
         ReceivedBody.in_memory(@lane.body(@buffer))
       end
+
+      # @return [Boolean] never: the reactor has all of it
+      def unfinished? = false
+
+      # @return [String] behind the request: that is the reactor's
+      def rest = ""
 
       private
 

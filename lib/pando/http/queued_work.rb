@@ -1,12 +1,15 @@
 # frozen_string_literal: true
 
 require "pando/http/connection"
+require "pando/http/detached_client"
 require "pando/http/environment"
+require "pando/http/forwarded_client"
 require "pando/http/kit"
 require "pando/http/lane_client"
 require "pando/http/lane_link"
 require "pando/http/limits"
 require "pando/http/queued_reader"
+require "pando/http/request_reader"
 require "pando/http/soft_timeout"
 
 module Pando
@@ -42,6 +45,7 @@ module Pando
         @link = LaneLink.new(@lane, @eventfd, worker.lane_socket)
         @reader = QueuedReader.new(@limits, @lane)
         @kit = Kit.new(@app, worker, @limits, @reader, SoftTimeout.new(worker).install, Process.pid)
+        @direct_kit = @kit.dup.tap { |kit| kit.reader = RequestReader.new(@limits) }
         @environments = @listeners.map { |listener| Environment.new(listener) }
         rest
       end
@@ -98,9 +102,23 @@ module Pando
 
         client = LaneClient.new(@link, @channel, @limits.write_timeout)
         environment = @environments[@lane.listener] || @environments.first
-        Connection.new(@kit, environment, client, @lane.remote).serve
+        if @lane.streamed?
+          serve_streamed(client, environment)
+        else
+          Connection.new(@kit, environment, client, @lane.remote).serve
+        end
         worker.leave("the reactor does not read its lane") if client.stuck?
         true
+      end
+
+      # The body is not here yet: this worker reads it from the client's socket itself.
+      def serve_streamed(client, environment)
+        direct = client.take_descriptor do |descriptor, received|
+          ForwardedClient.new(descriptor, @limits.write_timeout, @reader.buffer + received, @lane)
+        end
+        Connection.new(@direct_kit, environment, direct, @lane.remote).serve
+      rescue ClientGone
+        client.reset
       end
     end
   end

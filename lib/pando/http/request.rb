@@ -31,14 +31,19 @@ module Pando
         @verb == "HEAD"
       end
 
+      # @return [Boolean] whether the client would go on in another protocol (RFC 9110 section 7.8)
+      def upgrade?
+        @minor.positive? && @env.key?("HTTP_UPGRADE")
+      end
+
       # What stands for a request that could not be read.
       UNKNOWN = new({ "REQUEST_METHOD" => "GET", "PATH_INFO" => "" }, 1).freeze
 
-      # @param spool [Spool, nil]
+      # @param spool [Spool, StreamedBody, nil] without a size if that is not known yet
       def attach(spool)
         return unless spool
 
-        @env["CONTENT_LENGTH"] ||= spool.size.to_s
+        @env["CONTENT_LENGTH"] ||= spool.size.to_s if spool.size
         @env["rack.input"] = @input = spool.input
       end
     end

@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
 require "pando/http/errors"
+require "pando/http/inflow"
 require "pando/http/pace"
 require "pando/http/spool"
+require "pando/http/streamed_body"
 
 module Pando
   module HTTP
@@ -12,8 +14,6 @@ module Pando
     # @api private
     class RequestReader
       PORTION = 16_384
-      # RFC 9110 section 10.1.1
-      CONTINUE = ["HTTP/1.1 100 Continue\r\n\r\n"].freeze
 
       # @return [Parser]
       attr_reader :parser
@@ -25,7 +25,6 @@ module Pando
         @limits = limits
         @parser = Parser.new(limits.max_header_bytes, limits.max_target_bytes, limits.max_headers)
         @buffer = String.new(capacity: PORTION, encoding: Encoding::BINARY)
-        @chunk = String.new(capacity: PORTION, encoding: Encoding::BINARY)
       end
 
       # @return [Boolean] false if the client went, or waited, without a word
@@ -34,6 +33,7 @@ module Pando
       def read_head(client)
         @parser.reset
         @size = 0
+        @inflow = nil
         pace = Pace.new(@limits.header_timeout, rate: Float::INFINITY)
         nil until (complete = read_more(client, pace)) || @size.zero?
         complete || false
@@ -43,17 +43,30 @@ module Pando
         false
       end
 
-      # @return [Spool, nil] nil if the request has no body
+      # @param path [String] of the request
+      # @return [Spool, StreamedBody, nil] nil if the request has no body
       # @raise [Refused] malformed, too large, too slow or cut off
       # @raise [ClientGone]
-      def read_body(client)
+      def read_body(client, path)
         return unless @parser.body?
 
-        refuse_body if too_large?(@parser.content_length || 0)
-        invite(client)
-        @parser.chunked? ? read_chunked(client) : read_sized(client)
-      rescue ClientTooSlow
-        raise Refused.new(408, "the body did not arrive in time")
+        @inflow = Inflow.new(client, self, @limits)
+        @limits.streamed?(path) ? StreamedBody.new(@inflow, @parser.content_length) : spool(@inflow)
+      end
+
+      # @return [String] what came behind the head, of whatever it is the beginning
+      def behind_head
+        @buffer.byteslice(@parser.head_size, @size)
+      end
+
+      # @return [Boolean] whether the client may still be sending its body
+      def unfinished?
+        !@inflow.nil? && !@inflow.over?
+      end
+
+      # @return [String] what came behind the request
+      def rest
+        @inflow ? @inflow.rest : behind_head
       end
 
       private
@@ -69,60 +82,14 @@ module Pando
         verdict
       end
 
-      # A client that sends its body without waiting needs no invitation.
-      def invite(client)
-        client.transmit(CONTINUE) if @parser.expect_continue? && @size == @parser.head_size
-      end
-
-      def read_sized(client)
-        length = @parser.content_length
-        spooling(length) do |spool, pace|
-          spool << @buffer.byteslice(@parser.head_size, length)
-          while spool.size < length
-            count = client.receive(@chunk, 0, [PORTION * 4, length - spool.size].min, pace)
-            cut_off if count.zero?
-            spool << @chunk
-          end
+      def spool(inflow)
+        spool = Spool.new(@limits.body_memory, @parser.content_length || 0)
+        while (portion = inflow.next)
+          spool << portion
         end
-      end
-
-      def read_chunked(client)
-        decoder = Chunked.new
-        data = String.new(encoding: Encoding::BINARY)
-        input = @buffer.byteslice(@parser.head_size, @size)
-        spooling(0) do |spool, pace|
-          until decode(decoder, input, data, spool)
-            count = client.receive(@chunk, 0, PORTION * 4, pace)
-            cut_off if count.zero?
-            input = @chunk
-          end
-        end
-      end
-
-      # @return [Boolean] whether the body is complete
-      def decode(decoder, input, data, spool)
-        finished = decoder.decode(input, data.clear)
-        raise Refused.new(400, decoder.reason) if finished == false
-
-        refuse_body if too_large?(spool.size + data.bytesize)
-        spool << data
-        !finished.nil?
-      end
-
-      def spooling(expected)
-        spool = Spool.new(@limits.body_memory, expected)
-        yield spool, Pace.new(@limits.body_timeout)
         whole = spool
       ensure
         spool&.close unless whole
-      end
-
-      def too_large?(size)
-        @limits.max_body_bytes && size > @limits.max_body_bytes
-      end
-
-      def refuse_body
-        raise Refused.new(413, "the body is larger than max_body_bytes")
       end
 
       def cut_off

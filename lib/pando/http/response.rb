@@ -35,10 +35,12 @@ module Pando
       # @raise [ClientGone]
       # @raise [InvalidResponse] if the body turns out to be too short
       def deliver
+        return deliver_upgrade if @head.interim?
         return deliver_head if @request.head? || @head.bodiless?
         raise InvalidResponse, "the body has neither each nor call" unless body?
 
         return deliver_nothing if @head.status == 205
+        return deliver_hijacked if @head.hijack
         return deliver_encoded if @head.encoded?
 
         deliver_file || deliver_array || deliver_pieces
@@ -46,7 +48,30 @@ module Pando
 
       private
 
-      def body? = @body.respond_to?(:each) || @body.respond_to?(:call)
+      def body? = @body.respond_to?(:each) || @body.respond_to?(:call) || !@head.hijack.nil?
+
+      # RFC 9110 section 15.2.2: from here on it is not HTTP, and the connection the application's.
+      def deliver_upgrade
+        talk = @head.hijack || (@body if @body.respond_to?(:call))
+        unless @head.status == 101 && @request.upgrade? && talk
+          raise InvalidResponse, "#{@head.status} is no final status, nor is there an upgrade that was asked for"
+        end
+
+        @client.transmit([@head.complete(nil, ResponseHead::UPGRADE)])
+        socket = @client.take_over
+        talk.call(socket)
+        kept = @head.hijack
+      ensure
+        socket&.close unless kept
+      end
+
+      # Partial hijack: the body is what the callback writes, until it closes the stream, which
+      # it may do long after it has returned.
+      def deliver_hijacked
+        stream = Stream.new(@head.encoded? ? encoded_sink : sink, @request.input).flush
+        @head.hijack.call(stream)
+        stream.detach(@client)
+      end
 
       # The whole head, with what becomes of the connection (RFC 9112 sections 9.3 and 9.6, appendix C.2.2).
       def head(body)
@@ -68,9 +93,13 @@ module Pando
 
       # The application has chunked its body itself, which HTTP/1.0 does not know.
       def deliver_encoded
+        stream_to(encoded_sink)
+      end
+
+      def encoded_sink
         raise InvalidResponse, "transfer-encoding in an answer to HTTP/1.0" if @request.minor.zero?
 
-        stream_to(Sink.new(@client, head(:encoded)))
+        Sink.new(@client, head(:encoded))
       end
 
       def deliver_file

@@ -15,30 +15,42 @@ module Pando
     # @api private
     class ResponseHead
       FINAL = (200..999)
+      # Not an answer to the request, or not in HTTP: 101 Switching Protocols, 103 Early Hints.
+      INTERIM = [101, 103].freeze
       # RFC 9110 sections 15.3.5 and 15.4.5. Not 205: it says that its body is empty.
       BODILESS = [204, 304].freeze
-      private_constant :FINAL, :BODILESS
+      private_constant :FINAL, :INTERIM, :BODILESS
 
       # What becomes of the connection (RFC 9112 section 9.3), and the end of the head.
       CLOSE = "connection: close\r\n\r\n"
       KEEP = "\r\n"
       KEEP_1_0 = "connection: keep-alive\r\n\r\n"
+      UPGRADE = "connection: upgrade\r\n\r\n"
 
       # @return [Integer]
       attr_reader :status
       # @return [Integer, nil] the Content-Length that the application gave
       attr_reader :length
+      # @return [#call, nil] what the response field `rack.hijack` holds
+      attr_reader :hijack
 
       # @param status [Integer, String]
       # @param fields [#each] names with a String, or an Array of them
       # @raise [InvalidResponse]
       def initialize(status, fields)
         @status = Integer(status, exception: false)
-        raise InvalidResponse, "the status #{status.inspect} is no final status" unless FINAL.cover?(@status)
+        unless FINAL.cover?(@status) || interim?
+          raise InvalidResponse, "the status #{status.inspect} is no final status"
+        end
 
         @text = String.new(StatusLine.for(@status), capacity: 512, encoding: Encoding::BINARY)
         @dated = @close = false
         fields.each { |name, value| add(name.to_s, value) }
+      end
+
+      # @return [Boolean] whether this is no final status
+      def interim?
+        INTERIM.include?(@status)
       end
 
       # @return [Boolean] whether this status never has a body
@@ -54,6 +66,11 @@ module Pando
       # @return [Boolean] whether the application wants the connection closed
       def close?
         @close
+      end
+
+      # @return [String] the whole head of an interim response
+      def interim
+        @text << KEEP
       end
 
       # Writes what ends a head.
@@ -81,6 +98,7 @@ module Pando
         when :connection then @close ||= close_option?(value)
         when :content_length then @length = parse_length(value)
         when :transfer_encoding then @encoding = encoding(value)
+        when :hidden then @hijack = value if name.casecmp?("rack.hijack")
         when false then raise InvalidResponse, "#{name.inspect} is no field name"
         end
       end

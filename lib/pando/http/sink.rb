@@ -9,7 +9,10 @@ module Pando
     #
     # @api private
     class Sink
-      # @param client [Client]
+      # @return [Client, LaneClient]
+      attr_accessor :client
+
+      # @param client [Client, LaneClient]
       # @param head [String] of the response
       def initialize(client, head)
         @client = client

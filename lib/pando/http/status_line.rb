@@ -7,6 +7,7 @@ module Pando
     # @api private
     module StatusLine
       PHRASES = {
+        101 => "Switching Protocols", 103 => "Early Hints",
         200 => "OK", 201 => "Created", 202 => "Accepted", 203 => "Non-Authoritative Information",
         204 => "No Content", 205 => "Reset Content", 206 => "Partial Content", 207 => "Multi-Status",
         208 => "Already Reported", 226 => "IM Used",

@@ -32,7 +32,7 @@ class HTTPEnvironmentTest < Minitest::Test
     assert_equal(
       { "SCRIPT_NAME" => "", "SERVER_NAME" => "example.com", "SERVER_PORT" => "81",
         "SERVER_SOFTWARE" => "pando/#{Pando::VERSION}", "rack.url_scheme" => "http", "rack.errors" => $stderr,
-        "rack.input" => Pando::HTTP::NoBody::NONE, "rack.hijack?" => false, "REQUEST_METHOD" => "POST",
+        "rack.input" => Pando::HTTP::NoBody::NONE, "rack.hijack?" => true, "REQUEST_METHOD" => "POST",
         "REQUEST_URI" => "/a?b=c", "PATH_INFO" => "/a", "QUERY_STRING" => "b=c", "SERVER_PROTOCOL" => "HTTP/1.1",
         "HTTP_HOST" => "example.com:81", "CONTENT_LENGTH" => "3", "CONTENT_TYPE" => "text/plain",
         "HTTP_ACCEPT" => "*/*", "HTTP_X_UNHEARD_OF" => "d", "REMOTE_ADDR" => "192.0.2.1",

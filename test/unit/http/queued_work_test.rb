@@ -182,6 +182,44 @@ class HTTPQueuedWorkTest < Minitest::Test
     assert_equal %i[want_file abort], reactor.frames.map(&:kind)
   end
 
+  def test_the_connection_comes_over_the_socket_with_what_the_client_sent_ahead
+    taken = nil
+    stage { |env| (taken = env["rack.hijack"].call) && [200, {}, ["ignored"]] }
+    client, connection = UNIXSocket.pair
+    turn = reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    File.open(File::NULL) { |file| Pando::Sys.send_record(reactor.socket, reactor.ticket(turn - 1), [file]) }
+    Pando::Sys.send_record(reactor.socket, "#{reactor.ticket(turn)}#{"a" * 16_384}", [connection])
+    connection.close
+    @stage.work.ready(nil)
+
+    assert_equal [:want_socket], reactor.frames.map(&:kind)
+    assert_equal "a" * 16_384, taken.readpartial(100_000)
+    taken.write("raw")
+    taken.close
+    assert_equal "raw", client.read
+  ensure
+    client&.close
+  end
+
+  def test_a_connection_that_is_gone_is_an_ioerror_and_no_event
+    failure = nil
+    events = events_of do
+      stage do |env|
+        env["rack.hijack"].call
+      rescue IOError => failure
+        reactor.claim(5, 1, HTTPSupport::FakeReactor::FREE)
+        raise
+      end
+      turn = reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      Pando::Sys.send_record(reactor.socket, reactor.ticket(turn), [])
+      @stage.work.ready(nil)
+    end
+
+    assert_equal [:want_socket], reactor.frames.map(&:kind)
+    assert_instance_of Pando::HTTP::ClientGone, failure
+    assert_empty events
+  end
+
   def test_large_answers_wait_for_room
     large = "z" * 1_000_000
     stage { [200, {}, [large]] }

@@ -46,5 +46,26 @@ module Pando
               notes: "All its pauses together may last as long, plus a second for each KiB it has taken.",
               example: "write_timeout 60"
     end
+
+    # What is not waited for.
+    Settings.group "HTTP streaming" do
+      setting :stream_bodies,
+              type: Types::Text.new("a path that begins with a slash", %r{\A/[\x21-\x7e]{0,1000}\z}),
+              default: [].freeze, traits: %i[repeatable],
+              help: "Requests to this path, and below it, are served before their bodies have arrived. Repeatable.",
+              notes: "`rack.input` then waits for the client at each read and cannot be rewound. A slow client keeps " \
+                     "its worker busy, and its connection serves this request only.",
+              example: 'stream_bodies "/uploads"'
+    end
+
+    # What else a client may be told.
+    Settings.group "HTTP answers" do
+      setting :early_hints,
+              type: Types::Truth.new, default: false,
+              help: "Let the application send 103 Early Hints before its answer, with `rack.early_hints`.",
+              notes: "Only clients that speak HTTP/1.1 get them. Off by default, since some proxies take the first " \
+                     "103 for the answer.",
+              example: "early_hints true"
+    end
   end
 end

@@ -20,6 +20,8 @@ module HTTPSupport
       def retry? = flags.anybits?(4)
       def chunked? = flags.anybits?(8)
       def last? = flags.anybits?(16)
+      def streamed? = flags.anybits?(128)
+      def half_closed? = flags.anybits?(64)
       def id = "#{lane} #{slot} #{turn}"
     end
 
@@ -62,6 +64,8 @@ module HTTPSupport
     end
 
     def data(request, text) = ok("data", request.id, text.unpack1("H*"))
+    def interim(request, text) = ok("interim", request.id, text.unpack1("H*"))
+    def flags(request) = tell("flags", request.id).to_i
     def try(request, text) = tell("try", request.id, text.unpack1("H*"))
     def finish(request, keep: true) = ok("end", request.id, keep ? 1 : 0)
 
@@ -70,9 +74,13 @@ module HTTPSupport
       finish(request, keep: keep)
     end
 
-    # @return [Array(String, String)] what came over the lane's socket, and the bytes in it
-    def want(what, request)
-      words = tell("want_#{what}", request.id).split
+    # @return [Array(String, String), "gone"] what came over the lane's socket, and the bytes in it
+    def want(what, request) = receive(request, "want_#{what}")
+
+    def receive(request, verb = "receive")
+      words = tell(verb, request.id).split
+      return "gone" if words == ["gone"]
+
       [words[0..-2].join(" "), bytes(words.last)]
     end
 

@@ -5,9 +5,41 @@ require "socket"
 require_relative "fake_worker"
 
 module HTTPSupport
+  # What a test says to whatever serves: it answers connect.
+  module Exchanges
+    # Sends bytes, optionally ends the sending side, reads to the end.
+    def exchange(bytes, finish: false)
+      socket = connect
+      socket.write(bytes)
+      socket.shutdown(:WR) if finish
+      Answer.new(read_all(socket))
+    ensure
+      socket&.close
+    end
+
+    def get(path = "/", fields = "", version: "1.1", verb: "GET")
+      exchange("#{verb} #{path} HTTP/#{version}\r\nHost: example.com\r\n#{fields}\r\n")
+    end
+
+    def post(body, fields = "Content-Length: #{body.bytesize}\r\n")
+      exchange("POST / HTTP/1.1\r\nHost: example.com\r\n#{fields}\r\n#{body}")
+    end
+
+    private
+
+    # A reset, seen here, is a failure of its own.
+    def read_all(socket)
+      raise "no answer in time" unless socket.wait_readable(20)
+
+      socket.read
+    end
+  end
+
   # A Work that serves a listener of its own in a thread of this process, as a
   # worker would with an epoll.
   class ServedWork
+    include Exchanges
+
     attr_reader :worker, :work, :listener
 
     def initialize(app, unix: nil, **settings)
@@ -56,33 +88,6 @@ module HTTPSupport
 
     def connect
       @listener.local_address.connect
-    end
-
-    # Sends bytes, optionally ends the sending side, reads to the end.
-    def exchange(bytes, finish: false)
-      socket = connect
-      socket.write(bytes)
-      socket.shutdown(:WR) if finish
-      Answer.new(read_all(socket))
-    ensure
-      socket&.close
-    end
-
-    def get(path = "/", fields = "", version: "1.1", verb: "GET")
-      exchange("#{verb} #{path} HTTP/#{version}\r\nHost: example.com\r\n#{fields}\r\n")
-    end
-
-    def post(body, fields = "Content-Length: #{body.bytesize}\r\n")
-      exchange("POST / HTTP/1.1\r\nHost: example.com\r\n#{fields}\r\n#{body}")
-    end
-
-    private
-
-    # A reset, seen here, is a failure of its own.
-    def read_all(socket)
-      raise "no answer in time" unless socket.wait_readable(20)
-
-      socket.read
     end
   end
 

@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+require "timeout"
+require_relative "served_work"
+require_relative "reacted_work"
+
+module HTTPSupport
+  # One test for both modes: in direct mode, and behind a real reactor.
+  module EachMode
+    MODES = { direct: ServedWork, reactor: ReactedWork }.freeze
+
+    def self.extended(test)
+      test.include(Clients)
+    end
+
+    def in_each_mode(name, &block)
+      MODES.each do |mode, kind|
+        define_method("test_#{name}_#{mode}") do
+          @kind = kind
+          instance_exec(&block)
+        end
+      end
+    end
+
+    # What such a test has.
+    module Clients
+      include Events
+
+      def teardown
+        @clients&.each(&:close)
+        @served&.stop
+      end
+
+      def serve(app = nil, **settings, &block)
+        @served = @kind.new(app || block, **settings).start
+      end
+
+      def direct? = @kind == ServedWork
+
+      def connect
+        @served.connect.tap { |client| (@clients ||= []) << client }
+      end
+
+      # @return [Socket] on which this was sent
+      def request(fields = "", path: "/", verb: "GET", version: "1.1", behind: "")
+        connect.tap { |client| client.write("#{verb} #{path} HTTP/#{version}\r\nHost: a\r\n#{fields}\r\n#{behind}") }
+      end
+
+      # @return [String] all that comes
+      def all_of(client)
+        Timeout.timeout(20) { client.read }
+      end
+
+      def head_of(client)
+        Timeout.timeout(20) { client.gets("\r\n\r\n") }
+      end
+
+      # @return [String] status line and body of a new request that must be served
+      def ask(path = "/ask")
+        all_of(request("Connection: close\r\n", path: path)).then { |text| text[/\A[^\r]+/] + text[/\r\n\r\n.*/m] }
+      end
+
+      def wait_for_jobs(count)
+        wait_until { @served.worker.called(:job_finished).size >= count }
+      end
+
+      def reset(client)
+        @clients.delete(client)
+        client.setsockopt(Socket::Option.linger(true, 0))
+        client.close
+      end
+    end
+  end
+end
