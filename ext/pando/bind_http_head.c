@@ -20,33 +20,132 @@ static VALUE head_kind(VALUE module, VALUE name)
     return kind == PANDO_HTTP_RESPONSE_OTHER ? Qnil : ID2SYM(kinds[kind]);
 }
 
-/* Appends "name: value" and CRLF, one line for each line of value (Rack 2 joins
- * several with LF). False and nothing appended if value holds anything else
- * that a field may not. The name has been checked by kind. */
-static VALUE head_append(VALUE module, VALUE head, VALUE name, VALUE value)
+/* Text that grows: on the stack as long as it is short, as almost all are. */
+struct text {
+    size_t length;
+    VALUE overflow; /* a String, or nil */
+    char brief[1024];
+};
+
+static void begin(struct text *text)
 {
-    Check_Type(head, T_STRING);
+    text->length = 0;
+    text->overflow = Qnil;
+}
+
+static void put(struct text *text, const char *bytes, size_t count)
+{
+    if (text->length + count > sizeof(text->brief)) {
+        if (NIL_P(text->overflow)) text->overflow = rb_str_buf_new((long)(4 * sizeof(text->brief)));
+        rb_str_cat(text->overflow, text->brief, (long)text->length);
+        text->length = 0;
+    }
+    if (count > sizeof(text->brief)) {
+        rb_str_cat(text->overflow, bytes, (long)count);
+    } else {
+        memcpy(text->brief + text->length, bytes, count);
+        text->length += count;
+    }
+}
+
+static VALUE whole(struct text *text)
+{
+    if (NIL_P(text->overflow)) return rb_str_new(text->brief, (long)text->length);
+    return rb_str_cat(text->overflow, text->brief, (long)text->length);
+}
+
+static void put_line(struct text *text, VALUE name, const char *value, size_t length)
+{
+    put(text, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+    put(text, ": ", 2);
+    put(text, value, length);
+    put(text, "\r\n", 2);
+}
+
+/* "name: value" and CRLF, one line for each line of value (Rack 2 joins several
+ * with LF); nil if value holds anything else that a field may not. The name has
+ * been checked by kind. */
+static VALUE head_line(VALUE module, VALUE name, VALUE value)
+{
     Check_Type(name, T_STRING);
     Check_Type(value, T_STRING);
-    const char *text = RSTRING_PTR(value), *end = text + RSTRING_LEN(value);
+    const char *at = RSTRING_PTR(value), *end = at + RSTRING_LEN(value);
+    struct text text;
+    begin(&text);
 
-    for (const char *from = text; from < end;) {
-        const char *stop = memchr(from, '\n', (size_t)(end - from));
-        if (!pando_http_value_valid(from, (size_t)((stop ? stop : end) - from)))
-            return Qfalse;
-        from = stop ? stop + 1 : end;
-    }
     do {
-        const char *stop = memchr(text, '\n', (size_t)(end - text));
-        rb_str_cat(head, RSTRING_PTR(name), RSTRING_LEN(name));
-        rb_str_cat(head, ": ", 2);
-        rb_str_cat(head, text, (stop ? stop : end) - text);
-        rb_str_cat(head, "\r\n", 2);
-        text = stop ? stop + 1 : end;
-    } while (text < end);
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        size_t length = (size_t)((stop ? stop : end) - at);
+        if (!pando_http_value_valid(at, length))
+            return Qnil;
+        put_line(&text, name, at, length);
+        at = stop ? stop + 1 : end;
+    } while (at < end);
     RB_GC_GUARD(name);
     RB_GC_GUARD(value);
-    return Qtrue;
+    return whole(&text);
+}
+
+/* --- a whole head's fields --- */
+
+struct fields {
+    struct text text;
+    VALUE head;
+};
+
+static ID add_method;
+
+/* One line, of a field that means nothing to the server. */
+static int plain(VALUE name, VALUE value)
+{
+    return RB_TYPE_P(name, T_STRING) && RB_TYPE_P(value, T_STRING) &&
+           pando_http_name_valid(RSTRING_PTR(name), (size_t)RSTRING_LEN(name)) &&
+           pando_http_response_field(RSTRING_PTR(name), (size_t)RSTRING_LEN(name)) == PANDO_HTTP_RESPONSE_OTHER &&
+           pando_http_value_valid(RSTRING_PTR(value), (size_t)RSTRING_LEN(value));
+}
+
+static int add_field(VALUE name, VALUE value, VALUE argument)
+{
+    struct fields *fields = (struct fields *)argument;
+    struct text *text = &fields->text;
+    if (plain(name, value)) {
+        put_line(text, name, RSTRING_PTR(value), (size_t)RSTRING_LEN(value));
+    } else {
+        VALUE lines = rb_funcall(fields->head, add_method, 2, name, value);
+        if (!NIL_P(lines)) {
+            StringValue(lines);
+            put(text, RSTRING_PTR(lines), (size_t)RSTRING_LEN(lines));
+            RB_GC_GUARD(lines);
+        }
+    }
+    return ST_CONTINUE;
+}
+
+static VALUE add_yielded(VALUE yielded, VALUE argument, int count, const VALUE *values, VALUE block)
+{
+    VALUE name = yielded, value = count > 1 ? values[1] : Qnil;
+    if (count == 1 && RB_TYPE_P(yielded, T_ARRAY)) {
+        name = rb_ary_entry(yielded, 0);
+        value = rb_ary_entry(yielded, 1);
+    }
+    add_field(name, value, argument);
+    return Qnil;
+}
+
+/* lines(fields, head): the lines of all fields. For what is no String, and for
+ * fields that mean something to the server, head.add(name, value) is asked: it
+ * answers the lines, or nil. */
+static VALUE head_lines(VALUE module, VALUE all, VALUE head)
+{
+    struct fields fields;
+    begin(&fields.text);
+    fields.head = head;
+    ID each = rb_intern("each");
+    if (RB_TYPE_P(all, T_HASH) && rb_method_basic_definition_p(CLASS_OF(all), each))
+        rb_hash_foreach(all, add_field, (VALUE)&fields);
+    else
+        rb_block_call(all, each, 0, NULL, add_yielded, (VALUE)&fields);
+    return whole(&fields.text);
 }
 
 static VALUE head_chunk_line(VALUE module, VALUE size)
@@ -60,7 +159,9 @@ void pando_init_http_head(void)
 {
     VALUE module = rb_define_module_under(pando_mHTTP, "Head");
     rb_define_module_function(module, "kind", head_kind, 1);
-    rb_define_module_function(module, "append", head_append, 3);
+    rb_define_module_function(module, "line", head_line, 2);
+    rb_define_module_function(module, "lines", head_lines, 2);
+    add_method = rb_intern("add");
     rb_define_module_function(module, "chunk_line", head_chunk_line, 1);
     kinds[PANDO_HTTP_RESPONSE_CONTENT_LENGTH] = rb_intern("content_length");
     kinds[PANDO_HTTP_RESPONSE_TRANSFER_ENCODING] = rb_intern("transfer_encoding");

@@ -128,7 +128,7 @@ module Pando
       #
       # @param buffer [String] scratch space
       # @param linger [Boolean] more input is to be expected
-      def finish(buffer, linger: false)
+      def finish(buffer, linger)
         return unless @fd
 
         drain(buffer) if !@ended && (linger || unread?(buffer))

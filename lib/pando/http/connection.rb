@@ -64,7 +64,7 @@ module Pando
         exchange = Exchange.new(@kit, @client, @request)
         exchange.run
       ensure
-        exchange.whole? ? close(linger: reader.unfinished?) : reset
+        exchange.whole? ? close(reader.unfinished?) : reset
         exchange.finish
       end
 
@@ -78,14 +78,15 @@ module Pando
                                        status: refused.status, reason: refused.message)
         @client.last!
         Response.plain(@client, @request, refused.status).deliver
-        close(linger: true)
+        close(true)
       rescue ClientGone
         close
       end
 
-      def close(linger: false)
+      # @param linger [Boolean] the client is still to be read
+      def close(linger = false) # rubocop:disable Style/OptionalBooleanParameter -- a keyword costs every request
         @closed = true
-        @client.finish(reader.buffer, linger: linger)
+        @client.finish(reader.buffer, linger)
       end
 
       def reset

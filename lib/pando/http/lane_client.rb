@@ -89,11 +89,8 @@ module Pando
       # As {#transmit}, for the end of the response. The connection is the reactor's then.
       def transmit_last(parts)
         total = parts.sum(&:bytesize)
-        offset = 0
-        loop do
-          offset += put(parts, offset, @persistent)
-          break if offset == total
-        end
+        offset = put(parts, 0, @persistent)
+        offset += put(parts, offset, @persistent) while offset < total
         @ended = true
       end
 
@@ -146,7 +143,7 @@ module Pando
       end
 
       # The answer is whole, if there is one. What {Client} needs for it is the reactor's affair.
-      def finish(*)
+      def finish(_buffer, _linger)
         return if @ended
         return reset if @broken || sent.zero?
 

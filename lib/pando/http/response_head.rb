@@ -38,14 +38,13 @@ module Pando
       # @param fields [#each] names with a String, or an Array of them
       # @raise [InvalidResponse]
       def initialize(status, fields)
-        @status = Integer(status, exception: false)
+        @status = status.is_a?(Integer) ? status : Integer(status, exception: false)
         unless FINAL.cover?(@status) || interim?
           raise InvalidResponse, "the status #{status.inspect} is no final status"
         end
 
-        @text = String.new(StatusLine.for(@status), capacity: 512, encoding: Encoding::BINARY)
         @dated = @close = false
-        fields.each { |name, value| add(name.to_s, value) }
+        @lines = Head.lines(fields, self)
       end
 
       # @return [Boolean] whether this is no final status
@@ -70,7 +69,7 @@ module Pando
 
       # @return [String] the whole head of an interim response
       def interim
-        @text << KEEP
+        "#{StatusLine.for(@status)}#{@lines}#{KEEP}"
       end
 
       # Writes what ends a head.
@@ -80,34 +79,51 @@ module Pando
       # @param persistence [String] {CLOSE}, {KEEP} or {KEEP_1_0}
       # @return [String] the whole head
       def complete(body, persistence = CLOSE)
-        case body
-        when Integer then @text << "content-length: " << body.to_s << "\r\n"
-        when :chunked then @text << "transfer-encoding: chunked\r\n"
-        when :encoded then Head.append(@text, "transfer-encoding", @encoding)
-        end
-        @text << DateLine.current unless @dated
-        @text << persistence
+        "#{StatusLine.for(@status)}#{@lines}#{delimiter(body)}#{DateLine.current unless @dated}#{persistence}"
       end
 
       private
 
+      def delimiter(body)
+        case body
+        when Integer then "content-length: #{body}\r\n"
+        when :chunked then "transfer-encoding: chunked\r\n"
+        when :encoded then line("transfer-encoding", @encoding)
+        end
+      end
+
+      # Called by Head.lines for each field that is more than a String that means nothing to the server.
+      #
+      # @return [String, nil] what it comes to in the head
       def add(name, value)
+        name = name.to_s
         case Head.kind(name)
-        when nil then append(name, value)
-        when :date then @dated = append(name, value)
+        when nil then line(name, value)
+        when :date then line(name, value).tap { @dated = true }
+        else note(name, value)
+        end
+      end
+
+      # The server writes these itself.
+      #
+      # @return [nil]
+      def note(name, value)
+        case Head.kind(name)
         when :connection then @close ||= close_option?(value)
         when :content_length then @length = parse_length(value)
         when :transfer_encoding then @encoding = encoding(value)
         when :hidden then @hijack = value if name.casecmp?("rack.hijack")
         when false then raise InvalidResponse, "#{name.inspect} is no field name"
         end
+        nil
       end
 
-      def append(name, value)
-        return value.each { |one| append(name, one) } if value.is_a?(Array)
-        return true if value.nil? || Head.append(@text, name, value.to_s)
+      # @return [String] a line for each value
+      def line(name, value)
+        return value.map { |one| line(name, one) }.join if value.is_a?(Array)
+        return "" if value.nil?
 
-        raise InvalidResponse, "the value of #{name} holds a control character"
+        Head.line(name, value.to_s) || raise(InvalidResponse, "the value of #{name} holds a control character")
       end
 
       # RFC 9110 section 7.6.1. The other options are the server's own affair.

@@ -21,32 +21,81 @@ class HTTPHeadTest < Minitest::Test
     end
   end
 
-  def append(name, value)
-    head = +"".b
-    [Head.append(head, name, value), head]
-  end
-
   def test_a_value_is_a_line
-    assert_equal [true, "a: b c\r\n"], append("a", "b c")
-    assert_equal [true, "a: \r\n"], append("a", "")
-    assert_equal [true, "a: \xC3\xA4\t\r\n".b], append("a", "ä\t")
+    assert_equal "a: b c\r\n", Head.line("a", "b c")
+    assert_equal "a: \r\n", Head.line("a", "")
+    assert_equal "a: \xC3\xA4\t\r\n".b, Head.line("a", "ä\t")
   end
 
   def test_lines_of_a_value_are_fields_of_that_name_and_no_other
-    assert_equal [true, "a: b\r\na: c: d\r\n"], append("a", "b\nc: d")
-    assert_equal [true, "a: b\r\n"], append("a", "b\n")
-    assert_equal [true, "a: \r\na: b\r\n"], append("a", "\nb")
+    assert_equal "a: b\r\na: c: d\r\n", Head.line("a", "b\nc: d")
+    assert_equal "a: b\r\n", Head.line("a", "b\n")
+    assert_equal "a: \r\na: b\r\n", Head.line("a", "\nb")
   end
 
-  def test_what_would_end_a_line_early_is_refused_and_nothing_is_appended
-    ["b\r\nc: d", "b\r", "\rb", "b\0", "b\x01", "b\x7F", "b\r\n\r\nbody", "ok\nb\r"].each do |value|
-      assert_equal [false, ""], append("a", value), value.inspect
-    end
+  EARLY_ENDS = ["b\r\nc: d", "b\r", "\rb", "b\0", "b\x01", "b\x7F", "b\r\n\r\nbody", "ok\nb\r"].freeze
+
+  def test_what_would_end_a_line_early_is_refused
+    EARLY_ENDS.each { |value| assert_nil Head.line("a", value), value.inspect }
   end
 
   def test_only_strings
-    assert_raises(TypeError) { append("a", 1) }
+    assert_raises(TypeError) { Head.line("a", 1) }
     assert_raises(TypeError) { Head.kind(:a) }
+  end
+
+  # Answers for what Head.lines does not decide.
+  class Asked
+    attr_reader :questions
+
+    def initialize(&answer)
+      @answer = answer
+      @questions = []
+    end
+
+    private
+
+    def add(name, value)
+      @questions << [name, value]
+      @answer&.call(name, value)
+    end
+  end
+
+  def test_plain_fields_are_lines
+    asked = Asked.new
+
+    assert_equal "a: b\r\nContent-Type: c\r\n", Head.lines({ "a" => "b", "Content-Type" => "c" }, asked)
+    assert_equal "a: b\r\n", Head.lines([%w[a b]], asked)
+    assert_equal "", Head.lines({}, asked)
+    assert_empty asked.questions
+  end
+
+  def test_all_others_are_asked_for
+    fields = { "date" => "x", "Connection" => "close", "a b" => "c", "a" => %w[b c], b: "c", "c" => nil, "d" => "1\n2" }
+    EARLY_ENDS.each_with_index { |value, number| fields["e#{number}"] = value }
+    asked = Asked.new { |name, _value| "<#{name}>" if name == "a" }
+
+    assert_equal "f: g\r\n<a>", Head.lines({ "f" => "g", **fields }, asked)
+    assert_equal fields.to_a, asked.questions
+  end
+
+  def test_a_hash_that_goes_its_own_way
+    fields = Class.new(Hash) { def each = yield("a", "b") }.new
+
+    assert_equal "a: b\r\n", Head.lines(fields, Asked.new)
+  end
+
+  def test_long_heads
+    fields = (1..300).to_h { |number| ["field-#{number}", "x" * (number * 10)] }
+
+    assert_equal fields.map { |name, value| "#{name}: #{value}\r\n" }.join, Head.lines(fields, Asked.new)
+    assert_equal "a: #{"b" * 5000}\r\n", Head.line("a", "b" * 5000)
+  end
+
+  def test_what_the_application_raises_while_it_is_asked
+    assert_raises(IndexError) { Head.lines({ "a" => "b", "date" => "c" }, Asked.new { raise IndexError }) }
+    assert_raises(NoMethodError) { Head.lines(Object.new, Asked.new) }
+    assert_raises(TypeError) { Head.lines({ "date" => "c" }, Asked.new { 1 }) }
   end
 
   def test_chunk_lines
