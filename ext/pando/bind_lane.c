@@ -1,31 +1,12 @@
-/* Pando::HTTP::Lane: a worker's place on a channel. The reactor's side has no Ruby. */
-#include "bind_http.h"
+/* Pando::HTTP::Lane: a worker's place on a channel; here the requests that it takes. The reactor's side has no Ruby. */
+#include "bind_lane.h"
 #include "bind_sys.h"
 
 #include <errno.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
-#include "http/reactor.h"
 #include "sys/scoreboard.h"
-
-#define MAX_PARTS 64
-
-struct lane_view {
-    struct pando_channel *channel;
-    struct pando_lane *lane;
-    VALUE owner; /* keeps the mapping alive */
-    uint32_t number;
-    int eventfd, reactor_eventfd;
-
-    /* the request that was taken last, copied once */
-    uint32_t slot, turn, head_bytes, body_bytes, listener, flags;
-    uint64_t file_bytes, arrived, taken;
-    char remote[sizeof((struct pando_slot *)0)->remote];
-    uint64_t sent; /* bytes of its response */
-    int over;      /* the response has ended */
-};
 
 static void lane_mark(void *data)
 {
@@ -52,7 +33,7 @@ static VALUE lane_allocate(VALUE klass)
     return self;
 }
 
-static struct lane_view *lane_of(VALUE self)
+struct lane_view *pando_lane_view_of(VALUE self)
 {
     struct lane_view *view;
     TypedData_Get_Struct(self, struct lane_view, &lane_type, view);
@@ -79,17 +60,17 @@ static VALUE lane_initialize(VALUE self, VALUE channel, VALUE number, VALUE even
 
 static VALUE lane_number(VALUE self)
 {
-    return UINT2NUM(lane_of(self)->number);
+    return UINT2NUM(pando_lane_view_of(self)->number);
 }
 
 /* A full counter wakes as well as one that counts. */
-static void signal_eventfd(int fd)
+void pando_signal_eventfd(int fd)
 {
     uint64_t one = 1;
     while (write(fd, &one, sizeof one) == -1 && errno == EINTR) continue;
 }
 
-static int holds(const struct lane_view *view)
+int pando_lane_view_holds(const struct lane_view *view)
 {
     return !view->over && pando_channel_holds(view->channel, view->slot, view->turn, view->number);
 }
@@ -99,15 +80,9 @@ static uint32_t slot_flags(const struct lane_view *view)
     return __atomic_load_n(&view->channel->shared->slots[view->slot].flags, __ATOMIC_RELAXED);
 }
 
-/* The request is this lane's and somebody waits for the answer. */
-static int wanted(const struct lane_view *view)
+int pando_lane_view_wanted(const struct lane_view *view)
 {
-    return holds(view) && !(slot_flags(view) & PANDO_SLOT_GONE);
-}
-
-static void committed(struct lane_view *view)
-{
-    if (pando_channel_rouse_reactor(view->channel)) signal_eventfd(view->reactor_eventfd);
+    return pando_lane_view_holds(view) && !(slot_flags(view) & PANDO_SLOT_GONE);
 }
 
 /* Once, for the slot is in memory that others write. False if its own words do not fit it. */
@@ -133,41 +108,11 @@ static int copy_slot(struct lane_view *view, const struct pando_slot *slot, VALU
     return 1;
 }
 
-static VALUE outcome(struct lane_view *view, int put, VALUE success)
-{
-    if (put != 1) return Qnil;
-    committed(view);
-    return success;
-}
-
-static struct pando_frame frame_of(const struct lane_view *view, uint32_t kind, uint64_t value)
-{
-    return (struct pando_frame){.kind = kind, .slot = view->slot, .turn = view->turn, .value = value};
-}
-
-/* true; nil: no room now; false: nobody wants it any more. */
-static VALUE put_bare(struct lane_view *view, uint32_t kind, uint64_t value)
-{
-    struct pando_frame frame = frame_of(view, kind, value);
-    if (!wanted(view)) return Qfalse;
-    return outcome(view, pando_lane_put(view->lane, &frame, NULL, 0), Qtrue);
-}
-
-/* Even if nobody waits: the reactor keeps the slot until the lane that claimed it says that it is through. */
-static VALUE put_end(struct lane_view *view, uint32_t kind, uint64_t value)
-{
-    struct pando_frame frame = frame_of(view, kind, value);
-    if (!holds(view)) return Qfalse;
-    int put = pando_lane_put_end(view->lane, &frame);
-    view->over = put == 1;
-    return outcome(view, put, Qtrue);
-}
-
 /* Claims the oldest request and puts its head, and its body if that came along,
  * into buffer. False if nothing waits. */
 static VALUE lane_take(VALUE self, VALUE buffer)
 {
-    struct lane_view *view = lane_of(self);
+    struct lane_view *view = pando_lane_view_of(self);
     Check_Type(buffer, T_STRING);
     pando_lane_awake(view->lane);
     for (;;) {
@@ -180,16 +125,16 @@ static VALUE lane_take(VALUE self, VALUE buffer)
         view->sent = 0;
         view->over = 0;
         int fits = copy_slot(view, slot, buffer);
-        if (!holds(view)) continue; /* a new reactor uses the slot already */
-        if (fits && wanted(view)) return Qtrue;
-        put_end(view, PANDO_FRAME_ABORT, 0);
+        if (!pando_lane_view_holds(view)) continue; /* a new reactor uses the slot already */
+        if (fits && pando_lane_view_wanted(view)) return Qtrue;
+        pando_lane_view_end(view, PANDO_FRAME_ABORT, 0);
     }
 }
 
 #define LANE_READER(name, expression) \
     static VALUE lane_##name(VALUE self) \
     { \
-        const struct lane_view *view = lane_of(self); \
+        const struct lane_view *view = pando_lane_view_of(self); \
         return expression; \
     }
 
@@ -204,20 +149,20 @@ LANE_READER(streamed_p, view->flags & PANDO_SLOT_STREAMED ? Qtrue : Qfalse)
 LANE_READER(all_in_file_p, view->flags & PANDO_SLOT_ALL_IN_FILE ? Qtrue : Qfalse)
 LANE_READER(remote, view->remote[0] ? rb_str_new_cstr(view->remote) : Qnil)
 LANE_READER(sent, ULL2NUM(view->sent))
-LANE_READER(wanted_p, wanted(view) ? Qtrue : Qfalse)
+LANE_READER(wanted_p, pando_lane_view_wanted(view) ? Qtrue : Qfalse)
 LANE_READER(half_closed_p, slot_flags(view) & PANDO_SLOT_HALF_CLOSED ? Qtrue : Qfalse)
 
 /* Seconds from the request's last byte to take. */
 static VALUE lane_queue_time(VALUE self)
 {
-    const struct lane_view *view = lane_of(self);
+    const struct lane_view *view = pando_lane_view_of(self);
     return DBL2NUM(view->taken > view->arrived ? (double)(view->taken - view->arrived) / 1e9 : 0.0);
 }
 
 /* What travels with a descriptor on the lane's socket. */
 static VALUE lane_ticket(VALUE self)
 {
-    const struct lane_view *view = lane_of(self);
+    const struct lane_view *view = pando_lane_view_of(self);
     struct pando_reactor_ticket ticket = {view->slot, view->turn};
     return rb_str_new((const char *)&ticket, sizeof ticket);
 }
@@ -225,7 +170,7 @@ static VALUE lane_ticket(VALUE self)
 /* A copy of the body that take put behind the head. */
 static VALUE lane_body(VALUE self, VALUE buffer)
 {
-    const struct lane_view *view = lane_of(self);
+    const struct lane_view *view = pando_lane_view_of(self);
     Check_Type(buffer, T_STRING);
     if (RSTRING_LEN(buffer) != (long)view->head_bytes + (long)view->body_bytes)
         rb_raise(rb_eArgError, "this is not the buffer that was filled");
@@ -234,140 +179,28 @@ static VALUE lane_body(VALUE self, VALUE buffer)
     return body;
 }
 
-static int is_empty(VALUE part)
-{
-    Check_Type(part, T_STRING);
-    return RSTRING_LEN(part) == 0;
-}
-
-/* Bytes gathered, at most a frame's; *whole: nothing is left behind them. */
-static uint32_t gather(VALUE parts, size_t skip, struct iovec *vectors, size_t *count, int *whole)
-{
-    uint64_t bytes = 0;
-    long i = 0;
-    *count = 0;
-    for (; i < RARRAY_LEN(parts) && *count < MAX_PARTS && bytes < PANDO_FRAME_PAYLOAD; i++) {
-        VALUE part = RARRAY_AREF(parts, i);
-        Check_Type(part, T_STRING);
-        size_t len = (size_t)RSTRING_LEN(part);
-        if (skip >= len) {
-            skip -= len;
-            continue;
-        }
-        vectors[*count].iov_base = RSTRING_PTR(part) + skip;
-        vectors[*count].iov_len = len - skip;
-        bytes += len - skip;
-        skip = 0;
-        ++*count;
-    }
-    while (i < RARRAY_LEN(parts) && bytes <= PANDO_FRAME_PAYLOAD && is_empty(RARRAY_AREF(parts, i))) i++;
-    *whole = i == RARRAY_LEN(parts) && bytes <= PANDO_FRAME_PAYLOAD;
-    return (uint32_t)(bytes < PANDO_FRAME_PAYLOAD ? bytes : PANDO_FRAME_PAYLOAD);
-}
-
-/* Puts what follows the first offset bytes of an Array of Strings, as much as
- * one frame takes: how many bytes; nil: no room now; false: the client is gone.
- * last: true or false (the connection may be kept, or not) puts the end of the
- * response behind the last byte; nil: there is more to come. */
-static VALUE lane_put(VALUE self, VALUE parts, VALUE offset, VALUE last)
-{
-    struct lane_view *view = lane_of(self);
-    struct iovec vectors[MAX_PARTS];
-    size_t count;
-    int whole;
-    Check_Type(parts, T_ARRAY);
-    if (!wanted(view)) return Qfalse;
-
-    struct pando_frame frame = frame_of(view, PANDO_FRAME_DATA, 0);
-    frame.bytes = gather(parts, NUM2SIZET(offset), vectors, &count, &whole);
-    int put = 1, ends = whole && !NIL_P(last);
-    if (ends)
-        put = pando_lane_put_last(view->lane, &frame, vectors, count, RTEST(last));
-    else if (frame.bytes > 0)
-        put = pando_lane_put(view->lane, &frame, vectors, count);
-    RB_GC_GUARD(parts);
-    /* Counted here: in Ruby, an interrupt could come in between. */
-    if (put == 1) view->sent += frame.bytes;
-    if (put == 1) view->over = ends;
-    return outcome(view, put, UINT2NUM(frame.bytes));
-}
-
-/* A whole interim response, which is none of the response's bytes; as put_bare. */
-static VALUE lane_put_interim(VALUE self, VALUE text)
-{
-    struct lane_view *view = lane_of(self);
-    Check_Type(text, T_STRING);
-    if (RSTRING_LEN(text) > PANDO_FRAME_PAYLOAD) rb_raise(rb_eArgError, "an interim response must fit into a frame");
-    if (!wanted(view)) return Qfalse;
-    struct pando_frame frame = frame_of(view, PANDO_FRAME_DATA, 1);
-    struct iovec part = {RSTRING_PTR(text), (size_t)RSTRING_LEN(text)};
-    frame.bytes = (uint32_t)part.iov_len;
-    VALUE done = outcome(view, pando_lane_put(view->lane, &frame, &part, 1), Qtrue);
-    RB_GC_GUARD(text);
-    return done;
-}
-
-/* The descriptor is on the lane's socket: so many bytes of it. */
-static VALUE lane_put_file(VALUE self, VALUE bytes)
-{
-    struct lane_view *view = lane_of(self);
-    VALUE done = put_bare(view, PANDO_FRAME_FILE, NUM2ULL(bytes));
-    if (done == Qtrue) view->sent += NUM2ULL(bytes);
-    return done;
-}
-
-/* The request's file is to come over the lane's socket. */
-static VALUE lane_want_file(VALUE self)
-{
-    return put_bare(lane_of(self), PANDO_FRAME_WANT_FILE, 0);
-}
-
-/* The client's own socket is to come, behind what was answered. */
-static VALUE lane_want_socket(VALUE self)
-{
-    return put_bare(lane_of(self), PANDO_FRAME_WANT_SOCKET, 0);
-}
-
-/* The response cannot be finished. */
-static VALUE lane_abort(VALUE self)
-{
-    return put_end(lane_of(self), PANDO_FRAME_ABORT, 0);
-}
-
-/* After put had no room: true: wait for the eventfd; false: there is some again. */
-static VALUE lane_starve(VALUE self)
-{
-    return pando_lane_starve(lane_of(self)->lane) ? Qtrue : Qfalse;
-}
-
-static VALUE lane_fed(VALUE self)
-{
-    pando_lane_fed(lane_of(self)->lane);
-    return Qnil;
-}
-
 /* True: the reactor will wake this lane. False: something waits already. */
 static VALUE lane_sleep(VALUE self)
 {
-    struct lane_view *view = lane_of(self);
+    struct lane_view *view = pando_lane_view_of(self);
     return pando_lane_sleep(view->channel, view->lane, pando_now()) ? Qtrue : Qfalse;
 }
 
 static VALUE lane_awake(VALUE self)
 {
-    pando_lane_awake(lane_of(self)->lane);
+    pando_lane_awake(pando_lane_view_of(self)->lane);
     return Qnil;
 }
 
 static VALUE lane_waiting_p(VALUE self)
 {
-    return pando_channel_offers(lane_of(self)->channel) ? Qtrue : Qfalse;
+    return pando_channel_offers(pando_lane_view_of(self)->channel) ? Qtrue : Qfalse;
 }
 
 /* Makes its own eventfd readable. */
 static VALUE lane_nudge(VALUE self)
 {
-    signal_eventfd(lane_of(self)->eventfd);
+    pando_signal_eventfd(pando_lane_view_of(self)->eventfd);
     return Qnil;
 }
 
@@ -375,14 +208,14 @@ static VALUE lane_nudge(VALUE self)
 static VALUE lane_drain(VALUE self)
 {
     uint64_t count;
-    while (read(lane_of(self)->eventfd, &count, sizeof count) == -1 && errno == EINTR) continue;
+    while (read(pando_lane_view_of(self)->eventfd, &count, sizeof count) == -1 && errno == EINTR) continue;
     return Qnil;
 }
 
 /* Lets the reactor look at the queue and its sleepers. */
 static VALUE lane_nudge_reactor(VALUE self)
 {
-    signal_eventfd(lane_of(self)->reactor_eventfd);
+    pando_signal_eventfd(pando_lane_view_of(self)->reactor_eventfd);
     return Qnil;
 }
 
@@ -410,18 +243,11 @@ void pando_init_http_lane(void)
     rb_define_method(cLane, "half_closed?", lane_half_closed_p, 0);
     rb_define_method(cLane, "ticket", lane_ticket, 0);
     rb_define_method(cLane, "body", lane_body, 1);
-    rb_define_method(cLane, "put", lane_put, 3);
-    rb_define_method(cLane, "put_interim", lane_put_interim, 1);
-    rb_define_method(cLane, "put_file", lane_put_file, 1);
-    rb_define_method(cLane, "want_file", lane_want_file, 0);
-    rb_define_method(cLane, "want_socket", lane_want_socket, 0);
-    rb_define_method(cLane, "abort", lane_abort, 0);
-    rb_define_method(cLane, "starve", lane_starve, 0);
-    rb_define_method(cLane, "fed", lane_fed, 0);
     rb_define_method(cLane, "sleep", lane_sleep, 0);
     rb_define_method(cLane, "awake", lane_awake, 0);
     rb_define_method(cLane, "waiting?", lane_waiting_p, 0);
     rb_define_method(cLane, "nudge", lane_nudge, 0);
     rb_define_method(cLane, "drain", lane_drain, 0);
     rb_define_method(cLane, "nudge_reactor", lane_nudge_reactor, 0);
+    pando_init_http_lane_answer(cLane);
 }

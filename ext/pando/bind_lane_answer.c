@@ -1,0 +1,164 @@
+/* The half of Pando::HTTP::Lane that answers the request taken last. */
+#include "bind_lane.h"
+
+#include <sys/uio.h>
+
+#define MAX_PARTS 64
+
+static void committed(struct lane_view *view)
+{
+    if (pando_channel_rouse_reactor(view->channel)) pando_signal_eventfd(view->reactor_eventfd);
+}
+
+static VALUE outcome(struct lane_view *view, int put, VALUE success)
+{
+    if (put != 1) return Qnil;
+    committed(view);
+    return success;
+}
+
+static struct pando_frame frame_of(const struct lane_view *view, uint32_t kind, uint64_t value)
+{
+    return (struct pando_frame){.kind = kind, .slot = view->slot, .turn = view->turn, .value = value};
+}
+
+/* true; nil: no room now; false: nobody wants it any more. */
+static VALUE put_bare(struct lane_view *view, uint32_t kind, uint64_t value)
+{
+    struct pando_frame frame = frame_of(view, kind, value);
+    if (!pando_lane_view_wanted(view)) return Qfalse;
+    return outcome(view, pando_lane_put(view->lane, &frame, NULL, 0), Qtrue);
+}
+
+VALUE pando_lane_view_end(struct lane_view *view, uint32_t kind, uint64_t value)
+{
+    struct pando_frame frame = frame_of(view, kind, value);
+    if (!pando_lane_view_holds(view)) return Qfalse;
+    int put = pando_lane_put_end(view->lane, &frame);
+    view->over = put == 1;
+    return outcome(view, put, Qtrue);
+}
+
+static int is_empty(VALUE part)
+{
+    Check_Type(part, T_STRING);
+    return RSTRING_LEN(part) == 0;
+}
+
+/* Bytes gathered, at most a frame's; *whole: nothing is left behind them. */
+static uint32_t gather(VALUE parts, size_t skip, struct iovec *vectors, size_t *count, int *whole)
+{
+    uint64_t bytes = 0;
+    long i = 0;
+    *count = 0;
+    for (; i < RARRAY_LEN(parts) && *count < MAX_PARTS && bytes < PANDO_FRAME_PAYLOAD; i++) {
+        VALUE part = RARRAY_AREF(parts, i);
+        Check_Type(part, T_STRING);
+        size_t len = (size_t)RSTRING_LEN(part);
+        if (skip >= len) {
+            skip -= len;
+            continue;
+        }
+        vectors[*count].iov_base = RSTRING_PTR(part) + skip;
+        vectors[*count].iov_len = len - skip;
+        bytes += len - skip;
+        skip = 0;
+        ++*count;
+    }
+    while (i < RARRAY_LEN(parts) && bytes <= PANDO_FRAME_PAYLOAD && is_empty(RARRAY_AREF(parts, i))) i++;
+    *whole = i == RARRAY_LEN(parts) && bytes <= PANDO_FRAME_PAYLOAD;
+    return (uint32_t)(bytes < PANDO_FRAME_PAYLOAD ? bytes : PANDO_FRAME_PAYLOAD);
+}
+
+/* Puts what follows the first offset bytes of an Array of Strings, as much as
+ * one frame takes: how many bytes; nil: no room now; false: the client is gone.
+ * last: true or false (the connection may be kept, or not) puts the end of the
+ * response behind the last byte; nil: there is more to come. */
+static VALUE lane_put(VALUE self, VALUE parts, VALUE offset, VALUE last)
+{
+    struct lane_view *view = pando_lane_view_of(self);
+    struct iovec vectors[MAX_PARTS];
+    size_t count;
+    int whole;
+    Check_Type(parts, T_ARRAY);
+    if (!pando_lane_view_wanted(view)) return Qfalse;
+
+    struct pando_frame frame = frame_of(view, PANDO_FRAME_DATA, 0);
+    frame.bytes = gather(parts, NUM2SIZET(offset), vectors, &count, &whole);
+    int put = 1, ends = whole && !NIL_P(last);
+    if (ends)
+        put = pando_lane_put_last(view->lane, &frame, vectors, count, RTEST(last));
+    else if (frame.bytes > 0)
+        put = pando_lane_put(view->lane, &frame, vectors, count);
+    RB_GC_GUARD(parts);
+    /* Counted here: in Ruby, an interrupt could come in between. */
+    if (put == 1) view->sent += frame.bytes;
+    if (put == 1) view->over = ends;
+    return outcome(view, put, UINT2NUM(frame.bytes));
+}
+
+/* A whole interim response, which is none of the response's bytes; as put_bare. */
+static VALUE lane_put_interim(VALUE self, VALUE text)
+{
+    struct lane_view *view = pando_lane_view_of(self);
+    Check_Type(text, T_STRING);
+    if (RSTRING_LEN(text) > PANDO_FRAME_PAYLOAD) rb_raise(rb_eArgError, "an interim response must fit into a frame");
+    if (!pando_lane_view_wanted(view)) return Qfalse;
+    struct pando_frame frame = frame_of(view, PANDO_FRAME_DATA, 1);
+    struct iovec part = {RSTRING_PTR(text), (size_t)RSTRING_LEN(text)};
+    frame.bytes = (uint32_t)part.iov_len;
+    VALUE done = outcome(view, pando_lane_put(view->lane, &frame, &part, 1), Qtrue);
+    RB_GC_GUARD(text);
+    return done;
+}
+
+/* The descriptor is on the lane's socket: so many bytes of it. */
+static VALUE lane_put_file(VALUE self, VALUE bytes)
+{
+    struct lane_view *view = pando_lane_view_of(self);
+    VALUE done = put_bare(view, PANDO_FRAME_FILE, NUM2ULL(bytes));
+    if (done == Qtrue) view->sent += NUM2ULL(bytes);
+    return done;
+}
+
+/* The request's file is to come over the lane's socket. */
+static VALUE lane_want_file(VALUE self)
+{
+    return put_bare(pando_lane_view_of(self), PANDO_FRAME_WANT_FILE, 0);
+}
+
+/* The client's own socket is to come, behind what was answered. */
+static VALUE lane_want_socket(VALUE self)
+{
+    return put_bare(pando_lane_view_of(self), PANDO_FRAME_WANT_SOCKET, 0);
+}
+
+/* The response cannot be finished. */
+static VALUE lane_abort(VALUE self)
+{
+    return pando_lane_view_end(pando_lane_view_of(self), PANDO_FRAME_ABORT, 0);
+}
+
+/* After put had no room: true: wait for the eventfd; false: there is some again. */
+static VALUE lane_starve(VALUE self)
+{
+    return pando_lane_starve(pando_lane_view_of(self)->lane) ? Qtrue : Qfalse;
+}
+
+static VALUE lane_fed(VALUE self)
+{
+    pando_lane_fed(pando_lane_view_of(self)->lane);
+    return Qnil;
+}
+
+void pando_init_http_lane_answer(VALUE cLane)
+{
+    rb_define_method(cLane, "put", lane_put, 3);
+    rb_define_method(cLane, "put_interim", lane_put_interim, 1);
+    rb_define_method(cLane, "put_file", lane_put_file, 1);
+    rb_define_method(cLane, "want_file", lane_want_file, 0);
+    rb_define_method(cLane, "want_socket", lane_want_socket, 0);
+    rb_define_method(cLane, "abort", lane_abort, 0);
+    rb_define_method(cLane, "starve", lane_starve, 0);
+    rb_define_method(cLane, "fed", lane_fed, 0);
+}
