@@ -111,6 +111,12 @@ static VALUE spawn(VALUE self, VALUE argv, VALUE environment, VALUE descriptors)
     return PIDT2NUM(pid);
 }
 
+/* Tells whether this is still the same process, without a system call. */
+static VALUE forks(VALUE self)
+{
+    return UINT2NUM(pando_forks());
+}
+
 void pando_init_fork(void)
 {
     int failure = pando_fork_setup();
@@ -118,4 +124,5 @@ void pando_init_fork(void)
     rb_define_singleton_method(pando_mSys, "fork_sibling", fork_sibling, 0);
     rb_define_singleton_method(pando_mSys, "probe_fork", probe_fork, 0);
     rb_define_singleton_method(pando_mSys, "spawn", spawn, 3);
+    rb_define_singleton_method(pando_mSys, "forks", forks, 0);
 }

@@ -3,6 +3,7 @@
 #include "bind_http.h"
 #include "http/response.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static ID kinds[PANDO_HTTP_RESPONSE_HIDDEN + 1];
@@ -148,6 +149,34 @@ static VALUE head_lines(VALUE module, VALUE all, VALUE head)
     return whole(&fields.text);
 }
 
+static void put_string(struct text *text, VALUE string)
+{
+    if (NIL_P(string)) return;
+    StringValue(string);
+    put(text, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
+    RB_GC_GUARD(string);
+}
+
+/* complete(status_line, lines, delimiter, date_line, ending): a whole head.
+ * delimiter: the body's length in bytes, or a line, or nil. */
+static VALUE head_complete(VALUE module, VALUE status_line, VALUE lines, VALUE delimiter, VALUE date_line, VALUE ending)
+{
+    struct text text;
+    begin(&text);
+    put_string(&text, status_line);
+    put_string(&text, lines);
+    if (RB_INTEGER_TYPE_P(delimiter)) {
+        char line[48];
+        int length = snprintf(line, sizeof(line), "content-length: %llu\r\n", NUM2ULL(delimiter));
+        put(&text, line, (size_t)length);
+    } else {
+        put_string(&text, delimiter);
+    }
+    put_string(&text, date_line);
+    put_string(&text, ending);
+    return whole(&text);
+}
+
 static VALUE head_chunk_line(VALUE module, VALUE size)
 {
     char line[PANDO_HTTP_CHUNK_LINE_MAX];
@@ -161,6 +190,7 @@ void pando_init_http_head(void)
     rb_define_module_function(module, "kind", head_kind, 1);
     rb_define_module_function(module, "line", head_line, 2);
     rb_define_module_function(module, "lines", head_lines, 2);
+    rb_define_module_function(module, "complete", head_complete, 5);
     add_method = rb_intern("add");
     rb_define_module_function(module, "chunk_line", head_chunk_line, 1);
     kinds[PANDO_HTTP_RESPONSE_CONTENT_LENGTH] = rb_intern("content_length");

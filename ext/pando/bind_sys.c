@@ -26,4 +26,5 @@ void pando_init_sys(void)
     pando_init_scoreboard();
     pando_init_poller();
     pando_init_fds();
+    pando_init_title();
 }

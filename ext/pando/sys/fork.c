@@ -11,6 +11,7 @@
 /* Of one thread: another that forks meanwhile gets an ordinary child. */
 static _Thread_local volatile sig_atomic_t armed;
 static pid_t middle;
+static unsigned forks;
 
 /* Runs inside fork(2) of the C library, in the new process, before the
  * interpreter hears of it. Hence nothing of Ruby (no hook, no thread
@@ -18,6 +19,7 @@ static pid_t middle;
  * and what Ruby does after a fork is done once, in the final child. */
 static void split_in_child(void)
 {
+    forks++;
     if (!armed) return;
     armed = 0;
     middle = getpid();
@@ -39,6 +41,11 @@ void pando_double_fork_arm(void)
 void pando_double_fork_disarm(void)
 {
     armed = 0;
+}
+
+unsigned pando_forks(void)
+{
+    return forks;
 }
 
 pid_t pando_middle_pid(void)

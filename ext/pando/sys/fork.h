@@ -12,6 +12,8 @@ void pando_double_fork_arm(void);
 void pando_double_fork_disarm(void);
 /* In the final child: the process that it is a child of until that exits. */
 pid_t pando_middle_pid(void);
+/* Forks between the first process with this library and this one: another number, another process. */
+unsigned pando_forks(void);
 /* Reaps the middle process. 0, or the errno of its own fork. */
 int pando_middle_wait(pid_t middle);
 /* Can this process have two more (a middle and its child)? 0 or an errno. */

@@ -26,7 +26,7 @@ module Pando
       # @param soft [Float, nil] seconds until the monitor signals @param hard [Float, nil] until it kills
       def job_started(verb, subject, soft, hard)
         row.start_job(verb, subject, soft, hard)
-        Process.setproctitle(@busy_title)
+        Sys.end_title("busy") || Process.setproctitle("#{@title} busy")
       end
 
       # New deadlines for the running job, counted from now; nil: none.
@@ -34,7 +34,7 @@ module Pando
 
       def job_finished
         row.finish_job
-        Process.setproctitle(@idle_title)
+        Sys.end_title("idle") || Process.setproctitle("#{@title} idle")
       end
 
       # @return [Boolean]
@@ -86,8 +86,7 @@ module Pando
         @work = payload.work(context.listeners, context.channel)
         @work.start(self)
         @work.sources.each { |io, exclusive| poller.add(io, io, exclusive) }
-        @idle_title = "pando worker #{title} idle"
-        @busy_title = "pando worker #{title} busy"
+        @title = "pando worker #{title}"
         # Before the report: if it raises, this worker never counts as ready.
         payload.run_hook(:after_worker_ready, self)
       end
@@ -95,7 +94,9 @@ module Pando
       private
 
       def started
-        Process.setproctitle(@idle_title)
+        idle = "#{@title} idle"
+        Process.setproctitle(idle)
+        Sys.locate_title(idle)
       end
 
       def attend(ready)

@@ -75,7 +75,7 @@ module Pando
       def call_application
         @kit.app.call(@request.env)
       ensure
-        end_stray unless Process.pid == @kit.pid
+        end_stray if @kit.stray?
       end
 
       def end_stray

@@ -44,7 +44,7 @@ module Pando
         @lane = Lane.new(@channel, worker.lane_number, @eventfd, @reactor_eventfd)
         @link = LaneLink.new(@lane, @eventfd, worker.lane_socket)
         @reader = QueuedReader.new(@limits, @lane)
-        @kit = Kit.new(@app, worker, @limits, @reader, SoftTimeout.new(worker).install, Process.pid)
+        @kit = Kit.for(worker, @app, @limits, @reader)
         @direct_kit = @kit.dup.tap { |kit| kit.reader = RequestReader.new(@limits) }
         @environments = @listeners.map { |listener| Environment.new(listener) }
         rest

@@ -69,7 +69,7 @@ module Pando
 
       # @return [String] the whole head of an interim response
       def interim
-        "#{StatusLine.for(@status)}#{@lines}#{KEEP}"
+        Head.complete(StatusLine.for(@status), @lines, nil, nil, KEEP)
       end
 
       # Writes what ends a head.
@@ -79,16 +79,17 @@ module Pando
       # @param persistence [String] {CLOSE}, {KEEP} or {KEEP_1_0}
       # @return [String] the whole head
       def complete(body, persistence = CLOSE)
-        "#{StatusLine.for(@status)}#{@lines}#{delimiter(body)}#{DateLine.current unless @dated}#{persistence}"
+        Head.complete(StatusLine.for(@status), @lines, delimiter(body), @dated ? nil : DateLine.current, persistence)
       end
 
       private
 
+      # @return [Integer, String, nil] the body's length, or a line
       def delimiter(body)
         case body
-        when Integer then "content-length: #{body}\r\n"
         when :chunked then "transfer-encoding: chunked\r\n"
         when :encoded then line("transfer-encoding", @encoding)
+        else body
         end
       end
 

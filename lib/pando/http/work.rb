@@ -32,7 +32,7 @@ module Pando
       # @param worker [Cluster::Worker]
       # @return [void]
       def start(worker)
-        @kit = Kit.new(@app, worker, @limits, RequestReader.new(@limits), SoftTimeout.new(worker).install, Process.pid)
+        @kit = Kit.for(worker, @app, @limits, RequestReader.new(@limits))
         @environments = @listeners.to_h { |listener| [listener, Environment.new(listener)] }.compare_by_identity
       end
 
