@@ -39,8 +39,10 @@ static struct {
     int wake, mine, theirs;
 } lanes[LANES];
 
+static uint8_t proxied;
+
 static struct pando_reactor_config config = {
-    .listeners = &listener, .listener_count = 1,
+    .listeners = &listener, .listener_count = 1, .proxy_protocol = &proxied,
     .max_header_bytes = 65536, .max_target_bytes = 8192, .max_headers = 100,
     .max_body_bytes = PANDO_REACTOR_NO_LIMIT, .body_memory = 114688,
     .header_timeout = 30000, .body_timeout = 30000, .idle_timeout = 30000, .write_timeout = 30000, .grace = 2000,
@@ -54,6 +56,7 @@ static void configure(const char *name, uint64_t value)
     NUMBER(header_timeout) NUMBER(body_timeout) NUMBER(idle_timeout) NUMBER(write_timeout) NUMBER(queue_timeout)
     NUMBER(max_connections) NUMBER(max_queue) NUMBER(max_requests) NUMBER(retry)
     NUMBER(retry_after) NUMBER(max_per_address)
+    if (strcmp(name, "proxy_protocol") == 0) { proxied = value != 0; return; }
     REQUIRE(!"unknown setting");
 }
 

@@ -22,8 +22,10 @@ module Pando
       end
 
       # @param listener [Socket] names the server where the request does not
+      # @param proxies [TrustedProxies, nil] nil: nobody is trusted
       # @param errors [IO] `rack.errors`
-      def initialize(listener, errors: $stderr, rack: Environment.rack_release)
+      def initialize(listener, proxies: nil, errors: $stderr, rack: Environment.rack_release)
+        @proxies = proxies
         @rack2 = rack.first < 3
         # Rack 3.1 lets OPTIONS * through as it is; before, a path began with a slash or was empty.
         @asterisk = (rack <=> [3, 1]) >= 0 ? "*" : ""
@@ -37,6 +39,7 @@ module Pando
       def build(parser, buffer, remote)
         env = parser.fill(@template.dup, buffer)
         env["REMOTE_ADDR"] = remote || LOCAL
+        @proxies&.apply(env, remote)
         env["PATH_INFO"] = @asterisk if env["PATH_INFO"] == "*"
         @rack2 ? env["HTTP_VERSION"] = env["SERVER_PROTOCOL"] : env["rack.response_finished"] = []
         env

@@ -36,6 +36,9 @@ module Pando
       # @return [Integer] bytes of the response sent so far
       def sent = @lane.sent
 
+      # @return [String, nil] the client's address; nil on a UNIX socket
+      def remote = @lane.remote
+
       # @param env [Hash]
       # @param reader [QueuedReader] that has read the head
       def introduce(env, reader)
