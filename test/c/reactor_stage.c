@@ -128,11 +128,15 @@ static void print_hex(const char *data, size_t bytes)
     for (size_t i = 0; i < bytes; i++) printf("%02x", (unsigned char)data[i]);
 }
 
+static int digit(char hex)
+{
+    return hex <= '9' ? hex - '0' : hex - 'a' + 10;
+}
+
 static size_t from_hex(const char *text, char *data)
 {
     size_t bytes = 0;
-    unsigned value;
-    for (; text[0] && text[1] && sscanf(text, "%2x", &value) == 1; text += 2) data[bytes++] = (char)value;
+    for (; text[0] && text[1]; text += 2) data[bytes++] = (char)(digit(text[0]) << 4 | digit(text[1]));
     return bytes;
 }
 
