@@ -147,21 +147,25 @@ static uint64_t now(void)
     return (uint64_t)clock.tv_sec * 1000000000u + (uint64_t)clock.tv_nsec;
 }
 
-static void take(uint32_t number, int patience)
+static int claim(uint32_t number, int patience, uint32_t *turn)
 {
     struct pando_lane *lane = &channel.shared->lanes[number];
     uint64_t count, deadline = now() + (uint64_t)patience * 1000000u;
-    uint32_t turn;
-    int slot;
     for (;;) {
         pando_lane_awake(lane);
-        slot = pando_channel_take(&channel, number, &turn);
-        if (slot >= 0 || now() >= deadline) break;
+        int slot = pando_channel_take(&channel, number, turn);
+        if (slot >= 0 || now() >= deadline) return slot;
         if (!pando_lane_sleep(&channel, lane, now())) continue;
         struct pollfd ready = {.fd = lanes[number].wake, .events = POLLIN};
         poll(&ready, 1, (int)((deadline - now()) / 1000000u) + 1);
         (void)!read(lanes[number].wake, &count, sizeof(count));
     }
+}
+
+static void take(uint32_t number, int patience)
+{
+    uint32_t turn;
+    int slot = claim(number, patience, &turn);
     if (slot < 0) {
         printf("none\n");
         return;
@@ -196,6 +200,23 @@ static int put(uint32_t number, uint32_t kind, uint32_t slot, uint32_t turn, uin
     }
     committed();
     return 1;
+}
+
+/* Answers all requests, up to and with one for /enough. */
+static void serve(uint32_t number)
+{
+    static const char answer[] = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+    unsigned served = 0;
+    for (int enough = 0; !enough; served++) {
+        uint32_t turn;
+        int slot = claim(number, PATIENCE, &turn);
+        REQUIRE(slot >= 0);
+        const struct pando_slot *mine = &channel.shared->slots[slot];
+        enough = memcmp(mine->data, "GET /enough ", 12) == 0;
+        put(number, PANDO_FRAME_DATA, (uint32_t)slot, turn, 0, answer, sizeof(answer) - 1, PATIENCE);
+        put(number, PANDO_FRAME_END, (uint32_t)slot, turn, !(mine->flags & PANDO_SLOT_LAST), NULL, 0, PATIENCE);
+    }
+    printf("served %u\n", served);
 }
 
 /* A frame that was being written when the worker died. */
@@ -286,6 +307,7 @@ static int obey(void)
     VERB("report") report();
     VERB("hangup") { close(control); control = -1; ok(1); }
     VERB("take") take(a, (int)b);
+    VERB("serve") serve(a);
     VERB("data") { size_t n = from_hex(text, data); ok(put(a, PANDO_FRAME_DATA, b, c, 0, data, n, PATIENCE)); }
     VERB("try") { size_t n = from_hex(text, data); ok(put(a, PANDO_FRAME_DATA, b, c, 0, data, n, 200)); }
     VERB("interim") { size_t n = from_hex(text, data); ok(put(a, PANDO_FRAME_DATA, b, c, 1, data, n, PATIENCE)); }
