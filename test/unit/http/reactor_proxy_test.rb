@@ -79,6 +79,24 @@ class HTTPReactorProxyTest < Minitest::Test
     ""
   end
 
+  def test_what_is_refused_is_counted
+    behind_proxy
+    [GET, "PROXY x\r\n"].each { |bytes| rest_of(request(bytes)) }
+    remote_of(V1 + GET)
+
+    assert_equal [2, 0], @stage.stats.values_at("refused_proxy", "refused_malformed")
+  end
+
+  def test_connections_are_counted_by_the_address_that_the_proxy_gives
+    behind_proxy(max_per_address: 2)
+    4.times { |number| remote_of(V1.sub("192.0.2.1", "192.0.2.#{number}") + GET) }
+    remote_of(V1 + GET)
+
+    assert_match(%r{\AHTTP/1.1 503 }, request(V1 + GET).read)
+    assert_match(%r{\AHTTP/1.1 503 }, request(V1).read, "as soon as the address is known")
+    assert_equal 2, @stage.stats.fetch("shed_address")
+  end
+
   def test_a_proxy_that_goes_or_says_nothing_more_gets_no_answer
     behind_proxy(header_timeout: 50)
     ["", "PROXY TCP", "\r\n\r\n\0"].each do |bytes|

@@ -1,6 +1,9 @@
 # frozen_string_literal: true
 
+require "delegate"
 require "fcntl"
+require "pando/config"
+require "pando/http/reactor_settings"
 require "pando/sys"
 require_relative "served_work"
 
@@ -8,16 +11,20 @@ module HTTPSupport
   # {ServedWork} with a reactor before it: a QueuedWork in a thread of this process, the real reactor in a child.
   class ServedQueue < ServedWork
     LANE = 0
-    REACTOR = { idle_timeout: 5.0, queue_timeout: 20.0, max_connections: nil, max_queue: nil, max_requests: nil,
-                retry: true }.freeze
-    # What the reactor asks its settings for.
-    Settings = Struct.new(*SETTINGS.keys, *REACTOR.keys, keyword_init: true)
+
+    # The defaults of the configuration, but for a few.
+    class Settings < SimpleDelegator
+      def initialize(**changes)
+        super(Pando::Config.load([], env: {}))
+        changes.each { |name, value| define_singleton_method(name) { value } }
+      end
+    end
 
     # @return [Integer] the reactor's pid
     attr_reader :reactor
 
     def start_work(app, **settings)
-      @settings = Settings.new(**SETTINGS, **REACTOR, **settings)
+      @settings = Settings.new(**SETTINGS, **settings)
       @listener.fcntl(Fcntl::F_SETFL, @listener.fcntl(Fcntl::F_GETFL) | Fcntl::O_NONBLOCK)
       open_channel
       start_reactor
@@ -63,10 +70,12 @@ module HTTPSupport
       @reactor = fork do
         @monitor.close
         %w[TERM INT].each { |name| trap(name, "IGNORE") }
-        exit!(Pando::HTTP::Reactor.run([@listener], @channel, @eventfd, control, nil, @settings))
+        exit!(Pando::HTTP::Reactor.run([@listener], @channel, @eventfd, control, nil, reactor_settings))
       end
       await("the reactor") { control.close }
     end
+
+    def reactor_settings = Pando::HTTP::ReactorSettings.new(@settings)
 
     def take_lane
       places = { lane_number: LANE, lane_eventfd: @lane_eventfd, lane_socket: @lane_sockets.first,
