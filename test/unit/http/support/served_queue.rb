@@ -11,6 +11,7 @@ module HTTPSupport
   # {ServedWork} with a reactor before it: a QueuedWork in a thread of this process, the real reactor in a child.
   class ServedQueue < ServedWork
     LANE = 0
+    INTERIM = %r{\A(?:HTTP/1\.1 10[023] .*?\r\n\r\n)+}m
 
     # The defaults of the configuration, but for a few.
     class Settings < SimpleDelegator
@@ -42,6 +43,11 @@ module HTTPSupport
 
         readable ? @work.ready(@lane_eventfd) : @work.idle
       end
+    end
+
+    def exchange(bytes, **)
+      @head_only = bytes.start_with?("HEAD ")
+      super
     end
 
     # @raise [RuntimeError] the reactor did not end as it should
@@ -101,8 +107,9 @@ module HTTPSupport
     end
 
     def whole?(bytes)
-      head, body = bytes.split("\r\n\r\n", 2)
+      head, body = bytes.sub(INTERIM, "").split("\r\n\r\n", 2)
       return false if body.nil? || head.match?(/^connection: close/)
+      return true if @head_only || head.match?(%r{\AHTTP/1\.1 (?:204|304) })
 
       length = head[/^content-length: (\d+)/, 1]
       length ? body.bytesize >= length.to_i : body.end_with?("0\r\n\r\n")
