@@ -48,7 +48,8 @@ static const char *const words[] = {
     " HTTP/1.0\r\n", " HTTP/2.0\r\n", "HTTP/1.", "Host: ", "Host: a\r\n", "Content-Length: ", "Content-Length: 5\r\n",
     "Transfer-Encoding: ", "chunked", "Transfer-Encoding: chunked\r\n", "gzip", "identity", "Connection: ", "close",
     "keep-alive", "upgrade", "Expect: 100-continue\r\n", "0", "5", "0\r\n\r\n", "5\r\nhello\r\n", "ffffffffffffffff",
-    "9223372036854775807", "18446744073709551616", "65535", "65536", "-1", "+1", "v1.a", "rack.", "status", "date"};
+    "9223372036854775807", "18446744073709551616", "65535", "65536", "-1", "+1", "v1.a", "rack.", "status", "date",
+    "PROXY ", "TCP4 ", "TCP6 ", "UNKNOWN", "192.0.2.1 ", "2001:db8::1 "};
 #define WORDS (sizeof(words) / sizeof(words[0]))
 
 static uint64_t roll(uint64_t below)

@@ -11,6 +11,7 @@ void pando_init_http(void)
     pando_init_http_chunked();
     pando_init_http_head();
     pando_init_http_wire();
+    pando_init_http_proxy();
     pando_init_http_channel();
     pando_init_http_reactor();
 }

@@ -13,6 +13,7 @@ void pando_init_http_env(void);
 void pando_init_http_chunked(void);
 void pando_init_http_head(void);
 void pando_init_http_wire(void);
+void pando_init_http_proxy(void);
 void pando_init_http_channel(void);
 void pando_init_http_lane(void);
 void pando_init_http_reactor(void);

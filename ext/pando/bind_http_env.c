@@ -36,6 +36,7 @@ static struct {
 static VALUE methods[COUNT(common_methods)];
 static VALUE request_method, request_uri, path_info, query_string, server_name, server_port, server_protocol;
 static VALUE content_type, content_length, http_host, http_cookie, http_1_0, http_1_1, port_80;
+static VALUE last_name, last_port;
 
 /* Interned as UTF-8, so that an application's own literal is the very same object. */
 static VALUE interned(const char *text, size_t len)
@@ -152,14 +153,22 @@ static void add_field(VALUE env, const pando_http_field *field, const char *buff
     }
 }
 
+/* Most requests are for the same host. */
+static VALUE as_last_time(VALUE *last, const char *buffer, pando_http_span span)
+{
+    if (RSTRING_LEN(*last) != (long)span.len || memcmp(RSTRING_PTR(*last), buffer + span.off, span.len) != 0)
+        *last = rb_obj_freeze(string_of(buffer, span));
+    return *last;
+}
+
 static void set_host(VALUE env, const pando_http_parser *parser, const char *buffer)
 {
     if (parser->has_host || parser->authority.len > 0)
         rb_hash_aset(env, http_host, string_of(buffer, parser->authority));
     if (parser->host.len == 0)
         return; /* the template's own name and port stay */
-    rb_hash_aset(env, server_name, string_of(buffer, parser->host));
-    rb_hash_aset(env, server_port, parser->port.len > 0 ? string_of(buffer, parser->port) : port_80);
+    rb_hash_aset(env, server_name, as_last_time(&last_name, buffer, parser->host));
+    rb_hash_aset(env, server_port, parser->port.len > 0 ? as_last_time(&last_port, buffer, parser->port) : port_80);
 }
 
 void pando_http_fill_env(VALUE env, const pando_http_parser *parser, const char *buffer)
@@ -207,4 +216,7 @@ void pando_init_http_env(void)
     http_1_0 = constant("HTTP/1.0");
     http_1_1 = constant("HTTP/1.1");
     port_80 = constant("80");
+    last_name = last_port = port_80;
+    rb_gc_register_address(&last_name);
+    rb_gc_register_address(&last_port);
 }

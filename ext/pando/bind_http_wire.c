@@ -170,10 +170,24 @@ static VALUE wire_sendfile(VALUE module, VALUE fd, VALUE file, VALUE offset, VAL
     return outcome(sendfile(NUM2INT(fd), NUM2INT(file), &from, NUM2SIZET(max)), "sendfile");
 }
 
+/* The size of all strings of an Array together. */
+static VALUE wire_bytes(VALUE module, VALUE parts)
+{
+    Check_Type(parts, T_ARRAY);
+    size_t bytes = 0;
+    for (long i = 0; i < RARRAY_LEN(parts); i++) {
+        VALUE part = rb_ary_entry(parts, i);
+        Check_Type(part, T_STRING);
+        bytes += (size_t)RSTRING_LEN(part);
+    }
+    return SIZET2NUM(bytes);
+}
+
 void pando_init_http_wire(void)
 {
     VALUE module = rb_define_module_under(pando_mHTTP, "Wire");
     rb_define_module_function(module, "accept", wire_accept, 1);
+    rb_define_module_function(module, "bytes", wire_bytes, 1);
     rb_define_module_function(module, "wait_readable", wire_wait_readable, 2);
     rb_define_module_function(module, "wait_writable", wire_wait_writable, 2);
     rb_define_module_function(module, "gone?", wire_gone_p, 1);

@@ -47,6 +47,15 @@ static uint32_t count_or(VALUE settings, const char *name, uint32_t none)
     return RTEST(value) ? NUM2UINT(value) : none;
 }
 
+/* A truth value for each listener; those that are missing are false. */
+static void read_proxy_protocol(struct pando_reactor_config *config, uint8_t *proxied, VALUE settings)
+{
+    VALUE list = setting(settings, "proxy_protocol");
+    Check_Type(list, T_ARRAY);
+    for (uint32_t i = 0; i < config->listener_count; i++) proxied[i] = RTEST(rb_ary_entry(list, (long)i));
+    config->proxy_protocol = proxied;
+}
+
 static void read_settings(struct pando_reactor_config *config, VALUE settings)
 {
     config->max_header_bytes = count_of(settings, "max_header_bytes");
@@ -71,6 +80,7 @@ struct run {
     struct pando_reactor_config config;
     int fds[MAX_LISTENERS];
     char stream_paths[STREAM_PATHS];
+    uint8_t proxied[MAX_LISTENERS];
     int status, failure;
 };
 
@@ -108,6 +118,7 @@ static void read_arguments(struct run *run, VALUE listeners, VALUE channel, VALU
     config->spool_directory = NIL_P(spool_directory) ? NULL : StringValueCStr(spool_directory);
     read_settings(config, settings);
     read_stream_paths(run, setting(settings, "stream_bodies"));
+    read_proxy_protocol(config, run->proxied, settings);
 }
 
 static void *run_without_lock(void *data)

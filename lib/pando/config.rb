@@ -73,6 +73,11 @@ module Pando
       blocks.select { |one| one.kind == :event }
     end
 
+    # @return [Array<Boolean>] of each address of `listen`, in its order
+    def proxy_protocol
+      listen.map(&:proxy_protocol)
+    end
+
     # @return [Hash{Symbol => Integer}] surge: and unavailable:
     def rollout
       { surge: rollout_surge, unavailable: rollout_unavailable }

@@ -39,8 +39,10 @@ static struct {
     int wake, mine, theirs;
 } lanes[LANES];
 
+static uint8_t proxied;
+
 static struct pando_reactor_config config = {
-    .listeners = &listener, .listener_count = 1,
+    .listeners = &listener, .listener_count = 1, .proxy_protocol = &proxied,
     .max_header_bytes = 65536, .max_target_bytes = 8192, .max_headers = 100,
     .max_body_bytes = PANDO_REACTOR_NO_LIMIT, .body_memory = 114688,
     .header_timeout = 30000, .body_timeout = 30000, .idle_timeout = 30000, .write_timeout = 30000, .grace = 2000,
@@ -54,6 +56,7 @@ static void configure(const char *name, uint64_t value)
     NUMBER(header_timeout) NUMBER(body_timeout) NUMBER(idle_timeout) NUMBER(write_timeout) NUMBER(queue_timeout)
     NUMBER(max_connections) NUMBER(max_queue) NUMBER(max_requests) NUMBER(retry)
     NUMBER(retry_after) NUMBER(max_per_address)
+    if (strcmp(name, "proxy_protocol") == 0) { proxied = value != 0; return; }
     REQUIRE(!"unknown setting");
 }
 
@@ -125,11 +128,15 @@ static void print_hex(const char *data, size_t bytes)
     for (size_t i = 0; i < bytes; i++) printf("%02x", (unsigned char)data[i]);
 }
 
+static int digit(char hex)
+{
+    return hex <= '9' ? hex - '0' : hex - 'a' + 10;
+}
+
 static size_t from_hex(const char *text, char *data)
 {
     size_t bytes = 0;
-    unsigned value;
-    for (; text[0] && text[1] && sscanf(text, "%2x", &value) == 1; text += 2) data[bytes++] = (char)value;
+    for (; text[0] && text[1]; text += 2) data[bytes++] = (char)(digit(text[0]) << 4 | digit(text[1]));
     return bytes;
 }
 
@@ -140,21 +147,25 @@ static uint64_t now(void)
     return (uint64_t)clock.tv_sec * 1000000000u + (uint64_t)clock.tv_nsec;
 }
 
-static void take(uint32_t number, int patience)
+static int claim(uint32_t number, int patience, uint32_t *turn)
 {
     struct pando_lane *lane = &channel.shared->lanes[number];
     uint64_t count, deadline = now() + (uint64_t)patience * 1000000u;
-    uint32_t turn;
-    int slot;
     for (;;) {
         pando_lane_awake(lane);
-        slot = pando_channel_take(&channel, number, &turn);
-        if (slot >= 0 || now() >= deadline) break;
+        int slot = pando_channel_take(&channel, number, turn);
+        if (slot >= 0 || now() >= deadline) return slot;
         if (!pando_lane_sleep(&channel, lane, now())) continue;
         struct pollfd ready = {.fd = lanes[number].wake, .events = POLLIN};
         poll(&ready, 1, (int)((deadline - now()) / 1000000u) + 1);
         (void)!read(lanes[number].wake, &count, sizeof(count));
     }
+}
+
+static void take(uint32_t number, int patience)
+{
+    uint32_t turn;
+    int slot = claim(number, patience, &turn);
     if (slot < 0) {
         printf("none\n");
         return;
@@ -189,6 +200,23 @@ static int put(uint32_t number, uint32_t kind, uint32_t slot, uint32_t turn, uin
     }
     committed();
     return 1;
+}
+
+/* Answers all requests, up to and with one for /enough. */
+static void serve(uint32_t number)
+{
+    static const char answer[] = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+    unsigned served = 0;
+    for (int enough = 0; !enough; served++) {
+        uint32_t turn;
+        int slot = claim(number, PATIENCE, &turn);
+        REQUIRE(slot >= 0);
+        const struct pando_slot *mine = &channel.shared->slots[slot];
+        enough = memcmp(mine->data, "GET /enough ", 12) == 0;
+        put(number, PANDO_FRAME_DATA, (uint32_t)slot, turn, 0, answer, sizeof(answer) - 1, PATIENCE);
+        put(number, PANDO_FRAME_END, (uint32_t)slot, turn, !(mine->flags & PANDO_SLOT_LAST), NULL, 0, PATIENCE);
+    }
+    printf("served %u\n", served);
 }
 
 /* A frame that was being written when the worker died. */
@@ -279,6 +307,7 @@ static int obey(void)
     VERB("report") report();
     VERB("hangup") { close(control); control = -1; ok(1); }
     VERB("take") take(a, (int)b);
+    VERB("serve") serve(a);
     VERB("data") { size_t n = from_hex(text, data); ok(put(a, PANDO_FRAME_DATA, b, c, 0, data, n, PATIENCE)); }
     VERB("try") { size_t n = from_hex(text, data); ok(put(a, PANDO_FRAME_DATA, b, c, 0, data, n, 200)); }
     VERB("interim") { size_t n = from_hex(text, data); ok(put(a, PANDO_FRAME_DATA, b, c, 1, data, n, PATIENCE)); }

@@ -1,19 +1,19 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require_relative "../unit/http/support/served_work"
+require_relative "../unit/http/support/served_queue"
 
 # Malformed, oversized, slow and cut-off requests over real sockets: each gets the
 # right status or a close, its client reads all of the answer, and afterwards the
-# same worker serves the next one. The finer points of syntax are in
-# test/unit/http/parser*_test.rb.
-class HTTPConformanceTest < Minitest::Test
+# same worker serves the next one, in direct mode and behind the reactor. The finer
+# points of syntax are in test/unit/http/parser*_test.rb.
+module HTTPConformance
   APP = lambda do |env|
     [200, { "content-type" => "text/plain" }, ["#{env["REQUEST_METHOD"]} #{env["rack.input"].read.bytesize}"]]
   end
 
   def setup
-    @served = HTTPSupport::ServedWork.new(APP).start
+    @served = mode.new(APP).start
   end
 
   def teardown
@@ -24,7 +24,7 @@ class HTTPConformanceTest < Minitest::Test
 
   def with(**settings)
     @served.stop
-    @served = HTTPSupport::ServedWork.new(APP, **settings).start
+    @served = mode.new(APP, **settings).start
   end
 
   # bytes => status
@@ -155,16 +155,6 @@ class HTTPConformanceTest < Minitest::Test
     socket&.close
   end
 
-  def test_the_answer_survives_bytes_behind_the_request
-    socket = @served.connect
-    socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 5000)
-    socket.shutdown(:WR)
-
-    assert_equal 1, socket.read.scan("HTTP/1.1 200").size
-  ensure
-    socket&.close
-  end
-
   def test_100_continue_is_not_said_to_a_body_that_is_refused
     answer = @served.exchange("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 200000\r\n\r\n")
 
@@ -193,5 +183,42 @@ class HTTPConformanceTest < Minitest::Test
 
   LEGAL.each do |what, bytes|
     define_method("test_200_#{what}") { assert_equal 200, @served.exchange(bytes).status }
+  end
+end
+
+# Each worker has connections of its own, one request each.
+class HTTPDirectConformanceTest < Minitest::Test
+  include HTTPConformance
+
+  def mode = HTTPSupport::ServedWork
+
+  def test_the_answer_survives_bytes_behind_the_request
+    socket = @served.connect
+    socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 5000)
+    socket.shutdown(:WR)
+
+    assert_equal 1, socket.read.scan("HTTP/1.1 200").size
+  ensure
+    socket&.close
+  end
+end
+
+# The reactor has the connections.
+class HTTPReactorConformanceTest < Minitest::Test
+  include HTTPConformance
+
+  def mode = HTTPSupport::ServedQueue
+
+  def test_pipelined_requests_are_answered_in_order
+    socket = @served.connect
+    requests = (0...500).map { |size| "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: #{size}\r\n\r\n#{"x" * size}" }
+    writer = Thread.new { socket.write(requests.join, "bad\r\n\r\n") }
+
+    answers = socket.read.split(%r{(?=HTTP/1.1 \d)})
+    assert_equal((0...500).map { |size| "POST #{size}" }, answers[0..-2].map { |answer| answer[/\r\n\r\n(.*)/, 1] })
+    assert_match(%r{\AHTTP/1.1 400 .*^connection: close}m, answers.last)
+    writer.join
+  ensure
+    socket&.close
   end
 end

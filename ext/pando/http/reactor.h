@@ -17,6 +17,7 @@
 struct pando_reactor_config {
     const int *listeners;              /* listening, non-blocking; a listener's number is its place here */
     uint32_t listener_count;
+    const uint8_t *proxy_protocol;     /* by listener, 1: a connection opens with a PROXY header; NULL: none does */
     int channel;                       /* the channel's memfd */
     int wake;                          /* the eventfd that workers write to */
     int control;                       /* SOCK_SEQPACKET to the monitor */

@@ -182,7 +182,7 @@ static int accept_one(struct pando_reactor *reactor, uint32_t listener)
     }
     pando_stat_add(&reactor->stats->accepted, 1);
     note_remote(connection, &address);
-    if (!pando_reactor_accept_admit(reactor, connection))
+    if (connection->state != PANDO_READING_PROXY && !pando_reactor_accept_admit(reactor, connection))
         return 1;
     if (reactor->connection_count > limit && !make_room(reactor))
         pando_reactor_shed(reactor, connection, &reactor->stats->shed_connections);

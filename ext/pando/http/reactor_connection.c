@@ -31,6 +31,8 @@ struct pando_connection *pando_reactor_connection_open(struct pando_reactor *rea
     connection->watch = (struct pando_watch){PANDO_WATCH_CONNECTION, fd};
     connection->writable = 1;
     connection->listener = listener;
+    const uint8_t *proxied = reactor->config->proxy_protocol;
+    connection->state = proxied && proxied[listener] ? PANDO_READING_PROXY : PANDO_READING_HEAD;
     connection->slot = connection->blocks = PANDO_NONE;
     connection->spool = -1;
     pando_list_init(&connection->again);
@@ -76,6 +78,8 @@ static int drop_input(struct pando_reactor *reactor, struct pando_connection *co
 static int step(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     switch (connection->state) {
+    case PANDO_READING_PROXY:
+        return pando_reactor_input_proxy(reactor, connection);
     case PANDO_READING_HEAD:
         return pando_reactor_input_head(reactor, connection);
     case PANDO_READING_BODY:
@@ -174,10 +178,7 @@ void pando_reactor_connection_expired(struct pando_reactor *reactor, struct pand
 {
     switch (kind) {
     case PANDO_TIMER_HEADER:
-        if (connection->in_end == 0)
-            pando_reactor_connection_close(reactor, connection);
-        else
-            pando_reactor_refuse(reactor, connection, 408);
+        pando_reactor_input_unfinished(reactor, connection, 408);
         return;
     case PANDO_TIMER_BODY:
         pando_reactor_refuse(reactor, connection, 408);
@@ -234,7 +235,7 @@ int pando_reactor_connection_close_idle(struct pando_reactor *reactor, struct pa
 {
     connection->readable = 1;
     pando_reactor_connection_advance(reactor, connection);
-    if (connection->state == PANDO_READING_HEAD && connection->in_end == 0)
+    if (pando_reactor_input_silent(connection))
         pando_reactor_connection_close(reactor, connection);
     return connection->state == PANDO_CLOSED;
 }

@@ -20,7 +20,7 @@ static void close_idle(struct pando_reactor *reactor)
     for (; node != &reactor->connections; node = next) {
         next = node->next;
         struct pando_connection *connection = pando_owner(node, struct pando_connection, all);
-        if (connection->state == PANDO_READING_HEAD && connection->in_end == 0)
+        if (pando_reactor_input_silent(connection))
             pando_reactor_connection_close_idle(reactor, connection);
     }
 }

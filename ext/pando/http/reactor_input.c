@@ -1,5 +1,6 @@
-/* Reading heads. Input stays where it was received: the head at the start of
+/* Reading heads, and what a proxy says before the first. Input stays where it was received: the head at the start of
  * the connection's buffer, what follows it behind. */
+#include "proxy.h"
 #include "reactor_private.h"
 
 #include <errno.h>
@@ -7,6 +8,20 @@
 #include <sys/socket.h>
 
 #define NEED (256u << 20)
+
+int pando_reactor_input_silent(const struct pando_connection *connection)
+{
+    return connection->in_end == 0 &&
+           (connection->state == PANDO_READING_PROXY || connection->state == PANDO_READING_HEAD);
+}
+
+void pando_reactor_input_unfinished(struct pando_reactor *reactor, struct pando_connection *connection, int status)
+{
+    if (connection->in_end == 0 || connection->state == PANDO_READING_PROXY)
+        pando_reactor_connection_close(reactor, connection);
+    else
+        pando_reactor_refuse(reactor, connection, status);
+}
 
 size_t pando_reactor_input_receive(struct pando_reactor *reactor, struct pando_connection *connection, char *place,
                                    size_t room)
@@ -30,8 +45,8 @@ size_t pando_reactor_input_receive(struct pando_reactor *reactor, struct pando_c
     }
     connection->readable = 0;
     connection->read_ended = 1;
-    if (bytes == 0 && connection->in_end > 0)
-        pando_reactor_refuse(reactor, connection, 400); /* cut off; the client may still read */
+    if (bytes == 0)
+        pando_reactor_input_unfinished(reactor, connection, 400); /* cut off; the client may still read */
     else
         pando_reactor_connection_close(reactor, connection);
     return 0;
@@ -149,6 +164,36 @@ static int receive_head(struct pando_reactor *reactor, struct pando_connection *
     if (first)
         pando_reactor_timer_start(reactor, connection, PANDO_TIMER_HEADER);
     return 1;
+}
+
+/* 0: where the client comes from too many come. */
+static int introduced(struct pando_reactor *reactor, struct pando_connection *connection,
+                      const pando_proxy_header *header)
+{
+    if (!header->local)
+        memcpy(connection->remote, header->address, sizeof(connection->remote));
+    connection->in_end -= header->bytes;
+    memmove(connection->in.data, connection->in.data + header->bytes, connection->in_end);
+    connection->state = PANDO_READING_HEAD;
+    return pando_reactor_accept_admit(reactor, connection);
+}
+
+/* Who does not speak the PROXY protocol here may not speak HTTP either: he gets no answer. */
+int pando_reactor_input_proxy(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    pando_proxy_header header;
+    if (!receive_head(reactor, connection))
+        return 0;
+    switch (pando_proxy_parse(connection->in.data, connection->in_end, &header)) {
+    case PANDO_PROXY_DONE:
+        return introduced(reactor, connection, &header);
+    case PANDO_PROXY_MORE:
+        return 1;
+    default:
+        pando_stat_add(&reactor->stats->refused_proxy, 1);
+        pando_reactor_connection_close(reactor, connection);
+        return 0;
+    }
 }
 
 int pando_reactor_input_head(struct pando_reactor *reactor, struct pando_connection *connection)

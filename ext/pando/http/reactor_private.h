@@ -28,6 +28,7 @@ struct pando_watch {
 /* --- connections --- */
 
 enum pando_connection_state {
+    PANDO_READING_PROXY,                /* the PROXY header before the first request */
     PANDO_READING_HEAD,                 /* or waiting for its first byte */
     PANDO_READING_BODY,
     PANDO_IN_FLIGHT,                    /* its request is queued or served */
@@ -206,10 +207,15 @@ void pando_reactor_connections_bury(struct pando_reactor *reactor);
 void pando_reactor_connections_drop(struct pando_reactor *reactor);
 
 /* reactor_input.c */
-/* One step; 0: nothing more can be done now. */
+/* Each one step; 0: nothing more can be done now. */
+int pando_reactor_input_proxy(struct pando_reactor *reactor, struct pando_connection *connection);
 int pando_reactor_input_head(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_input_rest(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_input_release(struct pando_reactor *reactor, struct pando_connection *connection);
+/* Whether nothing was said since the last request, and none is on its way. */
+int pando_reactor_input_silent(const struct pando_connection *connection);
+/* The client says no more, or too slowly: what he has said so far deserves this answer, if it was HTTP. */
+void pando_reactor_input_unfinished(struct pando_reactor *reactor, struct pando_connection *connection, int status);
 /* recv into a place: bytes; 0: nothing now, or the connection is closed or refused. */
 size_t pando_reactor_input_receive(struct pando_reactor *reactor, struct pando_connection *connection, char *place,
                                    size_t room);

@@ -30,6 +30,7 @@
     _(refused_malformed)      /* 400 and the like */ \
     _(refused_too_large)      /* 413, 414, 431 */ \
     _(refused_unsupported)    /* 501, 505 */ \
+    _(refused_proxy)          /* closed: no PROXY header where there must be one */ \
     _(refused_header_time)    /* 408: header_timeout */ \
     _(refused_body_time)      /* 408: body_timeout, or below the rate */ \
     _(slow_readers)           /* connections reset: write_timeout, or below the rate */ \

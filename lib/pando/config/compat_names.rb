@@ -37,6 +37,7 @@ module Pando
         # Puma
         bind: "Write listen \"HOST:PORT\" or listen \"unix:PATH\".",
         port: "Write listen PORT.",
+        set_remote_address: "Write listen \"HOST:PORT\", proxy_protocol: true, or trusted_proxies [\"NETWORK\", ...].",
         threads: ONE_THREAD,
         preload_app!: NOT_NEEDED,
         fork_worker: "Write refork after: [N] or refork :auto.",

@@ -11,7 +11,8 @@ module Pando
     #
     # Opens nothing. Frozen, comparable by address.
     class Listen
-      DEFAULTS = { backlog: 1024, tcp_nodelay: true, defer_accept: 1, mode: nil, umask: nil }.freeze
+      DEFAULTS = { backlog: 1024, proxy_protocol: false, tcp_nodelay: true, defer_accept: 1, mode: nil,
+                   umask: nil }.freeze
       ONLY_TCP = %i[tcp_nodelay defer_accept].freeze
       ONLY_UNIX = %i[mode umask].freeze
 
@@ -25,6 +26,8 @@ module Pando
       attr_reader :path
       # @return [Integer] connections that may wait for accept(2)
       attr_reader :backlog
+      # @return [Boolean] whether each connection opens with a PROXY header
+      attr_reader :proxy_protocol
       # @return [Boolean] TCP_NODELAY, see tcp(7); inherited by accepted sockets
       attr_reader :tcp_nodelay
       # @return [Integer, nil] seconds of TCP_DEFER_ACCEPT, nil without
@@ -53,7 +56,7 @@ module Pando
         @port = port
         @path = path&.dup&.freeze
         @options = options.freeze
-        @backlog, @tcp_nodelay, @defer_accept, @mode, @umask = DEFAULTS.merge(options).values_at(*DEFAULTS.keys)
+        DEFAULTS.merge(options).each { |name, value| instance_variable_set(:"@#{name}", value) }
         freeze
       end
 

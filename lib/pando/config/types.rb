@@ -3,6 +3,7 @@
 require "pando/config/types/bytes"
 require "pando/config/types/choice"
 require "pando/config/types/listen_on"
+require "pando/config/types/networks"
 require "pando/config/types/or_off"
 require "pando/config/types/refork"
 require "pando/config/types/seconds"

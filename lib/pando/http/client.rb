@@ -25,14 +25,20 @@ module Pando
 
       # @return [Integer] bytes of the response sent so far
       attr_reader :sent
+      # @return [String, nil] the address; nil on a UNIX socket. A proxy may know better.
+      attr_accessor :remote
       # @return [Timeout, nil] stopped while this client is waited for
       attr_writer :timeout
 
       # @param descriptor [Integer] of a socket in non-blocking mode, which is now the client's
       # @param write_timeout [Float] seconds
-      def initialize(descriptor, write_timeout)
+      # @param remote [String, nil] the address of the peer
+      # @param proxied [Boolean] whether a PROXY header comes first
+      def initialize(descriptor, write_timeout, remote = nil, proxied: false)
         @fd = descriptor
         @write_timeout = write_timeout
+        @remote = remote
+        @proxied = proxied
         @pace = Pace.new(write_timeout)
         @sent = 0
         @ended = false
@@ -46,6 +52,9 @@ module Pando
         waited = QueueTime.of(env, nil)
         env["pando.queue_time"] = waited if waited
       end
+
+      # @return [Boolean] whether a PROXY header comes first
+      def proxied? = @proxied
 
       # @return [Boolean] whether another request may follow on this connection
       def persistent? = false
@@ -84,7 +93,7 @@ module Pando
       def transmit(parts)
         raise ClientGone, "the response is over" unless @fd
 
-        left = parts.sum(&:bytesize)
+        left = Wire.bytes(parts)
         total = left
         until left.zero?
           count = Wire.transmit(@fd, parts, total - left)

@@ -14,11 +14,10 @@ module Pando
     # @api private
     class Connection
       # @param kit [Kit] @param environment [Environment] of its listener
-      # @param client [Client, LaneClient] @param remote [String, nil] its address
-      def initialize(kit, environment, client, remote)
+      # @param client [Client, LaneClient]
+      def initialize(kit, environment, client)
         @kit = kit
         @environment = environment
-        @remote = remote
         @client = client
       end
 
@@ -27,6 +26,10 @@ module Pando
         @kit.reader.read_head(@client) ? work : close
       rescue Refused => e
         refuse(e)
+      rescue NoProxy => e
+        Events.emit("proxy.refused", slot: worker.slot, generation: worker.generation, pid: Process.pid,
+                                     remote: @client.remote, reason: e.message)
+        close
       rescue ClientGone
         close
       ensure
@@ -40,7 +43,7 @@ module Pando
 
       def work
         parser = reader.parser
-        env = @environment.build(parser, reader.buffer, @remote)
+        env = @environment.build(parser, reader.buffer, @client.remote)
         introduce_client(env, parser)
         @request = Request.new(env, parser.minor)
         refuse_what_we_are_not(parser)

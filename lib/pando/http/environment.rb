@@ -16,14 +16,19 @@ module Pando
       # A client on this machine, as applications that trust local proxies expect it.
       LOCAL = "127.0.0.1"
 
+      # What every request sets: a Hash that has the keys already need not grow.
+      PLACES = %w[REQUEST_METHOD REQUEST_URI PATH_INFO QUERY_STRING SERVER_PROTOCOL REMOTE_ADDR].to_h { |key| [key, nil] }.freeze
+
       # @return [Array(Integer, Integer)] of the Rack that is loaded
       def self.rack_release
         defined?(::Rack::RELEASE) ? ::Rack::RELEASE.split(".").first(2).map(&:to_i) : [3, 1]
       end
 
       # @param listener [Socket] names the server where the request does not
+      # @param proxies [TrustedProxies, nil] nil: nobody is trusted
       # @param errors [IO] `rack.errors`
-      def initialize(listener, errors: $stderr, rack: Environment.rack_release)
+      def initialize(listener, proxies: nil, errors: $stderr, rack: Environment.rack_release)
+        @proxies = proxies
         @rack2 = rack.first < 3
         # Rack 3.1 lets OPTIONS * through as it is; before, a path began with a slash or was empty.
         @asterisk = (rack <=> [3, 1]) >= 0 ? "*" : ""
@@ -37,6 +42,7 @@ module Pando
       def build(parser, buffer, remote)
         env = parser.fill(@template.dup, buffer)
         env["REMOTE_ADDR"] = remote || LOCAL
+        @proxies&.apply(env, remote)
         env["PATH_INFO"] = @asterisk if env["PATH_INFO"] == "*"
         @rack2 ? env["HTTP_VERSION"] = env["SERVER_PROTOCOL"] : env["rack.response_finished"] = []
         env
@@ -47,7 +53,7 @@ module Pando
       def template(local, errors)
         { "SCRIPT_NAME" => "", "SERVER_NAME" => name(local), "SERVER_PORT" => port(local),
           "SERVER_SOFTWARE" => "pando/#{VERSION}", "rack.url_scheme" => "http", "rack.errors" => errors,
-          "rack.input" => NoBody::NONE, "rack.hijack?" => true, **(@rack2 ? rack2 : {}) }
+          "rack.input" => NoBody::NONE, "rack.hijack?" => true, **(@rack2 ? rack2 : {}), **PLACES }
       end
 
       def rack2

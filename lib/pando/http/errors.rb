@@ -11,6 +11,9 @@ module Pando
     # The client sends or takes its bytes more slowly than the settings allow.
     class ClientTooSlow < ClientGone; end
 
+    # The connection does not open as one from a proxy must.
+    class NoProxy < ClientGone; end
+
     # The request gets no further than the server itself, which answers it.
     class Refused < Pando::Error
       # @return [Integer]

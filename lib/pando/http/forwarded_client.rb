@@ -15,7 +15,7 @@ module Pando
       # @param received [String] all that was received, the head first
       # @param lane [Lane] that has taken the request
       def initialize(descriptor, write_timeout, received, lane)
-        super(descriptor, write_timeout)
+        super(descriptor, write_timeout, lane.remote)
         @received = received
         @queue_time = lane.queue_time
         @retry = lane.retry?

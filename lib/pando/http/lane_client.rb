@@ -36,6 +36,9 @@ module Pando
       # @return [Integer] bytes of the response sent so far
       def sent = @lane.sent
 
+      # @return [String, nil] the client's address; nil on a UNIX socket
+      def remote = @lane.remote
+
       # @param env [Hash]
       # @param reader [QueuedReader] that has read the head
       def introduce(env, reader)
@@ -81,14 +84,14 @@ module Pando
       # @param parts [Array<String>]
       # @raise [ClientGone]
       def transmit(parts)
-        total = parts.sum(&:bytesize)
+        total = Wire.bytes(parts)
         offset = 0
         offset += put(parts, offset, nil) while offset < total
       end
 
       # As {#transmit}, for the end of the response. The connection is the reactor's then.
       def transmit_last(parts)
-        total = parts.sum(&:bytesize)
+        total = Wire.bytes(parts)
         offset = put(parts, 0, @persistent)
         offset += put(parts, offset, @persistent) while offset < total
         @ended = true

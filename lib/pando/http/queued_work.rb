@@ -11,6 +11,7 @@ require "pando/http/limits"
 require "pando/http/queued_reader"
 require "pando/http/request_reader"
 require "pando/http/soft_timeout"
+require "pando/http/trusted_proxies"
 
 module Pando
   module HTTP
@@ -30,6 +31,7 @@ module Pando
         @app = app
         @listeners = listeners
         @limits = Limits.new(config)
+        @proxies = TrustedProxies.of(config.trusted_proxies)
         @channel = channel
       end
 
@@ -46,7 +48,7 @@ module Pando
         @reader = QueuedReader.new(@limits, @lane)
         @kit = Kit.for(worker, @app, @limits, @reader)
         @direct_kit = @kit.dup.tap { |kit| kit.reader = RequestReader.new(@limits) }
-        @environments = @listeners.map { |listener| Environment.new(listener) }
+        @environments = @listeners.map { |listener| Environment.new(listener, proxies: @proxies) }
         rest
       end
 
@@ -105,7 +107,7 @@ module Pando
         if @lane.streamed?
           serve_streamed(client, environment)
         else
-          Connection.new(@kit, environment, client, @lane.remote).serve
+          Connection.new(@kit, environment, client).serve
         end
         worker.leave("the reactor does not read its lane") if client.stuck?
         true
@@ -116,7 +118,7 @@ module Pando
         direct = client.take_descriptor do |descriptor, received|
           ForwardedClient.new(descriptor, @limits.write_timeout, @reader.buffer + received, @lane)
         end
-        Connection.new(@direct_kit, environment, direct, @lane.remote).serve
+        Connection.new(@direct_kit, environment, direct).serve
       rescue ClientGone
         client.reset
       end

@@ -35,7 +35,10 @@ module Pando
         @size = 0
         @inflow = nil
         pace = Pace.new(@limits.header_timeout, rate: Float::INFINITY)
-        nil until (complete = read_more(client, pace)) || @size.zero?
+        return false if client.proxied? && !read_proxy(client, pace)
+
+        complete = look_at_head
+        nil until complete || (complete = read_more(client, pace)) || @size.zero?
         complete || false
       rescue ClientTooSlow
         raise Refused.new(408, "the head did not arrive in time") unless @size.zero?
@@ -71,11 +74,40 @@ module Pando
 
       private
 
+      # Who the client is, by the word of a proxy; what follows in the buffer is the beginning of the head.
+      #
+      # @return [Boolean] false if the proxy went without a whole word
+      # @raise [NoProxy]
+      def read_proxy(client, pace)
+        size = 0
+        header = nil
+        until header
+          count = client.receive(@buffer, size, PORTION, pace)
+          return false if count.zero?
+
+          size += count
+          header = Proxy.parse(@buffer)
+          raise NoProxy, "the connection does not open with a PROXY header" if header == false
+        end
+        introduce(client, *header)
+      end
+
+      def introduce(client, bytes, address)
+        client.remote = address.empty? ? nil : address if address
+        @buffer.slice!(0, bytes)
+        @size = @buffer.bytesize
+        true
+      end
+
       # True when the head is complete. @size stays zero if nothing came.
       def read_more(client, pace)
         count = client.receive(@buffer, @size, PORTION, pace)
         cut_off if count.zero? && @size.positive?
         @size += count
+        look_at_head
+      end
+
+      def look_at_head
         verdict = @parser.run(@buffer) unless @size.zero?
         raise Refused.new(verdict, @parser.reason) if verdict.is_a?(Integer)
 

@@ -37,6 +37,7 @@ module Pando
       def deliver
         return deliver_upgrade if @head.interim?
         return deliver_head if @request.head? || @head.bodiless?
+        return deliver_parts(@body) if @body.instance_of?(Array) && @head.ordinary? # as most are
         raise InvalidResponse, "the body has neither each nor call" unless body?
 
         return deliver_nothing if @head.status == 205
@@ -122,10 +123,12 @@ module Pando
       end
 
       def deliver_array
-        return unless @body.respond_to?(:to_ary)
+        deliver_parts(@body.to_ary) if @body.respond_to?(:to_ary)
+      end
 
-        parts = @body.to_ary
-        size = parts.sum(&:bytesize)
+      # @return [true]
+      def deliver_parts(parts)
+        size = Wire.bytes(parts)
         if @head.length && @head.length != size
           pieces_to(SizedSink.new(@client, head(@head.length), @head.length), parts)
         else

@@ -57,6 +57,11 @@ module Pando
         BODILESS.include?(@status)
       end
 
+      # @return [Boolean] whether nothing but the body's own kind says how it is to be sent
+      def ordinary?
+        @encoding.nil? && @hijack.nil? && @status != 205
+      end
+
       # @return [Boolean] whether the application has encoded the body itself
       def encoded?
         !@encoding.nil?

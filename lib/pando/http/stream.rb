@@ -114,7 +114,7 @@ module Pando
       def finish
         @writable = false
         @sink.finish
-        @detached&.finish(+"")
+        @detached&.finish(+"", false)
       rescue StandardError
         @detached&.reset
         raise

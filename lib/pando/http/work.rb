@@ -10,6 +10,7 @@ require "pando/http/kit"
 require "pando/http/limits"
 require "pando/http/request_reader"
 require "pando/http/soft_timeout"
+require "pando/http/trusted_proxies"
 
 module Pando
   module HTTP
@@ -24,6 +25,8 @@ module Pando
         @app = app
         @listeners = listeners
         @limits = Limits.new(config)
+        @proxies = TrustedProxies.of(config.trusted_proxies)
+        @proxied = listeners.zip(config.proxy_protocol).to_h.compare_by_identity
         @acceptor = Acceptor.new
       end
 
@@ -33,7 +36,7 @@ module Pando
       # @return [void]
       def start(worker)
         @kit = Kit.for(worker, @app, @limits, RequestReader.new(@limits))
-        @environments = @listeners.to_h { |listener| [listener, Environment.new(listener)] }.compare_by_identity
+        @environments = @listeners.to_h { |each| [each, Environment.new(each, proxies: @proxies)] }.compare_by_identity
       end
 
       # @return [Array<Array(Socket, Boolean)>] to watch; true: wake one worker only
@@ -77,8 +80,8 @@ module Pando
         descriptor, remote = @acceptor.accept(listener)
         return false unless descriptor
 
-        client = Client.new(descriptor, @limits.write_timeout)
-        Connection.new(@kit, @environments[listener], client, remote).serve
+        client = Client.new(descriptor, @limits.write_timeout, remote, proxied: @proxied[listener])
+        Connection.new(@kit, @environments[listener], client).serve
         true
       end
     end

@@ -10,7 +10,7 @@ require "rack"
 require "rack/lint"
 require "uri" # which the Lint of Rack 2.2 forgets
 require "tempfile"
-require_relative "../../unit/http/support/reacted_work"
+require_relative "../../unit/http/support/served_queue"
 
 RACK3 = Rack::RELEASE.to_i >= 3
 TYPE = RACK3 ? "content-type" : "Content-Type"
@@ -82,7 +82,7 @@ check = lambda do |status, text, answer|
   failures << "#{text.inspect}: #{answer.bytes.inspect}" unless answer.status == status && body == text
 end
 
-[HTTPSupport::ServedWork, HTTPSupport::ReactedWork].each do |kind|
+[HTTPSupport::ServedWork, HTTPSupport::ServedQueue].each do |kind|
   served = kind.new(Rack::Lint.new(inner), body_memory: 100, early_hints: true).start
   %w[array sized each path stream].each do |name|
     text = name == "path" ? "file" : name

@@ -49,6 +49,11 @@ class ListenTest < Minitest::Test
     end
   end
 
+  def test_the_proxy_protocol_is_each_listeners_own
+    assert_equal([true, false], [Listen.parse(80, proxy_protocol: true), Listen.parse(80)].map(&:proxy_protocol))
+    %w[80 unix:a unix:@a].each { |address| assert Listen.parse(address).takes?(:proxy_protocol) }
+  end
+
   def test_wrong_addresses
     WRONG.each do |address, message|
       error = assert_raises(ArgumentError, address.inspect) { Listen.parse(address) }
@@ -71,7 +76,9 @@ class ListenTest < Minitest::Test
   def test_options_of_the_kinds
     takes = [80, "unix:a", "unix:@a"].map { |one| Listen::DEFAULTS.keys.select { |name| Listen.parse(one).takes?(name) } }
 
-    assert_equal [%i[backlog tcp_nodelay defer_accept], %i[backlog mode umask], %i[backlog]], takes
+    own = [%i[tcp_nodelay defer_accept], %i[mode umask], []]
+
+    assert_equal(own.map { |names| %i[backlog proxy_protocol] + names }, takes)
   end
 
   def test_a_relative_path_counts_from_a_directory_and_keeps_its_options

@@ -21,6 +21,18 @@ class TypesTest < Minitest::Test
     assert_refuses type, 0, "Auto", nil
   end
 
+  def test_networks
+    type = Types::Networks.new
+
+    assert_reads type, { "10.0.0.0/8" => %w[10.0.0.0/8], "loopback, ::1" => %w[loopback ::1], :unix => %w[unix],
+                         ["10.0.0.1", :private, "private"] => %w[10.0.0.1 private],
+                         false => [], "none" => [], "off" => [] }
+    assert_refuses type, nil, "", [], "10.0.0.0/33", "10.0.0", "localhost", [nil], [1], "10.0.0.1 10.0.0.2",
+                   "unix,,loopback", true
+    assert_equal ["false", '["unix"]'], [type.write([]), type.write(%w[unix])]
+    assert_equal [false, ["unix"]], [type.export([]), type.export(%w[unix])]
+  end
+
   def test_seconds
     type = Types::Seconds.new
 

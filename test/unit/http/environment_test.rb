@@ -15,10 +15,10 @@ class HTTPEnvironmentTest < Minitest::Test
     @listener.close
   end
 
-  def build(head, rack: [3, 1], remote: REMOTE, listener: @listener)
+  def build(head, rack: [3, 1], remote: REMOTE, listener: @listener, proxies: nil)
     parser = Pando::HTTP::Parser.new(8192, 512, 50)
     assert_equal true, parser.run(head), parser.reason
-    Pando::HTTP::Environment.new(listener, rack: rack).build(parser, head, remote)
+    Pando::HTTP::Environment.new(listener, proxies: proxies, rack: rack).build(parser, head, remote)
   end
 
   def with_fields(*fields, **options)
@@ -112,6 +112,16 @@ class HTTPEnvironmentTest < Minitest::Test
   def test_the_client
     assert_equal "192.0.2.9", with_fields(remote: "192.0.2.9")["REMOTE_ADDR"]
     assert_equal "127.0.0.1", with_fields(remote: nil)["REMOTE_ADDR"], "on a UNIX socket"
+  end
+
+  def test_what_trusted_proxies_say
+    proxies = Pando::HTTP::TrustedProxies.new(%w[192.0.2.0/24])
+    fields = ["X-Forwarded-For: 198.51.100.7", "X-Forwarded-Proto: https"]
+    trusted, other = [REMOTE, "203.0.113.1"].map { |remote| with_fields(*fields, remote: remote, proxies: proxies) }
+    seen = %w[REMOTE_ADDR rack.url_scheme SERVER_PORT HTTP_X_FORWARDED_FOR HTTP_X_FORWARDED_PROTO]
+
+    assert_equal %w[198.51.100.7 https 443 198.51.100.7 https], trusted.values_at(*seen)
+    assert_equal %w[203.0.113.1 http 80 198.51.100.7 https], other.values_at(*seen)
   end
 
   def test_a_unix_listener_is_localhost

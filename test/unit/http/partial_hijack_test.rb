@@ -197,7 +197,7 @@ class HTTPPartialHijackTest < Minitest::Test
   end
 
   def test_behind_the_reactor_the_connection_is_kept_if_the_stream_ends_in_time
-    @kind = HTTPSupport::ReactedWork
+    @kind = HTTPSupport::ServedQueue
     hijacked({ "content-length" => "3" }) { |stream| stream.write("one") && stream.close }
     client = request
     2.times do

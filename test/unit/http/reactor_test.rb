@@ -145,6 +145,7 @@ class HTTPReactorTest < Minitest::Test
   end
 
   def test_descriptors_that_run_out
+    skip "whoever runs the stage needs some for itself" if HTTPSupport::ReactorStage.under.any?
     stage(files: 40)
     clients = Array.new(40) { |number| request("GET /#{number} HTTP/1.1\r\nhost: a\r\n\r\n") }
     40.times { @stage.take(0).then { |taken| @stage.answer(taken, taken.path) } }

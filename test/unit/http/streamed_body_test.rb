@@ -197,7 +197,7 @@ class HTTPStreamedBodyTest < Minitest::Test
   end
 
   def test_behind_the_reactor_the_wait_for_a_worker_is_known
-    @kind = HTTPSupport::ReactedWork
+    @kind = HTTPSupport::ServedQueue
     streaming { |input, env| "#{input.read} #{env["pando.queue_time"].class}" }
 
     assert_equal "abcdefghij Float", body_of(upload(behind: "abcdefghij"))

@@ -45,6 +45,15 @@ module Pando
               help: "A client may take nothing of a response for this long before its connection is closed.",
               notes: "All its pauses together may last as long, plus a second for each KiB it has taken.",
               example: "write_timeout 60"
+
+      setting :trusted_proxies,
+              type: Types::Networks.new, default: %w[loopback unix].freeze,
+              flags: %w[--trusted-proxies], argument: "LIST",
+              help: "Proxies whose X-Forwarded-For, -Proto and -Ssl decide REMOTE_ADDR and rack.url_scheme.",
+              notes: "Addresses, networks such as 10.0.0.0/8, and the words `loopback`, `private` (10.0.0.0/8, " \
+                     "172.16.0.0/12, 192.168.0.0/16, fc00::/7 and link-local addresses) and `unix` (whoever connects " \
+                     "by a unix socket). A list replaces the default; false trusts nobody.",
+              example: 'trusted_proxies ["10.0.0.0/8", "loopback", "unix"]'
     end
 
     # What is not waited for.

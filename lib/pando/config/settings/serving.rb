@@ -23,6 +23,9 @@ module Pando
               options: [
                 Setting::Option.new(name: :backlog, type: Types::Whole.new(1..65_535), default: 1024,
                                     help: "Connections that may wait to be accepted."),
+                Setting::Option.new(name: :proxy_protocol, type: Types::Truth.new, default: false,
+                                    help: "Each connection opens with a PROXY protocol header, version 1 or 2, which " \
+                                          "names the client; one that does not is closed."),
                 Setting::Option.new(name: :tcp_nodelay, type: Types::Truth.new, default: true,
                                     help: "Send small packets at once (TCP_NODELAY)."),
                 Setting::Option.new(name: :defer_accept, type: Types::OrOff.new(Types::Whole.new(1..600)), default: 1,

@@ -64,6 +64,8 @@ module Pando
 
       define "request.refused", :info, %i[slot generation pid status reason],
              "Not a request that is understood and allowed; the client got this status."
+      define "proxy.refused", :info, %i[slot generation pid remote reason],
+             "A connection to a listener with proxy_protocol did not open with a PROXY header; it was closed."
       define "request.failed", :error, %i[slot generation pid method path seconds queued error],
              "The app raised; the client got 500."
       define "request.timed_out", :error, %i[slot generation pid method path seconds queued error],

@@ -1,13 +1,12 @@
 # frozen_string_literal: true
 
 require "timeout"
-require_relative "served_work"
-require_relative "reacted_work"
+require_relative "served_queue"
 
 module HTTPSupport
   # One test for both modes: in direct mode, and behind a real reactor.
   module EachMode
-    MODES = { direct: ServedWork, reactor: ReactedWork }.freeze
+    MODES = { direct: ServedWork, reactor: ServedQueue }.freeze
 
     def self.extended(test)
       test.include(Clients)

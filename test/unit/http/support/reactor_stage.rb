@@ -6,7 +6,9 @@ require "tmpdir"
 
 module HTTPSupport
   # A reactor with a monitor and workers that do what the test says, step by
-  # step: test/c/reactor_stage.c, with the sanitizers if the compiler has them.
+  # step: test/c/reactor_stage.c, with the sanitizers if the compiler has them. In
+  # PANDO_STAGE_UNDER stands what is to run it: a valgrind and its options, which
+  # want a program without sanitizers.
   class ReactorStage
     SOURCES = %w[http/*.c sys/fds.c sys/process.c sys/record.c].freeze
     PATIENCE = 20
@@ -25,6 +27,9 @@ module HTTPSupport
       def id = "#{lane} #{slot} #{turn}"
     end
 
+    # @return [Array<String>]
+    def self.under = ENV.fetch("PANDO_STAGE_UNDER", "").split
+
     attr_reader :listener
 
     # @param files [Integer] that a process may have open
@@ -32,8 +37,9 @@ module HTTPSupport
     def initialize(listener, files: 1024, sanitizers: Support::CProgram::ADDRESS, **settings)
       @listener = listener
       arguments = settings.map { |name, value| "#{name}=#{value}" }
-      program = Support::CProgram.path("reactor_stage", SOURCES, sanitizers: sanitizers)
-      @pipe = IO.popen([program, listener.fileno.to_s, *arguments,
+      under = self.class.under
+      program = Support::CProgram.path("reactor_stage", SOURCES, sanitizers: under.empty? ? sanitizers : [])
+      @pipe = IO.popen([*under, program, listener.fileno.to_s, *arguments,
                         { listener.fileno => listener, rlimit_nofile: files }], "r+")
       @pipe.binmode
       await("record 16 0") { tell("report") }

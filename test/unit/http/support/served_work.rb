@@ -44,11 +44,15 @@ module HTTPSupport
 
     def initialize(app, unix: nil, **settings)
       @listener = unix ? listening_socket(:UNIX, Addrinfo.unix(unix)) : tcp
-      @listener.listen(64)
+      @listener.listen(1024)
       @worker = FakeWorker.new
+      @wake, @stop = IO.pipe
+      start_work(app, **settings)
+    end
+
+    def start_work(app, **settings)
       @work = Pando::HTTP::Work.new(app, [@listener], HTTPSupport.settings(**settings))
       @work.start(@worker)
-      @wake, @stop = IO.pipe
     end
 
     def tcp = listening_socket(:INET, Addrinfo.tcp("127.0.0.1", 0))
