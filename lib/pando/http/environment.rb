@@ -17,7 +17,8 @@ module Pando
       LOCAL = "127.0.0.1"
 
       # What every request sets: a Hash that has the keys already need not grow.
-      PLACES = %w[REQUEST_METHOD REQUEST_URI PATH_INFO QUERY_STRING SERVER_PROTOCOL REMOTE_ADDR].to_h { |key| [key, nil] }.freeze
+      PLACES = %w[REQUEST_METHOD REQUEST_URI PATH_INFO QUERY_STRING SERVER_PROTOCOL REMOTE_ADDR]
+               .to_h { |key| [key, nil] }.freeze
 
       # @return [Array(Integer, Integer)] of the Rack that is loaded
       def self.rack_release

@@ -37,17 +37,25 @@ module Pando
       def deliver
         return deliver_upgrade if @head.interim?
         return deliver_head if @request.head? || @head.bodiless?
-        return deliver_parts(@body) if @body.instance_of?(Array) && @head.ordinary? # as most are
         raise InvalidResponse, "the body has neither each nor call" unless body?
 
-        return deliver_nothing if @head.status == 205
-        return deliver_hijacked if @head.hijack
-        return deliver_encoded if @head.encoded?
+        @head.ordinary? ? deliver_ordinary : deliver_otherwise
+      end
+
+      private
+
+      # Most bodies are arrays.
+      def deliver_ordinary
+        return deliver_parts(@body) if @body.instance_of?(Array)
 
         deliver_file || deliver_array || deliver_pieces
       end
 
-      private
+      def deliver_otherwise
+        return deliver_nothing if @head.status == 205
+
+        @head.hijack ? deliver_hijacked : deliver_encoded
+      end
 
       def body? = @body.respond_to?(:each) || @body.respond_to?(:call) || !@head.hijack.nil?
 
