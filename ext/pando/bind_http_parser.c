@@ -144,6 +144,12 @@ static VALUE parser_expect_continue_p(VALUE object)
     return parser->expect_continue && parser->minor > 0 ? Qtrue : Qfalse;
 }
 
+/* Whether a field says for whom the peer speaks. */
+static VALUE parser_forwarded_p(VALUE object)
+{
+    return complete(object, Qnil)->forwarded ? Qtrue : Qfalse;
+}
+
 static VALUE parser_connect_p(VALUE object)
 {
     return complete(object, Qnil)->form == PANDO_HTTP_AUTHORITY_FORM ? Qtrue : Qfalse;
@@ -176,6 +182,7 @@ void pando_init_http_parser(void)
     rb_define_method(klass, "minor", parser_minor, 0);
     rb_define_method(klass, "keep_alive?", parser_keep_alive_p, 0);
     rb_define_method(klass, "expect_continue?", parser_expect_continue_p, 0);
+    rb_define_method(klass, "forwarded?", parser_forwarded_p, 0);
     rb_define_method(klass, "connect?", parser_connect_p, 0);
     rb_define_method(klass, "https?", parser_https_p, 0);
     rb_define_method(klass, "reason", parser_reason, 0);

@@ -118,7 +118,12 @@ static uint8_t identify(const char *name, uint32_t len)
         return equals(name, len, "connection") ? PANDO_HTTP_FIELD_CONNECTION : PANDO_HTTP_OTHER;
     case 14:
         return equals(name, len, "content-length") ? PANDO_HTTP_FIELD_CONTENT_LENGTH : PANDO_HTTP_OTHER;
+    case 15:
+        return equals(name, len, "x-forwarded-for") || equals(name, len, "x-forwarded-ssl") ? PANDO_HTTP_FIELD_FORWARDED
+                                                                                            : PANDO_HTTP_OTHER;
     case 17:
+        if (equals(name, len, "x-forwarded-proto"))
+            return PANDO_HTTP_FIELD_FORWARDED;
         return equals(name, len, "transfer-encoding") ? PANDO_HTTP_FIELD_TRANSFER_ENCODING : PANDO_HTTP_OTHER;
     default:
         return PANDO_HTTP_OTHER;
@@ -141,6 +146,9 @@ int pando_http_note_field(pando_http_parser *parser, const char *buffer, pando_h
         return note_transfer_encoding(parser, value, len, reason);
     case PANDO_HTTP_FIELD_CONNECTION:
         return note_connection(parser, value, len, reason);
+    case PANDO_HTTP_FIELD_FORWARDED:
+        parser->forwarded = 1;
+        return 0;
     case PANDO_HTTP_FIELD_EXPECT:
         /* RFC 9110 section 10.1.1: any other expectation may be ignored. */
         if (equals(value, len, "100-continue"))

@@ -24,7 +24,8 @@ enum {
     PANDO_HTTP_FIELD_CONTENT_LENGTH,
     PANDO_HTTP_FIELD_TRANSFER_ENCODING,
     PANDO_HTTP_FIELD_CONNECTION,
-    PANDO_HTTP_FIELD_EXPECT
+    PANDO_HTTP_FIELD_EXPECT,
+    PANDO_HTTP_FIELD_FORWARDED /* X-Forwarded-For, -Proto or -Ssl */
 };
 
 typedef struct {
@@ -85,6 +86,7 @@ typedef struct {
     uint8_t keep_alive;      /* Connection: keep-alive */
     uint8_t upgrade;         /* Connection: upgrade */
     uint8_t expect_continue;
+    uint8_t forwarded;       /* a proxy, or somebody, says for whom it speaks */
 
     /* after PANDO_HTTP_ERROR */
     uint16_t status;    /* the answer that the request deserves */

@@ -43,7 +43,7 @@ module Pando
       def build(parser, buffer, remote)
         env = parser.fill(@template.dup, buffer)
         env["REMOTE_ADDR"] = remote || LOCAL
-        @proxies&.apply(env, remote)
+        @proxies.apply(env, remote) if @proxies && parser.forwarded?
         env["PATH_INFO"] = @asterisk if env["PATH_INFO"] == "*"
         @rack2 ? env["HTTP_VERSION"] = env["SERVER_PROTOCOL"] : env["rack.response_finished"] = []
         env

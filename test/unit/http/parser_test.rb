@@ -177,6 +177,17 @@ class HTTPParserTest < Minitest::Test
     end
   end
 
+  def test_fields_of_proxies_are_noticed
+    %w[X-Forwarded-For x-forwarded-proto X-FORWARDED-SSL].each do |name|
+      accept("GET / HTTP/1.1\r\nHost: a\r\n#{name}: b\r\n\r\n")
+      assert_predicate @parser, :forwarded?, name
+    end
+    %w[X-Forwarded-Fox X-Forwarded-Host Transfer-Encodinx].each do |name|
+      accept("GET / HTTP/1.1\r\nHost: a\r\n#{name}: b\r\n\r\n")
+      refute_predicate @parser, :forwarded?, name
+    end
+  end
+
   def test_expect_continue_is_noticed_in_http_1_1_only
     accept("GET / HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\n\r\n")
     assert_predicate @parser, :expect_continue?
