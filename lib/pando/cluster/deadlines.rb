@@ -11,11 +11,13 @@ module Pando
     class Deadlines
       # Seconds between two looks at the scoreboard: requests begin without telling us.
       TICK = 0.25
-      # Seconds without a heartbeat after which an idle worker is taken for stuck.
+      # Seconds without a heartbeat after which an idle worker is taken for stuck, at least.
       STANDSTILL = 15.0
 
       # @param observer [Caretaker]
-      def initialize(roster, observer)
+      # @param longest_wait [Float] seconds that a worker may wait for a job that has begun to come
+      def initialize(roster, observer, longest_wait = 0.0)
+        @standstill = STANDSTILL + longest_wait
         @roster = roster
         @observer = observer
         @looked_at = @awake_since = Sys.now
@@ -29,7 +31,7 @@ module Pando
 
       def enforce(now = Sys.now)
         # Who was stopped together with us (job control, a frozen container) gets time to stir.
-        @awake_since = now if now - @looked_at > STANDSTILL / 3
+        @awake_since = now if now - @looked_at > @standstill / 3
         @looked_at = now
         @roster.to_a.each do |child|
           next if child.gone?
@@ -69,7 +71,7 @@ module Pando
         return unless child.worker? && child.ready? && !child.condemned? && child.row.busy_since.nil?
 
         beat = child.row.heartbeat
-        return unless beat && now - [beat, @awake_since].max > STANDSTILL
+        return unless beat && now - [beat, @awake_since].max > @standstill
 
         child.kill("it stood still for #{(now - beat).round} s")
       end

@@ -93,7 +93,7 @@ module Pando
       def build_watch(caretaker)
         @inbox = Inbox.new(roster, @poller, caretaker)
         @reaper = Reaper.new(roster, @inbox, caretaker)
-        @deadlines = Deadlines.new(roster, caretaker)
+        @deadlines = Deadlines.new(roster, caretaker, @payload.options.longest_wait)
       end
 
       def announce

@@ -19,6 +19,7 @@ module Pando
           boot_timeout: @config.boot_timeout, spawn_timeout: @config.spawn_timeout,
           stop_timeout: @config.stop_timeout, grace: @config.timeout_grace,
           longest_request: @config.timeout && (@config.timeout + @config.timeout_grace),
+          longest_wait: @config.header_timeout,
           oom_score_adj: @config.oom_score_adj || nil, services: @config.services.keys
         )
       end

@@ -154,6 +154,16 @@ class ClusterDeadlinesTest < Minitest::Test
     assert_empty(children.flat_map { |one| signals(one) })
   end
 
+  def test_a_worker_that_waits_for_a_slow_head_in_direct_mode
+    @deadlines = Deadlines.new(@roster, @observer, 60.0)
+    worker = child
+    enforce_for(Deadlines::STANDSTILL + 59)
+    assert_empty signals(worker)
+    enforce_for(2)
+
+    assert_equal ["KILL"], signals(worker)
+  end
+
   def test_who_was_stopped_together_with_us_gets_time_to_stir
     worker = child
     elapse(3600)
