@@ -9,20 +9,35 @@ require "pando/http/request"
 module Pando
   module HTTP
     # One request from its first byte to the end of its answer, and in direct mode
-    # all of its connection. No client, however broken, makes {#serve} raise.
+    # all of its connection. No client, however broken, makes {#serve} raise. One per
+    # worker, for one client after the other: a request is too short for objects of
+    # its own.
     #
     # @api private
     class Connection
-      # @param kit [Kit] @param environment [Environment] of its listener
-      # @param client [Client, LaneClient]
-      def initialize(kit, environment, client)
+      # @param kit [Kit]
+      def initialize(kit)
         @kit = kit
-        @environment = environment
-        @client = client
+        @exchange = Exchange.new(kit)
+        @spare_request = Request.new
       end
 
+      # @param client [Client, LaneClient]
+      # @param environment [Environment] of the listener that he came by
       # @raise [HookError, SystemExit, SignalException] what the application's own code asks for
-      def serve
+      def serve(client, environment)
+        @client = client
+        @environment = environment
+        @closed = false
+        read
+      ensure
+        @client.reset unless @closed
+        forget
+      end
+
+      private
+
+      def read
         @kit.reader.read_head(@client) ? work : close
       rescue Refused => e
         refuse(e)
@@ -32,11 +47,13 @@ module Pando
         close
       rescue ClientGone
         close
-      ensure
-        @client.reset unless @closed
       end
 
-      private
+      # What an idle worker holds on to is memory that nobody else can have.
+      def forget
+        @client = @request = @spool = nil
+        @spare_request.forget
+      end
 
       def reader = @kit.reader
       def worker = @kit.worker
@@ -45,7 +62,7 @@ module Pando
         parser = reader.parser
         env = @environment.build(parser, reader.buffer, @client.remote)
         introduce_client(env, parser)
-        @request = Request.new(env, parser.minor)
+        @request = @spare_request.begin(env, parser.minor)
         refuse_what_we_are_not(parser)
         worker.job_started(@request.verb, @request.path, nil, nil)
         begin
@@ -64,11 +81,10 @@ module Pando
       end
 
       def exchange
-        exchange = Exchange.new(@kit, @client, @request)
-        exchange.run
+        @exchange.run(@client, @request)
       ensure
-        exchange.whole? ? close(reader.unfinished?) : reset
-        exchange.finish
+        @exchange.whole? ? close(reader.unfinished?) : reset
+        @exchange.finish
       end
 
       def refuse_what_we_are_not(parser)

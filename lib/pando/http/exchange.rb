@@ -8,16 +8,14 @@ require "pando/http/timeout"
 module Pando
   module HTTP
     # One request answered: the application called, its response sent, its body
-    # closed, whatever it raises turned into an answer. Owned by a {Connection}.
+    # closed, whatever it raises turned into an answer. Owned by a {Connection}, for
+    # one request after the other.
     #
     # @api private
     class Exchange
-      # @param kit [Kit] @param client [Client, LaneClient] @param request [Request]
-      def initialize(kit, client, request)
+      # @param kit [Kit]
+      def initialize(kit)
         @kit = kit
-        @client = client
-        @request = request
-        @whole = false
       end
 
       # @return [Boolean] whether the client has a whole answer
@@ -25,10 +23,14 @@ module Pando
         @whole
       end
 
+      # @param client [Client, LaneClient] @param request [Request]
       # @return [void]
       # @raise [SystemExit, SignalException] when the application wants the process to end
       # @raise [HookError]
-      def run
+      def run(client, request)
+        @client = client
+        @request = request
+        @whole = false
         @started = now
         @timeout = start_timeout
         @kit.soft_timeout.during(@timeout) { answer }
@@ -49,6 +51,8 @@ module Pando
         @request.env["rack.response_finished"]&.reverse_each { |callback| tell(callback) }
         @timeout&.finish
         worker.run_hook(:after_request_complete, @request.env) if worker.hook?(:after_request_complete)
+      ensure
+        @client = @request = @timeout = @status = @fields = @error = nil
       end
 
       private

@@ -47,7 +47,8 @@ module Pando
         @link = LaneLink.new(@lane, @eventfd, worker.lane_socket)
         @reader = QueuedReader.new(@limits, @lane)
         @kit = Kit.for(worker, @app, @limits, @reader)
-        @direct_kit = @kit.dup.tap { |kit| kit.reader = RequestReader.new(@limits) }
+        @connection = Connection.new(@kit)
+        @direct_connection = Connection.new(@kit.dup.tap { |kit| kit.reader = RequestReader.new(@limits) })
         @environments = @listeners.map { |listener| Environment.new(listener, proxies: @proxies) }
         rest
       end
@@ -107,7 +108,7 @@ module Pando
         if @lane.streamed?
           serve_streamed(client, environment)
         else
-          Connection.new(@kit, environment, client).serve
+          @connection.serve(client, environment)
         end
         worker.leave("the reactor does not read its lane") if client.stuck?
         true
@@ -118,7 +119,7 @@ module Pando
         direct = client.take_descriptor do |descriptor, received|
           ForwardedClient.new(descriptor, @limits.write_timeout, @reader.buffer + received, @lane)
         end
-        Connection.new(@direct_kit, environment, direct).serve
+        @direct_connection.serve(direct, environment)
       rescue ClientGone
         client.reset
       end

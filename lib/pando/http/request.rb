@@ -18,12 +18,21 @@ module Pando
       # @return [#read] the body
       attr_reader :input
 
-      def initialize(env, minor)
+      # @param env [Hash]
+      # @param minor [0, 1]
+      # @return [self]
+      def begin(env, minor)
         @env = env
         @verb = env["REQUEST_METHOD"]
-        @path = env["PATH_INFO"].dup
+        @path = env["PATH_INFO"]
         @minor = minor
         @input = env["rack.input"]
+        self
+      end
+
+      # @return [void]
+      def forget
+        @env = @verb = @path = @input = nil
       end
 
       # @return [Boolean]
@@ -37,7 +46,7 @@ module Pando
       end
 
       # What stands for a request that could not be read.
-      UNKNOWN = new({ "REQUEST_METHOD" => "GET", "PATH_INFO" => "" }, 1).freeze
+      UNKNOWN = new.begin({ "REQUEST_METHOD" => "GET", "PATH_INFO" => "" }, 1).freeze
 
       # @param spool [Spool, StreamedBody, nil] without a size if that is not known yet
       def attach(spool)

@@ -36,6 +36,7 @@ module Pando
       # @return [void]
       def start(worker)
         @kit = Kit.for(worker, @app, @limits, RequestReader.new(@limits))
+        @connection = Connection.new(@kit)
         @environments = @listeners.to_h { |each| [each, Environment.new(each, proxies: @proxies)] }.compare_by_identity
       end
 
@@ -81,7 +82,7 @@ module Pando
         return false unless descriptor
 
         client = Client.new(descriptor, @limits.write_timeout, remote, proxied: @proxied[listener])
-        Connection.new(@kit, @environments[listener], client).serve
+        @connection.serve(client, @environments[listener])
         true
       end
     end
