@@ -25,7 +25,7 @@
 
 enum kind { HEADS, BODIES, READERS, IDLERS, KINDS };
 enum state { CONNECTING, SENDING, WAITING, RESTING };
-enum { TICK_MS = 20, POKE_WITHIN_MS = 5000, RECEIVE_BUFFER = 4096, CONNECTS_A_TICK = 200 };
+enum { TICK_MS = 20, POKE_WITHIN_MS = 5000, RECEIVE_BUFFER = 16384, CONNECTS_A_TICK = 200 };
 
 struct client {
     int fd, kind, began, host;

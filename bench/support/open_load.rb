@@ -2,6 +2,7 @@
 
 require "json"
 require "support/native"
+require "support/priority"
 
 module Bench
   # bench/native/openload: requests at their own pace, timed from the moment they were meant to be sent.
@@ -31,7 +32,7 @@ module Bench
     # @return [Result]
     # @raise [Failed]
     def run(port, **options)
-      output = IO.popen([*pinning, @program, *arguments(port: port, **@options, **options)], err: %i[child out], &:read)
+      output = IO.popen([*priority, @program, *arguments(port: port, **@options, **options)], err: %i[child out], &:read)
       raise Failed, "openload: #{output}" unless Process.last_status.success?
 
       result(JSON.parse(output, symbolize_names: true))
@@ -39,7 +40,7 @@ module Bench
 
     private
 
-    def pinning = @cores ? ["taskset", "-c", @cores] : []
+    def priority = Priority.prefix(Priority::HIGH, @cores)
     def arguments(options) = options.flat_map { |name, value| ["--#{name.to_s.tr("_", "-")}", value.to_s] }
 
     def result(figures)
