@@ -313,7 +313,7 @@ static double percentile(const struct samples *samples, double share) {
 static void report(const char *name, struct samples *samples) {
     if (samples->count)
         qsort(samples->values, samples->count, sizeof *samples->values, ascending);
-    printf("\"%s\":{\"count\":%zu,\"p50\":%.3f,\"p90\":%.3f,\"p99\":%.3f,\"max\":%.3f},", name, samples->count,
+    printf("\"%s\":{\"requests\":%zu,\"p50\":%.3f,\"p90\":%.3f,\"p99\":%.3f,\"worst\":%.3f},", name, samples->count,
            percentile(samples, 0.5), percentile(samples, 0.9), percentile(samples, 0.99), percentile(samples, 1));
 }
 

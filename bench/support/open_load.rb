@@ -9,9 +9,9 @@ module Bench
   class OpenLoad
     class Failed < StandardError; end
 
-    # @!attribute count [Integer] requests
-    # @!attribute p50 [Float] milliseconds, as p90, p99 and max
-    Latency = Struct.new(:count, :p50, :p90, :p99, :max, keyword_init: true)
+    # @!attribute requests [Integer]
+    # @!attribute p50 [Float] milliseconds, as p90, p99 and worst
+    Latency = Struct.new(:requests, :p50, :p90, :p99, :worst, keyword_init: true)
 
     # @!attribute fast [Latency]
     # @!attribute slow [Latency]
@@ -32,7 +32,8 @@ module Bench
     # @return [Result]
     # @raise [Failed]
     def run(port, **options)
-      output = IO.popen([*priority, @program, *arguments(port: port, **@options, **options)], err: %i[child out], &:read)
+      arguments = arguments(port: port, **@options, **options)
+      output = IO.popen([*priority, @program, *arguments], err: %i[child out], &:read)
       raise Failed, "openload: #{output}" unless Process.last_status.success?
 
       result(JSON.parse(output, symbolize_names: true))

@@ -48,7 +48,8 @@ module Bench
 
     def parser
       @parser ||= OptionParser.new("Usage: bench/slow [options]") do |options|
-        options.on("--servers LIST", Array, "of #{Servers::ALL.keys.join(",")} (default #{SERVERS.join(",")})") do |names|
+        meaning = "of #{Servers::ALL.keys.join(",")} (default #{SERVERS.join(",")})"
+        options.on("--servers LIST", Array, meaning) do |names|
           @servers = known(names)
         end
         numbers(options)

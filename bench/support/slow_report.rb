@@ -6,10 +6,10 @@ require "support/statistics"
 module Bench
   # What bench/slow prints: the normal client without and with slow ones beside it, and the cost of idle connections.
   class SlowReport
-    SLOW = ["", "p50 alone", "with slow", "p99 alone", "with slow", "change", "failed", "slow: answered", "refused", "cut",
-            "KiB each"].freeze
+    SLOW = ["", "p50 alone", "with slow", "p99 alone", "with slow", "change", "failed",
+            "slow: answered", "refused", "cut", "KiB each"].freeze
     IDLE = ["", "idle", "open", "KiB each", "asked", "answered"].freeze
-    CHANGE = 0.10
+    CHANGE = 10 # percent
     KIB_EACH = 16
 
     # @param results [Array<SlowRun::Result>]
@@ -34,15 +34,15 @@ module Bench
     def slow_targets(pando)
       return {} if pando.alone.empty?
 
-      { format("p99 %+.0f%% beside slow clients, at most %+.0f%%", change(pando) * 100, CHANGE * 100) =>
-          change(pando) <= CHANGE }
+      percent = (change(pando) * 100).round
+      { "p99 changes by #{percent}% beside slow clients, at most #{CHANGE}%" => percent <= CHANGE }
     end
 
     def idle_targets(pando)
       return {} unless pando.idle
 
-      each = kib(pando.idle_bytes, @options.idle)
-      { format("%.1f KiB an idle connection, less than %d", each, KIB_EACH) => each < KIB_EACH,
+      each = kib(pando.idle_bytes, @options.idle).round(1)
+      { "#{each} KiB an idle connection, less than #{KIB_EACH}" => each < KIB_EACH,
         "#{pando.idle[:idle][:open]} of #{@options.idle} connections held" => pando.idle[:idle][:open] == @options.idle,
         "#{pando.poked} of #{@options.poke} requests on them answered" => pando.poked == @options.poke }
     end

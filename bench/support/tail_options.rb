@@ -8,9 +8,15 @@ module Bench
   class TailOptions
     SERVERS = %w[pando puma puma-threads falcon].freeze
     WAITS = %w[holds yields].freeze
+    SLOW_SHARE = 0.05
     POSITIVE = /\A[1-9]\d{0,4}\z/
 
-    attr_reader :servers, :waits, :workers, :connections, :load, :seconds, :rounds, :fast, :slow, :assign, :json
+    NUMBERS = {
+      workers: "worker processes", connections: "kept alive", load: "percent of what the workers can do",
+      seconds: "each measurement", rounds: "of all servers in turn", fast: "milliseconds", slow: "milliseconds"
+    }.freeze
+
+    attr_reader :servers, :waits, :assign, :json, *NUMBERS.keys
 
     def initialize(arguments)
       @servers = SERVERS
@@ -29,8 +35,6 @@ module Bench
       usage(e.message)
     end
 
-    SLOW_SHARE = 0.05
-
     # @return [Float] requests a second: so much of what the workers could do if each were busy all the time
     def rate = load / 100.0 * workers * 1000 / ((fast * (1 - SLOW_SHARE)) + (slow * SLOW_SHARE))
 
@@ -40,7 +44,8 @@ module Bench
 
     def parser
       @parser ||= OptionParser.new("Usage: bench/tail [options]") do |options|
-        options.on("--servers LIST", Array, "of #{Servers::ALL.keys.join(",")} (default #{SERVERS.join(",")})") do |names|
+        meaning = "of #{Servers::ALL.keys.join(",")} (default #{SERVERS.join(",")})"
+        options.on("--servers LIST", Array, meaning) do |names|
           @servers = known(names, Servers::ALL.keys)
         end
         options.on("--waits LIST", Array, "of #{WAITS.join(",")} (default both)") { |list| @waits = known(list, WAITS) }
@@ -53,11 +58,6 @@ module Bench
         options.on("--ruby PATH", "to run on; this: the one at hand (default: one with YJIT)")
       end
     end
-
-    NUMBERS = {
-      workers: "worker processes", connections: "kept alive", load: "percent of what the workers can do",
-      seconds: "each measurement", rounds: "of all servers in turn", fast: "milliseconds", slow: "milliseconds"
-    }.freeze
 
     def numbers(options)
       NUMBERS.each do |name, meaning|

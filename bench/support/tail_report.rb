@@ -6,7 +6,8 @@ require "support/statistics"
 module Bench
   # What bench/tail prints about one way of waiting: medians of the rounds.
   class TailReport
-    HEAD = ["", "fast p50", "p90", "p99", "max", "slow p50", "p99", "Pando's p99 to this", "failed", "unanswered"].freeze
+    HEAD = ["", "fast p50", "p90", "p99", "worst", "slow p50", "p99",
+            "Pando's p99 to this", "failed", "unanswered"].freeze
     # How much of the other one's p99 of fast requests Pando's may be, where the app holds the interpreter.
     TARGETS = { "puma" => 0.4, "falcon" => 0.5 }.freeze
 
@@ -31,14 +32,13 @@ module Bench
       return {} unless @wait == "holds"
 
       TARGETS.select { |name, _limit| ratio(name) }.to_h do |name, limit|
-        words = format("%.2f of the p99 of %s, at most %.2f", ratio(name), @labels[name], limit)
-        [words, ratio(name) <= limit]
+        ["#{ratio(name).round(2)} of the p99 of #{@labels[name]}, at most #{limit}", ratio(name) <= limit]
       end
     end
 
     def to_a
       @samples.flat_map do |name, results|
-        results.map { |result| { wait: @wait, server: name, **result.to_h.transform_values { |it| plain(it) } } }
+        results.map { |result| { wait: @wait, server: name, **result.to_h.transform_values { |value| plain(value) } } }
       end
     end
 
@@ -50,7 +50,7 @@ module Bench
 
     def rows
       @samples.keys.map do |name|
-        times = [%i[fast p50], %i[fast p90], %i[fast p99], %i[fast max], %i[slow p50], %i[slow p99]]
+        times = [%i[fast p50], %i[fast p90], %i[fast p99], %i[fast worst], %i[slow p50], %i[slow p99]]
                 .map { |kind, field| format("%.1f", middle(name) { |result| result[kind][field] }) }
         [@labels[name], *times, ratio(name) ? format("%.2f", ratio(name)) : "-",
          *%i[failed unanswered].map { |field| @samples[name].sum(&field).to_s }]
@@ -59,7 +59,8 @@ module Bench
 
     # Were the generator late itself, the figures would be its own.
     def lag
-      format("the generator itself was late by %.2f ms at its p99", @samples.values.flatten.map { |result| result.lag.p99 }.max)
+      worst = @samples.values.flatten.map { |result| result.lag.p99 }.max
+      "the generator itself was late by #{worst} ms at its p99"
     end
   end
 end
