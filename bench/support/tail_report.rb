@@ -7,7 +7,7 @@ module Bench
   # What bench/tail prints about one way of waiting: medians of the rounds.
   class TailReport
     HEAD = ["", "fast p50", "p90", "p99", "worst", "slow p50", "p99",
-            "Pando's p99 to this", "failed", "unanswered"].freeze
+            "p99 of Pando to this", "failed", "unanswered"].freeze
     # How much of the other one's p99 of fast requests Pando's may be, where the app holds the interpreter.
     TARGETS = { "puma" => 0.4, "falcon" => 0.5 }.freeze
 
