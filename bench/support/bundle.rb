@@ -9,11 +9,14 @@ module Bench
     class Failed < StandardError; end
 
     CHECKOUT = File.expand_path("../..", __dir__)
+    INSTALL_WITHIN = 600 # seconds: some of the gems are compiled, one in Rust
 
     # @param name [String] unique among our bundles
     # @param gemfile [String] path of the Gemfile
-    def initialize(name, gemfile)
+    # @param without [Array<String>] groups of it that are not wanted
+    def initialize(name, gemfile, without: [])
       @gemfile = gemfile
+      @without = without
       @home = File.join(ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") },
                         "pando", "bundle", "#{RUBY_ENGINE}-#{RUBY_VERSION}")
       @folder = File.join(@home, name)
@@ -37,6 +40,7 @@ module Bench
     def environment
       clean_environment.merge(
         "BUNDLE_GEMFILE" => copy, "BUNDLE_PATH" => File.join(@home, "gems"), "BUNDLE_FROZEN" => nil,
+        "BUNDLE_WITHOUT" => @without.empty? ? nil : @without.join(":"),
         "PANDO_CHECKOUT" => CHECKOUT, "RUBYOPT" => "-rbundler/setup"
       )
     end
@@ -61,6 +65,7 @@ module Bench
 
     def install
       log = File.join(@folder, "install.log")
+      warn "installing the gems of #{File.basename(@folder)} ..."
       return if bundler("install", "--quiet", out: log)
 
       raise Failed, "bundle install in #{@folder} failed:\n#{File.read(log)}"
@@ -68,7 +73,7 @@ module Bench
 
     def bundler(*arguments, out: File::NULL)
       environment = self.environment.merge("RUBYOPT" => nil)
-      system(environment, Gem.ruby, Gem.bin_path("bundler", "bundle"), *arguments,
+      system(environment, "timeout", INSTALL_WITHIN.to_s, Gem.ruby, Gem.bin_path("bundler", "bundle"), *arguments,
              chdir: @folder, in: File::NULL, out: out, err: %i[child out])
     end
 

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
+require "io/wait"
 require "socket"
 require "support/guard"
-require "support/load"
 require "support/process_tree"
 
 module Bench
@@ -14,6 +14,8 @@ module Bench
     START_WITHIN = 120 # seconds
     REFORK_WITHIN = 60
     STOP_WITHIN = 15
+    ANSWER_WITHIN = 5
+    OPEN_FILES = [Process.getrlimit(:NOFILE).last, 65_536].min # a benchmark may hold many connections
     SETTLED_FOR = 0.5
     POLL_INTERVAL = 0.05
 
@@ -23,11 +25,13 @@ module Bench
     # @param folder [String] an empty folder to run in, so that no configuration of anybody else is found
     # @param environment [Hash{String => String, nil}]
     # @param workers [Integer] processes (of a server with two threads each: half as many)
-    def initialize(app:, folder:, environment:, workers:)
+    # @param cores [String, nil] the only CPUs that it may use, as taskset(1) has them
+    def initialize(app:, folder:, environment:, workers:, cores: nil)
       @app = app
       @folder = folder
       @environment = environment
       @workers = workers
+      @cores = cores
       @port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
     end
 
@@ -39,8 +43,8 @@ module Bench
 
     # What a worker's title looks like once it serves; a group named "generation" where the server has those.
     #
-    # @return [Regexp]
-    def worker_title = raise(NotImplementedError)
+    # @return [Regexp, nil] nil when its workers cannot be told from the rest
+    def worker_title = nil
 
     # What the title of any process looks like that belongs to a generation, in a group of that name.
     #
@@ -78,7 +82,7 @@ module Bench
     def pids = tree.pids
 
     # @return [Array<Integer>] pids of those that serve
-    def worker_pids = tree.titles.select { |_pid, title| worker_title.match?(title) }.keys
+    def worker_pids = worker_title ? tree.titles.select { |_pid, title| worker_title.match?(title) }.keys : pids
 
     def output = File.read(log)
 
@@ -87,7 +91,7 @@ module Bench
     def tree = ProcessTree.new(@pid)
     def titles = tree.titles.values
     def log = File.join(@folder, "server.log")
-    def all_workers? = worker_pids.size == processes
+    def all_workers? = worker_title ? worker_pids.size == processes : settled?
 
     def settled?
       found = pids
@@ -98,14 +102,19 @@ module Bench
     def generations = titles.filter_map { |title| title[generation_title, :generation]&.to_i }
 
     def start
-      @pid = Process.spawn(@environment, *command, chdir: @folder, pgroup: true,
-                                                   in: File::NULL, out: log, err: %i[child out])
+      @pid = Process.spawn(@environment, *pinning, *command, chdir: @folder, pgroup: true, in: File::NULL, out: log,
+                                                             err: %i[child out], rlimit_nofile: OPEN_FILES)
       @guard = Guard.new(@pid)
-      wait_until(START_WITHIN, "its start") { all_workers? && answers? }
+      wait_until(START_WITHIN, "its start") { answers? && all_workers? }
     end
 
+    def pinning = @cores ? ["taskset", "-c", @cores] : []
+
     def answers?
-      Load.new(port, clients: 1).get("/up")
+      Socket.tcp("127.0.0.1", port, connect_timeout: 5) do |socket|
+        socket.write("GET /up HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+        socket.wait_readable(ANSWER_WITHIN) && socket.readpartial(64).start_with?("HTTP/1.1 200")
+      end
     rescue SystemCallError, IOError
       false
     end

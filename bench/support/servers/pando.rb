@@ -4,19 +4,47 @@ require "support/server"
 
 module Bench
   module Servers
-    # This checkout. A refork is asked for by a signal, so that it comes at the same moment as Pitchfork's.
+    # This checkout. A refork is asked for by a signal, so that it comes at the same moment as Pitchfork's, unless
+    # it is off.
     class Pando < Server
       ROOT = File.expand_path("../../..", __dir__)
+      PROGRAM = ["-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/pando")].freeze
+      CONNECTIONS = 20_000
 
-      def label = "Pando"
+      # @param reactor [Boolean, nil] nil: what is Pando's default
+      def initialize(refork: "manual", reactor: nil, **options)
+        super(**options)
+        @refork = refork
+        @reactor = reactor
+      end
+
+      def label = @reactor == false ? "Pando, direct" : "Pando"
 
       def command
-        [Gem.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/pando"), "serve", @app,
-         "-l", "127.0.0.1:#{port}", "-w", @workers.to_s, "--refork", "manual", "-e", "production"]
+        config = File.join(@folder, "pando.rb")
+        File.write(config, settings.map { |name, value| "#{name} #{value}\n" }.join)
+        [Gem.ruby, *PROGRAM, "serve", @app, "-c", config, "-l", "127.0.0.1:#{port}", "-w", @workers.to_s,
+         "--refork", @refork, "-e", "production"]
       end
 
       def worker_title = /\Apando worker \d+ gen (?<generation>\d+)/
       def generation_title = /\Apando (?:mold|worker \d+) gen (?<generation>\d+)/
+
+      private
+
+      def settings
+        { "reactor" => @reactor, "max_connections" => CONNECTIONS }.compact.select { |name, _value| known?(name) }
+      end
+
+      def known?(setting)
+        @known ||= IO.popen([@environment, Gem.ruby, *PROGRAM, "config"], chdir: @folder, &:read)
+        @known.match?(/^#{setting} /)
+      end
+    end
+
+    # The same whose workers accept connections by themselves.
+    class PandoDirect < Pando
+      def initialize(**options) = super(reactor: false, **options)
     end
   end
 end

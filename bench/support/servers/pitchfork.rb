@@ -1,16 +1,11 @@
 # frozen_string_literal: true
 
-require "support/server"
+require "support/peer"
 
 module Bench
   module Servers
     # Shopify's server, which reforks too: here when it is told to.
-    class Pitchfork < Server
-      def initialize(bundle:, **options)
-        super(**options)
-        @executable = bundle.executable("pitchfork", "pitchfork")
-      end
-
+    class Pitchfork < Peer
       def label = "Pitchfork"
 
       def command
@@ -19,7 +14,7 @@ module Bench
           worker_processes #{@workers}
           listen "127.0.0.1:#{port}", tcp_nopush: false
         RUBY
-        [Gem.ruby, @executable, "-c", config, "-E", "production", @app]
+        [*executable("pitchfork"), "-c", config, "-E", "production", @app]
       end
 
       def worker_title = /\(gen:(?<generation>\d+)\) worker\[\d+\] - (?!init)/

@@ -1,22 +1,17 @@
 # frozen_string_literal: true
 
-require "support/server"
+require "support/peer"
 
 module Bench
   module Servers
     # Puma, one thread a worker, the app loaded before the workers are forked.
-    class Puma < Server
-      def initialize(bundle:, **options)
-        super(**options)
-        @executable = bundle.executable("puma", "puma")
-      end
-
+    class Puma < Peer
       def label = "Puma #{processes}x#{threads}"
       def threads = 1
       def capacity = processes * threads
 
       def command
-        [Gem.ruby, @executable, "--preload", "-w", processes.to_s, "-t", "#{threads}:#{threads}",
+        [*executable("puma"), "--preload", "-w", processes.to_s, "-t", "#{threads}:#{threads}",
          "-e", "production", "-b", "tcp://127.0.0.1:#{port}", @app]
       end
 

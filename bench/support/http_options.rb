@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require "etc"
+require "optparse"
+require "support/http_case"
+require "support/servers"
+
+module Bench
+  # The command line of bench/http.
+  class HTTPOptions
+    SERVERS = %w[pando pando-direct iodine agoo itsi falcon puma pitchfork nginx nginx-deferred].freeze
+    KINDS = %w[keep close].freeze
+    HEADS = %w[hello headers].freeze
+    POSITIVE = /\A[1-9]\d{0,4}\z/
+
+    attr_reader :servers, :seconds, :rounds, :json
+
+    def initialize(arguments)
+      @servers = SERVERS
+      @seconds = 3
+      @rounds = 3
+      @workers = [1, 2]
+      @connections = [16, 64]
+      @kinds = KINDS
+      @heads = HEADS
+      parser.parse!(arguments)
+      usage("unexpected: #{arguments.join(" ")}") unless arguments.empty?
+    rescue OptionParser::ParseError => e
+      usage(e.message)
+    end
+
+    # @return [Hash{Integer => Array<HTTPCase>}] workers => what to ask then
+    def cases
+      @workers.to_h do |workers|
+        all = @kinds.product(@heads, @connections).map do |kind, head, connections|
+          HTTPCase.new(workers: workers, connections: connections, keep: kind == "keep", large: head == "headers")
+        end
+        [workers, all]
+      end
+    end
+
+    # The server has the first CPU for itself and the client the second, where there are two.
+    def cores = pinned? ? %w[0 1] : [nil, nil]
+
+    def check? = @check || false
+
+    private
+
+    def pinned? = @pinned != false && Etc.nprocessors > 1
+
+    def parser
+      @parser ||= OptionParser.new("Usage: bench/http [options]") do |options|
+        options.on("--servers LIST", Array, "of #{SERVERS.join(",")} (default all)") do |names|
+          @servers = known(names, SERVERS)
+        end
+        cases_options(options)
+        options.on("--seconds N", POSITIVE, "each measurement (default 3)") { |count| @seconds = count.to_i }
+        options.on("--rounds N", POSITIVE, "of all servers in turn (default 3)") { |count| @rounds = count.to_i }
+        options.on("--no-pin", "let the kernel choose the CPUs") { @pinned = false }
+        options.on("--json FILE", "all figures") { |path| @json = File.expand_path(path) }
+        options.on("--check", "exit 1 if Pando misses a ratio of docs/benchmarks.md") { @check = true }
+        options.on("--ruby PATH", "to run on; this: the one at hand (default: one with YJIT)")
+      end
+    end
+
+    def cases_options(options)
+      options.on("--workers LIST", Array, "numbers (default 1,2)") { |list| @workers = numbers(list) }
+      options.on("--connections LIST", Array, "numbers (default 16,64)") { |list| @connections = numbers(list) }
+      options.on("--kinds LIST", Array, "of #{KINDS.join(",")} (default both)") { |list| @kinds = known(list, KINDS) }
+      options.on("--heads LIST", Array, "of #{HEADS.join(",")} (default both)") { |list| @heads = known(list, HEADS) }
+    end
+
+    def numbers(list)
+      wrong = list.grep_v(POSITIVE).first
+      wrong ? raise(OptionParser::InvalidArgument, wrong) : list.map(&:to_i)
+    end
+
+    def known(names, all)
+      unknown = names - all
+      return names if unknown.empty?
+
+      raise OptionParser::InvalidArgument, "#{unknown.first} (known: #{all.join(", ")})"
+    end
+
+    def usage(message)
+      warn "bench/http: #{message}", parser.help
+      exit 2
+    end
+  end
+end

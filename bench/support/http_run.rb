@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+require "tmpdir"
+require "support/cpu_time"
+require "support/memory"
+require "support/servers"
+require "support/wrk"
+
+module Bench
+  # All servers with one number of workers, started side by side and asked in turn, so that whatever the machine
+  # does beside it falls on all of them. Each round has fresh processes.
+  class HTTPRun
+    APP = File.expand_path("../apps/hello.ru", __dir__)
+    ENVIRONMENT = { "RACK_ENV" => "production", "RUBY_YJIT_ENABLE" => "1" }.freeze
+    WARM_UP = 2 # seconds a server and round, enough for all that is compiled
+    MEMORY_LOAD = 2
+
+    # @!attribute cpu [Float] microseconds a request
+    # @!attribute rate [Float] requests a second
+    # @!attribute errors [Integer]
+    Sample = Struct.new(:cpu, :rate, :errors, keyword_init: true)
+
+    # @param names [Array<String>] of Servers::ALL
+    # @param workers [Integer]
+    # @param cases [Array<HTTPCase>]
+    # @param options [HTTPOptions]
+    def initialize(names, workers, cases, options)
+      @names = names
+      @workers = workers
+      @cases = cases
+      @options = options
+      @samples = Hash.new { |all, key| all[key] = [] }
+      @memory = {}
+      @failures = {}
+    end
+
+    # @return [Hash{Array(HTTPCase, String) => Array<Sample>}]
+    attr_reader :samples
+
+    # @return [Hash{String => Memory}] of a server that runs alone and has served a while
+    attr_reader :memory
+
+    # @return [Hash{String => String}] why a server is left out that cannot be started
+    attr_reader :failures
+
+    def call
+      @names = @names.select { |name| weigh(name) }
+      @options.rounds.times { |round| with_all(@names) { |servers| ask(servers, round) } }
+      self
+    end
+
+    private
+
+    # Alone, for pages that several servers share would count less in each.
+    def weigh(name)
+      with_all([name]) do |servers|
+        load(servers[name], @cases.first, MEMORY_LOAD)
+        @memory[name] = Memory.of(servers[name].pids, servers[name].worker_pids)
+      end
+    rescue Server::Failed => e
+      @failures[name] = e.message.lines.map(&:strip).reject(&:empty?).first(2).join(" ")
+      nil
+    end
+
+    def with_all(names, started = {}, &block)
+      return yield(started) if names.empty?
+
+      Dir.mktmpdir("pando-bench") do |folder|
+        server = Servers.build(names.first, app: APP, folder: folder, environment: ENVIRONMENT,
+                                            workers: @workers, cores: @options.cores.first)
+        server.run { with_all(names.drop(1), started.merge(names.first => server), &block) }
+      end
+    end
+
+    def ask(servers, round)
+      servers.each_value { |server| load(server, @cases.first, WARM_UP) }
+      @cases.each do |kind|
+        warn "round #{round + 1}: #{kind.name} ..."
+        # Not always in the same order: what one leaves behind shall not always fall on the same next.
+        servers.keys.rotate(round).each { |name| @samples[[kind, name]] << measure(servers[name], kind) }
+      end
+    end
+
+    def measure(server, kind)
+      before = CPUTime.of(server.pids)
+      result = load(server, kind, @options.seconds)
+      used = CPUTime.of(server.pids) - before
+      Sample.new(cpu: used / [result.requests, 1].max * 1e6, rate: result.requests / result.seconds,
+                 errors: result.errors)
+    end
+
+    def load(server, kind, seconds)
+      Wrk.new(connections: kind.connections, headers: kind.headers, cores: @options.cores.last)
+         .run(server.port, seconds: seconds)
+    end
+  end
+end

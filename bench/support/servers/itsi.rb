@@ -1,0 +1,17 @@
+# frozen_string_literal: true
+
+require "support/peer"
+
+module Bench
+  module Servers
+    # A server in Rust, one thread a worker for the app beside its own.
+    class Itsi < Peer
+      def label = "Itsi"
+
+      def command
+        [*executable("itsi", gem: "itsi-server"), "start", "-w", @workers.to_s, "-t", "1",
+         "-b", "http://127.0.0.1:#{port}", "-r", @app]
+      end
+    end
+  end
+end

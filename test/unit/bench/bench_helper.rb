@@ -1,0 +1,5 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+$LOAD_PATH.unshift(Support::Checkout.path("bench"))

@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require "socket"
+
+# A server whose answers and delays a test knows: a thread for each connection, and the test's block for each
+# request. What the block returns is sent; nil: nothing ever.
+class FakeServer
+  OK = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+
+  attr_reader :port
+
+  # @yieldparam request [String] head and body
+  # @yieldreturn [String, nil]
+  def initialize(&answer)
+    @answer = answer
+    @listener = TCPServer.new("127.0.0.1", 0)
+    @port = @listener.addr[1]
+    @connections = Queue.new
+    @thread = Thread.new { accept }
+  end
+
+  def close
+    @thread.kill.join
+    @listener.close
+    @connections.pop.kill.join until @connections.empty?
+  end
+
+  private
+
+  def accept
+    loop { @connections << Thread.new(@listener.accept) { |socket| serve(socket) } }
+  end
+
+  def serve(socket)
+    while (head = socket.gets("\r\n\r\n"))
+      body = socket.read(head[/^content-length: (\d+)/i, 1].to_i)
+      answer = @answer.call(head + body) or sleep
+      socket.write(answer)
+      break if answer.match?(/^connection: close/i)
+    end
+  rescue SystemCallError, IOError
+    # The client has gone.
+  ensure
+    socket.close
+  end
+end
