@@ -19,7 +19,8 @@ void pando_init_http_lane(void);
 void pando_init_http_reactor(void);
 
 /* Puts a parsed request into a Rack environment. */
-void pando_http_fill_env(VALUE env, const pando_http_parser *parser, const char *buffer);
+VALUE pando_http_environment(VALUE template, const pando_http_parser *parser, const char *buffer, VALUE remote,
+                             VALUE asterisk);
 
 /* What a Pando::HTTP::Channel stands for. */
 struct pando_channel *pando_channel_of(VALUE channel);

@@ -36,7 +36,7 @@ static struct {
 static VALUE methods[COUNT(common_methods)];
 static VALUE request_method, request_uri, path_info, query_string, server_name, server_port, server_protocol;
 static VALUE content_type, content_length, http_host, http_cookie, http_1_0, http_1_1, port_80;
-static VALUE last_name, last_port;
+static VALUE remote_addr, last_name, last_port;
 
 /* Interned as UTF-8, so that an application's own literal is the very same object. */
 static VALUE interned(const char *text, size_t len)
@@ -171,13 +171,22 @@ static void set_host(VALUE env, const pando_http_parser *parser, const char *buf
     rb_hash_aset(env, server_port, parser->port.len > 0 ? as_last_time(&last_port, buffer, parser->port) : port_80);
 }
 
-void pando_http_fill_env(VALUE env, const pando_http_parser *parser, const char *buffer)
+static VALUE path_of(const pando_http_parser *parser, const char *buffer, VALUE asterisk)
 {
+    if (parser->form == PANDO_HTTP_ASTERISK_FORM) return asterisk;
+    return parser->path.len > 0 ? string_of(buffer, parser->path) : rb_str_new("/", 1);
+}
+
+VALUE pando_http_environment(VALUE template, const pando_http_parser *parser, const char *buffer, VALUE remote,
+                             VALUE asterisk)
+{
+    VALUE env = rb_hash_dup(template);
     rb_hash_aset(env, request_method, method_of(buffer, parser->method));
     rb_hash_aset(env, request_uri, string_of(buffer, parser->target));
-    rb_hash_aset(env, path_info, parser->path.len > 0 ? string_of(buffer, parser->path) : rb_str_new("/", 1));
+    rb_hash_aset(env, path_info, path_of(parser, buffer, asterisk));
     rb_hash_aset(env, query_string, string_of(buffer, parser->query));
     rb_hash_aset(env, server_protocol, parser->minor > 0 ? http_1_1 : http_1_0);
+    rb_hash_aset(env, remote_addr, remote);
     set_host(env, parser, buffer);
     if (parser->has_length) {
         char digits[24];
@@ -186,6 +195,7 @@ void pando_http_fill_env(VALUE env, const pando_http_parser *parser, const char 
     }
     for (uint32_t i = 0; i < parser->field_count; i++)
         add_field(env, &parser->fields[i], buffer);
+    return env;
 }
 
 void pando_init_http_env(void)
@@ -216,6 +226,7 @@ void pando_init_http_env(void)
     http_1_0 = constant("HTTP/1.0");
     http_1_1 = constant("HTTP/1.1");
     port_80 = constant("80");
+    remote_addr = constant("REMOTE_ADDR");
     last_name = last_port = port_80;
     rb_gc_register_address(&last_name);
     rb_gc_register_address(&last_port);

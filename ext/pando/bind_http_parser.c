@@ -97,11 +97,15 @@ static pando_http_parser *complete(VALUE object, VALUE buffer)
     return parser;
 }
 
-static VALUE parser_fill(VALUE object, VALUE env, VALUE buffer)
+/* environment(template, buffer, remote, asterisk): a copy of the template with
+ * what the head in the buffer says. remote: REMOTE_ADDR; asterisk: PATH_INFO of
+ * a request for "*". */
+static VALUE parser_environment(VALUE object, VALUE template, VALUE buffer, VALUE remote, VALUE asterisk)
 {
-    Check_Type(env, T_HASH);
+    Check_Type(template, T_HASH);
     Check_Type(buffer, T_STRING);
-    pando_http_fill_env(env, complete(object, buffer), RSTRING_PTR(buffer));
+    const pando_http_parser *parser = complete(object, buffer);
+    VALUE env = pando_http_environment(template, parser, RSTRING_PTR(buffer), remote, asterisk);
     RB_GC_GUARD(buffer);
     return env;
 }
@@ -174,7 +178,7 @@ void pando_init_http_parser(void)
     rb_define_method(klass, "initialize", parser_initialize, 3);
     rb_define_method(klass, "reset", parser_reset, 0);
     rb_define_method(klass, "run", parser_run, 1);
-    rb_define_method(klass, "fill", parser_fill, 2);
+    rb_define_method(klass, "environment", parser_environment, 4);
     rb_define_method(klass, "head_size", parser_head_size, 0);
     rb_define_method(klass, "content_length", parser_content_length, 0);
     rb_define_method(klass, "body?", parser_body_p, 0);

@@ -41,10 +41,8 @@ module Pando
       # @param remote [String, nil] the client's address, nil on a UNIX socket
       # @return [Hash]
       def build(parser, buffer, remote)
-        env = parser.fill(@template.dup, buffer)
-        env["REMOTE_ADDR"] = remote || LOCAL
+        env = parser.environment(@template, buffer, remote || LOCAL, @asterisk)
         @proxies.apply(env, remote) if @proxies && parser.forwarded?
-        env["PATH_INFO"] = @asterisk if env["PATH_INFO"] == "*"
         @rack2 ? env["HTTP_VERSION"] = env["SERVER_PROTOCOL"] : env["rack.response_finished"] = []
         env
       end

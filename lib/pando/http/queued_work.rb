@@ -20,8 +20,9 @@ module Pando
     # sleeps on its lane's eventfd when there are none. Made in the mold, started
     # in each worker; {Work} is the same for direct mode.
     class QueuedWork
-      # Requests between two looks at the worker's link.
+      # Between two looks at the worker's link: requests, and seconds after which none is begun.
       BATCH = 16
+      PATIENCE = 0.01
 
       # @param app [#call] the Rack application
       # @param listeners [Array<Socket>] that the reactor accepts from, in its order
@@ -65,7 +66,7 @@ module Pando
       def ready(_eventfd)
         return if worker.leaving?
 
-        BATCH.times { break if !serve || worker.leaving? }
+        serve_some
         rest unless worker.leaving?
       end
 
@@ -92,6 +93,12 @@ module Pando
       private
 
       def worker = @kit.worker
+
+      def serve_some
+        limit = Sys.now + PATIENCE
+        left = BATCH
+        left -= 1 while left.positive? && serve && !worker.leaving? && Sys.now < limit
+      end
 
       # To sleep until the reactor calls, or at once to the poller if something waits.
       def rest

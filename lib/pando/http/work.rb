@@ -18,6 +18,10 @@ module Pando
     # to watch, {#ready} when one of them has a connection, one request at a time.
     # Made in the mold, started in each worker. {QueuedWork} does it with a reactor.
     class Work
+      # Between two looks at the worker's link: requests, and seconds after which none is begun.
+      BATCH = 16
+      PATIENCE = 0.01
+
       # @param app [#call] the Rack application
       # @param listeners [Array<Socket>] listening, non-blocking, shared with other workers
       # @param config [Config]
@@ -50,9 +54,9 @@ module Pando
       # @param listener [Socket] one of {#sources}
       # @return [void]
       def ready(listener)
-        return if @kit.worker.leaving?
-
-        serve(listener)
+        limit = Sys.now + PATIENCE
+        left = BATCH
+        left -= 1 while left.positive? && !@kit.worker.leaving? && serve(listener) && Sys.now < limit
       end
 
       # Now and then: a worker that was woken but died first has taken the wake-up

@@ -149,8 +149,8 @@ class HTTPEnvironmentTest < Minitest::Test
     head = "GET / HTTP/1.1\r\nHost: a\r\nX-Y: #{"d" * 200}\r\nX-Y: e\r\n\r\n"
     parser = Pando::HTTP::Parser.new(8192, 512, 50)
     parser.run(head)
-    env = {}
-    stressed { parser.fill(env, head) }
+    env = nil
+    stressed { env = parser.environment({}, head, REMOTE, "*") }
 
     assert_equal ["/", "a", "#{"d" * 200}, e"], env.values_at("PATH_INFO", "HTTP_HOST", "HTTP_X_Y")
   end

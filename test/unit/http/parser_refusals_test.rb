@@ -163,6 +163,6 @@ class HTTPParserRefusalsTest < Minitest::Test
     parser = Pando::HTTP::Parser.new(4096, 512, 20)
     assert_equal 400, parser.run("GET\n")
     assert_equal 400, parser.run("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-    assert_raises(RuntimeError) { parser.fill({}, "GET / HTTP/1.1\r\nHost: a\r\n\r\n") }
+    assert_raises(RuntimeError) { parser.environment({}, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", nil, "*") }
   end
 end

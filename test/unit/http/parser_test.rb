@@ -202,15 +202,15 @@ class HTTPParserTest < Minitest::Test
       head = "GET /#{i} HTTP/1.1\r\nHost: a\r\n\r\n"
 
       assert_equal true, parser.run(head)
-      assert_equal "/#{i}", parser.fill({}, head)["PATH_INFO"]
+      assert_equal "/#{i}", parser.environment({}, head, nil, "*")["PATH_INFO"]
     end
   end
 
   def test_a_result_cannot_be_read_before_its_time_or_from_another_buffer
     parser = Pando::HTTP::Parser.new(4096, 512, 20)
-    assert_raises(RuntimeError) { parser.fill({}, "") }
+    assert_raises(RuntimeError) { parser.environment({}, "", nil, "*") }
     parser.run("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-    assert_raises(ArgumentError) { parser.fill({}, "GET /") }
+    assert_raises(ArgumentError) { parser.environment({}, "GET /", nil, "*") }
     assert_raises(RuntimeError) { Pando::HTTP::Parser.allocate.run("") }
     assert_raises(RuntimeError) { parser.send(:initialize, 1, 1, 1) }
     [[0, 1, 1], [1, 0, 1], [1, 1, 0], [-1, 1, 1], [1 << 40, 1, 1]].each do |sizes|

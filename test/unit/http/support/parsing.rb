@@ -42,7 +42,11 @@ module HTTPSupport
         verdict = @parser.run(bytes.byteslice(0, cut))
         break unless verdict.nil?
       end
-      [verdict, verdict == true ? @parser.fill({}, bytes) : nil]
+      [verdict, verdict == true ? environment(bytes) : nil]
+    end
+
+    def environment(bytes)
+      @parser.environment({}, bytes, "192.0.2.9", "*").tap { |env| env.delete("REMOTE_ADDR") }
     end
   end
 end
