@@ -94,24 +94,41 @@ struct fields {
     VALUE head;
 };
 
-static ID add_method;
+static ID add_method, length_variable;
 
-/* One line, of a field that means nothing to the server. */
-static int plain(VALUE name, VALUE value)
+#define ASK (-1)
+
+/* What the field means to the server; ASK unless name and value are Strings, the name one of a field. */
+static int kind_of(VALUE name, VALUE value)
 {
-    return RB_TYPE_P(name, T_STRING) && RB_TYPE_P(value, T_STRING) &&
-           pando_http_name_valid(RSTRING_PTR(name), (size_t)RSTRING_LEN(name)) &&
-           pando_http_response_field(RSTRING_PTR(name), (size_t)RSTRING_LEN(name)) == PANDO_HTTP_RESPONSE_OTHER &&
-           pando_http_value_valid(RSTRING_PTR(value), (size_t)RSTRING_LEN(value));
+    if (!RB_TYPE_P(name, T_STRING) || !RB_TYPE_P(value, T_STRING)) return ASK;
+    if (!pando_http_name_valid(RSTRING_PTR(name), (size_t)RSTRING_LEN(name))) return ASK;
+    return pando_http_response_field(RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+}
+
+/* The head's @length, as most applications give it. 0: it is not that simple. */
+static int note_length(VALUE head, VALUE value)
+{
+    const char *digits = RSTRING_PTR(value);
+    long count = RSTRING_LEN(value);
+    uint64_t length = 0;
+    if (count < 1 || count > 18) return 0;
+    for (long i = 0; i < count; i++) {
+        if (digits[i] < '0' || digits[i] > '9') return 0;
+        length = length * 10 + (uint64_t)(digits[i] - '0');
+    }
+    rb_ivar_set(head, length_variable, ULL2NUM(length));
+    return 1;
 }
 
 static int add_field(VALUE name, VALUE value, VALUE argument)
 {
     struct fields *fields = (struct fields *)argument;
     struct text *text = &fields->text;
-    if (plain(name, value)) {
+    int kind = kind_of(name, value);
+    if (kind == PANDO_HTTP_RESPONSE_OTHER && pando_http_value_valid(RSTRING_PTR(value), (size_t)RSTRING_LEN(value))) {
         put_line(text, name, RSTRING_PTR(value), (size_t)RSTRING_LEN(value));
-    } else {
+    } else if (kind != PANDO_HTTP_RESPONSE_CONTENT_LENGTH || !note_length(fields->head, value)) {
         VALUE lines = rb_funcall(fields->head, add_method, 2, name, value);
         if (!NIL_P(lines)) {
             StringValue(lines);
@@ -135,7 +152,7 @@ static VALUE add_yielded(VALUE yielded, VALUE argument, int count, const VALUE *
 
 /* lines(fields, head): the lines of all fields. For what is no String, and for
  * fields that mean something to the server, head.add(name, value) is asked: it
- * answers the lines, or nil. */
+ * answers the lines, or nil. A content-length becomes head's @length. */
 static VALUE head_lines(VALUE module, VALUE all, VALUE head)
 {
     struct fields fields;
@@ -192,6 +209,7 @@ void pando_init_http_head(void)
     rb_define_module_function(module, "lines", head_lines, 2);
     rb_define_module_function(module, "complete", head_complete, 5);
     add_method = rb_intern("add");
+    length_variable = rb_intern("@length");
     rb_define_module_function(module, "chunk_line", head_chunk_line, 1);
     kinds[PANDO_HTTP_RESPONSE_CONTENT_LENGTH] = rb_intern("content_length");
     kinds[PANDO_HTTP_RESPONSE_TRANSFER_ENCODING] = rb_intern("transfer_encoding");

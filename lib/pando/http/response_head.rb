@@ -43,6 +43,7 @@ module Pando
           raise InvalidResponse, "the status #{status.inspect} is no final status"
         end
 
+        @length = @encoding = @hijack = nil
         @dated = @close = false
         @lines = Head.lines(fields, self)
       end

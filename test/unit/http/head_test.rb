@@ -79,6 +79,18 @@ class HTTPHeadTest < Minitest::Test
     assert_equal fields.to_a, asked.questions
   end
 
+  def test_a_length_is_noted
+    asked = Asked.new
+    { "0" => 0, "12" => 12, "9" * 18 => (10**18) - 1 }.each do |text, length|
+      assert_equal "", Head.lines({ "Content-Length" => text }, asked)
+      assert_equal length, asked.instance_variable_get(:@length)
+    end
+    assert_empty asked.questions
+    ["", "-1", "1 ", "0x1", "9" * 19, "1, 1", 5].each { |text| Head.lines({ "content-length" => text }, asked) }
+
+    assert_equal 7, asked.questions.size
+  end
+
   def test_a_hash_that_goes_its_own_way
     fields = Class.new(Hash) { def each = yield("a", "b") }.new
 
