@@ -108,7 +108,7 @@ class ReactorWorkersTest < Minitest::Test
     start("workers 2\n#{STUCK}\nspawn_timeout 1\nrollout surge: 2", ready: false)
     @server.wait_past("worker.ready", slot: 0)
     @load = Support::KeepAliveLoad.start(@server.method(:connect), clients: 2)
-    @server.wait_past("worker.killed", slot: 1)
+    @server.wait_past("worker.failed", slot: 1, reason: "it was not ready in time: signal KILL")
     @server.write("unstuck", "")
     @server.wait_past("worker.ready", slot: 1)
     @load.wait_for_more(100)
@@ -126,13 +126,13 @@ class ReactorWorkersTest < Minitest::Test
     large.socket.readpartial(1000)
     @server.wait_until_busy(1)
     Process.kill("STOP", reactor)
-    all = [running, kept.ask("/"), *Array.new(30) { ask("/") }]
+    all = [running, kept.ask("/")] + Array.new(30) { ask("/") }
     @server.write("go", "")
 
     refute running.socket.wait_readable(3), "it answers while it is stopped"
     Process.kill("CONT", reactor)
     assert_equal([200], all.map { |connection| connection.answer.status }.uniq)
-    assert_operator large.socket.read(4_999_000).bytesize, :==, 4_999_000
+    assert_equal 4_999_000, large.socket.read(4_999_000).bytesize
     assert_equal before, [reactor, *@server.workers.map(&:pid)]
     assert_no_complaints
   ensure
