@@ -154,7 +154,9 @@ class ReactorStopTest < Minitest::Test
 
     answer = upload.answer
     assert_equal [503, true], [answer.status, answer.last?]
+    upload.close
     assert_ended
+    assert_equal "stopping 1", @server.events("requests.shed").last["reason"]
   end
 
   { "the_reactor_holds" => 400_000, "a_worker_must_wait_with" => 20_000_000 }.each do |what, size|
