@@ -194,6 +194,27 @@ class ReactorStopTest < Minitest::Test
     assert_equal ["", ""], [running.rest, waiting.rest]
   end
 
+  # Who comes too late knows it at once, and may turn to another server: one with the same addresses, say.
+  def test_who_comes_during_a_stop_is_refused
+    address = "127.0.0.1:#{free_port}"
+    start("workers 1", arguments: ["-l", address])
+    running = held(1)
+    stop_with_nobody_idle("TERM")
+    assert_raises(Errno::ECONNREFUSED) { @server.connect }
+    assert_raises(Errno::ECONNREFUSED) { TCPSocket.new(*address.split(":")) }
+    successor = serve(listen: address)
+    later = Support::KeptConnection.new(TCPSocket.new(*address.split(":"))).ask("/")
+    assert_match(/path=/, later.answer.body)
+    go
+
+    assert_last(running)
+    assert_ended
+    assert_equal 200, later.ask("/").answer.status
+    assert_predicate successor.stop, :success?
+  ensure
+    later&.close
+  end
+
   def test_afterwards_nobody_listens
     port = free_port
     start("workers 1", listen: "127.0.0.1:#{port}")
