@@ -67,7 +67,11 @@ static void go_on(struct pando_reactor *reactor)
         pando_list_remove(&connection->again);
         if (connection->out)
             pando_reactor_output_flush(reactor, connection);
-        if (connection->state != PANDO_CLOSED)
+        if (connection->state == PANDO_CLOSED)
+            continue;
+        if (reactor->draining && pando_reactor_input_silent(connection)) /* its last answer said nothing of an end */
+            pando_reactor_connection_close_idle(reactor, connection);
+        else
             pando_reactor_connection_advance(reactor, connection);
     }
 }

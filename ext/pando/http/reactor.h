@@ -64,7 +64,7 @@ enum pando_reactor_record_kind {
     PANDO_REACTOR_LANE_OPEN = 1,       /* with the lane's eventfd and its socket */
     PANDO_REACTOR_LANE_DEAD = 2,       /* its worker was reaped; cause says of what */
     PANDO_REACTOR_LANE_CLOSE = 3,      /* its worker has left, or will take no more */
-    PANDO_REACTOR_DRAIN = 4,           /* accept no more, answer what was asked, end */
+    PANDO_REACTOR_DRAIN = 4,           /* shut the listeners, answer what was asked, end */
     /* to the monitor */
     PANDO_REACTOR_READY = 16,
     PANDO_REACTOR_DRAINED_ALL = 17,

@@ -197,11 +197,26 @@ void pando_reactor_accept_some(struct pando_reactor *reactor)
                 break;
 }
 
-void pando_reactor_accept_all(struct pando_reactor *reactor)
+static void accept_all(struct pando_reactor *reactor)
 {
     uint32_t before;
     do {
         before = reactor->connection_count;
         pando_reactor_accept_some(reactor);
     } while (reactor->connection_count > before); /* comes to an end: beyond the limit none is accepted */
+}
+
+/* A connection that waited until the last process closes the listener would be reset then. Of a UNIX socket, who is in
+ * the queue when it is shut down can be accepted still. */
+void pando_reactor_accept_end(struct pando_reactor *reactor)
+{
+    if (!reactor->accepting)
+        return;
+    accept_all(reactor);
+    for (uint32_t i = 0; i < reactor->config->listener_count; i++) {
+        shutdown(reactor->listeners[i].fd, SHUT_RDWR);
+        while (accept_one(reactor, i))
+            ;
+    }
+    pando_reactor_accept_stop(reactor);
 }

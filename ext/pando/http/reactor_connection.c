@@ -167,7 +167,7 @@ void pando_reactor_connection_flushed(struct pando_reactor *reactor, struct pand
 void pando_reactor_connection_answered(struct pando_reactor *reactor, struct pando_connection *connection, int keep)
 {
     connection->state = PANDO_FINISHING;
-    connection->persistent = connection->persistent && keep && !reactor->draining;
+    connection->persistent = connection->persistent && keep;
     if (connection->out)
         return;
     pando_reactor_timer_stop(reactor, connection);

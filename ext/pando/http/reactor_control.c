@@ -32,8 +32,7 @@ static void drain(struct pando_reactor *reactor)
         return;
     reactor->draining = 1;
     atomic_store(&reactor->channel.shared->draining, 1);
-    pando_reactor_accept_all(reactor);
-    pando_reactor_accept_stop(reactor);
+    pando_reactor_accept_end(reactor);
     close_idle(reactor);
     if (pando_reactor_deserted(reactor))
         pando_reactor_requests_give_up(reactor);

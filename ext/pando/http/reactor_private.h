@@ -177,8 +177,8 @@ int pando_reactor_pace_moved(struct pando_reactor *reactor, struct pando_connect
 /* reactor_accept.c */
 int pando_reactor_accept_start(struct pando_reactor *reactor);
 void pando_reactor_accept_some(struct pando_reactor *reactor);
-/* Whoever has connected until now. */
-void pando_reactor_accept_all(struct pando_reactor *reactor);
+/* Takes whoever has connected until now; who comes later is refused by the kernel, whoever else has the listeners. */
+void pando_reactor_accept_end(struct pando_reactor *reactor);
 /* As soon as we know where it comes from. 0: from there come too many; it is refused. */
 int pando_reactor_accept_admit(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_accept_resume(struct pando_reactor *reactor);

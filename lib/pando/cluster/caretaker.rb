@@ -66,6 +66,8 @@ module Pando
         hook(:after_worker_exit, child, ending) if child.worker? && ending
         @cluster.services.lost(child, farewell.reason) if child.service? && !stopping?
         @cluster.dismiss(child)
+        return @cluster.reactors.lost if child.reactor?
+
         pass_on(child, farewell.reason, failed, innocent) unless stopping?
       end
 
@@ -111,7 +113,6 @@ module Pando
       def pass_on(child, reason, failed, innocent)
         generations = @cluster.generations
         return generations.mold_gone(child, reason) if child.mold?
-        return @cluster.reactors.lost if child.reactor?
 
         generations.worker_failed(child, reason, innocent: innocent) if child.worker? && failed
       end

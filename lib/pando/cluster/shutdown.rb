@@ -38,6 +38,7 @@ module Pando
 
       def at_once(reason)
         @begun = true
+        @held_until = nil
         @deadline = Sys.now
         Events.emit("monitor.stopping", reason: reason, pid: Process.pid)
         @roster.each { |child| child.kill(reason) }

@@ -122,4 +122,120 @@ class ClusterShutdownTest < Minitest::Test
 
     assert_silent { shutdown.tell_failure }
   end
+
+  # --- with a reactor, in two phases
+
+  def workers = @cluster.roster.workers
+  def orders_of(children) = children.map { |child| child.link.orders }
+
+  def test_the_workers_stay_while_the_reactor_drains
+    reactor = @cluster.add_reactor
+    shutdown.gracefully("TERM")
+    3.times { shutdown.proceed }
+
+    assert_equal [[[:drain]], [[], []]], [orders_of([reactor]), orders_of(workers)]
+    assert workers.all?(&:ready?), "they serve what the reactor holds"
+    assert_equal [[:drain]], orders_of([@cluster.current_mold]), "nobody is to be forked any more"
+    assert_equal ["TERM"], service.pidfd.signals
+    assert_in_delta now + 10, reactor.deadline, 1
+  end
+
+  def test_they_are_asked_when_the_reactor_is_gone
+    reactor = @cluster.add_reactor
+    shutdown.gracefully("TERM")
+    @cluster.die(reactor, ClusterSupport.ended)
+    2.times { shutdown.proceed }
+
+    assert_equal [[:drain]] * 2, orders_of(workers), "once, and as they were to be asked"
+    assert(workers.all? { |worker| worker.leaving? && worker.reason == "TERM" })
+    workers.each { |worker| assert_in_delta now + 10, worker.deadline, 1 }
+  end
+
+  def test_they_are_asked_after_half_of_the_time
+    reactor = @cluster.add_reactor
+    shutdown.gracefully("TERM")
+    elapse(4.9)
+    shutdown.proceed
+    assert_empty orders_of(workers).flatten
+    elapse(0.2)
+    shutdown.proceed
+
+    assert_equal [[:drain]] * 2, orders_of(workers)
+    workers.each { |worker| assert_in_delta now + 4.9, worker.deadline, 0.5 }
+    assert_equal [[:drain], []], [reactor.link.orders, reactor.pidfd.signals], "it may go on to its own deadline"
+  end
+
+  def test_a_reactor_that_dies_while_it_drains_holds_nobody_up
+    reactor = @cluster.add_reactor
+    shutdown.gracefully("TERM")
+    @cluster.die(reactor)
+    shutdown.proceed
+
+    assert_equal [[:drain]] * 2, orders_of(workers)
+    assert_equal [[:lost]], @cluster.reactors.calls, "what it did last is to be told"
+  end
+
+  def test_who_dies_meanwhile_or_leaves_by_itself_is_not_asked
+    reactor = @cluster.add_reactor
+    shutdown.gracefully("TERM")
+    first, second = workers
+    @cluster.die(first)
+    second.leave("out of memory", now + 10)
+    @cluster.die(reactor, ClusterSupport.ended)
+    shutdown.proceed
+
+    assert_empty second.link.orders
+    assert_equal "out of memory", second.reason
+  end
+
+  def test_who_is_not_ready_yet_is_not_held
+    @cluster.rollout.resize(3)
+    @cluster.turn
+    @cluster.adopt(young = @cluster.starting.first)
+    @cluster.add_reactor
+    shutdown.gracefully("TERM")
+
+    assert_equal [:leave], young.link.orders
+    assert_equal [[], []], orders_of(workers.select(&:ready?))
+  end
+
+  def test_nobody_is_held_for_a_reactor_that_is_not_ready
+    reactor = @cluster.add_reactor(ready: false)
+    shutdown.gracefully("TERM")
+
+    assert_equal [[:drain]] * 2, orders_of(workers)
+    assert_equal ["KILL"], reactor.pidfd.signals, "it holds nobody"
+  end
+
+  def test_quickly_asks_all_at_once
+    reactor = @cluster.add_reactor
+    shutdown.quickly("INT")
+
+    assert_equal [[:drain], *[[:leave]] * 2], orders_of([reactor, *workers])
+    assert_in_delta now + 1, reactor.deadline, 0.5
+    shutdown.proceed
+    assert_equal [[:leave]] * 2, orders_of(workers)
+  end
+
+  def test_at_once_waits_for_no_reactor
+    reactor = @cluster.add_reactor
+    shutdown.gracefully("TERM")
+    shutdown.at_once("TERM")
+    assert_equal([%w[KILL]] * 3, [reactor, *workers].map { |child| child.pidfd.signals })
+    @cluster.die(reactor)
+    elapse(20)
+    shutdown.proceed
+
+    assert_empty orders_of(workers).flatten
+  end
+
+  def test_it_is_not_complete_before_the_reactor_is_buried
+    reactor = @cluster.add_reactor
+    shutdown.gracefully("TERM")
+    (all - [reactor]).each { |child| @cluster.die(child, ClusterSupport.ended) }
+
+    refute_predicate shutdown, :complete?
+    @cluster.die(reactor, ClusterSupport.ended)
+    assert_predicate shutdown, :complete?
+  end
 end

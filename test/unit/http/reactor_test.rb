@@ -235,6 +235,54 @@ class HTTPReactorTest < Minitest::Test
     assert_equal 0, @stage.wait
   end
 
+  # The answer was complete before anybody knew of an end, and it said nothing of it.
+  def test_drains_who_still_reads
+    stage
+    slow = request(GET)
+    taken = @stage.take(0)
+    fill_ring(taken, sent = +"")
+    @stage.finish(taken)
+    part = +""
+    part << slow.readpartial(10_000) until @stage.stats["in_flight"].zero?
+    @stage.ok("drain")
+
+    assert_equal sent, part + Timeout.timeout(20) { slow.read }
+    assert_equal 0, @stage.wait
+  end
+
+  def test_drains_what_was_sent_ahead
+    stage
+    client = request(GET * 2)
+    taken = @stage.take(0)
+    @stage.ok("drain")
+    @stage.answer(taken)
+    assert_equal "hello", body_of(client)
+    last = @stage.take(0)
+    assert_predicate last, :last?
+    @stage.answer(last)
+
+    assert_equal "hello", body_of(client)
+    assert_equal ["", 0], [client.read, @stage.wait]
+  end
+
+  def test_drains_and_refuses_who_comes_later
+    stage
+    served = request(GET)
+    taken = @stage.take(0)
+    @stage.ok("drain")
+    wait_until(timeout: 20, message: "a refusal") { refused? }
+    @stage.answer(taken)
+
+    assert_equal "hello", body_of(served)
+    assert_equal 0, @stage.wait
+  end
+
+  def refused?
+    connect && false
+  rescue Errno::ECONNREFUSED, Errno::ECONNRESET
+    true
+  end
+
   def test_drains_what_no_worker_is_left_for
     stage
     waiting = request(GET)

@@ -55,7 +55,14 @@ module ClusterSupport
       def run_hook(name, *arguments) = hooks&.run(name, *arguments)
     end
 
-    attr_reader :roster, :generations, :rollout, :services, :shutdown, :caretaker, :spawner, :given_up, :policy
+    # Stands for the keeper of the reactor: remembers that one was lost.
+    class Reactors < Recorder
+      def in_flight = {}
+      def due = nil
+    end
+
+    attr_reader :roster, :generations, :rollout, :services, :reactors, :shutdown, :caretaker, :spawner, :given_up,
+                :policy
 
     def initialize(hooks: nil, **options)
       options = ClusterSupport.options(**options)
@@ -66,6 +73,7 @@ module ClusterSupport
       @generations = Pando::Cluster::Generations.new(@roster, @spawner, @policy, ->(*why) { @given_up = why })
       @rollout = Pando::Cluster::Rollout.new(@roster, @spawner, @generations, options)
       @services = Pando::Cluster::ServiceKeeper.new(@roster, @spawner, @generations, options)
+      @reactors = Reactors.new
       @caretaker = Pando::Cluster::Caretaker.new(self, Payload.new(options, hooks))
     end
 
@@ -85,6 +93,14 @@ module ClusterSupport
       generations.begin_boot
       ready(upcoming_mold)
       settle
+    end
+
+    # @return [Child] that is ready, or only adopted
+    def add_reactor(ready: true)
+      roster.admit(:reactor, 0, 0, FakeLink.new, nil).tap do |reactor|
+        reactor.adopt(FakePidfd.new(Spawner.pid))
+        reactor.become_ready if ready
+      end
     end
 
     def upcoming_mold = generations.upcoming.mold
