@@ -1,11 +1,9 @@
-/* Pando::HTTP::Reactor: runs http/reactor.c in a process of its own. Only the
- * beginning and the end are Ruby. */
+/* Pando::HTTP::Reactor: starts http/reactor_process.c. Only the settings are Ruby. */
 #include "bind_http.h"
 #include "bind_sys.h"
 
 #include <errno.h>
 #include <math.h>
-#include <ruby/thread.h>
 #include <string.h>
 
 #include "http/reactor_process.h"
@@ -81,7 +79,6 @@ struct run {
     int fds[MAX_LISTENERS];
     char stream_paths[STREAM_PATHS];
     uint8_t proxied[MAX_LISTENERS];
-    int status, failure;
 };
 
 /* An Array of Strings: copied one behind the other, and an empty one. */
@@ -121,39 +118,16 @@ static void read_arguments(struct run *run, VALUE listeners, VALUE channel, VALU
     read_proxy_protocol(config, run->proxied, settings);
 }
 
-static void *run_without_lock(void *data)
-{
-    struct run *run = data;
-    run->status = pando_reactor_run(&run->config);
-    run->failure = errno;
-    return NULL;
-}
-
-/* run(listeners, channel, wake, control, spool_directory, settings)
- *
- * Until the monitor says DRAIN, or is gone: an exit status (the constants
- * below). The descriptors are the reactor's from here on; it closes them.
- * No signal ends it; one that is not ignored is handled when the loop is over. */
-static VALUE reactor_run(VALUE module, VALUE listeners, VALUE channel, VALUE wake, VALUE control, VALUE spool_directory,
-                         VALUE settings)
-{
-    struct run run = {.status = PANDO_REACTOR_FAILED};
-    read_arguments(&run, listeners, channel, wake, control, spool_directory, settings);
-    rb_nogvl(run_without_lock, &run, NULL, NULL, 0);
-    RB_GC_GUARD(spool_directory);
-    if (run.status == PANDO_REACTOR_FAILED) rb_syserr_fail(run.failure, "reactor");
-    return INT2NUM(run.status);
-}
-
 /* fork(listeners, channel, wake, control, spool_directory, settings, grace)
  *
- * As run, in a process of its own, whose pid this is; it has no other
+ * The pid of a new process, which is the reactor until the monitor says DRAIN,
+ * or is gone; its exit status is one of the constants below. It has no other
  * descriptors than these and the standard ones, and may outlive this process by
  * `grace` seconds. The caller keeps its descriptors. */
 static VALUE reactor_fork(VALUE module, VALUE listeners, VALUE channel, VALUE wake, VALUE control,
                           VALUE spool_directory, VALUE settings, VALUE grace)
 {
-    struct run run = {.status = PANDO_REACTOR_FAILED};
+    struct run run = {0};
     read_arguments(&run, listeners, channel, wake, control, spool_directory, settings);
     run.config.grace = (uint32_t)pando_milliseconds(grace);
     pid_t pid = pando_reactor_fork(&run.config);
@@ -170,10 +144,9 @@ static void define_record(VALUE module, const char *name, int value)
 void pando_init_http_reactor(void)
 {
     VALUE module = rb_define_module_under(pando_mHTTP, "Reactor");
-    rb_define_module_function(module, "run", reactor_run, 6);
     rb_define_module_function(module, "fork", reactor_fork, 7);
 
-    /* Results of run; it raises where it fails. */
+    /* Exit statuses; 1 if it could not run. */
     define_record(module, "DRAINED", PANDO_REACTOR_DRAINED);
     define_record(module, "ORPHANED", PANDO_REACTOR_ORPHANED);
     define_record(module, "CONFUSED", PANDO_REACTOR_CONFUSED);

@@ -4,7 +4,7 @@ require "test_helper"
 require "pando/native"
 require "socket"
 
-# Pando::HTTP::Reactor.run; what the reactor does is in reactor_test.rb.
+# How a reactor is started and ends; what it does is in reactor_test.rb, what process it is in reactor_process_test.rb.
 class HTTPReactorBindingTest < Minitest::Test
   Reactor = Pando::HTTP::Reactor
   SETTINGS = { max_header_bytes: 65_536, max_target_bytes: 8192, max_headers: 100, max_body_bytes: nil,
@@ -22,7 +22,7 @@ class HTTPReactorBindingTest < Minitest::Test
   end
 
   def teardown
-    [@monitor, @link, @listener, @wake, @waker].each(&:close)
+    [@monitor, @link, @listener, @wake, @waker].each { |io| io.close unless io.closed? }
   end
 
   def test_runs_until_it_is_drained_whatever_signals_come
@@ -56,35 +56,18 @@ class HTTPReactorBindingTest < Minitest::Test
     assert_equal Reactor::CONFUSED, status(pid)
   end
 
-  def test_a_channel_that_is_none
-    pid = fork do
-      run_reactor(channel: @listener)
-    rescue Errno::EINVAL
-      exit!(42)
-    end
-
-    assert_equal 42, status(pid)
-  end
-
   def test_settings_are_checked
-    assert_raises(NoMethodError) { Reactor.run([], @channel, @wake, @link, nil, Object.new) }
-    assert_raises(TypeError) { run_reactor(max_headers: "many") }
-    assert_raises(ArgumentError) { run_reactor(header_timeout: -1) }
-    assert_raises(TypeError) { Reactor.run(nil, @channel, @wake, @link, nil, Settings.new(**SETTINGS)) }
+    assert_raises(NoMethodError) { Reactor.fork([], @channel, @wake, @link, nil, Object.new, 1.0) }
+    assert_raises(TypeError) { start(max_headers: "many") }
+    assert_raises(ArgumentError) { start(header_timeout: -1) }
+    assert_raises(TypeError) { Reactor.fork(nil, @channel, @wake, @link, nil, Settings.new(**SETTINGS), 1.0) }
   end
 
   private
 
-  def run_reactor(channel: @channel, **changes)
-    Reactor.run([@listener], channel, @wake, @link, "/tmp", Settings.new(**SETTINGS, **changes))
-  end
-
-  def start
-    pid = fork do
-      @monitor.close
-      %w[TERM INT].each { |name| trap(name, "IGNORE") }
-      exit!(run_reactor)
-    end
+  # @return [Integer] its pid
+  def start(**changes)
+    pid = Reactor.fork([@listener], @channel, @wake, @link, "/tmp", Settings.new(**SETTINGS, **changes), 1.0)
     @link.close
     pid
   end

@@ -88,11 +88,6 @@ class HTTPReactorProcessTest < Minitest::Test
     assert_equal "pando reactor: it cannot run: Invalid argument\n", output.tap(&:rewind).read
   end
 
-  def test_its_arguments_are_checked
-    assert_raises(TypeError) { Reactor.fork(nil, @listener, @listener, @link, nil, settings, 1.0) }
-    assert_raises(NoMethodError) { Reactor.fork([], @listener, @listener, @link, nil, Object.new, 1.0) }
-  end
-
   private
 
   def settings = Pando::HTTP::ReactorSettings.new(Pando::Config.load([]))

@@ -73,11 +73,7 @@ module HTTPSupport
 
     def start_reactor
       @monitor, control = UNIXSocket.pair(:SEQPACKET)
-      @reactor = fork do
-        @monitor.close
-        %w[TERM INT].each { |name| trap(name, "IGNORE") }
-        exit!(Pando::HTTP::Reactor.run([@listener], @channel, @eventfd, control, nil, reactor_settings))
-      end
+      @reactor = Pando::HTTP::Reactor.fork([@listener], @channel, @eventfd, control, nil, reactor_settings, 1.0)
       await("the reactor") { control.close }
     end
 
