@@ -64,8 +64,8 @@ class SysTitleTest < Minitest::Test
   def test_each_fork_counts
     before = Pando::Sys.forks
 
-    assert_equal (before + 1).to_s, in_process { Pando::Sys.forks }
-    assert_equal (before + 2).to_s, in_process { in_process { Pando::Sys.forks } }
+    assert_equal((before + 1).to_s, in_process { Pando::Sys.forks })
+    assert_equal((before + 2).to_s, in_process { in_process { Pando::Sys.forks } })
     assert_equal before, Pando::Sys.forks
   end
 end
