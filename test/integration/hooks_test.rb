@@ -69,6 +69,7 @@ class HooksTest < Minitest::Test
         timeout 1, grace: 20
         refork :manual
         #{hook} { |server, worker| raise "no good" if worker.slot == 0 && File.exist?("raise") }
+        reactor false # which would give all requests, one after the other, to the same worker
       RUBY
       old = slot_zero(server)
       raising = server.write("raise", "")
