@@ -95,6 +95,7 @@ static void tell_gauges(struct pando_reactor *reactor)
     pando_stat_set(&reactor->stats->connections, reactor->connection_count);
     pando_stat_set(&reactor->stats->idle, reactor->running[PANDO_TIMER_IDLE]);
     pando_stat_set(&reactor->stats->in_flight, reactor->in_flight);
+    pando_stat_add(&reactor->stats->turns, 1);
 }
 
 static void take_turn(struct pando_reactor *reactor, const struct epoll_event *events, int count)

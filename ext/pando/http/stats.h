@@ -38,7 +38,8 @@
     _(failed_504)             /* its worker was killed for its deadline */ \
     _(resets)                 /* connections reset: the answer had begun when its worker died or gave up */ \
     _(corrupt_lanes)          \
-    _(queue_nanoseconds)      /* all times in the queue together */
+    _(queue_nanoseconds)      /* all times in the queue together */ \
+    _(turns)                  /* of the reactor's loop: one that has an event to see makes one */
 
 #define PANDO_STATS_WAITS 32u /* the last one: all that is longer */
 

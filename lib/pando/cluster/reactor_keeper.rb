@@ -19,6 +19,8 @@ module Pando
       # Seconds until a full link is tried again, and between two reports.
       RETRY = 0.02
       REPORT = 1.0
+      # Seconds without a turn of its loop after which a reactor is taken for stuck.
+      STANDSTILL = 15.0
 
       def initialize(roster, spawner, lanes, setup)
         @roster = roster
@@ -27,7 +29,7 @@ module Pando
         @setup = setup
         @backoff = Backoff.new(LONGEST_PAUSE)
         @started = @behind = false
-        @reported_at = Sys.now
+        @reported_at = @moved_at = Sys.now
       end
 
       # Called at each turn of the monitor's loop, in its last ones too.
@@ -45,6 +47,7 @@ module Pando
       end
 
       def ready(child)
+        @moved_at = Sys.now
         Events.emit("reactor.ready", **child.identity)
       end
 
@@ -79,8 +82,21 @@ module Pando
       def report
         return if reactor.nil? || Sys.now < @reported_at + REPORT
 
+        slept = Sys.now - @reported_at > STANDSTILL / 3 # we did, and whoever was stopped with us
         @reported_at = Sys.now
         @setup.report
+        watch(slept)
+      end
+
+      # Each report asks for a turn; the next one sees whether it came.
+      def watch(slept)
+        turns = @setup.turns
+        @moved_at = Sys.now if slept || turns != @turns
+        @turns = turns
+        @setup.nudge
+        return if reactor.condemned? || !reactor.ready?
+
+        reactor.kill("it stood still") if Sys.now - @moved_at > STANDSTILL
       end
     end
 

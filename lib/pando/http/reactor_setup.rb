@@ -11,6 +11,9 @@ module Pando
     # What the reactor and the workers share, and how a reactor is started.
     # Owned by the monitor, where it is all of HTTP that is loaded.
     class ReactorSetup
+      ONE = [1].pack("Q").freeze # what an eventfd is written (eventfd(2))
+      private_constant :ONE
+
       # @return [Integer] workers that may be behind one reactor at once
       def lanes = Channel::LANES
 
@@ -49,6 +52,12 @@ module Pando
 
       # Called about once a second while a reactor lives.
       def report = @report.tick
+
+      # Asks the reactor for one more of its {#turns}.
+      def nudge = @eventfd.write_nonblock(ONE, exception: false)
+
+      # @return [Integer] how often the reactor's loop has turned
+      def turns = @channel.stats.fetch("turns")
 
       # @return [Hash{Symbol => Integer}] what the reactor holds, or held when it died
       def in_flight = @report.in_flight

@@ -15,8 +15,10 @@ class ReactorKeeperTest < Minitest::Test
   # Stands for HTTP::ReactorSetup.
   class Setup
     attr_reader :reports
+    attr_accessor :turns, :stuck
 
-    def initialize = @reports = 0
+    def initialize = @reports = @turns = 0
+    def nudge = stuck || @turns += 1
     def lanes = 4
     def lane = [File.open(File::NULL), UNIXSocket.pair(:SEQPACKET)]
     def report = @reports += 1
@@ -320,5 +322,34 @@ class ReactorKeeperTest < Minitest::Test
 
     assert_equal([{ pid: 100 }], events("reactor.ready").map(&:payload))
     assert_equal({ connections: 3, requests: 2 }, @keeper.in_flight)
+  end
+
+  def test_one_that_stands_still_is_killed
+    with_reactor
+    reactor = reactors.last
+    @setup.stuck = true
+    14.times { elapse(1) && turn }
+    assert_empty reactor.pidfd.signals
+    3.times { elapse(1) && turn }
+
+    assert_equal ["KILL"], reactor.pidfd.signals
+  end
+
+  def test_one_that_turns_when_it_is_asked_lives
+    with_reactor
+    reactor = reactors.last
+    60.times { elapse(1) && turn }
+
+    assert_empty reactor.pidfd.signals
+  end
+
+  def test_one_that_was_stopped_together_with_us_gets_time_to_stir
+    with_reactor
+    reactor = reactors.last
+    @setup.stuck = true
+    elapse(3600)
+    turn
+
+    assert_empty reactor.pidfd.signals
   end
 end
