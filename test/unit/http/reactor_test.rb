@@ -254,7 +254,9 @@ class HTTPReactorTest < Minitest::Test
     stage
     client = request(GET * 2)
     taken = @stage.take(0)
+    silent = connect
     @stage.ok("drain")
+    assert_equal "", silent.read # by now it knows
     @stage.answer(taken)
     assert_equal "hello", body_of(client)
     last = @stage.take(0)
