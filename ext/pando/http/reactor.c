@@ -69,7 +69,8 @@ static void go_on(struct pando_reactor *reactor)
             pando_reactor_output_flush(reactor, connection);
         if (connection->state == PANDO_CLOSED)
             continue;
-        if (reactor->draining && pando_reactor_input_silent(connection)) /* its last answer said nothing of an end */
+        if (reactor->draining && reactor->idle_until == 0 &&
+            pando_reactor_input_silent(connection)) /* its last answer said nothing of an end */
             pando_reactor_connection_close_idle(reactor, connection);
         else
             pando_reactor_connection_advance(reactor, connection);
@@ -143,6 +144,8 @@ static int time_to_wait(const struct pando_reactor *reactor)
         wait = sooner(wait, until(reactor, reactor->wake_at));
     if (reactor->orphaned)
         wait = sooner(wait, until(reactor, reactor->deadline));
+    if (reactor->idle_until > 0)
+        wait = sooner(wait, until(reactor, reactor->idle_until));
     return wait > 86400000 ? 86400000 : (int)wait;
 }
 

@@ -8,12 +8,15 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#define IDLE_GRACE 500u /* milliseconds: who asks once more is told, in the answer, that it was the last time */
+
 int pando_reactor_control_tell(struct pando_reactor *reactor, uint32_t kind, uint32_t lane)
 {
     struct pando_reactor_record record = {.kind = kind, .lane = lane};
     return pando_record_send(reactor->control.fd, &record, sizeof(record), NULL, 0);
 }
 
+/* Who asks for nothing goes, and who has not finished asking gets a 408. */
 static void close_idle(struct pando_reactor *reactor)
 {
     struct pando_node *node = reactor->connections.next, *next;
@@ -22,6 +25,8 @@ static void close_idle(struct pando_reactor *reactor)
         struct pando_connection *connection = pando_owner(node, struct pando_connection, all);
         if (pando_reactor_input_silent(connection))
             pando_reactor_connection_close_idle(reactor, connection);
+        else if (connection->state == PANDO_READING_PROXY || connection->state == PANDO_READING_HEAD)
+            pando_reactor_input_unfinished(reactor, connection, 408);
     }
 }
 
@@ -33,13 +38,17 @@ static void drain(struct pando_reactor *reactor)
     reactor->draining = 1;
     atomic_store(&reactor->channel.shared->draining, 1);
     pando_reactor_accept_end(reactor);
-    close_idle(reactor);
+    reactor->idle_until = reactor->now + IDLE_GRACE;
     if (pando_reactor_deserted(reactor))
         pando_reactor_requests_give_up(reactor);
 }
 
 void pando_control_finish_draining(struct pando_reactor *reactor)
 {
+    if (reactor->idle_until > 0 && reactor->now >= reactor->idle_until) {
+        reactor->idle_until = 0;
+        close_idle(reactor);
+    }
     if (reactor->orphaned) {
         if (reactor->connection_count == 0 || reactor->now >= reactor->deadline)
             pando_reactor_end(reactor, PANDO_REACTOR_ORPHANED);

@@ -19,6 +19,8 @@ void pando_reactor_input_unfinished(struct pando_reactor *reactor, struct pando_
 {
     if (connection->in_end == 0 || connection->state == PANDO_READING_PROXY)
         pando_reactor_connection_close(reactor, connection);
+    else if (status == 400)
+        pando_reactor_refuse_cut_off(reactor, connection);
     else
         pando_reactor_refuse(reactor, connection, status);
 }

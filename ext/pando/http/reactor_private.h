@@ -136,6 +136,7 @@ struct pando_reactor {
     int status, failure;
     uint64_t accept_at;                 /* when a pause in accepting ends, or 0 */
     uint64_t wake_at, audit_at, deadline;
+    uint64_t idle_until;                /* while it drains: when idle connections are closed, or 0 */
 
     struct pando_node connections, again, graveyard, spare;
     uint32_t connection_count, spare_count;
@@ -265,6 +266,8 @@ int pando_reactor_output_full(const struct pando_reactor *reactor, const struct 
 /* reactor_refusal.c: the answer is counted, and the connection's last. */
 void pando_reactor_refuse(struct pando_reactor *reactor, struct pando_connection *connection, int status);
 /* 503 because there is too much to do; `reason` is one of the statistics' shed_ counts. */
+/* 400 for a client that sent half a request and its end: it may still read. */
+void pando_reactor_refuse_cut_off(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_shed(struct pando_reactor *reactor, struct pando_connection *connection,
                         _Atomic uint64_t *reason);
 

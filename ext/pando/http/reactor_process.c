@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define REST 500 /* milliseconds, to end by itself */
@@ -36,6 +37,15 @@ static void die(const char *what)
     _exit(PANDO_REACTOR_FAILED);
 }
 
+/* Each connection is a descriptor, and the soft limit is one for programs that use select(2). */
+static void raise_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == -1) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static void close_the_others(const struct pando_reactor_config *config)
 {
     size_t count = config->listener_count + 3;
@@ -56,6 +66,7 @@ static void live(const struct pando_reactor_config *config, pid_t parent)
     if (getppid() != parent) _exit(PANDO_REACTOR_ORPHANED); /* it died before the signal was set */
     prctl(PR_SET_NAME, "pando reactor", 0, 0, 0);
     close_the_others(config);
+    raise_limit();
     unblock_signals();
     int status = pando_reactor_run(config);
     if (status == PANDO_REACTOR_FAILED) die("it cannot run");

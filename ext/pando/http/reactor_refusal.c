@@ -89,3 +89,9 @@ void pando_reactor_shed(struct pando_reactor *reactor, struct pando_connection *
     pando_stat_add(reason, 1);
     answer(reactor, connection, 503);
 }
+
+void pando_reactor_refuse_cut_off(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    pando_stat_add(&reactor->stats->refused_cut_off, 1);
+    answer(reactor, connection, 400);
+}

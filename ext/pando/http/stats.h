@@ -28,6 +28,7 @@
     _(shed_stopping)          /* 503: the server stops, and has no worker left */ \
     _(shed_resources)         /* 503: no memory, or no room on the disk */ \
     _(refused_malformed)      /* 400 and the like */ \
+    _(refused_cut_off)        /* 400: the client sent no more in the middle of a request */ \
     _(refused_too_large)      /* 413, 414, 431 */ \
     _(refused_unsupported)    /* 501, 505 */ \
     _(refused_proxy)          /* closed: no PROXY header where there must be one */ \

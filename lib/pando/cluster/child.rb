@@ -123,6 +123,15 @@ module Pando
       # @return [String, nil] the application's own backtrace
       def detail = @detail.empty? ? nil : @detail
 
+      # Seconds after which a job is a long one.
+      LONG = 1.0
+
+      # It is at a long job.
+      def engaged?
+        since = row.busy_since
+        !since.nil? && Sys.now - since > LONG
+      end
+
       def requests = row.requests
       def fork_safe? = !row.fork_unsafe?
       def barred? = !!barred

@@ -156,10 +156,13 @@ module Pando
       end
 
       # Once all have failed as sources, the fault was likely elsewhere: all are asked again.
+      # Who is at a long job would let the others wait for its end.
       def candidates
         fit = fit_workers
         fit.each { |worker| worker.barred = false } if fit.all?(&:barred?)
-        fit.reject(&:barred?)
+        asked = fit.reject(&:barred?)
+        at_hand = asked.reject(&:engaged?)
+        at_hand.empty? ? asked : at_hand
       end
 
       def fit_workers = @roster.ready_workers.reject { |worker| outdated?(worker) || !worker.fork_safe? }

@@ -11,13 +11,15 @@ module Pando
     # @api private
     class ReactorReport
       # What is counted of each kind of trouble, and the word for it in the event.
-      REFUSED = { "refused_malformed" => "malformed", "refused_too_large" => "too large",
+      REFUSED = { "refused_malformed" => "malformed", "refused_cut_off" => "cut off", "refused_too_large" => "too large",
                   "refused_unsupported" => "unsupported", "refused_proxy" => "no PROXY header",
                   "refused_header_time" => "header_timeout", "refused_body_time" => "body_timeout" }.freeze
       SHED = { "shed_connections" => "max_connections", "shed_address" => "max_connections_per_address",
                "shed_queue" => "max_queue", "shed_queue_time" => "queue_timeout",
-               "shed_stopping" => "stopping", "shed_resources" => "no memory or disk" }.freeze
-      LOST = { "failed_502" => "502", "failed_504" => "504", "resets" => "reset" }.freeze
+               "shed_stopping" => "stopping", "shed_resources" => "no memory, disk or descriptor",
+               "evicted" => "idle, for max_connections" }.freeze
+      LOST = { "failed_502" => "502", "failed_504" => "504", "resets" => "reset",
+               "slow_readers" => "write_timeout" }.freeze
 
       # Seconds in the queue, of the slowest in a hundred, that are worth a word; and the share of queue_timeout, if
       # that is less.

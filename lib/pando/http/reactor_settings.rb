@@ -10,15 +10,28 @@ module Pando
     # @api private
     class ReactorSettings
       %i[max_header_bytes max_target_bytes max_headers max_body_bytes body_memory header_timeout body_timeout
-         write_timeout idle_timeout queue_timeout max_connections max_connections_per_address max_queue
+         write_timeout idle_timeout queue_timeout max_connections_per_address max_queue
          retry_after stream_bodies proxy_protocol].each do |name|
         define_method(name) { @config.public_send(name) || nil }
       end
 
+      # Descriptors that the reactor needs beside its connections': those of lanes, of
+      # large bodies, and of clients who are just being told that there are too many.
+      RESERVE = 256
+      BODIES = 8 # one for so many connections
+
       # @param config [Config]
-      def initialize(config)
+      # @param descriptors [Integer] that the reactor may open
+      def initialize(config, descriptors: Process.getrlimit(:NOFILE).last)
         @config = config
+        @room = [(descriptors - RESERVE) * BODIES / (BODIES + 1), descriptors / 2].max
       end
+
+      # @return [Integer] as many as are wanted, and as there are descriptors for
+      def max_connections = [@config.max_connections, @room].min
+
+      # @return [Boolean] whether the limit of open files allows what the config wants
+      def enough_descriptors? = @config.max_connections <= @room
 
       def retry = @config.retry_requests
 

@@ -21,6 +21,7 @@ module Pando
       # @raise [SystemCallError] the kernel gives no memory or descriptor
       def initialize(config)
         @settings = ReactorSettings.new(config)
+        warn_of_limit unless @settings.enough_descriptors?
         @channel = Channel.create
         @eventfd = eventfd
         @report = ReactorReport.new(@channel, queue_timeout: config.queue_timeout)
@@ -63,6 +64,11 @@ module Pando
       def in_flight = @report.in_flight
 
       private
+
+      def warn_of_limit
+        Events.emit("reactor.limited", connections: @settings.max_connections,
+                                       reason: "the limit of open files (`ulimit -Hn`) allows no more")
+      end
 
       def eventfd = IO.for_fd(Channel.eventfd, "r+b")
     end

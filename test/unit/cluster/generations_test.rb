@@ -47,6 +47,29 @@ class ClusterGenerationsTest < Minitest::Test
     assert_equal 1, events("refork.finished").size
   end
 
+  def test_nobody_waits_for_a_worker_at_a_long_job
+    booted(workers: 3)
+    cluster.serve(cluster.worker_in(1), 5)
+    cluster.serve(cluster.worker_in(2), 3)
+    cluster.worker_in(1).row.start_job("GET", "/stream", nil, nil)
+    elapse 2
+    source = cluster.worker_in(2)
+    reforking
+
+    assert_same source, generations.upcoming.source
+  end
+
+  def test_unless_all_are_at_one
+    booted(workers: 2)
+    cluster.serve(cluster.worker_in(1), 5)
+    2.times { |slot| cluster.worker_in(slot).row.start_job("GET", "/stream", nil, nil) }
+    elapse 2
+    source = cluster.worker_in(1)
+    reforking
+
+    assert_same source, generations.upcoming.source
+  end
+
   def test_the_old_mold_is_kept_until_the_new_generation_serves
     booted
     old = cluster.current_mold

@@ -33,7 +33,9 @@ module Pando
               type: Types::Whole.new(1..1_000_000), default: 16_384, unit: "connections",
               help: "Connections that the reactor holds at once.",
               notes: "When there are more, the one that has been idle longest is closed; when none is idle, the " \
-                     "newest is answered with 503. The limit of open files must allow them (`ulimit -n`).",
+                     "newest is answered with 503. The hard limit of open files must allow them (`ulimit -Hn`, to " \
+                     "which the reactor raises its own), and some more: each large body takes one too. Otherwise it " \
+                     "holds fewer, and `reactor.limited` says how many.",
               example: "max_connections 50_000"
 
       setting :max_connections_per_address,

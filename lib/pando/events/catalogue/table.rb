@@ -31,6 +31,8 @@ module Pando
       define "worker.unsafe", :warn, %i[slot generation pid reason], "A worker said that it can never be a mold."
 
       define "reactor.ready", :info, %i[pid], "The reactor accepts connections."
+      define "reactor.limited", :warn, %i[connections reason],
+             "Fewer connections than `max_connections` can be held."
       define "reactor.exited", :info, %i[pid reason], "The reactor has answered all that it held, and is gone."
       define "reactor.failed", :error, %i[pid reason], "A reactor never became ready; the next one is on its way."
       define "reactor.killed", :error, %i[pid reason connections requests], "The monitor killed the reactor."
@@ -78,7 +80,7 @@ module Pando
       define "requests.lost", :error, %i[count reason],
              "Requests whose worker died or gave up: 502 or 504, or a reset if the answer had begun."
       define "queue.delayed", :warn, %i[count median p99 waiting],
-             "Requests wait long for a worker: `median` and `p99` in seconds, rounded up to a power of two."
+             "Requests wait long for a worker: `median` and `p99` in seconds, rounded up to a power of two of microseconds."
       define "queue.recovered", :info, %i[p99], "Requests wait for a worker no longer than they should."
       define "accept.failed", :error, %i[pid reason], "A worker has no descriptor left for a new connection."
       define "request.killed", :error, %i[slot generation pid request seconds reason],
