@@ -161,8 +161,7 @@ module Pando
         fit = fit_workers
         fit.each { |worker| worker.barred = false } if fit.all?(&:barred?)
         asked = fit.reject(&:barred?)
-        at_hand = asked.reject(&:engaged?)
-        at_hand.empty? ? asked : at_hand
+        asked.all?(&:engaged?) ? asked : asked.reject(&:engaged?)
       end
 
       def fit_workers = @roster.ready_workers.reject { |worker| outdated?(worker) || !worker.fork_safe? }

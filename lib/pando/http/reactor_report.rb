@@ -11,7 +11,8 @@ module Pando
     # @api private
     class ReactorReport
       # What is counted of each kind of trouble, and the word for it in the event.
-      REFUSED = { "refused_malformed" => "malformed", "refused_cut_off" => "cut off", "refused_too_large" => "too large",
+      REFUSED = { "refused_malformed" => "malformed", "refused_cut_off" => "cut off",
+                  "refused_too_large" => "too large",
                   "refused_unsupported" => "unsupported", "refused_proxy" => "no PROXY header",
                   "refused_header_time" => "header_timeout", "refused_body_time" => "body_timeout" }.freeze
       SHED = { "shed_connections" => "max_connections", "shed_address" => "max_connections_per_address",

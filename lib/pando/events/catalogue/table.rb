@@ -80,7 +80,7 @@ module Pando
       define "requests.lost", :error, %i[count reason],
              "Requests whose worker died or gave up: 502 or 504, or a reset if the answer had begun."
       define "queue.delayed", :warn, %i[count median p99 waiting],
-             "Requests wait long for a worker: `median` and `p99` in seconds, rounded up to a power of two of microseconds."
+             "Requests wait long for a worker: `median` and `p99` in seconds, rounded up to 2^n microseconds."
       define "queue.recovered", :info, %i[p99], "Requests wait for a worker no longer than they should."
       define "accept.failed", :error, %i[pid reason], "A worker has no descriptor left for a new connection."
       define "request.killed", :error, %i[slot generation pid request seconds reason],
