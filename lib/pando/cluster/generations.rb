@@ -158,9 +158,8 @@ module Pando
       # Once all have failed as sources, the fault was likely elsewhere: all are asked again.
       # Who is at a long job would let the others wait for its end.
       def candidates
-        fit = fit_workers
-        fit.each { |worker| worker.barred = false } if fit.all?(&:barred?)
-        asked = fit.reject(&:barred?)
+        asked = fit_workers.reject(&:barred?)
+        asked = fit_workers.each { |worker| worker.barred = false } if asked.empty?
         asked.all?(&:engaged?) ? asked : asked.reject(&:engaged?)
       end
 
