@@ -9,7 +9,8 @@ class HTTPReactorReportTest < Minitest::Test
   include HTTPSupport::Events
 
   NAMES = %w[connections idle in_flight queued shed_connections shed_address shed_queue shed_queue_time shed_stopping
-             shed_resources refused_malformed refused_cut_off evicted slow_readers refused_too_large refused_unsupported refused_proxy refused_header_time
+             shed_resources refused_malformed refused_cut_off evicted slow_readers
+             refused_too_large refused_unsupported refused_proxy refused_header_time
              refused_body_time failed_502 failed_504 resets retried].freeze
 
   # Stands for a Channel.
