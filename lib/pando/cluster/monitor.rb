@@ -74,7 +74,7 @@ module Pando
         options = @payload.options
         caretaker = Caretaker.new(self, @payload)
         @roster = Roster.new
-        @shutdown = Shutdown.new(roster, options)
+        @shutdown = Shutdown.new(roster, options, ->(child) { @inbox.read(child) })
         spawner = build_spawner(@payload.reactor)
         @generations = Generations.new(roster, spawner, @policy, shutdown.method(:fail))
         @rollout = Rollout.new(roster, spawner, generations, options)

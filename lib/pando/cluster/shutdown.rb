@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/cluster/reactor_message"
+
 module Pando
   module Cluster
     # The end of the server: everybody is asked to leave, those who do not are
@@ -14,7 +16,9 @@ module Pando
       # @return [Float] on Sys.now, when whoever is left is killed
       attr_reader :deadline
 
-      def initialize(roster, options)
+      # @param hear [#call] reads what a child has reported
+      def initialize(roster, options, hear)
+        @hear = hear
         @roster = roster
         @options = options
         @begun = false
@@ -98,9 +102,13 @@ module Pando
         child.signal("TERM") if child.service?
       end
 
-      # Ordered, but no process yet: a closed link cancels the order.
+      # Ordered, but no process yet: a closed link cancels the order. Not that of one who was born
+      # since we looked: it may be serving by now, and has said so on its link.
       def forget_unborn
-        @roster.select(&:ordered?).each { |child| @roster.dismiss(child) }
+        @roster.select(&:ordered?).each do |child|
+          @hear.call(child)
+          @roster.dismiss(child) if child.ordered?
+        end
       end
     end
   end

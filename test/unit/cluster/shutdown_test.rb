@@ -238,4 +238,17 @@ class ClusterShutdownTest < Minitest::Test
     @cluster.die(reactor, ClusterSupport.ended)
     assert_predicate shutdown, :complete?
   end
+
+  # Between the monitor's look at the links and the stop.
+  def test_who_was_born_a_moment_ago_is_asked_to_leave_and_keeps_its_lane
+    @cluster.rollout.resize(3)
+    @cluster.turn
+    newborn = @cluster.starting.first
+    @cluster.reports = ->(child) { @cluster.ready(child) }
+    shutdown.gracefully("TERM")
+
+    refute_predicate newborn, :gone?
+    assert_predicate newborn, :leaving?
+    refute_predicate newborn.link, :closed?
+  end
 end

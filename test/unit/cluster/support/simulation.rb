@@ -69,13 +69,16 @@ module ClusterSupport
       @roster = ClusterSupport.roster
       @spawner = Spawner.new(@roster)
       @policy = Policy.new(nil, true)
-      @shutdown = Pando::Cluster::Shutdown.new(@roster, options)
+      @shutdown = Pando::Cluster::Shutdown.new(@roster, options, ->(child) { @reports&.call(child) })
       @generations = Pando::Cluster::Generations.new(@roster, @spawner, @policy, ->(*why) { @given_up = why })
       @rollout = Pando::Cluster::Rollout.new(@roster, @spawner, @generations, options)
       @services = Pando::Cluster::ServiceKeeper.new(@roster, @spawner, @generations, options)
       @reactors = Reactors.new
       @caretaker = Pando::Cluster::Caretaker.new(self, Payload.new(options, hooks))
     end
+
+    # What a child has reported, and the monitor has not read yet.
+    attr_writer :reports
 
     # As Monitor#dismiss.
     def dismiss(child) = roster.dismiss(child)
