@@ -62,7 +62,7 @@ module Pando
       def start_timeout
         limits = @kit.limits
         worker.job_deadline(limits.timeout, limits.timeout + limits.timeout_grace) if limits.timeout
-        timeout = Timeout.new(worker, limits.timeout, limits.timeout_grace)
+        timeout = Timeout.new(worker, limits.timeout, limits.timeout_grace, @started)
         @request.env["pando.timeout"] = @client.timeout = timeout
       end
 

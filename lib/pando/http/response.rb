@@ -140,7 +140,7 @@ module Pando
         if @head.length && @head.length != size
           pieces_to(SizedSink.new(@client, head(@head.length), @head.length), parts)
         else
-          @client.transmit_last([head(size), *parts])
+          @client.transmit_last(parts.size == 1 ? [head(size), parts.first] : [head(size), *parts])
         end
         true
       end

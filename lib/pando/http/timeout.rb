@@ -16,11 +16,12 @@ module Pando
       # @param worker [#job_deadline]
       # @param seconds [Float, nil] until RequestTimeout is raised; nil: never
       # @param grace [Float] seconds from then until the worker is killed
+      # @param started [Float] when the request was, monotonic seconds
       # @api private
-      def initialize(worker, seconds, grace)
+      def initialize(worker, seconds, grace, started = now)
         @worker = worker
         @grace = grace
-        @deadline = seconds && (now + seconds)
+        @deadline = seconds && (started + seconds)
         @over = false
         @fired = false
         @suspended = false
