@@ -60,6 +60,7 @@ module Pando
       # @param ending [Sys::Ending, nil]
       def child_lost(child, ending, innocent: false)
         child.ending = ending
+        close_the_doors(child) if stopping?
         farewell = Farewell.new(child, ending)
         farewell.tell(child.reactor? ? @cluster.reactors.in_flight : {})
         failed = farewell.failed? # while its row is still its own
@@ -92,6 +93,12 @@ module Pando
       private
 
       def stopping? = @cluster.shutdown.begun?
+
+      # The first worker that leaves has found the listeners' queues empty: who comes later
+      # would wait for the slowest, and be reset. The reactor does this by itself.
+      def close_the_doors(child)
+        @cluster.refuse_connections if child.worker? && child.ending&.success?
+      end
 
       # It came up when nobody wanted it any more; it may be serving by now.
       def see_off(child)

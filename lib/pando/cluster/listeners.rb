@@ -54,6 +54,16 @@ module Pando
       # @return [Array<String>]
       def names = @sockets.zip(@specs).map { |socket, spec| ListenerSocket.name(socket, spec) }
 
+      # Nobody is let in any more, whoever else has the sockets open: a client that is
+      # refused at once can go elsewhere.
+      def refuse
+        @sockets.each do |socket|
+          socket.shutdown
+        rescue Errno::ENOTCONN, Errno::EINVAL
+          nil # it is shut already
+        end
+      end
+
       # Closes all and removes the files of UNIX sockets that are still ours.
       def close
         @sockets.zip(@specs, @files) { |socket, spec, file| ListenerSocket.close(socket, spec, file) }

@@ -51,6 +51,9 @@ module Pando
       end
 
       # @api private
+      def refuse_connections = @listeners.refuse
+
+      # @api private
       def dismiss(child)
         @poller.remove(child.link) unless child.link.closed?
         @poller.remove(child.pidfd) if child.pidfd

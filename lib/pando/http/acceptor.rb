@@ -10,8 +10,9 @@ module Pando
     # @api private
     class Acceptor
       # accept(2): the connection died in the queue, or an error of the network
-      # that is pending on the new socket. Nothing to do but go on.
-      LOST = [Errno::ECONNABORTED, Errno::EPROTO, Errno::EINTR, Errno::EPERM, Errno::ENETDOWN, Errno::ENOPROTOOPT,
+      # that is pending on the new socket; or (EINVAL) the server stops, and nobody is
+      # let in any more. Nothing to do but go on.
+      LOST = [Errno::ECONNABORTED, Errno::EINVAL, Errno::EPROTO, Errno::EINTR, Errno::EPERM, Errno::ENETDOWN, Errno::ENOPROTOOPT,
               Errno::EHOSTDOWN, Errno::ENONET, Errno::EHOSTUNREACH, Errno::EOPNOTSUPP, Errno::ENETUNREACH].freeze
       # No descriptor or no memory: the connection stays queued, so that without
       # a pause the worker would spin.

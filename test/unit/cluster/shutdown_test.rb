@@ -251,4 +251,14 @@ class ClusterShutdownTest < Minitest::Test
     assert_predicate newborn, :leaving?
     refute_predicate newborn.link, :closed?
   end
+
+  def test_nobody_is_let_in_once_a_worker_has_found_the_queues_empty
+    shutdown.gracefully("TERM")
+    first, second = @cluster.roster.workers
+    @cluster.die(first, ClusterSupport.killed)
+    refute @cluster.doors_closed
+    @cluster.die(second, ClusterSupport.ended)
+
+    assert @cluster.doors_closed
+  end
 end

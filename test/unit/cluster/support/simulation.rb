@@ -80,6 +80,11 @@ module ClusterSupport
     # What a child has reported, and the monitor has not read yet.
     attr_writer :reports
 
+    # As Monitor's.
+    attr_reader :doors_closed
+
+    def refuse_connections = @doors_closed = true
+
     # As Monitor#dismiss.
     def dismiss(child) = roster.dismiss(child)
 
