@@ -24,7 +24,7 @@ class DirectStopTest < Minitest::Test
     assert_raises(Errno::ECONNREFUSED) { server.connect.then { |socket| socket.read(1) } }
     server.write("open", "")
     assert_match(/done\z/, held.read)
-    assert_predicate server.stop, :success?
+    assert_equal 0, server.wait_past("monitor.stopped")["status"]
     assert_empty(server.events.select { |event| %w[error warn].include?(event["level"]) })
   end
 end

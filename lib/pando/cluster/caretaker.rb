@@ -67,9 +67,7 @@ module Pando
         hook(:after_worker_exit, child, ending) if child.worker? && ending
         @cluster.services.lost(child, farewell.reason) if child.service? && !stopping?
         @cluster.dismiss(child)
-        return @cluster.reactors.lost if child.reactor?
-
-        pass_on(child, farewell.reason, failed, innocent) unless stopping?
+        pass_on(child, farewell.reason, failed, innocent)
       end
 
       # An order that was not carried out in time. A mold that does not fork is
@@ -118,6 +116,9 @@ module Pando
       end
 
       def pass_on(child, reason, failed, innocent)
+        return @cluster.reactors.lost if child.reactor?
+        return if stopping?
+
         generations = @cluster.generations
         return generations.mold_gone(child, reason) if child.mold?
 
