@@ -3,7 +3,6 @@
 #include "bind_http.h"
 #include "http/response.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static ID kinds[PANDO_HTTP_RESPONSE_HIDDEN + 1];
@@ -174,6 +173,19 @@ static void put_string(struct text *text, VALUE string)
     RB_GC_GUARD(string);
 }
 
+static void put_length(struct text *text, uint64_t length)
+{
+    char digits[20];
+    size_t first = sizeof(digits);
+    do {
+        digits[--first] = (char)('0' + length % 10);
+        length /= 10;
+    } while (length > 0);
+    put(text, "content-length: ", 16);
+    put(text, digits + first, sizeof(digits) - first);
+    put(text, "\r\n", 2);
+}
+
 /* complete(status_line, lines, delimiter, date_line, ending): a whole head.
  * delimiter: the body's length in bytes, or a line, or nil. */
 static VALUE head_complete(VALUE module, VALUE status_line, VALUE lines, VALUE delimiter, VALUE date_line, VALUE ending)
@@ -183,9 +195,7 @@ static VALUE head_complete(VALUE module, VALUE status_line, VALUE lines, VALUE d
     put_string(&text, status_line);
     put_string(&text, lines);
     if (RB_INTEGER_TYPE_P(delimiter)) {
-        char line[48];
-        int length = snprintf(line, sizeof(line), "content-length: %llu\r\n", NUM2ULL(delimiter));
-        put(&text, line, (size_t)length);
+        put_length(&text, NUM2ULL(delimiter));
     } else {
         put_string(&text, delimiter);
     }

@@ -16,6 +16,9 @@ module Pando
       # A client on this machine, as applications that trust local proxies expect it.
       LOCAL = "127.0.0.1"
 
+      # Keys of an environment without many fields; tables come in powers of two.
+      ROOM = 20
+
       # What every request sets: a Hash that has the keys already need not grow.
       PLACES = %w[REQUEST_METHOD REQUEST_URI PATH_INFO QUERY_STRING SERVER_PROTOCOL REMOTE_ADDR]
                .to_h { |key| [key, nil] }.freeze
@@ -33,7 +36,7 @@ module Pando
         @rack2 = rack.first < 3
         # Rack 3.1 lets OPTIONS * through as it is; before, a path began with a slash or was empty.
         @asterisk = (rack <=> [3, 1]) >= 0 ? "*" : ""
-        @template = template(listener.local_address, errors).freeze
+        @template = roomy(template(listener.local_address, errors)).freeze
       end
 
       # @param parser [Parser] done with a head
@@ -48,6 +51,12 @@ module Pando
       end
 
       private
+
+      # A copy has a table of the same size: with room for what a request adds, it need not grow.
+      def roomy(hash)
+        (hash.size...ROOM).each { |number| hash[number] = nil }
+        hash.delete_if { |key, _value| key.is_a?(Integer) }
+      end
 
       def template(local, errors)
         { "SCRIPT_NAME" => "", "SERVER_NAME" => name(local), "SERVER_PORT" => port(local),
