@@ -3,8 +3,8 @@
  * return nil where they would, or raise the errno. Waiting, and for how long,
  * is the caller's. */
 #include "bind_http.h"
+#include "http/address.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -27,23 +27,11 @@ static VALUE outcome(ssize_t bytes, const char *call)
     return Qnil;
 }
 
-/* A peer's address as text; an IPv4 address that an IPv6 socket maps is one; nil for a UNIX socket. */
+/* nil for a UNIX socket. */
 static VALUE address_text(const struct sockaddr_storage *address)
 {
     char text[INET6_ADDRSTRLEN];
-    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
-    const void *bytes = &((const struct sockaddr_in *)address)->sin_addr;
-    int family = address->ss_family;
-
-    if (family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) {
-        family = AF_INET;
-        bytes = &six->sin6_addr.s6_addr[12];
-    } else if (family == AF_INET6) {
-        bytes = &six->sin6_addr;
-    }
-    if ((family != AF_INET && family != AF_INET6) || !inet_ntop(family, bytes, text, sizeof(text)))
-        return Qnil;
-    return rb_str_new_cstr(text);
+    return pando_http_peer_text(address, text, sizeof(text)) ? rb_str_new_cstr(text) : Qnil;
 }
 
 /* [descriptor, address of the peer], nil if nobody waits. Non-blocking and close-on-exec. */

@@ -1,4 +1,5 @@
 #include "proxy.h"
+#include "address.h"
 #include "chars.h"
 
 #include <arpa/inet.h>
@@ -12,15 +13,9 @@ static const char v2_begin[] = "\r\n\r\n\0\r\nQUIT\n";
 #define V1_BEGIN ((size_t)sizeof(v1_begin) - 1)
 #define V2_BEGIN ((size_t)sizeof(v2_begin) - 1)
 
-/* As text; an IPv4 address that an IPv6 one maps is one, as it is where a socket names it. */
 static int note_address(pando_proxy_header *header, int family, const void *address)
 {
-    const struct in6_addr *six = address;
-    if (family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(six)) {
-        family = AF_INET;
-        address = &six->s6_addr[12];
-    }
-    return inet_ntop(family, address, header->address, sizeof(header->address)) != NULL;
+    return pando_http_address_text(family, address, header->address, sizeof(header->address));
 }
 
 /* --- version 1: a line of text --- */

@@ -1,9 +1,9 @@
 /* Taking connections from the listeners, as many as there is room for. */
 #include "reactor_private.h"
 
-#include <arpa/inet.h>
+#include "address.h"
+
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -77,24 +77,6 @@ void pando_reactor_accept_stop(struct pando_reactor *reactor)
         close(reactor->listeners[i].fd);
     reactor->accepting = 0;
     reactor->accept_at = 0;
-}
-
-/* An IPv4 address that an IPv6 socket maps is one. */
-static void note_remote(struct pando_connection *connection, const struct sockaddr_storage *address)
-{
-    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
-    const void *bytes = &((const struct sockaddr_in *)address)->sin_addr;
-    int family = address->ss_family;
-
-    if (family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) {
-        family = AF_INET;
-        bytes = &six->sin6_addr.s6_addr[12];
-    } else if (family == AF_INET6) {
-        bytes = &six->sin6_addr;
-    }
-    if ((family != AF_INET && family != AF_INET6) ||
-        !inet_ntop(family, bytes, connection->remote, sizeof(connection->remote)))
-        connection->remote[0] = '\0';
 }
 
 static int somebody_idle(const struct pando_reactor *reactor)
@@ -181,7 +163,7 @@ static int accept_one(struct pando_reactor *reactor, uint32_t listener)
         return 0;
     }
     pando_stat_add(&reactor->stats->accepted, 1);
-    note_remote(connection, &address);
+    pando_http_peer_text(&address, connection->remote, sizeof(connection->remote));
     if (connection->state != PANDO_READING_PROXY && !pando_reactor_accept_admit(reactor, connection))
         return 1;
     if (reactor->connection_count > limit && !make_room(reactor))

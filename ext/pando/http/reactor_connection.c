@@ -178,7 +178,7 @@ void pando_reactor_connection_expired(struct pando_reactor *reactor, struct pand
 {
     switch (kind) {
     case PANDO_TIMER_HEADER:
-        pando_reactor_input_unfinished(reactor, connection, 408);
+        pando_reactor_input_unfinished(reactor, connection, 408, &reactor->stats->refused_header_time);
         return;
     case PANDO_TIMER_BODY:
         pando_reactor_refuse(reactor, connection, 408);

@@ -26,7 +26,7 @@ static void close_idle(struct pando_reactor *reactor)
         if (pando_reactor_input_silent(connection))
             pando_reactor_connection_close_idle(reactor, connection);
         else if (connection->state == PANDO_READING_PROXY || connection->state == PANDO_READING_HEAD)
-            pando_reactor_input_unfinished(reactor, connection, 408);
+            pando_reactor_input_unfinished(reactor, connection, 408, &reactor->stats->refused_header_time);
     }
 }
 

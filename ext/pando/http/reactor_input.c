@@ -15,14 +15,13 @@ int pando_reactor_input_silent(const struct pando_connection *connection)
            (connection->state == PANDO_READING_PROXY || connection->state == PANDO_READING_HEAD);
 }
 
-void pando_reactor_input_unfinished(struct pando_reactor *reactor, struct pando_connection *connection, int status)
+void pando_reactor_input_unfinished(struct pando_reactor *reactor, struct pando_connection *connection, int status,
+                                    _Atomic uint64_t *reason)
 {
     if (connection->in_end == 0 || connection->state == PANDO_READING_PROXY)
         pando_reactor_connection_close(reactor, connection);
-    else if (status == 400)
-        pando_reactor_refuse_cut_off(reactor, connection);
     else
-        pando_reactor_refuse(reactor, connection, status);
+        pando_reactor_refuse_for(reactor, connection, status, reason);
 }
 
 size_t pando_reactor_input_receive(struct pando_reactor *reactor, struct pando_connection *connection, char *place,
@@ -48,7 +47,7 @@ size_t pando_reactor_input_receive(struct pando_reactor *reactor, struct pando_c
     connection->readable = 0;
     connection->read_ended = 1;
     if (bytes == 0)
-        pando_reactor_input_unfinished(reactor, connection, 400); /* cut off; the client may still read */
+        pando_reactor_input_unfinished(reactor, connection, 400, &reactor->stats->refused_cut_off); /* he may read */
     else
         pando_reactor_connection_close(reactor, connection);
     return 0;

@@ -216,7 +216,8 @@ void pando_reactor_input_release(struct pando_reactor *reactor, struct pando_con
 /* Whether nothing was said since the last request, and none is on its way. */
 int pando_reactor_input_silent(const struct pando_connection *connection);
 /* The client says no more, or too slowly: what he has said so far deserves this answer, if it was HTTP. */
-void pando_reactor_input_unfinished(struct pando_reactor *reactor, struct pando_connection *connection, int status);
+void pando_reactor_input_unfinished(struct pando_reactor *reactor, struct pando_connection *connection, int status,
+                                    _Atomic uint64_t *reason);
 /* recv into a place: bytes; 0: nothing now, or the connection is closed or refused. */
 size_t pando_reactor_input_receive(struct pando_reactor *reactor, struct pando_connection *connection, char *place,
                                    size_t room);
@@ -265,9 +266,10 @@ int pando_reactor_output_full(const struct pando_reactor *reactor, const struct 
 
 /* reactor_refusal.c: the answer is counted, and the connection's last. */
 void pando_reactor_refuse(struct pando_reactor *reactor, struct pando_connection *connection, int status);
+/* Counted as `reason`, one of the statistics. */
+void pando_reactor_refuse_for(struct pando_reactor *reactor, struct pando_connection *connection, int status,
+                              _Atomic uint64_t *reason);
 /* 503 because there is too much to do; `reason` is one of the statistics' shed_ counts. */
-/* 400 for a client that sent half a request and its end: it may still read. */
-void pando_reactor_refuse_cut_off(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_shed(struct pando_reactor *reactor, struct pando_connection *connection,
                         _Atomic uint64_t *reason);
 

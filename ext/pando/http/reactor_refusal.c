@@ -77,21 +77,20 @@ static _Atomic uint64_t *count_for(struct pando_stats *stats, const struct pando
     }
 }
 
+void pando_reactor_refuse_for(struct pando_reactor *reactor, struct pando_connection *connection, int status,
+                              _Atomic uint64_t *reason)
+{
+    pando_stat_add(reason, 1);
+    answer(reactor, connection, status);
+}
+
 void pando_reactor_refuse(struct pando_reactor *reactor, struct pando_connection *connection, int status)
 {
-    pando_stat_add(count_for(reactor->stats, connection, status), 1);
-    answer(reactor, connection, status);
+    pando_reactor_refuse_for(reactor, connection, status, count_for(reactor->stats, connection, status));
 }
 
 void pando_reactor_shed(struct pando_reactor *reactor, struct pando_connection *connection,
                         _Atomic uint64_t *reason)
 {
-    pando_stat_add(reason, 1);
-    answer(reactor, connection, 503);
-}
-
-void pando_reactor_refuse_cut_off(struct pando_reactor *reactor, struct pando_connection *connection)
-{
-    pando_stat_add(&reactor->stats->refused_cut_off, 1);
-    answer(reactor, connection, 400);
+    pando_reactor_refuse_for(reactor, connection, 503, reason);
 }

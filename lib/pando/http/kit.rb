@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+require "pando/http/soft_timeout"
+require "pando/sys"
+
 module Pando
   module HTTP
     # What a connection needs of its worker: the application, the worker object,

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/http/batch"
 require "pando/http/connection"
 require "pando/http/detached_client"
 require "pando/http/environment"
@@ -20,10 +21,6 @@ module Pando
     # sleeps on its lane's eventfd when there are none. Made in the mold, started
     # in each worker; {Work} is the same for direct mode.
     class QueuedWork
-      # Between two looks at the worker's link: requests, and seconds after which none is begun.
-      BATCH = 16
-      PATIENCE = 0.01
-
       # @param app [#call] the Rack application
       # @param listeners [Array<Socket>] that the reactor accepts from, in its order
       # @param config [Config]
@@ -66,7 +63,7 @@ module Pando
       def ready(_eventfd)
         return if worker.leaving?
 
-        serve_some
+        Batch.serve(worker) { serve }
         rest unless worker.leaving?
       end
 
@@ -86,19 +83,13 @@ module Pando
       # @return [void]
       def stop(deadline = nil)
         @lane.awake
-        nil while deadline && Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline && serve
+        nil while deadline && Sys.now < deadline && serve
         @lane.nudge_reactor if @lane.waiting?
       end
 
       private
 
       def worker = @kit.worker
-
-      def serve_some
-        limit = Sys.now + PATIENCE
-        left = BATCH
-        left -= 1 while left.positive? && serve && !worker.leaving? && Sys.now < limit
-      end
 
       # To sleep until the reactor calls, or at once to the poller if something waits.
       def rest

@@ -104,23 +104,23 @@ module Pando
       # @return [String, nil] what it comes to in the head
       def add(name, value)
         name = name.to_s
-        case Head.kind(name)
+        case kind = Head.kind(name)
         when nil then line(name, value)
         when :date then line(name, value).tap { @dated = true }
-        else note(name, value)
+        when false then raise InvalidResponse, "#{name.inspect} is no field name"
+        else note(kind, name, value)
         end
       end
 
       # The server writes these itself.
       #
       # @return [nil]
-      def note(name, value)
-        case Head.kind(name)
+      def note(kind, name, value)
+        case kind
         when :connection then @close ||= close_option?(value)
         when :content_length then @length = parse_length(value)
         when :transfer_encoding then @encoding = encoding(value)
         when :hidden then @hijack = value if name.casecmp?("rack.hijack")
-        when false then raise InvalidResponse, "#{name.inspect} is no field name"
         end
         nil
       end

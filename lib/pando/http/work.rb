@@ -2,6 +2,7 @@
 
 require "pando/events"
 require "pando/http/acceptor"
+require "pando/http/batch"
 require "pando/http/client"
 require "pando/http/connection"
 require "pando/http/detached_client"
@@ -18,10 +19,6 @@ module Pando
     # to watch, {#ready} when one of them has a connection, one request at a time.
     # Made in the mold, started in each worker. {QueuedWork} does it with a reactor.
     class Work
-      # Between two looks at the worker's link: requests, and seconds after which none is begun.
-      BATCH = 16
-      PATIENCE = 0.01
-
       # @param app [#call] the Rack application
       # @param listeners [Array<Socket>] listening, non-blocking, shared with other workers
       # @param config [Config]
@@ -54,9 +51,7 @@ module Pando
       # @param listener [Socket] one of {#sources}
       # @return [void]
       def ready(listener)
-        limit = Sys.now + PATIENCE
-        left = BATCH
-        left -= 1 while left.positive? && !@kit.worker.leaving? && serve(listener) && Sys.now < limit
+        Batch.serve(@kit.worker) { serve(listener) }
       end
 
       # Now and then: a worker that was woken but died first has taken the wake-up
@@ -75,7 +70,7 @@ module Pando
       def stop(deadline = nil)
         loop do
           served = @listeners.map { |listener| serve(listener) }.any?
-          break unless served && deadline && Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline
+          break unless served && deadline && Sys.now < deadline
         end
       end
 
