@@ -1,13 +1,15 @@
 # frozen_string_literal: true
 
 require "etc"
-require "optparse"
+require "support/command_line"
 require "support/http_case"
 require "support/servers"
 
 module Bench
   # The command line of bench/http.
   class HTTPOptions
+    include CommandLine
+
     SERVERS = %w[pando pando-direct iodine agoo itsi falcon puma pitchfork nginx nginx-deferred].freeze
     KINDS = %w[keep close].freeze
     HEADS = %w[hello headers].freeze
@@ -23,10 +25,7 @@ module Bench
       @connections = [16, 64]
       @kinds = KINDS
       @heads = HEADS
-      parser.parse!(arguments)
-      usage("unexpected: #{arguments.join(" ")}") unless arguments.empty?
-    rescue OptionParser::ParseError => e
-      usage(e.message)
+      read(arguments)
     end
 
     # @return [Hash{Integer => Array<HTTPCase>}] workers => what to ask then
@@ -42,14 +41,14 @@ module Bench
     # The server has the first CPU for itself and the client the second, where there are two.
     def cores = pinned? ? %w[0 1] : [nil, nil]
 
-    def check? = @check || false
-
     private
+
+    def program = "bench/http"
 
     def pinned? = @pinned != false && Etc.nprocessors > 1
 
     def parser
-      @parser ||= OptionParser.new("Usage: bench/http [options]") do |options|
+      @parser ||= OptionParser.new("Usage: #{program} [options]") do |options|
         options.on("--servers LIST", Array, "of #{SERVERS.join(",")} (default all)") do |names|
           @servers = known(names, SERVERS)
         end
@@ -57,9 +56,7 @@ module Bench
         options.on("--seconds N", POSITIVE, "each measurement (default 3)") { |count| @seconds = count.to_i }
         options.on("--rounds N", POSITIVE, "of all servers in turn (default 3)") { |count| @rounds = count.to_i }
         options.on("--no-pin", "let the kernel choose the CPUs") { @pinned = false }
-        options.on("--json FILE", "all figures") { |path| @json = File.expand_path(path) }
-        options.on("--check", "exit 1 if Pando misses a ratio of docs/benchmarks.md") { @check = true }
-        options.on("--ruby PATH", "to run on; this: the one at hand (default: one with YJIT)")
+        ending(options, "ratio")
       end
     end
 
@@ -73,18 +70,6 @@ module Bench
     def numbers(list)
       wrong = list.grep_v(POSITIVE).first
       wrong ? raise(OptionParser::InvalidArgument, wrong) : list.map(&:to_i)
-    end
-
-    def known(names, all)
-      unknown = names - all
-      return names if unknown.empty?
-
-      raise OptionParser::InvalidArgument, "#{unknown.first} (known: #{all.join(", ")})"
-    end
-
-    def usage(message)
-      warn "bench/http: #{message}", parser.help
-      exit 2
     end
   end
 end

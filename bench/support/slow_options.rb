@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
 require "etc"
-require "optparse"
+require "support/command_line"
 require "support/servers"
 
 module Bench
   # The command line of bench/slow.
   class SlowOptions
+    include CommandLine
+
     SERVERS = %w[pando].freeze
     WHOLE = /\A\d{1,7}\z/
     NUMBERS = {
@@ -27,10 +29,7 @@ module Bench
       @seconds = 10
       @rounds = 3
       @large = 196_608
-      parser.parse!(arguments)
-      usage("unexpected: #{arguments.join(" ")}") unless arguments.empty?
-    rescue OptionParser::ParseError => e
-      usage(e.message)
+      read(arguments)
     end
 
     # @return [Hash{Symbol => Integer}] kind of slow clients => how many
@@ -42,42 +41,19 @@ module Bench
     # The server has the first CPU for itself and the clients the second, where there are two.
     def cores = Etc.nprocessors > 1 ? %w[0 1] : [nil, nil]
 
-    def check? = @check || false
-
     private
 
+    def program = "bench/slow"
+
     def parser
-      @parser ||= OptionParser.new("Usage: bench/slow [options]") do |options|
+      @parser ||= OptionParser.new("Usage: #{program} [options]") do |options|
         meaning = "of #{Servers::ALL.keys.join(",")} (default #{SERVERS.join(",")})"
         options.on("--servers LIST", Array, meaning) do |names|
-          @servers = known(names)
+          @servers = known(names, Servers::ALL.keys)
         end
-        numbers(options)
-        options.on("--json FILE", "all figures") { |path| @json = File.expand_path(path) }
-        options.on("--check", "exit 1 if Pando misses a figure of docs/benchmarks.md") { @check = true }
-        options.on("--ruby PATH", "to run on; this: the one at hand (default: one with YJIT)")
+        numbers_of(options, NUMBERS, WHOLE)
+        ending(options, "figure")
       end
-    end
-
-    def numbers(options)
-      NUMBERS.each do |name, meaning|
-        default = instance_variable_get(:"@#{name}")
-        options.on("--#{name} N", WHOLE, "#{meaning} (default #{default})") do |number|
-          instance_variable_set(:"@#{name}", number.to_i)
-        end
-      end
-    end
-
-    def known(names)
-      unknown = names - Servers::ALL.keys
-      return names if unknown.empty?
-
-      raise OptionParser::InvalidArgument, "#{unknown.first} (known: #{Servers::ALL.keys.join(", ")})"
-    end
-
-    def usage(message)
-      warn "bench/slow: #{message}", parser.help
-      exit 2
     end
   end
 end
