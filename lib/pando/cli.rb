@@ -19,6 +19,10 @@ module Pando
     # @return [Hash{String => Known}] a later command adds a line here and a file in cli/
     COMMANDS = {
       "serve" => Known.new(:Serve, "pando/cli/serve", "Serve an application (the default)."),
+      "status" => Known.new(:Status, "pando/cli/status", "Show what the running server is doing."),
+      "refork" => Known.new(:Refork, "pando/cli/refork", "Make a warm worker the next mold, and wait for the rollout."),
+      "scale" => Known.new(:Scale, "pando/cli/scale", "Change the number of workers: pando scale N."),
+      "stop" => Known.new(:Stop, "pando/cli/stop", "Stop the running server, and wait for its end."),
       "config" => Known.new(:ShowConfig, "pando/cli/show_config", "Show the settings and where each came from."),
       "help" => Known.new(:Help, "pando/cli/help", "Show this text."),
       "version" => Known.new(:Version, "pando/cli/version", "Show the version.")

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 require "pando/cli/serve"
-require "pando/cli/show_config"
+require "pando/cli/status"
+require "pando/cli/stop"
 
 module Pando
   module CLI
@@ -34,7 +35,7 @@ module Pando
       def flags
         settings = Config::Settings.all.select(&:argument)
         positional, flagged = settings.partition(&:positional?)
-        switches = [*Serve.switches, *ShowConfig.switches, Command::VERSION, Command::HELP]
+        switches = [*Serve.switches, *Status.switches, *Stop.switches, Command::VERSION, Command::HELP]
         [*positional.map { |setting| row(setting.argument, help(setting)) },
          *flagged.map { |setting| row(usage(setting), help(setting)) },
          *switches.map { |switch| row(usage(switch), switch.help) }]

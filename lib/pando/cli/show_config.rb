@@ -10,7 +10,7 @@ module Pando
     # @api private
     class ShowConfig < Command
       FORMAT = Switch.new(name: :format, flags: %w[--format], argument: "text|json",
-                          help: "With `config`: how to show the settings.").freeze
+                          help: "With `config` and `status`: how to show it.").freeze
 
       def self.switches
         [FORMAT]

@@ -78,6 +78,14 @@ module Pando
         "#{host}:#{address.ip_port}"
       end
 
+      # Of a listening TCP socket, the number that tcp_info calls tcpi_unacked is the length of its queue.
+      # @return [Integer, nil]
+      def waiting(socket)
+        return if socket.local_address.unix?
+
+        socket.getsockopt(:TCP, :INFO).data.unpack1("x24L")
+      end
+
       # @return [Array(Integer, Integer), nil] what tells the file of a UNIX socket from any other
       def file(spec)
         return unless spec.kind == :unix

@@ -54,6 +54,10 @@ module Pando
       # @return [Array<String>]
       def names = @sockets.zip(@specs).map { |socket, spec| ListenerSocket.name(socket, spec) }
 
+      # How many connections have come that nobody has accepted yet.
+      # @return [Hash{String => Integer, nil}] by address; nil where the kernel does not tell
+      def waiting = names.zip(@sockets).to_h { |name, socket| [name, ListenerSocket.waiting(socket)] }
+
       # Nobody is let in any more, whoever else has the sockets open: a client that is
       # refused at once can go elsewhere.
       def refuse

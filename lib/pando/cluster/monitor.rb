@@ -2,6 +2,7 @@
 
 require "pando/cluster"
 require "pando/cluster/caretaker"
+require "pando/cluster/control"
 require "pando/cluster/deadlines"
 require "pando/cluster/generations"
 require "pando/cluster/inbox"
@@ -24,7 +25,7 @@ module Pando
     class Monitor
       TITLE = "pando monitor"
 
-      attr_reader :roster, :generations, :rollout, :services, :reactors, :shutdown
+      attr_reader :listeners, :roster, :generations, :rollout, :services, :reactors, :shutdown
 
       # @param payload [Payload] for its options and hooks; its application is never loaded here
       # @param specs [Array] see Listeners.open
@@ -47,11 +48,15 @@ module Pando
         turn until shutdown.complete?
         tear_down
       ensure
+        @control&.close
         @listeners&.close
       end
 
       # @api private
-      def refuse_connections = @listeners.refuse
+      def refuse_connections = listeners.refuse
+
+      # @return [Float] seconds since the start
+      def age = Sys.now - @began_at
 
       # @api private
       def dismiss(child)
@@ -63,6 +68,7 @@ module Pando
       private
 
       def set_up
+        @began_at = Sys.now
         Sys.subreaper!
         Process.setproctitle(TITLE)
         @listeners = Listeners.open(@specs)
@@ -71,6 +77,7 @@ module Pando
         @poller.add(@signals, [:signal, nil])
         @signals.trap_all
         build
+        @control = Control.open(@payload.options.control, self, @poller)
       end
 
       def build
@@ -88,7 +95,7 @@ module Pando
       # @param setup [Object, nil] see Payload#reactor
       def build_spawner(setup)
         lanes = setup ? Lanes.new(setup) : DirectMode.new
-        spawner = Spawner.new(roster, @poller, @listeners, @payload.options, @command, lanes)
+        spawner = Spawner.new(roster, @poller, listeners, @payload.options, @command, lanes)
         @reactors = setup ? ReactorKeeper.new(roster, spawner, lanes, setup) : lanes
         spawner
       end
@@ -100,8 +107,8 @@ module Pando
       end
 
       def announce
-        @listeners.names.each { |name| Events.emit("listener.opened", listen: name) }
-        Events.emit("monitor.ready", pid: Process.pid, listen: @listeners.names.join(","), workers: rollout.size)
+        listeners.names.each { |name| Events.emit("listener.opened", listen: name) }
+        Events.emit("monitor.ready", pid: Process.pid, listen: listeners.names.join(","), workers: rollout.size)
         @payload.run_hook(:after_monitor_ready)
       rescue HookError => e
         Events.emit("hook.failed", hook: :after_monitor_ready, reason: e.message)
@@ -113,6 +120,7 @@ module Pando
         @deadlines.enforce
         shutdown.begun? ? shutdown.proceed : reconcile
         reactors.reconcile(shutdown.begun?)
+        @control.proceed
       end
 
       def due = [@deadlines.due, generations.due, rollout.due, services.due, reactors.due].compact.min
@@ -125,6 +133,7 @@ module Pando
         children(ready, :link).each { |child| @inbox.read(child) }
         (signals - ["CHLD"]).each { |name| obey(name) }
         children(ready, :exit).each { |child| @reaper.bury(child) }
+        children(ready, :control).each { |session| @control.hear(session) }
         @reaper.bury_strangers if signals.include?("CHLD")
       end
 

@@ -14,8 +14,10 @@ module Pando
     #   longest_request soft and hard timeout added up; nil: requests may last for ever
     #   longest_wait    that an idle worker may spend on a job that has begun to come
     #   oom_score_adj   of workers; nil: left alone
+    #   control         where the monitor can be asked, see Control::Spec; nil: nowhere
     #   services        names, in the order in which the config declares them
     Options = Struct.new(:workers, :surge, :unavailable, :boot_timeout, :spawn_timeout, :stop_timeout,
-                         :grace, :longest_request, :longest_wait, :oom_score_adj, :services, keyword_init: true)
+                         :grace, :longest_request, :longest_wait, :oom_score_adj, :control, :services,
+                         keyword_init: true)
   end
 end

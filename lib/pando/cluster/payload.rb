@@ -12,7 +12,7 @@ module Pando
       def load; end
 
       # What a reactor and its workers share, made in the monitor:
-      # descriptors / lanes / lane / fork / report / in_flight (see HTTP::ReactorSetup).
+      # descriptors / lanes / lane / fork / report / in_flight / state (see HTTP::ReactorSetup).
       # @return [Object, nil] nil: workers accept by themselves (direct mode)
       def reactor = nil
 

@@ -59,6 +59,10 @@ module Pando
         Sys.now - @started_at < INFANCY ? @backoff.fail : @backoff.reset
       end
 
+      # What it holds at this moment.
+      # @return [Hash{Symbol => Integer}]
+      def state = @setup.state
+
       # It cannot be read any more, so what its worker answers reaches nobody.
       def lane_corrupt(number)
         worker = @lanes.owner(number)
@@ -108,6 +112,7 @@ module Pando
       def open_for(_child) = nil
       def reconcile(_stopping) = nil
       def due = nil
+      def state = nil
     end
   end
 end

@@ -24,11 +24,13 @@ module Pando
       end
 
       # @param size [Integer] slots
+      # @return [Boolean] whether there can be so many
       def resize(size)
-        return if size < 1 || size > Roster::SEATS / 4
+        return false if size < 1 || size > Roster::SEATS / 4
 
         Events.emit("workers.scaled", from: @size, to: size)
         @size = size
+        true
       end
 
       # Called at each turn of the monitor's loop.

@@ -28,8 +28,11 @@ module Pando
         @backoffs.each_index { |index| keep(index, generation) }
       end
 
+      # @return [Symbol]
+      def name(child) = @options.services[child.slot]
+
       def ready(child)
-        Events.emit("service.ready", name: @options.services[child.slot], **child.identity)
+        Events.emit("service.ready", name: name(child), **child.identity)
       end
 
       # A service that ended is started again, later each time that it ends young.
@@ -37,7 +40,7 @@ module Pando
         backoff = @backoffs[child.slot]
         backoff.reset if child.leaving? || Sys.now - (child.row.started_at || Sys.now) > Backoff::LIMIT
         backoff.fail unless child.leaving?
-        Events.emit("service.exited", name: @options.services[child.slot], **child.identity, reason: reason,
+        Events.emit("service.exited", name: name(child), **child.identity, reason: reason,
                                       backtrace: child.detail)
       end
 

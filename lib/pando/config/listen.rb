@@ -7,7 +7,7 @@ module Pando
     # An address to listen on and the options of its socket.
     #
     #   Listen.parse("127.0.0.1:8080", backlog: 512)
-    #   Listen.parse("unix:tmp/pando.sock", mode: 0o660)
+    #   Listen.parse("unix:tmp/web.sock", mode: 0o660)
     #
     # Opens nothing. Frozen, comparable by address.
     class Listen

@@ -59,6 +59,13 @@ module Pando
         { connections: stats["connections"], requests: stats["in_flight"] }
       end
 
+      # @return [Hash{Symbol => Integer}] what the reactor holds, and what it has done since the server's start
+      def state
+        stats = @channel.stats
+        { connections: stats["connections"], idle: stats["idle"], waiting: stats["queued"],
+          accepted: stats["accepted"], requests: stats["requests"] }
+      end
+
       private
 
       def tell(name, words, **more)

@@ -63,6 +63,9 @@ module Pando
       # @return [Hash{Symbol => Integer}] what the reactor holds, or held when it died
       def in_flight = @report.in_flight
 
+      # @return [Hash{Symbol => Integer}] see {ReactorReport#state}
+      def state = @report.state
+
       private
 
       def warn_of_limit

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/cluster/control/spec"
+
 module Pando
   class Server
     # A Rack application as the cluster carries it. In the monitor it only
@@ -20,7 +22,7 @@ module Pando
           stop_timeout: @config.stop_timeout, grace: @config.timeout_grace,
           longest_request: @config.timeout && (@config.timeout + @config.timeout_grace),
           longest_wait: @config.header_timeout,
-          oom_score_adj: @config.oom_score_adj || nil, services: @config.services.keys
+          oom_score_adj: @config.oom_score_adj || nil, control: control, services: @config.services.keys
         )
       end
 
@@ -55,6 +57,16 @@ module Pando
         Pando.keep_io(*role.ios)
         ForkSafety.on_unsafe(&(give_up(role) if role.role == :worker))
       end
+
+      # The default is a convenience, and so it is done without where it does not fit.
+      def control
+        path = @config.control
+        default = @config.source(:control) == "default"
+        return unless path && (!default || File.directory?(File.dirname(path)))
+
+        Cluster::Control::Spec.new(path: path, required: !default)
+      end
+      private :control
 
       # A worker that says it must not be forked serves on, but is never promoted.
       def give_up(worker)

@@ -19,7 +19,7 @@ module Pando
               notes: "A bare PORT, `-l` or the environment variable's, means 0.0.0.0:PORT: every IPv4 address. " \
                      "`tcp://` may stand before the host. A relative path counts from the directory of `-C`. " \
                      "Flags replace the addresses of the file, they do not add to them.",
-              example: 'listen "unix:tmp/pando.sock", backlog: 512, mode: 0o660',
+              example: 'listen "unix:tmp/web.sock", backlog: 512, mode: 0o660',
               options: [
                 Setting::Option.new(name: :backlog, type: Types::Whole.new(1..65_535), default: 1024,
                                     help: "Connections that may wait to be accepted."),
@@ -36,6 +36,16 @@ module Pando
                 Setting::Option.new(name: :umask, type: Types::FileMode.new, default: nil,
                                     help: "The umask a unix socket's file is made under.")
               ]
+
+      setting :control,
+              type: Types::OrOff.new(Types::Text.new("the path of a socket", /\A[^\0]+\z/)), default: "tmp/pando.sock",
+              flags: %w[--control], argument: "PATH",
+              resolve: ->(path, directory) { path && File.expand_path(path, directory) },
+              check: ->(path, _) { "is longer than 107 bytes" if path.to_s.bytesize > Address::LONGEST_NAME },
+              help: "The UNIX socket at which `pando status` and the other commands ask the running server.",
+              notes: "Made with mode 0600; only the server's own user and root are heard. Where there is no folder " \
+                     "for the default path there is no control socket.",
+              example: 'control "/run/shop/pando.sock"'
 
       setting :environment,
               type: Types::Text.new("a name such as production", /\A[\w.-]+\z/), default: "development",

@@ -8,6 +8,8 @@ module Pando
       define "monitor.stopping", :info, %i[pid reason], "The server was told to stop, or gives up."
       define "monitor.stopped", :info, %i[pid status], "No child is left; the monitor exits with this status."
       define "listener.opened", :info, %i[listen inherited], "A listening socket is bound and listens."
+      define "control.unavailable", :warn, %i[reason], "There is no control socket; `pando status` cannot ask."
+      define "control.failed", :error, %i[reason backtrace], "A command of the control socket raised in the monitor."
       define "workers.scaled", :info, %i[from to reason], "The wanted number of workers changed."
 
       define "mold.booting", :info, %i[generation pid reason], "A process loads the app from cold."

@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+require "socket"
+require "pando/cluster/control/record"
+require "pando/errors"
+
+module Pando
+  module CLI
+    # The other end of the control socket: says one line, and reads records until `ok` or `failed`.
+    #
+    # @api private
+    class ControlClient
+      Record = Cluster::Control::Record
+
+      # No answer within the time, or one that is none of ours.
+      class Silent < Pando::Error; end
+
+      # @param path [String]
+      # @raise [UsageError] nobody listens there
+      def initialize(path)
+        @path = path
+        @socket = UNIXSocket.new(path)
+      rescue Errno::ENOENT, Errno::ECONNREFUSED
+        raise UsageError, "no server listens at #{path}. Is it running, with this `control` setting? " \
+                          "--control PATH names another socket"
+      rescue Errno::EACCES
+        raise UsageError, "#{path} belongs to another user: only the server's own user and root may ask it"
+      rescue SystemCallError, ArgumentError => e
+        raise UsageError, "#{path} cannot be asked: #{e.message}"
+      end
+
+      # @param timeout [Float, nil] seconds for all; nil: as long as it takes
+      # @yieldparam word [String] @yieldparam pairs [Hash{String => String}] of each record before the last
+      # @return [Array(String, Hash)] the last record, "ok" or "failed"
+      # @raise [Silent]
+      def ask(word, pairs = {}, timeout: nil)
+        deadline = timeout && (now + timeout)
+        @socket.write(Record.encode(word, pairs))
+        loop do
+          record = Record.decode(line(deadline)) or raise Silent, "#{@path} answers something else than Pando would"
+          return record if %w[ok failed].include?(record.first)
+
+          yield(*record)
+        end
+      rescue Errno::EPIPE, Errno::ECONNRESET
+        raise Silent, "the server is gone"
+      ensure
+        @socket.close
+      end
+
+      private
+
+      # Reads on where the last line ended.
+      def line(deadline)
+        @buffer ||= +""
+        until (whole = @buffer.slice!(/\A[^\n]*\n/))
+          left = deadline && [deadline - now, 0].max
+          raise Silent, "there was no answer in time" unless @socket.wait_readable(left)
+
+          @buffer << @socket.readpartial(65_536)
+        end
+        whole
+      rescue EOFError
+        raise Silent, "the server is gone"
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

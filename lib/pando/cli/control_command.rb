@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+require "io/wait"
+require "pando/cli/command"
+require "pando/cli/control_client"
+
+module Pando
+  module CLI
+    # What the commands that ask a running server have in common. They end with 0 when it did what
+    # was asked, with 1 when it could not, and with 2 when there is none to ask.
+    #
+    # @api private
+    class ControlCommand < Command
+      TIMEOUT = Switch.new(name: :wait, flags: %w[--wait], argument: "SECONDS",
+                           help: "How long to wait for the outcome, of refork, scale and stop (default: 300).").freeze
+      PATIENCE = 300.0
+
+      def self.switches
+        [TIMEOUT]
+      end
+
+      private
+
+      def path
+        config.control or raise UsageError, "the setting `control` is off: --control PATH names the server's socket"
+      end
+
+      # Shows what happens, and how it ended.
+      # @return [Integer] exit status
+      def carry_out(word, pairs = {})
+        outcome, said = ControlClient.new(path).ask(word, pairs, timeout: patience) do |_, event|
+          terminal.err.puts(progress(event))
+        end
+        return report_failure(said["reason"]) if outcome == "failed"
+
+        terminal.out.puts said["text"]
+        CLI::OK
+      rescue ControlClient::Silent => e
+        report_failure(e.message)
+      end
+
+      def report_failure(reason)
+        terminal.err.puts "pando: #{reason}"
+        CLI::FAILED
+      end
+
+      def progress(event)
+        more = event.except("name").map { |key, value| "#{key}=#{value.include?(" ") ? value.inspect : value}" }
+        ["  #{event["name"]}", *more].join(" ")
+      end
+
+      def patience
+        return PATIENCE unless (text = flags[:wait])
+
+        Float(text)
+      rescue ArgumentError
+        raise UsageError, "--wait: must be a number of seconds, but is #{text.inspect}."
+      end
+    end
+  end
+end

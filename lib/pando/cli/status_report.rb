@@ -1,0 +1,126 @@
+# frozen_string_literal: true
+
+module Pando
+  module CLI
+    # What `pando status` shows: the monitor's records, and the memory of each process, which is read
+    # here so that the monitor loses no time over it.
+    #
+    # @api private
+    class StatusReport
+      PROCESSES = %w[reactor mold worker service].freeze
+      COLUMNS = { "role" => "ROLE", "generation" => "GEN", "pid" => "PID", "state" => "STATE", "requests" => "REQUESTS",
+                  "pss" => "PSS", "private" => "PRIVATE", "job" => "" }.freeze
+      RIGHT = %w[generation pid requests pss private].freeze
+      # Fields that are numbers, so that JSON has them as such.
+      WHOLE = %w[pid generation slot requests workers ready reforks waiting connections idle accepted mold
+                 number].freeze
+      DECIMAL = %w[seconds uptime age].freeze
+
+      # @param records [Array<Array(String, Hash{String => String})>]
+      def initialize(records)
+        @records = records.map { |word, pairs| [word, pairs.to_h { |key, value| [key, number(key, value)] }] }
+      end
+
+      # @return [String]
+      def json
+        require "json"
+        JSON.pretty_generate(
+          "server" => one("server"), "listeners" => all("listener"), "queue" => one("queue"),
+          "generations" => all("generation"), "processes" => processes.map { |role, pairs| { "role" => role, **pairs } }
+        )
+      end
+
+      # @return [String]
+      def text
+        [head, *listeners, queue, "", *table, "", *notes].compact.join("\n")
+      end
+
+      private
+
+      def number(key, value)
+        return value.to_i if WHOLE.include?(key) && value.match?(/\A\d+\z/)
+        return value.to_f if DECIMAL.include?(key)
+        return true if value == "true"
+
+        value
+      end
+
+      def all(word) = @records.filter_map { |role, pairs| pairs if role == word }
+      def one(word) = all(word).first
+
+      def processes
+        @processes ||= [["monitor", one("server").slice("pid", "state")], *children].map do |role, pairs|
+          [role, { **pairs, **memory(pairs["pid"]) }]
+        end
+      end
+
+      def children = @records.filter { |word, _| PROCESSES.any?(word) }
+
+      # Bytes of a process's memory: its share of what is shared, and what is its own alone (proc(5), smaps_rollup).
+      def memory(pid)
+        return {} unless pid
+
+        fields = File.read("/proc/#{pid}/smaps_rollup").scan(/^(\w+): +(\d+) kB$/).to_h
+        { "pss" => fields["Pss"].to_i * 1024,
+          "private" => fields.values_at("Private_Clean", "Private_Dirty").sum(&:to_i) * 1024 }
+      rescue SystemCallError
+        {} # it has ended, or we are in another namespace
+      end
+
+      def head
+        server = one("server")
+        "pando #{server["version"]}, #{server["state"]} for #{duration(server["uptime"])}: " \
+          "#{server["ready"]} of #{server["workers"]} workers ready, #{server["reforks"]} reforks"
+      end
+
+      def duration(seconds)
+        minutes, seconds = seconds.to_i.divmod(60)
+        hours, minutes = minutes.divmod(60)
+        days, hours = hours.divmod(24)
+        parts = [[days, "d"], [hours, "h"], [minutes, "min"], [seconds, "s"]].drop_while { |count, _| count.zero? }
+        parts.empty? ? "0 s" : parts.first(2).flatten.join(" ")
+      end
+
+      def listeners
+        all("listener").map do |listener|
+          waiting = listener["waiting"]
+          "#{listener["listen"]}#{", #{waiting} not accepted yet" if waiting.to_i.positive?}"
+        end
+      end
+
+      def queue
+        return unless (queue = one("queue"))
+
+        "connections: #{queue["connections"]}, idle: #{queue["idle"]}; requests that wait: #{queue["waiting"]}, " \
+          "that came so far: #{queue["requests"]}"
+      end
+
+      def table
+        rows = [COLUMNS, *processes.map { |role, pairs| row(role, pairs) }]
+        widths = COLUMNS.keys.to_h { |key| [key, rows.map { |row| row[key].to_s.size }.max] }
+        rows.map { |row| COLUMNS.keys.map { |key| cell(key, row[key].to_s, widths[key]) }.join("  ").rstrip }
+      end
+
+      def cell(key, text, width) = RIGHT.include?(key) ? text.rjust(width) : text.ljust(width)
+
+      def row(role, pairs)
+        job = pairs["job"] && "#{printable(pairs["job"])} for #{pairs["seconds"]} s"
+        { **pairs, "role" => [role, pairs["name"] || pairs["slot"]].compact.join(" "),
+                   "pss" => mebibytes(pairs["pss"]), "private" => mebibytes(pairs["private"]),
+                   "job" => [job, ("not fork-safe" if pairs["unsafe"])].compact.join("; ") }
+      end
+
+      def mebibytes(bytes) = bytes && format("%.1f MiB", bytes / 1_048_576.0)
+
+      # A request's path is the client's: no control character of it reaches a terminal.
+      def printable(text) = text.gsub(/[^[:print:]]/, "?")
+
+      def notes
+        all("generation").map do |generation|
+          "generation #{generation["number"]} is #{generation["state"]} (#{generation["purpose"]}), " \
+            "begun #{duration(generation["age"])} ago"
+        end << "total PSS #{mebibytes(processes.sum { |_, pairs| pairs["pss"].to_i })}"
+      end
+    end
+  end
+end

@@ -1,0 +1,127 @@
+# frozen_string_literal: true
+
+require "pando/cluster/control/commands"
+require "pando/cluster/control/session"
+require "pando/cluster/control/spec"
+require "pando/cluster/listeners"
+require "pando/events"
+
+module Pando
+  module Cluster
+    # The UNIX socket at which `pando status`, `pando refork` and their like ask the monitor. Only the
+    # server's own user and root are heard. A client says one line, hears what happens (a record for
+    # each event), and in the end `ok` or `failed`.
+    #
+    # Owned by the monitor, in whose loop it runs.
+    #
+    # @api private
+    class Control
+      # Clients at a time: the oldest makes room.
+      SESSIONS = 32
+
+      # @param spec [Spec, nil] nil: nobody is listened to
+      # @param cluster [Monitor]
+      # @return [Control]
+      # @raise [BootError] it is required, and the address cannot be listened on
+      def self.open(spec, cluster, poller)
+        socket = spec && ListenerSocket.open(spec)
+        new(socket, spec, cluster, poller)
+      rescue BootError => e
+        raise if spec.required
+
+        Events.emit("control.unavailable", reason: e.message)
+        new(nil, nil, cluster, poller)
+      end
+
+      def initialize(socket, spec, cluster, poller)
+        @socket = socket
+        @spec = spec
+        @poller = poller
+        @commands = Commands.new(cluster)
+        @sessions = []
+        return unless socket
+
+        @file = ListenerSocket.file(spec)
+        @poller.add(socket, %i[control newcomer])
+        @subscription = Events.subscribe { |event| tell(event) }
+      end
+
+      # Somebody comes, or says something.
+      # @param session [Session, :newcomer]
+      def hear(session)
+        return admit if session == :newcomer
+        return if session.closed?
+
+        line = session.command
+        begin_task(session, line) if line
+        forget_closed
+      end
+
+      # Called at each turn of the monitor's loop.
+      def proceed
+        @sessions.each do |session|
+          session.task&.check
+          conclude(session)
+          session.proceed unless session.closed?
+        end
+        forget_closed
+      end
+
+      # The last words have been said.
+      def close
+        return unless @socket
+
+        proceed
+        Events.unsubscribe(@subscription)
+        @poller.remove(@socket)
+        @sessions.each(&:close)
+        ListenerSocket.close(@socket, @spec, @file)
+        @socket = nil
+      end
+
+      private
+
+      def admit
+        socket, = @socket.accept_nonblock(exception: false)
+        return if socket == :wait_readable
+        return socket.close unless [0, Process.euid].include?(socket.getpeereid.first)
+
+        @sessions.shift.close if @sessions.size >= SESSIONS
+        @sessions << Session.new(socket, @poller)
+      rescue SystemCallError
+        socket.close if socket.respond_to?(:close)
+      end
+
+      def begin_task(session, line)
+        session.task = task = @commands.call(line, session)
+        return unless task
+
+        task.start
+        conclude(session)
+      rescue Commands::Refused => e
+        session.finish("failed", reason: e.message)
+      rescue StandardError => e # a fault of ours: the cluster does not end for a question
+        Events.emit("control.failed", reason: "#{e.message} (#{e.class})", backtrace: e.backtrace)
+        session.finish("failed", reason: "the server could not do it: #{e.message}")
+      end
+
+      def tell(event)
+        @sessions.each do |session|
+          next unless session.task
+
+          session.say("event", name: event.name, **event.payload.except(:backtrace, :name))
+          session.task.observe(event)
+        end
+      end
+
+      def conclude(session)
+        task = session.task
+        return unless task&.over?
+
+        task.failure ? session.finish("failed", reason: task.failure) : session.finish("ok", text: task.achieved)
+      end
+
+      def forget_closed = @sessions.reject!(&:closed?)
+    end
+  end
+end

@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+module Pando
+  module Cluster
+    class Control
+      # One line of the control socket's protocol: a word, then `key=value` pairs. Every byte of a
+      # value that is not plain is written as %XX, so that a line has no quotes to get wrong.
+      #
+      #     worker slot=0 generation=2 pid=4711 state=ready job=GET%20/
+      #
+      # @api private
+      module Record
+        # Bytes of a line, with its end.
+        LIMIT = 4096
+        VALUE_LIMIT = 1024
+        PLAIN = %r{[^\w.:/,+@-]}n
+        WORD = /\A[a-z_]{1,32}\z/
+
+        module_function
+
+        # @param word [String, Symbol]
+        # @param pairs [Hash{Symbol => Object}] nil is left out
+        # @return [String] with a newline at its end
+        def encode(word, pairs = {})
+          fields = pairs.compact.map { |key, value| "#{key}=#{escape(value)}" }
+          line = [word, *fields].join(" ")
+          line = line[0, LIMIT - 1].sub(/ [^ ]*\z/, "") if line.bytesize >= LIMIT
+          "#{line}\n"
+        end
+
+        # @param line [String] from anybody
+        # @return [Array(String, Hash{String => String}), nil] nil when it is none of ours
+        def decode(line)
+          word, *fields = line.b.chomp.split
+          pairs = fields.map { |field| field.split("=", 2) }
+          return unless word && WORD.match?(word) && pairs.all? { |key, value| value && WORD.match?(key) }
+
+          [word, pairs.to_h { |key, value| [key, unescape(value)] }]
+        end
+
+        def escape(value)
+          value.to_s.b[0, VALUE_LIMIT].gsub(PLAIN) { |byte| format("%%%02X", byte.ord) }
+        end
+
+        def unescape(value)
+          value.gsub(/%(\h\h)/n) { Regexp.last_match(1).hex.chr }.force_encoding(Encoding::UTF_8).scrub("?")
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require "pando/cluster/control/record"
+
+module Pando
+  module Cluster
+    class Control
+      # One client of the control socket: it asks for one thing, is told how that goes on, and
+      # then how it ended. It can neither stall the monitor nor fill its memory.
+      #
+      # Owned by Control, in the monitor.
+      #
+      # @api private
+      class Session
+        # Bytes that may wait for a client which does not read.
+        BACKLOG = 1_048_576
+        # Seconds that a client may take to say what it wants.
+        PATIENCE = 10.0
+
+        # @param socket [UNIXSocket]
+        # @param poller [Sys::Poller] that it stays in until it is closed
+        def initialize(socket, poller)
+          @socket = socket
+          @poller = poller.add(socket, [:control, self])
+          @input = +""
+          @output = +""
+          @since = Sys.now
+        end
+
+        # What it waits for, nil: it has not said what it wants, or has been told.
+        # @return [Task, nil]
+        attr_accessor :task
+
+        def closed? = @socket.closed?
+
+        def close
+          return if closed?
+
+          @poller.remove(@socket)
+          @socket.close
+        end
+
+        # @return [String, nil] its command, once the line is whole
+        def command
+          chunk = @socket.read_nonblock(Record::LIMIT, exception: false)
+          return if chunk == :wait_readable
+          return close && nil if chunk.nil?
+
+          return if @asked
+
+          @input << chunk
+          take_line
+        rescue SystemCallError
+          close && nil
+        end
+
+        def say(word, pairs = {})
+          return if closed?
+
+          @output << Record.encode(word, pairs)
+          @output.bytesize > BACKLOG ? close : flush
+        end
+
+        # The last word: the connection ends when it has been read.
+        def finish(word, pairs = {})
+          @task = nil
+          @finished = true
+          say(word, pairs)
+        end
+
+        # Called at each turn of the monitor's loop.
+        def proceed
+          return close if !@asked && Sys.now - @since > PATIENCE
+
+          flush
+        end
+
+        private
+
+        def take_line
+          if (line = @input[/\A[^\n]*\n/])
+            @asked = true
+            line
+          elsif @input.bytesize >= Record::LIMIT
+            finish("failed", reason: "a command is a line of less than #{Record::LIMIT} bytes")
+            nil
+          end
+        end
+
+        def flush
+          until @output.empty?
+            written = @socket.write_nonblock(@output, exception: false)
+            return give_up_late if written == :wait_writable
+
+            @output = @output.byteslice(written..)
+          end
+          close if @finished
+        rescue SystemCallError
+          close
+        end
+
+        # Who does not read his last words is not waited for.
+        def give_up_late
+          @finished_at ||= Sys.now if @finished
+          close if @finished_at && Sys.now - @finished_at > PATIENCE
+        end
+      end
+    end
+  end
+end

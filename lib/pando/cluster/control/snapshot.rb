@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require "pando/version"
+
+module Pando
+  module Cluster
+    class Control
+      # The cluster at this moment, as records: one of the server, one of each generation, listener and
+      # process. What can be read from outside (memory, from /proc) is left to who asks.
+      #
+      # @api private
+      class Snapshot
+        ROLES = %i[reactor mold worker service].freeze
+
+        def initialize(cluster)
+          @cluster = cluster
+        end
+
+        # @yieldparam word [String] @yieldparam pairs [Hash{Symbol => Object}]
+        def each
+          yield "server", server
+          @cluster.listeners.waiting.each { |listen, waiting| yield "listener", listen: listen, waiting: waiting }
+          queue = @cluster.reactors.state
+          yield "queue", queue if queue
+          generations.each { |generation| yield "generation", facts(generation) }
+          @cluster.roster.sort_by { |child| order(child) }.each { |child| yield child.role, process(child) }
+        end
+
+        private
+
+        def server
+          { pid: Process.pid, version: Pando::VERSION, workers: @cluster.rollout.size,
+            ready: @cluster.roster.ready_workers.size, state: state, uptime: @cluster.age.round(1),
+            reforks: @cluster.generations.reforks }
+        end
+
+        def state
+          return "stopping" if @cluster.shutdown.begun?
+
+          @cluster.roster.ready_workers.any? ? "serving" : "booting"
+        end
+
+        def generations = [@cluster.generations.current, @cluster.generations.upcoming].compact
+
+        def facts(generation)
+          { number: generation.number, state: generation.state, purpose: generation.purpose,
+            mold: generation.mold&.pid, age: generation.age }
+        end
+
+        def order(child) = [ROLES.index(child.role), child.slot, child.generation, child.seat]
+
+        def process(child)
+          row = child.row
+          job = child.pidfd ? child.job : {}
+          { slot: (child.slot if child.worker?), name: (@cluster.services.name(child) if child.service?),
+            generation: (child.generation unless child.reactor?), pid: child.pid, state: doing(child, job),
+            requests: (row.requests if child.worker?), seconds: job[:seconds], job: job[:request],
+            unsafe: (true if child.worker? && !child.fork_safe?) }
+        end
+
+        def doing(child, job)
+          return child.state unless child.worker? && child.ready?
+
+          job.empty? ? "idle" : "busy"
+        end
+      end
+    end
+  end
+end

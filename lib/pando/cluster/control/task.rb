@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+module Pando
+  module Cluster
+    class Control
+      # A command that takes its time. It is told of every event of the monitor, and decides from
+      # them and from what is there whether it has come to its end.
+      #
+      # @api private
+      class Task
+        # @return [String, nil] what was achieved, once it was
+        attr_reader :achieved
+        # @return [String, nil] why it came to nothing
+        attr_reader :failure
+
+        # @param cluster [Monitor]
+        def initialize(cluster)
+          @cluster = cluster
+        end
+
+        def over? = !(@achieved || @failure).nil?
+
+        # Begins. What it causes at once is told to #observe before it returns.
+        def start = raise(NoMethodError, "#{self.class} must say how it begins")
+
+        # @param _event [Event]
+        def observe(_event); end
+
+        # Called at each turn of the monitor's loop.
+        def check; end
+
+        private
+
+        def achieve(text) = @achieved = text
+        def fail(text) = @failure = text
+      end
+
+      # The next generation from a warm worker.
+      class Refork < Task
+        def start
+          @cluster.generations.refork("pando refork")
+          @number = @cluster.generations.upcoming&.number unless over?
+        end
+
+        def observe(event)
+          return fail("refused: #{event[:reason]}") if event.name == "refork.refused" && @number.nil?
+          return unless @number && event[:generation] == @number
+
+          case event.name
+          when "refork.finished" then achieve("every worker runs generation #{@number}, after #{event[:seconds]} s")
+          when "generation.discarded" then fail("generation #{@number} was discarded: #{event[:reason]}")
+          when "generation.retired" then fail("generation #{@number} has lost its mold")
+          end
+        end
+      end
+
+      # More workers, or fewer.
+      class Scale < Task
+        def initialize(cluster, size)
+          super(cluster)
+          @size = size
+        end
+
+        def start
+          return if @cluster.rollout.resize(@size)
+
+          fail("a cluster has 1 to #{Roster::SEATS / 4} workers")
+        end
+
+        def check
+          return fail("somebody has asked for #{@cluster.rollout.size} workers since") if @cluster.rollout.size != @size
+
+          workers = @cluster.roster.workers
+          achieve("#{@size} workers are ready") if workers.size == @size && workers.all?(&:ready?)
+        end
+      end
+
+      # The end of the server.
+      class Stop < Task
+        def initialize(cluster, how)
+          super(cluster)
+          @how = how
+        end
+
+        def start = @cluster.shutdown.public_send(@how, "pando stop")
+
+        def observe(event)
+          achieve("the server has stopped") if event.name == "monitor.stopped"
+        end
+      end
+    end
+  end
+end

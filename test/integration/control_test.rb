@@ -1,0 +1,159 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "open3"
+require "rbconfig"
+require "socket"
+require "support/servers"
+
+# The running server is asked and told through its control socket.
+class ControlTest < Minitest::Test
+  include Support::Servers
+
+  PANDO = File.expand_path("../../exe/pando", __dir__)
+  APP = <<~RUBY
+    run lambda { |env|
+      File.write("busy", "") if env["PATH_INFO"] == "/gate"
+      sleep 0.01 until env["PATH_INFO"] != "/gate" || File.exist?("open")
+      [200, {}, ["done"]]
+    }
+  RUBY
+
+  def setup
+    @server = serve(app: APP, config: "workers 2\nrefork :manual\ncontrol \"control.sock\"\n" \
+                                      "service(:mailer) { |service| nil until service.wait(60) }")
+  end
+
+  def test_status_tells_who_does_what
+    @server.wait_past("service.ready", name: "mailer")
+    gate = Thread.new { @server.get("/gate") }
+    wait_until(timeout: 20) { File.exist?(File.join(@server.folder, "busy")) }
+    report = JSON.parse(pando("status", "--format", "json").first)
+    @server.write("open", "")
+
+    assert_equal("done", gate.value.body)
+    assert_equal(["serving", 2, 2, @server.pid], report["server"].values_at("state", "workers", "ready", "pid"))
+    assert_equal([1, 0], report["queue"].values_at("connections", "waiting"))
+    processes = report["processes"]
+    assert_equal(%w[monitor reactor mold worker worker service], processes.map { |process| process["role"] })
+    assert_equal([0, 1], workers(processes).map { |worker| worker["slot"] })
+    assert_equal("mailer", processes.last["name"])
+    assert_equal(["GET /gate"], processes.filter_map { |process| process["job"] })
+    processes.each { |process| assert_operator(process["private"], :<=, process["pss"], process) }
+  end
+
+  def test_status_is_a_table
+    text, _, status = pando("status")
+
+    assert_equal(0, status)
+    assert_match(/\Apando \S+, serving for .*: 2 of 2 workers ready, 0 reforks$/, text)
+    assert_match(/^worker 1 +0 +\d+ +idle +0 +[\d.]+ MiB +[\d.]+ MiB$/, text)
+    assert_match(/^generation 0 is current \(boot\)/, text)
+  end
+
+  def test_refork_waits_for_the_rollout
+    text, progress, status = pando("refork")
+
+    assert_equal([0, "every worker runs generation 1"], [status, text[/\A[^,]*/]])
+    assert_match(/worker\.ready slot=1 generation=1/, progress)
+    assert(wait_until(timeout: 20) { @server.workers.map { |worker| worker.title[/gen \d+/] } == ["gen 1"] * 2 })
+  end
+
+  def test_refork_tells_why_not
+    fixed = serve(config: "workers 1\nrefork false\ncontrol \"control.sock\"")
+    text, complaint, status = pando("refork", server: fixed)
+
+    assert_equal([1, ""], [status, text])
+    assert_match(/^pando: refused: reforking is switched off$/, complaint)
+  end
+
+  def test_scale_waits_for_the_workers
+    assert_equal(["4 workers are ready\n", 0], pando("scale", "4").values_at(0, 2))
+    assert_equal(4, @server.workers.size)
+    assert_equal(["1 workers are ready\n", 0], pando("scale", "1").values_at(0, 2))
+    assert_equal(1, @server.workers.size)
+  end
+
+  def test_scale_knows_its_limits
+    assert_match(/a cluster has 1 to \d+ workers/, pando("scale", "0")[1])
+    assert_equal([2, 2], [pando("scale", "many"), pando("scale")].map(&:last))
+    assert_equal(2, @server.workers.size)
+  end
+
+  def test_stop_waits_for_the_end
+    text, _, status = pando("stop")
+
+    assert_equal(["the server has stopped\n", 0], [text, status])
+    assert_equal(0, @server.wait_past("monitor.stopped")["status"])
+    refute_path_exists(socket)
+    assert_equal(2, pando("status").last, "nobody is there any more")
+  end
+
+  def test_a_stop_at_once_overtakes_a_graceful_one
+    Thread.new { @server.get("/gate") }.report_on_exception = false
+    wait_until(timeout: 20) { File.exist?(File.join(@server.folder, "busy")) }
+    patient = Thread.new { pando("stop") }
+    @server.wait_past("monitor.stopping")
+
+    assert_equal(0, pando("stop", "--how", "at_once").last)
+    assert_equal(0, patient.value.last)
+  end
+
+  def test_the_socket_is_its_owners
+    assert_equal(0o600, File.stat(socket).mode & 0o777)
+  end
+
+  def test_clients_that_misbehave_harm_nobody
+    hostile = Array.new(50) { UNIXSocket.new(socket) } # more than it talks with
+    hostile.each { |client| write(client, Random.bytes(2000)) }
+    UNIXSocket.open(socket) { |client| write(client, "refork\n") } # gone before its answer
+    UNIXSocket.open(socket) { |client| write(client, "reload why=#{"x" * 9000}\n") }
+
+    assert_equal(0, pando("status").last)
+    assert_empty(@server.events("control.failed"))
+    assert_equal("done", @server.get("/").body)
+  ensure
+    hostile&.each(&:close)
+  end
+
+  def test_a_second_server_does_not_take_the_socket_away
+    second = File.join(@server.folder, "second.rb")
+    File.write(second, "listen \"127.0.0.1:0\"\ncontrol \"control.sock\"\n")
+    _, complaint, status = run_pando("-C", @server.folder, "-c", second)
+
+    assert_equal(1, status)
+    assert_match(/cannot listen on unix:\S+control.sock: another process listens there/, complaint)
+    assert_equal(0, pando("status").last)
+  end
+
+  def test_the_default_socket_is_a_convenience
+    server = serve(config: "workers 1")
+    assert_empty(server.events("control.unavailable"))
+    _, complaint, status = pando("status", server: server, path: nil)
+
+    assert_equal(2, status)
+    assert_match(%r{no server listens at \S+/tmp/pando.sock}, complaint)
+  end
+
+  private
+
+  def socket = File.join(@server.folder, "control.sock")
+  def workers(processes) = processes.select { |process| process["role"] == "worker" }
+
+  # @return [Array(String, String, Integer)] what it wrote, what it complained of, its exit status
+  def pando(*arguments, server: @server, path: "control.sock")
+    run_pando(*arguments, "-C", server.folder, *(["--control", path] if path))
+  end
+
+  def run_pando(*arguments)
+    output, complaint, status = Open3.capture3(RbConfig.ruby, PANDO, *arguments)
+    [output, complaint, status.exitstatus]
+  end
+
+  def write(client, bytes)
+    client.write(bytes)
+  rescue SystemCallError
+    nil # it was shown the door
+  end
+end

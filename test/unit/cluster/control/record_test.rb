@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/cluster/control/record"
+
+# A line of the control socket.
+class ControlRecordTest < Minitest::Test
+  Record = Pando::Cluster::Control::Record
+
+  def test_what_is_said_is_heard
+    pairs = { slot: 3, job: "GET /a b=c%20\n", name: "größe", none: nil, empty: "" }
+    line = Record.encode(:worker, pairs)
+
+    assert_equal(1, line.count("\n"))
+    assert_equal(["worker", { "slot" => "3", "job" => "GET /a b=c%20\n", "name" => "größe", "empty" => "" }],
+                 Record.decode(line))
+  end
+
+  def test_a_line_is_bounded_and_cut_between_two_fields
+    line = Record.encode("event", **(1..9).to_h { |number| [:"field_#{number.to_s.tr("0-9", "a-j")}", "x" * 5000] })
+
+    assert_operator(line.bytesize, :<=, Record::LIMIT)
+    assert(line.end_with?("\n"))
+    _, pairs = Record.decode(line)
+    assert_equal([Record::VALUE_LIMIT], pairs.values.map(&:bytesize).uniq)
+  end
+
+  def test_anything_else_is_refused
+    ["", "\n", "Status\n", "status x\n", "status =x\n", "a b\0c=1\n", "\xFF\n", "st\0atus\n",
+     "#{"a" * 33}\n"].each { |line| assert_nil(Record.decode(line), line.inspect) }
+  end
+
+  def test_noise_never_raises
+    random = Random.new(5)
+    5000.times { Record.decode(random.bytes(random.rand(80))) }
+  end
+end

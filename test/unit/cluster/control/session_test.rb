@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "socket"
+require "pando/cluster/control/session"
+require "pando/sys"
+require_relative "../support/clock"
+
+# One client of the control socket, good or bad.
+class ControlSessionTest < Minitest::Test
+  include ClusterSupport::Clock
+
+  Session = Pando::Cluster::Control::Session
+  LIMIT = Pando::Cluster::Control::Record::LIMIT
+
+  def setup
+    ours, @client = UNIXSocket.pair
+    @session = Session.new(ours, Pando::Sys::Poller.new)
+  end
+
+  def teardown
+    @session.close
+    @client.close
+    super
+  end
+
+  def test_a_command_may_come_in_pieces
+    @client.write("sta")
+
+    assert_nil(@session.command)
+    @client.write("tus\nmore")
+    assert_equal("status\n", @session.command)
+  end
+
+  def test_after_its_command_a_client_is_not_listened_to
+    @client.write("status\n")
+    @session.command
+    @client.write("stop\n" * 100)
+
+    assert_nil(@session.command)
+    refute_predicate(@session, :closed?)
+  end
+
+  def test_who_hangs_up_is_forgotten
+    @client.close_write
+
+    assert_nil(@session.command)
+    assert_predicate(@session, :closed?)
+  end
+
+  def test_a_line_without_end_is_refused
+    @client.write("a" * LIMIT)
+
+    assert_nil(@session.command)
+    assert_match(/\Afailed reason=/, @client.read)
+    assert_predicate(@session, :closed?)
+  end
+
+  def test_the_last_word_ends_the_connection
+    @session.finish("ok", text: "done")
+
+    assert_equal("ok text=done\n", @client.read)
+  end
+
+  def test_who_does_not_read_is_cut_off_before_the_monitor_has_kept_much
+    lines = 0
+    until @session.closed?
+      @session.say("event", text: "x" * 1000)
+      lines += 1
+      flunk("it keeps all") if lines > 10_000
+    end
+
+    assert_operator(lines * 1000, :<, Session::BACKLOG * 2)
+  end
+
+  def test_who_reads_late_gets_all
+    500.times { |number| @session.say("event", number: number, text: "x" * 1000) }
+    reader = Thread.new { @client.read }
+    @session.finish("ok")
+    Thread.pass until @session.tap(&:proceed).closed?
+
+    assert_equal([*0...500], reader.value.scan(/number=(\d+)/).flatten.map(&:to_i))
+    assert(reader.value.end_with?("ok\n"))
+  end
+
+  def test_who_says_nothing_is_not_waited_for
+    elapse(Session::PATIENCE + 1)
+    @session.proceed
+
+    assert_predicate(@session, :closed?)
+  end
+end
