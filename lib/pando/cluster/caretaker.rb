@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/farewell"
+require "pando/cluster/oom_watch"
 
 module Pando
   module Cluster
@@ -12,7 +13,9 @@ module Pando
     # @api private
     class Caretaker
       # @param cluster [Monitor]
-      def initialize(cluster, payload)
+      # @param oom [OomWatch]
+      def initialize(cluster, payload, oom)
+        @oom = oom
         @cluster = cluster
         @payload = payload
         @options = payload.options
@@ -60,6 +63,7 @@ module Pando
       # @param ending [Sys::Ending, nil]
       def child_lost(child, ending, innocent: false)
         child.ending = ending
+        child.reason ||= "the kernel's OOM killer ended it" if @oom.victim?(child)
         close_the_doors(child) if stopping?
         farewell = Farewell.new(child, ending)
         farewell.tell(child.reactor? ? @cluster.reactors.in_flight : {})

@@ -98,16 +98,21 @@ module Pando
       end
 
       # @param overdue [Boolean] its time is over
+      # @param suspect [Boolean] its job may be what it is killed for
       # @return [Boolean] whether the signal was sent
-      def kill(reason, overdue: false)
+      def kill(reason, overdue: false, suspect: false)
         @reason ||= reason
         @verdict ||= reason
         @overdue ||= overdue
+        @suspect ||= suspect
         signal("KILL")
       end
 
       # It was killed for the time it took.
       def overdue? = !!@overdue
+
+      # It was killed for what its job may have caused: nobody else should be given that job.
+      def suspect? = !!@suspect
 
       # @return [Boolean] whether the signal was sent
       def signal(name) = pidfd ? pidfd.signal(name) : false

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/cluster/lane"
-require "pando/cluster/oom_watch"
 require "pando/cluster/reactor_message"
 
 module Pando
@@ -18,7 +17,7 @@ module Pando
       CRASHES = %w[SEGV BUS ABRT ILL FPE TRAP SYS].map { |name| Signal.list.fetch(name) }.freeze
 
       # @param setup [#lane, #lanes] see Payload#reactor
-      def initialize(setup, oom = OomWatch.new)
+      def initialize(setup, oom)
         @setup = setup
         @oom = oom
         # The longest unused first: the reactor knows of a death long before the number comes back.
@@ -95,13 +94,10 @@ module Pando
 
       def cause(child)
         return :timeout if child.overdue?
+        return :suspect if child.suspect?
         return :died unless child.ending.killed?
 
-        CRASHES.include?(child.ending.number) || killed_by_kernel?(child) ? :suspect : :died
-      end
-
-      def killed_by_kernel?(child)
-        child.ending.number == Signal.list["KILL"] && !child.condemned? && @oom.struck?
+        CRASHES.include?(child.ending.number) || @oom.victim?(child) ? :suspect : :died
       end
     end
   end

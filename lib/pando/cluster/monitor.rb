@@ -8,6 +8,7 @@ require "pando/cluster/generations"
 require "pando/cluster/inbox"
 require "pando/cluster/lanes"
 require "pando/cluster/listeners"
+require "pando/cluster/memory_keeper"
 require "pando/cluster/reactor_keeper"
 require "pando/cluster/reaper"
 require "pando/cluster/rollout"
@@ -82,10 +83,11 @@ module Pando
 
       def build
         options = @payload.options
-        caretaker = Caretaker.new(self, @payload)
+        oom = OomWatch.new
+        caretaker = Caretaker.new(self, @payload, oom)
         @roster = Roster.new
         @shutdown = Shutdown.new(roster, options, ->(child) { @inbox.read(child) })
-        spawner = build_spawner(@payload.reactor)
+        spawner = build_spawner(@payload.reactor, oom)
         @generations = Generations.new(roster, spawner, @policy, shutdown.method(:fail))
         @rollout = Rollout.new(roster, spawner, generations, options)
         @services = ServiceKeeper.new(roster, spawner, generations, options)
@@ -93,8 +95,8 @@ module Pando
       end
 
       # @param setup [Object, nil] see Payload#reactor
-      def build_spawner(setup)
-        lanes = setup ? Lanes.new(setup) : DirectMode.new
+      def build_spawner(setup, oom)
+        lanes = setup ? Lanes.new(setup, oom) : DirectMode.new
         spawner = Spawner.new(roster, @poller, listeners, @payload.options, @command, lanes)
         @reactors = setup ? ReactorKeeper.new(roster, spawner, lanes, setup) : lanes
         spawner
@@ -104,6 +106,7 @@ module Pando
         @inbox = Inbox.new(roster, @poller, caretaker)
         @reaper = Reaper.new(roster, @inbox, caretaker)
         @deadlines = Deadlines.new(roster, caretaker, @payload.options.longest_wait)
+        @memory = MemoryKeeper.new(roster, @payload.options.memory, rollout, generations.method(:worker_wasted))
       end
 
       def announce
@@ -123,7 +126,7 @@ module Pando
         @control.proceed
       end
 
-      def due = [@deadlines.due, generations.due, rollout.due, services.due, reactors.due].compact.min
+      def due = [@deadlines.due, @memory.due, generations.due, rollout.due, services.due, reactors.due].compact.min
 
       # Links before pidfds: a dead process's last words come first. Signals before
       # pidfds: what shall end us may have been sent to the children as well, and
@@ -143,6 +146,7 @@ module Pando
         generations.reconcile
         rollout.reconcile
         services.reconcile
+        @memory.reconcile
       end
 
       def obey(signal)

@@ -19,6 +19,13 @@ module Pando
         @seen = read
       end
 
+      # @param child [Child] whose ending is known
+      # @return [Boolean] whether it is likely that the kernel has killed this one
+      def victim?(child)
+        ending = child.ending
+        !!ending&.killed? && ending.number == Signal.list["KILL"] && !child.condemned? && struck?
+      end
+
       # @return [Boolean]
       def struck?
         seen = read

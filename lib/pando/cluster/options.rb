@@ -15,9 +15,10 @@ module Pando
     #   longest_wait    that an idle worker may spend on a job that has begun to come
     #   oom_score_adj   of workers; nil: left alone
     #   control         where the monitor can be asked, see Control::Spec; nil: nowhere
+    #   memory          see MemoryLimits
     #   services        names, in the order in which the config declares them
     Options = Struct.new(:workers, :surge, :unavailable, :boot_timeout, :spawn_timeout, :stop_timeout,
-                         :grace, :longest_request, :longest_wait, :oom_score_adj, :control, :services,
+                         :grace, :longest_request, :longest_wait, :oom_score_adj, :control, :memory, :services,
                          keyword_init: true)
   end
 end

@@ -47,6 +47,14 @@ module Pando
         @roster.in_slot(child.slot).each { |other| ask_to_leave(other, "replaced") if other != child && other.ready? }
       end
 
+      # Its slot is filled again at once.
+      # @param child [Child] a worker that is ready
+      def ask_to_leave(child, reason)
+        Events.emit("worker.leaving", **child.identity, reason: reason)
+        child.leave(reason, Sys.now + @options.stop_timeout, patient: true)
+        child.order(Message.new(:leave))
+      end
+
       # @return [Float, nil] when an empty slot may be tried again
       def due = [@generations.current, @generations.upcoming].compact.filter_map { |one| one.backoff.due }.min
 
@@ -125,12 +133,6 @@ module Pando
 
         child = @spawner.worker(generation.mold, slot)
         child ? Events.emit("worker.spawning", **child.identity) : generation.backoff.fail
-      end
-
-      def ask_to_leave(child, reason)
-        Events.emit("worker.leaving", **child.identity, reason: reason)
-        child.leave(reason, Sys.now + @options.stop_timeout, patient: true)
-        child.order(Message.new(:leave))
       end
     end
   end

@@ -3,6 +3,7 @@
 require "pando/config/cpus"
 require "pando/config/setting"
 require "pando/config/types"
+require "pando/sys/memory"
 
 module Pando
   class Config
@@ -58,6 +59,7 @@ end
 
 require "pando/config/settings/serving"
 require "pando/config/settings/cluster"
+require "pando/config/settings/memory"
 require "pando/config/settings/deadlines"
 require "pando/config/settings/http"
 require "pando/config/settings/reactor"

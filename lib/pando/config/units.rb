@@ -3,7 +3,7 @@
 module Pando
   class Config
     # The units a config file can write its numbers in: `512.mb`, `1.5.gb`,
-    # `500.milliseconds`, `2.minutes`. A kilobyte is 1024 bytes.
+    # `500.milliseconds`, `2.minutes`, `80.percent`. A kilobyte is 1024 bytes.
     #
     # A refinement, active in the config file alone: no other code, the
     # application's least of all, sees a new method on Integer.
@@ -16,6 +16,7 @@ module Pando
       [Integer, Float].each do |number|
         refine(number) do
           BYTES.each { |name, factor| define_method(name) { (self * factor).round } }
+          define_method(:percent) { "#{self}%" }
           SECONDS.each { |name, factor| define_method(name) { self * factor } }
         end
       end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/control/spec"
+require "pando/cluster/memory_limits"
 
 module Pando
   class Server
@@ -22,7 +23,8 @@ module Pando
           stop_timeout: @config.stop_timeout, grace: @config.timeout_grace,
           longest_request: @config.timeout && (@config.timeout + @config.timeout_grace),
           longest_wait: @config.header_timeout,
-          oom_score_adj: @config.oom_score_adj || nil, control: control, services: @config.services.keys
+          oom_score_adj: @config.oom_score_adj || nil, control: control, memory: memory_limits,
+          services: @config.services.keys
         )
       end
 
@@ -57,6 +59,12 @@ module Pando
         Pando.keep_io(*role.ios)
         ForkSafety.on_unsafe(&(give_up(role) if role.role == :worker))
       end
+
+      def memory_limits
+        Cluster::MemoryLimits.new(worker: @config.memory_worker, hard: @config.memory_hard, total: @config.memory_total,
+                                  pressure: @config.memory_pressure)
+      end
+      private :memory_limits
 
       # The default is a convenience, and so it is done without where it does not fit.
       def control

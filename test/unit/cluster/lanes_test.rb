@@ -15,14 +15,14 @@ class LanesTest < Minitest::Test
   end
 
   # Stands for OomWatch.
-  Oom = Struct.new(:struck) do
-    def struck? = struck
+  Oom = Struct.new(:killed) do
+    def victim?(_child) = killed
   end
 
   # Stands for a child in a slot.
-  Worker = Struct.new(:ending, :overdue, :condemned, :gone) do
+  Worker = Struct.new(:ending, :overdue, :suspect, :gone) do
     def overdue? = !!overdue
-    def condemned? = !!condemned
+    def suspect? = !!suspect
     def gone? = !!gone
   end
 
@@ -60,7 +60,7 @@ class LanesTest < Minitest::Test
 
   # @return [Array] what the reactor is told of the end of such a worker
   def end_of(ending: killed_by("KILL"), **how)
-    worker = Worker.new(ending, how[:overdue], how[:condemned])
+    worker = Worker.new(ending, how[:overdue], how[:suspect])
     @lanes.open_for(worker)
     told
     worker.gone = true
@@ -122,6 +122,7 @@ class LanesTest < Minitest::Test
   def test_of_what_a_worker_died
     assert_equal [[:lane_dead, 0]], end_of
     assert_equal [[:lane_dead, 1]], end_of(overdue: true)
+    assert_equal [[:lane_dead, 2]], end_of(suspect: true)
     assert_equal [[:lane_dead, 2]], end_of(ending: killed_by("SEGV"))
     assert_equal [[:lane_dead, 2]], end_of(ending: killed_by("ABRT"))
     assert_equal [[:lane_dead, 0]], end_of(ending: killed_by("TERM"))
@@ -130,10 +131,9 @@ class LanesTest < Minitest::Test
   end
 
   def test_who_was_killed_while_memory_ran_out_may_have_caused_it
-    @oom.struck = true
+    @oom.killed = true
 
     assert_equal [[:lane_dead, 2]], end_of
-    assert_equal [[:lane_dead, 0]], end_of(condemned: true)
   end
 
   def test_the_owner_of_a_lane

@@ -40,6 +40,24 @@ class OomWatchTest < Minitest::Test
     refute_predicate Pando::Cluster::OomWatch.new(["/nowhere"]), :struck?
   end
 
+  # Of Child.
+  Victim = Struct.new(:ending, :condemned) do
+    def condemned? = !!condemned
+  end
+
+  def test_its_victims_are_those_that_nobody_else_has_killed
+    watch = Pando::Cluster::OomWatch.new([counter(3)])
+    killed, crashed = %w[KILL SEGV].map { |name| Pando::Sys::Ending.new(:killed, Signal.list.fetch(name)) }
+    refute watch.victim?(Victim.new(killed))
+    counter(4)
+
+    assert watch.victim?(Victim.new(killed))
+    refute watch.victim?(Victim.new(killed, true)), "the monitor has"
+    refute watch.victim?(Victim.new(crashed))
+    refute watch.victim?(Victim.new(Pando::Sys::Ending.new(:exited, 9)))
+    refute watch.victim?(Victim.new(nil))
+  end
+
   def test_this_machine_tells
     watch = Pando::Cluster::OomWatch.new
 

@@ -71,7 +71,7 @@ class ReactorKeeperTest < Minitest::Test
     super
     @roster = ClusterSupport.roster
     @setup = Setup.new
-    @lanes = Pando::Cluster::Lanes.new(@setup)
+    @lanes = Pando::Cluster::Lanes.new(@setup, Pando::Cluster::OomWatch.new)
     @spawner = Spawner.new(@roster)
     @keeper = Pando::Cluster::ReactorKeeper.new(@roster, @spawner, @lanes, @setup)
   end

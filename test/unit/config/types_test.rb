@@ -53,6 +53,15 @@ class TypesTest < Minitest::Test
     assert_equal "a number of bytes, from 1.kb to 1.mb", Types::Bytes.new(1024..1_048_576).expects
   end
 
+  def test_shares_of_the_memory
+    type = Types::ShareOfMemory.new(1024..)
+
+    assert_reads type, { 2048 => 2048, "1 KB" => 1024, "80%" => "80%", "12.5 %" => "12.5%" }
+    assert_refuses type, "101%", "0%", "%", "-5%", 12, nil
+    assert_equal(%w[2.kb 80.percent], [type.write(2048), type.write("80%")])
+    assert_equal([2048, 800, 125], [2048, "80%", "12.5%"].map { |value| Types::ShareOfMemory.of(value, 1000) })
+  end
+
   def test_choices_become_symbols_by_lookup_only
     type = Types::Choice.new(:text, :json)
 

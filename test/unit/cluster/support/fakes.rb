@@ -3,6 +3,7 @@
 require "pando/cluster"
 require "pando/cluster/child"
 require "pando/cluster/link"
+require "pando/cluster/memory_limits"
 require "pando/cluster/roster"
 
 module ClusterSupport
@@ -97,7 +98,8 @@ module ClusterSupport
   end
 
   OPTIONS = { workers: 2, surge: 1, unavailable: 0, boot_timeout: 60.0, spawn_timeout: 20.0, stop_timeout: 10.0,
-              grace: 1.0, longest_request: 8.0, oom_score_adj: nil, services: [] }.freeze
+              grace: 1.0, longest_request: 8.0, oom_score_adj: nil, services: [],
+              memory: Pando::Cluster::MemoryLimits.new }.freeze
 
   def self.options(**changes) = Pando::Cluster::Options.new(**OPTIONS, **changes)
   def self.roster(seats = 64) = Pando::Cluster::Roster.new(Pando::Sys::Scoreboard.create(seats))

@@ -55,6 +55,11 @@ module ClusterSupport
       def run_hook(name, *arguments) = hooks&.run(name, *arguments)
     end
 
+    # Stands for OomWatch: knows whom the kernel has killed.
+    Oom = Struct.new(:victims) do
+      def victim?(child) = victims.include?(child)
+    end
+
     # Stands for the keeper of the reactor: remembers that one was lost.
     class Reactors < Recorder
       def in_flight = {}
@@ -62,7 +67,7 @@ module ClusterSupport
     end
 
     attr_reader :roster, :generations, :rollout, :services, :reactors, :shutdown, :caretaker, :spawner, :given_up,
-                :policy
+                :policy, :oom
 
     def initialize(hooks: nil, **options)
       options = ClusterSupport.options(**options)
@@ -74,7 +79,7 @@ module ClusterSupport
       @rollout = Pando::Cluster::Rollout.new(@roster, @spawner, @generations, options)
       @services = Pando::Cluster::ServiceKeeper.new(@roster, @spawner, @generations, options)
       @reactors = Reactors.new
-      @caretaker = Pando::Cluster::Caretaker.new(self, Payload.new(options, hooks))
+      @caretaker = Pando::Cluster::Caretaker.new(self, Payload.new(options, hooks), @oom = Oom.new([]))
     end
 
     # What a child has reported, and the monitor has not read yet.

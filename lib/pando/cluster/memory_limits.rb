@@ -1,0 +1,17 @@
+# frozen_string_literal: true
+
+module Pando
+  module Cluster
+    # What workers may take, in bytes; nil: as much as they like.
+    #
+    #   worker     private memory after which a worker is replaced between two requests
+    #   hard       private memory at which it is killed, in the middle of one
+    #   total      memory of the whole tree, after which the fattest worker is replaced
+    #   pressure   percent of time that somebody waits for memory, likewise
+    MemoryLimits = Struct.new(:worker, :hard, :total, :pressure, keyword_init: true) do
+      def any? = !to_h.compact.empty?
+      # @return [Boolean] whether all processes must be measured, and not only who may have grown
+      def of_tree? = !(total || pressure).nil?
+    end
+  end
+end

@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+module Pando
+  class Config
+    # How much memory there may be.
+    Settings.group "Memory" do
+      setting :memory_worker,
+              type: Types::OrOff.new(Types::Bytes.new((8 * (1024**2))..)), default: nil, unit: "bytes",
+              within: :memory, keyword: :worker, flags: %w[--memory-worker], argument: "SIZE",
+              help: "A worker that has more private memory than this is replaced after its request.",
+              notes: "Private is what the worker alone has. What it shares with its mold and the other workers, which is " \
+                     "most of it in the beginning, does not count: it would not come back.",
+              example: "memory worker: 512.mb, hard: 1.gb, total: 80.percent"
+
+      setting :memory_hard,
+              type: Types::OrOff.new(Types::Bytes.new((8 * (1024**2))..)), default: nil, unit: "bytes",
+              within: :memory, keyword: :hard,
+              check: lambda { |hard, config|
+                "must be more than worker:" if hard && config.memory_worker && hard <= config.memory_worker
+              },
+              help: "A worker that gets beyond this is killed in the middle of its request.",
+              notes: "The client gets 502, and the request is not tried again, for it may have been the cause. " \
+                     "Looked at four times a second."
+
+      setting :memory_total,
+              type: Types::OrOff.new(Types::ShareOfMemory.new((64 * (1024**2))..)), default: nil, unit: "bytes",
+              within: :memory, keyword: :total,
+              resolve: ->(total, _) { total && Types::ShareOfMemory.of(total, Sys::Memory.limit) },
+              help: "When all processes together take more than this, the worker with most private memory is replaced.",
+              notes: "The sum of PSS, so that nothing counts twice. A share is of the control group's limit, or of " \
+                     "the machine's memory where there is none."
+
+      setting :memory_pressure,
+              type: Types::OrOff.new(Types::Whole.new(1..100)), default: nil, unit: "percent of the time",
+              within: :memory, keyword: :pressure,
+              help: "When somebody has waited for memory this much of the last ten seconds, likewise.",
+              notes: "Linux' pressure stall information (PSI, `some avg10`) of the control group, or of the machine. " \
+                     "Without it in the kernel the setting does nothing."
+    end
+  end
+end
