@@ -8,8 +8,8 @@ module Pando
               type: Types::OrOff.new(Types::Bytes.new((8 * (1024**2))..)), default: nil, unit: "bytes",
               within: :memory, keyword: :worker, flags: %w[--memory-worker], argument: "SIZE",
               help: "A worker that has more private memory than this is replaced after its request.",
-              notes: "Private is what the worker alone has. What it shares with its mold and the other workers, most of " \
-                     "its memory in the beginning, does not count: it would not come back.",
+              notes: "Private is what the worker alone has. What it shares with its mold and the other workers does " \
+                     "not count: it would not come back.",
               example: "memory worker: 512.mb, hard: 1.gb, total: 80.percent"
 
       setting :memory_hard,
