@@ -16,6 +16,9 @@ module Pando
   # A user's hook raised. Names the hook and the line that defined it.
   class HookError < Error; end
 
+  # A fork was not made, since a thread is inside of Pando.prevent_fork. The message says where.
+  class ForkPrevented < Error; end
+
   # Raised in the main thread of a worker whose request outlived its soft
   # timeout. Not a StandardError, so that `rescue => e` does not swallow it.
   class RequestTimeout < Exception; end # rubocop:disable Lint/InheritException

@@ -15,6 +15,8 @@ module Pando
     #
     # @api private
     class BaseFrame
+      # What is no fault of the generation: the next try may succeed.
+      PASSING = [SystemCallError, ForkPrevented].freeze
       ROLES = { mold: Mold, worker: Worker, service: Service }.freeze
 
       # @param role [Mold] of a cold boot
@@ -46,7 +48,7 @@ module Pando
         return become(role, order, e) unless Process.pid == forker
         raise unless e.is_a?(StandardError)
 
-        refuse(role, order, e.is_a?(SystemCallError) ? :fork_failed : :fork_refused, e)
+        refuse(role, order, PASSING.any? { |one| e.is_a?(one) } ? :fork_failed : :fork_refused, e)
       end
 
       def refuse(role, order, kind, error)
