@@ -4,6 +4,7 @@ require "pando/fork_safety/status"
 require "pando/fork_safety/descriptors"
 require "pando/fork_safety/randomness"
 require "pando/fork_safety/sections"
+require "pando/fork_safety/self_check"
 
 module Pando
   # What makes a process fit to be forked, and its child fit to live. Loaded in

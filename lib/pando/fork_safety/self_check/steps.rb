@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+require "pando/native"
+
+module Pando
+  module ForkSafety
+    module SelfCheck
+      # The steps. The thread is none of Ruby's: that would linger for some seconds, and Ruby makes its own
+      # locks anew after a fork. Each takes the locks of one part of the process and leaves nothing behind;
+      # what it costs in time and memory is measured by bench/self_check.
+      #
+      # @api private
+      module Steps
+        BLANK = File.expand_path("blank.rb", __dir__)
+        # Where a name is looked up that need not leave the host: this file has it, and comes first.
+        HOSTS = { "/etc/hosts" => /^[^#\n]*\slocalhost(?:\s|$)/, "/etc/nsswitch.conf" => /^hosts:\s+files\b/ }.freeze
+
+        module_function
+
+        # malloc(3), and a slot of every size from Ruby's own heap.
+        def allocator
+          Sys.exercise_allocator
+          [0, 40, 100, 300, 600].map { |bytes| "x" * bytes } << [1, 2, 3, 4] << { self: :check } << Object.new
+        end
+
+        # Not a full one: that would write to each page of YJIT's metadata. The marking of young objects runs
+        # the same code of extensions, and takes the same locks.
+        def collector
+          GC.start(full_mark: false)
+        end
+
+        def loader
+          Sys.exercise_loader
+          load(BLANK)
+        end
+
+        # Never over the network, which may take its time.
+        def resolver
+          Sys.exercise_resolver(HOSTS.all? { |path, line| line.match?(File.read(path, 65_536) || "") })
+        rescue SystemCallError
+          Sys.exercise_resolver(false)
+        end
+
+        # Only if the application uses it.
+        def openssl
+          return unless defined?(::OpenSSL::Digest) && defined?(::OpenSSL::Random)
+
+          ::OpenSSL::Random.random_bytes(16)
+          ::OpenSSL::Digest.digest("SHA256", "pando")
+        end
+
+        # By name, in the order in which they are taken: what the others need comes first.
+        ALL = {
+          "allocator" => method(:allocator), "stdio" => Sys.method(:exercise_stdio),
+          "clock" => Sys.method(:exercise_clock), "gc" => method(:collector), "thread" => Sys.method(:exercise_thread),
+          "loader" => method(:loader), "resolver" => method(:resolver), "openssl" => method(:openssl)
+        }.freeze
+      end
+    end
+  end
+end
