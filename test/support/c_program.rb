@@ -26,6 +26,15 @@ module Support
         end || raise("#{main} does not compile")
       end
 
+      # @param main [String] of test/c, without its suffix
+      # @return [String] path of a shared library
+      # @raise [RuntimeError] if it does not compile
+      def library(main)
+        @programs[[main, :library]] ||=
+          compile([Checkout.path("test/c/#{main}.c")], %w[-shared -fPIC], File.join(folder, "#{main}.so")) ||
+          raise("#{main} does not compile")
+      end
+
       # @return [Boolean] whether programs can be compiled so, and run
       def supported?(sanitizers)
         @supported ||= {}

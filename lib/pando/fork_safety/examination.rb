@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require "pando/fork_safety/examination/debugger"
+require "pando/fork_safety/examination/memory_map"
+require "pando/fork_safety/examination/thread_at"
+
+module Pando
+  module ForkSafety
+    # Where another process stands, and in what lock, as far as /proc and a debugger tell.
+    # Any of it may be forbidden here (ptrace(2), "ptrace access mode"), or take long: it is
+    # done in a process of its own. Loads nothing but itself.
+    #
+    #   puts ForkSafety::Examination.new(pid).text
+    #
+    # @api private
+    class Examination
+      # Threads that are told of.
+      THREADS = 16
+
+      # @param pid [Integer]
+      def initialize(pid)
+        @pid = pid
+      end
+
+      # @return [String] lines
+      def text
+        found = threads
+        stack = Debugger.stack(@pid)
+        stack = found.flat_map(&:stack) if stack.empty?
+        [*found.flat_map(&:lines), *stack].join("\n")
+      rescue SystemCallError => e
+        "/proc/#{@pid} cannot be read: #{e.message}"
+      end
+
+      private
+
+      def threads
+        map = MemoryMap.of(@pid)
+        tasks = Dir.children("/proc/#{@pid}/task").map(&:to_i).sort
+        tasks.first(THREADS).map { |task| ThreadAt.new(@pid, task, map) }
+      end
+    end
+  end
+end
