@@ -62,13 +62,17 @@ module Pando
     #
     # @param name [Symbol] one of {NAMES}
     # @param arguments [Array<Object>]
+    # @yieldparam line [String] before each block: the hook's name and the block's line
     # @return [nil]
     # @raise [HookError] whatever a block raised, except what ends the process
     #   (SystemExit, signals) or the request (RequestTimeout)
     def run(name, *arguments)
       raise ArgumentError, "unknown hook #{name.inspect}" unless TABLE.key?(name)
 
-      @blocks[name]&.each { |block| call(name, block, arguments) }
+      @blocks[name]&.each do |block|
+        yield "#{name} at #{location(block)}" if block_given?
+        call(name, block, arguments)
+      end
       nil
     end
 
@@ -79,10 +83,12 @@ module Pando
     rescue *PASSED_ON
       raise
     rescue Exception => error # rubocop:disable Lint/RescueException
-      location = block.source_location&.join(":") || "unknown line"
+      location = location(block)
       message = "#{name} hook at #{location} raised #{error.class}: #{error.message}"
       raise HookError.new(message, hook: name, location: location)
     end
+
+    def location(block) = block.source_location&.join(":") || "unknown line"
 
     def suggestion(name)
       return unless defined?(DidYouMean::SpellChecker)

@@ -31,7 +31,7 @@ class HooksTest < Minitest::Test
   end
 
   def test_every_hook_can_be_added_and_run
-    assert_equal 10, Pando::Hooks::NAMES.size
+    assert_equal 11, Pando::Hooks::NAMES.size
     ran = []
     Pando::Hooks::NAMES.each do |name|
       @hooks.add(name) { ran << name }
@@ -99,5 +99,14 @@ class HooksTest < Minitest::Test
     end
 
     assert_equal expected, rows
+  end
+
+  def test_it_is_told_before_each_block_which_one_comes
+    lines = []
+    2.times { @hooks.add(:self_check) { lines << :ran } }
+    @hooks.run(:self_check) { |line| lines << line }
+    line = "self_check at #{__FILE__}:#{__LINE__ - 2}"
+
+    assert_equal [line, :ran, line, :ran], lines
   end
 end

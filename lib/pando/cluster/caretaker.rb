@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/farewell"
+require "pando/cluster/newborn"
 require "pando/cluster/oom_watch"
 
 module Pando
@@ -43,6 +44,26 @@ module Pando
         end
       end
 
+      # If it has been forked, it has not come as far as its first report: a lock that the fork itself
+      # needs, or that a library takes right after it.
+      def birth_overdue(child)
+        pid = Newborn.find(child.birthmark, @cluster.roster.filter_map(&:pid)) or return
+        @cluster.inbox.adopt(child, pid)
+        child.enter_step("fork", Sys.now) unless child.gone?
+      end
+
+      # It is about to take a step of its self-check.
+      # @param step [String] empty: it has taken all
+      def child_checking(child, step)
+        child.enter_step(step, @options.check_timeout && (Sys.now + @options.check_timeout))
+      end
+
+      # It has been at one step for too long. Where it stands is found out by another process, and
+      # takes a while; it is killed only if it has not gone on by then.
+      def step_overdue(child)
+        @cluster.examiner.examine(child.pid) { |stack| child.kill_stuck(stack) if child.standing_still? }
+      end
+
       def child_leaving(child, reason)
         return unless child.ready?
 
@@ -66,7 +87,7 @@ module Pando
         child.reason ||= "the kernel's OOM killer ended it" if @oom.victim?(child)
         close_the_doors(child) if stopping?
         farewell = Farewell.new(child, ending)
-        farewell.tell(child.reactor? ? @cluster.reactors.in_flight : {})
+        tell(child, farewell)
         failed = farewell.failed? # while its row is still its own
         hook(:after_worker_exit, child, ending) if child.worker? && ending
         @cluster.services.lost(child, farewell.reason) if child.service? && !stopping?
@@ -95,6 +116,11 @@ module Pando
       private
 
       def stopping? = @cluster.shutdown.begun?
+
+      def tell(child, farewell)
+        farewell.tell(child.reactor? ? @cluster.reactors.in_flight : {})
+        farewell.tell_check unless stopping?
+      end
 
       # The first worker that leaves has found the listeners' queues empty: who comes later
       # would wait for the slowest, and be reset. The reactor does this by itself.
@@ -125,6 +151,7 @@ module Pando
 
         generations = @cluster.generations
         return generations.mold_gone(child, reason) if child.mold?
+        return generations.child_unfit(child, reason) if child.unfit?
 
         generations.worker_failed(child, reason, innocent: innocent) if child.worker? && failed
       end

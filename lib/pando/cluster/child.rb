@@ -31,6 +31,17 @@ module Pando
       # What it wrote about its failure: the summary and the backtrace.
       attr_accessor :failure
 
+      # The inode of its end of the link.
+      attr_reader :birthmark
+      # Seconds on Sys.now after which it is searched for, while it has not reported; nil: never.
+      attr_accessor :expected_by
+      # The step of its self-check that it is at, nil: at none.
+      attr_reader :step
+      # Seconds on Sys.now by which the next step must be reached, nil: none, or it has passed.
+      attr_reader :step_deadline
+      # Where its threads stood when it was taken for stuck.
+      attr_reader :stack
+
       # @param source [Child, nil] who forks it; nil for a cold boot
       def initialize(role, seat, slot, generation, link, row, source) # rubocop:disable Metrics/ParameterLists
         @role = role
@@ -62,6 +73,12 @@ module Pando
       def staying? = coming? || ready?
       def pid = pidfd&.pid
 
+      # @param link [Link] its end
+      def expect(link, by)
+        @birthmark = link.to_io.stat.ino
+        @expected_by = by
+      end
+
       def adopt(pidfd)
         @pidfd = pidfd
         @state = :adopted
@@ -70,6 +87,7 @@ module Pando
       def become_ready
         @state = :ready
         @deadline = nil
+        enter_step("", nil)
       end
 
       # @param patient [Boolean] the deadline does not count while a request runs: that has its own
@@ -118,6 +136,34 @@ module Pando
       def signal(name) = pidfd ? pidfd.signal(name) : false
 
       def order(message, descriptors = []) = link.send(message, descriptors)
+
+      # @param name [String] empty: it is through
+      def enter_step(name, deadline)
+        @step, @step_deadline = ([name, deadline] if starting? && !name.empty?)
+      end
+
+      # The step has had its time: what becomes of it is being found out.
+      def step_overdue
+        @step_deadline = nil
+      end
+
+      # It is where it was when its step's time was over.
+      def standing_still? = starting? && !step.nil? && step_deadline.nil? && !condemned?
+
+      # @param stack [String, nil]
+      def kill_stuck(stack)
+        @stack = stack
+        @stuck = true
+        kill("it is stuck in its self-check: #{step}")
+      end
+
+      def stuck? = !!@stuck
+
+      # It ended in the midst of its self-check, and nobody wanted it to.
+      def failed_check? = stuck? || (!step.nil? && !condemned? && unwanted.nil?)
+
+      # Its self-check did not come back: that may be its mold's fault. One that raises has come back.
+      def unfit? = stuck? || (failed_check? && !!ending&.crash?)
 
       DETAIL_BYTES = 32_768
 

@@ -11,6 +11,8 @@ module Pando
     class Deadlines
       # Seconds between two looks at the scoreboard: requests begin without telling us.
       TICK = 0.25
+      # Seconds between two searches for one who was forked and has not reported.
+      SEARCH = 1.0
       # Seconds without a heartbeat after which an idle worker is taken for stuck, at least.
       STANDSTILL = 15.0
 
@@ -25,7 +27,9 @@ module Pando
 
       # @return [Float] when to look again, at the latest
       def due(now = Sys.now)
-        known = @roster.flat_map { |child| [child.deadline, *request_deadlines(child)] }
+        known = @roster.flat_map do |child|
+          [child.deadline, expected_by(child), child.step_deadline, *request_deadlines(child)]
+        end
         [*known.compact, now + TICK].min
       end
 
@@ -38,6 +42,8 @@ module Pando
 
           enforce_request(child, now)
           enforce_standstill(child, now)
+          enforce_birth(child, now)
+          enforce_step(child, now)
           enforce_state(child, now)
         end
       end
@@ -74,6 +80,23 @@ module Pando
         return unless beat && now - [beat, @awake_since].max > @standstill
 
         child.kill("it stood still for #{(now - beat).round} s")
+      end
+
+      def expected_by(child) = (child.expected_by if child.ordered?)
+
+      # It may not have been forked yet, for its forker is busy; then it is looked for again.
+      def enforce_birth(child, now)
+        return unless expected_by(child) && now >= child.expected_by
+
+        child.expected_by = now + SEARCH
+        @observer.birth_overdue(child)
+      end
+
+      def enforce_step(child, now)
+        return unless child.step_deadline && now >= child.step_deadline
+
+        child.step_overdue
+        @observer.step_overdue(child)
       end
 
       def enforce_state(child, now)

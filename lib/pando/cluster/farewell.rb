@@ -42,6 +42,14 @@ module Pando
         Events.emit(event, **child.identity, reason: reason, **of_worker, **more)
       end
 
+      # Its self-check has failed, if that is what it was at.
+      def tell_check
+        return unless child.failed_check?
+
+        Events.emit("check.failed", role: child.role, **child.identity, step: child.step, reason: reason,
+                                    backtrace: child.stack)
+      end
+
       private
 
       # By the kernel's OOM killer, by an operator, or by ourselves at a deadline.

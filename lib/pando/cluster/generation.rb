@@ -24,6 +24,8 @@ module Pando
       # Between failed attempts to fork from its mold.
       attr_reader :backoff
       attr_accessor :mold
+      # Children whose self-check did not come back.
+      attr_reader :unfit
 
       # @param purpose [:boot, :refork, :heal] a heal replaces a dead mold, and no worker that lives
       # @param source [Child, nil] the worker that is promoted
@@ -34,6 +36,7 @@ module Pando
         @state = :booting
         @backoff = Backoff.new
         @began_at = Sys.now
+        @unfit = 0
         tell
       end
 
@@ -44,8 +47,18 @@ module Pando
       # @return [Float] seconds since it was begun
       def age = (Sys.now - began_at).round(3)
 
+      # @return [Integer] how often that has happened
+      def count_unfit = @unfit += 1
+
       # @return [Boolean] its mold can be told to fork
       def forks? = !mold.nil? && mold.ready?
+
+      # @param reason [String] "retired" or "discarded"
+      def end_mold(reason)
+        return if mold.nil? || mold.gone?
+
+        mold.ready? && mold.order(Message.new(:leave)) ? mold.leave(reason, Sys.now + 5) : mold.kill(reason)
+      end
 
       def enter(state, reason: nil, **details)
         possible = NEXT.fetch(@state, [])

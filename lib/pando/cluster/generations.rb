@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/generation"
+require "pando/cluster/sources"
 
 module Pando
   module Cluster
@@ -11,6 +12,9 @@ module Pando
     class Generations
       # Failed boots in a row after which a cluster without workers gives up.
       LAST_TRY = 5
+
+      # Children whose self-check did not come back, after which their mold is given up.
+      UNFIT = 2
 
       # What a mold that is no longer wanted is told, and its end called.
       ENDS = %w[retired discarded].freeze
@@ -24,6 +28,7 @@ module Pando
         @spawner = spawner
         @policy = policy
         @give_up = give_up
+        @sources = Sources.new(roster, policy, method(:outdated?))
         @backoff = Backoff.new
         @newest = -1
         @floor = @floor_before = 0 # workers of an older generation are to be replaced
@@ -57,7 +62,7 @@ module Pando
         obstacle = refork_obstacle
         return refuse(obstacle, reason) if obstacle
 
-        worker = @policy.choose(candidates)
+        worker = @sources.best
         return refuse("no worker is fit to become a mold", reason) unless worker
 
         Events.emit("refork.started", generation: @newest + 1, source: worker.pid, slot: worker.slot,
@@ -90,6 +95,18 @@ module Pando
         generation.backoff.fail
         bad = generation.equal?(upcoming) ? !tolerable?(generation, innocent) : hopeless?(generation)
         discard(generation, reason, child.detail) if bad
+      end
+
+      # Its self-check did not come back. A fork may catch a lock at a bad moment once; twice it is the mold's fault.
+      def child_unfit(child, reason)
+        generation = serving_generation(child) or return
+        generation.backoff.fail
+        return if generation.count_unfit < UNFIT
+        return discard(generation, reason, child.detail) if generation.equal?(upcoming)
+
+        generation.end_mold("discarded")
+        lose_current(reason)
+        @backoff.fail
       end
 
       # It wants to go and has not done anything: the next one waits, lest we fork for ever.
@@ -130,13 +147,13 @@ module Pando
 
       # The old mold is dead: its best child takes its place, else a clean image.
       def heal
-        begin_generation(:heal, (@policy.choose(fit_workers.reject(&:barred?)) if @policy.manual?))
+        begin_generation(:heal, @sources.heir)
       end
 
       def refork_when_due
         threshold = @policy.threshold(@reforks)
         return unless threshold && refork_obstacle.nil?
-        return unless candidates.any? { |worker| worker.requests >= threshold }
+        return unless @sources.candidates.any? { |worker| worker.requests >= threshold }
 
         refork("a worker served #{threshold} requests")
       end
@@ -155,16 +172,6 @@ module Pando
         false
       end
 
-      # Once all have failed as sources, the fault was likely elsewhere: all are asked again.
-      # Who is at a long job would let the others wait for its end.
-      def candidates
-        asked = fit_workers.reject(&:barred?)
-        asked = fit_workers.each { |worker| worker.barred = false } if asked.empty?
-        asked.all?(&:engaged?) ? asked : asked.reject(&:engaged?)
-      end
-
-      def fit_workers = @roster.ready_workers.reject { |worker| outdated?(worker) || !worker.fork_safe? }
-
       def serving_generation(child) = [upcoming, current].compact.find { |one| one.number == child.generation }
 
       def hopeless?(generation) = generation.backoff.failures >= LAST_TRY && @roster.ready_workers.empty?
@@ -178,7 +185,7 @@ module Pando
 
       def retire(generation)
         generation.enter(:retired)
-        end_mold(generation, "retired")
+        generation.end_mold("retired")
       end
 
       def discard(generation, reason, detail)
@@ -187,7 +194,7 @@ module Pando
         @discarded = [*@discarded.last(99), generation.number]
         generation.source&.barred = true
         generation.enter(:discarded, reason: reason, backtrace: (detail if @proven))
-        end_mold(generation, "discarded")
+        generation.end_mold("discarded")
         end_starting(generation)
         delay = @backoff.fail
         @floor = @floor_before if @floor == generation.number
@@ -199,13 +206,6 @@ module Pando
         return @give_up.call(reason, detail) if hopeless
 
         Events.emit("refork.postponed", seconds: delay.round(2), reason: reason)
-      end
-
-      def end_mold(generation, reason)
-        mold = generation.mold
-        return if mold.nil? || mold.gone?
-
-        mold.ready? && mold.order(Message.new(:leave)) ? mold.leave(reason, Sys.now + 5) : mold.kill(reason)
       end
 
       # They would take the places of workers that do well.

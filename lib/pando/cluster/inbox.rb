@@ -42,6 +42,20 @@ module Pando
         reject(child, e.message)
       end
 
+      # By the first packet of a forked child, or because it was found without one. Only a child of
+      # ours can be adopted.
+      def adopt(child, pid)
+        return drop(child, "a report without the kernel's word for its sender") unless pid.positive?
+
+        child.adopt(Sys::Pidfd.of_child(pid))
+        @poller.add(child.pidfd, [:exit, child])
+        @observer.child_adopted(child)
+      rescue Errno::ECHILD, Errno::ESRCH, Errno::EINVAL
+        drop(child, "pid #{pid} is no child of the monitor")
+      rescue SystemCallError => e
+        drop(child, "pid #{pid} could not be adopted: #{e.message}") # it ends when it finds its link closed
+      end
+
       private
 
       def handle(child, packet)
@@ -54,24 +68,18 @@ module Pando
         when :ready then ready(child)
         when :detail then child.add_detail(message.text)
         when :failed then fail(child, message.text)
-        when :lane_corrupt then @observer.lane_corrupt(message.lane)
-        when :leaving then @observer.child_leaving(child, message.text)
+        when :checking, :leaving, :lane_corrupt then pass_on(child, message)
         when :fork_failed, :fork_refused then fork_failed(child, message)
         else reject(child, "an order instead of a report")
         end
       end
 
-      # The first packet of a forked child. Only a child of ours can be adopted.
-      def adopt(child, pid)
-        return drop(child, "a report without the kernel's word for its sender") unless pid.positive?
-
-        child.adopt(Sys::Pidfd.of_child(pid))
-        @poller.add(child.pidfd, [:exit, child])
-        @observer.child_adopted(child)
-      rescue Errno::ECHILD, Errno::ESRCH, Errno::EINVAL
-        drop(child, "pid #{pid} is no child of the monitor")
-      rescue SystemCallError => e
-        drop(child, "pid #{pid} could not be adopted: #{e.message}") # it ends when it finds its link closed
+      def pass_on(child, message)
+        case message.kind
+        when :checking then @observer.child_checking(child, message.text)
+        when :leaving then @observer.child_leaving(child, message.text)
+        when :lane_corrupt then @observer.lane_corrupt(message.lane)
+        end
       end
 
       def ready(child)

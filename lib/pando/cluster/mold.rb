@@ -27,6 +27,7 @@ module Pando
         set_traps
         context.payload = yield
         payload.load
+        step_by_step { |tell| payload.warm_up(self, &tell) }
         start
         report(:ready)
         started

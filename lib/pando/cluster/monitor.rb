@@ -4,6 +4,7 @@ require "pando/cluster"
 require "pando/cluster/caretaker"
 require "pando/cluster/control"
 require "pando/cluster/deadlines"
+require "pando/cluster/examiner"
 require "pando/cluster/generations"
 require "pando/cluster/inbox"
 require "pando/cluster/lanes"
@@ -26,7 +27,7 @@ module Pando
     class Monitor
       TITLE = "pando monitor"
 
-      attr_reader :listeners, :roster, :generations, :rollout, :services, :reactors, :shutdown
+      attr_reader :listeners, :roster, :generations, :rollout, :services, :reactors, :shutdown, :inbox, :examiner
 
       # @param payload [Payload] for its options and hooks; its application is never loaded here
       # @param specs [Array] see Listeners.open
@@ -105,6 +106,7 @@ module Pando
       def build_watch(caretaker)
         @inbox = Inbox.new(roster, @poller, caretaker)
         @reaper = Reaper.new(roster, @inbox, caretaker)
+        @examiner = Examiner.new(@poller, @payload.examination)
         @deadlines = Deadlines.new(roster, caretaker, @payload.options.longest_wait)
         @memory = MemoryKeeper.new(roster, @payload.options.memory, rollout, generations.method(:worker_wasted))
       end
@@ -126,7 +128,9 @@ module Pando
         @control.proceed
       end
 
-      def due = [@deadlines.due, @memory.due, generations.due, rollout.due, services.due, reactors.due].compact.min
+      def due
+        [@deadlines, @memory, generations, rollout, services, reactors, examiner].filter_map(&:due).min
+      end
 
       # Links before pidfds: a dead process's last words come first. Signals before
       # pidfds: what shall end us may have been sent to the children as well, and
@@ -137,6 +141,7 @@ module Pando
         (signals - ["CHLD"]).each { |name| obey(name) }
         children(ready, :exit).each { |child| @reaper.bury(child) }
         children(ready, :control).each { |session| @control.hear(session) }
+        examiner.proceed
         @reaper.bury_strangers if signals.include?("CHLD")
       end
 

@@ -13,12 +13,13 @@ module Pando
     #   grace           what a request is given once it must end
     #   longest_request soft and hard timeout added up; nil: requests may last for ever
     #   longest_wait    that an idle worker may spend on a job that has begun to come
+    #   check_timeout   from a step of a child's self-check to the next one; nil: as long as it takes
     #   oom_score_adj   of workers; nil: left alone
     #   control         where the monitor can be asked, see Control::Spec; nil: nowhere
     #   memory          see MemoryLimits
     #   services        names, in the order in which the config declares them
     Options = Struct.new(:workers, :surge, :unavailable, :boot_timeout, :spawn_timeout, :stop_timeout,
-                         :grace, :longest_request, :longest_wait, :oom_score_adj, :control, :memory, :services,
-                         keyword_init: true)
+                         :grace, :longest_request, :longest_wait, :check_timeout, :oom_score_adj, :control, :memory,
+                         :services, keyword_init: true)
   end
 end

@@ -11,6 +11,11 @@ module Pando
       # Loads the application. Runs once, in the mold of a cold boot.
       def load; end
 
+      # Sets up, in the mold of a cold boot, what each of its children would otherwise set up in memory of its own.
+      # @param _role [Mold]
+      # @yieldparam step [String] what it does next, and may never come back from
+      def warm_up(_role); end
+
       # What a reactor and its workers share, made in the monitor:
       # descriptors / lanes / lane / fork / report / in_flight / state (see HTTP::ReactorSetup).
       # @return [Object, nil] nil: workers accept by themselves (direct mode)
@@ -26,8 +31,21 @@ module Pando
 
       def hook?(_name) = false
 
-      # Runs in every forked process before anything else of the payload.
-      def after_fork; end
+      # In the monitor: what writes to descriptor 3 where the threads of a process stand, whose pid
+      # follows as the last argument.
+      # @return [Array<String>, nil] a command; nil: nothing can
+      def examination = nil
+
+      # Runs in every forked process before anything else of the payload, the hooks too.
+      # @param _role [Mold, Worker, Service]
+      # @yieldparam step [String] what it does next, and may never come back from
+      def after_fork(_role); end
+
+      # Looks whether a forked process that is otherwise ready is fit to be used.
+      # @param _role [Mold, Worker, Service]
+      # @yieldparam step [String] what it does next, and may never come back from
+      # @raise [Exception] it is not
+      def verify(_role); end
 
       # Tells the payload which role this process now has.
       # @param _role [Mold, Worker, Service]

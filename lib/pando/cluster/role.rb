@@ -50,9 +50,10 @@ module Pando
         raise trouble if trouble
 
         take_seat
-        payload.after_fork
         set_traps
+        step_by_step { |tell| payload.after_fork(self, &tell) }
         start
+        step_by_step { |tell| payload.verify(self, &tell) }
         row.beat # its start may have taken long: it has not stood still
         report(:ready)
         started
@@ -67,6 +68,14 @@ module Pando
       # Not before the report: the seat of an order that was given up may be another's.
       def take_seat
         row.claim(Message::ROLES.index(role), slot, generation)
+      end
+
+      # The monitor is told of each step before it is taken, for it may never end.
+      # @yieldparam tell [#call] takes the name of a step
+      def step_by_step
+        told = false
+        yield ->(name) { told = report(:checking, text: name) }
+        report(:checking) if told
       end
 
       # In a forked child, of the role that its forker had.

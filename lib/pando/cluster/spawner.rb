@@ -66,6 +66,7 @@ module Pando
 
       def fork_by(source, kind, role, slot, generation, patience)
         start(role, slot, generation, source, patience) do |child, their_end|
+          child.expect(their_end, @options.check_timeout && (Sys.now + @options.check_timeout))
           lane = @lanes.open_for(child) if role == :worker
           order = Message.new(kind, role: role, seat: child.seat, slot: slot, generation: generation,
                                     lane: lane&.number || 0)

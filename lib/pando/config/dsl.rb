@@ -39,7 +39,7 @@ class Pando::Config::DSL
     end
   end
 
-  Pando::Hooks::NAMES.each do |name|
+  (Pando::Hooks::NAMES - Pando::Config::Settings.file_names).each do |name|
     define_method(name) do |*values, &block|
       @recorder.hook(name, values, block, caller_locations(1, 1).first)
     end

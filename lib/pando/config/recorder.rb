@@ -48,7 +48,8 @@ module Pando
         where = where(location)
         return @values.value(setting) if values.empty? && options.empty? && setting&.readable?
 
-        refuse(where, "#{name} takes no block") if block
+        return if block && block_of_setting(name, block, where, values.empty? && options.empty?)
+
         apart, read_with = split(name, options, where)
         apart.each { |keyword, written| set(keyword, written, where) }
         value(setting || name, values, read_with, where, apart)
@@ -106,6 +107,16 @@ module Pando
 
       def refuse(where, message)
         raise ConfigError, "#{where}: #{message}"
+      end
+
+      # A hook may have the name of the setting that switches it off.
+      # @return [Boolean] whether that is all that the statement says
+      def block_of_setting(name, block, where, alone)
+        refuse(where, "#{name} takes no block") unless Hooks::NAMES.include?(name)
+
+        hooks.add(name, &block)
+        keep(:hook, name, block, where)
+        alone
       end
 
       def keep(kind, name, block, where)

@@ -22,6 +22,10 @@ module Pando
       after_worker_ready: Known.new(
         %i[server worker], "worker", "In a new worker, once it is set up: just before it reports ready and serves."
       ),
+      self_check: Known.new(
+        %i[server role], "mold, worker, service",
+        "In a new mold, worker or service, just before it reports ready: raise if it is not fit."
+      ),
       after_worker_timeout: Known.new(
         %i[server worker error], "worker", "A request outlived its soft timeout and has been unwound."
       ),

@@ -10,12 +10,18 @@ module Pando
     module Launch
       SCRIPT = File.expand_path("cold_mold.rb", __dir__)
       LIBRARY = File.expand_path("../..", __dir__)
+      EXAMINATION = File.expand_path("examination.rb", __dir__)
 
       module_function
 
       # @return [Array<String>] for exec
       def command(config)
         [RbConfig.ruby, *jit, *load_path, SCRIPT, *config.argv]
+      end
+
+      # @return [Array<String>] for exec, before a pid
+      def examination
+        [RbConfig.ruby, "--disable=gems", "-W0", "-I", LIBRARY, EXAMINATION]
       end
 
       # The extension of an installed gem may live in a folder of its own.

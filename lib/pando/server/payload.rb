@@ -23,6 +23,7 @@ module Pando
           stop_timeout: @config.stop_timeout, grace: @config.timeout_grace,
           longest_request: @config.timeout && (@config.timeout + @config.timeout_grace),
           longest_wait: @config.header_timeout,
+          check_timeout: (@config.self_check_timeout if @config.self_check),
           oom_score_adj: @config.oom_score_adj || nil, control: control, memory: memory_limits,
           services: @config.services.keys
         )
@@ -50,9 +51,34 @@ module Pando
         HTTP::QueuedWork.new(@app, listeners.to_a, @config, @channel)
       end
 
+      def warm_up(_role, &step)
+        @cold = true
+        ForkSafety::SelfCheck.run(&step) if @config.self_check
+      end
+
+      # The check comes first: what the app's libraries do after a fork needs the same locks.
+      def after_fork(role, &step)
+        check_birth(role, &step) if @config.self_check
+        ForkSafety.after_fork
+      end
+
+      # What is forked from a warm mold finds the garbage collected that its mold had left, and the
+      # same locks: it need not write to its heap for that.
+      def check_birth(role, &step)
+        @cold = false if role.role == :mold
+        ForkSafety::SelfCheck.run(collect: @cold || role.role == :mold, &step)
+        yield "fork callbacks"
+      end
+      private :check_birth
+
+      def verify(role, &step)
+        @config.hooks.run(:self_check, @server, role, &step) if @config.self_check
+      end
+
+      def examination = Launch.examination
+
       def run_hook(name, *arguments) = @config.hooks.run(name, @server, *arguments)
       def hook?(name) = @config.hooks.any?(name)
-      def after_fork = ForkSafety.after_fork
 
       def attach(role)
         @server.role = role

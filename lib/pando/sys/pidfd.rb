@@ -6,6 +6,8 @@ module Pando
     Ending = Struct.new(:kind, :number) do
       def success? = kind == :exited && number.zero?
       def killed? = kind == :killed
+      # By a signal that nobody sends who means to end a process.
+      def crash? = killed? && !%w[KILL TERM INT HUP QUIT].include?(Signal.signame(number))
 
       def to_s
         case kind

@@ -240,4 +240,39 @@ class ClusterDeadlinesTest < Minitest::Test
 
     assert_empty second.pidfd.signals
   end
+
+  def test_who_has_not_reported_is_searched_for_again_and_again
+    born = child(state: :adopted)
+    unborn = child(state: :ordered)
+    [born, unborn].each { |one| one.expected_by = now + 1 }
+    enforce_for(0.5)
+    assert_empty @observer.calls
+    enforce_for(2)
+
+    assert_equal [[:birth_overdue, unborn]] * 2, @observer.calls
+  end
+
+  def test_a_step_of_the_self_check_has_its_time
+    worker = child(:worker, state: :adopted)
+    worker.enter_step("loader", now + 2)
+    assert_in_delta now + 0.25, @deadlines.due, 0.1
+    enforce_for(1.5)
+    worker.enter_step("thread", now + 2)
+    enforce_for(1.5)
+    assert_empty @observer.calls
+    enforce_for(5)
+
+    assert_equal [[:step_overdue, worker]], @observer.calls, "told once"
+    assert_predicate worker, :standing_still?
+  end
+
+  def test_who_is_through_with_its_self_check_has_no_step
+    worker = child(:worker, state: :adopted)
+    worker.enter_step("loader", now + 2)
+    worker.enter_step("", now + 2)
+    enforce_for(5)
+
+    assert_empty @observer.calls
+    refute_predicate worker, :standing_still?
+  end
 end

@@ -251,4 +251,14 @@ class ClusterInboxTest < Minitest::Test
 
     assert_nil @inbox.read(child)
   end
+
+  def test_the_steps_of_a_self_check_are_passed_on
+    child = adopted do |link|
+      link.send(Message.new(:checking, text: "loader"))
+      link.send(Message.new(:checking))
+    end
+    hear(child) while told(:child_checking).size < 2
+
+    assert_equal [[:child_checking, child, "loader"], [:child_checking, child, ""]], told(:child_checking)
+  end
 end

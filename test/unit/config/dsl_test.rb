@@ -87,6 +87,18 @@ class DSLTest < ConfigTestCase
     assert_equal [[1, :worker], [2]], calls
   end
 
+  def test_a_hook_may_have_the_name_of_a_setting
+    config = load_config("self_check timeout: 2\nself_check { |server| server << 1 }")
+
+    assert_equal [true, 2.0], [config.self_check, config.self_check_timeout]
+    config.hooks.run(:self_check, calls = [])
+    assert_equal [1], calls
+    both = load_config("self_check(timeout: 3) { |server| server << 2 }")
+    both.hooks.run(:self_check, calls)
+    assert_equal [3.0, [1, 2]], [both.self_check_timeout, calls]
+    assert_match(/workers takes no block/, error_of("workers(2) { 3 }"))
+  end
+
   def test_every_hook_has_a_method
     text = Pando::Hooks::NAMES.map { |name| "#{name} { raise '#{name}' }" }.join("\n")
     hooks = load_config(text).hooks

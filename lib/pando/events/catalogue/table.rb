@@ -62,6 +62,9 @@ module Pando
       define "fork.failed", :error, %i[role slot generation reason],
              "The kernel, or a before_fork hook, refused a fork; it is tried again later."
 
+      define "check.failed", :error, %i[role slot generation pid step reason backtrace],
+             "A forked child stood still or failed in a step of its self-check; shows where its threads stood."
+
       define "service.ready", :info, %i[name slot generation pid], "A service runs."
       define "service.exited", :warn, %i[name slot generation pid reason backtrace], "A service ended."
       define "service.failed", :error, %i[slot generation pid reason backtrace], "A service never became ready."

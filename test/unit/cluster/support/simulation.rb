@@ -66,8 +66,16 @@ module ClusterSupport
       def due = nil
     end
 
-    attr_reader :roster, :generations, :rollout, :services, :reactors, :shutdown, :caretaker, :spawner, :given_up,
-                :policy, :oom
+    # Stands for the examiner: knows at once.
+    Examiner = Struct.new(:meanwhile) do
+      def examine(_pid)
+        meanwhile&.call
+        yield "in futex"
+      end
+    end
+
+    attr_reader :roster, :generations, :rollout, :services, :reactors, :examiner, :shutdown, :caretaker, :spawner,
+                :given_up, :policy, :oom
 
     def initialize(hooks: nil, **options)
       options = ClusterSupport.options(**options)
@@ -79,6 +87,7 @@ module ClusterSupport
       @rollout = Pando::Cluster::Rollout.new(@roster, @spawner, @generations, options)
       @services = Pando::Cluster::ServiceKeeper.new(@roster, @spawner, @generations, options)
       @reactors = Reactors.new
+      @examiner = Examiner.new
       @caretaker = Pando::Cluster::Caretaker.new(self, Payload.new(options, hooks), @oom = Oom.new([]))
     end
 
