@@ -3,19 +3,25 @@
 require "pando/fork_safety/status"
 require "pando/fork_safety/descriptors"
 require "pando/fork_safety/randomness"
+require "pando/fork_safety/fork_check"
+require "pando/fork_safety/registration"
 
 module Pando
   # What makes a process fit to be forked, and its child fit to live. Loaded in
-  # molds, workers and services; the monitor has no use for it.
+  # molds, workers and services; the monitor has no use for it. A library may
+  # load it too, with or without the server.
   module ForkSafety
-    # Puts right what every forked child must not share with its siblings.
-    # Called in each final child, before the user's hooks.
+    # Puts right what every forked child must not share with its siblings, then
+    # lets the libraries do the same. Called in each final child of the server,
+    # before the user's hooks.
     #
     # @api private
     # @return [nil]
+    # @raise [CallbackFailed]
     def self.after_fork
       Descriptors.cut_off
       Randomness.renew
+      Callbacks.settle
     end
 
     # Marks an IO that no forked child may hold open: a client's connection ends

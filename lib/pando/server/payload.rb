@@ -52,12 +52,15 @@ module Pando
 
       def run_hook(name, *arguments) = @config.hooks.run(name, @server, *arguments)
       def hook?(name) = @config.hooks.any?(name)
+      # A library's callback may hang or raise: in the child it runs when the monitor knows of the process.
+      def around_fork(&block) = ForkSafety::Callbacks.hold_child(&block)
       def after_fork = ForkSafety.after_fork
 
       def attach(role)
         @server.role = role
         Pando.keep_io(*role.ios)
         ForkSafety.on_unsafe(&(give_up(role) if role.role == :worker))
+        ForkSafety.on_callback_failure { |failure| tell(role, failure) }
       end
 
       def memory_limits
@@ -85,6 +88,12 @@ module Pando
         end
       end
       private :give_up
+
+      def tell(role, failure)
+        Events.emit("hook.failed", hook: "fork callback", slot: role.slot, generation: role.generation, pid: Pando.pid,
+                                   reason: failure.message)
+      end
+      private :tell
 
       def run_service(index, service)
         @config.services.fetch(options.services.fetch(index)).call(service)
