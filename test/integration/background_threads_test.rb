@@ -49,7 +49,7 @@ class BackgroundThreadsTest < Minitest::Test
   end
 
   def test_a_thread_that_does_not_stop_refuses_the_fork_by_name
-    app = <<~'RUBY'
+    app = <<~RUBY
       held = Thread::Queue.new
       holding = false
       Pando::ForkSafety.thread("reporter", within: 0.1) do |thread|
@@ -96,7 +96,8 @@ class BackgroundThreadsTest < Minitest::Test
       run ->(env) { [200, {}, []] }
     RUBY
 
-    assert_match(/callback cache in the parent after a fork .* no cache today/, server.wait_past("hook.failed")["reason"])
+    reason = server.wait_past("hook.failed")["reason"]
+    assert_match(/callback cache in the parent after a fork .* no cache today/, reason)
     assert_equal 200, server.get("/").status
   end
 

@@ -4,32 +4,23 @@ require "pando/native"
 
 module Pando
   module ForkSafety
-    # Tells a library that it finds itself in another process than before, at the price of two
-    # method calls and without a system call: for what is mended on next use, with no callback.
+    # Tells a library that it finds itself in another process than before, at the price of one method
+    # call and without a system call: for what is mended on next use, with no callback.
     #
     #     @check = Pando::ForkSafety::ForkCheck.new
     #     reconnect if @check.renew
     #
     # Counts forks instead of comparing pids: a child can have the pid of an ancestor that is dead.
-    class ForkCheck
-      def initialize
-        @forks = Sys.forks
-      end
+    # Of one object two threads may both be told; a lock, if it matters, is the library's.
+    class ForkCheck # rubocop:disable Lint/EmptyClass
+      # Written in C (ext/pando/bind_fork_check.c).
 
-      # @return [Boolean] whether this is not the process in which it was made or last renewed
-      def forked?
-        @forks != Sys.forks
-      end
+      # @!method forked?
+      #   @return [Boolean] whether this is not the process in which it was made or last renewed
 
-      # From now on this is its process.
-      #
-      # @return [Boolean] whether it was another before
-      def renew
-        return false unless forked?
-
-        @forks = Sys.forks
-        true
-      end
+      # @!method renew
+      #   From now on this is its process.
+      #   @return [Boolean] whether it was another before
     end
   end
 end
