@@ -33,8 +33,15 @@ module Pando
         require "pando/http"
         require "pando/http/rackup"
         ENV["RACK_ENV"] = @config.environment
+        load_first_request if @config.first_request_profile
         @app = HTTP::Rackup.load(@config.rackup)
       end
+
+      def load_first_request
+        require "pando/telemetry/first_request"
+        @first_request = Telemetry::FirstRequest.new(@config.first_request_profile_folder)
+      end
+      private :load_first_request
 
       def reactor
         return unless @config.reactor
@@ -44,11 +51,19 @@ module Pando
       end
 
       def work(listeners, channel)
-        return HTTP::Work.new(@app, listeners.to_a, @config) unless channel
+        return http_work(@app, listeners, channel) unless @first_request
+
+        app = @first_request.wrap(@app, @server.role)
+        http_work(app, listeners, channel).tap { |work| app.afterwards { |plain| work.app = plain } }
+      end
+
+      def http_work(app, listeners, channel)
+        return HTTP::Work.new(app, listeners.to_a, @config) unless channel
 
         @channel ||= HTTP::Channel.attach(channel.dup.tap { |copy| copy.autoclose = false }.fileno)
-        HTTP::QueuedWork.new(@app, listeners.to_a, @config, @channel)
+        HTTP::QueuedWork.new(app, listeners.to_a, @config, @channel)
       end
+      private :http_work
 
       def run_hook(name, *arguments) = @config.hooks.run(name, @server, *arguments)
       def hook?(name) = @config.hooks.any?(name)
