@@ -39,8 +39,8 @@ module Pando
         # @return [Boolean]
         def registered?(key) = REGISTRY.include?(key)
 
-        # @return [Array<Object>]
-        def keys = REGISTRY.entries.map(&:key)
+        # @return [Array<BackgroundThread>]
+        def threads = REGISTRY.entries.filter_map(&:thread)
 
         # The block, while nobody forks.
         def in_turn(&block) = TURN.owned? ? yield : TURN.synchronize(&block)
@@ -51,11 +51,13 @@ module Pando
         def around(kind, &block)
           return yield if REGISTRY.entries.empty? || TURN.owned?
 
-          turn = TURN.try_lock || TURN.lock # a trap handler may try to lock, but not wait
-          @kind = kind
-          call(REGISTRY.entries, &block)
-        ensure
-          TURN.unlock if turn
+          begin
+            TURN.try_lock || TURN.lock # a trap handler may try to lock, but not wait
+            @kind = kind
+            call(REGISTRY.entries, &block)
+          ensure
+            TURN.unlock if TURN.owned?
+          end
         end
 
         # The children that the block forks from this thread run their callbacks not at once, but when
@@ -103,14 +105,17 @@ module Pando
 
         # The last to come is the first to go: it may need the others.
         def prepare(entries)
-          prepared = []
+          begun = []
           entries.reverse_each do |entry|
+            begun.unshift(entry) # before it is called: whatever interrupts it, it can be undone
             entry.before
-            prepared.unshift(entry)
           end
           complete = true
+        rescue ForkRefused
+          begun.shift
+          raise
         ensure
-          finish(prepared, :parent) unless complete
+          finish(begun, :parent) unless complete
         end
 
         def be_born(entries)
@@ -139,6 +144,13 @@ module Pando
         def tell(failure)
           return @reporter.call(failure) if @reporter
 
+          warn_of(failure)
+        rescue StandardError => error
+          warn_of(failure)
+          warn "pando: and the block that was to be told of it raised #{error.class}: #{error.message}"
+        end
+
+        def warn_of(failure)
           warn "pando: #{failure.message}", *failure.cause.backtrace&.first(5)&.map { |line| "    #{line}" }
         end
       end

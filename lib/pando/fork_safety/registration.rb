@@ -44,21 +44,32 @@ module Pando
 
       # Starts a thread that is stopped before each fork and started again on both sides of it.
       #
+      # With a key it takes the place of the one that has this key: that one is stopped, and what waits in
+      # its queue is handed on.
+      #
       # @param (see BackgroundThread#initialize)
       # @yieldparam thread [BackgroundThread]
       # @return [BackgroundThread]
       # @raise (see BackgroundThread#initialize)
+      # @raise [ThreadNotStopped] the one that is to be replaced did not end
       def thread(name, **options, &block)
         thread = BackgroundThread.new(name, **options, &block)
-        Callbacks.in_turn do
-          register(thread, **thread.callbacks)
-          thread.start
-        end
+        Callbacks.in_turn { install(thread) }
         thread
       end
 
       # @return [Array<BackgroundThread>] all that forks take care of
-      def threads = Callbacks.keys.grep(BackgroundThread)
+      def threads = Callbacks.threads
+
+      private
+
+      def install(thread)
+        former = threads.find { |other| other.key == thread.key }
+        left = former ? former.stop : []
+        Callbacks.register(Callbacks::Entry.new(thread.key, thread.callbacks, thread.location, thread: thread))
+        left.each { |item| thread.push(item) }
+        thread.start
+      end
     end
   end
 end

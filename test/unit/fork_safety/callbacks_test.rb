@@ -214,6 +214,32 @@ class ForkCallbacksTest < Minitest::Test
     assert_equal [["before b", "before a", "parent b", "told a"], ["child b", "told a"]], result
   end
 
+  def test_a_listener_that_raises_harms_nobody
+    pid = nil
+    _, output = capture_subprocess_io do
+      pid = in_child do
+        Pando::ForkSafety.register(:a, parent: -> { raise "broken" })
+        Pando::ForkSafety.on_callback_failure { raise "too" }
+        fork_and_wait
+      end
+    end
+
+    assert_operator pid, :>, 1
+    assert_match(/callback a .*broken.*raised RuntimeError: too/m, output)
+  end
+
+  # A timeout, say, in the middle of the preparations.
+  def test_what_is_interrupted_before_the_fork_is_undone
+    result = with_notes(:a) do |notes|
+      notes.register(:b, before: -> { throw :interrupted })
+      notes.register(:c)
+      catch(:interrupted) { fork { leave } }
+      [notes.ours, error_of { Process.wait }]
+    end
+
+    assert_equal [["before c", "parent b", "parent c"], "Errno::ECHILD"], result
+  end
+
   def test_without_a_listener_it_is_told_on_stderr
     _, output = capture_subprocess_io do
       in_child do

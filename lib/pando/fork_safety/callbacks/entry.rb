@@ -15,13 +15,16 @@ module Pando
                   child: "in the child after a fork" }.freeze
 
         attr_reader :key
+        # @return [BackgroundThread, nil] whose callbacks they are
+        attr_reader :thread
 
         # @param callables [Hash{Symbol => #call, nil}] by :before, :parent, :child
-        # @param caller_line [String] names those that have no line of their own
-        def initialize(key, callables, caller_line)
+        # @param line [String] "file:line" of those that have none of their own
+        def initialize(key, callables, line, thread: nil)
           @key = key
           @callables = callables.compact
-          @caller_line = caller_line
+          @line = line
+          @thread = thread
           freeze
         end
 
@@ -54,14 +57,20 @@ module Pando
         end
 
         def words(side, error)
-          "callback #{name} #{SIDES.fetch(side)} at #{location(side)} raised #{error.class}: #{error.message}"
+          "#{name} #{SIDES.fetch(side)} at #{location(side)} raised #{error.class}: #{error.message}"
         end
 
-        def name = key.is_a?(String) || key.is_a?(Symbol) ? key : key.class
+        def name
+          return "the background thread #{thread.name}" if thread
+
+          "callback #{key.is_a?(String) || key.is_a?(Symbol) ? key : key.class}"
+        end
 
         def location(side)
           callable = @callables[side]
-          (callable.source_location&.join(":") if callable.respond_to?(:source_location)) || @caller_line
+          return @line if thread || !callable.respond_to?(:source_location)
+
+          callable.source_location&.join(":") || @line
         end
       end
     end

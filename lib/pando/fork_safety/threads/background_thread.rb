@@ -32,10 +32,13 @@ module Pando
       attr_reader :name
       # @return [String] "file:line" of its block
       attr_reader :location
+      # @return [Object] what it is registered by
+      attr_reader :key
       # @return [Thread, nil] the one that runs the block now, or did last
       attr_reader :thread
 
       # @param name [String] for messages, and as the thread's own
+      # @param key [Object, nil] by which to replace it; without it there may be many of that name
       # @param stop [#call, nil] tells the block to end, for one with a loop of its own; without it the block
       #   has {#pop}, {#wait} or {#stopping?} to find out
       # @param queue [#clear, nil] that the library keeps itself; without it the thread has one of its own
@@ -45,13 +48,15 @@ module Pando
       # @param late [Symbol] if it takes longer, one of {LATE}
       # @yieldparam thread [BackgroundThread]
       # @raise [ArgumentError]
-      def initialize(name, stop: nil, queue: nil, in_child: :drop, limit: 100_000, within: 5, late: :refuse, &block)
+      def initialize(name, key: nil, stop: nil, queue: nil, in_child: :drop, limit: 100_000, within: 5, late: :refuse,
+                     &block)
         raise ArgumentError, "a background thread needs a block" unless block
         raise ArgumentError, "in_child: is one of #{IN_CHILD.inspect}" unless IN_CHILD.include?(in_child)
         raise ArgumentError, "late: is one of #{LATE.inspect}" unless LATE.include?(late)
         raise ArgumentError, "queue: needs a method `clear`" unless queue.nil? || queue.respond_to?(:clear)
 
         @name = name.to_s
+        @key = key || self
         @block = block
         @location = block.source_location.join(":")
         @stop = stop
@@ -122,7 +127,7 @@ module Pando
       # @raise [ThreadNotStopped] it did not end in time
       def stop
         halt_or_withdraw if alive? && !Thread.current.equal?(@thread)
-        ForkSafety.unregister(self)
+        ForkSafety.unregister(key)
         @backlog.empty!
       end
 
