@@ -11,7 +11,7 @@ module Pando
       # What such an idle one is called: it no longer does what its name said.
       IDLE = "ruby idle"
       PATIENCE = 0.2 # seconds
-      PAUSE = 0.0005
+      PAUSE = 0.0001
 
       class << self
         # @return [Integer, nil] the kernel's number of this thread
