@@ -2,7 +2,10 @@
 
 module Pando
   # Everything Pando raises on purpose, except RequestTimeout.
-  class Error < StandardError; end
+  class Error < StandardError
+    # @return [Boolean] it is nobody's fault, and the same may succeed a moment later
+    def passing? = false
+  end
 
   # A setting, flag or config file is wrong. The message says where and what to do. CLI exits 2.
   class ConfigError < Error; end

@@ -66,6 +66,23 @@ class BackgroundThreadsTest < Minitest::Test
     assert_equal 200, server.get("/").status
   end
 
+  # It was at something long: that is not the generation's fault.
+  def test_a_fork_that_a_thread_has_refused_is_tried_again
+    app = <<~RUBY
+      rounds = 0
+      Pando::ForkSafety.thread("reporter", within: 0.1) do |thread|
+        thread.wait(60)
+        sleep(0.5) if (rounds += 1) == 1
+      end
+      run ->(env) { [200, {}, []] }
+    RUBY
+    server = serve(app: app, config: "workers 1")
+
+    assert_match(/the background thread reporter .* did not end/, server.wait_past("fork.failed")["reason"])
+    assert_equal 0, server.events("generation.current").first["generation"]
+    assert_empty server.events("generation.discarded")
+  end
+
   def test_a_callback_that_raises_in_the_child_fails_that_child_by_name
     server = serve(ready: false, app: <<~RUBY, config: "workers 1")
       Pando::ForkSafety.register("cache", child: -> { raise "no cache today" })
