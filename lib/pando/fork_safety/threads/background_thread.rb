@@ -158,7 +158,8 @@ module Pando
         return unless @resume
 
         @lock.synchronize do
-          @stopping = @told = false
+          @stopping = false
+          @told = !@stop.nil? && !@ended # it was late: what told it may still be on its way
           spawn
         end
       end
@@ -198,7 +199,16 @@ module Pando
       end
 
       def ended_within?(seconds)
-        @thread.join(seconds) && NativeThread.wait_gone(@native)
+        joined?(@thread, seconds) && NativeThread.wait_gone(@native)
+      end
+
+      # What a thread has died of is reported by Ruby, and nobody else's business.
+      def joined?(thread, seconds = nil)
+        thread.join(seconds)
+      rescue Exception => error # rubocop:disable Lint/RescueException
+        raise unless error.equal?(@error)
+
+        true
       end
 
       # If it has not noticed that it was to end, it goes on; if it has, it is started again, by itself or here.
@@ -213,7 +223,7 @@ module Pando
         @ended = false
         before = @thread
         @thread = Thread.new do
-          before&.join
+          joined?(before) if before
           run
         end
       end
@@ -225,6 +235,9 @@ module Pando
           @block.call(self)
           break if over?
         end
+      rescue Exception => error # rubocop:disable Lint/RescueException
+        @error = error
+        raise
       ensure
         @lock.synchronize { @ended = true if Thread.current.equal?(@thread) }
         NativeThread.rest

@@ -315,6 +315,43 @@ class BackgroundThreadTest < Minitest::Test
     assert_equal [[1], false, 0, false], result
   end
 
+  def test_one_that_fails_on_its_way_out_is_started_again
+    result = in_child do
+      begun = Thread::Queue.new
+      thread = Safety.thread("faulty") do |me|
+        Thread.current.report_on_exception = false
+        begun << true
+        me.wait(60) until me.stopping?
+        raise "no more"
+      end
+      begun.pop
+      pid = in_fork { nil }
+      [pid.positive?, begun.pop, thread.alive?]
+    end
+
+    assert_equal [true, true, true], result
+  end
+
+  def test_one_that_has_died_may_be_started_anew
+    result = in_child do
+      rounds = 0
+      thread = Safety.thread("mortal") do |me|
+        Thread.current.report_on_exception = false
+        raise "no" if (rounds += 1) == 1
+
+        me.wait(60) until me.stopping?
+      end
+      wait_until { !thread.alive? }
+      in_fork { nil }
+      dead = !thread.alive?
+      thread.start
+      wait_until { rounds == 2 }
+      [dead, thread.alive?, thread.stop]
+    end
+
+    assert_equal [true, true, []], result
+  end
+
   def test_one_with_a_key_takes_the_place_of_the_former_and_its_work
     result = in_child do
       former = Safety.thread("a", key: "statistics") { |me| me.wait(60) until me.stopping? }
