@@ -36,6 +36,11 @@ module Pando
   end
 
   class << self
+    # @!method pid
+    #   The pid of this process, without a system call: right in the child of each fork(2) of the C library,
+    #   Process.daemon's and the server's double one too. Written in C (ext/pando/bind_fork.c).
+    #   @return [Integer]
+
     # Says that this process must never be forked again, since it holds what
     # cannot be made safe (a native library with threads of its own, say). A
     # worker serves on but is never promoted. It cannot be taken back, and a

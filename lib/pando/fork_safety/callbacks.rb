@@ -2,6 +2,7 @@
 
 require "pando/native"
 require "pando/fork_safety/callbacks/registry"
+require "pando/fork_safety/callbacks/turn"
 
 module Pando
   module ForkSafety
@@ -13,7 +14,7 @@ module Pando
     #
     # @api private
     module Callbacks
-      TURN = Mutex.new
+      TURN = Turn.new
       REGISTRY = Registry.new
       private_constant :TURN, :REGISTRY
 
@@ -43,20 +44,20 @@ module Pando
         def threads = REGISTRY.entries.filter_map(&:thread)
 
         # The block, while nobody forks.
-        def in_turn(&block) = TURN.owned? ? yield : TURN.synchronize(&block)
+        def in_turn(&block) = TURN.mine? ? yield : TURN.take(&block)
+
+        # @return [Boolean] it waits until the fork of another thread is over
+        def waits?(thread) = TURN.waited_for_by?(thread)
 
         # @param kind [Symbol] :fork or :daemon
         # @yield forks: returns in two processes, or raises in one of them or in both
         # @raise [ForkRefused] from the first callback that raises before the fork
         def around(kind, &block)
-          return yield if REGISTRY.entries.empty? || TURN.owned?
+          return yield if REGISTRY.entries.empty? || TURN.mine?
 
-          begin
-            TURN.try_lock || TURN.lock # a trap handler may try to lock, but not wait
+          TURN.take do
             @kind = kind
             call(REGISTRY.entries, &block)
-          ensure
-            TURN.unlock if TURN.owned?
           end
         end
 
@@ -119,6 +120,7 @@ module Pando
         end
 
         def be_born(entries)
+          TURN.alone
           return finish(entries, :child) unless @holder == Thread.current
 
           @owed = entries

@@ -2,7 +2,7 @@
 
 require "pando/fork_safety/callbacks"
 require "pando/fork_safety/threads/backlog"
-require "pando/fork_safety/threads/native_thread"
+require "pando/fork_safety/threads/runner"
 
 module Pando
   module ForkSafety
@@ -28,7 +28,6 @@ module Pando
       # What to do when it has not ended in time: no fork; end it by Thread#kill; fork all the same.
       LATE = %i[refuse kill allow].freeze
       IN_CHILD = %i[drop keep].freeze
-      KILL_WITHIN = 1 # seconds
 
       # @return [String]
       attr_reader :name
@@ -36,8 +35,6 @@ module Pando
       attr_reader :location
       # @return [Object] what it is registered by
       attr_reader :key
-      # @return [Thread, nil] the one that runs the block now, or did last
-      attr_reader :thread
 
       # @param name [String] for messages, and as the thread's own
       # @param key [Object, nil] by which to replace it; without it there may be many of that name
@@ -59,19 +56,13 @@ module Pando
 
         @name = name.to_s
         @key = key || self
-        @block = block
         @location = block.source_location.join(":")
-        @stop = stop
         @queue = queue
         @backlog = Backlog.new(limit)
+        @runner = Runner.new(@name, stop, @backlog.method(:wake), -> { block.call(self) })
         @in_child = in_child
         @within = within
         @late = late
-        @lock = Mutex.new # of the four below
-        @thread = nil
-        @ended = true     # its block has returned and is not called again
-        @stopping = false # it is to end
-        @told = false     # and may know it
       end
 
       # @param item [Object] neither nil nor false, which {#pop} could not tell from nothing
@@ -108,18 +99,17 @@ module Pando
       # In the thread.
       #
       # @return [Boolean] the block is to end: it is called again after the fork
-      def stopping?
-        stopping = @stopping # it may be called off before the next line
-        @told = true if stopping
-        stopping
-      end
+      def stopping? = @runner.stopping?
 
       # @return [Boolean]
-      def alive? = !@ended && !!@thread&.alive?
+      def alive? = @runner.alive?
+
+      # @return [Thread, nil] the one that runs the block now, or did last
+      def thread = @runner.thread
 
       # @return [self] started, unless it runs
       def start
-        @lock.synchronize { spawn unless alive? }
+        @runner.start
         self
       end
 
@@ -128,7 +118,7 @@ module Pando
       # @return [Array<Object>] what was still in its queue, for whoever wants to see to it
       # @raise [ThreadNotStopped] it did not end in time
       def stop
-        halt_or_withdraw if alive? && !Thread.current.equal?(@thread)
+        halt if alive? && !@runner.current?
         ForkSafety.unregister(key)
         @backlog.empty!
       end
@@ -145,23 +135,17 @@ module Pando
 
       # The thread that forks is not stopped: it goes on in both processes.
       def before_fork
-        @resume = alive? && !Thread.current.equal?(@thread)
-        halt_or_withdraw if @resume
+        @resume = alive? && !@runner.current?
+        halt if @resume
       end
 
       def after_fork_in_parent
-        resume if @resume
+        @runner.resume if @resume
       end
 
       def after_fork_in_child
         drop_queue if @in_child == :drop && !Callbacks.daemon?
-        return unless @resume
-
-        @lock.synchronize do
-          @stopping = false
-          @told = !@stop.nil? && !@ended # it was late: what told it may still be on its way
-          spawn
-        end
+        @runner.renew if @resume
       end
 
       def drop_queue
@@ -169,87 +153,16 @@ module Pando
         @queue&.clear
       end
 
-      def halt_or_withdraw
-        halted = halt
-      ensure
-        resume unless halted # whatever interrupted it
-      end
-
-      # @return [true] when it has ended, or its lateness is allowed
-      # @raise [ThreadNotStopped]
       def halt
-        request_stop
-        return true if ended_within?(@within) || @late == :allow
-
-        if @late == :kill
-          @thread.kill
-          return true if ended_within?(KILL_WITHIN)
-        end
-        raise ThreadNotStopped.new("the background thread #{name} (#{location}) did not end within #{@within} s" \
-                                   "#{" and could not be killed" if @late == :kill}", key: self, location: location)
-      end
-
-      def request_stop
-        @lock.synchronize do
-          @stopping = true
-          @told = true if @stop
-        end
-        @stop&.call
-        @backlog.wake
-      end
-
-      def ended_within?(seconds)
-        joined?(@thread, seconds) && NativeThread.wait_gone(@native)
-      end
-
-      # What a thread has died of is reported by Ruby, and nobody else's business.
-      def joined?(thread, seconds = nil)
-        thread.join(seconds)
-      rescue Exception => error # rubocop:disable Lint/RescueException
-        raise unless error.equal?(@error)
-
-        true
-      end
-
-      # If it has not noticed that it was to end, it goes on; if it has, it is started again, by itself or here.
-      def resume
-        @lock.synchronize do
-          @stopping = false
-          spawn if @ended || !@thread.alive?
-        end
-      end
-
-      def spawn
-        @ended = false
-        before = @thread
-        @thread = Thread.new do
-          joined?(before) if before
-          run
-        end
-      end
-
-      def run
-        NativeThread.name(name)
-        @native = NativeThread.current
-        loop do
-          @block.call(self)
-          break if over?
-        end
-      rescue Exception => error # rubocop:disable Lint/RescueException
-        @error = error
-        raise
+        halted = @runner.halt(@within, @late) or raise not_stopped
       ensure
-        @lock.synchronize { @ended = true if Thread.current.equal?(@thread) }
-        NativeThread.rest
+        @runner.resume unless halted # whatever interrupted it
       end
 
-      # A block that came back for a stop that was called off meanwhile is called again.
-      def over?
-        @lock.synchronize do
-          again = @told && !@stopping
-          @told = false
-          @ended = !again
-        end
+      def not_stopped
+        message = "the background thread #{name} (#{location}) did not end within #{@within} s" \
+                  "#{" and could not be killed" if @late == :kill}"
+        ThreadNotStopped.new(message, key: key, location: location)
       end
     end
   end

@@ -270,6 +270,29 @@ class BackgroundThreadTest < Minitest::Test
     assert_equal ["true true 2\n", "forked\n", true, true], result
   end
 
+  # Each would wait for the other: it stands still at its fork, and that will do.
+  def test_a_thread_that_waits_for_its_turn_to_fork_is_not_waited_for
+    result = in_child do
+      forks = Thread::Queue.new
+      forker = Safety.thread("forker") do |me|
+        forks << Process.wait2(fork { leave }).last.success? if me.pop
+        me.wait(60) until me.stopping?
+      end
+      waits = lambda do
+        next unless Thread.current == Thread.main
+
+        forker << true
+        wait_until { Safety::Callbacks.waits?(forker.thread) }
+      end
+      Safety.register(:first, before: waits)
+      reader, writer = IO.pipe
+      in_fork { writer.syswrite("#{forker.alive?} #{Safety::Callbacks.waits?(forker.thread)}\n") }
+      [reader.gets, forks.pop, forker.stop]
+    end
+
+    assert_equal ["true false\n", true, []], result
+  end
+
   def test_nested_and_double_forks
     result = in_child do
       Pando::Sys.subreaper!
