@@ -33,6 +33,6 @@ module Bench
       folder = IO.popen([File.join(CHECKOUT, "ci/ruby-yjit")], &:readlines).last
       folder ? File.join(folder.chomp, "ruby") : abort("no Ruby with YJIT; #{OPTION} this runs without")
     end
-    private_class_method :wanted_ruby, :compiles?, :built
+    private_class_method :wanted_ruby, :compiles?
   end
 end

@@ -117,6 +117,12 @@ static VALUE forks(VALUE self)
     return UINT2NUM(pando_forks());
 }
 
+/* call-seq: Pando.pid -> Integer. The pid of this process, without a system call. */
+static VALUE pid(VALUE self)
+{
+    return PIDT2NUM(pando_pid());
+}
+
 void pando_init_fork(void)
 {
     int failure = pando_fork_setup();
@@ -125,4 +131,5 @@ void pando_init_fork(void)
     rb_define_singleton_method(pando_mSys, "probe_fork", probe_fork, 0);
     rb_define_singleton_method(pando_mSys, "spawn", spawn, 3);
     rb_define_singleton_method(pando_mSys, "forks", forks, 0);
+    rb_define_singleton_method(pando_mPando, "pid", pid, 0);
 }

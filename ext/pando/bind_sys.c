@@ -23,6 +23,7 @@ void pando_init_sys(void)
     pando_init_process();
     pando_init_exercise();
     pando_init_fork();
+    pando_init_fork_check();
     pando_init_record();
     pando_init_scoreboard();
     pando_init_poller();

@@ -5,19 +5,25 @@ require "pando/fork_safety/descriptors"
 require "pando/fork_safety/randomness"
 require "pando/fork_safety/sections"
 require "pando/fork_safety/self_check"
+require "pando/fork_safety/fork_check"
+require "pando/fork_safety/registration"
 
 module Pando
   # What makes a process fit to be forked, and its child fit to live. Loaded in
-  # molds, workers and services; the monitor has no use for it.
+  # molds, workers and services; the monitor has no use for it. A library may
+  # load it too, with or without the server.
   module ForkSafety
-    # Puts right what every forked child must not share with its siblings.
-    # Called in each final child, before the user's hooks.
+    # Puts right what every forked child must not share with its siblings, then
+    # lets the libraries do the same. Called in each final child of the server,
+    # before the user's hooks.
     #
     # @api private
     # @return [nil]
+    # @raise [CallbackFailed]
     def self.after_fork
       Descriptors.cut_off
       Randomness.renew
+      Callbacks.settle
     end
 
     # Marks an IO that no forked child may hold open: a client's connection ends
@@ -32,6 +38,11 @@ module Pando
   end
 
   class << self
+    # @!method pid
+    #   The pid of this process, without a system call: right in the child of each fork(2) of the C library,
+    #   Process.daemon's and the server's double one too. Written in C (ext/pando/bind_fork.c).
+    #   @return [Integer]
+
     # Says that this process must never be forked again, since it holds what
     # cannot be made safe (a native library with threads of its own, say). A
     # worker serves on but is never promoted. It cannot be taken back, and a

@@ -11,6 +11,7 @@
 /* Of one thread: another that forks meanwhile gets an ordinary child. */
 static _Thread_local volatile sig_atomic_t armed;
 static pid_t middle;
+static pid_t current;
 static unsigned forks;
 
 /* Runs inside fork(2) of the C library, in the new process, before the
@@ -20,17 +21,27 @@ static unsigned forks;
 static void split_in_child(void)
 {
     forks++;
+    current = getpid();
     if (!armed) return;
     armed = 0;
-    middle = getpid();
+    middle = current;
     pid_t pid = _Fork(); /* no atfork handlers: those that follow run in the final child only */
-    if (pid == 0) return;
+    if (pid == 0) {
+        current = getpid();
+        return;
+    }
     _exit(pid < 0 ? errno : 0);
 }
 
 int pando_fork_setup(void)
 {
+    current = getpid();
     return pthread_atfork(NULL, NULL, split_in_child);
+}
+
+pid_t pando_pid(void)
+{
+    return current;
 }
 
 void pando_double_fork_arm(void)

@@ -12,6 +12,9 @@ void pando_double_fork_arm(void);
 void pando_double_fork_disarm(void);
 /* In the final child: the process that it is a child of until that exits. */
 pid_t pando_middle_pid(void);
+/* This process, without a system call: right after fork(2) and daemon(3) of the C library, and in an
+ * exec'd image; not after a bare clone(2), which no C library hears of. */
+pid_t pando_pid(void);
 /* Forks between the first process with this library and this one: another number, another process. */
 unsigned pando_forks(void);
 /* Reaps the middle process. 0, or the errno of its own fork. */

@@ -31,6 +31,9 @@ module Pando
 
       def hook?(_name) = false
 
+      # Around the fork itself: the block returns in the forker, and in the new process before {#after_fork}.
+      def around_fork = yield
+
       # In the monitor: what writes to descriptor 3 where the threads of a process stand, whose pid
       # follows as the last argument.
       # @return [Array<String>, nil] a command; nil: nothing can

@@ -46,9 +46,17 @@ module Pando
         @reader = QueuedReader.new(@limits, @lane)
         @kit = Kit.for(worker, @app, @limits, @reader)
         @connection = Connection.new(@kit)
-        @direct_connection = Connection.new(@kit.dup.tap { |kit| kit.reader = RequestReader.new(@limits) })
+        @direct_kit = @kit.dup.tap { |kit| kit.reader = RequestReader.new(@limits) }
+        @direct_connection = Connection.new(@direct_kit)
         @environments = @listeners.map { |listener| Environment.new(listener, proxies: @proxies) }
         rest
+      end
+
+      # From the next request on.
+      #
+      # @param app [#call]
+      def app=(app)
+        @kit.app = @direct_kit.app = app
       end
 
       # @return [Array<Array(IO, Boolean)>] to watch

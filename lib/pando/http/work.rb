@@ -41,6 +41,13 @@ module Pando
         @environments = @listeners.to_h { |each| [each, Environment.new(each, proxies: @proxies)] }.compare_by_identity
       end
 
+      # From the next request on.
+      #
+      # @param app [#call]
+      def app=(app)
+        @kit.app = app
+      end
+
       # @return [Array<Array(Socket, Boolean)>] to watch; true: wake one worker only
       def sources
         @listeners.map { |listener| [listener, true] }

@@ -34,8 +34,15 @@ module Pando
         require "pando/http"
         require "pando/http/rackup"
         ENV["RACK_ENV"] = @config.environment
+        load_first_request if @config.first_request_profile
         @app = HTTP::Rackup.load(@config.rackup)
       end
+
+      def load_first_request
+        require "pando/telemetry/first_request"
+        @first_request = Telemetry::FirstRequest.new(@config.first_request_profile_folder)
+      end
+      private :load_first_request
 
       def reactor
         return unless @config.reactor
@@ -45,11 +52,19 @@ module Pando
       end
 
       def work(listeners, channel)
-        return HTTP::Work.new(@app, listeners.to_a, @config) unless channel
+        return http_work(@app, listeners, channel) unless @first_request
+
+        app = @first_request.wrap(@app, @server.role)
+        http_work(app, listeners, channel).tap { |work| app.afterwards { |plain| work.app = plain } }
+      end
+
+      def http_work(app, listeners, channel)
+        return HTTP::Work.new(app, listeners.to_a, @config) unless channel
 
         @channel ||= HTTP::Channel.attach(channel.dup.tap { |copy| copy.autoclose = false }.fileno)
-        HTTP::QueuedWork.new(@app, listeners.to_a, @config, @channel)
+        HTTP::QueuedWork.new(app, listeners.to_a, @config, @channel)
       end
+      private :http_work
 
       def warm_up(_role, &step)
         @cold = true
@@ -79,11 +94,14 @@ module Pando
 
       def run_hook(name, *arguments) = @config.hooks.run(name, @server, *arguments)
       def hook?(name) = @config.hooks.any?(name)
+      # A library's callback may hang or raise: in the child it runs when the monitor knows of the process.
+      def around_fork(&block) = ForkSafety::Callbacks.hold_child(&block)
 
       def attach(role)
         @server.role = role
         Pando.keep_io(*role.ios)
         ForkSafety.on_unsafe(&(give_up(role) if role.role == :worker))
+        ForkSafety.on_callback_failure { |failure| tell(role, failure) }
       end
 
       def memory_limits
@@ -111,6 +129,12 @@ module Pando
         end
       end
       private :give_up
+
+      def tell(role, failure)
+        Events.emit("hook.failed", hook: "fork callback", slot: role.slot, generation: role.generation, pid: Pando.pid,
+                                   reason: failure.message)
+      end
+      private :tell
 
       def run_service(index, service)
         @config.services.fetch(options.services.fetch(index)).call(service)

@@ -40,6 +40,13 @@ class HTTPQueuedWorkTest < Minitest::Test
                  @stage.worker.calls
   end
 
+  def test_the_application_can_be_exchanged_between_two_requests
+    stage(HELLO).get
+    @stage.work.app = ->(_env) { [200, {}, ["another"]] }
+
+    assert_equal "another", body(@stage.get)
+  end
+
   def test_a_small_answer_is_one_frame_and_its_end
     stage(HELLO)
     turn = reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n")

@@ -28,6 +28,13 @@ class HTTPWorkTest < Minitest::Test
                  @served.worker.calls
   end
 
+  def test_the_application_can_be_exchanged_between_two_requests
+    serve(ECHO).get
+    @served.work.app = ->(_env) { [200, {}, ["another"]] }
+
+    assert_equal "another", @served.get.body
+  end
+
   def test_without_a_timeout_there_is_no_deadline
     serve(ECHO, timeout: nil).get
 

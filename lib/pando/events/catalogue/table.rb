@@ -91,6 +91,10 @@ module Pando
       define "request.killed", :error, %i[slot generation pid request seconds reason],
              "A request outlived its hard timeout; its worker is killed."
 
+      define "profile.written", :info, %i[slot generation pid path request seconds],
+             "The first request of a generation was profiled; `path` is the file."
+      define "profile.failed", :warn, %i[slot generation pid reason], "A profile could not be made; the request was."
+
       define "hook.failed", :error, %i[hook slot generation pid reason], "A hook raised; names the hook and its line."
       define "link.malformed", :error, %i[role slot generation pid reason],
              "A child sent a record that does not decode; the child is ended."

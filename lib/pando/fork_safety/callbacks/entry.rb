@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require "pando/fork_safety/callbacks/errors"
+
+module Pando
+  module ForkSafety
+    module Callbacks
+      # What one library wants around each fork. A value; owned by the registry.
+      #
+      # @api private
+      class Entry
+        # What ends the process or the request belongs to whoever asked for it.
+        PASSED_ON = [RequestTimeout, SystemExit, SignalException, NoMemoryError].freeze
+        SIDES = { before: "before a fork", parent: "in the parent after a fork",
+                  child: "in the child after a fork" }.freeze
+
+        attr_reader :key
+        # @return [BackgroundThread, nil] whose callbacks they are
+        attr_reader :thread
+
+        # @param callables [Hash{Symbol => #call, nil}] by :before, :parent, :child
+        # @param line [String] "file:line" of those that have none of their own
+        def initialize(key, callables, line, thread: nil)
+          @key = key
+          @callables = callables.compact
+          @line = line
+          @thread = thread
+          freeze
+        end
+
+        # @raise [ForkRefused]
+        def before
+          @callables[:before]&.call
+        rescue *PASSED_ON, ForkRefused
+          raise
+        rescue Exception => error # rubocop:disable Lint/RescueException
+          raise ForkRefused.new(words(:before, error), key: key, location: location(:before))
+        end
+
+        # @param side [Symbol] :parent or :child
+        # @return [CallbackFailed, nil]
+        def after(side)
+          @callables[side]&.call
+          nil
+        rescue *PASSED_ON
+          raise
+        rescue Exception => error # rubocop:disable Lint/RescueException
+          failure(side, error)
+        end
+
+        private
+
+        def failure(side, error)
+          raise CallbackFailed.new(words(side, error), side: side, key: key, location: location(side)), cause: error
+        rescue CallbackFailed => failure
+          failure # raised to have its cause and backtrace
+        end
+
+        def words(side, error)
+          "#{name} #{SIDES.fetch(side)} at #{location(side)} raised #{error.class}: #{error.message}"
+        end
+
+        def name
+          return "the background thread #{thread.name}" if thread
+
+          "callback #{key.is_a?(String) || key.is_a?(Symbol) ? key : key.class}"
+        end
+
+        def location(side)
+          callable = @callables[side]
+          return @line if thread || !callable.respond_to?(:source_location)
+
+          callable.source_location&.join(":") || @line
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,19 @@
+# frozen_string_literal: true
+
+module Pando
+  module ForkSafety
+    module Callbacks
+      # What stands before Ruby's own fork. Kernel#fork, Process.fork and IO.popen("-") come
+      # through _fork; Process.daemon does not, and ends the parent within the C library.
+      # A command (spawn, system, backticks) is no copy of this process and passes neither.
+      #
+      # @api private
+      module ForkHook
+        def _fork = Callbacks.around(:fork) { super }
+        def daemon(*) = Callbacks.around(:daemon) { super }
+
+        Process.singleton_class.prepend(self)
+      end
+    end
+  end
+end

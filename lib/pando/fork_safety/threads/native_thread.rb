@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+module Pando
+  module ForkSafety
+    # The kernel's view of a Ruby thread that ends. It outlives Thread#join by a moment; until 3.2
+    # Ruby even keeps it for some seconds, for the next Thread.new, idle and without a lock.
+    #
+    # @api private
+    module NativeThread
+      KEPT_BY_RUBY = RUBY_VERSION < "3.3"
+      # What such an idle one is called: it no longer does what its name said.
+      IDLE = "ruby idle"
+      PATIENCE = 0.2 # seconds
+      PAUSE = 0.0001
+
+      class << self
+        # @return [Integer, nil] the kernel's number of this thread
+        def current = Thread.current.native_thread_id
+
+        # Called by a thread as the first thing it does.
+        def name(text)
+          Thread.current.name = text
+        end
+
+        # Called by a thread as the last thing it does.
+        def rest = name(IDLE)
+
+        # @return [true]
+        def wait_gone(native)
+          return true if KEPT_BY_RUBY || native.nil?
+
+          deadline = now + PATIENCE
+          sleep(PAUSE) while File.exist?("/proc/self/task/#{native}") && now < deadline
+          true
+        end
+
+        private
+
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end
