@@ -3,6 +3,7 @@
 require "pando/fork_safety/status"
 require "pando/fork_safety/descriptors"
 require "pando/fork_safety/randomness"
+require "pando/fork_safety/audit"
 
 module Pando
   # What makes a process fit to be forked, and its child fit to live. Loaded in

@@ -28,6 +28,7 @@ module Pando
         context.payload = yield
         payload.load
         start
+        payload.examine(self)
         report(:ready)
         started
       end
@@ -38,6 +39,8 @@ module Pando
           poller.wait(TICK)
           order = read_orders
           return order if order
+
+          payload.tick(self)
         end
       end
 

@@ -26,6 +26,21 @@ module Pando
 
       def hook?(_name) = false
 
+      # In a process that forks, after the hooks of the user and just before the fork.
+      # @param _role [Mold, Worker] of this process
+      # @param _of [:mold, :worker, :service] the new one's
+      # @raise [StandardError] it must not be forked
+      def before_fork(_role, _of); end
+
+      # In a new process: the last look at it before it is ready.
+      # @param _role [Mold, Worker, Service]
+      # @raise [StandardError] it must not become ready
+      def examine(_role); end
+
+      # In a mold, at least once a second, unless it has more to do.
+      # @param _role [Mold]
+      def tick(_role); end
+
       # Runs in every forked process before anything else of the payload.
       def after_fork; end
 

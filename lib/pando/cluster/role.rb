@@ -53,6 +53,7 @@ module Pando
         payload.after_fork
         set_traps
         start
+        payload.examine(self)
         row.beat # its start may have taken long: it has not stood still
         report(:ready)
         started
@@ -76,8 +77,10 @@ module Pando
         @poller&.close
       end
 
-      def before_fork
+      # @param order [ForkOrder]
+      def before_fork(order)
         payload.run_hook(:before_fork)
+        payload.before_fork(self, order.role)
       end
 
       # @return [Boolean] false when the monitor is gone

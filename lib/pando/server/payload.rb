@@ -30,9 +30,12 @@ module Pando
 
       def load
         require "pando/fork_safety"
+        require "pando/server/fork_audit"
         require "pando/http"
         require "pando/http/rackup"
         ENV["RACK_ENV"] = @config.environment
+        @audit = ForkAudit.new(@config)
+        @audit.begin
         @app = HTTP::Rackup.load(@config.rackup)
       end
 
@@ -53,6 +56,9 @@ module Pando
       def run_hook(name, *arguments) = @config.hooks.run(name, @server, *arguments)
       def hook?(name) = @config.hooks.any?(name)
       def after_fork = ForkSafety.after_fork
+      def before_fork(role, of) = @audit.before_fork(role, of)
+      def examine(role) = @audit.examine(role)
+      def tick(role) = @audit.tick(role)
 
       def attach(role)
         @server.role = role

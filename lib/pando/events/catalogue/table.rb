@@ -62,6 +62,12 @@ module Pando
       define "fork.failed", :error, %i[role slot generation reason],
              "The kernel, or a before_fork hook, refused a fork; it is tried again later."
 
+      define "audit.finished", :info, %i[generation pid descriptors findings seconds reason],
+             "The descriptors and threads of a new mold were looked at; `reason` says why they could not be."
+      define "finding.reported", :warn,
+             %i[kind severity subject location reason advice action role slot generation pid],
+             "Something that a fork breaks; `action` says what was done about it, if anything."
+
       define "service.ready", :info, %i[name slot generation pid], "A service runs."
       define "service.exited", :warn, %i[name slot generation pid reason backtrace], "A service ended."
       define "service.failed", :error, %i[slot generation pid reason backtrace], "A service never became ready."

@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require "pando/fork_safety/audit/descriptor"
+require "pando/sys"
+
+module Pando
+  module ForkSafety
+    module Audit
+      # All descriptors of this process, each with its owner. Ruby has no way from a number to its
+      # IO object, so the heap is walked for that; only if there is something to ask about.
+      #
+      # @api private
+      class Inventory
+        STDIO = (0..2)
+        FILENO = IO.instance_method(:fileno)
+        CLOSED = IO.instance_method(:closed?)
+        private_constant :FILENO, :CLOSED
+
+        # @return [Array<Descriptor>] by number
+        attr_reader :descriptors
+
+        # @param own [Array<Integer>] numbers that are the caller's own business
+        # @param outside [Hash{Integer => String}] what was open before the application was loaded
+        # @param kept [#call] takes a Descriptor: whether it was told to be left alone
+        # @raise [SystemCallError] /proc cannot be read
+        def initialize(own: [], outside: {}, kept: ->(_) { false })
+          @own = own
+          @outside = outside
+          @kept = kept
+          @descriptors = Sys.descriptors.map { |row| Descriptor.new(row) }.sort_by(&:number)
+          @stdio = descriptors.select { |one| STDIO.cover?(one.number) }.map(&:target)
+          descriptors.each { |one| one.owner = owner(one) || :native }
+        end
+
+        # Finds the IO objects of these, and where they were opened.
+        # @param some [Array<Descriptor>]
+        # @return [nil]
+        def attribute(some)
+          return if some.empty?
+
+          ios = self.class.ios(some.map(&:number))
+          some.each do |one|
+            one.io = ios[one.number] or next
+            one.owner = :ruby if one.owner == :native
+            one.location = Sites.of(one.io)
+          end
+          nil
+        end
+
+        # The other end of a pipe or socket pair, if this process holds it.
+        # @return [Descriptor, nil]
+        def other_end(descriptor)
+          return pipe_end(descriptor) if descriptor.type == :pipe
+
+          peer = Sys.unix_peer(descriptor.inode)
+          peer&.positive? ? descriptors.find { |one| one.inode == peer && one.socket? } : nil
+        end
+
+        # @param numbers [Array<Integer>]
+        # @return [Hash{Integer => IO}] the open ones that have an object
+        def self.ios(numbers)
+          wanted = numbers.to_h { |number| [number, true] }
+          ObjectSpace.each_object(IO).with_object({}) do |io, found|
+            number = FILENO.bind_call(io) unless CLOSED.bind_call(io)
+            found[number] ||= io if wanted[number]
+          rescue IOError
+            nil # allocated, never opened
+          end
+        end
+
+        private
+
+        def owner(one)
+          return :stdio if STDIO.cover?(one.number) || stdio?(one)
+          return :pando if @own.include?(one.number)
+          return :interpreter if one.reserved?
+          return :outside if @outside[one.number] == one.target
+
+          :kept if @kept.call(one)
+        end
+
+        # A copy of standard output, say: a file's position is shared on purpose then.
+        def stdio?(one) = one.type != :device && @stdio.include?(one.target)
+
+        def pipe_end(pipe)
+          descriptors.find { |one| one.target == pipe.target && one.write_only? != pipe.write_only? }
+        end
+      end
+    end
+  end
+end
