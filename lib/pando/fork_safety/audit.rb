@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/fork_safety/audit/census"
+require "pando/fork_safety/audit/growth"
 require "pando/fork_safety/audit/inventory"
 require "pando/fork_safety/audit/judge"
 require "pando/fork_safety/audit/live_thread"

@@ -3,7 +3,6 @@
 require "pando/errors"
 require "pando/events"
 require "pando/fork_safety/audit"
-require "pando/fork_safety/audit/growth"
 
 module Pando
   class Server
