@@ -88,11 +88,29 @@ static VALUE same_open_file(VALUE self, VALUE pid, VALUE theirs, VALUE ours)
     return truth(same);
 }
 
-/* An inode, 0: not connected, nil: not known. */
-static VALUE unix_peer(VALUE self, VALUE inode)
+/* For each inode its peer's, 0 if it has none; nil where the kernel does not tell. */
+static VALUE unix_peers(VALUE self, VALUE inodes)
 {
-    long long peer = pando_unix_peer(NUM2UINT(inode));
-    return peer == -1 ? Qnil : LL2NUM(peer);
+    VALUE guard, guard_of_peers;
+    Check_Type(inodes, T_ARRAY);
+    long count = RARRAY_LEN(inodes);
+    VALUE peers = rb_ary_new_capa(count);
+    unsigned *asked = rb_alloc_tmp_buffer(&guard, (count + 1) * (long)sizeof(*asked));
+    long long *found = rb_alloc_tmp_buffer(&guard_of_peers, (count + 1) * (long)sizeof(*found));
+    for (long i = 0; i < count; i++) asked[i] = NUM2UINT(rb_ary_entry(inodes, i));
+    int failed = pando_unix_peers(asked, found, (size_t)count);
+    for (long i = 0; i < count && !failed; i++) rb_ary_push(peers, LL2NUM(found[i]));
+    rb_free_tmp_buffer(&guard);
+    rb_free_tmp_buffer(&guard_of_peers);
+    return failed ? Qnil : peers;
+}
+
+/* Text; false: closed, or the process has ended; nil: it is not for us to know. */
+static VALUE descriptor_of(VALUE self, VALUE pid, VALUE number)
+{
+    char target[PATH_MAX + 1];
+    if (pando_target(NUM2PIDT(pid), NUM2INT(number), target) == 0) return text(target);
+    return errno == ENOENT || errno == ESRCH ? Qfalse : Qnil;
 }
 
 void pando_init_descriptors(void)
@@ -100,5 +118,6 @@ void pando_init_descriptors(void)
     rb_define_singleton_method(pando_mSys, "descriptors", descriptors, 0);
     rb_define_singleton_method(pando_mSys, "descriptor_count", descriptor_count, 0);
     rb_define_singleton_method(pando_mSys, "same_open_file?", same_open_file, 3);
-    rb_define_singleton_method(pando_mSys, "unix_peer", unix_peer, 1);
+    rb_define_singleton_method(pando_mSys, "descriptor_of", descriptor_of, 2);
+    rb_define_singleton_method(pando_mSys, "unix_peers", unix_peers, 1);
 }

@@ -14,8 +14,11 @@ class ForkAuditTest < Minitest::Test
     require "socket"
     module Store
       def self.connection = @connection ||= TCPSocket.new("127.0.0.1", Integer(ENV.fetch("STORE")))
-      def self.connected? = !@connection.nil?
-      def self.drop = @connection = nil
+
+      def self.drop
+        @connection&.close
+        @connection = nil
+      end
     end
     Store.connection if ENV["AT_BOOT"]
     run lambda { |env|
@@ -48,7 +51,8 @@ class ForkAuditTest < Minitest::Test
     server.refork
     found = server.wait_past("finding.reported", kind: "shared_socket", role: "mold")
 
-    assert_equal([1, "tcp connection to 127.0.0.1:#{port}", "error"], found.values_at("generation", "subject", "severity"))
+    assert_equal([1, "tcp connection to 127.0.0.1:#{port}", "error"],
+                 found.values_at("generation", "subject", "severity"))
     assert_equal("#{server.folder}/config.ru:3", found["location"])
     server.wait_past("audit.finished", generation: 1)
     assert_equal("shared_socket", server.wait_past("finding.reported", role: "worker", generation: 1)["kind"])
@@ -72,7 +76,7 @@ class ForkAuditTest < Minitest::Test
     ask(server)
     discarded = server.wait_for("generation.discarded") { server.signal("USR2") }
 
-    assert_match(/tcp connection to 127\.0\.0\.1:#{port} is open .* refused by fork_safety sockets:/, discarded["reason"])
+    assert_match(/connection to 127\.0\.0\.1:#{port} is open .* refused by fork_safety sockets:/, discarded["reason"])
     assert_equal("refused", server.events("finding.reported").first["action"])
     pids = Array.new(10) { Integer(server.get("/").body) }
     assert_equal([server.workers.first.pid], pids.uniq)
@@ -90,8 +94,7 @@ class ForkAuditTest < Minitest::Test
   end
 
   def test_refuse_has_nothing_against_a_connection_that_a_hook_drops
-    server = with_store("fork_safety sockets: :refuse\nbefore_fork { Store.connection.close if Store.connected?; Store.drop }",
-                        env: { "AT_BOOT" => "1" })
+    server = with_store("fork_safety sockets: :refuse\nbefore_fork { Store.drop }", env: { "AT_BOOT" => "1" })
     ask(server)
     server.refork
 
@@ -114,7 +117,7 @@ class ForkAuditTest < Minitest::Test
     found = server.events("finding.reported").first
 
     assert_match(/flusher.*config\.ru:\d+.*refused by fork_safety threads:/, discarded["reason"])
-    assert_match(%r{\A#{server.folder}/config\.ru:11\z}, found["location"])
+    assert_match(%r{\A#{server.folder}/config\.ru:14\z}, found["location"])
     assert_equal(["worker", 'thread "flusher"'], found.values_at("role", "subject"))
     assert_equal(200, server.get("/").status)
   end
@@ -151,8 +154,14 @@ class ForkAuditTest < Minitest::Test
     assert_match(/pando\.rb:\d+\z/, found["location"])
   end
 
-  CLEAN = <<~'RUBY'
+  SERVICE = <<~RUBY
+    workers 2
+    refork :manual
+    service(:idler) { |service| service.wait(1) until service.stopping? }
+  RUBY
+  CLEAN = <<~RUBY
     require "logger"
+    require "socket"
     require "timeout"
     LOG = Logger.new(File.open("app.log", "a"))
     READ = File.read(__FILE__)
@@ -168,8 +177,7 @@ class ForkAuditTest < Minitest::Test
 
   def test_nothing_is_reported_on_a_clean_app
     [true, false].each do |reactor|
-      server = serve(app: "require \"socket\"\n#{CLEAN}", config: "workers 2\nrefork :manual\nreactor #{reactor}\n" \
-                                                                  "service(:idler) { |service| service.wait(1) until service.stopping? }")
+      server = serve(app: CLEAN, config: "#{SERVICE}\nreactor #{reactor}")
       3.times do
         4.times { server.get("/") }
         server.refork

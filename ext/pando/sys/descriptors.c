@@ -63,14 +63,20 @@ static void describe_socket(int number, struct pando_descriptor *found)
     }
 }
 
-int pando_describe(int number, struct pando_descriptor *found)
+int pando_target(pid_t pid, int number, char target[PATH_MAX + 1])
 {
     char path[64];
-    *found = (struct pando_descriptor){.number = number, .position = -1, .domain = -1, .type = -1};
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", number);
-    ssize_t length = readlink(path, found->target, PATH_MAX);
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, number);
+    ssize_t length = readlink(path, target, PATH_MAX);
     if (length == -1) return -1;
-    found->target[length] = '\0';
+    target[length] = '\0';
+    return 0;
+}
+
+int pando_describe(int number, struct pando_descriptor *found)
+{
+    *found = (struct pando_descriptor){.number = number, .position = -1, .domain = -1, .type = -1};
+    if (pando_target(getpid(), number, found->target) == -1) return -1;
     found->flags = fcntl(number, F_GETFL);
     if (found->flags == -1) return -1;
     if (strncmp(found->target, "socket:", 7) == 0)

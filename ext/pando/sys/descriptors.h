@@ -30,8 +30,12 @@ int pando_describe(int number, struct pando_descriptor *found);
  * (kcmp(2)): 1, 0, or -1 with errno (EPERM, ENOSYS: cannot be asked here). */
 int pando_same_open_file(pid_t pid, int theirs, int ours);
 
-/* The inode of the socket that a unix socket with this inode is connected to
- * (sock_diag(7)): 0 if there is none, -1 with errno. */
-long long pando_unix_peer(unsigned inode);
+/* The inodes of the sockets that unix sockets with these inodes are connected to
+ * (sock_diag(7)), 0 where there is none. 0 or -1 with errno. */
+int pando_unix_peers(const unsigned *inodes, long long *peers, size_t count);
+
+/* What a descriptor of another process is, as text of at most PATH_MAX bytes and
+ * a zero. 0, or -1 with errno (ENOENT: it is closed, or the process has ended). */
+int pando_target(pid_t pid, int number, char target[PATH_MAX + 1]);
 
 #endif

@@ -5,6 +5,7 @@
 #include <linux/unix_diag.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "descriptors.h"
@@ -28,8 +29,6 @@ static int ask(int netlink, unsigned inode)
                  .udiag_cookie = {UINT32_MAX, UINT32_MAX}},
     };
     struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
-    struct timeval patience = {.tv_usec = PATIENCE_US};
-    if (setsockopt(netlink, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == -1) return -1;
     return sendto(netlink, &question, sizeof(question), 0, (struct sockaddr *)&kernel, sizeof(kernel)) == -1 ? -1 : 0;
 }
 
@@ -67,13 +66,19 @@ static long long read_answer(int netlink)
                    (unsigned)(answer.head.nlmsg_len - NLMSG_LENGTH(sizeof(struct unix_diag_msg))));
 }
 
-long long pando_unix_peer(unsigned inode)
+int pando_unix_peers(const unsigned *inodes, long long *peers, size_t count)
 {
     int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
     if (netlink == -1) return -1;
-    long long peer = ask(netlink, inode) == -1 ? -1 : read_answer(netlink);
+    struct timeval patience = {.tv_usec = PATIENCE_US};
+    int failed = setsockopt(netlink, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    for (size_t i = 0; i < count && !failed; i++) {
+        peers[i] = ask(netlink, inodes[i]) == -1 ? -1 : read_answer(netlink);
+        if (peers[i] == -1 && errno == ENOENT) peers[i] = 0; /* closed meanwhile */
+        else failed = peers[i] == -1;
+    }
     int failure = errno;
     close(netlink);
     errno = failure;
-    return peer;
+    return failed ? -1 : 0;
 }

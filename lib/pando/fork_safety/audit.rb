@@ -110,7 +110,7 @@ module Pando
         def compare(descriptors)
           return unless @census&.inherited?
 
-          descriptors.each { |one| one.shared_with = @census.sharers(one) if one.owner == :native }
+          descriptors.each { |one| one.shared_with = @census.sharers(one) if one.owner == :native && one.delicate? }
         end
 
         def numbers(ios) = ios.filter_map { |io| io.is_a?(Integer) ? io : io.fileno }

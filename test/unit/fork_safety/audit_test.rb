@@ -34,7 +34,7 @@ class ForkSafetyAuditTest < Minitest::Test
 
   def test_one_that_no_ruby_object_has_is_found_too
     client, = connection
-    copy = Fiddle::Function.new(Fiddle.dlopen(nil)["dup"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT).call(client.fileno)
+    copy = native("dup", client.fileno)
     client.close
     found = of_child(:shared_socket)
 
@@ -48,7 +48,7 @@ class ForkSafetyAuditTest < Minitest::Test
     Audit.census
     answer = in_child do
       shared = kinds
-      Pando::ForkSafety::Descriptors.cut(Audit.run(forks: false).descriptors.select { |one| one.number == client.fileno })
+      Audit.close(Audit.run(forks: false).descriptors.select { |one| one.number == client.fileno })
       [shared, kinds]
     end
 
@@ -105,7 +105,7 @@ class ForkSafetyAuditTest < Minitest::Test
 
   def test_a_socket_pair_with_both_ends_here_is_worth_a_note
     one, = keep(*UNIXSocket.pair)
-    skip "this kernel has no sock_diag for unix sockets" if Pando::Sys.unix_peer(File.stat("/proc/self/fd/#{one.fileno}").ino).nil?
+    skip "this kernel has no sock_diag for unix sockets" if Pando::Sys.unix_peers([one.stat.ino]).nil?
 
     assert_equal(%w[note note], of_child.map { |finding| finding[:severity] })
   end
@@ -113,13 +113,14 @@ class ForkSafetyAuditTest < Minitest::Test
   def test_pipes_shared_positions_and_sources_of_events
     reader, = keep(*IO.pipe).tap { |_, writer| writer.close }
     keep(File.open(__FILE__)).first.sysread(5)
-    timer = Fiddle::Function.new(Fiddle.dlopen(nil)["timerfd_create"], [Fiddle::TYPE_INT] * 2, Fiddle::TYPE_INT).call(1, 0)
+    timer = native("timerfd_create", 1, 0)
     poller = Pando::Sys::Poller.new
     found = of_child
 
     assert_equal(%w[shared_event_source shared_event_source shared_pipe shared_position],
                  found.map { |one| one[:kind] }.sort)
-    assert_equal(["epoll", "file #{File.realpath(__FILE__)}", "pipe", "timerfd"], found.map { |one| one[:subject] }.sort)
+    assert_equal(["epoll", "file #{File.realpath(__FILE__)}", "pipe", "timerfd"],
+                 found.map { |one| one[:subject] }.sort)
     assert_equal(%w[warning], found.map { |one| one[:severity] }.uniq)
     assert_equal(4, of_descriptors.size, "a process that is going to be forked is told as well")
     reader.close
@@ -168,8 +169,8 @@ class ForkSafetyAuditTest < Minitest::Test
     connection
     Audit.census
     answer = in_child do
-      hidden = File.stub(:readlink, ->(_) { raise Errno::EACCES }) { kinds }
-      gone = File.stub(:readlink, ->(_) { raise Errno::ENOENT }) { kinds }
+      hidden = Pando::Sys.stub(:descriptor_of, nil) { kinds }
+      gone = Pando::Sys.stub(:descriptor_of, false) { kinds }
       [hidden, gone]
     end
 
@@ -200,6 +201,11 @@ class ForkSafetyAuditTest < Minitest::Test
     server.close
     Pando.keep_io(accepted)
     keep(client, accepted)
+  end
+
+  def native(name, *numbers)
+    types = [Fiddle::TYPE_INT] * numbers.size
+    Fiddle::Function.new(Fiddle.dlopen(nil)[name], types, Fiddle::TYPE_INT).call(*numbers)
   end
 
   def temporary = (@temporary ||= Tempfile.new("pando").tap(&:close)).path

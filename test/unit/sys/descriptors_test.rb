@@ -70,28 +70,42 @@ class SysDescriptorsTest < Minitest::Test
     other = File.open(__FILE__) # rubocop:disable Style/FileOpen
     parent = Process.pid
     pid = fork { exit!(tell(parent, file.fileno, file.fileno) + (tell(parent, other.fileno, file.fileno) * 10)) }
-    Process.wait(pid)
-    skip "kcmp(2) is forbidden here" if $?.exitstatus == 22
+    _, status = Process.wait2(pid)
+    skip "kcmp(2) is forbidden here" if status.exitstatus == 22
 
-    assert_equal(1, $?.exitstatus)
+    assert_equal(1, status.exitstatus)
   ensure
     [file, other].each(&:close)
   end
 
   def test_the_other_end_of_a_socket_pair_is_found
     one, other = UNIXSocket.pair
-    peer = Pando::Sys.unix_peer(inode(one))
-    skip "this kernel has no sock_diag for unix sockets" if peer.nil?
+    peers = Pando::Sys.unix_peers([inode(one), inode(other)])
+    skip "this kernel has no sock_diag for unix sockets" if peers.nil?
 
-    assert_equal(inode(other), peer)
+    assert_equal([inode(other), inode(one)], peers)
     other.close
-    assert_equal(0, Pando::Sys.unix_peer(inode(one)))
+    assert_equal([0], Pando::Sys.unix_peers([inode(one)]))
+    assert_equal([0], Pando::Sys.unix_peers([4_294_967_294]))
+    assert_empty(Pando::Sys.unix_peers([]))
   ensure
     one&.close
   end
 
+  def test_a_descriptor_of_another_process
+    reader, writer = IO.pipe
+    pid = spawn("cat", in: reader)
+
+    assert_equal("pipe:[#{inode(reader)}]", Pando::Sys.descriptor_of(pid, 0))
+    refute(Pando::Sys.descriptor_of(pid, 999))
+  ensure
+    [reader, writer].each(&:close)
+    Process.wait(pid)
+    assert_equal(false, Pando::Sys.descriptor_of(pid, 0))
+  end
+
   def test_thousands_are_no_matter
-    files = Array.new(3000) { File.open(File::NULL) } # rubocop:disable Style/FileOpen
+    files = Array.new(3000) { File.open(File::NULL) }
     assert_operator(Pando::Sys.descriptors.size, :>=, 3000)
   rescue Errno::EMFILE
     skip "no 3000 descriptors are allowed here"

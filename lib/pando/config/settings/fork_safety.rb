@@ -10,9 +10,9 @@ module Pando
       setting :fork_safety_sockets,
               type: descriptors, default: :report, within: :fork_safety, keyword: :sockets,
               help: "What is done about a connected socket that two live processes share.",
-              notes: "`:report` tells of it in an event. `:close` cuts the new process off from it, without a word to " \
-                     "the other side. `:refuse` ends the new process before it serves: a new generation is discarded, " \
-                     "a server does not start. `:allow` says nothing. See [the audit](audit.md).",
+              notes: "`:report` tells of it in an event. `:close` cuts the new process off from it, without a word " \
+                     "to the other side. `:refuse` ends the new process before it serves: a new generation is " \
+                     "discarded, a server does not start. `:allow` says nothing. See [the audit](audit.md).",
               example: "fork_safety sockets: :refuse, threads: :refuse"
 
       setting :fork_safety_pipes,
@@ -46,7 +46,7 @@ module Pando
       setting :keep_io,
               type: Types::Text.new("an address or a path, in which * stands for anything", /\A[\x21-\x7e]{1,1000}\z/),
               default: [].freeze, traits: %i[repeatable],
-              help: "Connections to this address, and files and sockets of this path, are shared on purpose. Repeatable.",
+              help: "Sockets connected to this address, and files of this path, are shared on purpose. Repeatable.",
               notes: "The audit leaves them alone, as it does with what `Pando.keep_io` was told in code.",
               example: 'keep_io "10.0.0.5:8125"'
     end

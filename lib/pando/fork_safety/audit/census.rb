@@ -43,15 +43,12 @@ module Pando
         # What cannot be found out is taken for held. Files and event sources of one name may be
         # different ones: the kernel is asked whether it is the same open file.
         def held?(number, descriptor)
-          theirs = File.readlink("/proc/#{pid}/fd/#{number}")
+          theirs = Sys.descriptor_of(pid, number)
+          return true if theirs.nil?
           return false unless theirs == descriptor.target
           return true if descriptor.inode
 
           Sys.same_open_file?(pid, number, descriptor.number) == false ? :another : true
-        rescue Errno::ENOENT, Errno::ESRCH
-          false
-        rescue SystemCallError
-          true
         end
       end
     end

@@ -25,7 +25,8 @@ module Pando
         MEMORY = %r{\A/memfd:}
         STREAMS = [Socket::SOCK_STREAM, Socket::SOCK_SEQPACKET].freeze
         NETWORKS = [Socket::AF_INET, Socket::AF_INET6, Socket::AF_UNIX, 40].freeze # 40: AF_VSOCK, see vsock(7)
-        private_constant :ANONYMOUS_FILE, :NAMELESS, :DEVICES, :MEMORY, :STREAMS, :NETWORKS
+        TEMPORARY = /\d{8}-\d+-[0-9a-z]{5,8}(?=\W|\z)/ # what Tempfile makes up
+        private_constant :TEMPORARY, :ANONYMOUS_FILE, :NAMELESS, :DEVICES, :MEMORY, :STREAMS, :NETWORKS
 
         # @return [Integer]
         attr_reader :number
@@ -65,14 +66,36 @@ module Pando
         # @return [Boolean] in this process and not in its forker when it forked
         def inherited? = !shared_with.nil?
 
+        # @return [Boolean] two processes that have it may disturb each other. Who reads a file with
+        #   pread(2), as databases do, leaves its position at 0
+        def delicate?
+          case type
+          when :connection then !hung_up?
+          when :file then position.to_i.positive? && !append?
+          else type == :pipe || event_source?
+          end
+        end
+
+        # @return [Boolean] neither side has an address: a socket pair
+        def unnamed? = peer.nil? && local.nil?
+
         # @return [Integer, nil] of a socket or pipe
-        def inode = target[NAMELESS, 1]&.to_i
+        def inode
+          @inode = target[NAMELESS, 1]&.to_i unless defined?(@inode)
+          @inode
+        end
 
         # @return [String, nil] "127.0.0.1:6379", "/run/db.sock", "@abstract"; nil: unnamed
-        def peer = @peer_name ||= (name_of(@peer) if @peer)
+        def peer
+          @peer_name = @peer && name_of(@peer) unless defined?(@peer_name)
+          @peer_name
+        end
 
         # @return [String, nil] this side's address
-        def local = @local_name ||= (name_of(@local) if @local)
+        def local
+          @local_name = @local && name_of(@local) unless defined?(@local_name)
+          @local_name
+        end
 
         # @return [String] what it is, for a human: the same in each run
         def label = @label ||= describe
@@ -119,14 +142,14 @@ module Pando
           when :connection then connection
           when :datagram then "#{protocol} socket to #{peer || "an unnamed socket"}"
           when :listener then "#{protocol} listener on #{local}"
-          when :file then "file #{target}"
+          when :file then "file #{target.sub(TEMPORARY, "*")}"
           when :pipe, :socket, *EVENT_SOURCES then type.to_s
           else target
           end
         end
 
         def connection
-          return "unix socket pair" if @domain == Socket::AF_UNIX && peer.nil? && local.nil?
+          return "unix socket pair" if unnamed?
           return "unix connection to #{local}" if @domain == Socket::AF_UNIX && peer.nil?
           return "#{protocol} connection from a client of #{local}" if accepted?
 

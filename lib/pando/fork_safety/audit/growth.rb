@@ -24,10 +24,11 @@ module Pando
         REPORTS = 12
         private_constant :WINDOW, :STEADY, :STEPS, :SLOW, :REPORTS
 
+        # @param own [Array<IO>] that are the caller's business
         # @param clock [#call] seconds
         # @param count [#call] how many descriptors there are
         def initialize(own: [], clock: Sys.method(:now), count: Sys.method(:descriptor_count))
-          @own = own
+          @own = own.map(&:fileno)
           @clock = clock
           @count = count
           @next_at = clock.call

@@ -47,13 +47,12 @@ module Pando
           nil
         end
 
-        # The other end of a pipe or socket pair, if this process holds it.
-        # @return [Descriptor, nil]
-        def other_end(descriptor)
-          return pipe_end(descriptor) if descriptor.type == :pipe
+        # Whether this process holds the other end of a pipe or socket pair too.
+        # @return [Boolean]
+        def both_ends?(descriptor)
+          return pipe_ends[descriptor.target].uniq.size == 2 if descriptor.type == :pipe
 
-          peer = Sys.unix_peer(descriptor.inode)
-          peer&.positive? ? descriptors.find { |one| one.inode == peer && one.socket? } : nil
+          peers[descriptor.inode] == true
         end
 
         # @param numbers [Array<Integer>]
@@ -82,8 +81,19 @@ module Pando
         # A copy of standard output, say: a file's position is shared on purpose then.
         def stdio?(one) = one.type != :device && @stdio.include?(one.target)
 
-        def pipe_end(pipe)
-          descriptors.find { |one| one.target == pipe.target && one.write_only? != pipe.write_only? }
+        # @return [Hash{String => Array<Boolean>}] of each pipe: whether it is the writing end
+        def pipe_ends
+          @pipe_ends ||= descriptors.select { |one| one.type == :pipe }.group_by(&:target)
+                                    .transform_values { |ends| ends.map(&:write_only?) }
+        end
+
+        # @return [Hash{Integer => Boolean}] of each unnamed socket: whether the other end is here
+        def peers
+          @peers ||= begin
+            inodes = descriptors.select { |one| one.type == :connection && one.unnamed? }.map(&:inode)
+            here = inodes.to_h { |inode| [inode, true] }
+            inodes.zip(Sys.unix_peers(inodes).to_a).to_h { |inode, peer| [inode, here.key?(peer)] }
+          end
         end
       end
     end

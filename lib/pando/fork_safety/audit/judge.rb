@@ -32,17 +32,9 @@ module Pando
 
         def suspect?(one)
           return false unless one.owner == :native # whose owner is known is no danger
-          return false unless one.inherited? || @forks
 
-          case one.type
-          when :connection then !one.hung_up?
-          when :file then used_position?(one)
-          else one.type == :pipe || one.event_source?
-          end
+          one.delicate? && (one.inherited? || @forks)
         end
-
-        # Who reads with pread(2), as databases do, leaves the position at 0.
-        def used_position?(one) = one.position.to_i.positive? && !one.append?
 
         def judge(one)
           case one.type
@@ -58,16 +50,14 @@ module Pando
 
           library = ForkAware.library(one.io)
           return stale(one, library) if library
-          return self_pair(one) if pair?(one) && @inventory.other_end(one)
+          return self_pair(one) if @inventory.both_ends?(one)
 
           finding(:shared_socket, one, "The #{one.label} is open in this process and in the one it was forked from")
         end
 
-        def pair?(one) = one.peer.nil? && one.local.nil?
-
         def stale(one, library)
-          finding(:shared_socket, one, "The #{one.label} is an inherited copy, which #{library} replaces at its next use",
-                  severity: :note)
+          finding(:shared_socket, one, "The #{one.label} is an inherited copy, which #{library} replaces when it is " \
+                                       "next used", severity: :note)
         end
 
         def self_pair(one)
@@ -80,13 +70,15 @@ module Pando
         end
 
         def pipe(one)
-          if @inventory.other_end(one)
-            return finding(:shared_pipe, one, "Both ends of a pipe are inherited: one process may take what " \
-                                              "another wrote to itself", severity: :note)
+          if @inventory.both_ends?(one)
+            finding(:shared_pipe, one, "Both ends of a pipe are inherited: one process may take what another wrote " \
+                                       "to itself", severity: :note)
+          elsif one.write_only?
+            finding(:shared_pipe, one, "The writing end of a pipe is inherited: its reader sees no end of file " \
+                                       "until all are closed")
+          else
+            finding(:shared_pipe, one, "The reading end of a pipe is inherited: each reader takes a part")
           end
-
-          finding(:shared_pipe, one, "The #{one.write_only? ? "writing" : "reading"} end of a pipe is inherited: " \
-                                     "#{one.write_only? ? "its reader sees no end until all are closed" : "each takes part of what is written"}")
         end
 
         def file(one)
@@ -96,7 +88,7 @@ module Pando
         end
 
         def event_source(one)
-          finding(:shared_event_source, one, "The #{one.type} is inherited: who reads it takes the event from the others")
+          finding(:shared_event_source, one, "The #{one.type} is inherited: each takes events from the others")
         end
 
         def finding(kind, one, message, severity: nil)

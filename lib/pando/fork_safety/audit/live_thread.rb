@@ -15,7 +15,7 @@ module Pando
           %r{/active_record/connection_adapters/abstract/connection_pool/reaper\.rb:\d+\z} => "activerecord",
           %r{/concurrent-ruby[^/]*/lib/concurrent-ruby/concurrent/} => "concurrent-ruby"
         }.freeze
-        OURS = "#{File.expand_path("../..", __dir__)}/"
+        OURS = "#{File.expand_path("../..", __dir__)}/".freeze
         private_constant :INSPECT, :SELF_STARTING, :OURS
 
         # @return [Array<LiveThread>] all but the calling thread
@@ -54,8 +54,8 @@ module Pando
         def finding
           return if excuse
 
-          Finding.new(:lost_thread, subject: label, location: location, details: to_h,
-                                    message: "#{label.sub(/\Aa/, "A")} is alive and unregistered: no forked process has it")
+          message = "#{label.sub(/\A./, &:upcase)} is alive and unregistered: no forked process has it"
+          Finding.new(:lost_thread, subject: label, location: location, message: message, details: to_h)
         end
 
         # @return [Hash{Symbol => Object}] what JSON knows

@@ -66,8 +66,8 @@ module Pando
         def finding
           return if excuse
 
-          Finding.new(:native_thread, subject: label, details: to_h,
-                                      message: "A #{label} runs: no forked process has it, and a lock it holds stays locked there")
+          message = "A #{label} runs: no forked process has it, and a lock that it holds stays locked there"
+          Finding.new(:native_thread, subject: label, message: message, details: to_h)
         end
 
         # @return [Hash{Symbol => Object}] what JSON knows

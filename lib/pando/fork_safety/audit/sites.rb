@@ -20,7 +20,7 @@ module Pando
         LIBRARY = RbConfig::CONFIG.values_at("rubylibdir", "sitelibdir", "vendorlibdir").compact
                                   .map { |path| "#{path}/" }.push("<internal:").freeze
         GEM = %r{/gems/[^/]+-\d[^/]*/}
-        OURS = "#{File.expand_path("../..", __dir__)}/"
+        OURS = "#{File.expand_path("../..", __dir__)}/".freeze
         # With the object, since a map of weak references would let the text go.
         NOTE = :@pando_made_at
         private_constant :MAKERS, :CLASSES, :DEPTH, :LIBRARY, :GEM, :OURS, :NOTE

@@ -16,7 +16,7 @@ module Pando
         # A thread may be running when it is asked.
         TRIES = 3
         # The C library and the loader begin every thread; these say nothing.
-        COMMON = %r{/(?:libc|libpthread|ld-linux|ld-musl|libm|libstdc\+\+|libgcc_s|libdl)[-.\w]*\.so|\[vdso\]|pando_ext\.so}
+        COMMON = %r{/(?:libc|libpthread|ld-linux|ld-musl|libm|libstdc\+\+|libgcc_s|libdl)[-.\w]*\.so|\[vdso\]}
         EXECUTABLE = /\A(\h+)-(\h+) r-x. \h+ \S+ (\d+)\s+(.+)\z/
         STACK = /\A(\h+)-(\h+) rw-p/
         RUBY = %r{/libruby[-.\w]*\.so}
@@ -26,7 +26,8 @@ module Pando
           @code = []
           @data = []
           File.foreach("/proc/self/maps", chomp: true) { |line| add(line) }
-          @lowest, @highest = @code.map { |range, _| [range.begin, range.end] }.transpose.then { |from, to| [from.min, to.max] }
+          @lowest = @code.map { |range, _| range.begin }.min
+          @highest = @code.map { |range, _| range.end }.max
           @ruby = [File.realpath("/proc/self/exe"), "#{RbConfig::CONFIG["rubyarchdir"]}/"]
         rescue SystemCallError
           @ruby ||= []

@@ -19,7 +19,7 @@ module Pando
           "Close it in before_fork, unless its library replaces inherited copies."
         ),
         shared_pipe: Kind.new(
-          :warning, "An end of a pipe is inherited: readers take parts from each other, and no writer's end is the last.",
+          :warning, "An end of a pipe is inherited: readers take from each other, and no writer's end is the last.",
           "Close it in before_fork, or open it in after_worker_fork; Pando.keep_io if it is meant to be shared."
         ),
         shared_position: Kind.new(

@@ -15,7 +15,7 @@ class AuditSitesTest < Minitest::Test
   RUBY
 
   def test_each_way_to_make_an_io_is_noted_with_the_line_of_the_application
-    lines = run_ruby(<<~'RUBY')
+    lines = run_ruby(<<~RUBY)
       Pando::ForkSafety::Audit.trace
       tell(File.open(__FILE__)) # 7
       tell(File.new(__FILE__)) # 8
@@ -34,7 +34,8 @@ class AuditSitesTest < Minitest::Test
       p server.accept_nonblock(exception: false)
     RUBY
 
-    assert_equal([7, 8, 9, 9, 10, 11, 11, 12, 13, 15, 16, 17, 18, 19, 20], lines[0..14].map { |line| line[/:(\d+)"\z/, 1].to_i })
+    assert_equal([7, 8, 9, 9, 10, 11, 11, 12, 13, 15, 16, 17, 18, 19, 20],
+                 lines[0..14].map { |line| line[/:(\d+)"\z/, 1].to_i })
     assert_equal([":wait_readable"], lines[15..])
   end
 
@@ -52,7 +53,7 @@ class AuditSitesTest < Minitest::Test
   end
 
   def test_blocks_options_and_errors_pass_through
-    lines = run_ruby(<<~'RUBY')
+    lines = run_ruby(<<~RUBY)
       Pando::ForkSafety::Audit.trace
       p File.open(__FILE__, "rb", encoding: "utf-16le") { |file| file.external_encoding.name }
       p IO.popen(["cat"], "r+") { |io| io.write("x"); io.close_write; io.read }
@@ -70,7 +71,7 @@ class AuditSitesTest < Minitest::Test
     Tempfile.create(["app", ".rb"]) do |file|
       file.write(SETUP, code)
       file.flush
-      output, status = Open3.capture2e(RbConfig.ruby, "-w", "-W:no-experimental", "-I", Support::Checkout.path("lib"), file.path)
+      output, status = Open3.capture2e(RbConfig.ruby, "-w", "-I", Support::Checkout.path("lib"), file.path)
       assert(status.success?, output)
       output.lines(chomp: true)
     end
