@@ -95,13 +95,17 @@ module Pando
         ForkSafety::Audit.close(doomed.map { |one| report.subject_of(one) })
       end
 
+      # What is alike is told once.
       def tell(findings, role)
         findings = findings.reject { |one| one.severity == :note && !closable?(one) }
-        findings.first(MOST).each do |one|
-          Events.emit("finding.reported", kind: one.kind, severity: one.severity, subject: one.subject,
-                                          location: one.location, reason: one.message, advice: one.advice,
-                                          action: action(one), **identity(role))
-        end
+        alike = findings.group_by { |one| [one.severity, one.fingerprint, one.location] }.values
+        alike.first(MOST).each { |some| emit(some.first, some.size, role) }
+      end
+
+      def emit(one, count, role)
+        Events.emit("finding.reported", kind: one.kind, severity: one.severity, subject: one.subject,
+                                        location: one.location, reason: one.message, advice: one.advice,
+                                        action: action(one), count: count, **identity(role))
       end
 
       def action(finding)

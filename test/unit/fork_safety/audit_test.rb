@@ -158,6 +158,50 @@ class ForkSafetyAuditTest < Minitest::Test
     assert_equal("still there", accepted.readpartial(64))
   end
 
+  def test_closing_reaches_what_no_ruby_object_has
+    client, accepted = connection
+    copy = native("dup", client.fileno)
+    timer = native("timerfd_create", 1, 0)
+    client.close
+    Audit.census
+    answer = in_child do
+      report = Audit.run(forks: false)
+      doomed = report.findings.map { |one| report.subject_of(one) }
+      closed = Audit.close(doomed)
+      [closed, doomed.map(&:owner).uniq, IO.for_fd(copy, autoclose: false).read,
+       File.readlink("/proc/self/fd/#{timer}")]
+    end
+
+    assert_equal([2, ["native"], "", "/dev/null"], answer)
+    assert_equal(:wait_readable, accepted.read_nonblock(1, exception: false), "the peer hears nothing")
+  ensure
+    [copy, timer].compact.each { |number| Pando::Sys.close_fd(number) }
+  end
+
+  def test_a_number_that_became_anothers_meanwhile_is_left_alone
+    client, = connection
+    Audit.census
+    answer = in_child do
+      report = Audit.run(forks: false)
+      Pando::Sys.replace_fd(client.fileno, File.new(__FILE__))
+      closed = Audit.close(report.findings.map { |one| report.subject_of(one) })
+      [closed, File.readlink("/proc/self/fd/#{client.fileno}")]
+    end
+
+    assert_equal([0, File.realpath(__FILE__)], answer)
+  end
+
+  def test_descriptors_that_come_and_go_meanwhile_are_no_matter
+    over = false
+    busy = Thread.new { IO.pipe.each(&:close) until over }
+    reports = Array.new(30) { Audit.run }
+
+    assert(reports.none?(&:error), reports.filter_map(&:error).first)
+  ensure
+    over = true
+    busy&.join
+  end
+
   def test_where_proc_cannot_be_read_the_report_says_so
     report = Pando::Sys.stub(:descriptors, -> { raise Errno::EACCES, "/proc/self/fd" }) { Audit.run }
 

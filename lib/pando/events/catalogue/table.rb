@@ -65,8 +65,8 @@ module Pando
       define "audit.finished", :info, %i[generation pid descriptors findings seconds reason],
              "The descriptors and threads of a new mold were looked at; `reason` says why they could not be."
       define "finding.reported", :warn,
-             %i[kind severity subject location reason advice action role slot generation pid],
-             "Something that a fork breaks; `action` says what was done about it, if anything."
+             %i[kind severity subject location reason advice action count role slot generation pid],
+             "Something that a fork breaks, `count` of its kind; `action` says what was done about it, if anything."
 
       define "service.ready", :info, %i[name slot generation pid], "A service runs."
       define "service.exited", :warn, %i[name slot generation pid reason backtrace], "A service ended."
