@@ -55,7 +55,7 @@ module Pando
           return 0 if found.empty?
 
           Substitutes.open do |substitutes|
-            found.count { |one| same?(one) && (one.io ? replace(one.io, substitutes) : replace_bare(one, substitutes)) }
+            found.count { |one| same?(one) && cut_one(one, substitutes) }
           end
         end
 
@@ -108,8 +108,9 @@ module Pando
           false # the object outlived its descriptor
         end
 
-        # No Ruby object has it.
-        def replace_bare(found, substitutes)
+        # Each of its objects may have buffered something; C code may have it without any.
+        def cut_one(found, substitutes)
+          found.ios.each { |io| replace(io, substitutes) if number(io) == found.number }
           Sys.replace_fd(found.number, found.socket? ? substitutes.hung_up : substitutes.null)
           true
         rescue Errno::EBADF

@@ -178,6 +178,15 @@ class ForkSafetyAuditTest < Minitest::Test
     [copy, timer].compact.each { |number| Pando::Sys.close_fd(number) }
   end
 
+  def test_of_several_objects_with_one_number_the_likeliest_is_named
+    client, = connection
+    stale = Array.new(3) { IO.for_fd(client.fileno, autoclose: false) }
+    found = of_child(:shared_socket)
+
+    assert_equal(["Socket"], found.map { |one| one[:details][:io] })
+    assert_equal(3, stale.size)
+  end
+
   def test_a_number_that_became_anothers_meanwhile_is_left_alone
     client, = connection
     Audit.census

@@ -40,8 +40,8 @@ module Pando
         # @return [Symbol] :ruby (an IO object), :native (C code alone), :interpreter (Ruby's own), :pando,
         #   :stdio, :outside (open before the application was loaded), :kept (see Pando.keep_io)
         attr_accessor :owner
-        # @return [IO, nil] its Ruby object; only what might be dangerous is looked up
-        attr_accessor :io
+        # @return [Array<IO>] its Ruby objects, the likeliest first; only what might be dangerous is looked up
+        attr_accessor :ios
         # @return [String, nil] "file:line" that opened it, with {Audit.trace}
         attr_accessor :location
         # @return [Array<Integer>, nil] pids of living processes that have it open too; nil: it was not inherited
@@ -52,7 +52,11 @@ module Pando
           @number, @target, @flags, @position, @reserved, @domain, @stream, @listening, @hung_up, @local, @peer = row
           @type = classify
           @owner = :native
+          @ios = []
         end
+
+        # @return [IO, nil]
+        def io = ios.first
 
         # @return [Boolean] Ruby uses it for itself
         def reserved? = @reserved

@@ -21,12 +21,12 @@ module Pando
         private_constant :HOLDERS, :DEPTH, :LIMIT
 
         class << self
-          # @param io [IO, nil]
-          # @return [String, nil] the library that holds it
-          def library(io)
-            return unless io
+          # @param ios [Array<IO>] the objects of one descriptor
+          # @return [String, nil] the library that holds one of them
+          def library(ios)
+            return if ios.empty?
 
-            holders.find { |holder, _| reaches?(holder, io) }&.last
+            holders.find { |holder, _| reaches?(holder, ios) }&.last
           end
 
           private
@@ -45,13 +45,13 @@ module Pando
             end
           end
 
-          def reaches?(holder, io)
+          def reaches?(holder, ios)
             seen = {}.compare_by_identity
             layer = [holder]
             DEPTH.times do
               layer = layer.flat_map { |one| fields(one) }.reject { |one| seen[one] }
               layer.each { |one| seen[one] = true }
-              return true if seen[io]
+              return true if ios.any? { |io| seen[io] }
               return false if seen.size > LIMIT
             end
             false

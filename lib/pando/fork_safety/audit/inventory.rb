@@ -40,9 +40,11 @@ module Pando
 
           ios = self.class.ios(some.map(&:number))
           some.each do |one|
-            one.io = ios[one.number] or next
+            one.ios = ios.fetch(one.number, []).sort_by { |io| rank(io, one) }
+            next if one.ios.empty?
+
             one.owner = :ruby if one.owner == :native
-            one.location = Sites.of(one.io)
+            one.location = one.ios.filter_map { |io| Sites.of(io) }.first
           end
           nil
         end
@@ -56,18 +58,21 @@ module Pando
         end
 
         # @param numbers [Array<Integer>]
-        # @return [Hash{Integer => IO}] the open ones that have an object
+        # @return [Hash{Integer => Array<IO>}] the objects of each that has some
         def self.ios(numbers)
           wanted = numbers.to_h { |number| [number, true] }
           ObjectSpace.each_object(IO).with_object({}) do |io, found|
             number = FILENO.bind_call(io) unless CLOSED.bind_call(io)
-            found[number] ||= io if wanted[number]
+            (found[number] ||= []) << io if wanted[number]
           rescue IOError
             nil # allocated, never opened
           end
         end
 
         private
+
+        # A number may have several objects, some of them of what it was before. The likeliest comes first.
+        def rank(io, descriptor) = io.is_a?(BasicSocket) == descriptor.socket? ? 0 : 1
 
         def owner(one)
           return :stdio if STDIO.cover?(one.number) || stdio?(one)

@@ -48,7 +48,7 @@ module Pando
         def inherited_connection(one)
           return if one.shared_with.empty? # nobody else has it any more
 
-          library = ForkAware.library(one.io)
+          library = ForkAware.library(one.ios)
           return stale(one, library) if library
           return self_pair(one) if @inventory.both_ends?(one)
 

@@ -40,8 +40,8 @@ class AuditForkAwareTest < Minitest::Test
   def test_any_other_is_not
     holder = Client.new(@socket)
 
-    assert_nil(Audit::ForkAware.library(@socket))
-    assert_nil(Audit::ForkAware.library(nil))
+    assert_nil(Audit::ForkAware.library([@socket]))
+    assert_nil(Audit::ForkAware.library([]))
     refute_nil(holder)
   end
 end
