@@ -28,5 +28,6 @@ void pando_init_sys(void)
     pando_init_scoreboard();
     pando_init_poller();
     pando_init_fds();
+    pando_init_descriptors();
     pando_init_title();
 }

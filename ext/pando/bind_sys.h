@@ -14,6 +14,7 @@ void pando_init_record(void);
 void pando_init_scoreboard(void);
 void pando_init_poller(void);
 void pando_init_fds(void);
+void pando_init_descriptors(void);
 void pando_init_title(void);
 
 /* The number behind an Integer or an IO. */

@@ -7,6 +7,7 @@ require "pando/fork_safety/sections"
 require "pando/fork_safety/self_check"
 require "pando/fork_safety/fork_check"
 require "pando/fork_safety/registration"
+require "pando/fork_safety/audit"
 
 module Pando
   # What makes a process fit to be forked, and its child fit to live. Loaded in

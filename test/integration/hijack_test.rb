@@ -80,6 +80,9 @@ class HijackTest < Minitest::Test
       @server.refork
 
       clients.each { |client| assert_nil line_of(client), "somebody holds the connection" }
+      found = @server.events("finding.reported").group_by { |event| event["kind"] }
+      assert_equal ["lost_thread"], found.keys, "only the threads of the app, for children find the connections hung up"
+      assert_equal found["lost_thread"].uniq { |event| event["pid"] }, found["lost_thread"], "alike ones are one"
       assert_match(/\Apid=/, @server.get("/", "Connection" => "close").body)
     end
 

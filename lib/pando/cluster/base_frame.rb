@@ -38,7 +38,7 @@ module Pando
         forker = Process.pid
         return cancel(role, order) if order.cancelled?
 
-        role.before_fork
+        role.before_fork(order)
         Sys.probe_fork
         role.payload.around_fork { Sys.fork_sibling } ? cancel(role, order) : become(role, order)
       rescue Exception => e # rubocop:disable Lint/RescueException

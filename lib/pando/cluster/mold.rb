@@ -29,6 +29,7 @@ module Pando
         payload.load
         step_by_step { |tell| payload.warm_up(self, &tell) }
         start
+        payload.audit(self)
         report(:ready)
         started
       end
@@ -39,6 +40,8 @@ module Pando
           poller.wait(TICK)
           order = read_orders
           return order if order
+
+          payload.tick(self)
         end
       end
 

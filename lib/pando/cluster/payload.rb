@@ -50,6 +50,21 @@ module Pando
       # @raise [Exception] it is not
       def verify(_role); end
 
+      # In a process that forks, after the hooks of the user and just before the fork.
+      # @param _role [Mold, Worker] of this process
+      # @param _of [:mold, :worker, :service] the new one's
+      # @raise [StandardError] it must not be forked
+      def before_fork(_role, _of); end
+
+      # In a new process: the last look at it before it is ready.
+      # @param _role [Mold, Worker, Service]
+      # @raise [StandardError] it must not become ready
+      def audit(_role); end
+
+      # In a mold, at least once a second, unless it has more to do.
+      # @param _role [Mold]
+      def tick(_role); end
+
       # Tells the payload which role this process now has.
       # @param _role [Mold, Worker, Service]
       def attach(_role); end

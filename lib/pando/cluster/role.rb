@@ -54,6 +54,7 @@ module Pando
         step_by_step { |tell| payload.after_fork(self, &tell) }
         start
         step_by_step { |tell| payload.verify(self, &tell) }
+        payload.audit(self)
         row.beat # its start may have taken long: it has not stood still
         report(:ready)
         started
@@ -85,8 +86,10 @@ module Pando
         @poller&.close
       end
 
-      def before_fork
+      # @param order [ForkOrder]
+      def before_fork(order)
         payload.run_hook(:before_fork)
+        payload.before_fork(self, order.role)
       end
 
       # @return [Boolean] false when the monitor is gone

@@ -39,11 +39,24 @@ module Pando
           nil
         end
 
+        # @return [Array<Integer>] numbers of what is kept
+        def kept_numbers = @kept.each_key.filter_map { |io| number(io) }
+
         # @param io [IO]
         # @return [nil]
         def keep_from_children(io)
           @private[io] = true
           nil
+        end
+
+        # @param found [Array<Audit::Descriptor>]
+        # @return [Integer] how many were replaced
+        def cut(found)
+          return 0 if found.empty?
+
+          Substitutes.open do |substitutes|
+            found.count { |one| same?(one) && cut_one(one, substitutes) }
+          end
         end
 
         # In a new child.
@@ -60,7 +73,7 @@ module Pando
 
         # @return [Integer] how many IOs were replaced
         def replace_all
-          spared = @kept.each_key.filter_map { |io| number(io) }
+          spared = kept_numbers
           doomed = ObjectSpace.each_object(IO).select { |io| replaceable?(io, spared) }
           Substitutes.open do |substitutes|
             doomed.count { |io| replace(io, substitutes) }
@@ -93,6 +106,22 @@ module Pando
           true
         rescue Errno::EBADF, IOError
           false # the object outlived its descriptor
+        end
+
+        # Each of its objects may have buffered something; C code may have it without any.
+        def cut_one(found, substitutes)
+          found.ios.each { |io| replace(io, substitutes) if number(io) == found.number }
+          Sys.replace_fd(found.number, found.socket? ? substitutes.hung_up : substitutes.null)
+          true
+        rescue Errno::EBADF
+          false
+        end
+
+        # Meanwhile its number may have become another's.
+        def same?(found)
+          File.readlink("/proc/self/fd/#{found.number}") == found.target
+        rescue SystemCallError
+          false
         end
 
         # With /dev/null beneath: what was not yet written goes there, what was not

@@ -30,10 +30,12 @@ module Pando
       end
 
       def load
-        require "pando/fork_safety"
+        require "pando/server/fork_care"
         require "pando/http"
         require "pando/http/rackup"
         ENV["RACK_ENV"] = @config.environment
+        @care = ForkCare.new(@server)
+        @care.begin
         load_first_request if @config.first_request_profile
         @app = HTTP::Rackup.load(@config.rackup)
       end
@@ -66,36 +68,17 @@ module Pando
       end
       private :http_work
 
-      def warm_up(_role, &step)
-        @cold = true
-        ForkSafety::SelfCheck.run(&step) if @config.self_check
-      end
-
-      # The check comes first: what the app's libraries do after a fork needs the same locks.
-      def after_fork(role, &step)
-        check_birth(role, &step) if @config.self_check
-        ForkSafety.after_fork
-      end
-
-      # What is forked from a warm mold finds the garbage collected that its mold had left, and the
-      # same locks: it need not write to its heap for that.
-      def check_birth(role, &step)
-        @cold = false if role.role == :mold
-        ForkSafety::SelfCheck.run(collect: @cold || role.role == :mold, &step)
-        yield "fork callbacks"
-      end
-      private :check_birth
-
-      def verify(role, &step)
-        @config.hooks.run(:self_check, @server, role, &step) if @config.self_check
-      end
-
+      def warm_up(_role, &step) = @care.warm_up(&step)
+      def before_fork(role, of) = @care.before_fork(role, of)
+      def around_fork(&fork) = @care.around_fork(&fork)
+      def after_fork(role, &step) = @care.after_fork(role, &step)
+      def verify(role, &step) = @care.verify(role, &step)
+      def audit(role) = @care.audit(role)
+      def tick(role) = @care.tick(role)
       def examination = Launch.examination
 
       def run_hook(name, *arguments) = @config.hooks.run(name, @server, *arguments)
       def hook?(name) = @config.hooks.any?(name)
-      # A library's callback may hang or raise: in the child it runs when the monitor knows of the process.
-      def around_fork(&block) = ForkSafety::Callbacks.hold_child(&block)
 
       def attach(role)
         @server.role = role

@@ -20,7 +20,7 @@ module RealApp
   WORKERS = 2
   REFORKS = 10
   CLIENTS = 4
-  TROUBLE = /\.(?:lost|killed|failed|discarded|refused|unsafe)\z/
+  TROUBLE = /\.(?:lost|killed|failed|discarded|refused|unsafe|reported)\z/
   ROUNDS_AT_MOST = 100 # of each client, in a generation
 
   def setup

@@ -2,7 +2,7 @@
 
 module Pando
   class Config
-    # What is looked at before and after a fork.
+    # What is looked at before and after a fork, and what is done about it (docs/audit.md).
     Settings.group "Fork-safety" do
       setting :self_check,
               type: Types::Truth.new, default: true,
@@ -14,6 +14,52 @@ module Pando
       setting :self_check_timeout,
               type: Types::Seconds.new, default: 5.0, unit: "seconds", within: :self_check, keyword: :timeout,
               help: "A process that spends this long in one step of its self-check is killed, and the step named."
+
+      descriptors = Types::Choice.new(:allow, :report, :close, :refuse)
+      threads = Types::Choice.new(:allow, :report, :refuse, :fail)
+
+      setting :fork_safety_sockets,
+              type: descriptors, default: :report, within: :fork_safety, keyword: :sockets,
+              help: "What is done about a connected socket that two live processes share.",
+              notes: "`:report` tells of it in an event. `:close` cuts the new process off from it, without a word " \
+                     "to the other side. `:refuse` ends the new process before it serves: a new generation is " \
+                     "discarded, a server does not start. `:allow` says nothing. See [the audit](audit.md).",
+              example: "fork_safety sockets: :refuse, threads: :refuse"
+
+      setting :fork_safety_pipes,
+              type: descriptors, default: :report, within: :fork_safety, keyword: :pipes,
+              help: "What is done about the end of a pipe that a new mold has, or has inherited."
+
+      setting :fork_safety_files,
+              type: descriptors, default: :report, within: :fork_safety, keyword: :files,
+              help: "What is done about a file of which all processes would move one position."
+
+      setting :fork_safety_events,
+              type: Types::Choice.new(:allow, :report, :refuse), default: :report,
+              within: :fork_safety, keyword: :events,
+              help: "What is done about an epoll, timerfd, eventfd or the like that a new mold has, or has inherited."
+
+      setting :fork_safety_threads,
+              type: threads, default: :report, within: :fork_safety, keyword: :threads,
+              help: "What is done about an unregistered Ruby thread that is alive when its process is to be forked.",
+              notes: "`:report` tells of it in an event, `:refuse` also refuses the promotion of such a worker, and " \
+                     "`:fail` also lets the boot of a mold fail that has one. `:allow` says nothing."
+
+      setting :fork_safety_native_threads,
+              type: threads, default: :report, within: :fork_safety, keyword: :native_threads,
+              help: "What is done about a native library's thread that is alive when its process is to be forked."
+
+      setting :fork_safety_trace,
+              type: Types::Truth.new, default: false, within: :fork_safety, keyword: :trace,
+              help: "Note where each IO is made, so that the audit can name the line.",
+              notes: "It costs some microseconds for each IO object made, and nothing else."
+
+      setting :keep_io,
+              type: Types::Text.new("an address or a path, in which * stands for anything", /\A[\x21-\x7e]{1,1000}\z/),
+              default: [].freeze, traits: %i[repeatable],
+              help: "Sockets connected to this address, and files of this path, are shared on purpose. Repeatable.",
+              notes: "The audit leaves them alone, as it does with what `Pando.keep_io` was told in code.",
+              example: 'keep_io "10.0.0.5:8125"'
     end
   end
 end

@@ -64,6 +64,11 @@ module Pando
 
       define "check.failed", :error, %i[role slot generation pid step reason backtrace],
              "A forked child stood still or failed in a step of its self-check; shows where its threads stood."
+      define "audit.finished", :info, %i[generation pid descriptors findings seconds reason],
+             "The descriptors and threads of a new mold were looked at; `reason` says why they could not be."
+      define "finding.reported", :warn,
+             %i[kind severity subject location reason advice action count role slot generation pid],
+             "Something that a fork breaks, `count` of its kind; `action` says what was done about it, if anything."
 
       define "service.ready", :info, %i[name slot generation pid], "A service runs."
       define "service.exited", :warn, %i[name slot generation pid reason backtrace], "A service ended."

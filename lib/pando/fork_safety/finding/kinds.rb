@@ -13,6 +13,34 @@ module Pando
         shared_socket: Kind.new(
           :error, "A connected socket is open in two live processes: each reads answers meant for the other.",
           "Close it in before_fork, or open it in after_worker_fork."
+        ),
+        open_connection: Kind.new(
+          :note, "A connection is open in a process that others are forked from: they start with a copy of it.",
+          "Close it in before_fork, unless its library replaces inherited copies."
+        ),
+        shared_pipe: Kind.new(
+          :warning, "An end of a pipe is inherited: readers take from each other, and no writer's end is the last.",
+          "Close it in before_fork, or open it in after_worker_fork; Pando.keep_io if it is meant to be shared."
+        ),
+        shared_position: Kind.new(
+          :warning, "A file that was read or written is inherited: all processes move one position.",
+          "Use pread, open it anew in each process, or close it once it is read."
+        ),
+        shared_event_source: Kind.new(
+          :warning, "An epoll, timerfd, eventfd or the like is inherited: one process takes the events of another.",
+          "Make it in after_worker_fork, or on first use in each process."
+        ),
+        lost_thread: Kind.new(
+          :warning, "A thread that nobody registered lives when its process is forked: the child does not have it.",
+          "Register it with Pando, start it in after_worker_fork, or on first use in each process."
+        ),
+        native_thread: Kind.new(
+          :warning, "A thread of a native library lives when its process is forked: the child does not have it.",
+          "Start the library in after_worker_fork, or call Pando.no_longer_fork_safe! where it is first used."
+        ),
+        growing_descriptors: Kind.new(
+          :warning, "The descriptors of a mold become more and more: each process forked from it inherits them all.",
+          "Close what is opened again and again; a mold collects garbage too rarely to do it."
         )
       }.each_value(&:freeze).freeze
     end

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require "pando/sys"
+
+module Pando
+  module ForkSafety
+    module Audit
+      # What a process had just before it forked. Its child finds it in memory, and so knows what
+      # it inherited without having to ask about another process, which may be forbidden.
+      #
+      # @api private
+      class Census
+        # @return [Integer] the forker
+        attr_reader :pid
+
+        # @raise [SystemCallError] /proc cannot be read
+        def initialize
+          @pid = Process.pid
+          @targets = Sys.descriptors.to_h { |number, target| [number, target] }
+          @numbers = @targets.invert
+        end
+
+        # @return [Boolean] this process is the forker's child, not the forker
+        def inherited? = pid != Process.pid
+
+        # @param descriptor [Descriptor] of the child
+        # @return [Array<Integer>, nil] the forker's pid, if both have it open now; [] if the forker has
+        #   closed it; nil: it was not inherited
+        def sharers(descriptor)
+          number = @numbers[descriptor.target] if descriptor.inode
+          number ||= descriptor.number if @targets[descriptor.number] == descriptor.target
+          return unless number
+
+          case held?(number, descriptor)
+          when :another then nil
+          when false then []
+          else [pid]
+          end
+        end
+
+        private
+
+        # What cannot be found out is taken for held. Files and event sources of one name may be
+        # different ones: the kernel is asked whether it is the same open file.
+        def held?(number, descriptor)
+          theirs = Sys.descriptor_of(pid, number)
+          return true if theirs.nil?
+          return false unless theirs == descriptor.target
+          return true if descriptor.inode
+
+          Sys.same_open_file?(pid, number, descriptor.number) == false ? :another : true
+        end
+      end
+    end
+  end
+end

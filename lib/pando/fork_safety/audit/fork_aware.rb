@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+module Pando
+  module ForkSafety
+    module Audit
+      # Libraries whose objects notice by themselves, at their next use, that they were forked and
+      # open a new connection. Until then they keep the inherited copy and leave it alone.
+      #
+      # @api private
+      module ForkAware
+        # Class => library. Each compares pids before each command.
+        HOLDERS = {
+          "RedisClient" => "redis-client",
+          "Dalli::Protocol::ConnectionManager" => "dalli",
+          "Dalli::Protocol::Base" => "dalli"
+        }.freeze
+        # References from the holder to its IO: client, connection, buffered IO, TLS socket, IO.
+        DEPTH = 5
+        # Objects looked at for one holder: whatever else it refers to is not followed for ever.
+        LIMIT = 300
+        private_constant :HOLDERS, :DEPTH, :LIMIT
+
+        class << self
+          # @param ios [Array<IO>] the objects of one descriptor
+          # @return [String, nil] the library that holds one of them
+          def library(ios)
+            return if ios.empty?
+
+            holders.find { |holder, _| reaches?(holder, ios) }&.last
+          end
+
+          private
+
+          def holders
+            classes = HOLDERS.filter_map { |name, library| [loaded(name), library] if loaded(name) }
+            classes.flat_map { |one, library| ObjectSpace.each_object(one).map { |holder| [holder, library] } }
+          end
+
+          # Without waking any autoload.
+          def loaded(name)
+            name.split("::").inject(Object) do |scope, part|
+              return nil if scope.autoload?(part, false) || !scope.const_defined?(part, false)
+
+              scope.const_get(part, false)
+            end
+          end
+
+          def reaches?(holder, ios)
+            seen = {}.compare_by_identity
+            layer = [holder]
+            DEPTH.times do
+              layer = layer.flat_map { |one| fields(one) }.reject { |one| seen[one] }
+              layer.each { |one| seen[one] = true }
+              return true if ios.any? { |io| seen[io] }
+              return false if seen.size > LIMIT
+            end
+            false
+          end
+
+          FIELDS = Object.instance_method(:instance_variables)
+          FIELD = Object.instance_method(:instance_variable_get)
+          private_constant :FIELDS, :FIELD
+
+          def fields(object)
+            return [] if object.is_a?(Module) || object.is_a?(BasicObject) == false
+
+            FIELDS.bind_call(object).map { |name| FIELD.bind_call(object, name) }.select { |one| traversable?(one) }
+          rescue TypeError
+            []
+          end
+
+          def traversable?(one)
+            case one
+            when nil, true, false, Symbol, Numeric, String, Module, Proc then false
+            else true
+            end
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+require "pando/fork_safety/audit/inventory"
+require "pando/fork_safety/audit/sites"
+require "pando/fork_safety/finding"
+
+module Pando
+  module ForkSafety
+    module Audit
+      # Watches how many descriptors a process has. A mold allocates little, hence collects garbage
+      # rarely, and what is opened in it and forgotten stays: every later worker inherits it.
+      #
+      # Counts once a second. Only when the number rises again and again does it look at what is new.
+      class Growth
+        # Seconds between two counts, and how many counts are looked back.
+        PERIOD = 1.0
+        WINDOW = 6
+        # A steady leak: so many more than at the window's begin, in so many steps.
+        STEADY = 4
+        STEPS = 4
+        # A slow or jerky one: so many more than there were at first.
+        SLOW = 100
+        # It is told again when it has doubled, so often at most.
+        REPORTS = 12
+        private_constant :WINDOW, :STEADY, :STEPS, :SLOW, :REPORTS
+
+        # @param own [Array<IO>] that are the caller's business
+        # @param clock [#call] seconds
+        # @param count [#call] how many descriptors there are
+        def initialize(own: [], clock: Sys.method(:now), count: Sys.method(:descriptor_count))
+          @own = own.map(&:fileno)
+          @clock = clock
+          @count = count
+          @next_at = clock.call
+          @counts = []
+          @known = targets
+          @first = @known.size
+          @reports = 0
+          @told = 0
+        end
+
+        # To be called now and then; does nothing before its time.
+        # @return [Finding, nil] what grows
+        def check
+          now = @clock.call
+          return if now < @next_at || @reports >= REPORTS
+
+          @next_at = now + PERIOD
+          @counts = [*@counts.last(WINDOW), @count.call]
+          tell if (steady? || slow?) && doubled?
+        rescue SystemCallError
+          nil # /proc is not to be read just now
+        end
+
+        private
+
+        def steady?
+          steps = @counts.each_cons(2).count { |before, after| after > before }
+          falls = @counts.each_cons(2).count { |before, after| after < before }
+          steps >= STEPS && falls <= 1 && @counts.last - @counts.first >= STEADY
+        end
+
+        def slow? = @counts.last - @first >= SLOW
+        def doubled? = @counts.last - @first >= @told * 2
+        def targets = Sys.descriptors.to_h { |number, target| [[number, target], true] }
+
+        def tell
+          inventory = Inventory.new(own: @own)
+          added = inventory.descriptors.reject { |one| @known[[one.number, one.target]] || one.owner != :native }
+          inventory.attribute(added)
+          group, of_kind = added.group_by { |one| [one.label, one.location] }.max_by { |_, list| list.size }
+          return unless group
+
+          @reports += 1
+          @told = @counts.last - @first
+          finding(group, of_kind, added.size)
+        end
+
+        def finding(group, of_kind, added)
+          what, location = group
+          message = "#{added} descriptors more than at first, #{of_kind.size} of them of one kind: #{what}"
+          Finding.new(:growing_descriptors, subject: what, location: location, message: message,
+                                            details: { added: added, alike: of_kind.size, total: @counts.last,
+                                                       io: of_kind.first.io&.class&.name }.compact)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require "pando/fork_safety/audit/descriptor"
+require "pando/sys"
+
+module Pando
+  module ForkSafety
+    module Audit
+      # All descriptors of this process, each with its owner. Ruby has no way from a number to its
+      # IO object, so the heap is walked for that; only if there is something to ask about.
+      #
+      # @api private
+      class Inventory
+        STDIO = (0..2)
+        FILENO = IO.instance_method(:fileno)
+        CLOSED = IO.instance_method(:closed?)
+        private_constant :FILENO, :CLOSED
+
+        # @return [Array<Descriptor>] by number
+        attr_reader :descriptors
+
+        # @param own [Array<Integer>] numbers that are the caller's own business
+        # @param outside [Hash{Integer => String}] what was open before the application was loaded
+        # @param kept [#call] takes a Descriptor: whether it was told to be left alone
+        # @raise [SystemCallError] /proc cannot be read
+        def initialize(own: [], outside: {}, kept: ->(_) { false })
+          @own = own
+          @outside = outside
+          @kept = kept
+          @descriptors = Sys.descriptors.map { |row| Descriptor.new(row) }.sort_by(&:number)
+          @stdio = descriptors.select { |one| STDIO.cover?(one.number) }.map(&:target)
+          descriptors.each { |one| one.owner = owner(one) || :native }
+        end
+
+        # Finds the IO objects of these, and where they were opened.
+        # @param some [Array<Descriptor>]
+        # @return [nil]
+        def attribute(some)
+          return if some.empty?
+
+          ios = self.class.ios(some.map(&:number))
+          some.each do |one|
+            one.ios = ios.fetch(one.number, []).sort_by { |io| rank(io, one) }
+            next if one.ios.empty?
+
+            one.owner = :ruby if one.owner == :native
+            one.location = one.ios.filter_map { |io| Sites.of(io) }.first
+          end
+          nil
+        end
+
+        # Whether this process holds the other end of a pipe or socket pair too.
+        # @return [Boolean]
+        def both_ends?(descriptor)
+          return pipe_ends[descriptor.target].uniq.size == 2 if descriptor.type == :pipe
+
+          peers[descriptor.inode] == true
+        end
+
+        # @param numbers [Array<Integer>]
+        # @return [Hash{Integer => Array<IO>}] the objects of each that has some
+        def self.ios(numbers)
+          wanted = numbers.to_h { |number| [number, true] }
+          ObjectSpace.each_object(IO).with_object({}) do |io, found|
+            number = FILENO.bind_call(io) unless CLOSED.bind_call(io)
+            (found[number] ||= []) << io if wanted[number]
+          rescue IOError
+            nil # allocated, never opened
+          end
+        end
+
+        private
+
+        # A number may have several objects, some of them of what it was before. The likeliest comes first.
+        def rank(io, descriptor) = io.is_a?(BasicSocket) == descriptor.socket? ? 0 : 1
+
+        def owner(one)
+          return :stdio if STDIO.cover?(one.number) || stdio?(one)
+          return :pando if @own.include?(one.number)
+          return :interpreter if one.reserved?
+          return :outside if @outside[one.number] == one.target
+
+          :kept if @kept.call(one)
+        end
+
+        # A copy of standard output, say: a file's position is shared on purpose then.
+        def stdio?(one) = one.type != :device && @stdio.include?(one.target)
+
+        # @return [Hash{String => Array<Boolean>}] of each pipe: whether it is the writing end
+        def pipe_ends
+          @pipe_ends ||= descriptors.select { |one| one.type == :pipe }.group_by(&:target)
+                                    .transform_values { |ends| ends.map(&:write_only?) }
+        end
+
+        # @return [Hash{Integer => Boolean}] of each unnamed socket: whether the other end is here
+        def peers
+          @peers ||= begin
+            inodes = descriptors.select { |one| one.type == :connection && one.unnamed? }.map(&:inode)
+            here = inodes.to_h { |inode| [inode, true] }
+            inodes.zip(Sys.unix_peers(inodes).to_a).to_h { |inode, peer| [inode, here.key?(peer)] }
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+require "pando/fork_safety/finding"
+
+module Pando
+  module ForkSafety
+    module Audit
+      # A Ruby thread that lives beside the one that forks: no child has it.
+      class LiveThread
+        INSPECT = Thread.instance_method(:inspect)
+        # Code whose threads are started anew by itself, on the next use in a child.
+        SELF_STARTING = {
+          %r{/timeout\.rb:\d+\z} => "timeout",
+          %r{/active_record/connection_adapters/abstract/connection_pool/reaper\.rb:\d+\z} => "activerecord",
+          %r{/concurrent-ruby[^/]*/lib/concurrent-ruby/concurrent/} => "concurrent-ruby"
+        }.freeze
+        OURS = "#{File.expand_path("../..", __dir__)}/".freeze
+        private_constant :INSPECT, :SELF_STARTING, :OURS
+
+        # @return [Array<LiveThread>] all but the calling thread
+        def self.all
+          others = Thread.list - [Thread.current]
+          others.select(&:alive?).map { |thread| new(thread) }
+        end
+
+        # @return [Thread]
+        attr_reader :thread
+        # @return [String, nil] "file:line" of the block it runs; nil for those of C code
+        attr_reader :location
+        # @return [String, nil] as the application called it
+        attr_reader :name
+
+        # @param thread [Thread]
+        def initialize(thread)
+          @thread = thread
+          @name = thread.name
+          @location = place
+        end
+
+        # @return [String, nil] why it is no danger that it is lost
+        def excuse
+          return "it waits for a child of this process" if thread.is_a?(Process::Waiter)
+          return "it is registered" if location.to_s.start_with?(OURS) # whose threads survive a fork
+
+          library = SELF_STARTING.find { |pattern, _| pattern.match?(location.to_s) }&.last
+          "#{library} starts it again by itself" if library
+        end
+
+        # @return [String] the same in each run
+        def label = name ? "thread #{name.inspect}" : "a thread"
+
+        # @return [Finding, nil]
+        def finding
+          return if excuse
+
+          message = "#{label.sub(/\A./, &:upcase)} is alive and unregistered: no forked process has it"
+          Finding.new(:lost_thread, subject: label, location: location, message: message, details: to_h)
+        end
+
+        # @return [Hash{Symbol => Object}] what JSON knows
+        def to_h = { type: :ruby, name: name, location: location, status: thread.status.to_s, excuse: excuse }.compact
+
+        private
+
+        # Ruby 3.1's and later: #<Thread:0x0001@name /path/file.rb:7 sleep_forever>
+        def place
+          text = INSPECT.bind_call(thread)
+          text = text.sub("@#{name}", "") if name
+          text[/\A#<\S+ (.+:\d+) \w+>\z/, 1]
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require "pando/fork_safety/audit/native_libraries"
+require "pando/fork_safety/audit/thread_stack"
+require "pando/fork_safety/finding"
+
+module Pando
+  module ForkSafety
+    module Audit
+      # A thread of this process that Ruby did not start: a native library's. No child has it, and
+      # a lock that it holds at the fork stays locked there for ever.
+      class NativeThread
+        TASKS = "/proc/self/task"
+        private_constant :TASKS
+
+        # @return [Array<NativeThread>] Ruby's own, and those that end meanwhile, are left out
+        def self.all
+          rubys = Thread.list.filter_map(&:native_thread_id)
+          strangers = Dir.children(TASKS).map(&:to_i) - rubys
+          return [] if strangers.empty?
+
+          stacks = ThreadStack.new
+          strangers.filter_map { |id| find(id, stacks) }
+        rescue SystemCallError
+          []
+        end
+
+        def self.find(id, stacks)
+          comm = File.read("#{TASKS}/#{id}/comm").chomp.scrub("?")
+          object = stacks.object(id)
+          new(id, comm, object) unless object ? stacks.ruby?(object) : rubyish?(comm)
+        rescue SystemCallError
+          nil # it has ended
+        end
+        private_class_method :find
+
+        # What cannot be told by its stack and has the name of the process, or one that Ruby gives
+        # ("file.rb:7"), is most likely Ruby's.
+        def self.rubyish?(comm) = comm == File.read("/proc/self/comm").chomp.scrub("?") || comm.match?(/:\d*\z/)
+        private_class_method :rubyish?
+
+        # @return [Integer] of the kernel
+        attr_reader :id
+        # @return [String] what it calls itself, at most 15 bytes (PR_SET_NAME, prctl(2))
+        attr_reader :comm
+        # @return [String, nil] the shared object that its stack begins in
+        attr_reader :object
+
+        def initialize(id, comm, object)
+          @id = id
+          @comm = comm
+          @object = object
+          @known = NativeLibraries.find(comm, object)
+        end
+
+        # @return [String, nil] the library, where it is known
+        def library = @known&.name || (object && File.basename(object))
+
+        # @return [String, nil] why it is no danger that it is lost
+        def excuse = @known&.excuse
+
+        # @return [String] the same in each run
+        def label = ["native thread #{comm.sub(/\d+\z/, "").inspect}", *("of #{library}" if library)].join(" ")
+
+        # @return [Finding, nil]
+        def finding
+          return if excuse
+
+          message = "A #{label} runs: no forked process has it, and a lock that it holds stays locked there"
+          Finding.new(:native_thread, subject: label, message: message, details: to_h)
+        end
+
+        # @return [Hash{Symbol => Object}] what JSON knows
+        def to_h = { type: :native, comm: comm, library: library, object: object, excuse: excuse }.compact
+      end
+    end
+  end
+end

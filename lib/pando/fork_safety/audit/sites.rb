@@ -1,0 +1,124 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+require "socket"
+require "pando/native"
+
+module Pando
+  module ForkSafety
+    module Audit
+      # Where the IO objects of this process were made. ObjectSpace.trace_object_allocations would
+      # tell too, at a price for every object; here one is paid only when an IO is made.
+      #
+      # @api private
+      module Sites
+        # What makes an IO without calling its `initialize`.
+        MAKERS = %i[for_fd popen pair socketpair accept accept_nonblock sysaccept].freeze
+        CLASSES = [IO, File, BasicSocket, Socket, TCPSocket, TCPServer, UNIXSocket, UNIXServer, UDPSocket].freeze
+        DEPTH = 40
+        # The standard library and gems are how it was made; the application's own line is where.
+        LIBRARY = RbConfig::CONFIG.values_at("rubylibdir", "sitelibdir", "vendorlibdir").compact
+                                  .map { |path| "#{path}/" }.push("<internal:").freeze
+        GEM = %r{/gems/[^/]+-\d[^/]*/}
+        OURS = "#{File.expand_path("../..", __dir__)}/".freeze
+        # With the object, since a map of weak references would let the text go.
+        NOTE = :@pando_made_at
+        private_constant :MAKERS, :CLASSES, :DEPTH, :LIBRARY, :GEM, :OURS, :NOTE
+
+        @on = @installed = false
+
+        class << self
+          # From now on, in this process and its children.
+          # @return [nil]
+          def trace
+            install
+            @on = true
+            nil
+          end
+
+          # @return [nil]
+          def pause
+            @on = false
+            nil
+          end
+
+          def on? = @on
+
+          # @param io [IO]
+          # @return [String, nil] "file:line"
+          def of(io) = io.instance_variable_get(NOTE)
+
+          # @param made [Object] what a maker returned
+          def note(made)
+            return unless @on
+
+            case made
+            when IO then mark(made)
+            when Array then made.grep(IO) { |io| mark(io) }
+            end
+          end
+
+          private
+
+          # A prepended module cannot be taken out again.
+          def install
+            return if @installed
+
+            @installed = true
+            CLASSES.each do |one|
+              watch(one.singleton_class)
+              watch(one)
+              one.prepend(Born) if one.private_method_defined?(:initialize, false)
+            end
+          end
+
+          def watch(one)
+            names = MAKERS.select { |name| one.method_defined?(name, false) }
+            one.prepend(Maker.new(names)) if names.any?
+          end
+
+          # A two-way IO.popen has a second IO inside.
+          def mark(io)
+            made_at = nil
+            [io, Sys.write_half(io)].each do |one|
+              next if one.frozen? || one.instance_variable_defined?(NOTE)
+
+              one.instance_variable_set(NOTE, made_at ||= site)
+            end
+          end
+
+          def site
+            frames = caller_locations(4, DEPTH).reject { |frame| frame.path.start_with?(OURS) }
+            frame = frames.find { |one| application?(one.path) } || frames.find { |one| !standard?(one.path) } ||
+                    frames.first
+            frame && "#{frame.path}:#{frame.lineno}"
+          end
+
+          def application?(path) = !standard?(path) && !GEM.match?(path)
+          def standard?(path) = path.start_with?(*LIBRARY)
+        end
+
+        # Notes an IO once it is set up.
+        module Born
+          def initialize(...)
+            super
+            Sites.note(self)
+          end
+        end
+
+        # Notes what the methods of these names return.
+        class Maker < Module
+          def initialize(names)
+            super()
+            names.each do |name|
+              define_method(name) do |*arguments, **options, &block|
+                super(*arguments, **options, &block).tap { |made| Sites.note(made) }
+              end
+            end
+          end
+        end
+        private_constant :Born, :Maker
+      end
+    end
+  end
+end

@@ -1,0 +1,150 @@
+# frozen_string_literal: true
+
+require "pando/errors"
+require "pando/events"
+require "pando/fork_safety/audit"
+
+module Pando
+  class Server
+    # Does with the findings of the audit what the configuration says: in a worker that is about to
+    # be promoted, in each new mold before it is ready, and in what is forked from it. Lives in molds
+    # and is inherited by all that is forked from them. docs/audit.md is its description.
+    #
+    # @api private
+    class ForkAudit
+      # A process that must not go on, or a promotion that must not be.
+      class Refused < Pando::Error; end
+
+      SETTINGS = {
+        shared_socket: :fork_safety_sockets, shared_pipe: :fork_safety_pipes, shared_position: :fork_safety_files,
+        shared_event_source: :fork_safety_events, lost_thread: :fork_safety_threads,
+        native_thread: :fork_safety_native_threads
+      }.freeze
+      # Found in the workers themselves: the rest was told of when their mold was looked at.
+      IN_WORKERS = %i[shared_socket].freeze
+      # Events that one look may cause.
+      MOST = 20
+
+      def initialize(config)
+        @config = config
+      end
+
+      # Before the application is loaded.
+      def begin
+        @booted = Process.pid
+        ForkSafety::Audit.begin
+        ForkSafety::Audit.trace if @config.fork_safety_trace
+      end
+
+      # @param role [Cluster::Role] that forks @param of [Symbol] the role of the new process
+      # @raise [Refused]
+      def before_fork(role, of)
+        if of == :mold && role.role == :worker
+          report = ForkSafety::Audit.threads
+          findings = wanted(report)
+          tell(findings, role)
+          refuse(findings.select { |one| %i[refuse fail].include?(policy(one)) })
+        end
+        ForkSafety::Audit.census
+      end
+
+      # @param role [Cluster::Role] of a process that is all but ready
+      # @raise [Refused]
+      def examine(role)
+        mold = role.role == :mold
+        report = ForkSafety::Audit.run(forks: mold, own: role.ios, keep: @config.keep_io)
+        findings = wanted(report)
+        findings = findings.select { |one| IN_WORKERS.include?(one.kind) } unless mold
+        close(report, findings)
+        tell(findings, role)
+        summarize(report, findings, role) if mold
+        refuse_blind(report)
+        refuse(findings.select { |one| forbidden?(one) })
+      end
+
+      # In a mold, now and then.
+      def tick(role)
+        watch = @growth if @watched == Process.pid
+        watch ||= begin_watch(role)
+        finding = watch.check
+        tell([finding], role) if finding
+      end
+
+      private
+
+      def policy(finding) = SETTINGS.key?(finding.kind) ? @config.public_send(SETTINGS[finding.kind]) : :report
+      def wanted(report) = report.findings.reject { |one| policy(one) == :allow }
+      def thread?(finding) = %i[lost_thread native_thread].include?(finding.kind)
+
+      # A note is no reason to act, but for a connection: there the setting is meant word by word.
+      def grave?(finding) = finding.severity != :note || finding.kind == :shared_socket
+
+      def closable?(finding) = policy(finding) == :close && grave?(finding)
+
+      def forbidden?(finding)
+        return false unless grave?(finding)
+
+        policy(finding) == :fail || (policy(finding) == :refuse && !(thread?(finding) && cold?))
+      end
+
+      # The mold of a cold boot: nothing was promoted.
+      def cold? = @booted == Process.pid
+
+      def close(report, findings)
+        doomed = findings.select { |one| closable?(one) }
+        ForkSafety::Audit.close(doomed.map { |one| report.subject_of(one) })
+      end
+
+      # What is alike is told once.
+      def tell(findings, role)
+        findings = findings.reject { |one| one.severity == :note && !closable?(one) }
+        alike = findings.group_by { |one| [one.severity, one.fingerprint, one.location] }.values
+        alike.first(MOST).each { |some| emit(some.first, some.size, role) }
+      end
+
+      def emit(one, count, role)
+        Events.emit("finding.reported", kind: one.kind, severity: one.severity, subject: one.subject,
+                                        location: one.location, reason: one.message, advice: one.advice,
+                                        action: action(one), count: count, **identity(role))
+      end
+
+      def action(finding)
+        return "closed" if closable?(finding)
+
+        "refused" if forbidden?(finding)
+      end
+
+      def identity(role)
+        slot = role.slot unless role.role == :mold
+        { role: role.role, slot: slot, generation: role.generation, pid: Process.pid }.compact
+      end
+
+      def summarize(report, findings, role)
+        Events.emit("audit.finished", generation: role.generation, pid: Process.pid,
+                                      descriptors: report.descriptors.size, findings: findings.size,
+                                      seconds: report.seconds.round(4), reason: report.error)
+      end
+
+      # What cannot be seen cannot be ruled out.
+      def refuse_blind(report)
+        return unless report.error && @config.fork_safety_sockets == :refuse
+
+        raise Refused, "fork_safety sockets: :refuse, and the descriptors cannot be read: #{report.error}"
+      end
+
+      def refuse(findings)
+        first = findings.first or return
+        others = " (and #{findings.size - 1} more)" if findings.size > 1
+        at = " (#{first.location})" if first.location
+        raise Refused, "#{first.message}#{at}: refused by #{title(first)}#{others}"
+      end
+
+      def title(finding) = "fork_safety #{SETTINGS.fetch(finding.kind).to_s.delete_prefix("fork_safety_")}:"
+
+      def begin_watch(role)
+        @watched = Process.pid
+        @growth = ForkSafety::Audit::Growth.new(own: role.ios)
+      end
+    end
+  end
+end

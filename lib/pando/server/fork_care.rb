@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require "pando/fork_safety"
+require "pando/server/fork_audit"
+
+module Pando
+  class Server
+    # What the server does around each of its forks, so that a child finds nothing that it must not
+    # share and nothing that it lacks. Made in a mold that boots, inherited by all that is forked
+    # from it.
+    #
+    # @api private
+    class ForkCare
+      # @param server [Server]
+      def initialize(server)
+        @server = server
+        @config = server.config
+        @audit = ForkAudit.new(@config)
+      end
+
+      # Before the application is loaded.
+      def begin
+        @audit.begin
+      end
+
+      # In the mold of a cold boot: what the checks need is loaded before there is anybody to share it.
+      def warm_up(&step)
+        @cold = true
+        ForkSafety::SelfCheck.run(&step) if @config.self_check
+      end
+
+      # In the forker, after the user's hooks.
+      # @param role [Cluster::Role] of this process @param of [Symbol] the new one's
+      # @raise [ForkAudit::Refused]
+      def before_fork(role, of) = @audit.before_fork(role, of)
+
+      # A library's callback may hang or raise: in the child it runs when the monitor knows of the process.
+      def around_fork(&fork) = ForkSafety::Callbacks.hold_child(&fork)
+
+      # In the new process. The check comes first: what the app's libraries do after a fork needs the same locks.
+      def after_fork(role, &step)
+        check_birth(role, &step) if @config.self_check
+        ForkSafety.after_fork
+      end
+
+      # In the new process, after the user's hooks.
+      def verify(role, &step)
+        @config.hooks.run(:self_check, @server, role, &step) if @config.self_check
+      end
+
+      # In the new process, when it is all but ready.
+      # @raise [ForkAudit::Refused]
+      def audit(role) = @audit.examine(role)
+
+      # In a mold, now and then.
+      def tick(role) = @audit.tick(role)
+
+      private
+
+      # What is forked from a warm mold finds the garbage collected that its mold had left, and the
+      # same locks: it need not write to its heap for that.
+      def check_birth(role, &step)
+        @cold = false if role.role == :mold
+        ForkSafety::SelfCheck.run(collect: @cold || role.role == :mold, &step)
+        yield "fork callbacks"
+      end
+    end
+  end
+end

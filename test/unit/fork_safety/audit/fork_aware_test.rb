@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "socket"
+require "pando/fork_safety"
+require "support/in_child"
+
+# Libraries that replace an inherited connection by themselves are told from those that do not.
+class AuditForkAwareTest < Minitest::Test
+  include Support::InChild
+
+  Audit = Pando::ForkSafety::Audit
+  # As redis-client keeps its socket, two objects away.
+  Buffered = Struct.new(:nothing) { def initialize(io) = @io = io }
+  Connection = Struct.new(:nothing) { def initialize(io) = @buffered = Buffered.new(io) }
+  Client = Struct.new(:nothing) { def initialize(io) = @connection = Connection.new(io) }
+
+  def setup
+    @server = TCPServer.new("127.0.0.1", 0)
+    @socket = TCPSocket.new("127.0.0.1", @server.addr[1])
+  end
+
+  def teardown
+    [@server, @socket].each(&:close)
+  end
+
+  def test_a_connection_that_its_library_will_replace_is_worth_a_note
+    answer = in_child do
+      Object.const_set(:RedisClient, Client)
+      client = Client.new(@socket)
+      Audit.census
+      found = in_child { Audit.run(forks: false).findings.select { |one| one.kind == :shared_socket }.map(&:to_h) }
+      found if client
+    end
+
+    assert_equal(["note"], answer.map { |one| one[:severity] })
+    assert_match(/redis-client/, answer.first[:message])
+  end
+
+  def test_any_other_is_not
+    holder = Client.new(@socket)
+
+    assert_nil(Audit::ForkAware.library([@socket]))
+    assert_nil(Audit::ForkAware.library([]))
+    refute_nil(holder)
+  end
+end
