@@ -40,7 +40,7 @@ module Pando
 
         role.before_fork
         Sys.probe_fork
-        Sys.fork_sibling ? cancel(role, order) : become(role, order)
+        role.payload.around_fork { Sys.fork_sibling } ? cancel(role, order) : become(role, order)
       rescue Exception => e # rubocop:disable Lint/RescueException
         # The fork hook of a library may raise on either side.
         return become(role, order, e) unless Process.pid == forker

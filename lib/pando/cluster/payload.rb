@@ -26,6 +26,9 @@ module Pando
 
       def hook?(_name) = false
 
+      # Around the fork itself: the block returns in the forker, and in the new process before {#after_fork}.
+      def around_fork = yield
+
       # Runs in every forked process before anything else of the payload.
       def after_fork; end
 

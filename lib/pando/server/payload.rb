@@ -30,10 +30,13 @@ module Pando
 
       def load
         require "pando/fork_safety"
+        require "pando/server/library_check"
         require "pando/http"
         require "pando/http/rackup"
         ENV["RACK_ENV"] = @config.environment
+        @libraries = LibraryCheck.new
         @app = HTTP::Rackup.load(@config.rackup)
+        @libraries.report
       end
 
       def reactor
@@ -52,7 +55,12 @@ module Pando
 
       def run_hook(name, *arguments) = @config.hooks.run(name, @server, *arguments)
       def hook?(name) = @config.hooks.any?(name)
-      def after_fork = ForkSafety.after_fork
+      def around_fork(&block) = @libraries.around_fork(@server.role, &block)
+
+      def after_fork
+        ForkSafety.after_fork
+        ForkSafety::Libraries.settle
+      end
 
       def attach(role)
         @server.role = role
