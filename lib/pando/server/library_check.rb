@@ -50,7 +50,7 @@ module Pando
       # Once for each library and fault in a process: a mold forks often.
       def failure(role)
         lambda do |library, error|
-          reason = "#{error.message} (#{error.class})"
+          reason = "#{error.message.lines.first&.chomp} (#{error.class})"
           next if @failed[[library, reason]] == Process.pid
 
           @failed[[library, reason]] = Process.pid

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/fork_safety/libraries/active_record_pools"
 require "pando/fork_safety/libraries/constants"
 require "pando/fork_safety/libraries/library"
 

@@ -71,7 +71,7 @@ module Pando
         def fail_for(library, error, strict)
           return @on_failure&.call(library.name, error) unless strict
 
-          reason = "#{library.name}: #{error.message}"
+          reason = "#{library.name}: #{error.message.lines.first&.chomp}"
           ForkSafety.give_up(reason)
           raise Unsafe, reason
         end
