@@ -28,7 +28,7 @@ module Support
     def start
       @pid = Process.spawn(PROGRAM, "--port", "0", "--unixsocket", @socket_path, "--save", "", "--appendonly", "no",
                            in: File::NULL, out: @log, err: %i[child out])
-      wait_until(timeout: 30, message: -> { "redis-server: #{File.read(@log)}" }) { connect&.close || true if reachable? }
+      wait_until(timeout: 30, message: -> { "redis-server: #{File.read(@log)}" }) { reachable? }
       self
     end
 

@@ -68,7 +68,7 @@ module LibraryApp
     answers = []
     done = -> { @lock.synchronize { workers.all? { |pid| answers.count { |one| one["worker"] == pid } >= 3 } } }
     Array.new(CLIENTS) { |client| Thread.new { work("#{client}-in-#{generation}", path, answers, done) } }.each(&:join)
-    assert_empty workers - answers.map { |one| one["worker"] }, "workers that gave no answer in generation #{generation}"
+    assert_empty workers - answers.map { |one| one["worker"] }, "workers without an answer in generation #{generation}"
     answers
   end
 

@@ -23,7 +23,8 @@ class VipsTest < Minitest::Test
     ask_every_worker(0, "/image")
     wait_until { unsafe_in(0).size == LibraryApp::WORKERS }
 
-    assert_equal "refork.refused", @server.wait_for("refork.started", "refork.refused") { @server.signal("USR2") }["event"]
+    answer = @server.wait_for("refork.started", "refork.refused") { @server.signal("USR2") }
+    assert_equal "refork.refused", answer["event"]
   end
 
   private

@@ -23,9 +23,9 @@ module Pando
 
         def within?(version)
           return !(since || before) unless version
-          return false if since && version < Gem::Version.new(since)
 
-          before.nil? || version.release < Gem::Version.new(before)
+          release = version.release
+          (since.nil? || release >= Gem::Version.new(since)) && (before.nil? || release < Gem::Version.new(before))
         end
       end
     end
