@@ -23,9 +23,11 @@ module Pando
           Known.loaded.map { |library| Entry.of(library) } + Native.unknown
         end
 
-        # @param entries [Array<Entry>]
-        # @return [Array<Finding>] one for each that is left to you or not known
-        def findings(entries = loaded) = entries.filter_map(&:finding)
+        # @param prepared [Array<String>] the names of those that the user's hooks take care of
+        # @return [Array<Finding>] one for each other that is left to you or not known
+        def findings(prepared: [])
+          loaded.reject { |entry| prepared.include?(entry.name) }.filter_map(&:finding)
+        end
 
         # What must be in the environment before the libraries are loaded. What is there already stays.
         #

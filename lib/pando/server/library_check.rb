@@ -13,7 +13,10 @@ module Pando
       private_constant :Libraries
 
       # Before the app is loaded.
-      def initialize
+      #
+      # @param prepared [Array<String>] the libraries that the user's hooks take care of
+      def initialize(prepared)
+        @prepared = prepared
         Libraries.prepare_environment
         @failed = {}
       end
@@ -23,8 +26,7 @@ module Pando
       # @return [nil]
       def report
         Libraries.watch
-        entries = Libraries.loaded
-        by_verdict = entries.group_by(&:verdict)
+        by_verdict = Libraries.loaded.group_by { |entry| @prepared.include?(entry.name) ? :handled : entry.verdict }
         names = ->(verdict) { by_verdict.fetch(verdict, []).join(", ") }
         Events.emit("libraries.checked", fine: by_verdict.fetch(:fine, []).size, handled: names[:handled],
                                          yours: names[:yours], unknown: names[:unknown])

@@ -34,7 +34,7 @@ module Pando
         require "pando/http"
         require "pando/http/rackup"
         ENV["RACK_ENV"] = @config.environment
-        @libraries = LibraryCheck.new
+        @libraries = LibraryCheck.new(@config.prepared_library)
         @app = HTTP::Rackup.load(@config.rackup)
         @libraries.report
       end

@@ -81,10 +81,11 @@ class LibrariesTest < Minitest::Test
   end
 
   def test_what_is_fine_is_no_finding
-    assert_equal "pg warning before_fork { DB.finish }, and connect again on the next use\n", run_ruby(<<~RUBY)
+    assert_match(/\Apg warning before_fork \{ DB.finish \}.*\n\z/, run_ruby(<<~RUBY))
       require "pando/fork_safety/libraries"
       module PG; class Connection; end; end
       module Bootsnap; end
+      raise unless Pando::ForkSafety::Libraries.findings(prepared: %w[pg]).empty?
       Pando::ForkSafety::Libraries.findings.each { |one| puts [one.subject, one.severity, one.advice].join(" ") }
     RUBY
   end

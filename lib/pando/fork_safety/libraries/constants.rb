@@ -13,6 +13,17 @@ module Pando
           path.split("::").inject(Object) { |parent, name| child(parent, name) or break }
         end
 
+        # @param path [String]
+        # @return [String, nil] the constant's VERSION, or that of the nearest module around it that has one
+        def self.version_near(path)
+          until path.empty?
+            version = find("#{path}::VERSION")
+            return version if version.is_a?(String)
+
+            path = path.rpartition("::").first
+          end
+        end
+
         def self.child(parent, name)
           return unless parent.is_a?(Module) && parent.const_defined?(name, false) && !parent.autoload?(name, false)
 

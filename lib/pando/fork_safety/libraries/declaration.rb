@@ -49,9 +49,10 @@ module Pando
         end
 
         # Its first use, a call of this method, makes a process unfit to be forked.
-        def unsafe_after(constant, method_name, because:, singleton: false)
+        # @param before [String, nil] the version from which on it does not
+        def unsafe_after(constant, method_name, because:, singleton: false, before: nil)
           @marks << Library::Mark.new(constant: constant, method_name: method_name, singleton: singleton,
-                                      reason: because)
+                                      before: before, reason: because)
         end
 
         private

@@ -3,6 +3,7 @@
 require "pando/fork_safety/libraries/active_record_pools"
 require "pando/fork_safety/libraries/constants"
 require "pando/fork_safety/libraries/library"
+require "pando/fork_safety/libraries/threads"
 
 module Pando
   module ForkSafety

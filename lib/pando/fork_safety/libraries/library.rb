@@ -12,9 +12,9 @@ module Pando
       # @api private
       class Library
         # A first call that makes a process unfit to be forked.
-        Mark = Struct.new(:constant, :method_name, :singleton, :reason, keyword_init: true)
+        Mark = Struct.new(:constant, :method_name, :singleton, :before, :reason, keyword_init: true)
 
-        attr_reader :name, :constant, :rules, :marks
+        attr_reader :name, :constant, :rules
 
         # @param name [String] the gem's
         # @param constant [String] is defined once the library is loaded
@@ -35,12 +35,18 @@ module Pando
           specification = Gem.loaded_specs[name]
           return specification.version if specification
 
-          text = Constants.find("#{constant}::VERSION")
-          Gem::Version.new(text) if text.is_a?(String) && Gem::Version.correct?(text)
+          text = Constants.version_near(constant)
+          Gem::Version.new(text) if text && Gem::Version.correct?(text)
         end
 
         # @return [Rule, nil] the first that holds
         def rule(version = self.version) = @rules.find { |rule| rule.holds?(version) }
+
+        # @return [Array<Mark>] those of the version that is loaded
+        def marks
+          version = self.version
+          @marks.select { |mark| mark.before.nil? || version.nil? || version.release < Gem::Version.new(mark.before) }
+        end
 
         # @param name [Symbol] before_fork, in_parent or in_child
         # @return [Proc, nil]
