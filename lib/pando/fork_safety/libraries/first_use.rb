@@ -14,6 +14,10 @@ module Pando
 
         class << self
           # @param mark [Library::Mark]
+          # @return [Boolean]
+          def watched?(mark) = @watched.key?(mark)
+
+          # @param mark [Library::Mark]
           # @param library [String] its name, for the reason
           # @return [nil]
           def watch(mark, library)

@@ -62,6 +62,8 @@ module Pando
           "dogstatsd-ruby" => "Datadog::Statsd",
           "launchdarkly-server-sdk" => "LaunchDarkly::LDClient",
           "flipper" => "Flipper::Poller",
+          "nokogiri" => "Nokogiri::XML::Document",
+          "nio4r" => "NIO::Selector",
           "mini_mime" => "MiniMime::Db",
           "listen" => "Listen::Listener",
           "bootsnap" => "Bootsnap"

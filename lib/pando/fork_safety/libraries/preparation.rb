@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/errors"
+require "pando/fork_safety/libraries/first_use"
 require "pando/fork_safety/libraries/threads"
 require "pando/fork_safety/status"
 
@@ -17,7 +18,7 @@ module Pando
         # @param libraries [Array<Library>] in the order in which they are made ready
         # @param on_failure [Proc, nil] is told of what went wrong and was lived with: library's name, error
         def initialize(libraries, on_failure = nil)
-          @libraries = libraries.select { |library| library.handled? || library.unsafe_threads? }
+          @libraries = libraries
           @on_failure = on_failure
           @ready = []
         end
@@ -28,7 +29,8 @@ module Pando
         def around(strict, defer = nil)
           forker = Process.pid
           begin
-            refuse_threads(strict)
+            @libraries.each { |library| refuse_threads(library, strict) if library.unsafe_threads? }
+            @libraries.each { |library| refuse_late_comer(library) } if strict
             @libraries.each { |library| prepare(library, strict) if library.handled? }
             yield
           ensure
@@ -59,13 +61,16 @@ module Pando
         end
 
         # A native thread does not exist in a child, but what it held and what waits for it does.
-        def refuse_threads(strict)
-          @libraries.select(&:unsafe_threads?).each do |library|
-            count = Threads.names.count { |name| library.thread?(name) }
-            next if count.zero?
+        def refuse_threads(library, strict)
+          count = Threads.names.count { |name| library.thread?(name) }
+          fail_for(library, Unsafe.new("#{count} of its native threads live"), strict) if count.positive?
+        end
 
-            fail_for(library, Unsafe.new("#{count} of its native threads live"), strict)
-          end
+        # Its first use was to be noticed, and it was not there yet when that was arranged.
+        def refuse_late_comer(library)
+          return if library.marks.all? { |mark| FirstUse.watched?(mark) }
+
+          fail_for(library, Unsafe.new("it was loaded late and may have been used"), true)
         end
 
         def fail_for(library, error, strict)

@@ -65,6 +65,18 @@ class PreparationTest < Minitest::Test
     assert_match(/\Athreads: \d+ of its native threads live\z/, reason.first)
   end
 
+  def test_one_that_came_too_late_to_be_watched_prevents_it
+    late = Libraries::Library.new("late", "Object") { unsafe_after("PreparationTest", :setup, because: "it is a test") }
+    reason = forked { [assert_raises(Libraries::Unsafe) { around([late], strict: true) { flunk } }.message] }
+    watched = forked do
+      Libraries::FirstUse.watch(late.marks.first, "late")
+      [around([late], strict: true) { "forked" }]
+    end
+
+    assert_equal ["late: it was loaded late and may have been used"], reason
+    assert_equal %w[forked], watched
+  end
+
   private
 
   def note(text, result = nil)
