@@ -20,10 +20,12 @@ module Pando
     #
     # @api private
     # @return [nil]
+    # @yield what comes before the callbacks of libraries
     # @raise [CallbackFailed]
     def self.after_fork
       Descriptors.cut_off
       Randomness.renew
+      yield if block_given?
       Callbacks.settle
     end
 

@@ -2,6 +2,7 @@
 
 require "pando/fork_safety"
 require "pando/server/fork_audit"
+require "pando/server/library_check"
 
 module Pando
   class Server
@@ -16,12 +17,16 @@ module Pando
         @server = server
         @config = server.config
         @audit = ForkAudit.new(@config)
+        @libraries = LibraryCheck.new(@config.prepared_library)
       end
 
       # Before the application is loaded.
       def begin
         @audit.begin
       end
+
+      # When it has been.
+      def loaded = @libraries.report
 
       # In the mold of a cold boot: what the checks need is loaded before there is anybody to share it.
       def warm_up(&step)
@@ -35,12 +40,14 @@ module Pando
       def before_fork(role, of) = @audit.before_fork(role, of)
 
       # A library's callback may hang or raise: in the child it runs when the monitor knows of the process.
-      def around_fork(&fork) = ForkSafety::Callbacks.hold_child(&fork)
+      def around_fork(&fork)
+        @libraries.around_fork(@server.role) { ForkSafety::Callbacks.hold_child(&fork) }
+      end
 
       # In the new process. The check comes first: what the app's libraries do after a fork needs the same locks.
       def after_fork(role, &step)
         check_birth(role, &step) if @config.self_check
-        ForkSafety.after_fork
+        ForkSafety.after_fork { ForkSafety::Libraries.settle }
       end
 
       # In the new process, after the user's hooks.

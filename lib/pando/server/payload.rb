@@ -38,6 +38,7 @@ module Pando
         @care.begin
         load_first_request if @config.first_request_profile
         @app = HTTP::Rackup.load(@config.rackup)
+        @care.loaded
       end
 
       def load_first_request

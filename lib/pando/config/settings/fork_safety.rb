@@ -60,6 +60,12 @@ module Pando
               help: "Sockets connected to this address, and files of this path, are shared on purpose. Repeatable.",
               notes: "The audit leaves them alone, as it does with what `Pando.keep_io` was told in code.",
               example: 'keep_io "10.0.0.5:8125"'
+
+      setting :prepared_library,
+              type: Types::Text.new("a gem's name", /\A[\w.-]{1,100}\z/), default: [].freeze, traits: %i[repeatable],
+              help: "A library that needs something around forks, and gets it from your hooks. Repeatable.",
+              notes: "It is no longer reported when the app has been loaded, see [libraries.md](libraries.md).",
+              example: 'prepared_library "bunny"'
     end
   end
 end

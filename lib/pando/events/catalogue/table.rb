@@ -32,6 +32,13 @@ module Pando
              "A worker died that nobody told to; names the request it was serving, and for how long."
       define "worker.unsafe", :warn, %i[slot generation pid reason], "A worker said that it can never be a mold."
 
+      define "libraries.checked", :info, %i[fine handled yours unknown],
+             "The app is loaded; how the libraries in it stand to forks. See docs/libraries.md."
+      define "library.reported", :warn, %i[library version reason advice],
+             "A loaded library needs something around a fork that Pando cannot do for you."
+      define "library.failed", :warn, %i[library slot generation pid reason],
+             "What Pando does for a library around a fork did not work; the fork took place all the same."
+
       define "reactor.ready", :info, %i[pid], "The reactor accepts connections."
       define "reactor.limited", :warn, %i[connections reason],
              "Fewer connections than `max_connections` can be held."

@@ -16,7 +16,7 @@ module Pando
           Known.new("grpc", /\A(?:grpc|default-exec|resolver-exec|timer_manager|event_engine)/, /grpc/),
           Known.new("librdkafka", /\Ardk:/, /rdkafka/),
           Known.new("jemalloc", /\Ajemalloc_bg_thd/, /libjemalloc/, PREPARED),
-          Known.new("libvips", /\A(?:vips|worker|sink_|background|wbuffer)/, /libvips/),
+          Known.new("libvips", /\A(?:libvips|vips|worker|sink_|background|wbuffer)/, /libvips/),
           Known.new("glib", /\A(?:gmain|gdbus|pool-|dconf)/, /libg(?:lib|io)-/),
           Known.new("libuv", /\Alibuv-/, /libuv/),
           Known.new("OpenBLAS", /\Aopenblas/i, /openblas/, PREPARED),

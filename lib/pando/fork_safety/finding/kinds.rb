@@ -41,6 +41,14 @@ module Pando
         growing_descriptors: Kind.new(
           :warning, "The descriptors of a mold become more and more: each process forked from it inherits them all.",
           "Close what is opened again and again; a mold collects garbage too rarely to do it."
+        ),
+        library_left_to_you: Kind.new(
+          :warning, "A loaded library does not cope with a fork by itself, and Pando cannot do it for you.",
+          "See docs/libraries.md."
+        ),
+        library_unknown: Kind.new(
+          :note, "A loaded library has a C extension, or a version, of which nothing is known.",
+          "Look into its documentation for forks."
         )
       }.each_value(&:freeze).freeze
     end

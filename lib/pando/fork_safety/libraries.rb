@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+require "pando/fork_safety/finding"
+require "pando/fork_safety/status"
+require "pando/fork_safety/libraries/entry"
+require "pando/fork_safety/libraries/first_use"
+require "pando/fork_safety/libraries/known"
+require "pando/fork_safety/libraries/native"
+require "pando/fork_safety/libraries/preparation"
+
+module Pando
+  module ForkSafety
+    # What is known of the libraries that this process has loaded: which of them put up with a fork by
+    # themselves, for which Pando does what is needed, and which are left to you. It loads no library, and
+    # needs no Bundler. The knowledge itself is in libraries/known/, a file for each library.
+    #
+    #     Pando::ForkSafety::Libraries.loaded.each { |entry| puts entry }
+    module Libraries
+      class << self
+        # @return [Array<Entry>] of the libraries that are loaded now, in the table's order; then the gems that
+        #   have loaded an extension of their own and are not in the table, as :unknown
+        def loaded
+          Known.loaded.map { |library| Entry.of(library) } + Native.unknown
+        end
+
+        # @param prepared [Array<String>] the names of those that the user's hooks take care of
+        # @return [Array<Finding>] one for each other that is left to you or not known
+        def findings(prepared: [])
+          loaded.reject { |entry| prepared.include?(entry.name) }.filter_map(&:finding)
+        end
+
+        # What must be in the environment before the libraries are loaded. What is there already stays.
+        #
+        # @return [nil]
+        def prepare_environment
+          Known::ENVIRONMENT.each { |name, value| ENV[name] ||= value }
+          nil
+        end
+
+        # From now on the first use of a library that no fork survives marks this process and its children, as
+        # {Pando.no_longer_fork_safe!} does.
+        #
+        # @return [nil]
+        def watch
+          Known.loaded.each { |library| library.marks.each { |mark| FirstUse.watch(mark, library.name) } }
+          nil
+        end
+
+        # Runs the block, which forks, and around it what the loaded libraries need: before the fork, then in
+        # parent and child, even where the block raises. It is to be the innermost: after what the user has for
+        # before a fork, and before what he has for after one.
+        #
+        # @param strict [Boolean] whether not to fork, now or ever, if a library cannot be made ready. Otherwise
+        #   the fork goes on without it.
+        # @param defer [Boolean] whether the child does its part not at once but in {settle}
+        # @param on_failure [#call, nil] is told the library's name and the error of what went wrong and was
+        #   lived with
+        # @yieldreturn [Object] whatever the fork returns, in both processes
+        # @return what the block returned
+        # @raise [Unsafe] with strict, and nothing was forked
+        def around_fork(strict: false, defer: false, on_failure: nil, &fork)
+          preparation = Preparation.new(Known.loaded, on_failure)
+          preparation.around(strict, defer ? ->(rest) { @owed = rest } : nil, &fork)
+        end
+
+        # In a child of {around_fork} with defer.
+        #
+        # @return [nil]
+        def settle
+          owed = @owed
+          @owed = nil
+          owed&.call
+          nil
+        end
+
+        # @param comm [String] a native thread's name, /proc/self/task/*/comm
+        # @return [String, nil] the library that starts threads of this name
+        def of_thread(comm) = Known.loaded.find { |library| library.thread?(comm) }&.name
+      end
+    end
+  end
+end

@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+module Pando
+  module ForkSafety
+    module Libraries
+      # Looks for constants without loading anything.
+      #
+      # @api private
+      module Constants
+        # @param path [String] "Redis::Client"
+        # @return [Object, nil] nil too where it would have to be autoloaded
+        def self.find(path)
+          path.split("::").inject(Object) { |parent, name| child(parent, name) or break }
+        end
+
+        # @param path [String]
+        # @return [String, nil] the constant's VERSION, or that of the nearest module around it that has one
+        def self.version_near(path)
+          until path.empty?
+            version = find("#{path}::VERSION")
+            return version if version.is_a?(String)
+
+            path = path.rpartition("::").first
+          end
+        end
+
+        def self.child(parent, name)
+          return unless parent.is_a?(Module) && parent.const_defined?(name, false) && !parent.autoload?(name, false)
+
+          parent.const_get(name, false)
+        end
+        private_class_method :child
+      end
+    end
+  end
+end

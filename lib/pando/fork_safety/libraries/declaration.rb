@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require "pando/fork_safety/libraries/constants"
+require "pando/fork_safety/libraries/rule"
+
+module Pando
+  module ForkSafety
+    module Libraries
+      # What a file in known/ is written in. Of several rules the first that holds counts. Each says what happens
+      # (`note`), what the user must do (`advice`, with yours) and where that is written (`source`).
+      #
+      #     describe "sequel" do
+      #       handled note: "Its connections are closed before the fork.", source: "doc/fork_safety.rdoc"
+      #       before_fork { Sequel::DATABASES.each(&:disconnect) }
+      #     end
+      #
+      # @api private
+      class Declaration
+        attr_reader :rules, :marks, :steps, :thread_names, :unsafe_threads
+
+        def initialize(&block)
+          @rules = []
+          @marks = []
+          @steps = {}
+          instance_exec(&block)
+        end
+
+        # It copes by itself.
+        def fine(**facts) = rule(:fine, **facts)
+        # Pando does what it takes: runs the blocks below, or sets a mark.
+        def handled(**facts) = rule(:handled, **facts)
+        # The user must do what `advice` says.
+        def yours(**facts) = rule(:yours, **facts)
+        # The sources do not tell.
+        def unknown(**facts) = rule(:unknown, **facts)
+
+        # In the forker.
+        def before_fork(&block) = @steps[:before_fork] = block
+        # In the forker, after the fork or when it failed.
+        def in_parent(&block) = @steps[:in_parent] = block
+        # In the child.
+        def in_child(&block) = @steps[:in_child] = block
+
+        # The names of the native threads that it starts.
+        # @param unsafe [Boolean] whether none of them may live at a fork
+        def threads(names, unsafe: false)
+          @thread_names = names
+          @unsafe_threads = unsafe
+        end
+
+        # Its first use, a call of this method, makes a process unfit to be forked.
+        # @param before [String, nil] the version from which on it does not
+        def unsafe_after(constant, method_name, because:, singleton: false, before: nil)
+          @marks << Library::Mark.new(constant: constant, method_name: method_name, singleton: singleton,
+                                      before: before, reason: because)
+        end
+
+        private
+
+        # @param through [Array<String>] of which libraries one must be loaded too
+        # @param given [String] a condition, for a human
+        # @param condition [Proc] the same for the machine
+        def rule(verdict, through: nil, given: nil, condition: nil, **facts)
+          if through
+            given ||= "through #{through.join(" or ")}"
+            condition ||= -> { through.any? { |name| Known.loaded?(name) } }
+          end
+          @rules << Rule.new(verdict: verdict, given: given, condition: condition, **facts).freeze
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+require "pando/fork_safety/libraries/declaration"
+require "pando/fork_safety/libraries/rule"
+
+module Pando
+  module ForkSafety
+    module Libraries
+      # One row of the table: how a library is recognized, a rule for each range of its versions, and what is to
+      # be run around a fork. Declared by a file in known/ (see {Declaration}), and changed by nobody afterwards.
+      #
+      # @api private
+      class Library
+        # A first call that makes a process unfit to be forked.
+        Mark = Struct.new(:constant, :method_name, :singleton, :before, :reason, keyword_init: true)
+
+        attr_reader :name, :constant, :rules
+
+        # @param name [String] the gem's
+        # @param constant [String] is defined once the library is loaded
+        # @yield the declaration, see {Declaration}
+        def initialize(name, constant, &block)
+          @name = name
+          @constant = constant
+          declaration = Declaration.new(&block)
+          @rules = declaration.rules
+          @marks = declaration.marks
+          @steps = declaration.steps
+          @threads = declaration.thread_names
+          @unsafe_threads = declaration.unsafe_threads
+        end
+
+        # @return [Gem::Version, nil]
+        def version
+          specification = Gem.loaded_specs[name]
+          return specification.version if specification
+
+          text = Constants.version_near(constant)
+          Gem::Version.new(text) if text && Gem::Version.correct?(text)
+        end
+
+        # @return [Rule, nil] the first that holds
+        def rule(version = self.version) = @rules.find { |rule| rule.holds?(version) }
+
+        # @return [Array<Mark>] those of the version that is loaded
+        def marks
+          version = self.version
+          @marks.select { |mark| mark.before.nil? || version.nil? || version.release < Gem::Version.new(mark.before) }
+        end
+
+        # @param name [Symbol] before_fork, in_parent or in_child
+        # @return [Proc, nil]
+        def step(name) = @steps[name]
+
+        # @return [Boolean] whether there is something to run around a fork
+        def handled? = @steps.any? && rule&.verdict == :handled
+
+        # @param comm [String] a native thread's name
+        def thread?(comm) = @threads ? @threads.match?(comm) : false
+
+        # @return [Boolean] whether none of its threads may live at a fork
+        def unsafe_threads? = @unsafe_threads
+      end
+    end
+  end
+end

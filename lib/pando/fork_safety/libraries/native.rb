@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+require "pando/fork_safety/libraries/entry"
+require "pando/fork_safety/libraries/known"
+
+module Pando
+  module ForkSafety
+    module Libraries
+      # The gems that have loaded an extension of their own, and of which nothing is known: they may keep
+      # threads, locks and connections where Ruby cannot see them.
+      #
+      # @api private
+      module Native
+        NOTE = "It has a C extension, and nothing is known of what that does around a fork."
+        # Their compiled files import nothing that makes threads, sockets or epoll sets (nm -D, in the versions
+        # of docs/libraries.md): they only compute.
+        HARMLESS = %w[
+          bigdecimal cgi date digest erb etc io-console io-wait json nkf openssl prism psych puma racc rbs ripper
+          stringio strscan websocket-driver zlib
+        ].freeze
+        private_constant :NOTE
+
+        class << self
+          # @return [Array<Entry>]
+          def unknown
+            names = loaded
+            (names.keys - Known::CONSTANTS.keys - HARMLESS - ["pando"]).sort.map do |name|
+              Entry.new(name, names[name], :unknown, NOTE)
+            end
+          end
+
+          # @return [Hash{String => Gem::Version}] of the gems from whose folders a library was loaded
+          def loaded
+            specifications = Gem.loaded_specs.each_value.to_h { |one| [one.full_name, one] }
+            extensions.each_with_object({}) do |path, found|
+              path.split("/").each do |part|
+                specification = specifications[part] or next
+                found[specification.name] = specification.version
+              end
+            end
+          end
+
+          private
+
+          def extensions = $LOADED_FEATURES.select { |path| path.end_with?(".so") }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+require "pando/fork_safety/libraries/known"
+
+module Pando
+  module ForkSafety
+    module Libraries
+      # docs/libraries.md's table, made from the one that counts. For those who work on Pando:
+      #
+      #     ruby -Ilib -rpando/fork_safety/libraries/reference -e Pando::ForkSafety::Libraries::Reference.write
+      #
+      # @api private
+      module Reference
+        PATH = File.expand_path("../../../../docs/libraries.md", __dir__)
+        FIRST = "<!-- from lib/pando/fork_safety/libraries/known -->\n"
+        LAST = "<!-- end of the table -->\n"
+        VERDICTS = { fine: "fine", handled: "handled by Pando", yours: "**yours**", unknown: "unknown" }.freeze
+
+        class << self
+          # @return [String] Markdown
+          def table
+            rows = Known.all.flat_map { |library| library.rules.map { |rule| row(library.name, rule) } }
+            "| library | version | verdict | what happens at a fork | source |\n|---|---|---|---|---|\n#{rows.join}"
+          end
+
+          # Puts the table where the last one was.
+          def write(path = PATH)
+            text = File.read(path)
+            File.write(path, text.sub(/(?<=#{Regexp.escape(FIRST)}).*(?=#{Regexp.escape(LAST)})/m) { table })
+          end
+
+          private
+
+          def row(name, rule)
+            versions = [rule.versions, rule.given].compact.join("; ")
+            note = [rule.note, ("**#{rule.advice}**" if rule.advice)].compact.join(" ")
+            "| #{name} | #{versions} | #{VERDICTS.fetch(rule.verdict)} | #{note} | #{source(rule.source)} |\n"
+          end
+
+          def source(text)
+            text.gsub(%r{https://github\.com/([\w.-]+/[\w.-]+)[^\s,]*}) { "[#{Regexp.last_match(1)}](#{Regexp.last_match(0)})" }
+          end
+        end
+      end
+    end
+  end
+end

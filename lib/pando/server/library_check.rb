@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require "pando/fork_safety/libraries"
+
+module Pando
+  class Server
+    # What is known of the app's libraries, told as events, and what they need around the server's forks.
+    # Made in a mold that boots, inherited by all that is forked from it.
+    #
+    # @api private
+    class LibraryCheck
+      Libraries = ForkSafety::Libraries
+      private_constant :Libraries
+
+      # Before the app is loaded.
+      #
+      # @param prepared [Array<String>] the libraries that the user's hooks take care of
+      def initialize(prepared)
+        @prepared = prepared
+        Libraries.prepare_environment
+        @failed = {}
+      end
+
+      # After the app has been loaded.
+      #
+      # @return [nil]
+      def report
+        Libraries.watch
+        by_verdict = Libraries.loaded.group_by { |entry| @prepared.include?(entry.name) ? :handled : entry.verdict }
+        names = ->(verdict) { by_verdict.fetch(verdict, []).join(", ") }
+        Events.emit("libraries.checked", fine: by_verdict.fetch(:fine, []).size, handled: names[:handled],
+                                         yours: names[:yours], unknown: names[:unknown])
+        by_verdict.fetch(:yours, []).each { |entry| tell(entry) }
+        nil
+      end
+
+      # A worker that cannot be made ready is not promoted. A mold forks all the same: there may be none else.
+      #
+      # @param role [Cluster::Role]
+      # @raise [ForkSafety::Libraries::Unsafe]
+      def around_fork(role, &fork)
+        Libraries.around_fork(strict: role.role == :worker, defer: true, on_failure: failure(role), &fork)
+      end
+
+      private
+
+      def tell(entry)
+        Events.emit("library.reported", library: entry.name, version: entry.version, reason: entry.note,
+                                        advice: entry.advice)
+      end
+
+      # Once for each library and fault in a process: a mold forks often.
+      def failure(role)
+        lambda do |library, error|
+          reason = "#{error.message.lines.first&.chomp} (#{error.class})"
+          next if @failed[[library, reason]] == Process.pid
+
+          @failed[[library, reason]] = Process.pid
+          Events.emit("library.failed", library: library, slot: role.slot, generation: role.generation,
+                                        pid: Process.pid, reason: reason)
+        end
+      end
+    end
+  end
+end

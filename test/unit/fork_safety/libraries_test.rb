@@ -1,0 +1,153 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+require "pando/fork_safety/libraries"
+require "pando/fork_safety/libraries/reference"
+
+# What is known of libraries. Each script is a Ruby of its own, so that it decides what is loaded there.
+class LibrariesTest < Minitest::Test
+  Libraries = Pando::ForkSafety::Libraries
+
+  def test_every_row_has_a_file_and_every_file_a_row
+    files = Dir[Support::Checkout.path("lib/pando/fork_safety/libraries/known/*.rb")].map { |path| File.basename(path, ".rb") }
+
+    assert_equal Libraries::Known::CONSTANTS.keys.map { |name| name.tr("-", "_") }.sort, files.sort
+  end
+
+  def test_every_rule_names_its_source_and_what_the_user_must_do
+    Libraries::Known.all.each do |library|
+      refute_empty library.rules, library.name
+      library.rules.each do |rule|
+        assert_includes Libraries::Entry::VERDICTS, rule.verdict, library.name
+        assert_match %r{\Ahttps://}, rule.source, library.name
+        assert_match(/\A[A-Z].*\.\z/, rule.note, library.name)
+        assert rule.advice, "#{library.name}: what is to be done" if rule.verdict == :yours
+      end
+    end
+  end
+
+  def test_what_is_handled_has_something_that_does_it
+    Libraries::Known.all.select { |library| library.rules.any? { |rule| rule.verdict == :handled } }.each do |library|
+      steps = %i[before_fork in_parent in_child].filter_map { |name| library.step(name) }
+      assert steps.any? || library.marks.any? || library.unsafe_threads?, library.name
+    end
+  end
+
+  def test_the_docs_show_exactly_this_table
+    text = File.read(Libraries::Reference::PATH)
+
+    assert_includes text, Libraries::Reference::FIRST + Libraries::Reference.table + Libraries::Reference::LAST
+  end
+
+  def test_nothing_is_loaded_by_looking
+    assert_equal "[]\nautoload\n", run_ruby(<<~RUBY)
+      module Vips; autoload :Operation, "/nowhere/vips"; end
+      autoload :RedisClient, "/nowhere/redis"
+      require "pando/fork_safety/libraries"
+      p Pando::ForkSafety::Libraries.loaded
+      puts defined?(Pando::Config) || defined?(Pando::Cluster) || defined?(Pando::Events) ? "too much" : Vips.autoload?(:Operation) && "autoload"
+    RUBY
+  end
+
+  def test_a_verdict_depends_on_the_version
+    assert_equal <<~TEXT, run_ruby(<<~RUBY)
+      1.1.3 fine
+      1.1.2 yours Parent and child share the position in its file: a look-up may find another type.
+      1.1.3.beta1 fine
+      no version unknown Nothing is known of this version.
+    TEXT
+      require "pando/fork_safety/libraries"
+      module MiniMime; class Db; end; end
+      library = Pando::ForkSafety::Libraries::Known.library("mini_mime")
+      %w[1.1.3 1.1.2 1.1.3.beta1 none].each do |text|
+        version = text == "none" ? nil : Gem::Version.new(text)
+        library.singleton_class.class_exec { remove_method(:version) if method_defined?(:version, false) }
+        library.define_singleton_method(:version) { version }
+        entry = Pando::ForkSafety::Libraries.loaded.first
+        puts [version || "no version", entry.verdict, entry.finding&.message&.split(": ", 2)&.last].compact.join(" ")
+      end
+    RUBY
+  end
+
+  def test_a_driver_is_fine_behind_what_manages_its_connections
+    assert_equal "yours\nfine handled\n", run_ruby(<<~RUBY)
+      require "pando/fork_safety/libraries"
+      module PG; class Connection; end; end
+      puts Pando::ForkSafety::Libraries.loaded.map(&:verdict)
+      module Sequel; class Database; end; end
+      puts Pando::ForkSafety::Libraries.loaded.sort_by(&:name).map(&:verdict).join(" ")
+    RUBY
+  end
+
+  def test_what_is_fine_is_no_finding
+    assert_match(/\Apg warning before_fork \{ DB.finish \}.*\n\z/, run_ruby(<<~RUBY))
+      require "pando/fork_safety/libraries"
+      module PG; class Connection; end; end
+      module Bootsnap; end
+      raise unless Pando::ForkSafety::Libraries.findings(prepared: %w[pg]).empty?
+      Pando::ForkSafety::Libraries.findings.each { |one| puts [one.subject, one.severity, one.advice].join(" ") }
+    RUBY
+  end
+
+  def test_gems_with_an_extension_that_nobody_knows_are_named
+    assert_equal "mystery 1.2.3 unknown note\n", run_ruby(<<~RUBY)
+      require "pando/fork_safety/libraries"
+      { "mystery" => "mystery", "bigdecimal" => "bigdecimal", "unused" => nil }.each do |name, feature|
+        Gem.loaded_specs[name] = Gem::Specification.new(name, "1.2.3")
+        $LOADED_FEATURES << "/gems/extensions/x86_64-linux/3.1.0/\#{name}-1.2.3/\#{feature}.so" if feature
+      end
+      Pando::ForkSafety::Libraries.loaded.each { |one| puts [one, one.verdict, one.finding.severity].join(" ") }
+    RUBY
+  end
+
+  def test_the_environment_is_prepared_and_the_users_choice_respected
+    script = 'require "pando/fork_safety/libraries"; Pando::ForkSafety::Libraries.prepare_environment; ' \
+             'puts ENV["GRPC_ENABLE_FORK_SUPPORT"]'
+
+    assert_equal "1\n", run_ruby(script)
+    assert_equal "0\n", run_ruby(script, "GRPC_ENABLE_FORK_SUPPORT" => "0")
+  end
+
+  def test_the_first_use_marks_the_process
+    assert_equal <<~TEXT, run_ruby(<<~RUBY)
+      true
+      [:name, {:a=>1}, :block]
+      false ruby-vips: libvips was used, whose threads no child has
+    TEXT
+      require "pando/fork_safety"
+      require "pando/fork_safety/libraries"
+      module Vips; class Operation; def self.call(name, options = {}) = [name, options, yield]; end; end
+      2.times { Pando::ForkSafety::Libraries.watch }
+      p Pando.fork_safe?
+      puts Vips::Operation.call(:name, a: 1) { :block }.inspect.sub("a: 1", ":a=>1")
+      puts "\#{Pando.fork_safe?} \#{Pando::ForkSafety.reason}"
+    RUBY
+  end
+
+  def test_three_hundred_gems_are_looked_at_in_a_moment
+    seconds = run_ruby(<<~RUBY).to_f
+      require "pando/fork_safety/libraries"
+      300.times do |number|
+        Gem.loaded_specs["gem\#{number}"] = Gem::Specification.new("gem\#{number}", "1.0")
+        10.times { |file| $LOADED_FEATURES << "/gems/gem\#{number}-1.0/lib/\#{file}.rb" }
+      end
+      100.times { |number| $LOADED_FEATURES << "/gems/gem\#{number}-1.0/lib/native.so" }
+      start = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+      raise unless Pando::ForkSafety::Libraries.loaded.size >= 100
+      print Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - start
+    RUBY
+
+    assert_operator seconds, :<, 0.05 # CPU, on a loaded machine
+  end
+
+  private
+
+  def run_ruby(script, environment = {})
+    environment = { "GRPC_ENABLE_FORK_SUPPORT" => nil, "RUBYOPT" => nil }.merge(environment)
+    command = [RbConfig.ruby, "-w", "-I", Support::Checkout.path("lib"), "-e", script]
+    output, status = Open3.capture2e(environment, *command)
+    assert_predicate status, :success?, output
+    output
+  end
+end
