@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "fileutils"
+require "rbconfig"
 require "tmpdir"
 require "pando/sys/memory"
 
@@ -10,25 +11,33 @@ class SysMemoryTest < Minitest::Test
   Memory = Pando::Sys::Memory
   MIB = 1024**2
 
+  # Small and alone: its memory changes by what it is told to take.
+  GROW = <<~RUBY.freeze
+    $stdout.sync = true
+    puts
+    gets
+    ballast = "x" * #{32 * MIB}
+    puts
+    gets
+  RUBY
+
   def setup = @folder = Dir.mktmpdir
   def teardown = FileUtils.rm_rf(@folder)
 
   def test_what_a_process_writes_becomes_its_own
-    told, telling = IO.pipe
-    go, going = IO.pipe
-    pid = fork { grow(go, telling) }
-    told.gets
+    process = IO.popen([RbConfig.ruby, "--disable-gems", "-e", GROW], "r+")
+    pid = process.pid
+    process.gets
     before = [Memory.usage(pid), Memory.minor_faults(pid)]
-    going.puts
-    told.gets
+    process.puts
+    process.gets
     after = [Memory.usage(pid), Memory.minor_faults(pid)]
 
     assert_in_delta(32 * MIB, after.first.private - before.first.private, 8 * MIB)
     assert_operator(after.first.pss, :>=, after.first.private)
     assert_operator((after.last - before.last) * Memory::PAGE, :>=, 30 * MIB)
   ensure
-    Process.kill(:KILL, pid)
-    Process.wait(pid)
+    process&.close
   end
 
   def test_a_process_that_is_gone
@@ -81,14 +90,6 @@ class SysMemoryTest < Minitest::Test
   end
 
   private
-
-  def grow(go, telling)
-    telling.puts
-    go.gets
-    @ballast = "x" * (32 * MIB)
-    telling.puts
-    sleep
-  end
 
   def write(name, text)
     File.join(@folder, name).tap do |path|
