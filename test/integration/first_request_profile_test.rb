@@ -42,7 +42,7 @@ class FirstRequestProfileTest < Minitest::Test
     written = [0, 1].map do |generation|
       server.refork if generation == 1
       wait_until(timeout: 30) { server.workers.all? { |worker| worker.title.include?("gen #{generation}") } }
-      server.workers.map(&:pid).each { |pid| assert_equal [0], before(server, pid).drop(1).uniq }
+      assert_equal [1], frames_before(server).values.map { |counts| counts.count(&:positive?) }.uniq
       profiled(server, generation)
     end
 
@@ -50,14 +50,14 @@ class FirstRequestProfileTest < Minitest::Test
     written
   end
 
-  # How much of ours has stood before the application at each of this worker's requests. At several requests at a
-  # time, each worker has one.
-  def before(server, worker)
-    found = []
-    wait_until(timeout: 60, message: "three requests of a worker") do
-      answers = Array.new(2) { Thread.new { server.get("/slow").body.split.map(&:to_i) } }.map(&:value)
-      found.concat(answers.filter_map { |frames, pid| frames if pid == worker })
-      found.size > 2
+  # Frames of ours that stood before the application, at each of some requests of each worker. Of several
+  # requests at a time, each worker has one.
+  def frames_before(server)
+    found = server.workers.to_h { |worker| [worker.pid, []] }
+    wait_until(timeout: 60, message: "three requests of each worker") do
+      clients = Array.new(found.size) { Thread.new { server.get("/slow").body.split.map(&:to_i) } }
+      clients.map(&:value).each { |frames, pid| found.fetch(pid) << frames }
+      found.values.all? { |counts| counts.size > 2 }
     end
     found
   end
