@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+require "pando/doctor/lazy_state/advice"
+require "pando/doctor/lazy_state/thresholds"
+
+module Pando
+  module Doctor
+    module LazyState
+      # Findings about code: files loaded, text compiled and methods defined while requests were served.
+      #
+      # @api private
+      class CodeFindings
+        SHOWN = 20 # files or methods in the details of a finding
+
+        # @param loading [Loading] @param defined [Array<Definitions::Defined>]
+        # @param owners [Hash{Object => Array<Group>}] groups of objects by what they belong to
+        # @param places [Places]
+        def initialize(loading, defined, owners, places)
+          @loading = loading
+          @defined = defined
+          @owners = owners
+          @places = places
+        end
+
+        # @return [Array<ForkSafety::Finding>]
+        def findings = loads + texts + methods
+
+        private
+
+        def bytes_of(owner) = @owners.fetch(owner, []).sum(&:lasting_bytes)
+
+        def loads
+          again = @loading.loads.group_by(&:path).transform_values(&:size)
+          @loading.loads.select { |load| again[load.path] == 1 }.map { |load| load_finding(load, bytes_of(load)) }
+        end
+
+        def load_finding(load, bytes)
+          files = load.files.size
+          warning = bytes >= Thresholds::WARNING || files >= Thresholds::FILES
+          ForkSafety::Finding.new(
+            load.autoload? ? :lazy_constant : :lazy_require, severity: warning ? :warning : :note,
+            subject: load.constant || Advice.feature(load.path), location: load.place&.join(":"),
+            message: load_message(load, files, bytes), advice: Advice.load(load),
+            details: { bytes: bytes, request: load.window + 1, path: load.path, files: load.files.first(SHOWN),
+                       files_count: files }
+          )
+        end
+
+        def load_message(load, files, bytes)
+          "Request #{load.window + 1} #{load.autoload? ? "autoloaded #{load.constant}" : "loaded #{load.path}"} " \
+            "(#{Thresholds.count(files, "file")}, #{Thresholds.size(bytes)})."
+        end
+
+        # Text that each request compiles anew is no lazy state.
+        def texts
+          @loading.compiled.select { |one| one.windows.size == 1 }.group_by(&:path).filter_map do |path, all|
+            bytes = all.sum { |one| bytes_of(one) }
+            template = @places.own?(path) && !path.end_with?(".rb", ".ru")
+            text_finding(path, all.first, all.size, bytes, template) if template || bytes >= Thresholds::NOTE
+          end
+        end
+
+        def text_finding(path, first, count, bytes, template)
+          place = @places.own?(path) || first.place.nil? ? [path, first.line] : first.place
+          ForkSafety::Finding.new(
+            :lazy_code, severity: Thresholds.severity(bytes), subject: template ? File.basename(path) : path.to_s,
+            location: place.join(":"),
+            message: "Request #{first.windows.first + 1} compiled #{template ? "the template" : "code of"} #{path} " \
+                     "(#{Thresholds.count(count, "time")}, #{Thresholds.size(bytes)}).",
+            advice: ("Compile it at boot: render it once before the fork." if template),
+            details: { bytes: bytes, request: first.windows.first + 1, path: path, caller: first.place&.join(":") }
+          )
+        end
+
+        def methods
+          @defined.filter_map do |one|
+            next if @loading.load_of(one.path) || compiled?(one)
+            next unless @places.own?(one.path) || (one.names.size >= Thresholds::METHODS && !@places.pando?(one.path))
+
+            method_finding(one, bytes_of(one))
+          end
+        end
+
+        # The methods of a text that was compiled come with it.
+        def compiled?(one) = @loading.compiled.any? { |text| text.path == one.path && text.windows.size == 1 }
+
+        def method_finding(one, bytes)
+          ForkSafety::Finding.new(
+            :lazy_method, subject: one.owners.first(3).join(", "), location: "#{one.path}:#{one.line}",
+            message: "Requests defined #{Thresholds.count(one.names.size, "method")} of #{one.owners.first(3).join(", ")}: " \
+                     "#{one.names.first(5).join(", ")}#{", ..." if one.names.size > 5}.",
+            details: { bytes: bytes, methods: one.names.first(SHOWN), methods_count: one.names.size,
+                       owners: one.owners.first(SHOWN) }
+          )
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require "pando/doctor/lazy_state/advice"
+require "pando/doctor/lazy_state/thresholds"
+
+module Pando
+  module Doctor
+    module LazyState
+      # Findings about an Array, Hash or String that has grown without any new object in it, as a count by number
+      # does. Where there are new objects their own line is the finding.
+      #
+      # @api private
+      class ContainerFindings
+        BYTES = 16 # an entry's, about: 8 in an Array, 24 in a Hash
+
+        # @param growths [Array<Containers::Growth>]
+        # @param holders [Hash{Containers::Growth => Hash{Holders::Holder => Integer}}]
+        # @param groups [Array<Group>] of new objects
+        def initialize(growths, holders, groups)
+          @growths = growths
+          @holders = holders
+          @groups = groups
+        end
+
+        # @return [Array<ForkSafety::Finding>]
+        def findings
+          told = @groups.select { |group| group.grows? || group.lazy? }
+                        .flat_map { |group| @holders.fetch(group, {}).keys.map(&:name) }
+          @growths.filter_map do |growth|
+            holder = @holders.fetch(growth, {}).keys.min_by { |one| one.name.size }
+            finding(growth, holder) if holder && !told.include?(holder.name)
+          end
+        end
+
+        private
+
+        def finding(growth, holder)
+          entries = growth.steady? ? (growth.gains[1..-2].sum.to_f / (growth.gains.size - 2)).ceil : growth.gains.first
+          bytes = entries * (holder.object.is_a?(String) ? 1 : BYTES)
+          return if growth.once? && bytes < Thresholds::NOTE
+
+          kind = growth.steady? ? :growth_per_request : :lazy_memory
+          ForkSafety::Finding.new(
+            kind, subject: holder.name, location: holder.place&.join(":"), message: message(kind, holder, entries),
+                  severity: (Thresholds.severity(bytes) if kind == :lazy_memory),
+                  advice: Advice.for(kind, holder.object.class.name, holder),
+                  details: { bytes: bytes, entries: entries, size: growth.size, held_by: holder.name }
+          )
+        end
+
+        def message(kind, holder, entries)
+          noun = holder.object.is_a?(String) ? "bytes" : "entries"
+          kind == :lazy_memory ? "The first request added #{entries} #{noun} to #{holder.name}." : "Each request adds #{entries} #{noun} to #{holder.name}."
+        end
+      end
+    end
+  end
+end
