@@ -8,11 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define DEPTH 256       /* frames looked at for each object */
-#define HEAP_PAGE 65536 /* what Ruby's heap grows by since 3.1, aligned to its size */
-
-/* Of the objspace extension: exported since 1.9, in no public header. */
-extern void rb_objspace_each_objects(int (*visit)(void *, void *, size_t, void *), void *data);
+#define DEPTH 256 /* frames looked at for each object */
 
 static VALUE tracepoint;
 static VALUE own, foreign; /* prefixes of paths: frozen arrays of strings */
@@ -93,21 +89,6 @@ static VALUE address_of(VALUE self, VALUE object)
     return ULL2NUM((unsigned long long)object);
 }
 
-static int add_page(void *from, void *to, size_t stride, void *pages)
-{
-    uintptr_t page = (uintptr_t)from & ~(uintptr_t)(HEAP_PAGE - 1);
-    rb_ary_push((VALUE)pages, ULL2NUM((unsigned long long)page));
-    return 0;
-}
-
-/* The addresses of the 64 KiB pages of Ruby's heap, in rising order. */
-static VALUE heap_pages(VALUE self)
-{
-    VALUE pages = rb_ary_new();
-    rb_objspace_each_objects(add_page, (void *)pages);
-    return rb_funcall(pages, rb_intern("sort!"), 0);
-}
-
 void pando_init_origins(void)
 {
     VALUE module = rb_define_module_under(pando_mPando, "Origins");
@@ -119,5 +100,4 @@ void pando_init_origins(void)
     rb_define_singleton_method(module, "stop", stop, 0);
     rb_define_singleton_method(module, "at", at_address, 1);
     rb_define_singleton_method(module, "address", address_of, 1);
-    rb_define_singleton_method(module, "heap_pages", heap_pages, 0);
 }

@@ -38,9 +38,18 @@ module Pando
           return "Call require #{feature(load.path).dump} at boot." unless load.autoload?
           return zeitwerk(load.constant) if zeitwerk?(load.path)
 
-          eager = eager_namespace(load.constant)
-          eager ? "Call #{eager}.eager_load! at boot." : "Name #{load.constant} at boot, or require its file there."
+          "Name #{load.constant} at boot: autoload leaves it to the first use#{eager(load.constant)}."
         end
+
+        # ActiveSupport::Autoload gives a namespace eager_load!, for what it declares as eager.
+        def self.eager(constant)
+          name = constant.split("::").first
+          known = Object.const_get(name) unless Object.autoload?(name)
+          ", and #{name}.eager_load! may leave it out" if known.respond_to?(:eager_load!)
+        rescue NameError
+          nil
+        end
+        private_class_method :eager
 
         # @param path [String] of a loaded file
         # @return [String] what it is required by
@@ -60,17 +69,6 @@ module Pando
           ::Zeitwerk::Registry.loaders.each.any? { |loader| loader.dirs.any? { |one| path.start_with?("#{one}/") } }
         end
         private_class_method :zeitwerk?
-
-        # ActiveSupport::Autoload gives a namespace eager_load!.
-        def self.eager_namespace(constant)
-          names = constant.split("::")[0..-2]
-          names.size.downto(1).map { |size| names.first(size).join("::") }.find do |name|
-            Object.const_defined?(name) && Object.const_get(name).respond_to?(:eager_load!)
-          end
-        rescue NameError
-          nil
-        end
-        private_class_method :eager_namespace
       end
     end
   end

@@ -2,6 +2,7 @@
 
 require "objspace"
 require "tmpdir"
+require "pando/doctor/lazy_state/class_names"
 require "pando/doctor/lazy_state/group"
 
 module Pando
@@ -50,7 +51,7 @@ module Pando
         # @return [Array<Group>]
         def read(&each)
           groups = {}
-          classes = Classes.new
+          classes = ClassNames.new
           dumped { |line| note(line, groups, classes, &each) }
           groups.values
         ensure
@@ -88,33 +89,6 @@ module Pando
           group = groups[key] ||= Group.new(*key, windows)
           group.add(window, line[/"memsize":(\d+)/, 1].to_i)
           yield address, group if block_given?
-        end
-
-        # What an object of a dump is called: its class, or what the VM calls it.
-        class Classes
-          def initialize
-            @names = {}
-            name = Module.instance_method(:inspect)
-            ObjectSpace.each_object(Module) { |one| @names[Origins.address(one)] = -> { name.bind_call(one) } }
-          end
-
-          # @param line [String] of a dump
-          # @return [String, Symbol] a Symbol for an object of the VM
-          def name(line)
-            type = line[/"type":"(\w+)"/, 1]
-            return line[/"imemo_type":"(\w+)"/, 1].to_s.to_sym if type == "IMEMO"
-
-            known = @names[line[/"class":"0x(\h+)"/, 1].to_s.to_i(16)]
-            known ? resolve(known, line) : "(#{type.downcase})"
-          end
-
-          private
-
-          def resolve(known, line)
-            return known unless known.is_a?(Proc)
-
-            @names[line[/"class":"0x(\h+)"/, 1].to_i(16)] = known.call.b.force_encoding(Encoding::UTF_8)
-          end
         end
       end
     end

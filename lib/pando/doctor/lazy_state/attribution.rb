@@ -30,9 +30,11 @@ module Pando
         private
 
         # The code of a file is made in the loader's frame, for the line that wanted the file; where require is
-        # not written in Ruby, in that line's own.
+        # not written in Ruby, in that line's own. What a loader keeps for itself goes with the first load.
         def by_loader(group)
-          @loads[group.place] if @places.loader?(group.file) || (group.code? && group.place == [group.file, group.line])
+          return @loads[group.place] || @loading.loads.first if @places.loader?(group.file)
+
+          @loads[group.place] if group.code? && group.place == [group.file, group.line]
         end
 
         def by_text(group)

@@ -123,7 +123,8 @@ module Pando
           return if special?(object)
 
           INSTANCE_VARIABLES.bind_call(object).each do |variable|
-            yield Holder.new("#{name}.#{variable}", INSTANCE_VARIABLE.bind_call(object, variable), owner, constant)
+            value = INSTANCE_VARIABLE.bind_call(object, variable)
+            yield Holder.new("#{name}.#{variable}", value, owner, constant) unless Module === value # rubocop:disable Style/CaseEquality
           end
         end
 

@@ -63,11 +63,13 @@ module Pando
           kind == :lazy_memory ? "The first request built and kept #{what}#{held}." : "Each request adds #{what}#{held}."
         end
 
+        # The name by which most of them are kept.
         def holder_of(groups)
           counts = groups.each_with_object({}.compare_by_identity) do |group, all|
             @holders.fetch(group, {}).each { |holder, count| all[holder] = all.fetch(holder, 0) + count }
           end
-          counts.max_by { |holder, count| [count, -holder.name.size] }&.first
+          holder, count = counts.max_by { |one, reached| [reached, -one.name.size] }
+          holder if holder && count * 2 >= groups.sum { |group| group.objects.sum }
         end
 
         def classes(groups)
