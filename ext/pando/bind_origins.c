@@ -30,7 +30,8 @@ static void on_new_object(VALUE point, void *data)
     static int lines[DEPTH];
     struct pando_place place = { NULL, 0 };
 
-    uintptr_t address = (uintptr_t)rb_tracearg_object(rb_tracearg_from_tracepoint(point));
+    rb_trace_arg_t *event = rb_tracearg_from_tracepoint(point);
+    uintptr_t address = (uintptr_t)rb_tracearg_object(event);
     int count = rb_profile_frames(0, DEPTH, frames, lines);
     for (int at = 0; at < count; at++) {
         VALUE path = rb_profile_frame_path(frames[at]);
@@ -39,7 +40,8 @@ static void on_new_object(VALUE point, void *data)
         size_t length = (size_t)RSTRING_LEN(path);
         if (!begins_with_any(own, text, length) || begins_with_any(foreign, text, length)) continue;
         place.path = pando_origins_intern(text, length);
-        place.line = lines[at];
+        /* With YJIT the innermost line may be missing; the event has it. */
+        place.line = lines[at] ? lines[at] : NUM2INT(rb_tracearg_lineno(event));
         break;
     }
     pando_origins_put(address, place);

@@ -27,11 +27,12 @@ module Pando
         # @param requests [Integer] of the same kind, 2 or more
         # @param root [String] folder of the application's own files
         # @param timeout [Numeric] seconds for a child
+        # @param prepare [#call, nil] run in each child before it is measured: what a worker's hooks do
         # @yieldparam number [Integer] 1 for the first request; the block serves it to its end
         # @return [Result]
         # @raise [Examination::Failed] when a child failed or took too long
-        def examine(requests: REQUESTS, root: Dir.pwd, timeout: Examination::TIMEOUT, &request)
-          Examination.new(requests: requests, root: root, timeout: timeout).run(&request)
+        def examine(requests: REQUESTS, root: Dir.pwd, timeout: Examination::TIMEOUT, prepare: nil, &request)
+          Examination.new(requests: requests, root: root, timeout: timeout, prepare: prepare).run(&request)
         end
 
         # The same in this process, without the pages. It has to be one that has served nothing yet and will

@@ -32,43 +32,36 @@ module Pando
         end
         private_class_method :memory
 
-        # @param load [Loading::Load]
+        # @param loads [Array<Loading::Load>] of one library or file
         # @return [String]
-        def self.load(load)
-          return "Call require #{feature(load.path).dump} at boot." unless load.autoload?
-          return zeitwerk(load.constant) if zeitwerk?(load.path)
+        def self.load(loads)
+          names = loads.map(&:title).first(3).join(", ") + (", ..." if loads.size > 3).to_s
+          return "Require at boot: #{names}." unless loads.first.autoload?
+          return "Load it at boot: config.eager_load = true in Rails, Zeitwerk::Loader.eager_load_all elsewhere." \
+            if zeitwerk?(loads.first.path)
 
-          "Name #{load.constant} at boot: autoload leaves it to the first use#{eager(load.constant)}."
+          "Name at boot what autoload leaves to the first use: #{names}#{eager(loads.first.constant)}."
         end
+
+        # Whether Zeitwerk looks after this file.
+        def self.zeitwerk?(path)
+          return false unless defined?(::Zeitwerk::Registry)
+
+          found = false
+          ::Zeitwerk::Registry.loaders.each { |one| found ||= one.dirs.any? { |dir| path.start_with?("#{dir}/") } }
+          found
+        end
+        private_class_method :zeitwerk?
 
         # ActiveSupport::Autoload gives a namespace eager_load!, for what it declares as eager.
         def self.eager(constant)
           name = constant.split("::").first
           known = Object.const_get(name) unless Object.autoload?(name)
-          ", and #{name}.eager_load! may leave it out" if known.respond_to?(:eager_load!)
+          " (#{name}.eager_load! leaves out what is not declared as eager)" if known.respond_to?(:eager_load!)
         rescue NameError
           nil
         end
         private_class_method :eager
-
-        # @param path [String] of a loaded file
-        # @return [String] what it is required by
-        def self.feature(path)
-          folder = $LOAD_PATH.map(&:to_s).select { |one| path.start_with?("#{one}/") }.max_by(&:size)
-          path.delete_prefix("#{folder}/").sub(/\.(?:rb|so)\z/, "")
-        end
-
-        def self.zeitwerk(constant)
-          "Load #{constant} at boot: config.eager_load = true in Rails, Zeitwerk::Loader.eager_load_all elsewhere."
-        end
-        private_class_method :zeitwerk
-
-        def self.zeitwerk?(path)
-          return false unless defined?(::Zeitwerk::Registry)
-
-          ::Zeitwerk::Registry.loaders.each.any? { |loader| loader.dirs.any? { |one| path.start_with?("#{one}/") } }
-        end
-        private_class_method :zeitwerk?
       end
     end
   end

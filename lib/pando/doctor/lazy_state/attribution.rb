@@ -34,7 +34,7 @@ module Pando
         def by_loader(group)
           return @loads[group.place] || @loading.loads.first if @places.loader?(group.file)
 
-          @loads[group.place] if group.code? && group.place == [group.file, group.line]
+          @loads[group.place] if group.vm? && group.place == [group.file, group.line]
         end
 
         def by_text(group)

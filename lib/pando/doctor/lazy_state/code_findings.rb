@@ -29,26 +29,34 @@ module Pando
 
         def bytes_of(owner) = @owners.fetch(owner, []).sum(&:lasting_bytes)
 
+        # A file of the application's is a finding of its own, those of a gem are one together. What is loaded
+        # again and again is no lazy state.
         def loads
           again = @loading.loads.group_by(&:path).transform_values(&:size)
-          @loading.loads.select { |load| again[load.path] == 1 }.map { |load| load_finding(load, bytes_of(load)) }
+          @loading.loads.select { |load| again[load.path] == 1 }
+                  .group_by { |load| [@places.library(load.path) || load.path, load.autoload?] }
+                  .map { |(library, _), all| load_finding(library, all) }
         end
 
-        def load_finding(load, bytes)
-          files = load.files.size
-          warning = bytes >= Thresholds::WARNING || files >= Thresholds::FILES
+        def load_finding(library, loads)
+          bytes = loads.sum { |load| bytes_of(load) }
+          files = loads.flat_map(&:files)
+          first = loads.max_by { |load| bytes_of(load) }
+          warning = bytes >= Thresholds::WARNING || files.size >= Thresholds::FILES
           ForkSafety::Finding.new(
-            load.autoload? ? :lazy_constant : :lazy_require, severity: warning ? :warning : :note,
-            subject: load.constant || Advice.feature(load.path), location: load.place&.join(":"),
-            message: load_message(load, files, bytes), advice: Advice.load(load),
-            details: { bytes: bytes, request: load.window + 1, path: load.path, files: load.files.first(SHOWN),
-                       files_count: files }
+            first.autoload? ? :lazy_constant : :lazy_require, severity: warning ? :warning : :note,
+            subject: loads.size == 1 ? first.title : library, location: first.place&.join(":"),
+            message: load_message(loads, files, bytes), advice: Advice.load(loads),
+            details: { bytes: bytes, request: first.window + 1, loaded: loads.map(&:title).first(SHOWN),
+                       files: files.first(SHOWN), files_count: files.size }
           )
         end
 
-        def load_message(load, files, bytes)
-          "Request #{load.window + 1} #{load.autoload? ? "autoloaded #{load.constant}" : "loaded #{load.path}"} " \
-            "(#{Thresholds.count(files, "file")}, #{Thresholds.size(bytes)})."
+        def load_message(loads, files, bytes)
+          names = loads.map(&:title)
+          "Request #{loads.map(&:window).min + 1} #{loads.first.autoload? ? "autoloaded" : "loaded"} " \
+            "#{names.first(3).join(", ")}#{" and #{names.size - 3} more" if names.size > 3} " \
+            "(#{Thresholds.count(files.size, "file")}, #{Thresholds.size(bytes)})."
         end
 
         # Text that each request compiles anew is no lazy state.

@@ -23,10 +23,11 @@ module Pando
         CHUNK = 65_536
         private_constant :CHUNK
 
-        def initialize(requests:, root:, timeout:)
+        def initialize(requests:, root:, timeout:, prepare: nil)
           @requests = requests
           @root = root
           @timeout = timeout
+          @prepare = prepare
         end
 
         # @return [Result]
@@ -61,6 +62,7 @@ module Pando
         def speak(reader, writer)
           reader.close
           answer = begin
+            @prepare&.call
             "done\n#{yield}"
           rescue Exception => error # rubocop:disable Lint/RescueException
             "failed\n#{error.class}: #{error.message} (#{error.backtrace&.first})"

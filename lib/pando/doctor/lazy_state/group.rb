@@ -44,6 +44,9 @@ module Pando
         def cache? = CACHES.include?(name)
         def code? = CODE.include?(name)
 
+        # Of the VM itself: no object of the application's making.
+        def vm? = name.is_a?(Symbol) || name.start_with?("(internal ")
+
         # Kept by the requests behind the first one too. What only the last one holds may be let go by the next.
         def grows? = later.size >= 2 && later.all?(&:positive?)
 

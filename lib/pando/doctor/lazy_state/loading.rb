@@ -14,6 +14,14 @@ module Pando
         Load = Struct.new(:window, :path, :place, :constant, :files) do
           # @return [Boolean] whether it has been waiting for the first use of its constant
           def autoload? = !constant.nil?
+          # @return [String] the constant, or what it is required by
+          def title = constant || feature
+
+          # @return [String]
+          def feature
+            folder = $LOAD_PATH.map(&:to_s).select { |one| path.start_with?("#{one}/") }.max_by(&:size)
+            path.delete_prefix("#{folder}/").sub(/\.(?:rb|so)\z/, "")
+          end
         end
         # Code from a string, compiled in the windows given.
         Compiled = Struct.new(:path, :line, :place, :windows)

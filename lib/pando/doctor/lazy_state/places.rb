@@ -36,6 +36,10 @@ module Pando
         # @param path [String, nil]
         def pando?(path) = !path.nil? && path.start_with?(OWN_LIBRARY)
 
+        # @param path [String]
+        # @return [String, nil] the name of the gem that it belongs to
+        def library(path) = own?(path) ? nil : path[%r{/gems/([^/]+)-\d[^/]*/}, 1]
+
         # @param path [String, nil]
         def loader?(path) = !path.nil? && LOADERS.match?(path)
 
