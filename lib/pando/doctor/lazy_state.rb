@@ -35,13 +35,37 @@ module Pando
           Examination.new(requests: requests, root: root, timeout: timeout, prepare: prepare).run(&request)
         end
 
-        # The same in this process, without the pages. It has to be one that has served nothing yet and will
-        # be thrown away.
+        # The same in this process, without the pages and calls. It has to be one that has served nothing yet and
+        # will be thrown away.
         #
         # @return [Result]
         # @raise whatever a request raises
         def observe(requests: REQUESTS, root: Dir.pwd, &request)
           Observation.new(requests: requests, root: root).run(&request)
+        end
+
+        # For a process that gets its requests from outside: {before} the first one, {between} two, {after} the
+        # last one. After a single request everything that it has left counts as lazy, and nothing as growth.
+        #
+        # @return [nil]
+        def before(root: Dir.pwd)
+          @observation = Observation.new(root: root)
+          @observation.start
+          nil
+        end
+
+        # @return [nil]
+        def between
+          @observation.next_request
+          nil
+        end
+
+        # @return [Hash{Symbol => Object}] findings: Array<ForkSafety::Finding>, figures: Hash
+        def after
+          result = @observation.finish
+          { findings: result.findings, figures: result.figures }
+        ensure
+          @observation = nil
         end
       end
     end

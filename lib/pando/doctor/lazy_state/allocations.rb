@@ -24,6 +24,7 @@ module Pando
         # @return [nil]
         def start
           collect
+          @traced_already = !ObjectSpace.allocation_sourcefile(Object.new).nil?
           ObjectSpace.trace_object_allocations_start
           Origins.start(@places.own, @places.foreign)
           nil
@@ -45,7 +46,7 @@ module Pando
           nil
         end
 
-        # Reads what is left, and then forgets it.
+        # Reads what is left, and then forgets it (unless somebody else traces too).
         #
         # @yieldparam address [Integer] @yieldparam group [Group] one of {#groups}
         # @return [Array<Group>]
@@ -56,7 +57,7 @@ module Pando
           groups.values
         ensure
           ObjectSpace.trace_object_allocations_stop
-          ObjectSpace.trace_object_allocations_clear
+          ObjectSpace.trace_object_allocations_clear unless @traced_already
         end
 
         private
@@ -77,7 +78,7 @@ module Pando
 
         # In a dump a quotation mark within a text follows a backslash, so that these find real keys only.
         def note(line, groups, classes)
-          file, lineno = line.match(/"file":"([^"]*)", "line":(\d+)/)&.captures
+          file, lineno = line.match(/"file":"([^"]*)"(?:, "line":(\d+))?/)&.captures
           generation = line[/"generation":(\d+)/, 1]
           return if file.nil? || generation.nil? || @places.pando?(file)
 

@@ -49,8 +49,9 @@ module Pando
         end
 
         def message(kind, holder, entries)
-          noun = holder.object.is_a?(String) ? "bytes" : "entries"
-          kind == :lazy_memory ? "The first request added #{entries} #{noun} to #{holder.name}." : "Each request adds #{entries} #{noun} to #{holder.name}."
+          noun = holder.object.is_a?(String) ? "byte" : "entry"
+          what = Thresholds.count(entries, noun).sub("entrys", "entries")
+          "#{kind == :lazy_memory ? "The first request added" : "Each request adds"} #{what} to #{holder.name}."
         end
       end
     end

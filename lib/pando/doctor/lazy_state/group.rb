@@ -51,12 +51,12 @@ module Pando
         def grows? = later.size >= 2 && later.all?(&:positive?)
 
         # Built once, by the first requests.
-        def lazy? = lasting.any?(&:positive?) && (later.empty? ? @objects[1].zero? : !grows?)
+        def lazy? = lasting(@objects).any?(&:positive?) && (later.empty? ? @objects.drop(1).all?(&:zero?) : !grows?)
 
         # @return [Integer] objects that were built once
-        def lasting_objects = lasting.sum
+        def lasting_objects = lasting(@objects).sum
         # @return [Integer] their bytes
-        def lasting_bytes = @bytes[0..-2].sum
+        def lasting_bytes = lasting(@bytes).sum
         # @return [Integer] objects that a later request adds
         def objects_per_request = per_request(@objects)
         # @return [Integer] bytes that a later request adds
@@ -64,11 +64,12 @@ module Pando
 
         private
 
-        def lasting = @objects[0..-2]
-        def later = @objects[1..-2]
+        # Of a single request nobody knows what the next one would let go.
+        def lasting(counts) = counts.size == 1 ? counts : counts[0..-2]
+        def later = @objects[1..-2] || []
 
         def per_request(counts)
-          counts = counts[1..-2]
+          counts = counts[1..-2] || []
           counts.empty? ? 0 : (counts.sum.to_f / counts.size).ceil
         end
       end

@@ -19,8 +19,10 @@ module Pando
         # Objects whose holder is looked for.
         FOLLOWED = 300_000
 
-        def initialize(requests:, root:)
-          raise ArgumentError, "one request has nothing to be compared with" if requests < 2
+        # @param requests [Integer, nil] for {#run}
+        # @param root [String] the application's folder
+        def initialize(root:, requests: nil)
+          raise ArgumentError, "one request has nothing to be compared with" if requests && requests < 2
 
           @requests = requests
           @places = Places.new(root)
@@ -28,51 +30,81 @@ module Pando
         end
 
         # @return [Result]
-        def run(&request)
-          began = now
-          prepare
-          watched { @requests.times { |window| serve(window, &request) } }
+        def run
+          start
+          @requests.times do |at|
+            next_request unless at.zero?
+            yield at + 1
+          end
+          finish
+        ensure
+          stop
+        end
+
+        # The first request comes next, in the fiber that has booted the application (Thread.current[] is its own).
+        # @return [nil]
+        def start
+          @definitions = Definitions.new
+          @loading = Loading.new(@places)
+          @containers = Containers.new
+          @machine = VirtualMachine.new
+          @allocations = Allocations.new(@places)
+          @began = now
+          watch
+          @window = -1
+          open_window
+        end
+
+        # One is done, another one comes.
+        # @return [nil]
+        def next_request
+          close_window
+          open_window
+        end
+
+        # The last one is done.
+        # @return [Result]
+        def finish
+          close_window
+          stop
           served = now
           groups = @allocations.read { |address, group| follow(address, group) }
           judgement = Judgement.new(groups: groups, addresses: @addresses, loading: @loading, places: @places,
                                     defined: @definitions.fresh, growths: @containers.growths)
-          Result.new(judgement.findings, figures(judgement, served - began, now - served))
+          Result.new(judgement.findings, figures(judgement, served - @began, now - served))
         end
 
         private
 
         def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-        def prepare
-          @definitions = Definitions.new
-          @loading = Loading.new(@places)
-          @containers = Containers.new
-          @machine = VirtualMachine.new
-          @allocations = Allocations.new(@places)
-        end
-
         # An object that moves would lose its address, by which it is known.
-        def watched
-          compacts = GC.respond_to?(:auto_compact) && GC.auto_compact
-          GC.auto_compact = false if compacts
+        def watch
+          @compacts = GC.respond_to?(:auto_compact) && GC.auto_compact
+          GC.auto_compact = false if @compacts
+          @watching = true
           @allocations.start
           @containers.count
           @loading.start
-          yield
-          @allocations.stop
-        ensure
-          @loading.stop
-          GC.auto_compact = true if compacts
         end
 
-        # In the fiber that has booted the application, so that what it left in Thread.current[] is there.
-        def serve(window)
-          @loading.open_window(window)
+        def stop
+          return unless @watching
+
+          @watching = false
+          @allocations.stop
+          @loading.stop
+          GC.auto_compact = true if @compacts
+        end
+
+        def open_window
+          @loading.open_window(@window += 1)
           @allocations.open_window
-          @machine.request do
-            yield window + 1
-            nil # its answer stays nowhere
-          end
+          @machine.open
+        end
+
+        def close_window
+          @machine.close
           @containers.count
         end
 

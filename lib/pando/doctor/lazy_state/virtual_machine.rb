@@ -18,13 +18,19 @@ module Pando
           @figures = []
         end
 
-        # @return the block's value
-        def request
-          before = counters
-          yield
-        ensure
+        # A request comes.
+        # @return [nil]
+        def open
+          @before = counters
+          nil
+        end
+
+        # It is done.
+        # @return [nil]
+        def close
           after = counters
-          @figures << after.to_h { |name, count| [name, count - before[name]] }
+          @figures << after.to_h { |name, count| [name, count - @before[name]] }
+          nil
         end
 
         private
