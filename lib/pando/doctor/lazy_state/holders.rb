@@ -85,7 +85,7 @@ module Pando
 
         def each_held
           ObjectSpace.each_object(Module) do |owner|
-            next if Holders == owner
+            next if Holders.equal?(owner)
 
             each_member(owner) do |name, object, constant|
               held(name, object, owner, constant) { |one| yield one }
@@ -101,7 +101,9 @@ module Pando
           INSTANCE_VARIABLES.bind_call(owner).each do |name|
             yield "#{title}.#{name}", INSTANCE_VARIABLE.bind_call(owner, name)
           end
-          each_constant(owner) { |name| yield "#{title}::#{name}", GET.bind_call(owner, name, false), name }
+          each_constant(owner) do |name|
+            yield owner.equal?(Object) ? name.name : "#{title}::#{name}", GET.bind_call(owner, name, false), name
+          end
         end
 
         def each_constant(owner)

@@ -42,14 +42,13 @@ module Pando
           @roots = {} # path of a file that is or was loaded => its Load
           @compiled = []
           @window = 0
-          @seen = $LOADED_FEATURES.size
+          @features = $LOADED_FEATURES.to_h { |path| [path, true] }
         end
 
         # @return [nil]
         def start
-          @points = [TracePoint.new(:script_compiled) { |point| note_script(point) }]
-          @points.each(&:enable)
-          watch_require
+          @point = TracePoint.new(:script_compiled) { |point| note_script(point) }
+          @point.enable
           nil
         end
 
@@ -58,8 +57,21 @@ module Pando
 
         # @return [nil]
         def stop
-          @points&.each(&:disable)
+          @point&.disable
           nil
+        end
+
+        # A library in machine code is compiled by nobody. What it makes while it is loaded says who wanted it.
+        #
+        # @param groups [Array<Group>]
+        # @return [nil]
+        def add_libraries(groups)
+          made = groups.group_by(&:file)
+          $LOADED_FEATURES.each do |path|
+            next if @features[path] || @roots[path] || !path.end_with?(".so")
+
+            note_library(path, made.fetch(path, []))
+          end
         end
 
         # @param path [String]
@@ -67,22 +79,6 @@ module Pando
         def load_of(path) = @roots[path]
 
         private
-
-        # A library without a line of Ruby is compiled by nobody: it shows in the list of features when the
-        # require that loaded it returns. RubyGems, which makes it a method in Ruby, is not everywhere.
-        def watch_require
-          point = TracePoint.new(:return) { note_features if $LOADED_FEATURES.size > @seen }
-          point.enable(target: Kernel.instance_method(:require))
-          @points << point
-        rescue ArgumentError
-          nil
-        end
-
-        def note_features
-          fresh = $LOADED_FEATURES[@seen..] || []
-          @seen = $LOADED_FEATURES.size
-          fresh.each { |path| note_file(path, caller_locations(2)) if path.end_with?(".so") && !@roots[path] }
-        end
 
         def note_script(point)
           frames = caller_locations(2)
@@ -100,6 +96,18 @@ module Pando
             @loads << outer
           end
           @roots[path] = outer
+        end
+
+        def note_library(path, groups)
+          place = groups.filter_map(&:origin).first
+          load = @loads.find { |one| one.place == place } if place
+          if load
+            load.files << path
+          else
+            window = groups.first&.objects&.index(&:positive?) || 0
+            @loads << load = Load.new(window, path, place, @autoloads.constant_of(path), [path])
+          end
+          @roots[path] = load
         end
 
         # The file within whose load, begun in a request, these frames are.

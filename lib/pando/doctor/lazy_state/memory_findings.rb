@@ -24,15 +24,18 @@ module Pando
 
         private
 
+        # What grows under one name is one finding, at the line that adds most.
         def growing
-          by_place(@groups.select(&:grows?)).map do |place, groups|
-            finding(:growth_per_request, place, groups, bytes: groups.sum(&:bytes_per_request),
-                                                        objects: groups.sum(&:objects_per_request))
+          grouped = @groups.select(&:grows?).group_by { |group| holder_of([group])&.name || group.place }
+          grouped.values.map do |groups|
+            groups = groups.sort_by { |group| -group.bytes_per_request }
+            finding(:growth_per_request, groups.first.place, groups, bytes: groups.sum(&:bytes_per_request),
+                                                                     objects: groups.sum(&:objects_per_request))
           end
         end
 
         def lazy
-          by_place(@groups.select(&:lazy?)).filter_map do |place, groups|
+          @groups.select(&:lazy?).group_by(&:place).filter_map do |place, groups|
             bytes = groups.sum(&:lasting_bytes)
             next if bytes < Thresholds::NOTE
 
@@ -40,8 +43,6 @@ module Pando
                                                  objects: groups.sum(&:lasting_objects))
           end
         end
-
-        def by_place(groups) = groups.group_by(&:place)
 
         def finding(kind, place, groups, bytes:, objects:, severity: nil)
           groups = groups.sort_by { |group| -group.bytes.sum }

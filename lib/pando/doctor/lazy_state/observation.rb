@@ -69,6 +69,7 @@ module Pando
           stop
           served = now
           groups = @allocations.read { |address, group| follow(address, group) }
+          @loading.add_libraries(groups)
           judgement = Judgement.new(groups: groups, addresses: @addresses, loading: @loading, places: @places,
                                     defined: @definitions.fresh, growths: @containers.growths)
           Result.new(judgement.findings, figures(judgement, served - @began, now - served))

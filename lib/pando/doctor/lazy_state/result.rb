@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require "pando/fork_safety/finding"
 
 module Pando
   module Doctor
