@@ -72,7 +72,7 @@ class LazyStateTest < Minitest::Test
   end
 
   def test_a_long_string_that_a_library_builds_is_found
-    found = only(observe(<<~'RUBY', "vendor/bundle/gems/big-1.0/lib/big.rb" => <<~GEM))
+    found = only(observe(<<~RUBY, "vendor/bundle/gems/big-1.0/lib/big.rb" => <<~GEM))
       require_relative "vendor/bundle/gems/big-1.0/lib/big"
 
       def serve(_number)
@@ -91,7 +91,7 @@ class LazyStateTest < Minitest::Test
   end
 
   def test_an_autoloaded_constant_is_found
-    found = only(observe(<<~'RUBY', "late.rb" => "module Shop; class Late; WORDS = %w[a b].freeze; end; end\n"))
+    found = only(observe(<<~RUBY, "late.rb" => "module Shop; class Late; WORDS = %w[a b].freeze; end; end\n"))
       module Shop
         autoload :Late, File.join(__dir__, "late")
       end
@@ -107,7 +107,7 @@ class LazyStateTest < Minitest::Test
   end
 
   def test_a_require_within_a_request_is_found_with_the_files_behind_it
-    found = only(observe(<<~'RUBY', "one.rb" => "require_relative 'two'\n", "two.rb" => "TWO = 'x' * 300_000\n"))
+    found = only(observe(<<~RUBY, "one.rb" => "require_relative 'two'\n", "two.rb" => "TWO = 'x' * 300_000\n"))
       def serve(_number)
         require_relative "one"
         TWO.size
@@ -120,7 +120,7 @@ class LazyStateTest < Minitest::Test
   end
 
   def test_a_library_without_ruby_files_is_found
-    found = only(observe(<<~'RUBY'))
+    found = only(observe(<<~RUBY))
       def serve(_number)
         require "ripper.so"
       end
@@ -131,7 +131,7 @@ class LazyStateTest < Minitest::Test
   end
 
   def test_a_template_that_is_compiled_on_first_use_is_found
-    found = only(observe(<<~'RUBY', "page.erb" => "<h1>\n" + ("<%= number %>\n" * 50)))
+    found = only(observe(<<~RUBY, "page.erb" => "<%= number %>\n" * 50))
       require "erb"
       PAGE = File.join(__dir__, "page.erb")
       class View; end
@@ -147,7 +147,7 @@ class LazyStateTest < Minitest::Test
   end
 
   def test_a_method_that_is_defined_by_its_first_call_is_found
-    found = only(observe(<<~'RUBY'))
+    found = only(observe(<<~RUBY))
       class Record
         def respond_to_missing?(*) = true
 
@@ -179,7 +179,7 @@ class LazyStateTest < Minitest::Test
   end
 
   def test_a_count_without_objects_that_grows_is_found
-    found = only(observe(<<~'RUBY'))
+    found = only(observe(<<~RUBY))
       class Visits
         COUNTS = {}
         def self.add(number) = COUNTS[number] = true
@@ -213,7 +213,7 @@ class LazyStateTest < Minitest::Test
   end
 
   def test_a_child_that_fails_says_why
-    error = assert_raises(Minitest::Assertion) { observe(<<~'RUBY', how: :examine) }
+    error = assert_raises(Minitest::Assertion) { observe(<<~RUBY, how: :examine) }
       def serve(_number) = raise("no database here")
     RUBY
 

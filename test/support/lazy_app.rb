@@ -36,7 +36,7 @@ module Support
 
     # @return [Pando::ForkSafety::Finding] the only one
     def only(result)
-      assert_equal 1, result.findings.size, result.findings.map(&:to_s).join("\n")
+      assert_equal 1, result.findings.size, result.findings.join("\n")
       result.findings.first
     end
 

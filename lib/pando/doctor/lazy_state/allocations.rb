@@ -76,20 +76,23 @@ module Pando
           end
         end
 
-        # In a dump a quotation mark within a text follows a backslash, so that these find real keys only.
+        # In a dump a quotation mark within a text follows a backslash, so that the patterns find real keys only.
         def note(line, groups, classes)
+          window = window_of(line)
           file, lineno = line.match(/"file":"([^"]*)"(?:, "line":(\d+))?/)&.captures
-          generation = line[/"generation":(\d+)/, 1]
-          return if file.nil? || generation.nil? || @places.pando?(file)
-
-          window = @starts.rindex { |start| start <= generation.to_i }
-          return if window.nil? || window >= windows
+          return if window.nil? || file.nil? || @places.pando?(file)
 
           address = line[/\A\{"address":"0x(\h+)"/, 1].to_i(16)
           key = [file, lineno.to_i, Origins.at(address), classes.name(line)]
           group = groups[key] ||= Group.new(*key, windows)
           group.add(window, line[/"memsize":(\d+)/, 1].to_i)
-          yield address, group if block_given?
+          yield address, group
+        end
+
+        def window_of(line)
+          generation = line[/"generation":(\d+)/, 1]
+          window = generation && @starts.rindex { |start| start <= generation.to_i }
+          window if window && window < windows
         end
       end
     end

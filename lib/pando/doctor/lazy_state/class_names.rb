@@ -38,7 +38,9 @@ module Pando
         def name_of(known)
           known = known.superclass while SINGLETON.bind_call(known) && known.superclass
           name = INSPECT.bind_call(known).scrub
-          name.include?("0x") ? "(anonymous #{known.is_a?(Class) ? name_of(known.superclass) : "module"})" : name
+          return name unless name.include?("0x")
+
+          "(anonymous #{known.is_a?(Class) ? name_of(known.superclass) : "module"})"
         end
       end
     end

@@ -45,10 +45,10 @@ module Pando
           warning = bytes >= Thresholds::WARNING || files.size >= Thresholds::FILES
           ForkSafety::Finding.new(
             first.autoload? ? :lazy_constant : :lazy_require, severity: warning ? :warning : :note,
-            subject: loads.size == 1 ? first.title : library, location: first.place&.join(":"),
-            message: load_message(loads, files, bytes), advice: Advice.load(loads),
-            details: { bytes: bytes, request: first.window + 1, loaded: loads.map(&:title).first(SHOWN),
-                       files: files.first(SHOWN), files_count: files.size }
+                                                              subject: loads.size == 1 ? first.title : library, location: first.place&.join(":"),
+                                                              message: load_message(loads, files, bytes), advice: Advice.load(loads),
+                                                              details: { bytes: bytes, request: first.window + 1, loaded: loads.map(&:title).first(SHOWN),
+                                                                         files: files.first(SHOWN), files_count: files.size }
           )
         end
 
@@ -72,11 +72,11 @@ module Pando
           place = @places.own?(path) || first.place.nil? ? [path, first.line] : first.place
           ForkSafety::Finding.new(
             :lazy_code, severity: Thresholds.severity(bytes), subject: template ? File.basename(path) : path.to_s,
-            location: place.join(":"),
-            message: "Request #{first.windows.first + 1} compiled #{template ? "the template" : "code of"} #{path} " \
-                     "(#{Thresholds.count(count, "time")}, #{Thresholds.size(bytes)}).",
-            advice: ("Compile it at boot: render it once before the fork." if template),
-            details: { bytes: bytes, request: first.windows.first + 1, path: path, caller: first.place&.join(":") }
+                        location: place.join(":"),
+                        message: "Request #{first.windows.first + 1} compiled #{template ? "the template" : "code of"} #{path} " \
+                                 "(#{Thresholds.count(count, "time")}, #{Thresholds.size(bytes)}).",
+                        advice: ("Compile it at boot: render it once before the fork." if template),
+                        details: { bytes: bytes, request: first.windows.first + 1, path: path, caller: first.place&.join(":") }
           )
         end
 
@@ -93,12 +93,13 @@ module Pando
         def compiled?(one) = @loading.compiled.any? { |text| text.path == one.path && text.windows.size == 1 }
 
         def method_finding(one, bytes)
+          owners = one.owners.first(3).join(", ")
           ForkSafety::Finding.new(
-            :lazy_method, subject: one.owners.first(3).join(", "), location: "#{one.path}:#{one.line}",
-            message: "Requests defined #{Thresholds.count(one.names.size, "method")} of #{one.owners.first(3).join(", ")}: " \
-                     "#{one.names.first(5).join(", ")}#{", ..." if one.names.size > 5}.",
-            details: { bytes: bytes, methods: one.names.first(SHOWN), methods_count: one.names.size,
-                       owners: one.owners.first(SHOWN) }
+            :lazy_method, subject: owners, location: "#{one.path}:#{one.line}",
+                          message: "Requests defined #{Thresholds.count(one.names.size, "method")} of #{owners}: " \
+                                   "#{one.names.first(5).join(", ")}#{", ..." if one.names.size > 5}.",
+                          details: { bytes: bytes, methods: one.names.first(SHOWN), methods_count: one.names.size,
+                                     owners: one.owners.first(SHOWN) }
           )
         end
       end

@@ -35,16 +35,18 @@ module Pando
         private
 
         def finding(growth, holder)
-          entries = growth.steady? ? (growth.gains[1..-2].sum.to_f / (growth.gains.size - 2)).ceil : growth.gains.first
-          bytes = entries * (holder.object.is_a?(String) ? 1 : BYTES)
-          return if growth.once? && bytes < Thresholds::NOTE
+          bytes = growth.gain * (holder.object.is_a?(String) ? 1 : BYTES)
+          return build(:growth_per_request, growth, holder, bytes) if growth.steady?
 
-          kind = growth.steady? ? :growth_per_request : :lazy_memory
+          build(:lazy_memory, growth, holder, bytes) if bytes >= Thresholds::NOTE
+        end
+
+        def build(kind, growth, holder, bytes)
           ForkSafety::Finding.new(
-            kind, subject: holder.name, location: holder.place&.join(":"), message: message(kind, holder, entries),
-                  severity: (Thresholds.severity(bytes) if kind == :lazy_memory),
-                  advice: Advice.for(kind, holder.object.class.name, holder),
-                  details: { bytes: bytes, entries: entries, size: growth.size, held_by: holder.name }
+            kind, severity: (Thresholds.severity(bytes) if kind == :lazy_memory), location: holder.place&.join(":"),
+                  subject: holder.name, message: message(kind, holder, growth.gain),
+                  advice: Advice.for(kind, nil, holder),
+                  details: { bytes: bytes, entries: growth.gain, before: growth.before, held_by: holder.name }
           )
         end
 

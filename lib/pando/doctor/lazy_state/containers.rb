@@ -16,11 +16,14 @@ module Pando
         private_constant :SIZES, :BYTES
 
         # What a container had at first and gained in each window.
-        Growth = Struct.new(:address, :size, :gains) do
+        Growth = Struct.new(:address, :before, :gains) do
           # @return [Boolean] by each request after the first one
           def steady? = gains.size > 3 && gains[1..-2].all?(&:positive?)
           # @return [Boolean] by the first one alone
           def once? = gains.first.positive? && gains.drop(1).all?(&:zero?)
+
+          # @return [Integer] entries (bytes of a String): of each request, or of the first one
+          def gain = steady? ? (gains[1..-2].sum.to_f / (gains.size - 2)).ceil : gains.first
         end
 
         def initialize
@@ -55,7 +58,7 @@ module Pando
         end
 
         def compare(sizes)
-          @growths.select! { |address, growth| (sizes[address] || -1) >= growth.size + growth.gains.sum }
+          @growths.select! { |address, growth| (sizes[address] || -1) >= growth.before + growth.gains.sum }
           sizes.each do |address, size|
             gain = size - (@last[address] || size)
             next if gain.zero? && !@growths.key?(address)

@@ -46,9 +46,9 @@ module Pando
         end
 
         # @return [String] what the block, run in a child, returned
-        def child
+        def child(&block)
           reader, writer = IO.pipe
-          pid = Process.fork { speak(reader, writer) { yield } }
+          pid = Process.fork { speak(reader, writer, &block) }
           writer.close
           word, text = listen(reader).split("\n", 2)
           return text if word == "done"

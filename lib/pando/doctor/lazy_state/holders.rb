@@ -83,12 +83,12 @@ module Pando
             .reject { |one| ObjectSpace::InternalObjectWrapper === one || Module === one } # rubocop:disable Style/CaseEquality
         end
 
-        def each_held
+        def each_held(&block)
           ObjectSpace.each_object(Module) do |owner|
             next if Holders.equal?(owner)
 
             each_member(owner) do |name, object, constant|
-              held(name, object, owner, constant) { |one| yield one }
+              held(name, object, owner, constant, &block)
             end
           end
         end

@@ -34,7 +34,8 @@ module Pando
           def render(figures)
             figures = symbolized(figures)
             parts = TABLES.map { |title, key, columns| Table.render(title, figures[key] || [], columns) }
-            %(<section class="lazy-state">#{PrivateMemory.render(figures[:pages] || [])}#{parts.join}#{calls(figures)}</section>)
+            parts = [PrivateMemory.render(figures[:pages] || []), *parts, calls(figures)]
+            %(<section class="lazy-state">#{parts.join}</section>)
           end
 
           private
@@ -48,7 +49,7 @@ module Pando
 
           def symbolized(value)
             case value
-            when Hash then value.transform_keys { |key| KNOWN.fetch(key.to_s, key) }.transform_values { |one| symbolized(one) }
+            when Hash then value.to_h { |key, one| [KNOWN.fetch(key.to_s, key), symbolized(one)] }
             when Array then value.map { |one| symbolized(one) }
             else value
             end

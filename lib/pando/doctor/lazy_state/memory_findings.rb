@@ -49,11 +49,11 @@ module Pando
           holder = holder_of(groups)
           ForkSafety::Finding.new(
             kind, severity: severity, location: place.join(":"),
-            subject: holder&.name || "#{groups.first.name} of #{File.basename(groups.first.file)}",
-            message: message(kind, groups, bytes, objects, holder),
-            advice: Advice.for(kind, groups.first.name, holder),
-            details: { bytes: bytes, objects: objects, held_by: holder&.name, classes: classes(groups),
-                       lines: lines(groups) }.compact
+                  subject: holder&.name || "#{groups.first.name} of #{File.basename(groups.first.file)}",
+                  message: message(kind, groups, bytes, objects, holder),
+                  advice: Advice.for(kind, groups.first.name, holder),
+                  details: { bytes: bytes, objects: objects, held_by: holder&.name, classes: classes(groups),
+                             lines: lines(groups) }.compact
           )
         end
 
@@ -61,7 +61,7 @@ module Pando
           what = "#{Thresholds.count(objects, "object")} (#{Thresholds.size(bytes)}; " \
                  "#{groups.map { |group| group.name.to_s }.uniq.first(3).join(", ")})"
           held = ", held by #{holder.name}" if holder
-          kind == :lazy_memory ? "The first request built and kept #{what}#{held}." : "Each request adds #{what}#{held}."
+          "#{kind == :lazy_memory ? "The first request built and kept" : "Each request adds"} #{what}#{held}."
         end
 
         # The name by which most of them are kept.

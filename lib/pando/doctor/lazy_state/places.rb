@@ -12,9 +12,10 @@ module Pando
         # Pando's own library: what it does while it watches is no finding.
         OWN_LIBRARY = "#{File.expand_path("../../..", __dir__)}/".freeze
         # Code between a reference and the file that it loads.
-        LOADERS = Regexp.union(/\A<internal:/, "/rubygems/", "/bundler/", "/bundled_gems.rb", "/zeitwerk/", "/bootsnap/",
-                               "/polyglot", "/active_support/dependencies", "/active_support/require_dependency")
-                        .freeze
+        LOADERS = Regexp.union(
+          /\A<internal:/, "/rubygems/", "/bundler/", "/bundled_gems.rb", "/zeitwerk/", "/bootsnap/", "/polyglot",
+          "/active_support/dependencies"
+        ).freeze
 
         # @return [Array<String>] what an own path begins with
         attr_reader :own

@@ -28,15 +28,16 @@ module Pando
 
         # Of each request: what of its objects is still there, and of which sort.
         def requests
+          caches, others = (all - objects).partition(&:cache?)
           (all.first&.objects || []).each_index.map do |window|
             { request: window + 1,
               objects: total(objects, :objects, window), bytes: total(objects, :bytes, window),
-              code_bytes: total(all.reject(&:cache?) - objects, :bytes, window),
-              inline_caches: total(all.select(&:cache?), :objects, window),
-              files: @loading.loads.sum { |load| load.window == window ? load.files.size : 0 },
-              compiled: @loading.compiled.count { |one| one.windows.include?(window) } }
+              code_bytes: total(others, :bytes, window), inline_caches: total(caches, :objects, window),
+              files: files(window), compiled: @loading.compiled.count { |one| one.windows.include?(window) } }
           end
         end
+
+        def files(window) = @loading.loads.sum { |load| load.window == window ? load.files.size : 0 }
 
         def total(groups, what, window) = groups.sum { |group| group.public_send(what)[window] }
 

@@ -36,13 +36,20 @@ module Pando
             parts = COLOURS.map do |use, colour|
               width = (row[use].to_i * scale).round(1)
               from += width
-              %(<rect x="#{(from - width).round(1)}" y="#{top + 2}" width="#{width}" height="#{ROW - 4}" ) +
-                %(fill="#{colour}"><title>#{name(use)}: #{Thresholds.size(row[use].to_i)}</title></rect>)
+              rectangle(from - width, top, width, colour, "#{name(use)}: #{Thresholds.size(row[use].to_i)}")
             end
-            %(<text x="0" y="#{top + 15}">#{Table.escape(moment(row[:after]))}</text>#{parts.join}) +
-              %(<text x="#{(from + 6).round(1)}" y="#{top + 15}">#{Thresholds.size(row[:total])}</text>)
+            [text(0, top, moment(row[:after])), *parts, text(from + 6, top, Thresholds.size(row[:total]))].join
           end
           private_class_method :bar
+
+          def self.text(left, top, words) = %(<text x="#{left.round(1)}" y="#{top + 15}">#{Table.escape(words)}</text>)
+          private_class_method :text
+
+          def self.rectangle(left, top, width, colour, title)
+            %(<rect x="#{left.round(1)}" y="#{top + 2}" width="#{width}" height="#{ROW - 4}" fill="#{colour}">) +
+              %(<title>#{title}</title></rect>)
+          end
+          private_class_method :rectangle
 
           def self.moment(after) = after.is_a?(Integer) ? "request #{after}" : after
           private_class_method :moment
