@@ -42,14 +42,15 @@ module Pando
           bytes = loads.sum { |load| bytes_of(load) }
           files = loads.flat_map(&:files)
           first = loads.max_by { |load| bytes_of(load) }
-          warning = bytes >= Thresholds::WARNING || files.size >= Thresholds::FILES
-          ForkSafety::Finding.new(
-            first.autoload? ? :lazy_constant : :lazy_require, severity: warning ? :warning : :note,
-                                                              subject: loads.size == 1 ? first.title : library, location: first.place&.join(":"),
-                                                              message: load_message(loads, files, bytes), advice: Advice.load(loads),
-                                                              details: { bytes: bytes, request: first.window + 1, loaded: loads.map(&:title).first(SHOWN),
-                                                                         files: files.first(SHOWN), files_count: files.size }
-          )
+          details = { bytes: bytes, request: first.window + 1, loaded: loads.map(&:title).first(SHOWN),
+                      files: files.first(SHOWN), files_count: files.size }
+          build(first.autoload? ? :lazy_constant : :lazy_require, loads.size == 1 ? first.title : library, first.place,
+                severity: files.size >= Thresholds::FILES ? :warning : Thresholds.severity(bytes),
+                message: load_message(loads, files, bytes), advice: Advice.load(loads), details: details)
+        end
+
+        def build(kind, subject, place, **facts)
+          ForkSafety::Finding.new(kind, subject: subject, location: place&.join(":"), **facts)
         end
 
         def load_message(loads, files, bytes)
@@ -70,14 +71,13 @@ module Pando
 
         def text_finding(path, first, count, bytes, template)
           place = @places.own?(path) || first.place.nil? ? [path, first.line] : first.place
-          ForkSafety::Finding.new(
-            :lazy_code, severity: Thresholds.severity(bytes), subject: template ? File.basename(path) : path.to_s,
-                        location: place.join(":"),
-                        message: "Request #{first.windows.first + 1} compiled #{template ? "the template" : "code of"} #{path} " \
-                                 "(#{Thresholds.count(count, "time")}, #{Thresholds.size(bytes)}).",
-                        advice: ("Compile it at boot: render it once before the fork." if template),
-                        details: { bytes: bytes, request: first.windows.first + 1, path: path, caller: first.place&.join(":") }
-          )
+          request = first.windows.first + 1
+          size = "#{Thresholds.count(count, "time")}, #{Thresholds.size(bytes)}"
+          build(:lazy_code, template ? File.basename(path) : path, place,
+                severity: Thresholds.severity(bytes),
+                message: "Request #{request} compiled #{template ? "the template" : "code of"} #{path} (#{size}).",
+                advice: ("Compile it at boot: render it once before the fork." if template),
+                details: { bytes: bytes, request: request, path: path, caller: first.place&.join(":") })
         end
 
         def methods
@@ -94,13 +94,11 @@ module Pando
 
         def method_finding(one, bytes)
           owners = one.owners.first(3).join(", ")
-          ForkSafety::Finding.new(
-            :lazy_method, subject: owners, location: "#{one.path}:#{one.line}",
-                          message: "Requests defined #{Thresholds.count(one.names.size, "method")} of #{owners}: " \
-                                   "#{one.names.first(5).join(", ")}#{", ..." if one.names.size > 5}.",
-                          details: { bytes: bytes, methods: one.names.first(SHOWN), methods_count: one.names.size,
-                                     owners: one.owners.first(SHOWN) }
-          )
+          names = "#{one.names.first(5).join(", ")}#{", ..." if one.names.size > 5}"
+          build(:lazy_method, owners, [one.path, one.line],
+                message: "Requests defined #{Thresholds.count(one.names.size, "method")} of #{owners}: #{names}.",
+                details: { bytes: bytes, methods: one.names.first(SHOWN), methods_count: one.names.size,
+                           owners: one.owners.first(SHOWN) })
         end
       end
     end

@@ -47,15 +47,15 @@ module Pando
         def finding(kind, place, groups, bytes:, objects:, severity: nil)
           groups = groups.sort_by { |group| -group.bytes.sum }
           holder = holder_of(groups)
-          ForkSafety::Finding.new(
-            kind, severity: severity, location: place.join(":"),
-                  subject: holder&.name || "#{groups.first.name} of #{File.basename(groups.first.file)}",
-                  message: message(kind, groups, bytes, objects, holder),
-                  advice: Advice.for(kind, groups.first.name, holder),
-                  details: { bytes: bytes, objects: objects, held_by: holder&.name, classes: classes(groups),
-                             lines: lines(groups) }.compact
-          )
+          details = { bytes: bytes, objects: objects, held_by: holder&.name, classes: classes(groups),
+                      lines: lines(groups) }
+          ForkSafety::Finding.new(kind, severity: severity, location: place.join(":"),
+                                        subject: holder&.name || subject(groups.first),
+                                        message: message(kind, groups, bytes, objects, holder),
+                                        advice: Advice.for(kind, groups.first.name, holder), details: details.compact)
         end
+
+        def subject(group) = "#{group.name} of #{File.basename(group.file)}"
 
         def message(kind, groups, bytes, objects, holder)
           what = "#{Thresholds.count(objects, "object")} (#{Thresholds.size(bytes)}; " \

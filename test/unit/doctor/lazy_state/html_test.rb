@@ -19,7 +19,9 @@ class LazyStateHtmlTest < Minitest::Test
 
   def test_each_tag_is_closed
     open = []
-    page(FIGURES).scan(%r{<(/?)(\w+)[^>]*>}) { |slash, name| slash.empty? ? open.push(name) : assert_equal(name, open.pop) }
+    page(FIGURES).scan(%r{<(/?)(\w+)[^>]*>}) do |slash, name|
+      slash.empty? ? open.push(name) : assert_equal(name, open.pop)
+    end
 
     assert_empty open
   end
