@@ -22,10 +22,10 @@ void pando_init_sys(void)
     pando_mSys = rb_define_module_under(pando_mPando, "Sys");
     pando_init_process();
     pando_init_fork();
+    pando_init_pages();
     pando_init_record();
     pando_init_scoreboard();
     pando_init_poller();
     pando_init_fds();
     pando_init_title();
-    pando_init_pages();
 }

@@ -8,12 +8,12 @@ extern VALUE pando_mSys;
 
 void pando_init_process(void);
 void pando_init_fork(void);
+void pando_init_pages(void);
 void pando_init_record(void);
 void pando_init_scoreboard(void);
 void pando_init_poller(void);
 void pando_init_fds(void);
 void pando_init_title(void);
-void pando_init_pages(void);
 
 /* The number behind an Integer or an IO. */
 int pando_fd_of(VALUE io);

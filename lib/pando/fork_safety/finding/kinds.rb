@@ -10,10 +10,6 @@ module Pando
       # Every kind. docs/doctor.md shows this table; a test compares them.
       # @return [Hash{Symbol => Struct}]
       KINDS = {
-        shared_socket: Kind.new(
-          :error, "A connected socket is open in two live processes: each reads answers meant for the other.",
-          "Close it in before_fork, or open it in after_worker_fork."
-        ),
         lazy_memory: Kind.new(
           :note, "The first request builds objects and keeps them: each worker makes and holds its own copy.",
           "Build it at boot."
@@ -37,6 +33,10 @@ module Pando
         growth_per_request: Kind.new(
           :warning, "Each request adds objects that stay: a leak, or a cache without a bound.",
           "Bound it, or let go of what a request has built when it ends."
+        ),
+        shared_socket: Kind.new(
+          :error, "A connected socket is open in two live processes: each reads answers meant for the other.",
+          "Close it in before_fork, or open it in after_worker_fork."
         )
       }.each_value(&:freeze).freeze
     end
