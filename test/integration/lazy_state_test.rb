@@ -212,6 +212,16 @@ class LazyStateTest < Minitest::Test
     assert_equal(["Object#build"], result.figures[:calls][:methods].map { |row| row[:method] })
   end
 
+  def test_a_thread_is_no_memory_to_be_shared
+    result = observe(<<~RUBY)
+      def serve(_number)
+        $flusher ||= Thread.new { Thread.stop }
+      end
+    RUBY
+
+    assert_empty result.findings.map(&:to_s)
+  end
+
   def test_a_child_that_fails_says_why
     error = assert_raises(Minitest::Assertion) { observe(<<~RUBY, how: :examine) }
       def serve(_number) = raise("no database here")

@@ -73,9 +73,10 @@ module Pando
           place = @places.own?(path) || first.place.nil? ? [path, first.line] : first.place
           request = first.windows.first + 1
           size = "#{Thresholds.count(count, "time")}, #{Thresholds.size(bytes)}"
-          build(:lazy_code, template ? File.basename(path) : path, place,
+          name = @places.short(path)
+          build(:lazy_code, name, place,
                 severity: Thresholds.severity(bytes),
-                message: "Request #{request} compiled #{template ? "the template" : "code of"} #{path} (#{size}).",
+                message: "Request #{request} compiled #{template ? "the template" : "code of"} #{name} (#{size}).",
                 advice: ("Compile it at boot: render it once before the fork." if template),
                 details: { bytes: bytes, request: request, path: path, caller: first.place&.join(":") })
         end

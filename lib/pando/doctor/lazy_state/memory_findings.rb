@@ -34,8 +34,9 @@ module Pando
           end
         end
 
+        # A thread is no memory to be shared: it lives in one process.
         def lazy
-          @groups.select(&:lazy?).group_by(&:place).filter_map do |place, groups|
+          @groups.select { |group| group.lazy? && group.name != "Thread" }.group_by(&:place).filter_map do |place, groups|
             bytes = groups.sum(&:lasting_bytes)
             next if bytes < Thresholds::NOTE
 

@@ -41,6 +41,14 @@ module Pando
         # @return [String, nil] the name of the gem that it belongs to
         def library(path) = own?(path) ? nil : path[%r{/gems/([^/]+)-\d[^/]*/}, 1]
 
+        # @param path [String]
+        # @return [String] the same on each machine: from the application's folder, its gem's or a folder of $LOAD_PATH
+        def short(path)
+          folder = own.find { |one| path.start_with?(one) } if own?(path)
+          folder ||= path[%r{\A.*/gems/(?=[^/]+-\d[^/]*/)}] || load_folder(path)
+          path.delete_prefix(folder.to_s)
+        end
+
         # @param path [String, nil]
         def loader?(path) = !path.nil? && LOADERS.match?(path)
 
@@ -53,6 +61,11 @@ module Pando
         end
 
         private
+
+        def load_folder(path)
+          folder = $LOAD_PATH.map(&:to_s).select { |one| path.start_with?("#{one}/") }.max_by(&:size)
+          folder && "#{folder}/"
+        end
 
         def bundle = defined?(::Bundler) && ::Bundler.respond_to?(:bundle_path) ? ::Bundler.bundle_path.to_s : nil
       end

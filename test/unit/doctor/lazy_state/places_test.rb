@@ -34,6 +34,13 @@ class LazyStatePlacesTest < Minitest::Test
     assert_nil @places.library("/usr/lib/ruby/3.3.0/csv.rb")
   end
 
+  def test_a_path_is_shortened_to_what_is_the_same_on_each_machine
+    assert_equal "app/a.rb", @places.short("#{@root}/app/a.rb")
+    assert_equal "rack-3.0.1/lib/rack.rb", @places.short("/srv/gems/ruby/3.3.0/gems/rack-3.0.1/lib/rack.rb")
+    assert_equal "pando/sys.rb", @places.short("#{Pando::Doctor::LazyState::Places::OWN_LIBRARY}pando/sys.rb")
+    assert_equal "/elsewhere/a.rb", @places.short("/elsewhere/a.rb")
+  end
+
   def test_the_line_to_show_is_the_applications
     frames = [Frame.new("/usr/gems/a-1/a.rb", 1), Frame.new("#{@root}/b.rb", 2), Frame.new("#{@root}/c.rb", 3)]
 
