@@ -3,6 +3,7 @@
 require "pando/native"
 require "pando/fork_safety/finding"
 require "pando/doctor/lazy_state/examination"
+require "pando/doctor/lazy_state/html"
 require "pando/doctor/lazy_state/observation"
 require "pando/doctor/lazy_state/result"
 
