@@ -178,6 +178,17 @@ class LazyStateTest < Minitest::Test
     assert_equal [3, 4], found.details[:lines].map { |line| line[/\d+\z/].to_i }.sort
   end
 
+  def test_files_left_open_are_told_by_their_descriptors
+    result = observe(<<~RUBY)
+      PIPES = []
+      def serve(_number)
+        PIPES << IO.pipe
+      end
+    RUBY
+
+    assert_empty result.findings.map(&:to_s)
+  end
+
   def test_a_count_without_objects_that_grows_is_found
     found = only(observe(<<~RUBY))
       class Visits
@@ -220,6 +231,31 @@ class LazyStateTest < Minitest::Test
     RUBY
 
     assert_empty result.findings.map(&:to_s)
+  end
+
+  def test_requests_may_come_from_outside
+    result = observe(<<~'RUBY', how: :session)
+      CACHE = {}
+      def table = @table ||= Array.new(1000) { |number| "entry #{number}" }
+      def serve(number) = CACHE["page #{number}"] = table.size
+    RUBY
+
+    assert_equal([[:growth_per_request, "#{path("app.rb")}:3"], [:lazy_memory, "#{path("app.rb")}:2"]],
+                 result.findings.map { |one| [one.kind, one.location] })
+  end
+
+  def test_a_class_variable_that_was_overtaken_is_no_hindrance
+    found = only(observe(<<~RUBY))
+      class Base; end
+      class Sub < Base
+        @@list = nil
+        def self.list = @list ||= Array.new(1000) { |number| number.to_s }
+      end
+      class Base; @@list = 1; end
+      def serve(_number) = Sub.list
+    RUBY
+
+    assert_equal [:lazy_memory, "Sub.@list"], [found.kind, found.subject]
   end
 
   def test_a_child_that_fails_says_why

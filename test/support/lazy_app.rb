@@ -13,6 +13,19 @@ module Support
       how, root = ARGV.fetch(1), File.dirname(ARGV.fetch(0))
       print Pando::Doctor::LazyState.public_send(how, root: root) { |number| serve(number) }.to_json
     RUBY
+    # Requests that come from outside.
+    SESSION = <<~RUBY
+      require ARGV.fetch(0)
+      require "pando/doctor/lazy_state"
+      state = Pando::Doctor::LazyState
+      state.before(root: File.dirname(ARGV.fetch(0)))
+      1.upto(4) do |number|
+        state.between if number > 1
+        serve(number)
+      end
+      told = state.after
+      print state::Result.new(told[:findings], told[:figures]).to_json
+    RUBY
     WITHIN = "60" # seconds
 
     def teardown
@@ -25,8 +38,8 @@ module Support
     # @return [Pando::Doctor::LazyState::Result]
     def observe(app, how: :observe, **files)
       files.merge("app.rb" => app).each { |name, text| write(name, text) }
-      out, err, status = Open3.capture3("timeout", WITHIN, RbConfig.ruby, "-I", Checkout.path("lib"), "-e", RUNNER,
-                                        path("app.rb"), how.name)
+      out, err, status = Open3.capture3("timeout", WITHIN, RbConfig.ruby, "-I", Checkout.path("lib"), "-e",
+                                        how == :session ? SESSION : RUNNER, path("app.rb"), how.name)
       assert_predicate status, :success?, err
       Pando::Doctor::LazyState::Result.parse(out)
     end

@@ -86,6 +86,7 @@ module Pando
           key = [file, lineno.to_i, Origins.at(address), classes.name(line)]
           group = groups[key] ||= Group.new(*key, windows)
           group.add(window, line[/"memsize":(\d+)/, 1].to_i)
+          group.holds_descriptors! if line.include?('"type":"FILE"')
           yield address, group
         end
 

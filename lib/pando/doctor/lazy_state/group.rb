@@ -28,6 +28,7 @@ module Pando
           @line = line
           @origin = origin
           @name = name
+          @descriptors = false
           @objects = Array.new(windows, 0)
           @bytes = Array.new(windows, 0)
         end
@@ -40,6 +41,10 @@ module Pando
 
         # @return [Array(String, Integer)] the line to show
         def place = origin || [file, line]
+
+        # An open file, socket or pipe is the affair of those who count descriptors.
+        def holds_descriptors! = @descriptors = true
+        def descriptors? = @descriptors
 
         def cache? = CACHES.include?(name)
         # The last one is what a look at code makes.

@@ -85,18 +85,20 @@ module Pando
 
         def each_held(&block)
           ObjectSpace.each_object(Module) do |owner|
-            next if Holders.equal?(owner)
+            title = NAME.bind_call(owner)
+            next if title.start_with?("Pando::Doctor") # who watches
 
-            each_member(owner) do |name, object, constant|
+            each_member(owner, title) do |name, object, constant|
               held(name, object, owner, constant, &block)
             end
           end
         end
 
-        def each_member(owner)
-          title = NAME.bind_call(owner)
+        def each_member(owner, title)
           VARIABLES.bind_call(owner, false).each do |name|
             yield "#{title}.#{name}", VARIABLE.bind_call(owner, name)
+          rescue RuntimeError, NameError
+            nil # overtaken by a variable of a superclass, or gone
           end
           INSTANCE_VARIABLES.bind_call(owner).each do |name|
             yield "#{title}.#{name}", INSTANCE_VARIABLE.bind_call(owner, name)

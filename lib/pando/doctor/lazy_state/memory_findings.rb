@@ -26,17 +26,22 @@ module Pando
 
         # What grows under one name is one finding, at the line that adds most.
         def growing
-          grouped = @groups.select(&:grows?).group_by { |group| holder_of([group])&.name || group.place }
-          grouped.values.map do |groups|
+          leaking.group_by { |group| holder_of([group])&.name || group.place }.values.map do |groups|
             groups = groups.sort_by { |group| -group.bytes_per_request }
             finding(:growth_per_request, groups.first.place, groups, bytes: groups.sum(&:bytes_per_request),
                                                                      objects: groups.sum(&:objects_per_request))
           end
         end
 
-        # A thread is no memory to be shared: it lives in one process.
+        # A line that leaves files open is found by its descriptors.
+        def leaking
+          growing = @groups.select(&:grows?)
+          files = growing.select(&:descriptors?).map(&:place)
+          growing.reject { |group| files.include?(group.place) }
+        end
+
         def lazy
-          @groups.select { |group| group.lazy? && group.name != "Thread" }.group_by(&:place).filter_map do |place, groups|
+          once.group_by(&:place).filter_map do |place, groups|
             bytes = groups.sum(&:lasting_bytes)
             next if bytes < Thresholds::NOTE
 
@@ -44,6 +49,9 @@ module Pando
                                                  objects: groups.sum(&:lasting_objects))
           end
         end
+
+        # A thread is no memory to be shared: it lives in one process.
+        def once = @groups.select { |group| group.lazy? && group.name != "Thread" }
 
         def finding(kind, place, groups, bytes:, objects:, severity: nil)
           groups = groups.sort_by { |group| -group.bytes.sum }
