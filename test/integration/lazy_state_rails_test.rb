@@ -34,7 +34,7 @@ class LazyStateRailsTest < Minitest::Test
   def teardown = FileUtils.rm_rf(@folder)
 
   def test_what_an_eager_application_leaves_to_its_first_request
-    result = examine
+    result = run_ruby(SCRIPT, folder: APP)
 
     assert_empty(result.findings.reject { |one| one.severity == :note }.map(&:to_s))
     assert_operator result.findings.size, :<, 15, result.findings.join("\n")
@@ -43,15 +43,38 @@ class LazyStateRailsTest < Minitest::Test
     assert_equal "#{APP}/app/views/notes/index.html.erb:1", template&.location
   end
 
+  def test_what_zeitwerk_has_left_is_one_finding
+    { "shop.rb" => "module Shop; end", "shop/base.rb" => "class Shop::Base; end",
+      "shop/item.rb" => "class Shop::Item < Shop::Base; end" }.each { |name, text| write("app/#{name}", text) }
+    result = run_ruby(<<~'RUBY')
+      require "zeitwerk"
+      loader = Zeitwerk::Loader.new
+      loader.push_dir("#{Dir.pwd}/app")
+      loader.setup
+      require "pando/doctor/lazy_state"
+      $stdout.write(Pando::Doctor::LazyState.observe { Shop::Item.new }.to_json)
+    RUBY
+
+    assert_equal [:lazy_constant], result.findings.map(&:kind), result.findings.join("\n")
+    assert_equal [%w[Shop Shop::Item], 3], result.findings.first.details.values_at(:loaded, :files_count)
+    assert_includes result.findings.first.advice, "eager_load"
+  end
+
   private
 
-  def examine
+  def write(name, text)
+    path = File.join(@folder, name)
+    FileUtils.mkdir_p(File.dirname(path))
+    File.write(path, text)
+  end
+
+  def run_ruby(script, folder: @folder)
     environment = Bench::Bundle.new("rails", File.join(APP, "Gemfile")).prepare.environment
     out, err, status = Support::Checkout.without_bundle do
       Open3.capture3(environment.merge("APP_DATABASE" => File.join(@folder, "notes.sqlite3"),
                                        "RAILS_ENV" => "production"),
-                     "timeout", "120", RbConfig.ruby, "-W0", "-I", Support::Checkout.path("lib"), "-e", SCRIPT,
-                     chdir: APP)
+                     "timeout", "120", RbConfig.ruby, "-W0", "-I", Support::Checkout.path("lib"), "-e", script,
+                     chdir: folder)
     end
     assert_predicate status, :success?, err
     Pando::Doctor::LazyState::Result.parse(out[/^\{.*\z/m] || flunk(err))

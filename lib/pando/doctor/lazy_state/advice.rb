@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/doctor/lazy_state/zeitwerk_files"
+
 module Pando
   module Doctor
     module LazyState
@@ -38,20 +40,10 @@ module Pando
           names = loads.map(&:title).first(3).join(", ") + (", ..." if loads.size > 3).to_s
           return "Require at boot: #{names}." unless loads.first.autoload?
           return "Load it at boot: config.eager_load = true in Rails, Zeitwerk::Loader.eager_load_all elsewhere." \
-            if zeitwerk?(loads.first.path)
+            if ZeitwerkFiles.loader_of(loads.first.path)
 
           "Name at boot what autoload leaves to the first use: #{names}#{eager(loads.first.constant)}."
         end
-
-        # Whether Zeitwerk looks after this file.
-        def self.zeitwerk?(path)
-          return false unless defined?(::Zeitwerk::Registry)
-
-          found = false
-          ::Zeitwerk::Registry.loaders.each { |one| found ||= one.dirs.any? { |dir| path.start_with?("#{dir}/") } }
-          found
-        end
-        private_class_method :zeitwerk?
 
         # ActiveSupport::Autoload gives a namespace eager_load!, for what it declares as eager.
         def self.eager(constant)

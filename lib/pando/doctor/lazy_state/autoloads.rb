@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/doctor/lazy_state/zeitwerk_files"
+
 module Pando
   module Doctor
     module LazyState
@@ -25,7 +27,7 @@ module Pando
           found = @by_base.fetch(File.basename(plain), []).find do |feature, _|
             plain == feature || plain.end_with?("/#{feature}")
           end
-          found&.last
+          found ? found.last : ZeitwerkFiles.constant_of(path)
         end
 
         private

@@ -29,13 +29,17 @@ module Pando
 
         def bytes_of(owner) = @owners.fetch(owner, []).sum(&:lasting_bytes)
 
-        # A file of the application's is a finding of its own, those of a gem are one together. What is loaded
-        # again and again is no lazy state.
+        # A file of the application's is a finding of its own; those of a gem are one together, and those of
+        # Zeitwerk, which one change would load. What is loaded again and again is no lazy state.
         def loads
           again = @loading.loads.group_by(&:path).transform_values(&:size)
           @loading.loads.select { |load| again[load.path] == 1 }
-                  .group_by { |load| [@places.library(load.path) || load.path, load.autoload?] }
+                  .group_by { |load| [library(load), load.autoload?] }
                   .map { |(library, _), all| load_finding(library, all) }
+        end
+
+        def library(load)
+          @places.library(load.path) || (ZeitwerkFiles.loader_of(load.path) ? "files of Zeitwerk" : load.path)
         end
 
         def load_finding(library, loads)

@@ -11,17 +11,11 @@ module Pando
       # @api private
       class Loading
         # A file that a line of a request loaded, with those that it loaded in turn.
-        Load = Struct.new(:window, :path, :place, :constant, :files) do
+        Load = Struct.new(:window, :path, :place, :constant, :feature, :files) do
           # @return [Boolean] whether it has been waiting for the first use of its constant
           def autoload? = !constant.nil?
           # @return [String] the constant, or what it is required by
           def title = constant || feature
-
-          # @return [String]
-          def feature
-            folder = $LOAD_PATH.map(&:to_s).select { |one| path.start_with?("#{one}/") }.max_by(&:size)
-            path.delete_prefix("#{folder}/").sub(/\.(?:rb|so)\z/, "")
-          end
         end
         # Code from a string, compiled in the windows given.
         Compiled = Struct.new(:path, :line, :place, :windows)
@@ -92,8 +86,7 @@ module Pando
           if outer
             outer.files << path
           else
-            outer = Load.new(@window, path, @places.line_of(frames), @autoloads.constant_of(path), [path])
-            @loads << outer
+            @loads << outer = begin_load(@window, path, @places.line_of(frames))
           end
           @roots[path] = outer
         end
@@ -105,9 +98,13 @@ module Pando
             load.files << path
           else
             window = groups.first&.objects&.index(&:positive?) || 0
-            @loads << load = Load.new(window, path, place, @autoloads.constant_of(path), [path])
+            @loads << load = begin_load(window, path, place)
           end
           @roots[path] = load
+        end
+
+        def begin_load(window, path, place)
+          Load.new(window, path, place, @autoloads.constant_of(path), @places.feature(path), [path])
         end
 
         # The file within whose load, begun in a request, these frames are.

@@ -49,6 +49,13 @@ module Pando
           path.delete_prefix(folder.to_s)
         end
 
+        # @param path [String] of a loaded file
+        # @return [String] what it is required by
+        def feature(path)
+          folder = load_folder(path)
+          (folder ? path.delete_prefix(folder) : short(path)).sub(/\.(?:rb|so)\z/, "")
+        end
+
         # @param path [String, nil]
         def loader?(path) = !path.nil? && LOADERS.match?(path)
 
