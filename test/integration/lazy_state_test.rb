@@ -189,6 +189,20 @@ class LazyStateTest < Minitest::Test
     assert_empty result.findings.map(&:to_s)
   end
 
+  def test_a_private_constant_has_no_name_but_a_module
+    found = only(observe(<<~RUBY))
+      class Visits
+        COUNTS = {}
+        private_constant :COUNTS
+        def self.add(number) = COUNTS[number] = true
+      end
+      def serve(number) = Visits.add(number)
+    RUBY
+
+    assert_equal [:growth_per_request, "#{path("app.rb")}:1", "a private constant of Visits"],
+                 [found.kind, found.location, found.subject]
+  end
+
   def test_a_count_without_objects_that_grows_is_found
     found = only(observe(<<~RUBY))
       class Visits

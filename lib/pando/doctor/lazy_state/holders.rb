@@ -5,7 +5,7 @@ require "objspace"
 module Pando
   module Doctor
     module LazyState
-      # Finds by which name objects are kept alive: a constant, a class's instance or class variable, or
+      # Finds by which name objects are kept alive: a constant, a module's instance or class variable, or
       # one step further, an instance variable of what is held so (a singleton).
       #
       # @api private
@@ -88,10 +88,18 @@ module Pando
             title = NAME.bind_call(owner)
             next if title.start_with?("Pando::Doctor") # who watches
 
+            seen = {}.compare_by_identity
             each_member(owner, title) do |name, object, constant|
+              seen[object] = true
               held(name, object, owner, constant, &block)
             end
+            hidden(owner, seen) { |object| held("a private constant of #{title}", object, owner, nil, &block) }
           end
+        end
+
+        # Ruby has no list of private constants, but they are among the references of their module.
+        def hidden(owner, seen)
+          references(owner).each { |object| yield object unless seen[object] }
         end
 
         def each_member(owner, title)
