@@ -2,7 +2,9 @@
 
 require "test_helper"
 require "json"
+require "open3"
 require "pando/native"
+require "support/c_program"
 
 # Which line of an application an object was made for.
 class OriginsTest < Minitest::Test
@@ -42,6 +44,13 @@ class OriginsTest < Minitest::Test
     made = traced { Array.new(50_000) { Object.new } }
 
     assert_equal [[__FILE__, __LINE__ - 2]], made.map { |one| Origins.at(Origins.address(one)) }.uniq
+  end
+
+  def test_its_table_in_c
+    program = Support::CProgram.path("origins", %w[origins.c sys/pages.c])
+    output, status = Open3.capture2e("timeout", "60", program)
+
+    assert_predicate status, :success?, output
   end
 
   def test_it_is_started_once_and_wants_texts

@@ -9,6 +9,7 @@
 
 #define PAGE 4096
 #define ENTRIES 8192
+#define LARGEST (UINT64_C(64) << 30) /* a mapping beyond is address space that somebody has set aside */
 #define LINE 512 /* of a mapping; what is behind is the rest of a long path */
 #define PRESENT (UINT64_C(1) << 63)
 #define OF_FILE (UINT64_C(1) << 61)
@@ -110,7 +111,7 @@ static int count_line(struct count *count, const char *line)
     }
     name += strspn(name, " ");
     if (rights[3] != 'p' || memcmp(rights, "---", 3) == 0 || strncmp(name, "[v", 2) == 0) return 0;
-    return count_mapping(count, from, to, use_of(rights, name));
+    return to - from > LARGEST ? 0 : count_mapping(count, from, to, use_of(rights, name));
 }
 
 static int count_all(struct count *count)

@@ -17,9 +17,10 @@ enum pando_use {
 /* What a page of Ruby's heap is aligned to, and its size. */
 #define PANDO_HEAP_PAGE 65536
 
-/* Counts the bytes of pages that no other process maps (pagemap's bit 56; not those of files, nor swapped ones),
- * from /proc/self/maps and /proc/self/pagemap (proc(5)). Allocates nothing, for that would be counted the next
- * time. heap: addresses of the pages of Ruby's heap, in rising order. -1 and errno. */
+/* Counts the bytes of pages that no other process maps (pagemap's bit 56; not those of files, nor swapped ones,
+ * nor in mappings of more than 64 GiB), from /proc/self/maps and /proc/self/pagemap (proc(5)). Allocates nothing,
+ * for that would be counted the next time. heap: addresses of the pages of Ruby's heap, in rising order.
+ * -1 and errno. */
 int pando_pages_count(const uintptr_t *heap, size_t heap_count, uint64_t bytes[PANDO_USES]);
 
 #endif
