@@ -8,4 +8,5 @@ RUBY_FUNC_EXPORTED void Init_pando_ext(void)
     pando_mPando = rb_define_module("Pando");
     pando_init_sys();
     pando_init_http();
+    pando_init_origins();
 }

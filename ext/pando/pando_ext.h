@@ -8,5 +8,6 @@ extern VALUE pando_mPando;
 
 void pando_init_sys(void);
 void pando_init_http(void);
+void pando_init_origins(void);
 
 #endif

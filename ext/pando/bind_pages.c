@@ -1,0 +1,59 @@
+/* Binds sys/pages.c. */
+#include "bind_sys.h"
+
+#include "sys/pages.h"
+
+#include <stdlib.h>
+
+/* Of the objspace extension: exported by every Ruby, in no public header. */
+extern void rb_objspace_each_objects(int (*visit)(void *, void *, size_t, void *), void *data);
+
+static struct {
+    uintptr_t *pages;
+    size_t count, size;
+} heap; /* kept from count to count, so that they allocate nothing */
+
+static int compare(const void *left, const void *right)
+{
+    uintptr_t one = *(const uintptr_t *)left, other = *(const uintptr_t *)right;
+    return one < other ? -1 : one > other;
+}
+
+static int add_page(void *from, void *to, size_t stride, void *data)
+{
+    if (heap.count < heap.size) heap.pages[heap.count] = (uintptr_t)from & ~(uintptr_t)(PANDO_HEAP_PAGE - 1);
+    heap.count++;
+    return 0;
+}
+
+static void list_heap(void)
+{
+    heap.count = 0;
+    rb_objspace_each_objects(add_page, NULL);
+    if (heap.count > heap.size) {
+        size_t size = heap.count * 2;
+        uintptr_t *pages = realloc(heap.pages, size * sizeof(*pages));
+        if (!pages) rb_memerror();
+        heap.pages = pages;
+        heap.size = size;
+        heap.count = 0;
+        rb_objspace_each_objects(add_page, NULL);
+    }
+    qsort(heap.pages, heap.count, sizeof(*heap.pages), compare);
+}
+
+/* Bytes that no other process maps: [Ruby's heap, malloc, compiled code, libraries' data, stack]. */
+static VALUE private_memory(VALUE self)
+{
+    uint64_t bytes[PANDO_USES];
+    list_heap();
+    if (pando_pages_count(heap.pages, heap.count, bytes) == -1) rb_sys_fail("/proc/self/pagemap");
+    VALUE found = rb_ary_new_capa(PANDO_USES);
+    for (int use = 0; use < PANDO_USES; use++) rb_ary_push(found, ULL2NUM(bytes[use]));
+    return found;
+}
+
+void pando_init_pages(void)
+{
+    rb_define_singleton_method(pando_mSys, "private_memory", private_memory, 0);
+}

@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+
+module Pando
+  module Doctor
+    module LazyState
+      # Tells the application's own files from those of gems, of Ruby and of Pando.
+      #
+      # @api private
+      class Places
+        # Pando's own library: what it does while it watches is no finding.
+        OWN_LIBRARY = "#{File.expand_path("../../..", __dir__)}/".freeze
+        # Code between a reference and the file that it loads.
+        LOADERS = Regexp.union(
+          /\A<internal:/, "/rubygems/", "/bundler/", "/bundled_gems.rb", "/zeitwerk/", "/bootsnap/", "/polyglot",
+          "/active_support/dependencies"
+        ).freeze
+
+        # @return [Array<String>] what an own path begins with
+        attr_reader :own
+        # @return [Array<String>] what it does not begin with
+        attr_reader :foreign
+
+        # @param root [String] the application's folder
+        def initialize(root)
+          root = File.realpath(root)
+          @own = ["#{root.chomp("/")}/"].freeze
+          @foreign = [*Gem.path, *RbConfig::CONFIG.values_at("rubylibdir", "sitelibdir", "vendorlibdir"),
+                      File.join(root, "vendor", "bundle"), bundle]
+                     .compact.reject(&:empty?).map { |path| "#{File.expand_path(path)}/" }.push(OWN_LIBRARY).uniq.freeze
+        end
+
+        # @param path [String, nil]
+        def own?(path) = !path.nil? && path.start_with?(*own) && !path.start_with?(*foreign)
+
+        # @param path [String, nil]
+        def pando?(path) = !path.nil? && path.start_with?(OWN_LIBRARY)
+
+        # @param path [String]
+        # @return [String, nil] the name of the gem that it belongs to
+        def library(path) = own?(path) ? nil : path[%r{/gems/([^/]+)-\d[^/]*/}, 1]
+
+        # @param path [String]
+        # @return [String] the same on each machine: from the application's folder, its gem's or a folder of $LOAD_PATH
+        def short(path)
+          folder = own.find { |one| path.start_with?(one) } if own?(path)
+          folder ||= path[%r{\A.*/gems/(?=[^/]+-\d[^/]*/)}] || load_folder(path)
+          path.delete_prefix(folder.to_s)
+        end
+
+        # @param path [String] of a loaded file
+        # @return [String] what it is required by
+        def feature(path)
+          folder = load_folder(path)
+          (folder ? path.delete_prefix(folder) : short(path)).sub(/\.(?:rb|so)\z/, "")
+        end
+
+        # @param path [String, nil]
+        def loader?(path) = !path.nil? && LOADERS.match?(path)
+
+        # @param frames [Array<Thread::Backtrace::Location>] the innermost first
+        # @return [Array(String, Integer), nil] the line to show for them: the application's, if one is among them
+        def line_of(frames)
+          frame = frames.find { |one| own?(one.path) } ||
+                  frames.find { |one| !loader?(one.path) && !pando?(one.path) }
+          frame && [frame.path, frame.lineno]
+        end
+
+        private
+
+        def load_folder(path)
+          folder = $LOAD_PATH.map(&:to_s).select { |one| path.start_with?("#{one}/") }.max_by(&:size)
+          folder && "#{folder}/"
+        end
+
+        def bundle = defined?(::Bundler) && ::Bundler.respond_to?(:bundle_path) ? ::Bundler.bundle_path.to_s : nil
+      end
+    end
+  end
+end

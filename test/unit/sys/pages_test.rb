@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/sys"
+
+# What of a process's memory is its own.
+class SysPagesTest < Minitest::Test
+  MEBIBYTE = 1024 * 1024
+
+  # @return what the block returns, as an Array of Integers, in a forked child
+  def in_child
+    reader, writer = IO.pipe
+    pid = fork do
+      reader.close
+      writer.write(yield.join(" "))
+      exit!(0)
+    end
+    writer.close
+    reader.read.split.map(&:to_i).tap { Process.wait(pid) }
+  end
+
+  def test_a_child_shares_until_it_writes
+    text = "x" * (8 * MEBIBYTE)
+    shared, written, fresh = in_child do
+      first = Pando::Sys.private_memory.sum
+      (0...text.bytesize).step(4096) { |at| text.setbyte(at, 1) }
+      second = Pando::Sys.private_memory.sum
+      more = "y" * (4 * MEBIBYTE)
+      [first, second - first, Pando::Sys.private_memory.sum - second, more.bytesize]
+    end
+
+    assert_operator shared, :<, 8 * MEBIBYTE
+    assert_includes (7 * MEBIBYTE)..(10 * MEBIBYTE), written
+    assert_includes (3 * MEBIBYTE)..(6 * MEBIBYTE), fresh
+  end
+
+  def test_objects_are_rubys_heap_and_texts_are_malloc
+    heap, malloc = in_child do
+      before = Pando::Sys.private_memory
+      kept = Array.new(100_000) { Object.new }
+      objects = Pando::Sys.private_memory
+      texts = Array.new(4) { "z" * MEBIBYTE }
+      [objects[0] - before[0], Pando::Sys.private_memory[1] - objects[1], kept.size, texts.size]
+    end
+
+    assert_operator heap, :>, 3 * MEBIBYTE
+    assert_operator malloc, :>, 3 * MEBIBYTE
+  end
+
+  def test_counting_leaves_no_trace
+    grown = in_child do
+      Pando::Sys.private_memory
+      before = Pando::Sys.private_memory.sum
+      20.times { Pando::Sys.private_memory }
+      [Pando::Sys.private_memory.sum - before]
+    end
+
+    assert_operator grown.first, :<, 256 * 1024
+  end
+end
