@@ -56,8 +56,6 @@ module Pando
         def census
           @census = Census.new
           nil
-        rescue SystemCallError
-          @census = nil
         end
 
         # @param forks [Boolean] whether this process is going to be forked: what it has itself

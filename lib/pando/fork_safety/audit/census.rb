@@ -13,11 +13,12 @@ module Pando
         # @return [Integer] the forker
         attr_reader :pid
 
-        # @raise [SystemCallError] /proc cannot be read
         def initialize
           @pid = Process.pid
           @targets = Sys.descriptors.to_h { |number, target| [number, target] }
           @numbers = @targets.invert
+        rescue SystemCallError
+          @targets = nil # it has no descriptor left to look with: the child must take all for inherited
         end
 
         # @return [Boolean] this process is the forker's child, not the forker
@@ -27,6 +28,8 @@ module Pando
         # @return [Array<Integer>, nil] the forker's pid, if both have it open now; [] if the forker has
         #   closed it; nil: it was not inherited
         def sharers(descriptor)
+          return [pid] unless @targets
+
           number = @numbers[descriptor.target] if descriptor.inode
           number ||= descriptor.number if @targets[descriptor.number] == descriptor.target
           return unless number
