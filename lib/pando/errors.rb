@@ -2,7 +2,10 @@
 
 module Pando
   # Everything Pando raises on purpose, except RequestTimeout.
-  class Error < StandardError; end
+  class Error < StandardError
+    # @return [Boolean] it is nobody's fault, and the same may succeed a moment later
+    def passing? = false
+  end
 
   # A setting, flag or config file is wrong. The message says where and what to do. CLI exits 2.
   class ConfigError < Error; end
@@ -17,7 +20,9 @@ module Pando
   class HookError < Error; end
 
   # A fork was not made, since a thread is inside of Pando.prevent_fork. The message says where.
-  class ForkPrevented < Error; end
+  class ForkPrevented < Error
+    def passing? = true
+  end
 
   # Raised in the main thread of a worker whose request outlived its soft
   # timeout. Not a StandardError, so that `rescue => e` does not swallow it.

@@ -15,8 +15,6 @@ module Pando
     #
     # @api private
     class BaseFrame
-      # What is no fault of the generation: the next try may succeed.
-      PASSING = [SystemCallError, ForkPrevented].freeze
       ROLES = { mold: Mold, worker: Worker, service: Service }.freeze
 
       # @param role [Mold] of a cold boot
@@ -48,8 +46,11 @@ module Pando
         return become(role, order, e) unless Process.pid == forker
         raise unless e.is_a?(StandardError)
 
-        refuse(role, order, PASSING.any? { |one| e.is_a?(one) } ? :fork_failed : :fork_refused, e)
+        refuse(role, order, passing?(e) ? :fork_failed : :fork_refused, e)
       end
+
+      # Not the fault of this generation, which another try would do no good.
+      def passing?(error) = error.is_a?(SystemCallError) || (error.is_a?(Error) && error.passing?)
 
       def refuse(role, order, kind, error)
         role.report(kind, seat: order.seat, text: error.message)

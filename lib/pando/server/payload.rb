@@ -75,7 +75,7 @@ module Pando
         @config.hooks.run(:self_check, @server, role, &step) if @config.self_check
       end
 
-      def examination = Launch.examination
+      def examination_command = Launch.examination
 
       def run_hook(name, *arguments) = @config.hooks.run(name, @server, *arguments)
       def hook?(name) = @config.hooks.any?(name)
