@@ -23,11 +23,8 @@ void pando_init_sys(void)
     pando_init_process();
     pando_init_exercise();
     pando_init_fork();
-<<<<<<< HEAD
     pando_init_fork_check();
-=======
     pando_init_pages();
->>>>>>> lazy
     pando_init_record();
     pando_init_scoreboard();
     pando_init_poller();

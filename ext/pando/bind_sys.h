@@ -9,11 +9,8 @@ extern VALUE pando_mSys;
 void pando_init_process(void);
 void pando_init_exercise(void);
 void pando_init_fork(void);
-<<<<<<< HEAD
 void pando_init_fork_check(void);
-=======
 void pando_init_pages(void);
->>>>>>> lazy
 void pando_init_record(void);
 void pando_init_scoreboard(void);
 void pando_init_poller(void);

@@ -19,7 +19,7 @@ module Pando
 
       Examination = Struct.new(:process, :pipe, :deadline, :finish)
 
-      # @param command [Array<String>, nil] see Payload#examination
+      # @param command [Array<String>, nil] see Payload#examination_command
       def initialize(poller, command)
         @poller = poller
         @command = command

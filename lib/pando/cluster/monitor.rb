@@ -106,7 +106,7 @@ module Pando
       def build_watch(caretaker)
         @inbox = Inbox.new(roster, @poller, caretaker)
         @reaper = Reaper.new(roster, @inbox, caretaker)
-        @examiner = Examiner.new(@poller, @payload.examination)
+        @examiner = Examiner.new(@poller, @payload.examination_command)
         @deadlines = Deadlines.new(roster, caretaker, @payload.options.longest_wait)
         @memory = MemoryKeeper.new(roster, @payload.options.memory, rollout, generations.method(:worker_wasted))
       end

@@ -37,7 +37,7 @@ module Pando
       # In the monitor: what writes to descriptor 3 where the threads of a process stand, whose pid
       # follows as the last argument.
       # @return [Array<String>, nil] a command; nil: nothing can
-      def examination = nil
+      def examination_command = nil
 
       # Runs in every forked process before anything else of the payload, the hooks too.
       # @param _role [Mold, Worker, Service]
