@@ -39,6 +39,10 @@ module Pando
           nil
         end
 
+        # @param fd [Integer]
+        # @return [Boolean] whether {keep} was told of an IO that has this number now
+        def kept?(fd) = @kept.each_key.any? { |io| number(io) == fd }
+
         # @param io [IO]
         # @return [nil]
         def keep_from_children(io)
