@@ -25,11 +25,13 @@ module Support
 
       # @param arguments [Array<String>] as for rspec
       def rspec(*arguments, **options, &block)
-        new([Gem.ruby, "-W1", *library, own_bundle.executable("rspec-core", "rspec"), *arguments], **options, &block)
+        new([Gem.ruby, "-W1", *library, rspec_executable, *arguments], **options, &block)
       end
 
       # @return [Bench::Bundle]
       def own_bundle = @own_bundle ||= Bench::Bundle.new("testing", File.join(FOLDER, "Gemfile")).prepare
+
+      def rspec_executable = @rspec_executable ||= own_bundle.executable("rspec-core", "rspec")
 
       # @return [Array<String>]
       def library = ["-I", File.join(CHECKOUT, "lib")]

@@ -91,6 +91,10 @@ module Pando
       def seed = ::Minitest.seed || 0
       def fail(title, message, location) = @reporter.record(MinitestCheck.result(title, message, location))
 
+      def after_a_crash(tests)
+        "What its tests had shown is lost (up to #{tests} tests), and the tests after it have not run."
+      end
+
       # Its threads wait for classes that run in parallel, when the others are done.
       def after_refork
         executor = ::Minitest.parallel_executor

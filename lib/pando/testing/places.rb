@@ -9,7 +9,7 @@ module Pando
     # @api private
     module Places
       LIBRARIES = [*Gem.path, RbConfig::CONFIG["rubylibdir"], File.expand_path("..", __dir__)].freeze
-      TEST_GEMS = %r{/(?:minitest|rspec|simplecov|capybara|webmock|vcr|test-unit|cucumber|selenium-webdriver)[-\w]*-\d[^/]*/}
+      TEST_GEMS = %r{/(?:minitest|rspec|simplecov|capybara|webmock|vcr|test-unit|cucumber|selenium)[-\w]*-\d[^/]*/}
       private_constant :LIBRARIES, :TEST_GEMS
 
       class << self

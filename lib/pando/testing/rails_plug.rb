@@ -2,8 +2,8 @@
 
 module Pando
   module Testing
-    # Joins a run to the processes that Rails' parallelize(workers: N) distributes tests to. Each of them is the first of
-    # its own line. The process that hands the tests out runs none itself, and does not refork.
+    # Joins a run to the processes that Rails' parallelize(workers: N) distributes tests to. Each of them is the first
+    # of its own line. The process that hands the tests out runs none itself, and does not refork.
     #
     # @api private
     class RailsPlug
@@ -35,6 +35,7 @@ module Pando
       def seed = ::Minitest.seed || 0
       def after_refork = nil
       def outputs = []
+      def after_a_crash(_tests) = "The results of the tests before it are kept, and other tests go on."
       def fail(title, message, location) = @record.call(MinitestCheck.result(title, message, location))
     end
   end

@@ -6,7 +6,6 @@ require "pando/testing/line"
 require "pando/testing/progress"
 require "pando/testing/knowledge"
 require "pando/testing/strict"
-require "pando/testing/threads"
 
 module Pando
   module Testing
@@ -29,7 +28,6 @@ module Pando
       # @raise [Error, SystemCallError] there is no heir, and the forker goes on
       def go_on(rehearsal)
         hooks.before_fork
-        @threads = Threads.new
         @strict = Strict.new(@session, @plug, rehearsal) if @settings.strict && rehearsal
         Coverage.before_fork
         flush
@@ -54,7 +52,7 @@ module Pando
 
       # In the heir, when its last test is done.
       # @return [Array<ForkSafety::Finding>]
-      def at_the_end = [*@threads.lost, *@strict&.used]
+      def at_the_end = [*@strict&.used]
 
       private
 

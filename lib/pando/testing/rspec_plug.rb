@@ -45,6 +45,10 @@ module Pando
       def after_refork = nil
       def outputs = ::RSpec.configuration.formatters.filter_map { |one| one.output if one.respond_to?(:output) }
 
+      def after_a_crash(tests)
+        "What its tests had shown is lost (up to #{tests} tests), and the tests after it have not run."
+      end
+
       def fail(title, message, location)
         fault = Fault.new(message)
         fault.set_backtrace([location].compact)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/testing/refork"
+require "pando/testing/threads"
 
 module Pando
   module Testing
@@ -13,21 +14,23 @@ module Pando
     #   fail(title, message, location)   records a failure that belongs to no test of the suite
     #   after_refork                     puts right what the framework lost in the fork
     #   outputs                          IOs that it writes its reports to
+    #   after_a_crash(tests)             what a crash costs, in a sentence; so many tests have run at most
     #
     # @api private
     class Session
-      attr_reader :settings
       # @return [Integer] reforks up to here
       attr_reader :generation
       # @return [Array<Integer>] pids of the processes that the run has left behind
       attr_reader :ancestors
-      attr_reader :line, :progress
+      # @api private
+      attr_reader :settings, :line, :progress
 
       # @param settings [Settings]
       def initialize(settings)
         @settings = settings
         @generation = 0
         @ancestors = []
+        @threads = Threads.new
         @told = {}
         @since = nil # tests since the last refork; nil before the first test
       end
@@ -54,18 +57,18 @@ module Pando
       # The last test has run.
       # @return [nil]
       def finish(plug)
-        report(@refork.at_the_end, plug) if @refork && !over?
+        report([*@refork.at_the_end, *@threads.findings], plug) if @refork && !over?
         nil
       end
 
       # @return [Boolean] the heir has crashed: this process shall run no more tests, only report
       def over? = @over == true
 
-      # Goes on with other tests after all, without more reforks.
+      # Goes on with other tests after all, in a new generation.
       # @return [nil]
       def resume
         @over = false
-        stop("a generation was killed")
+        @since = nil
       end
 
       # Whether this process goes on with a run that another has begun.
@@ -117,7 +120,8 @@ module Pando
       def refork(plug, rehearsal)
         @line ||= Line.new
         @progress ||= Progress.new
-        finish(plug)
+        report(@refork.at_the_end, plug) if @refork
+        @threads.before_fork
         attempt(plug, rehearsal)
       rescue Error, SystemCallError => e
         plug.fail("refork", "the process could not refork: #{e.message}", e.backtrace&.first)
@@ -141,8 +145,8 @@ module Pando
       def close_down(plug, signal)
         @over = true
         name = Signal.signame(signal) || signal
-        message = "generation #{@generation + 1} was killed by SIG#{name} while it ran #{@progress.running}. What its " \
-                  "tests had shown is lost (up to #{settings.every} tests), and the tests after it have not run."
+        message = "generation #{@generation + 1} was killed by SIG#{name} while it ran #{@progress.running}. " \
+                  "#{plug.after_a_crash(settings.every)}"
         warn "pando: #{message}"
         plug.fail("generation #{@generation + 1}", message, nil)
       end

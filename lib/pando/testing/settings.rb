@@ -8,10 +8,10 @@ module Pando
     class Settings
       EVERY = 20
       PATIENCE = 60.0
-      TRUE = %w[1 true yes on].freeze
-      FALSE = ["0", "false", "no", "off", ""].freeze
+      YES = %w[1 true yes on].freeze
+      NO = ["0", "false", "no", "off", ""].freeze
       FAIL_ON = %i[error warning never].freeze
-      private_constant :EVERY, :PATIENCE, :TRUE, :FALSE, :FAIL_ON
+      private_constant :EVERY, :PATIENCE, :YES, :NO, :FAIL_ON
 
       # @return [Integer, nil] tests between two reforks; nil: never refork
       attr_reader :every
@@ -49,7 +49,7 @@ module Pando
       # @param value [Integer, String, false, nil] 0, false or "off": never refork
       # @raise [ConfigError]
       def every=(value)
-        number = FALSE.include?(value.to_s) ? 0 : Integer(value, exception: false)
+        number = NO.include?(value.to_s) ? 0 : Integer(value, exception: false)
         raise ConfigError, "PANDO_REFORK_EVERY: #{value.inspect} is no number of tests" if number.nil? || number < 0
 
         @every = number.zero? ? nil : number
@@ -58,10 +58,10 @@ module Pando
       # @param value [Boolean, String]
       # @raise [ConfigError]
       def strict=(value)
-        known = TRUE.include?(value.to_s) || FALSE.include?(value.to_s)
+        known = YES.include?(value.to_s) || NO.include?(value.to_s)
         raise ConfigError, "PANDO_REFORK_STRICT: #{value.inspect} is neither 1 nor 0" unless known
 
-        @strict = TRUE.include?(value.to_s)
+        @strict = YES.include?(value.to_s)
       end
 
       # @param value [Symbol, String]

@@ -4,8 +4,8 @@ require "pando/fork_safety/finding"
 
 module Pando
   module Testing
-    # The threads that a fork has cost: those that ran before, and that nobody has started again when the generation
-    # ends. Known by the line that created them.
+    # The threads that forks have cost a run: those that nobody has started again in any later generation. Known by the
+    # line that created them. Each generation has the ledger of its ancestors.
     #
     # @api private
     class Threads
@@ -20,16 +20,31 @@ module Pando
       end
 
       def initialize
-        @before = self.class.sites
+        @lost = []
+        @restarted = []
       end
 
+      # In the forker, before it forks.
+      # @return [nil]
+      def before_fork
+        note
+        @lost |= self.class.sites
+        nil
+      end
+
+      # When the last test of the run is done.
       # @return [Array<ForkSafety::Finding>]
-      def lost
-        (@before.uniq - self.class.sites).map do |site|
+      def findings
+        note
+        (@lost - @restarted).map do |site|
           ForkSafety::Finding.new(:lost_thread, subject: "thread", location: site,
-                                                message: "A thread was running before the refork, and none after it.")
+                                                message: "A thread was running before a refork, and never after it.")
         end
       end
+
+      private
+
+      def note = @restarted |= @lost & self.class.sites
     end
   end
 end

@@ -15,7 +15,7 @@ module Pando
           "Close it in before_fork, or open it in after_worker_fork."
         ),
         shared_pipe: Kind.new(
-          :warning, "An end of a pipe is inherited: readers take parts from each other, and no writer's end is the last.",
+          :warning, "An end of a pipe is inherited: readers take parts from each other, no writer's end is the last.",
           "Close it in before_fork, or open it in after_worker_fork; Pando.keep_io if it is meant to be shared."
         ),
         shared_position: Kind.new(
@@ -27,7 +27,7 @@ module Pando
           "Register it with Pando, start it in after_worker_fork, or on first use in each process."
         ),
         lock_held: Kind.new(
-          :error, "A background thread holds a lock while the process is forked: what it guards is half done in the child.",
+          :error, "A background thread holds a lock during a fork: what it guards is half done in the child.",
           "Stop the thread in before_fork, or wait there for its lock."
         ),
         file_deleted: Kind.new(

@@ -17,7 +17,7 @@ module Pando
           end
         end
 
-        @sites = ObjectSpace::WeakMap.new
+        @sites = {}.compare_by_identity # a WeakMap would hold the lines as weakly
 
         class << self
           attr_reader :sites
@@ -41,8 +41,8 @@ module Pando
 
             ForkSafety::Finding.new(
               :random_copied, subject: "Random", location: self.class.sites[generator],
-                              message: "Numbers were drawn from a generator made before the refork: each process gets " \
-                                       "the same."
+                              message: "Numbers were drawn from a generator made before the refork: each process " \
+                                       "gets the same."
             )
           end
         end

@@ -13,7 +13,10 @@ module Pando
       # @api private
       class Inheritance
         # One descriptor, as it was when the fork took place.
-        Heirloom = Struct.new(:fd, :link, :kind, :name, :mark, :io)
+        Heirloom = Struct.new(:fd, :link, :kind, :name, :mark, :ios) do
+          # @return [String, nil] "file:line" that used it first
+          def site = ios.lazy.filter_map { |io| Watch.site(io) }.first
+        end
         KINDS = { socket: :shared_socket, pipe: :shared_pipe, file: :shared_position }.freeze
         # Offsets in struct tcp_info (linux/tcp.h): data segments in and out, of 4 bytes each.
         SEGMENTS = 152
@@ -25,18 +28,18 @@ module Pando
           @forker = Process.pid
           ios = ObjectSpace.each_object(IO).select { |io| open?(io) }
           spared = [0, 1, 2, *numbers(outputs)]
-          by_number = ios.to_h { |io| [io.fileno, io] }
+          by_number = ios.group_by(&:fileno)
           @heirlooms = Dir.children("/proc/self/fd").map(&:to_i).filter_map do |fd|
             next if spared.include?(fd) || ForkSafety::Descriptors.kept?(fd)
 
-            heirloom(fd, by_number[fd])
+            heirloom(fd, by_number.fetch(fd, []))
           end
         end
 
         # In the heir.
         # @return [nil]
         def watch
-          @heirlooms.each { |one| Watch.over(one.io) if one.io }
+          @heirlooms.flat_map(&:ios).each { |io| Watch.over(io) }
           nil
         end
 
@@ -56,24 +59,33 @@ module Pando
           false # allocated, never opened
         end
 
-        def heirloom(fd, io)
+        def heirloom(fd, ios)
           link = File.readlink("/proc/self/fd/#{fd}")
           case link
-          when /\Asocket:/ then socket(fd, link, io)
-          when /\Apipe:/ then io && Heirloom.new(fd, link, :pipe, "pipe", nil, io)
-          when %r{\A/(?!dev/|proc/|memfd:)} then file(fd, link, io)
+          when /\Asocket:/ then socket(fd, link, ios)
+          when /\Apipe:/ then Heirloom.new(fd, link, :pipe, "pipe", nil, ios)
+          when %r{\A/(?!dev/|proc/|memfd:)} then file(fd, link, ios)
           end
         rescue SystemCallError
           nil # the folder's own descriptor
         end
 
-        def socket(fd, link, io)
+        def socket(fd, link, ios)
+          on(fd) do |socket|
+            next if socket.getsockopt(:SOCKET, :ACCEPTCONN).bool
+
+            name = peer(socket)
+            name && Heirloom.new(fd, link, :socket, name, segments(socket), ios)
+          end
+        end
+
+        # The number remains open.
+        def on(fd)
           socket = BasicSocket.for_fd(fd)
           socket.autoclose = false
-          return if socket.getsockopt(:SOCKET, :ACCEPTCONN).bool
-
-          name = peer(socket) or return
-          Heirloom.new(fd, link, :socket, name, segments(fd), io)
+          yield socket
+        ensure
+          socket&.close
         end
 
         def peer(socket)
@@ -83,27 +95,25 @@ module Pando
           nil # not connected
         end
 
-        def segments(fd)
-          socket = BasicSocket.for_fd(fd)
-          socket.autoclose = false
+        def segments(socket)
           socket.getsockopt(:TCP, :INFO).data.byteslice(SEGMENTS, 8)
         rescue SystemCallError, SocketError
           nil # no TCP
         end
 
-        def file(fd, link, io)
+        def file(fd, link, ios)
           info = File.read("/proc/self/fdinfo/#{fd}")
           flags = info[/^flags:\s*(\d+)/, 1].oct
           return if flags.anybits?(File::APPEND) || !File.file?(link)
 
-          Heirloom.new(fd, link, :file, File.basename(link), info[/^pos:\s*(\d+)/, 1], io)
+          Heirloom.new(fd, link, :file, File.basename(link), info[/^pos:\s*(\d+)/, 1], ios)
         end
 
         def used?(one)
           case one.kind
           when :file then position(one.fd) != one.mark
-          when :socket then (one.io && Watch.site(one.io)) || talked?(one)
-          else Watch.site(one.io)
+          when :socket then one.site || talked?(one)
+          else one.site
           end
         end
 
@@ -116,14 +126,16 @@ module Pando
 
         # Whoever talks through it, in Ruby or in C.
         def talked?(one)
-          one.mark && File.readlink("/proc/self/fd/#{one.fd}") == one.link && segments(one.fd) != one.mark
+          return false unless one.mark && File.readlink("/proc/self/fd/#{one.fd}") == one.link
+
+          on(one.fd) { |socket| segments(socket) } != one.mark
         rescue SystemCallError
           false # closed meanwhile
         end
 
         def finding(one)
           ForkSafety::Finding.new(KINDS.fetch(one.kind), severity: :error, subject: one.name, message: message(one),
-                                                         location: one.io && Watch.site(one.io))
+                                                         location: one.site)
         end
 
         def message(one)

@@ -36,15 +36,15 @@ module Pando
             case value
             when Integer then pids.include?(value) && name.match?(/pid|process/i)
             when String
-              value.length <= LONGEST && value.scan(/\d+/).any? { |one| one.to_i >= SMALLEST && pids.include?(one.to_i) }
+              value.length <= LONGEST && value.scan(/\d+/).map(&:to_i).intersect?(pids.select { |pid| pid >= SMALLEST })
             end
           end
 
           def finding(owner, name)
             place = owner.const_source_location(name)
             full = owner.equal?(Object) ? name.to_s : "#{owner}::#{name}"
-            ForkSafety::Finding.new(:pid_cached, subject: full, message: "#{full} still names a process of before the refork.",
-                                                 location: place&.first && place.join(":"))
+            ForkSafety::Finding.new(:pid_cached, subject: full, location: place&.first && place.join(":"),
+                                                 message: "#{full} still names a process of before the refork.")
           end
 
           def quietly

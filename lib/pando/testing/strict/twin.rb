@@ -5,7 +5,8 @@ require "json"
 module Pando
   module Testing
     class Strict
-      # The process that runs one test before the heir does, and then leaves. Told what to do by the heir, a line a time.
+      # The process that runs one test before the heir does, and then leaves. The heir tells it what to do, a line a
+      # time.
       #
       # @api private
       class Twin
