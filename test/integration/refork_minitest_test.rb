@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "json"
+require "pty"
 require "tmpdir"
 require "support/suite_run"
 
@@ -100,6 +101,15 @@ class ReforkMinitestTest < Minitest::Test
     assert_includes run.output, "after_run in 3"
   end
 
+  def test_a_terminals_interrupt_reaches_the_living_process_once
+    output, status = on_terminal(env: { "HOLD" => "7" }) { |_pid, terminal| terminal.write("\u0003") }
+
+    assert_equal 1, status.exitstatus, output
+    assert_equal 1, output.scan("Interrupted. Exiting...").size, output
+    assert_equal 1, output.scan("7 runs, ").size, output
+    assert_includes output, "at_exit in 3"
+  end
+
   def test_no_more_than_three_processes_and_none_left
     run = held do |pid, living|
       family = children(pid)
@@ -160,6 +170,29 @@ class ReforkMinitestTest < Minitest::Test
     suite(every: every, env: { "HOLD" => "7" }) do |pid, run, out|
       yield pid, Integer(run.read_until(out, /(?<=holding in )\d+$/))
     end
+  end
+
+  # The block has its turn in the midst of test 7.
+  def on_terminal(env:)
+    command = Support::SuiteRun.command("counts_test.rb")
+    env = Support::SuiteRun.environment(every: 3).merge(env)
+    PTY.spawn(env, *command) do |out, terminal, pid|
+      output = +""
+      wait_until(timeout: 30, message: -> { output }) { (output << read(out)).include?("holding in ") }
+      yield pid, terminal
+      status = wait_until(timeout: 30, message: -> { output }) do
+        output << read(out)
+        Process.wait2(pid, Process::WNOHANG)&.last
+      end
+      return [output << read(out), status]
+    end
+  end
+
+  def read(out)
+    chunk = out.read_nonblock(65_536, exception: false)
+    chunk.is_a?(String) ? chunk : ""
+  rescue Errno::EIO
+    "" # nobody writes there any more
   end
 
   def children(pid) = File.read("/proc/#{pid}/task/#{pid}/children").split.map(&:to_i)

@@ -75,7 +75,7 @@ class ReforkStrictTest < Minitest::Test
     run
   end
 
-  def suite(plant, every: 4, env: {})
+  def suite(plant, every: 16, env: {})
     env = { "PLANT" => plant, "ECHO_PORT" => @echo.addr[1].to_s }.merge(env)
     planted = File.join(FOLDER, "spec/planted_spec.rb")
     Support::SuiteRun.rspec(*SPECS, planted, "-r", "pando/rspec", "--order", "defined",

@@ -20,7 +20,16 @@ module Support
     class << self
       # @param file [String] in test/fixtures/testing/minitest
       def minitest(file, *arguments, **options, &block)
-        new([Gem.ruby, "-W1", *library, File.join(FOLDER, "minitest", file), *arguments], **options, &block)
+        new(command(file, *arguments), **options, &block)
+      end
+
+      # @return [Array<String>]
+      def command(file, *arguments) = [Gem.ruby, "-W1", *library, File.join(FOLDER, "minitest", file), *arguments]
+
+      # @return [Hash{String => String, nil}]
+      def environment(every:, strict: false, bundle: own_bundle)
+        bundle.environment.merge("PANDO_REFORK_EVERY" => every.to_s, "PANDO_REFORK_STRICT" => strict ? "1" : "0",
+                                 "SEED" => nil, "TESTOPTS" => nil, "MT_CPU" => "2", "N" => nil)
       end
 
       # @param arguments [Array<String>] as for rspec
@@ -55,8 +64,7 @@ module Support
     # @yieldparam run [SuiteRun]
     # @yieldparam out [IO] for #read_until
     def initialize(command, every:, strict: false, env: {}, bundle: self.class.own_bundle, dir: FOLDER)
-      env = bundle.environment.merge("PANDO_REFORK_EVERY" => every.to_s, "PANDO_REFORK_STRICT" => strict ? "1" : "0",
-                                     "SEED" => nil, "TESTOPTS" => nil, "MT_CPU" => "2", "N" => nil).merge(env)
+      env = self.class.environment(every: every, strict: strict, bundle: bundle).merge(env)
       Open3.popen3(env, *command.map(&:to_s), chdir: dir, pgroup: true) do |input, out, err, waiter|
         input.close
         @output = +""

@@ -2,8 +2,9 @@
 
 module Pando
   module Testing
-    # Coverage of all generations as one. Ruby sets the counters to zero in a forked child, so each generation adds
-    # its own to those that its ancestors have counted, which it has in its memory. SimpleCov reports in the process
+    # Coverage of all generations as one. Ruby sets the counters of lines and branches to zero in a forked child, and
+    # leaves those of methods. So each generation adds its own to what its ancestors have counted and it does not have,
+    # which is in its memory. SimpleCov reports in the process
     # that started it only; the newest generation is made to be that.
     #
     # @api private
@@ -25,13 +26,15 @@ module Pando
 
           ::Coverage.singleton_class.prepend(Added) unless @installed
           @installed = true
-          @counted = ::Coverage.peek_result
+          @handed_down = ::Coverage.peek_result
           nil
         end
 
         # In the heir.
         # @return [nil]
         def take_over
+          @counted = nil # so that the next line sees what this process has by itself
+          @counted = combine(@handed_down, ::Coverage.peek_result) { |all, own| all - own } if @handed_down
           @owner = Process.pid
           ::SimpleCov.pid = Process.pid if defined?(::SimpleCov) && ::SimpleCov.respond_to?(:pid) && ::SimpleCov.pid
           nil
@@ -40,22 +43,25 @@ module Pando
         # A process that the app forks counts for itself.
         # @param result [Hash] of the process that asks
         # @return [Hash] with what its ancestors counted
-        def add(result) = @counted && @owner == Process.pid ? merge(@counted, result) : result
+        def add(result) = @counted && @owner == Process.pid ? combine(@counted, result) { |old, new| old + new } : result
 
         # @return [nil]
-        def forget = @counted = nil
+        def forget = @counted = @handed_down = nil
 
         private
 
-        def merge(old, new)
-          old.merge(new) { |key, before, now| key == :oneshot_lines ? before | now : sum(before, now) }
+        def combine(old, new, &count)
+          old.merge(new) do |key, one, other|
+            key == :oneshot_lines ? one | other : join(one, other, &count)
+          end
         end
 
-        def sum(before, now)
-          case before
-          when Hash then merge(before, now)
-          when Array then before.zip(now).map { |pair| pair.compact.sum if pair.any? }
-          else before + now
+        # Lines that are no code are nil, in both.
+        def join(one, other, &count)
+          case one
+          when Hash then combine(one, other, &count)
+          when Array then one.zip(other).map { |pair| count.call(*pair) if pair.all? }
+          else yield one, other
           end
         end
       end
