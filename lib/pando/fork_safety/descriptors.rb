@@ -39,9 +39,8 @@ module Pando
           nil
         end
 
-        # @param fd [Integer]
-        # @return [Boolean] whether {keep} was told of an IO that has this number now
-        def kept?(fd) = @kept.each_key.any? { |io| number(io) == fd }
+        # @return [Array<Integer>] of what {keep} was told
+        def kept_numbers = @kept.each_key.filter_map { |io| number(io) }
 
         # @param io [IO]
         # @return [nil]

@@ -4,6 +4,7 @@ require "socket"
 require "pando/sys"
 require "pando/fork_safety"
 require "pando/testing/errors"
+require "pando/testing/knowledge"
 
 module Pando
   module Testing
@@ -70,9 +71,7 @@ module Pando
       # @return [Boolean] true in the forker
       def fork_off
         Sys.probe_fork
-        return Sys.fork_sibling unless ForkSafety.const_defined?(:Callbacks)
-
-        ForkSafety::Callbacks.hold_child { Sys.fork_sibling }
+        Knowledge.around_fork { Sys.fork_sibling }
       end
 
       def be_born(cradle, cry)

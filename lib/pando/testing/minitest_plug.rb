@@ -42,6 +42,7 @@ module Pando
           return if @installed
 
           @installed = true
+          Knowledge.begin
           Strict.install if Testing.settings.strict
           ::Minitest.singleton_class.prepend(Run)
           ::Minitest::Runnable.singleton_class.prepend(old? ? RunOneMethod : RunOne)

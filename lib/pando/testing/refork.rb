@@ -43,7 +43,7 @@ module Pando
         settle_in(1)
         Coverage.take_over
         @plug.after_refork
-        [*Knowledge.findings(@generation), *@strict&.rehearse]
+        [*Knowledge.findings(@generation, own), *@strict&.rehearse]
       end
 
       # In the heir, when its first test is done.
@@ -69,11 +69,13 @@ module Pando
 
       # As in a new worker, but for the seed: it shall be another than the forker's, and the same the next time.
       def settle_in(slot)
-        ForkSafety::Callbacks.settle if ForkSafety.const_defined?(:Callbacks)
         ForkSafety.after_fork
+        Knowledge.settle
         Random.srand((@plug.seed * 65_536) + (@generation * 16) + slot)
         hooks.after_fork(slot, @generation)
       end
+
+      def own = [*@session.line.ios, *@strict&.ios, *@plug.outputs.grep(IO).reject(&:closed?)]
 
       # So that nothing is written twice, or lost with a process that is killed.
       def flush

@@ -25,6 +25,7 @@ module Pando
           return if @installed
 
           @installed = true
+          Knowledge.begin
           Strict.install if Testing.settings.strict
           ::RSpec::Core::Example.prepend(RunExample)
           ::RSpec.configure do |config|

@@ -51,6 +51,9 @@ module Pando
         nil
       end
 
+      # @return [Array<IO>] Pando's own
+      def ios = [@channel].compact
+
       # In the heir.
       # @return [Array<ForkSafety::Finding>]
       def rehearse

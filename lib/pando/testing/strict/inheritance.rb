@@ -27,12 +27,10 @@ module Pando
         def initialize(outputs)
           @forker = Process.pid
           ios = ObjectSpace.each_object(IO).select { |io| open?(io) }
-          spared = [0, 1, 2, *numbers(outputs)]
+          spared = [0, 1, 2, *numbers(outputs), *ForkSafety::Descriptors.kept_numbers]
           by_number = ios.group_by(&:fileno)
           @heirlooms = Dir.children("/proc/self/fd").map(&:to_i).filter_map do |fd|
-            next if spared.include?(fd) || ForkSafety::Descriptors.kept?(fd)
-
-            heirloom(fd, by_number.fetch(fd, []))
+            heirloom(fd, by_number.fetch(fd, [])) unless spared.include?(fd)
           end
         end
 
