@@ -11,6 +11,7 @@ class ReforkMinitestTest < Minitest::Test
   include Support::Waiting
 
   ALL = (0...10).to_a
+  SUMMARY = /^\d+ runs, .*, 0 failures, 0 errors, .*/
 
   def test_a_suite_goes_on_in_its_children
     run = suite
@@ -136,6 +137,17 @@ class ReforkMinitestTest < Minitest::Test
     assert_equal [1, 1, 1, 1, 1, 1, 1, 1, 1], whole.fetch("lines").compact
     assert_equal [0, 1], whole.fetch("branches").values.flat_map(&:values)
     assert_equal whole, reforked
+  end
+
+  def test_the_own_suite_of_a_gem
+    folder = Support::SuiteRun.gem("minitest")
+    load = 'Dir["test/minitest/test_*.rb"].each { |file| require File.expand_path(file) }'
+    command = [Gem.ruby, *Support::SuiteRun.library, "-I", "lib", "-I", "test", "-r", "pando/minitest", "-e", load]
+    whole, reforked = [0, 40].map { |every| Support::SuiteRun.new(command, every: every, strict: true, dir: folder) }
+
+    assert_predicate reforked.status, :success?, reforked
+    assert_equal whole.output[SUMMARY], reforked.output[SUMMARY]
+    assert_operator whole.output[SUMMARY].to_i, :>, 100
   end
 
   def test_strict_mode_counts_each_test_once

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "tmpdir"
 require "support/suite_run"
 
 # Rails' parallelize(workers: 2): each of its processes reforks by itself.
@@ -28,9 +29,19 @@ class ReforkRailsTest < Minitest::Test
     assert_includes run.output, "result not reported" # in the words of Rails
   end
 
+  def test_records_in_transactions
+    Dir.mktmpdir do |folder|
+      run = suite("records_test.rb", strict: true, env: { "DATABASE" => File.join(folder, "notes.sqlite3") })
+
+      assert_predicate run.status, :success?, run
+      assert_includes run.output, "12 runs, 24 assertions, 0 failures, 0 errors"
+      assert_empty run.errors
+    end
+  end
+
   private
 
-  def suite(**options)
-    Support::SuiteRun.minitest("rails_test.rb", every: 3, bundle: self.class.bundle, **options)
+  def suite(file = "rails_test.rb", **options)
+    Support::SuiteRun.minitest(file, every: 3, bundle: self.class.bundle, **options)
   end
 end

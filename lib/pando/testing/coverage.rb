@@ -43,7 +43,11 @@ module Pando
         # A process that the app forks counts for itself.
         # @param result [Hash] of the process that asks
         # @return [Hash] with what its ancestors counted
-        def add(result) = @counted && @owner == Process.pid ? combine(@counted, result) { |old, new| old + new } : result
+        def add(result)
+          return result unless @counted && @owner == Process.pid
+
+          combine(@counted, result) { |before, now| before + now }
+        end
 
         # @return [nil]
         def forget = @counted = @handed_down = nil

@@ -76,8 +76,7 @@ module Pando
         end
 
         def as_warning(finding)
-          facts = finding.to_h.reject { |name, _| name == :kind }
-          ForkSafety::Finding.new(finding.kind, **facts, severity: :warning)
+          ForkSafety::Finding.new(finding.kind, **finding.to_h.except(:kind), severity: :warning)
         end
       end
     end
