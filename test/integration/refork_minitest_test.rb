@@ -61,6 +61,20 @@ class ReforkMinitestTest < Minitest::Test
     refute_equal draws.first, suite("--seed", "8").output.scan(/draw (\d+)/).flatten
   end
 
+  def test_a_refork_that_fails_is_a_failure_and_the_suite_goes_on
+    Dir.mktmpdir do |folder|
+      Dir.mkdir(File.join(folder, "config"))
+      File.write(File.join(folder, "config/pando.rb"), "before_fork { raise 'not now' }")
+      run = suite(every: 5, dir: folder)
+
+      assert_equal 1, run.status.exitstatus, run
+      assert_equal ALL.zip([0] * 10), run.ran
+      assert_match(%r{could not refork: before_fork hook at .*config/pando\.rb:1 raised RuntimeError: not now},
+                   run.output)
+      assert_includes run.output, "12 runs, 10 assertions, 2 failures"
+    end
+  end
+
   def test_a_crash_is_a_failure_and_what_was_found_before_is_told
     run = suite(env: { "FAIL" => "1", "DIE" => "7" })
 

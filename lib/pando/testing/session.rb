@@ -121,13 +121,19 @@ module Pando
         @line ||= Line.new
         @progress ||= Progress.new
         report(@refork.at_the_end, plug) if @refork
+        @refork = nil
+        @since = 0
         @threads.before_fork
         attempt(plug, rehearsal)
       rescue Error, SystemCallError => e
-        plug.fail("refork", "the process could not refork: #{e.message}", e.backtrace&.first)
-      ensure
-        @since = 0
+        return plug.fail("refork", "the process could not refork: #{e.message}", e.backtrace&.first) unless later?(e)
+
+        warn "pando: the refork waits for the next test: #{e.message}"
+        @since = settings.every
       end
+
+      # Some thread must not be forked in the midst of what it does now.
+      def later?(error) = Pando.const_defined?(:ForkPrevented) && error.is_a?(Pando::ForkPrevented)
 
       def attempt(plug, rehearsal)
         pid = Process.pid
