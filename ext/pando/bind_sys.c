@@ -31,4 +31,5 @@ void pando_init_sys(void)
     pando_init_fds();
     pando_init_descriptors();
     pando_init_title();
+    pando_init_succession();
 }

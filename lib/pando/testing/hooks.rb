@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+module Pando
+  module Testing
+    # The hooks of the app's config file, run around a refork as the server would run them.
+    #
+    # @api private
+    class Hooks
+      # What hooks get in place of the server.
+      Server = Struct.new(:config, :role)
+      # What they get in place of a mold and a worker.
+      Role = Struct.new(:role, :slot, :generation, :pid, keyword_init: true)
+
+      # @param path [String, nil] of a config file, which need not exist
+      # @return [Hooks]
+      # @raise [ConfigError]
+      def self.load(path)
+        return new(nil) unless path && File.file?(path)
+
+        require "pando/config"
+        new(Config.load(["-c", path]))
+      end
+
+      # @param config [Config, nil]
+      def initialize(config)
+        @config = config
+        @server = Server.new(config, nil)
+      end
+
+      # @raise [HookError]
+      def before_fork = run(:before_fork)
+
+      # @raise [HookError]
+      def after_fork(slot, generation)
+        @server.role = Role.new(role: :mold, generation: generation, pid: Process.pid)
+        run(:after_mold_fork, @server.role)
+        @server.role = Role.new(role: :worker, slot: slot, generation: generation, pid: Process.pid)
+        run(:after_worker_fork, @server.role)
+      end
+
+      private
+
+      def run(name, *role) = @config&.hooks&.run(name, @server, *role)
+    end
+  end
+end

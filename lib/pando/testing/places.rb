@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+
+module Pando
+  module Testing
+    # Whose code a line is.
+    #
+    # @api private
+    module Places
+      LIBRARIES = [*Gem.path, RbConfig::CONFIG["rubylibdir"], File.expand_path("..", __dir__)].freeze
+      TEST_GEMS = %r{/(?:minitest|rspec|simplecov|capybara|webmock|vcr|test-unit|cucumber|selenium)[-\w]*-\d[^/]*/}
+      private_constant :LIBRARIES, :TEST_GEMS
+
+      class << self
+        # @return [Boolean] the suite's own, or of a library for tests
+        def suite?(path)
+          path = File.expand_path(path)
+          TEST_GEMS.match?(path) || path.start_with?(File.expand_path("..", __dir__)) ||
+            Testing.settings.folders.any? { |folder| path.start_with?("#{folder}/") }
+        end
+
+        # @return [String, nil] "file:line" of the innermost caller that is the user's; of the innermost at all without
+        #   one
+        def caller_site
+          places = caller_locations(2).reject { |place| own?(place.absolute_path || place.path) }
+          place = places.find { |one| !library?(one.absolute_path || one.path) } || places.first
+          place && "#{place.absolute_path || place.path}:#{place.lineno}"
+        end
+
+        # @return [String, nil] "file:line" where a thread is, in code of the user's if there is any
+        def of(thread)
+          places = thread.backtrace_locations || []
+          place = places.find { |one| !library?(one.absolute_path || one.path) } || places.first
+          place && "#{place.absolute_path || place.path}:#{place.lineno}"
+        end
+
+        private
+
+        def own?(path) = path.start_with?(File.join(__dir__, "")) || path.start_with?("<internal:")
+        def library?(path) = LIBRARIES.any? { |folder| path.start_with?("#{folder}/") }
+      end
+    end
+  end
+end

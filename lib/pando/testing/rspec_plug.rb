@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+module Pando
+  module Testing
+    # Joins a run to RSpec 3. The results so far are in the reporter, which the heir has.
+    #
+    # @api private
+    class RSpecPlug
+      # On RSpec's examples.
+      module RunExample
+        def run(instance, reporter)
+          plug = RSpecPlug.new(reporter)
+          rehearsal = lambda do
+            super(instance, ::RSpec::Core::NullReporter)
+            exception&.message
+          end
+          done = Testing.session.run(full_description, plug, rehearsal: rehearsal) { super(instance, reporter) }
+          ::RSpec.world.wants_to_quit = true if Testing.session.over?
+          done
+        end
+      end
+
+      class << self
+        def install
+          return if @installed
+
+          @installed = true
+          Knowledge.begin
+          Strict.install if Testing.settings.strict
+          ::RSpec::Core::Example.prepend(RunExample)
+          ::RSpec.configure do |config|
+            config.backtrace_exclusion_patterns << %r{/lib/pando/testing/}
+            config.after(:suite) { Testing.session.finish(RSpecPlug.new(::RSpec.configuration.reporter)) }
+          end
+        end
+      end
+
+      # An error outside of the examples, in RSpec's words.
+      class Fault < StandardError; end
+
+      def initialize(reporter)
+        @reporter = reporter
+      end
+
+      def seed = ::RSpec.configuration.seed
+      def after_refork = nil
+      def outputs = ::RSpec.configuration.formatters.filter_map { |one| one.output if one.respond_to?(:output) }
+
+      def after_a_crash(tests)
+        "What its tests had shown is lost (up to #{tests} tests), and the tests after it have not run."
+      end
+
+      def fail(title, message, location)
+        fault = Fault.new(message)
+        fault.set_backtrace([location].compact)
+        @reporter.notify_non_example_exception(fault, "Pando found after a refork: #{title}.")
+      end
+    end
+  end
+end

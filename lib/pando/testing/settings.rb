@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+require "pando/errors"
+
+module Pando
+  module Testing
+    # How a suite is to refork. From the environment, then changed by the suite itself before its first test.
+    class Settings
+      EVERY = 20
+      PATIENCE = 60.0
+      YES = %w[1 true yes on].freeze
+      NO = ["0", "false", "no", "off", ""].freeze
+      FAIL_ON = %i[error warning never].freeze
+      private_constant :EVERY, :PATIENCE, :YES, :NO, :FAIL_ON
+
+      # @return [Integer, nil] tests between two reforks; nil: never refork
+      attr_reader :every
+      # @return [Boolean]
+      attr_reader :strict
+      # @return [Symbol] the least severity of a finding that fails the run: :error, :warning, or :never
+      attr_reader :fail_on
+      # @return [Float] seconds that strict mode's second child may take for one test
+      attr_reader :patience
+      # @return [String, nil] config file whose hooks run around each refork; nil for none
+      attr_reader :config_file
+      # @return [Array<String>] folders of the suite itself, whose at_exit blocks are not the app's
+      attr_accessor :folders
+
+      # @param env [Hash{String => String}]
+      # @return [Settings]
+      # @raise [ConfigError] a variable is wrong
+      def self.from(env)
+        new.tap do |settings|
+          settings.every = env["PANDO_REFORK_EVERY"] if env.key?("PANDO_REFORK_EVERY")
+          settings.strict = env["PANDO_REFORK_STRICT"] if env.key?("PANDO_REFORK_STRICT")
+          settings.fail_on = env["PANDO_REFORK_FAIL_ON"] if env.key?("PANDO_REFORK_FAIL_ON")
+        end
+      end
+
+      def initialize
+        @every = EVERY
+        @strict = false
+        @fail_on = :error
+        @patience = PATIENCE
+        @config_file = "config/pando.rb"
+        @folders = %w[test spec features].map { |name| File.expand_path(name) }
+      end
+
+      # @param value [Integer, String, false, nil] 0, false or "off": never refork
+      # @raise [ConfigError]
+      def every=(value)
+        number = NO.include?(value.to_s) ? 0 : Integer(value, exception: false)
+        raise ConfigError, "PANDO_REFORK_EVERY: #{value.inspect} is no number of tests" if number.nil? || number < 0
+
+        @every = number.zero? ? nil : number
+      end
+
+      # @param value [Boolean, String]
+      # @raise [ConfigError]
+      def strict=(value)
+        known = YES.include?(value.to_s) || NO.include?(value.to_s)
+        raise ConfigError, "PANDO_REFORK_STRICT: #{value.inspect} is neither 1 nor 0" unless known
+
+        @strict = YES.include?(value.to_s)
+      end
+
+      # @param value [Symbol, String]
+      # @raise [ConfigError]
+      def fail_on=(value)
+        found = FAIL_ON.find { |one| one.to_s == value.to_s }
+        unless found
+          raise ConfigError, "PANDO_REFORK_FAIL_ON: #{value.inspect} is none of #{FAIL_ON.join(", ")}"
+        end
+
+        @fail_on = found
+      end
+
+      # @param seconds [Numeric]
+      def patience=(seconds)
+        @patience = Float(seconds)
+      end
+
+      # @param path [String, nil, false]
+      def config_file=(path)
+        @config_file = path || nil
+      end
+
+      # @param finding [ForkSafety::Finding]
+      # @return [Boolean]
+      def fatal?(finding)
+        order = ForkSafety::Finding::SEVERITIES
+        fail_on != :never && order.index(finding.severity) <= order.index(fail_on)
+      end
+    end
+  end
+end

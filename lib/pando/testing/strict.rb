@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require "socket"
+require "pando/testing/strict/draws"
+require "pando/testing/strict/exits"
+require "pando/testing/strict/inheritance"
+require "pando/testing/strict/locks"
+require "pando/testing/strict/pids"
+require "pando/testing/strict/twin"
+
+module Pando
+  module Testing
+    # Two children of one process, alive at once: the heir, which goes on with the suite, and its twin, which lives for
+    # one test. They take turns, so that what happens does not depend on time:
+    #
+    #   1. The twin runs the generation's first test, and reports nothing of it but whether it failed.
+    #   2. The heir runs it, with all that the twin holds still open there.
+    #   3. The twin leaves as a worker does, through the app's at_exit blocks, while the heir lives on.
+    #
+    # Meanwhile the forker does nothing at all. What changes about its descriptors, its children have changed.
+    #
+    # @api private
+    class Strict
+      # What has to be in place before the app is loaded.
+      # @return [nil]
+      def self.install
+        Exits.install
+        Draws.install
+      end
+
+      def initialize(session, plug, rehearsal)
+        @session = session
+        @settings = session.settings
+        @rehearsal = rehearsal
+        @inheritance = Inheritance.new(plug.outputs)
+        @draws = Draws.new
+        @locks = Locks.findings
+        @forkers = [*session.ancestors, Process.pid]
+      end
+
+      # In the forker.
+      # @yield in the twin: does what a new process has to
+      # @return [nil]
+      def before_fork(&settle)
+        @channel, its = UNIXSocket.pair
+        @session.line.fork_aside do
+          @channel.close
+          Twin.new(its, @rehearsal).live(&settle)
+        end
+        its.close
+        nil
+      end
+
+      # @return [Array<IO>] Pando's own
+      def ios = [@channel].compact
+
+      # In the heir.
+      # @return [Array<ForkSafety::Finding>]
+      def rehearse
+        @inheritance.watch
+        @twin = Twin::Handle.new(@channel, @settings.patience)
+        [*@locks, *@twin.rehearse]
+      end
+
+      # In the heir, when it has run the same test itself.
+      # @return [Array<ForkSafety::Finding>]
+      def after_first_test
+        [*used, *Pids.findings(@forkers), *@twin.leave]
+      end
+
+      # In the heir, at any time.
+      # @return [Array<ForkSafety::Finding>]
+      def used = [*@inheritance.used, *@draws.findings]
+
+      # There is no heir after all.
+      # @return [nil]
+      def leave_alone
+        @channel&.close
+        nil
+      end
+    end
+  end
+end

@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require "pando/testing/places"
+
+module Pando
+  module Testing
+    class Strict
+      # The app's at_exit blocks. A twin runs them, as each worker would that leaves; those of the suite and of the
+      # libraries that test belong to the run as a whole.
+      #
+      # @api private
+      module Exits
+        # On Kernel.
+        module Hook
+          private
+
+          def at_exit(&block)
+            Exits.register(block, caller_locations(1, 1).first) if block
+            super
+          end
+        end
+
+        # On File and Dir, in a twin that leaves.
+        module Deletions
+          %i[unlink delete rmdir].each do |name|
+            define_method(name) do |*paths|
+              paths.each { |path| Exits.note(path) }
+              super(*paths)
+            end
+          end
+        end
+
+        @handlers = []
+        @deleted = []
+
+        class << self
+          def install
+            return if @installed
+
+            @installed = true
+            Kernel.prepend(Hook)
+            Kernel.singleton_class.prepend(Hook)
+          end
+
+          def register(block, place)
+            @handlers << [block, place] unless Places.suite?(place.absolute_path || place.path)
+          end
+
+          # @return [Array<(String, String)>] path and "file:line" of the block, of what older processes had made
+          def run
+            [File, Dir].each { |one| one.singleton_class.prepend(Deletions) }
+            @handlers.reverse_each do |block, place|
+              @place = "#{place.absolute_path || place.path}:#{place.lineno}"
+              call(block)
+            end
+            @deleted
+          end
+
+          def note(path)
+            path = File.expand_path(path)
+            @deleted << [path, @place] if File.exist?(path)
+          end
+
+          private
+
+          # As Ruby does: one that fails or ends the process does not keep the others from running.
+          def call(block)
+            block.call
+          rescue Exception # rubocop:disable Lint/RescueException
+            nil
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,148 @@
+# frozen_string_literal: true
+
+require "socket"
+require "fcntl"
+require "pando/testing/strict/watch"
+
+module Pando
+  module Testing
+    class Strict
+      # The descriptors that a forker leaves to its children, and which of them those have used. To inherit a connection
+      # is no fault yet: many a library notices the fork and opens its own. To use it is.
+      #
+      # @api private
+      class Inheritance
+        # One descriptor, as it was when the fork took place.
+        Heirloom = Struct.new(:fd, :link, :kind, :name, :mark, :ios) do
+          # @return [String, nil] "file:line" that used it first
+          def site = ios.lazy.filter_map { |io| Watch.site(io) }.first
+        end
+        KINDS = { socket: :shared_socket, pipe: :shared_pipe, file: :shared_position }.freeze
+        # Offsets in struct tcp_info (linux/tcp.h): data segments in and out, of 4 bytes each.
+        SEGMENTS = 152
+        private_constant :Heirloom, :KINDS, :SEGMENTS
+
+        # In the forker.
+        # @param outputs [Array<Object>] what the suite writes its reports to
+        def initialize(outputs)
+          @forker = Process.pid
+          ios = ObjectSpace.each_object(IO).select { |io| open?(io) }
+          spared = [0, 1, 2, *numbers(outputs), *ForkSafety::Descriptors.kept_numbers]
+          by_number = ios.group_by(&:fileno)
+          @heirlooms = Dir.children("/proc/self/fd").map(&:to_i).filter_map do |fd|
+            heirloom(fd, by_number.fetch(fd, [])) unless spared.include?(fd)
+          end
+        end
+
+        # In the heir.
+        # @return [nil]
+        def watch
+          @heirlooms.flat_map(&:ios).each { |io| Watch.over(io) }
+          nil
+        end
+
+        # In the heir.
+        # @return [Array<ForkSafety::Finding>]
+        def used
+          @heirlooms.select { |one| used?(one) }.map { |one| finding(one) }
+        end
+
+        private
+
+        def numbers(outputs) = outputs.grep(IO).select { |io| open?(io) }.map(&:fileno)
+
+        def open?(io)
+          !io.closed?
+        rescue IOError
+          false # allocated, never opened
+        end
+
+        def heirloom(fd, ios)
+          link = File.readlink("/proc/self/fd/#{fd}")
+          case link
+          when /\Asocket:/ then socket(fd, link, ios)
+          when /\Apipe:/ then Heirloom.new(fd, link, :pipe, "pipe", nil, ios)
+          when %r{\A/(?!dev/|proc/|memfd:)} then file(fd, link, ios)
+          end
+        rescue SystemCallError
+          nil # the folder's own descriptor
+        end
+
+        def socket(fd, link, ios)
+          on(fd) do |socket|
+            next if socket.getsockopt(:SOCKET, :ACCEPTCONN).bool
+
+            name = peer(socket)
+            name && Heirloom.new(fd, link, :socket, name, segments(socket), ios)
+          end
+        end
+
+        # The number remains open.
+        def on(fd)
+          socket = BasicSocket.for_fd(fd)
+          socket.autoclose = false
+          yield socket
+        ensure
+          socket&.close
+        end
+
+        def peer(socket)
+          address = socket.remote_address
+          address.ip? ? address.inspect_sockaddr : "a Unix socket #{address.unix_path}".strip
+        rescue SystemCallError
+          nil # not connected
+        end
+
+        def segments(socket)
+          socket.getsockopt(:TCP, :INFO).data.byteslice(SEGMENTS, 8)
+        rescue SystemCallError, SocketError
+          nil # no TCP
+        end
+
+        def file(fd, link, ios)
+          info = File.read("/proc/self/fdinfo/#{fd}")
+          flags = info[/^flags:\s*(\d+)/, 1].oct
+          return if flags.anybits?(File::APPEND) || !File.file?(link)
+
+          Heirloom.new(fd, link, :file, File.basename(link), info[/^pos:\s*(\d+)/, 1], ios)
+        end
+
+        def used?(one)
+          case one.kind
+          when :file then position(one.fd) != one.mark
+          when :socket then one.site || talked?(one)
+          else one.site
+          end
+        end
+
+        # The forker has not moved it.
+        def position(fd)
+          File.read("/proc/#{@forker}/fdinfo/#{fd}")[/^pos:\s*(\d+)/, 1]
+        rescue SystemCallError
+          @heirlooms.find { |one| one.fd == fd }.mark # it is gone, and cannot say
+        end
+
+        # Whoever talks through it, in Ruby or in C.
+        def talked?(one)
+          return false unless one.mark && File.readlink("/proc/self/fd/#{one.fd}") == one.link
+
+          on(one.fd) { |socket| segments(socket) } != one.mark
+        rescue SystemCallError
+          false # closed meanwhile
+        end
+
+        def finding(one)
+          ForkSafety::Finding.new(KINDS.fetch(one.kind), severity: :error, subject: one.name, message: message(one),
+                                                         location: one.site)
+        end
+
+        def message(one)
+          return "The position of #{one.link}, open since before the refork, was moved by two processes." if
+            one.kind == :file
+
+          "A #{one.kind} from before the refork (#{one.name}) was used after it, while another process has it open."
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+module Pando
+  module Testing
+    class Strict
+      # Constants that hold, or contain, the pid of a process which the run has left behind.
+      #
+      # @api private
+      module Pids
+        LONGEST = 200   # bytes of a string that may be a name made of a pid
+        SMALLEST = 1000 # below, a number in a string may be any number
+        # A class may have redefined them, and Module's own are what is wanted.
+        SINGLETON, CONSTANTS, AUTOLOAD, GET, PLACE, NAME =
+          %i[singleton_class? constants autoload? const_get const_source_location name].map do |name|
+            Module.instance_method(name)
+          end
+        private_constant :LONGEST, :SMALLEST, :SINGLETON, :CONSTANTS, :AUTOLOAD, :GET, :PLACE, :NAME
+
+        class << self
+          # @param pids [Array<Integer>]
+          # @return [Array<ForkSafety::Finding>]
+          def findings(pids)
+            quietly do
+              owners = ObjectSpace.each_object(Module).reject { |one| SINGLETON.bind_call(one) }
+              owners.flat_map { |owner| stale(owner, pids).map { |name| finding(owner, name) } }
+            end
+          end
+
+          private
+
+          def stale(owner, pids)
+            CONSTANTS.bind_call(owner, false).select do |name|
+              next if AUTOLOAD.bind_call(owner, name, false)
+
+              stale?(name, GET.bind_call(owner, name, false), pids)
+            rescue NameError, LoadError
+              false # private since, or hooked
+            end
+          end
+
+          def stale?(name, value, pids)
+            case value
+            when Integer then pids.include?(value) && name.match?(/pid|process/i)
+            when String
+              value.bytesize <= LONGEST && numbers(value).intersect?(pids.select { |pid| pid >= SMALLEST })
+            end
+          end
+
+          def numbers(text) = text.b.scan(/\d+/).map(&:to_i)
+
+          def finding(owner, name)
+            place = PLACE.bind_call(owner, name)
+            full = owner.equal?(Object) ? name.to_s : "#{NAME.bind_call(owner)}::#{name}"
+            ForkSafety::Finding.new(:pid_cached, subject: full, location: place&.first && place.join(":"),
+                                                 message: "#{full} still names a process of before the refork.")
+          end
+
+          def quietly
+            before = Warning[:deprecated]
+            Warning[:deprecated] = false
+            yield
+          ensure
+            Warning[:deprecated] = before
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require "json"
+
+module Pando
+  module Testing
+    class Strict
+      # The process that runs one test before the heir does, and then leaves. The heir tells it what to do, a line a
+      # time.
+      #
+      # @api private
+      class Twin
+        # @param channel [UNIXSocket] to the heir
+        # @param rehearsal [Proc] runs the test, returns what is wrong or nil
+        def initialize(channel, rehearsal)
+          @channel = channel
+          @rehearsal = rehearsal
+        end
+
+        # @yield does what a new process has to
+        # @return [nil]
+        def live
+          Pando.keep_io(@channel)
+          tell(pid: Process.pid)
+          [$stdout, $stderr].each { |io| io.reopen(File::NULL, "w") }
+          yield
+          obey { { wrong: @rehearsal.call } }
+          obey { { deleted: Exits.run } }
+          nil
+        end
+
+        private
+
+        def obey
+          @channel.gets or exit!(0) # the heir is gone
+          tell(yield)
+        rescue Exception => error # rubocop:disable Lint/RescueException
+          tell(wrong: "#{error.class}: #{error.message}")
+          exit!(1)
+        end
+
+        def tell(facts) = @channel.puts(JSON.generate(facts))
+
+        # The twin, in the heir's hands.
+        #
+        # @api private
+        class Handle
+          # @param patience [Float] seconds for one answer
+          def initialize(channel, patience)
+            @channel = channel
+            @patience = patience
+          end
+
+          # @return [Array<ForkSafety::Finding>]
+          def rehearse
+            @pid = answer&.fetch("pid")
+            facts = ask("rehearse")
+            return [stuck] unless facts
+
+            facts["wrong"] ? [failed(facts["wrong"])] : []
+          end
+
+          # @return [Array<ForkSafety::Finding>]
+          def leave
+            facts = ask("leave") || {}
+            @channel.close
+            facts.fetch("deleted", []).map { |path, site| deleted(path, site) }
+          end
+
+          private
+
+          def ask(what)
+            @channel.puts(what)
+            answer
+          rescue SystemCallError, IOError
+            nil # it has ended
+          end
+
+          def answer
+            line = @channel.wait_readable(@patience) && @channel.gets
+            line ? JSON.parse(line) : kill
+          end
+
+          def kill
+            Process.kill(:KILL, @pid) if @pid
+            nil
+          rescue Errno::ESRCH
+            nil
+          end
+
+          def failed(message)
+            ForkSafety::Finding.new(:twin_failed, subject: "test", message:
+              "The next test fails in a second process forked from the same one: #{message}")
+          end
+
+          def stuck
+            ForkSafety::Finding.new(:twin_failed, subject: "test", message:
+              "The next test did not end in a second process forked from the same one " \
+              "(within #{@patience.round} s, or it crashed).")
+          end
+
+          def deleted(path, site)
+            ForkSafety::Finding.new(:file_deleted, subject: File.basename(path), location: site, message:
+              "A second process deleted #{path} when it left, which was not its own.")
+          end
+        end
+      end
+    end
+  end
+end
