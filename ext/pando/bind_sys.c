@@ -27,4 +27,5 @@ void pando_init_sys(void)
     pando_init_poller();
     pando_init_fds();
     pando_init_title();
+    pando_init_inspect();
 }

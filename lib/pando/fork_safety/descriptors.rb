@@ -39,6 +39,9 @@ module Pando
           nil
         end
 
+        # @return [Array<Integer>] the numbers of what {keep} was told and is still open
+        def kept = @kept.each_key.filter_map { |io| number(io) }.uniq
+
         # @param io [IO]
         # @return [nil]
         def keep_from_children(io)
@@ -60,7 +63,7 @@ module Pando
 
         # @return [Integer] how many IOs were replaced
         def replace_all
-          spared = @kept.each_key.filter_map { |io| number(io) }
+          spared = kept
           doomed = ObjectSpace.each_object(IO).select { |io| replaceable?(io, spared) }
           Substitutes.open do |substitutes|
             doomed.count { |io| replace(io, substitutes) }

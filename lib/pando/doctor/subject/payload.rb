@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+require "pando/server/payload"
+require "pando/doctor/subject/wire"
+
+module Pando
+  module Doctor
+    # What runs inside the examined processes: the server's own payload, with eyes.
+    module Subject
+      # The server's payload as the doctor stages it: the same application, hooks and HTTP code,
+      # but each worker listens on a socket of its own, so that the doctor knows who serves, and
+      # each process says what it holds at the moments that matter.
+      #
+      # @api private
+      class Payload < Server::Payload
+        # Seconds between an order and the readiness of the process it asked for.
+        attr_reader :wire
+
+        # @param wire [Wire] @param settings [Hash] patience: seconds, trace: Boolean
+        def initialize(server, wire, settings)
+          super(server)
+          @wire = wire
+          @settings = settings
+        end
+
+        def options
+          @staged ||= super.dup.tap do |options|
+            options.spawn_timeout = [@settings.fetch(:patience), options.spawn_timeout].min
+            options.oom_score_adj = nil
+          end
+        end
+
+        def reactor = nil
+
+        def load
+          require "pando/doctor/subject/snapshot"
+          require "pando/doctor/subject/work"
+          require "pando/fork_safety"
+          @before_load = open_descriptors
+          Recorder.install(wire)
+          Origins.trace
+          trace_natives
+          super
+          Recorder.application_loaded
+        end
+
+        def work(_listeners, _channel) = @work = Work.new(@app, @config, self)
+
+        def after_fork
+          Recorder.enter
+          @told = nil
+          super
+        end
+
+        def attach(role)
+          super
+          @role = role
+          Pando.keep_io(*wire.ios)
+          @work&.close if role.role == :mold
+        end
+
+        # A mold tells what its children inherit at its first fork.
+        def run_hook(name, *arguments)
+          super
+          case name
+          when :before_fork then tell_before_fork
+          when :before_worker_exit then @work&.farewell
+          end
+        end
+
+        # @param moment [Symbol] :fork, :fresh, :served
+        # @return [nil]
+        def tell(moment, everything: false)
+          snapshot = Snapshot.new(own_descriptors)
+          facts = everything ? snapshot.take_all : snapshot.take
+          wire.tell({ snapshot: moment, role: @role.role, slot: @role.slot, generation: @role.generation,
+                      kept: ForkSafety::Descriptors.kept, routes: (routes if moment == :fork) }.merge(facts))
+        end
+
+        def own_descriptors
+          own = [*@role.ios, *wire.ios, *@work&.ios].reject(&:closed?).map(&:fileno)
+          own | @before_load
+        end
+
+        private
+
+        def tell_before_fork
+          return if @told
+
+          @told = true
+          tell(:fork)
+        end
+
+        def open_descriptors = Dir.children("/proc/self/fd").map(&:to_i)
+
+        def trace_natives
+          return unless @settings[:trace]
+
+          require "pando/doctor/subject/native_trace"
+          NativeTrace.new(wire).start
+        end
+
+        def routes
+          return unless @role.generation.zero? && defined?(::Rails.application.routes.routes)
+
+          require "pando/doctor/subject/rails_routes"
+          RailsRoutes.paths(::Rails.application)
+        end
+      end
+    end
+  end
+end
