@@ -13,10 +13,10 @@ module Pando
       #
       # @api private
       class Payload < Server::Payload
-        # Seconds between an order and the readiness of the process it asked for.
+        # @return [Wire]
         attr_reader :wire
 
-        # @param wire [Wire] @param settings [Hash] patience: seconds, trace: Boolean
+        # @param settings [Hash] patience: seconds, trace: Boolean
         def initialize(server, wire, settings)
           super(server)
           @wire = wire
@@ -35,8 +35,11 @@ module Pando
         def load
           require "pando/doctor/subject/snapshot"
           require "pando/doctor/subject/work"
+          require "pando/doctor/subject/sections"
+          require "pando/doctor/features"
           require "pando/fork_safety"
           @before_load = open_descriptors
+          @tasks_before_load = Dir.children("/proc/self/task").map(&:to_i)
           Recorder.install(wire)
           Origins.trace
           trace_natives
@@ -71,11 +74,12 @@ module Pando
         # @param moment [Symbol] :fork, :fresh, :served
         # @return [nil]
         def tell(moment, everything: false)
-          snapshot = Snapshot.new(own_descriptors)
           facts = everything ? snapshot.take_all : snapshot.take
           wire.tell({ snapshot: moment, role: @role.role, slot: @role.slot, generation: @role.generation,
                       kept: ForkSafety::Descriptors.kept, routes: (routes if moment == :fork) }.merge(facts))
         end
+
+        def snapshot = Snapshot.new(own_descriptors, @tasks_before_load)
 
         def own_descriptors
           own = [*@role.ios, *wire.ios, *@work&.ios].reject(&:closed?).map(&:fileno)
@@ -89,6 +93,10 @@ module Pando
 
           @told = true
           tell(:fork)
+          return if @role.role == :worker
+
+          wire.tell(features: Features.all, pid: Process.pid) if @role.generation.zero?
+          Sections.tell(wire)
         end
 
         def open_descriptors = Dir.children("/proc/self/fd").map(&:to_i)

@@ -19,13 +19,15 @@ module Pando
         DRAWN = 16 # bytes that tell one state of a generator from another
 
         # @param own [Array<Integer>] descriptors that are Pando's or the doctor's
-        def initialize(own)
+        # @param own_tasks [Array<Integer>] threads that were there before the application
+        def initialize(own, own_tasks = [])
           @own = own
+          @own_tasks = own_tasks
         end
 
         # @return [Hash{Symbol => Object}] what JSON knows
         def take
-          { pid: Process.pid, ancestors: Recorder.pids, own: @own, ios: ios, threads: threads, locks: locks,
+          { pid: Process.pid, ancestors: Recorder.pids, own: @own, ios: ios, threads: threads, natives: natives, locks: locks,
             generators: generators, traps: traps, constants: [], caught: caught }
         end
 
@@ -42,8 +44,7 @@ module Pando
             number = FILENO.bind_call(io)
             next if @own.include?(number)
 
-            { number: number, type: io.class.name, location: Origins.of(io), tls: tls.include?(number),
-              sync: io.autoclose? }
+            { number: number, type: io.class.name, location: Origins.of(io), tls: tls.include?(number), ended: ended?(io) }
           rescue IOError
             nil
           end
@@ -61,11 +62,29 @@ module Pando
           end
         end
 
+        # A socket whose other side has hung up: nothing is read from it any more.
+        def ended?(io)
+          io.is_a?(BasicSocket) && [nil, ""].include?(io.recv_nonblock(1, Socket::MSG_PEEK, exception: false))
+        rescue SystemCallError
+          false # not connected at all
+        end
+
         def threads
           (Thread.list - [Thread.current]).map do |thread|
             { location: Origins.of_thread(thread), name: thread.name, status: thread.status.to_s,
               native: (thread.native_thread_id if thread.respond_to?(:native_thread_id)) }
           end
+        end
+
+        # The threads that are not Ruby's. A thread of Ruby's that has ended may wait for its next
+        # use: it still has the name of the line that it ran.
+        def natives
+          ruby = Thread.list.filter_map { |one| one.native_thread_id if one.respond_to?(:native_thread_id) }
+          Dir.children("/proc/self/task").map(&:to_i).reject { |id| ruby.include?(id) || @own_tasks.include?(id) }
+             .map { |id| File.read("/proc/self/task/#{id}/comm").chomp }
+             .reject { |name| name.match?(/:\d+\z|\A(?:ruby-timer|Timer thr)/) }
+        rescue Errno::ENOENT
+          []
         end
 
         # Held by a thread that a child will not have.
@@ -96,7 +115,7 @@ module Pando
 
         # tmpdir.rb has one: it tries again when a name is taken.
         def standard?(location)
-          location.nil? || Recorder::STANDARD.any? { |folder| location.start_with?(folder) }
+          location.nil? || [*Recorder::STANDARD, Recorder::LIBRARY].any? { |folder| location.start_with?(folder) }
         end
 
         def traps

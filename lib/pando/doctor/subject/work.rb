@@ -66,7 +66,7 @@ module Pando
           GC.start
           Recorder.phase = nil
           @stage.wire.tell(count: Dir.children("/proc/self/fd").size, pid: Process.pid,
-                           lines: Snapshot.new(@stage.own_descriptors).io_counts)
+                           lines: @stage.snapshot.io_counts)
         end
 
         # See Doctor::LazyState, where it exists.

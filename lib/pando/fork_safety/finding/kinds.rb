@@ -13,6 +13,98 @@ module Pando
         shared_socket: Kind.new(
           :error, "A connected socket is open in two live processes: each reads answers meant for the other.",
           "Close it in before_fork, or open it in after_worker_fork."
+        ),
+        shared_tls: Kind.new(
+          :error, "A TLS connection is open in two live processes: after the first record of either it is broken for both.",
+          "Close it in before_fork, or connect in after_worker_fork."
+        ),
+        shared_helper: Kind.new(
+          :error, "The pipe to a helper process is open in two live processes: each reads answers meant for the other.",
+          "Start the helper in after_worker_fork, one for each process."
+        ),
+        shared_datagram: Kind.new(
+          :note, "A connected datagram socket is open in two live processes: fit for sending, not for reading answers.",
+          "If answers are read from it, open it in after_worker_fork."
+        ),
+        shared_listener: Kind.new(
+          :note, "A listening socket of the application's own is open in all processes: who is not accepting keeps its port.",
+          "Serve it in a service, or close it in after_worker_fork."
+        ),
+        shared_pipe: Kind.new(
+          :warning, "An end of a pipe is inherited: readers take parts from each other, and no writer's end is the last.",
+          "Close it in before_fork, or open it in after_worker_fork; Pando.keep_io if it is meant to be shared."
+        ),
+        shared_position: Kind.new(
+          :warning, "A file that was read or written is inherited: all processes move one position.",
+          "Use pread, open it anew in each process, or close it once it is read."
+        ),
+        shared_file: Kind.new(
+          :note, "A file is open in several processes; nobody has moved its position.",
+          "Close it once it is read, if it is not needed."
+        ),
+        inherited_lock: Kind.new(
+          :warning, "A file locked with flock is inherited: any child can unlock it, and it stays locked as long as one lives.",
+          "Lock it in the process that needs it, or tell Pando.keep_io that it is meant so."
+        ),
+        shared_event_source: Kind.new(
+          :warning, "An epoll, timerfd, eventfd or the like is inherited: one process takes the events of another.",
+          "Make it in after_worker_fork, or on first use in each process."
+        ),
+        lost_thread: Kind.new(
+          :warning, "A thread that nobody registered lives when its process is forked: the child does not have it.",
+          "Register it with Pando, start it in after_worker_fork, or on first use in each process."
+        ),
+        native_thread: Kind.new(
+          :warning, "A thread of a native library lives when its process is forked: the child does not have it.",
+          "Start the library in after_worker_fork, or call Pando.no_longer_fork_safe! where it is first used."
+        ),
+        lock_held: Kind.new(
+          :error, "A background thread holds a lock while the process is forked: what it guards is half done in the child.",
+          "Stop the thread in before_fork, or wait there for its lock."
+        ),
+        request_stuck: Kind.new(
+          :error, "A request got no answer in a forked process; often it waits for a lock that a vanished thread held.",
+          "See which line waits, and for what; start what it needs in after_worker_fork."
+        ),
+        request_failed: Kind.new(
+          :error, "A request failed after a refork that had succeeded before.",
+          "See the error in the application's log; what it holds from before the fork is the first to suspect."
+        ),
+        process_lost: Kind.new(
+          :error, "A mold or worker died or never became ready.",
+          "The reason and the application's log say more."
+        ),
+        refork_failed: Kind.new(
+          :error, "The next generation did not come.",
+          "See the reason; a hook that raises or a process that may not be forked are the usual ones."
+        ),
+        fork_unsafe: Kind.new(
+          :warning, "The application said that a process must not be forked: it is never promoted.",
+          "Start what makes it unsafe later, or in a service."
+        ),
+        file_deleted: Kind.new(
+          :error, "A finalizer or an at_exit handler of a child deleted a file that its ancestor made and still uses.",
+          "Delete it only in the process that made it: compare Process.pid there."
+        ),
+        exit_handler: Kind.new(
+          :warning, "An at_exit handler runs at the end of each child, not only in the process that registered it.",
+          "Compare Process.pid in it, or use before_worker_exit."
+        ),
+        signal_handler_lost: Kind.new(
+          :warning, "A signal handler that was set while the application was loaded does not hold in workers.",
+          "Set it in after_worker_ready, unless the server needs the signal itself."
+        ),
+        random_copied: Kind.new(
+          :warning, "A generator of random numbers was copied by a fork: each process draws the same ones.",
+          "Use Random.rand or SecureRandom, or make a new one in after_worker_fork."
+        ),
+        pid_cached: Kind.new(
+          :warning, "A constant holds the number of the process that loaded the application; in a child it is wrong.",
+          "Ask for Process.pid (or Pando.pid) when it is needed."
+        ),
+        growing_descriptors: Kind.new(
+          :warning, "The descriptors of a process become more and more.",
+          "Close what is opened, best with a block."
         )
       }.each_value(&:freeze).freeze
     end
