@@ -12,7 +12,8 @@ module Pando
         def position = facts["pos"].to_i
         def append? = flags.anybits?(File::APPEND)
         def writable? = flags.anybits?(File::WRONLY | File::RDWR)
-        def locked? = facts.key?("lock")
+        # By a lock that is the open file's: one of POSIX is its process's, and is not inherited.
+        def locked? = facts["lock"].to_s.match?(/FLOCK|OFDLCK/)
         def inode = link[/\[(\d+)\]\z/, 1]
         def regular? = link.start_with?("/") && !link.start_with?("/dev/") && !link.start_with?("/proc/")
       end

@@ -11,8 +11,8 @@ module Pando
     # @api private
     class Conversation
       # What became of a request: its status, nil if the connection was closed without one;
-      # where the worker stood if it gave none in time.
-      Answer = Struct.new(:status, :stack, :stuck_in, keyword_init: true) do
+      # where the worker stood if it gave none in time, and who was killed for it.
+      Answer = Struct.new(:status, :stack, :stuck_in, :killed, keyword_init: true) do
         def stuck? = !stack.nil?
       end
 
@@ -77,7 +77,7 @@ module Pando
 
       # It will not come to it by itself: it is killed, and its successor goes on.
       def stuck
-        answer = Answer.new(stack: stack, stuck_in: lock? ? :lock : nil)
+        answer = Answer.new(stack: stack, stuck_in: lock? ? :lock : nil, killed: @actor.pid)
         Process.kill("KILL", @actor.pid)
         answer
       rescue Errno::ESRCH

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/doctor/census"
+require "pando/doctor/checks"
 require "pando/doctor/checks/sharing"
 require "pando/doctor/evidence"
 require "pando/doctor/request_list"
@@ -157,13 +158,10 @@ module Pando
         end
       end
 
-      # Something that no Ruby object stands for was seen.
+      # Something that no Ruby object stands for was seen, and it matters.
       def anything_native?
-        @evidence.snapshots(:fork).any? { |fact| fact[:natives].any? } || nameless_descriptors?
-      end
-
-      def nameless_descriptors?
-        @evidence.generations.flat_map(&:shared).any? { |shared| shared.location(@evidence).nil? }
+        found = [Checks::Descriptors, Checks::Threads].flat_map { |check| check.new(@evidence).findings }
+        found.any? { |one| one.location.nil? && one.severity != :note }
       end
 
       # The application again, with an eye on each call into C.

@@ -26,6 +26,7 @@ module Pando
       SCRIPT = File.expand_path("subject/monitor.rb", __dir__)
       LONGEST_FOLDER = 60 # bytes: the name of a UNIX socket has room for 107
       TAIL = 4000 # characters of the output that an error shows
+      REFORK_WITHIN = 60.0 # seconds
       LAST_WORDS = 5.0 # seconds that the server is given to stop
 
       # @return [Array<Hash>] all that was told, in its order
@@ -97,7 +98,7 @@ module Pando
       def refork
         from = @lock.synchronize { @facts.size }
         Process.kill("USR2", @pid)
-        done = await((@patience * 2) + @config.stop_timeout, from) { |fact| fact if REFORKED.include?(fact[:event]) }
+        done = await(REFORK_WITHIN + @patience, from) { |fact| fact if REFORKED.include?(fact[:event]) }
         done[:generation] if done[:event] == "refork.finished"
       rescue Waited, Errno::ESRCH
         nil

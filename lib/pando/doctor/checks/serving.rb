@@ -45,8 +45,8 @@ module Pando
         def outcome(sent) = sent.answer.status ? "was answered with #{sent.answer.status}" : "was not answered"
 
         def lost
-          killed = evidence.sent.count { |sent| sent.answer.stuck? }
-          evidence.events(*ENDS).drop(killed).map do |event|
+          killed = evidence.sent.map { |sent| sent.answer.killed }
+          evidence.events(*ENDS).reject { |event| killed.include?(event[:pid]) }.map do |event|
             role, what = event[:event].split(".")
             finding(:process_lost, subject: "#{role} #{what}", location: event[:reason].to_s[%r{(/\S+:\d+)}, 1],
                                    message: "a #{role} of generation #{event[:generation]} #{what == "lost" ? "died" : "failed"}: " \

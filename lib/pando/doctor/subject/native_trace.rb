@@ -69,7 +69,7 @@ module Pando
 
         # The smallest number that is free tells whether one was taken or given back.
         def next_free
-          number = @probe.fcntl(Fcntl::F_DUPFD_CLOEXEC, 0)
+          number = @probe.fcntl(Fcntl::F_DUPFD, 0)
           Sys.close_fd(number)
           number
         end

@@ -13,6 +13,9 @@ module Pando
       #
       # @api private
       class Payload < Server::Payload
+        # Seconds that a process is given at least to become ready.
+        START = 15.0
+
         # @return [Wire]
         attr_reader :wire
 
@@ -25,7 +28,7 @@ module Pando
 
         def options
           @staged ||= super.dup.tap do |options|
-            options.spawn_timeout = [@settings.fetch(:patience), options.spawn_timeout].min
+            options.spawn_timeout = [[@settings.fetch(:patience), START].max, options.spawn_timeout].min
             options.oom_score_adj = nil
           end
         end
@@ -99,7 +102,10 @@ module Pando
           Sections.tell(wire)
         end
 
-        def open_descriptors = Dir.children("/proc/self/fd").map(&:to_i)
+        # One of them was the listing's own.
+        def open_descriptors
+          Dir.children("/proc/self/fd").map(&:to_i).select { |number| File.exist?("/proc/self/fd/#{number}") }
+        end
 
         def trace_natives
           return unless @settings[:trace]

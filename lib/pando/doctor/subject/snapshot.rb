@@ -40,7 +40,7 @@ module Pando
         # @return [Array<Hash>]
         def ios
           tls = tls_sockets
-          ObjectSpace.each_object(IO).filter_map do |io|
+          folders + ObjectSpace.each_object(IO).filter_map do |io|
             number = FILENO.bind_call(io)
             next if @own.include?(number)
 
@@ -51,6 +51,14 @@ module Pando
         end
 
         private
+
+        def folders
+          ObjectSpace.each_object(Dir).filter_map do |one|
+            { number: one.fileno, type: "Dir", location: Origins.of(one), tls: false, ended: false }
+          rescue IOError
+            nil # closed
+          end
+        end
 
         def tls_sockets
           return [] unless defined?(::OpenSSL::SSL::SSLSocket)
@@ -80,7 +88,8 @@ module Pando
         # use: it still has the name of the line that it ran.
         def natives
           ruby = Thread.list.filter_map { |one| one.native_thread_id if one.respond_to?(:native_thread_id) }
-          Dir.children("/proc/self/task").map(&:to_i).reject { |id| ruby.include?(id) || @own_tasks.include?(id) }
+          own = [Process.pid, *ruby, *@own_tasks] # a forked main thread has its pid, whatever Ruby remembers
+          (Dir.children("/proc/self/task").map(&:to_i) - own)
              .map { |id| File.read("/proc/self/task/#{id}/comm").chomp }
              .reject { |name| name.match?(/:\d+\z|\A(?:ruby-timer|Timer thr)/) }
         rescue Errno::ENOENT
