@@ -18,6 +18,8 @@ module Pando
       STUCK_AT_MOST = 3
       # Of one round that is sent again to look for growth.
       REPEATED = 50
+      # Seconds for a look at the lazily loaded state.
+      LAZY_STATE_WITHIN = 100.0
 
       # @return [Array<Request>] what was sent
       attr_reader :requests
@@ -79,10 +81,10 @@ module Pando
 
       # @return [Array<Array<Integer>>] of each worker, the mold's descriptors that it has moved
       def serve(number, mold)
+        look_at_lazy_state if number.zero?
         before = positions(mold)
         moves = Array.new(Stage::WORKERS) do |slot|
-          first = number.zero? && slot.zero?
-          first ? watch_first_request(slot) { round(number, slot) } : round(number, slot)
+          round(number, slot)
           after = positions(mold)
           moved = after.reject { |descriptor, position| before[descriptor] == position }.keys
           before = after
@@ -118,17 +120,13 @@ module Pando
 
       def worker_in(number, slot) = @stage.workers(number).find { |worker| worker.slot == slot }
 
-      # The first request of a process shows what is loaded lazily.
-      def watch_first_request(slot)
-        worker = worker_in(0, slot)
-        return yield unless worker && lazy_state?
+      # What the first request of a process builds and keeps, where that part of the doctor is there.
+      def look_at_lazy_state
+        worker = worker_in(0, 0)
+        return unless worker && lazy_state? && @requests.first
 
-        conversation = @stage.talk_to(worker)
-        conversation.ask("before") { |fact| fact[:lazy] == "before" }
-        round(0, slot, @requests.first(1))
-        after = conversation.ask("after") { |fact| fact[:lazy] == "after" }
-        @evidence.lazy << after if after
-        round(0, slot, @requests.drop(1))
+        told = @stage.talk_to(worker, LAZY_STATE_WITHIN).ask("lazy #{@requests.first.to_http}") { |fact| fact.key?(:lazy) }
+        @evidence.lazy << told if told
       end
 
       def lazy_state?

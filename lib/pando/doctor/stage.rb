@@ -91,7 +91,7 @@ module Pando
       def told(kind) = @lock.synchronize { @facts.select { |fact| fact.key?(kind) } }
 
       # @return [Conversation]
-      def talk_to(actor) = Conversation.new(self, actor, @patience)
+      def talk_to(actor, patience = @patience) = Conversation.new(self, actor, patience)
 
       # Waits for the next generation.
       # @return [Integer, nil] its number; nil if there will be none, and a fact says why

@@ -39,8 +39,8 @@ module Pando
           nil
         end
 
-        # @return [Array<Integer>] the numbers of what {keep} was told and is still open
-        def kept = @kept.each_key.filter_map { |io| number(io) }.uniq
+        # @return [Array<Integer>] numbers of what is kept
+        def kept_numbers = @kept.each_key.filter_map { |io| number(io) }
 
         # @param io [IO]
         # @return [nil]
@@ -63,7 +63,7 @@ module Pando
 
         # @return [Integer] how many IOs were replaced
         def replace_all
-          spared = kept
+          spared = kept_numbers
           doomed = ObjectSpace.each_object(IO).select { |io| replaceable?(io, spared) }
           Substitutes.open do |substitutes|
             doomed.count { |io| replace(io, substitutes) }

@@ -38,6 +38,7 @@ module Pando
             #{section("Memory", Pictures::Memory.new(@report).svg)}
             #{section("Shared descriptors", Pictures::Sharing.new(@report).svg)}
             #{section("Threads where forks were made", threads)}
+            #{lazy_state}
             #{section("Requests", list(@report.requests))}
             #{section("Kernel and Ruby", features)}
             </body>
@@ -75,6 +76,12 @@ module Pando
               "<td><code>#{h(one[:location])}</code></td></tr>"
           end
           rows.empty? ? nil : "<table><tr><th>process</th><th>thread</th><th>started at</th></tr>#{rows.join}</table>"
+        end
+
+        # That part of the doctor draws its own.
+        def lazy_state
+          figures = @report.lazy_state
+          figures && defined?(LazyState::Html) && section("Lazily loaded state", LazyState::Html.render(figures))
         end
 
         def features

@@ -15,6 +15,8 @@ module Pando
       class Payload < Server::Payload
         # Seconds that a process is given at least to become ready.
         START = 15.0
+        # Seconds that the answer to a question may take.
+        QUESTION = 120.0
 
         # @return [Wire]
         attr_reader :wire
@@ -30,6 +32,7 @@ module Pando
           @staged ||= super.dup.tap do |options|
             options.spawn_timeout = [[@settings.fetch(:patience), START].max, options.spawn_timeout].min
             options.oom_score_adj = nil
+            options.longest_wait = QUESTION # an idle worker may be at one
           end
         end
 
@@ -79,7 +82,7 @@ module Pando
         def tell(moment, everything: false)
           facts = everything ? snapshot.take_all : snapshot.take
           wire.tell({ snapshot: moment, role: @role.role, slot: @role.slot, generation: @role.generation,
-                      kept: ForkSafety::Descriptors.kept, routes: (routes if moment == :fork) }.merge(facts))
+                      kept: ForkSafety::Descriptors.kept_numbers, routes: (routes if moment == :fork) }.merge(facts))
         end
 
         def snapshot = Snapshot.new(own_descriptors, @tasks_before_load)
@@ -99,7 +102,7 @@ module Pando
           return if @role.role == :worker
 
           wire.tell(features: Features.all, pid: Process.pid) if @role.generation.zero?
-          Sections.tell(wire)
+          Sections.tell(wire, own_descriptors)
         end
 
         # One of them was the listing's own.

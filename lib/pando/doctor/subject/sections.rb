@@ -10,18 +10,21 @@ module Pando
       module Sections
         # Where it is loaded from, its constant in ForkSafety, and how its findings are had.
         ALL = {
-          libraries: ["pando/fork_safety/libraries", :Libraries, ->(part) { part.findings }],
-          audit: ["pando/fork_safety/audit", :Audit, ->(part) { part.run.findings }]
+          libraries: ["pando/fork_safety/libraries", :Libraries, lambda { |part, _own|
+            { findings: part.findings, entries: part.loaded.map(&:to_h) }
+          }],
+          audit: ["pando/fork_safety/audit", :Audit, ->(part, own) { { findings: part.run(own: own).findings } }]
         }.freeze
 
         # @param wire [Wire]
+        # @param own [Array<Integer>] descriptors that are no affair of the application's
         # @return [nil]
-        def self.tell(wire)
+        def self.tell(wire, own)
           ALL.each do |name, (file, constant, ask)|
             next unless available?(file) && ForkSafety.const_defined?(constant)
 
-            part = ForkSafety.const_get(constant)
-            wire.tell(section: name, pid: Process.pid, findings: ask.call(part).map(&:to_h))
+            told = ask.call(ForkSafety.const_get(constant), own)
+            wire.tell(section: name, pid: Process.pid, **told, findings: told[:findings].map(&:to_h))
           rescue StandardError => error
             wire.tell(section: name, pid: Process.pid, findings: [], error: "#{error.message} (#{error.class})")
           end

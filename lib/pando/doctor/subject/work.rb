@@ -3,6 +3,7 @@
 require "pando/doctor/subject/place_signal"
 require "pando/doctor/subject/snapshot"
 require "pando/http"
+require "stringio"
 
 module Pando
   module Doctor
@@ -12,6 +13,9 @@ module Pando
       #
       # @api private
       class Work
+        # Bytes of a question.
+        LONGEST = 65_536
+
         def initialize(app, config, stage)
           @app = app
           @config = config
@@ -38,7 +42,7 @@ module Pando
         def sources = [*@http.sources, [@questions, false]]
 
         def ready(source)
-          source.equal?(@questions) ? answer(@questions.recv(100)) : @http.ready(source)
+          source.equal?(@questions) ? answer(@questions.recv(LONGEST)) : @http.ready(source)
         end
 
         def idle = @http.idle
@@ -56,8 +60,7 @@ module Pando
           when "snapshot" then @stage.tell(:served)
           when "everything" then @stage.tell(:served, everything: true)
           when "count" then count
-          when "before" then lazy_state(:before)
-          when "after" then lazy_state(:after)
+          when /\Alazy / then lazy_state(question.delete_prefix("lazy "))
           end
         end
 
@@ -69,15 +72,27 @@ module Pando
                            lines: @stage.snapshot.io_counts)
         end
 
-        # See Doctor::LazyState, where it exists.
-        def lazy_state(moment)
-          result = LazyState.public_send(moment)
-          result = { findings: result } if result.is_a?(Array)
-          facts = result.is_a?(Hash) ? result : {}
-          findings = Array(facts[:findings]).map(&:to_h)
-          @stage.wire.tell(lazy: moment, pid: Process.pid, findings: findings, figures: facts[:figures])
+        # What the first request builds: measured in children of this worker, which itself stays as it is.
+        def lazy_state(request)
+          result = LazyState.examine(root: @config.directory) { serve(request) }
+          @stage.wire.tell(lazy: true, pid: Process.pid, findings: result.findings.map(&:to_h), figures: result.figures)
         rescue StandardError => error
-          @stage.wire.tell(lazy: moment, pid: Process.pid, error: "#{error.message} (#{error.class})")
+          @stage.wire.tell(lazy: true, pid: Process.pid, findings: [], error: "#{error.message} (#{error.class})")
+        end
+
+        # With the server's own environment, but without a client.
+        def serve(request)
+          limits = HTTP::Limits.new(@config)
+          parser = HTTP::Parser.new(limits.max_header_bytes, limits.max_target_bytes, limits.max_headers)
+          raise ArgumentError, "not a request: #{parser.reason}" unless parser.run(request) == true
+
+          env = HTTP::Environment.new(@listener).build(parser, request, nil)
+          body = request.byteslice(parser.head_size..)
+          env["rack.input"] = StringIO.new(body.b) unless body.empty?
+          _, _, parts = @app.call(env)
+          parts.respond_to?(:each) && parts.each { nil }
+        ensure
+          parts.close if parts.respond_to?(:close)
         end
       end
     end
