@@ -17,9 +17,9 @@
 
 static int place_fd = -1;
 
-static VALUE same_open_file(VALUE self, VALUE one, VALUE fd, VALUE other, VALUE other_fd)
+static VALUE open_file_shared(VALUE self, VALUE one, VALUE fd, VALUE other, VALUE other_fd)
 {
-    int same = pando_same_open_file(NUM2PIDT(one), NUM2INT(fd), NUM2PIDT(other), NUM2INT(other_fd));
+    int same = pando_open_file_shared(NUM2PIDT(one), NUM2INT(fd), NUM2PIDT(other), NUM2INT(other_fd));
     if (same == -1) rb_sys_fail("kcmp");
     return same ? Qtrue : Qfalse;
 }
@@ -65,6 +65,6 @@ static VALUE tell_place_on(VALUE self, VALUE signal, VALUE io)
 
 void pando_init_inspect(void)
 {
-    rb_define_singleton_method(pando_mSys, "same_open_file?", same_open_file, 4);
+    rb_define_singleton_method(pando_mSys, "open_file_shared?", open_file_shared, 4);
     rb_define_singleton_method(pando_mSys, "tell_place_on", tell_place_on, 2);
 }

@@ -6,6 +6,6 @@
 
 /* 1: they share one open file description, and so its position and flags;
  * 0: they do not; -1 with errno (EBADF, ESRCH, EPERM; ENOSYS: a kernel without it). */
-int pando_same_open_file(pid_t one, int fd, pid_t other, int other_fd);
+int pando_open_file_shared(pid_t one, int fd, pid_t other, int other_fd);
 
 #endif

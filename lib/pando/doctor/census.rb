@@ -43,7 +43,7 @@ module Pando
         theirs = other.descriptors[number]
         return false unless mine && theirs && mine.link == theirs.link
 
-        Sys.same_open_file?(pid, number, other.pid, number)
+        Sys.open_file_shared?(pid, number, other.pid, number)
       rescue Errno::ENOSYS, Errno::EPERM
         mine.facts.slice("flags", "pos") == theirs.facts.slice("flags", "pos")
       rescue SystemCallError

@@ -46,7 +46,7 @@ module Pando
       end
 
       def kcmp?
-        Sys.same_open_file?(Process.pid, 0, Process.pid, 0)
+        Sys.open_file_shared?(Process.pid, 0, Process.pid, 0)
         true
       rescue SystemCallError
         false

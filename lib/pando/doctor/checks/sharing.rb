@@ -68,7 +68,7 @@ module Pando
         # $stdout.dup: shared by intention.
         def terminal?(open)
           STDIO.any? do |number|
-            @mold.descriptors[number]&.link == open.link && Sys.same_open_file?(@mold.pid, number, @mold.pid, open.number)
+            @mold.descriptors[number]&.link == open.link && Sys.open_file_shared?(@mold.pid, number, @mold.pid, open.number)
           end
         rescue SystemCallError
           false
