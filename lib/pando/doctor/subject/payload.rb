@@ -102,7 +102,7 @@ module Pando
           return if @role.role == :worker
 
           wire.tell(features: Features.all, pid: Process.pid) if @role.generation.zero?
-          Sections.tell(wire, own_descriptors)
+          Sections.tell(wire)
         end
 
         # One of them was the listing's own.

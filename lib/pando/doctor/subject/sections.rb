@@ -3,27 +3,26 @@
 module Pando
   module Doctor
     module Subject
-      # Checks that other parts of Pando make inside a mold: what the audit and the knowledge of
-      # libraries find there. Each is asked if it is there.
+      # What other parts of Pando know of a mold, from inside: the knowledge of libraries. Each is
+      # asked if it is there. The audit is not among them: it judges what is open when a fork is
+      # made, while the doctor sees what is still shared once the children have served.
       #
       # @api private
       module Sections
         # Where it is loaded from, its constant in ForkSafety, and how its findings are had.
         ALL = {
-          libraries: ["pando/fork_safety/libraries", :Libraries, lambda { |part, _own|
+          libraries: ["pando/fork_safety/libraries", :Libraries, lambda { |part|
             { findings: part.findings, entries: part.loaded.map(&:to_h) }
-          }],
-          audit: ["pando/fork_safety/audit", :Audit, ->(part, own) { { findings: part.run(own: own).findings } }]
+          }]
         }.freeze
 
         # @param wire [Wire]
-        # @param own [Array<Integer>] descriptors that are no affair of the application's
         # @return [nil]
-        def self.tell(wire, own)
+        def self.tell(wire)
           ALL.each do |name, (file, constant, ask)|
             next unless available?(file) && ForkSafety.const_defined?(constant)
 
-            told = ask.call(ForkSafety.const_get(constant), own)
+            told = ask.call(ForkSafety.const_get(constant))
             wire.tell(section: name, pid: Process.pid, **told, findings: told[:findings].map(&:to_h))
           rescue StandardError => error
             wire.tell(section: name, pid: Process.pid, findings: [], error: "#{error.message} (#{error.class})")

@@ -74,6 +74,7 @@ module Pando
 
         # What the first request builds: measured in children of this worker, which itself stays as it is.
         def lazy_state(request)
+          require "pando/doctor/lazy_state"
           result = LazyState.examine(root: @config.directory) { serve(request) }
           @stage.wire.tell(lazy: true, pid: Process.pid, findings: result.findings.map(&:to_h), figures: result.figures)
         rescue StandardError => error
