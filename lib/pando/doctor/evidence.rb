@@ -63,8 +63,11 @@ module Pando
 
       # @return [Boolean] whether it is the application's own, not a library's
       def own?(location)
-        !location.nil? && location.start_with?("#{@directory}/") && !location.start_with?("#{@directory}/vendor/") &&
-          Gem.path.none? { |path| location.start_with?("#{path}/") }
+        return false if location.nil?
+
+        path = File.expand_path(location, @directory)
+        path.start_with?("#{@directory}/") && !path.start_with?("#{@directory}/vendor/") &&
+          Gem.path.none? { |folder| path.start_with?("#{folder}/") }
       end
 
       PANDO = File.expand_path("../..", __dir__)

@@ -9,15 +9,20 @@ module Pando
       # @api private
       class Sections < Check
         def findings
-          told = evidence.facts.select { |fact| fact.key?(:section) } + evidence.lazy
-          told.flat_map { |fact| fact[:findings].to_a }.filter_map { |one| revive(one) }
+          told(evidence.facts.select { |fact| fact.key?(:section) }) { nil } +
+            told(evidence.lazy) { |location| severity_of(location) }
         end
 
         private
 
-        def revive(one)
+        # @yieldparam location [String] @yieldreturn [Symbol, nil] another severity than was told
+        def told(facts)
+          facts.flat_map { |fact| fact[:findings].to_a }.filter_map { |one| revive(one, yield(one[:location])) }
+        end
+
+        def revive(one, other)
           kind = ForkSafety::Finding::KINDS.keys.find { |name| name.to_s == one[:kind] } or return
-          severity = ForkSafety::Finding::SEVERITIES.find { |name| name.to_s == one[:severity] }
+          severity = other || ForkSafety::Finding::SEVERITIES.find { |name| name.to_s == one[:severity] }
           finding(kind, subject: one[:subject].to_s, message: one[:message].to_s, location: one[:location],
                         advice: one[:advice], severity: severity, details: one[:details] || {})
         end

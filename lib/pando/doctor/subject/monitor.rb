@@ -7,6 +7,7 @@ require "pando"
 require "pando/server"
 require "pando/doctor/subject/staging"
 
+Pando::Sys.die_with_parent! # and with the monitor all the others
 server, payload = Pando::Doctor::Subject::Staging.build(ARGV)
 config = server.config
 script = File.expand_path("cold_mold.rb", __dir__)

@@ -45,7 +45,7 @@ module Pando
           require "pando/doctor/features"
           require "pando/fork_safety"
           @before_load = open_descriptors
-          @tasks_before_load = Dir.children("/proc/self/task").map(&:to_i)
+          remember_tasks
           Recorder.install(wire)
           Origins.trace
           trace_natives
@@ -57,6 +57,7 @@ module Pando
 
         def after_fork
           Recorder.enter
+          remember_tasks
           @told = nil
           super
         end
@@ -85,7 +86,7 @@ module Pando
                       kept: ForkSafety::Descriptors.kept_numbers, routes: (routes if moment == :fork) }.merge(facts))
         end
 
-        def snapshot = Snapshot.new(own_descriptors, @tasks_before_load)
+        def snapshot = Snapshot.new(own_descriptors, @tasks)
 
         def own_descriptors
           own = [*@role.ios, *wire.ios, *@work&.ios].reject(&:closed?).map(&:fileno)
@@ -104,6 +105,9 @@ module Pando
           wire.tell(features: Features.all, pid: Process.pid) if @role.generation.zero?
           Sections.tell(wire)
         end
+
+        # The threads that are Ruby's own business: each process has a timer thread of its own.
+        def remember_tasks = @tasks = Dir.children("/proc/self/task").map(&:to_i)
 
         # One of them was the listing's own.
         def open_descriptors

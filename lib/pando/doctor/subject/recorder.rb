@@ -32,7 +32,7 @@ module Pando
 
           def install(wire)
             @wire = wire
-            @born = Time.now
+            @born = now
             enter
             [Kernel.singleton_class, Signal.singleton_class].each { |one| one.prepend(Traps) }
             Kernel.singleton_class.prepend(ExitHandlers)
@@ -46,7 +46,7 @@ module Pando
           # In a new process.
           def enter
             @pids |= [Process.pid]
-            @entered = Time.now
+            @entered = now
             @phase = nil
           end
 
@@ -69,11 +69,11 @@ module Pando
           def deleting(path)
             return unless @phase && @pids.size > 1
 
-            made = File.birthtime(path)
-            return unless made > @born && made < @entered
+            made = birth(path)
+            return unless made >= @born && made < @entered
 
             @wire.tell(record: :deletion, path: File.expand_path(path), location: place, pid: Process.pid)
-          rescue SystemCallError, NotImplementedError, TypeError
+          rescue SystemCallError, TypeError
             nil
           end
 
@@ -85,6 +85,18 @@ module Pando
           end
 
           private
+
+          # The clock that the kernel stamps files with: it stands still between two ticks.
+          def now = Process.clock_gettime(Process::CLOCK_REALTIME_COARSE, :nanosecond)
+
+          # Not every file system knows when a file was made.
+          def birth(path)
+            nanoseconds(File.birthtime(path))
+          rescue NotImplementedError
+            nanoseconds(File.ctime(path))
+          end
+
+          def nanoseconds(time) = (time.to_i * 1_000_000_000) + time.nsec
 
           def ours?(location) = location.nil? || location.start_with?(LIBRARY)
 
