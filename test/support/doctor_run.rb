@@ -14,8 +14,9 @@ module Support
 
     # @param arguments [Array<String>] @param env [Hash{String => String}] @param folder [String] where to run it
     def initialize(*arguments, env: {}, folder: Dir.pwd)
-      command = ["timeout", TIME_LIMIT, RbConfig.ruby, "-W0", "-I", Checkout.path("lib"), Checkout.path("exe/pando"), "doctor"]
-      @out, @err, status = Open3.capture3(env, *command, *arguments, chdir: folder)
+      ruby = [RbConfig.ruby, "-W0", "-I", Checkout.path("lib")]
+      @out, @err, status = Open3.capture3(env, "timeout", TIME_LIMIT, *ruby, Checkout.path("exe/pando"), "doctor",
+                                          *arguments, chdir: folder)
       @status = status.exitstatus
     end
 
@@ -28,7 +29,8 @@ module Support
 
     # @return [Array<Array(String, String)>] kind and line of what makes it fail
     def faults
-      report["findings"].reject { |one| one["severity"] == "note" }.map { |one| one.values_at("kind", "location") }.sort_by(&:to_s)
+      failing = report["findings"].reject { |one| one["severity"] == "note" }
+      failing.map { |one| one.values_at("kind", "location") }.sort_by(&:to_s)
     end
   end
 end

@@ -11,6 +11,8 @@ module Support
   # What the planted faults in test/fixtures/doctor talk to: a server that answers lines, the same with TLS, a
   # library in C. Started once for all of them.
   class FaultStage
+    FLAGS = %w[-D_GNU_SOURCE -O1 -Wall -Wextra -Werror -shared -fPIC -pthread].freeze
+
     @lock = Mutex.new
 
     # @return [Hash{String => String}] for the environment of a run
@@ -64,9 +66,9 @@ module Support
       owner = Process.pid
       at_exit { FileUtils.rm_rf(folder) if Process.pid == owner }
       path = File.join(folder, "channel.so")
-      system(ENV.fetch("CC", RbConfig::CONFIG["CC"]), "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC",
-             "-pthread", Checkout.path("test/fixtures/doctor/channel.c"), "-o", path) || raise("channel.c does not compile")
-      path
+      system(ENV.fetch("CC", RbConfig::CONFIG["CC"]), *FLAGS, Checkout.path("test/fixtures/doctor/channel.c"), "-o",
+             path)
+      File.exist?(path) ? path : raise("channel.c does not compile")
     end
   end
 end

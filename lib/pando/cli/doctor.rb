@@ -79,7 +79,7 @@ module Pando
         number = flags[:reforks] ? Integer(flags[:reforks], 10, exception: false) : REFORKS
         return number if number&.between?(0, REFORKS_AT_MOST)
 
-        raise UsageError, "--reforks: must be a whole number up to #{REFORKS_AT_MOST}, but is #{flags[:reforks].inspect}."
+        raise UsageError, "--reforks: must be a number up to #{REFORKS_AT_MOST}, but is #{flags[:reforks].inspect}."
       end
 
       def patience

@@ -34,7 +34,7 @@ module Pando
 
       # @return [Hash{Integer => Open}]
       def descriptors
-        @descriptors ||= Dir.children("/proc/#{pid}/fd").filter_map { |number| open(number) }.to_h { |one| [one.number, one] }
+        @descriptors ||= Dir.children("/proc/#{pid}/fd").filter_map { |number| look(number) }.to_h
       end
 
       # @return [Boolean] whether that process holds the same open file under the same number
@@ -71,10 +71,10 @@ module Pando
 
       private
 
-      def open(number)
+      def look(number)
         link = File.readlink("/proc/#{pid}/fd/#{number}")
         facts = File.read("/proc/#{pid}/fdinfo/#{number}").scan(/^([\w -]+?):\s*(.*)$/).to_h
-        Open.new(number.to_i, link, facts)
+        [number.to_i, Open.new(number.to_i, link, facts)]
       rescue Errno::ENOENT
         nil
       end

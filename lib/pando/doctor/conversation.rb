@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require "pando/doctor/journal"
 require "pando/sys"
 require "pando/doctor/subject/place_signal"
 
@@ -17,6 +18,7 @@ module Pando
       end
 
       CHUNK = 65_536
+      STACK_WITHIN = 1.0 # seconds
       # Numbers of futex(2), on which locks wait, by the machine.
       FUTEX = { "x86_64" => 202, "aarch64" => 98 }.freeze
 
@@ -53,7 +55,7 @@ module Pando
         socket.connect(Addrinfo.unix("#{@path}.ask"))
         socket.send(question, 0)
         @stage.await(@patience, from) { |fact| fact if fact[:pid] == @actor.pid && yield(fact) }
-      rescue SystemCallError, Stage::Waited
+      rescue SystemCallError, Journal::Silence
         nil
       ensure
         socket&.close
@@ -86,15 +88,14 @@ module Pando
 
       # @return [Array<String>] "file:line", the innermost first
       def stack
-        place = File.open("#{@path}.place", File::RDONLY | File::NONBLOCK)
-        Process.kill(PLACE_SIGNAL, @actor.pid)
-        text = +""
-        text << place.read_nonblock(CHUNK, exception: false).to_s while !text.end_with?("\n\n", "\0") && place.wait_readable(1)
-        text.lines.map(&:chomp).reject(&:empty?)
-      rescue SystemCallError
+        File.open("#{@path}.place", File::RDONLY | File::NONBLOCK) do |place|
+          Process.kill(PLACE_SIGNAL, @actor.pid)
+          text = +""
+          text << place.readpartial(CHUNK) until text.end_with?("\n\n") || !place.wait_readable(STACK_WITHIN)
+          text.lines.map(&:chomp).reject(&:empty?)
+        end
+      rescue SystemCallError, EOFError
         []
-      ensure
-        place&.close
       end
 
       def lock?

@@ -42,7 +42,7 @@ module Pando
           @stage = stage
           @evidence.facts = stage.facts
           @requests = @wanted == :routes ? routes : @wanted
-          0.upto(@reforks) { |number| break unless number.zero? || refork(number) ; examine(number) }
+          0.upto(@reforks) { |number| break unless examine(number) }
           stage.stop
         end
         look_for_origins if anything_native?
@@ -63,7 +63,15 @@ module Pando
         paths.empty? ? [Request.root] : RequestList.of_paths(paths).requests
       end
 
+      # @return [Boolean] false: there is no such generation
       def examine(number)
+        return false unless number.zero? || refork(number)
+
+        look(number)
+        true
+      end
+
+      def look(number)
         mold = @stage.mold(number)
         remember_memory("generation #{number}, forked", [mold, *@stage.workers(number)])
         moves = serve(number, mold)
@@ -114,7 +122,7 @@ module Pando
         @stage.await(@patience * 2, from) do |fact|
           fact[:event] == "worker.ready" && fact[:generation] == number && fact[:slot] == slot
         end
-      rescue Stage::Waited
+      rescue Journal::Silence
         nil
       end
 
@@ -125,7 +133,8 @@ module Pando
         worker = worker_in(0, 0)
         return unless worker && lazy_state? && @requests.first
 
-        told = @stage.talk_to(worker, LAZY_STATE_WITHIN).ask("lazy #{@requests.first.to_http}") { |fact| fact.key?(:lazy) }
+        question = "lazy #{@requests.first.to_http}"
+        told = @stage.talk_to(worker, LAZY_STATE_WITHIN).ask(question) { |fact| fact.key?(:lazy) }
         @evidence.lazy << told if told
       end
 

@@ -20,7 +20,7 @@ module Pando
 
       # @param findings [Array<ForkSafety::Finding>] @param requests [Array<Request>]
       # @param baseline [Baseline] what is known already
-      def initialize(evidence, config, findings, requests, seconds, baseline: Baseline.empty) # rubocop:disable Metrics/ParameterLists
+      def initialize(evidence, config, findings, requests, seconds, baseline: Baseline.empty)
         @evidence = evidence
         @config = config
         @requests = requests
@@ -65,7 +65,8 @@ module Pando
       # The processes that were met.
       def generations
         @evidence.generations.map do |one|
-          { number: one.number, mold: one.mold.pid, workers: one.workers.map { |worker| { slot: worker.slot, pid: worker.pid } } }
+          workers = one.workers.map { |worker| { slot: worker.slot, pid: worker.pid } }
+          { number: one.number, mold: one.mold.pid, workers: workers }
         end
       end
 

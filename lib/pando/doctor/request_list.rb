@@ -85,12 +85,11 @@ module Pando
         fields = JSON.parse(line)
         verb = fields.values_at(*VERBS).compact.first || "GET"
         target = fields.values_at(*TARGETS).compact.first
-        headers = fields["headers"]
-        body = fields["body"]
-        return unless verb.is_a?(String) && target.is_a?(String) && (body.nil? || body.is_a?(String))
-        return if body.nil? && !SAFE.include?(verb.upcase) && !fields.key?("headers")
+        return unless [verb, target, fields.fetch("body", "")].all?(String)
+        return replayed(verb.upcase, target) unless fields.key?("headers") || fields.key?("body")
 
-        build(verb.upcase, target, headers: headers.is_a?(Hash) ? headers : {}, body: body)
+        headers = fields["headers"]
+        build(verb.upcase, target, headers: headers.is_a?(Hash) ? headers : {}, body: fields["body"])
       rescue JSON::ParserError
         nil
       end

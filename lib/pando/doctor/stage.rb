@@ -2,12 +2,12 @@
 
 require "fileutils"
 require "json"
-require "socket"
 require "tmpdir"
 require "pando/errors"
 require "pando/server/launch"
 require "pando/sys"
 require "pando/doctor/conversation"
+require "pando/doctor/journal"
 
 module Pando
   module Doctor
@@ -29,8 +29,6 @@ module Pando
       REFORK_WITHIN = 60.0 # seconds
       LAST_WORDS = 5.0 # seconds that the server is given to stop
 
-      # @return [Array<Hash>] all that was told, in its order
-      attr_reader :facts
       attr_reader :folder
 
       # @param config [Config] @param patience [Float] seconds for any one answer
@@ -40,9 +38,6 @@ module Pando
         @patience = patience
         @workers = workers
         @trace = trace
-        @facts = []
-        @lock = Mutex.new
-        @news = ConditionVariable.new
       end
 
       # Starts the server, yields, and ends it whatever happens.
@@ -58,14 +53,12 @@ module Pando
 
       def start
         @folder = Dir.mktmpdir("pando-doctor", (short_folder if Dir.tmpdir.bytesize > LONGEST_FOLDER))
-        @wire = Socket.new(:UNIX, :DGRAM)
-        @wire.bind(Addrinfo.unix(File.join(folder, "wire")))
-        listen
-        @pid = Process.spawn(environment, *command, chdir: @config.directory, in: File::NULL, out: output_path,
-                                                     err: %i[child out], pgroup: true)
+        @journal = Journal.new(folder)
+        @pid = Process.spawn(environment, *command, chdir: @config.directory, in: File::NULL, pgroup: true,
+                                                    out: output_path, err: %i[child out])
         @waiter = Process.detach(@pid)
         await(@config.boot_timeout + @patience) { |fact| fact[:event] == "generation.current" && fact }
-      rescue Waited
+      rescue Journal::Silence
         raise NotExamined, failure("the application was not ready in time")
       end
 
@@ -87,8 +80,11 @@ module Pando
         ready && Actor.new("mold", nil, generation, ready[:pid])
       end
 
-      # @return [Array<Hash>] facts of one kind: :event, :snapshot, :record, :origin
-      def told(kind) = @lock.synchronize { @facts.select { |fact| fact.key?(kind) } }
+      # See {Journal}: what its processes tell.
+      def facts = @journal.facts
+      def told(kind) = @journal.told(kind)
+      def mark = @journal.mark
+      def await(seconds, from = 0, &block) = @journal.await(seconds, from, alive: @waiter.method(:alive?), &block)
 
       # @return [Conversation]
       def talk_to(actor, patience = @patience) = Conversation.new(self, actor, patience)
@@ -96,58 +92,38 @@ module Pando
       # Waits for the next generation.
       # @return [Integer, nil] its number; nil if there will be none, and a fact says why
       def refork
-        from = @lock.synchronize { @facts.size }
+        from = mark
         Process.kill("USR2", @pid)
         done = await(REFORK_WITHIN + @patience, from) { |fact| fact if REFORKED.include?(fact[:event]) }
         done[:generation] if done[:event] == "refork.finished"
-      rescue Waited, Errno::ESRCH
+      rescue Journal::Silence, Errno::ESRCH
         nil
       end
 
       REFORKED = %w[refork.finished refork.refused generation.discarded monitor.stopped].freeze
       private_constant :REFORKED
 
-      # Waits for a fact.
-      # @param seconds [Float] @param from [Integer] facts that are old
-      # @yieldparam fact [Hash] @yieldreturn [Object, nil] what is wanted of it
-      # @raise [Waited]
-      def await(seconds, from = 0, &block)
-        deadline = Sys.now + seconds
-        @lock.synchronize do
-          loop do
-            while from < @facts.size
-              found = block.call(@facts[from])
-              return found if found
-
-              from += 1
-            end
-            wait_for_news(deadline)
-          end
-        end
-      end
-
-      # @return [Integer] where the facts to come begin
-      def mark = @lock.synchronize { @facts.size }
-
       # Asks the server to stop, so that at_exit handlers and finalizers run.
       def stop
         return unless @waiter&.alive?
 
         Process.kill("TERM", @pid)
-        @waiter.join(@config.stop_timeout + LAST_WORDS)
+        @journal.hear_all if @waiter.join(@config.stop_timeout + LAST_WORDS)
       rescue Errno::ESRCH
         nil
       end
 
       def close
         kill_all if @waiter
-        @listener&.kill&.join
-        @wire&.close
+        @journal&.close
         FileUtils.rm_rf(folder) if folder
       end
 
       # The end of what the server and the application have printed.
-      def output = File.exist?(output_path) ? File.read(output_path, mode: "rb").scrub.then { |text| text[-TAIL..] || text } : ""
+      def output
+        text = File.exist?(output_path) ? File.read(output_path, mode: "rb").scrub : ""
+        text[-TAIL..] || text
+      end
 
       # @return [String] why there is nothing to examine
       def failure(summary)
@@ -184,38 +160,6 @@ module Pando
         positional, flagged = kept.partition { |one| one.flag.nil? }
         @rackup = positional
         [*flagged, *positional].flat_map(&:argv)
-      end
-
-      def listen
-        @listener = Thread.new do
-          loop { hear(@wire.recv(1 << 20)) }
-        rescue IOError
-          nil # closed
-        end
-      end
-
-      def hear(text)
-        fact = JSON.parse(text, symbolize_names: true)
-        fact = JSON.parse(File.read(fact[:file]), symbolize_names: true) if fact.key?(:file)
-        @lock.synchronize do
-          @facts << fact
-          @news.broadcast
-        end
-      rescue JSON::ParserError, SystemCallError
-        nil
-      end
-
-      # Raised where something did not happen in time, or cannot any more.
-      class Waited < StandardError; end
-
-      def wait_for_news(deadline)
-        raise Waited if @waiter && !@waiter.alive? && !@wire.wait_readable(0)
-
-        left = deadline - Sys.now
-        raise Waited if left <= 0
-
-        # The monitor's end is no news.
-        @news.wait(@lock, [left, 0.1].min)
       end
 
       # Our group: whoever left it (setsid) is a child of the monitor's own business.

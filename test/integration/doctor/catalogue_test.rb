@@ -40,8 +40,8 @@ class DoctorCatalogueTest < Minitest::Test
 
   def examine(name, rackup)
     Dir.mktmpdir do |folder|
-      Support::DoctorRun.new(rackup, "--format", "json", "--patience", "5", folder: File.join(FIXTURES, name),
-                                                                             env: Support::FaultStage.env.merge("FAULT_FOLDER" => folder))
+      env = Support::FaultStage.env.merge("FAULT_FOLDER" => folder)
+      Support::DoctorRun.new(rackup, "--format", "json", "--patience", "5", folder: File.join(FIXTURES, name), env: env)
     end
   end
 

@@ -8,8 +8,8 @@ module Pando
       # @api private
       class Descriptors < Check
         EVENT_SOURCES = { "[eventpoll]" => "an epoll instance", "[eventfd]" => "an eventfd", "[timerfd]" => "a timerfd",
-                          "[signalfd]" => "a signalfd", "[io_uring]" => "an io_uring", "inotify" => "an inotify instance",
-                          "[fanotify]" => "a fanotify group" }.freeze
+                          "[signalfd]" => "a signalfd", "[io_uring]" => "an io_uring",
+                          "inotify" => "an inotify instance", "[fanotify]" => "a fanotify group" }.freeze
         ANONYMOUS = "anon_inode:"
 
         def findings

@@ -11,10 +11,9 @@ module Pando
           totals = evidence.counts.map { |fact| fact[:count] }
           return [] unless totals.size >= 3 && growing?(totals)
 
-          growth = totals[-1] - totals[-2]
-          [finding(:growing_descriptors, subject: "descriptors of a worker", location: location,
-                                       message: "a worker has #{growth} more descriptors open after each round of requests",
-                                       details: { counts: totals })]
+          message = "a worker has #{totals[-1] - totals[-2]} more descriptors open after each round of requests"
+          [finding(:growing_descriptors, subject: "descriptors of a worker", location: location, message: message,
+                                         details: { counts: totals })]
         end
 
         private

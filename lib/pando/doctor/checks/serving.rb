@@ -16,7 +16,7 @@ module Pando
         private
 
         def stuck
-          evidence.sent.select { |sent| sent.answer.stuck? }.uniq { |sent| sent.request }.map do |sent|
+          evidence.sent.select { |sent| sent.answer.stuck? }.uniq(&:request).map do |sent|
             where = sent.answer.stuck_in == :lock ? "waits for a lock" : "stands still"
             finding(:request_stuck, subject: sent.request.to_s, location: nearest(sent.answer.stack),
                                     message: "#{sent.request} got no answer: worker #{sent.slot} of generation " \
@@ -48,8 +48,9 @@ module Pando
           killed = evidence.sent.map { |sent| sent.answer.killed }
           evidence.events(*ENDS).reject { |event| killed.include?(event[:pid]) }.map do |event|
             role, what = event[:event].split(".")
+            happened = what == "lost" ? "died" : "failed"
             finding(:process_lost, subject: "#{role} #{what}", location: event[:reason].to_s[%r{(/\S+:\d+)}, 1],
-                                   message: "a #{role} of generation #{event[:generation]} #{what == "lost" ? "died" : "failed"}: " \
+                                   message: "a #{role} of generation #{event[:generation]} #{happened}: " \
                                             "#{event[:reason]}")
           end.uniq(&:subject)
         end
@@ -65,10 +66,11 @@ module Pando
         def missing
           return [] unless evidence.missing
 
-          reasons = evidence.events("refork.refused", "generation.discarded", "refork.postponed").map { |one| one[:reason] }
+          told = evidence.events("refork.refused", "generation.discarded", "refork.postponed")
+          reasons = told.filter_map { |one| one[:reason] }.uniq
+          reasons << "nobody said why" if reasons.empty?
           [finding(:refork_failed, subject: "generation #{evidence.missing}",
-                                   message: "generation #{evidence.missing} did not come: " \
-                                            "#{reasons.compact.uniq.join("; ").then { |text| text.empty? ? "nobody said why" : text }}")]
+                                   message: "generation #{evidence.missing} did not come: #{reasons.join("; ")}")]
         end
       end
     end

@@ -19,8 +19,10 @@ module Pando
 
           # @return [String, nil] the line that opened it, of a second look if it was C code
           def location(evidence)
-            io&.fetch(:location) || evidence.origin(:descriptor) { |one| one[:link] == link && one[:number] == open.number } ||
-              evidence.origin(:descriptor) { |one| one[:link] == link }
+            return io[:location] if io&.fetch(:location)
+
+            alike = evidence.origins.select { |one| one[:origin] == "descriptor" && one[:link] == link }
+            (alike.find { |one| one[:number] == open.number } || alike.first)&.fetch(:location)
           end
         end
 
@@ -36,13 +38,13 @@ module Pando
 
         # @return [Array<Shared>]
         def all
-          @all ||= inherited.filter_map { |open| shared(open) }
+          @all ||= candidates.filter_map { |open| shared(open) }
         end
 
         private
 
         # What the mold had when it forked, less what is Pando's, kept on purpose or the terminal.
-        def inherited
+        def candidates
           return [] unless @mold && said
 
           spared = said[:own] | said[:kept] | STDIO
@@ -67,8 +69,9 @@ module Pando
 
         # $stdout.dup: shared by intention.
         def terminal?(open)
+          pid = @mold.pid
           STDIO.any? do |number|
-            @mold.descriptors[number]&.link == open.link && Sys.open_file_shared?(@mold.pid, number, @mold.pid, open.number)
+            @mold.descriptors[number]&.link == open.link && Sys.open_file_shared?(pid, number, pid, open.number)
           end
         rescue SystemCallError
           false

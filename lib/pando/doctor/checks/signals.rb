@@ -23,9 +23,9 @@ module Pando
         end
 
         def report(set)
-          finding(:signal_handler_lost, subject: "SIG#{set[:signal]}", location: set[:location],
-                                        severity: severity_of(set[:location]),
-                                        message: "the application's handler of SIG#{set[:signal]} does not hold in workers")
+          name = "SIG#{set[:signal]}"
+          finding(:signal_handler_lost, subject: name, location: set[:location], severity: severity_of(set[:location]),
+                                        message: "the application's handler of #{name} does not hold in workers")
         end
       end
     end

@@ -31,7 +31,7 @@ module Pando
         def report(thread)
           name = thread[:name] ? "thread #{thread[:name]}" : "a thread"
           finding(:lost_thread, subject: name, location: thread[:location],
-                                message: "#{name} runs where a fork is made, and in none of the children that have served")
+                                message: "#{name} runs where a fork is made, and in no child that has served")
         end
 
         def native
@@ -39,7 +39,7 @@ module Pando
           names.tally.map do |name, _|
             location = evidence.origin(:thread) { |one| one[:comm] == name } || evidence.origin(:thread) { true }
             finding(:native_thread, subject: "native thread #{name}", location: location,
-                                    message: "a native thread (#{name}), which is not Ruby's, runs where a fork is made: " \
+                                    message: "a thread of native code (#{name}) runs where a fork is made: " \
                                              "no child will have it")
           end.uniq(&:location)
         end

@@ -33,14 +33,7 @@ module Pando
             <body>
             <h1>#{h(title)}</h1>
             <p class="verdict #{@report.clean? ? "clean" : "failing"}">#{h(verdict)}</p>
-            #{section("Findings", findings)}
-            #{section("Processes", Pictures::Tree.new(@report).svg)}
-            #{section("Memory", Pictures::Memory.new(@report).svg)}
-            #{section("Shared descriptors", Pictures::Sharing.new(@report).svg)}
-            #{section("Threads where forks were made", threads)}
-            #{lazy_state}
-            #{section("Requests", list(@report.requests))}
-            #{section("Kernel and Ruby", features)}
+            #{sections.map { |name, content| section(name, content) }.join("\n")}
             </body>
             </html>
           HTML
@@ -50,6 +43,14 @@ module Pando
 
         def h(text) = self.class.escape(text)
         def title = "pando doctor: #{@report.application[:rackup]}"
+
+        def sections
+          { "Findings" => findings, "Processes" => Pictures::Tree.new(@report).svg,
+            "Memory" => Pictures::Memory.new(@report).svg, "Shared descriptors" => Pictures::Sharing.new(@report).svg,
+            "Threads where forks were made" => threads, "Lazily loaded state" => lazy_state,
+            "Requests" => list(@report.requests), "Kernel and Ruby" => features }
+        end
+
         def section(name, content) = content && "<section><h2>#{h(name)}</h2>#{content}</section>"
 
         def verdict
@@ -65,8 +66,8 @@ module Pando
         end
 
         def row(one)
-          severity = @report.known?(one) ? "#{one.severity}, known" : one.severity
-          "<tr class=\"#{one.severity}#{" known" if @report.known?(one)}\"><td>#{h(severity)}</td><td>#{h(one.kind)}</td>" \
+          marks = [one.severity, ("known" if @report.known?(one))].compact
+          "<tr class=\"#{marks.join(" ")}\"><td>#{h(marks.join(", "))}</td><td>#{h(one.kind)}</td>" \
             "<td>#{h(one.message)}<br><small>#{h(one.advice)}</small></td><td><code>#{h(one.location)}</code></td></tr>"
         end
 
@@ -81,11 +82,15 @@ module Pando
         # That part of the doctor draws its own.
         def lazy_state
           figures = @report.lazy_state
-          figures && defined?(LazyState::Html) && section("Lazily loaded state", LazyState::Html.render(figures))
+          return unless figures
+
+          require "pando/doctor/lazy_state/html"
+          LazyState::Html.render(figures)
         end
 
         def features
-          "<table>#{@report.features.map { |name, value| "<tr><td>#{h(name)}</td><td>#{h(value)}</td></tr>" }.join}</table>"
+          rows = @report.features.map { |name, value| "<tr><td>#{h(name)}</td><td>#{h(value)}</td></tr>" }
+          "<table>#{rows.join}</table>"
         end
 
         def list(entries) = "<ul>#{entries.map { |one| "<li><code>#{h(one)}</code></li>" }.join}</ul>"

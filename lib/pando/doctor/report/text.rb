@@ -36,9 +36,13 @@ module Pando
 
         def memory
           rows = @report.memory.map do |one|
-            format("  %-28s %-16s %8.1f %8.1f %8.1f", one.moment, one.title, *[one.pss, one.uss, one.rss].map { |n| n / MIB })
+            line("  #{one.moment}", one.title, [one.pss, one.uss, one.rss].map { |bytes| (bytes / MIB).round(1) })
           end
-          [format("memory, MiB %34s %8s %8s", "PSS", "own", "RSS").sub("memory, MiB", "memory, MiB".ljust(21)), *rows].join("\n")
+          [line("memory, MiB", "", %w[PSS own RSS]), *rows].join("\n")
+        end
+
+        def line(moment, title, figures)
+          [moment.ljust(30), title.ljust(16), *figures.map { |figure| figure.to_s.rjust(8) }].join(" ")
         end
 
         def features

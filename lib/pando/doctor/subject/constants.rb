@@ -25,7 +25,8 @@ module Pando
         def holding(pids)
           return [] if pids.empty?
 
-          verbose, $VERBOSE = $VERBOSE, nil
+          verbose = $VERBOSE
+          $VERBOSE = nil
           ObjectSpace.each_object(Module).flat_map { |one| within(one, pids) }.uniq
         ensure
           $VERBOSE = verbose

@@ -29,8 +29,8 @@ module Pando
         end
 
         def options
-          @staged ||= super.dup.tap do |options|
-            options.spawn_timeout = [[@settings.fetch(:patience), START].max, options.spawn_timeout].min
+          @options ||= super.tap do |options|
+            options.spawn_timeout = [START, @settings.fetch(:patience)].max
             options.oom_score_adj = nil
             options.longest_wait = QUESTION # an idle worker may be at one
           end

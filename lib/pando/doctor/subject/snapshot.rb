@@ -16,6 +16,7 @@ module Pando
         FILENO = IO.instance_method(:fileno)
         # Between two looks at a lock: one that is held at both is held for long.
         A_MOMENT = 0.02
+        RUBYS = /:\d+\z|\A(?:ruby-timer|Timer thr)/
         DRAWN = 16 # bytes that tell one state of a generator from another
 
         # @param own [Array<Integer>] descriptors that are Pando's or the doctor's
@@ -27,8 +28,8 @@ module Pando
 
         # @return [Hash{Symbol => Object}] what JSON knows
         def take
-          { pid: Process.pid, ancestors: Recorder.pids, own: @own, ios: ios, threads: threads, natives: natives, locks: locks,
-            generators: generators, traps: traps, constants: [], caught: caught }
+          { pid: Process.pid, ancestors: Recorder.pids, own: @own, ios: ios, threads: threads, natives: natives,
+            locks: locks, generators: generators, traps: traps, constants: [], caught: caught }
         end
 
         # Takes longer, so not in each process.
@@ -44,7 +45,8 @@ module Pando
             number = FILENO.bind_call(io)
             next if @own.include?(number)
 
-            { number: number, type: io.class.name, location: Origins.of(io), tls: tls.include?(number), ended: ended?(io) }
+            { number: number, type: io.class.name, location: Origins.of(io), tls: tls.include?(number),
+              ended: ended?(io) }
           rescue IOError
             nil
           end
@@ -89,9 +91,8 @@ module Pando
         def natives
           ruby = Thread.list.filter_map { |one| one.native_thread_id if one.respond_to?(:native_thread_id) }
           own = [Process.pid, *ruby, *@own_tasks] # a forked main thread has its pid, whatever Ruby remembers
-          (Dir.children("/proc/self/task").map(&:to_i) - own)
-             .map { |id| File.read("/proc/self/task/#{id}/comm").chomp }
-             .reject { |name| name.match?(/:\d+\z|\A(?:ruby-timer|Timer thr)/) }
+          others = Dir.children("/proc/self/task").map(&:to_i) - own
+          others.map { |id| File.read("/proc/self/task/#{id}/comm").chomp }.grep_v(RUBYS)
         rescue Errno::ENOENT
           []
         end

@@ -15,7 +15,7 @@ module Pando
           "Close it in before_fork, or open it in after_worker_fork."
         ),
         shared_tls: Kind.new(
-          :error, "A TLS connection is open in two live processes: after the first record of either it is broken for both.",
+          :error, "A TLS connection is open in two live processes: the first to use it breaks it.",
           "Close it in before_fork, or connect in after_worker_fork."
         ),
         shared_helper: Kind.new(
@@ -27,11 +27,11 @@ module Pando
           "If answers are read from it, open it in after_worker_fork."
         ),
         shared_listener: Kind.new(
-          :note, "A listening socket of the application's own is open in all processes: who is not accepting keeps its port.",
+          :note, "A listening socket of the application's own is open in all processes.",
           "Serve it in a service, or close it in after_worker_fork."
         ),
         shared_pipe: Kind.new(
-          :warning, "An end of a pipe is inherited: readers take parts from each other, and no writer's end is the last.",
+          :warning, "An end of a pipe is inherited: readers take from each other, and no writer's end is the last.",
           "Close it in before_fork, or open it in after_worker_fork; Pando.keep_io if it is meant to be shared."
         ),
         shared_position: Kind.new(
@@ -43,7 +43,7 @@ module Pando
           "Close it once it is read, if it is not needed."
         ),
         inherited_lock: Kind.new(
-          :warning, "A file locked with flock is inherited: any child can unlock it, and it stays locked as long as one lives.",
+          :warning, "A file locked with flock is inherited: any child can unlock it, or keep it.",
           "Lock it in the process that needs it, or tell Pando.keep_io that it is meant so."
         ),
         shared_event_source: Kind.new(
@@ -59,7 +59,7 @@ module Pando
           "Start the library in after_worker_fork, or call Pando.no_longer_fork_safe! where it is first used."
         ),
         lock_held: Kind.new(
-          :error, "A background thread holds a lock while the process is forked: what it guards is half done in the child.",
+          :error, "A background thread holds a lock while the process is forked: it is half done in the child.",
           "Stop the thread in before_fork, or wait there for its lock."
         ),
         request_stuck: Kind.new(
@@ -103,8 +103,8 @@ module Pando
           "Ask for Process.pid (or Pando.pid) when it is needed."
         ),
         growing_descriptors: Kind.new(
-          :warning, "The descriptors of a process become more and more.",
-          "Close what is opened, best with a block."
+          :warning, "The descriptors of a mold become more and more: each process forked from it inherits them all.",
+          "Close what is opened again and again; a mold collects garbage too rarely to do it."
         )
       }.each_value(&:freeze).freeze
     end

@@ -29,7 +29,7 @@ module Pando
               "<text x=\"#{left}\" y=\"#{top}\" text-anchor=\"#{anchor}\">#{h(words)}</text>"
             end
 
-            def shorten(words, length) = words.size > length ? "…#{words[-length + 1..]}" : words
+            def shorten(words, length) = words.size > length ? "…#{words[(1 - length)..]}" : words
           end
 
           # Who was forked from whom: a row for each generation, its mold the child of a worker of
@@ -46,7 +46,7 @@ module Pando
 
               columns = generations.map { |one| one[:workers].size + 1 }.max
               shapes = generations.each_with_index.flat_map { |one, row| generation(one, row) }
-              draw((columns * (WIDTH + GAP)) + 10, (generations.size * ROW) + 10, "the processes of each generation", shapes)
+              draw(left(columns), top(generations.size), "processes of each generation", shapes)
             end
 
             private
@@ -64,9 +64,9 @@ module Pando
             def top(row) = 10 + (row * ROW)
 
             def box(column, row, kind, name, pid)
+              label = text(left(column) + (WIDTH / 2), top(row) + 21, "#{name}, #{pid}", anchor: "middle")
               "<g class=\"box\"><rect class=\"#{kind}\" x=\"#{left(column)}\" y=\"#{top(row)}\" width=\"#{WIDTH}\" " \
-                "height=\"#{HEIGHT}\" rx=\"6\"/>#{text(left(column) + (WIDTH / 2), top(row) + 21, "#{name}, #{pid}",
-                                                        anchor: "middle")}</g>"
+                "height=\"#{HEIGHT}\" rx=\"6\"/>#{label}</g>"
             end
 
             def edge(from, to, row)
@@ -79,7 +79,8 @@ module Pando
               from = left(1) + (WIDTH / 2)
               to = left(0) + (WIDTH / 2)
               bottom = top(row - 1) + HEIGHT
-              "<path class=\"edge\" stroke-dasharray=\"4\" d=\"M#{from} #{bottom} V#{bottom + 25} H#{to} V#{top(row)}\"/>"
+              path = "M#{from} #{bottom} V#{bottom + 25} H#{to} V#{top(row)}"
+              "<path class=\"edge\" stroke-dasharray=\"4\" d=\"#{path}\"/>"
             end
           end
 
@@ -95,7 +96,7 @@ module Pando
               return if largest.nil? || largest.zero?
 
               shapes = rows.each_with_index.flat_map { |one, place| bar(one, place, largest) }
-              caption = text(0, (rows.size * ROW) + 22, "orange: the process's own; grey: its part of what it shares (PSS)")
+              caption = text(0, (rows.size * ROW) + 22, "orange: its own; grey: its part of what it shares (PSS)")
               draw(LABEL + BAR + 110, (rows.size * ROW) + 30, "memory of each process", [*shapes, caption])
             end
 
@@ -103,14 +104,15 @@ module Pando
 
             def bar(one, place, largest)
               top = place * ROW
-              own = [one.uss, one.pss].min
+              all, own = [one.pss, [one.uss, one.pss].min].map { |bytes| BAR * bytes / largest }
               [text(0, top + 15, "#{one.moment}: #{one.title}"),
-               rectangle("part", top, BAR * one.pss / largest), rectangle("own", top, BAR * own / largest),
-               text(LABEL + (BAR * one.pss / largest) + 6, top + 15, format("%.1f MiB", one.pss / MIB))]
+               rectangle("part", top, all), rectangle("own", top, own),
+               text(LABEL + all + 6, top + 15, format("%.1f MiB", one.pss / MIB))]
             end
 
             def rectangle(kind, top, width)
-              "<rect class=\"#{kind}\" x=\"#{LABEL}\" y=\"#{top + 3}\" width=\"#{width.round(1)}\" height=\"#{ROW - 6}\"/>"
+              place = "x=\"#{LABEL}\" y=\"#{top + 3}\" width=\"#{width.round(1)}\" height=\"#{ROW - 6}\""
+              "<rect class=\"#{kind}\" #{place}/>"
             end
           end
 
