@@ -11,7 +11,7 @@ class DoctorReferenceTest < Minitest::Test
   def test_the_page_has_every_kind_of_finding
     page = File.read(Reference::PAGE)
 
-    assert_equal(Reference.renew(page), page, "regenerate it: ruby -Ilib -rpando/doctor/reference -e #{Reference}.write")
+    assert_equal(Reference.renew(page), page, "ruby -Ilib -rpando/doctor/reference -e #{Reference}.write")
     Pando::ForkSafety::Finding::KINDS.each_key { |name| assert_includes(page, "| `#{name}` |") }
   end
 
