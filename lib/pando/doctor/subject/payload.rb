@@ -33,6 +33,8 @@ module Pando
             options.spawn_timeout = [START, @settings.fetch(:patience)].max
             options.oom_score_adj = nil
             options.longest_wait = QUESTION # an idle worker may be at one
+            options.control = nil # the user's own server may be listening there
+            options.memory = Cluster::MemoryLimits.new # tracing makes processes fat
           end
         end
 
