@@ -89,9 +89,9 @@ module Pando
 
       # @return [Array<Array<Integer>>] of each worker, the mold's descriptors that it has moved
       def serve(number, mold)
-        look_at_lazy_state if number.zero?
         before = positions(mold)
         moves = Array.new(Stage::WORKERS) do |slot|
+          look_at_lazy_state(slot) if number.zero? && slot == 1
           round(number, slot)
           after = positions(mold)
           moved = after.reject { |descriptor, position| before[descriptor] == position }.keys
@@ -128,12 +128,14 @@ module Pando
 
       def worker_in(number, slot) = @stage.workers(number).find { |worker| worker.slot == slot }
 
-      # What the first request of a process builds and keeps, where that part of the doctor is there.
-      def look_at_lazy_state
-        worker = worker_in(0, 0)
-        return unless worker && lazy_state? && @requests.first
+      # What the first request of a process builds and keeps, where that part of the doctor is there: in a
+      # worker that has served nothing yet, once it is known that another one answers that request.
+      def look_at_lazy_state(slot)
+        worker = worker_in(0, slot)
+        request = (@requests - @stuck).first
+        return unless worker && request && lazy_state?
 
-        question = "lazy #{@requests.first.to_http}"
+        question = "lazy #{request.to_http}"
         told = @stage.talk_to(worker, LAZY_STATE_WITHIN).ask(question) { |fact| fact.key?(:lazy) }
         @evidence.lazy << told if told
       end

@@ -57,7 +57,7 @@ module Pando
 
         def work(_listeners, _channel) = @work = Work.new(@app, @config, self)
 
-        def after_fork
+        def after_fork(*)
           Recorder.enter
           remember_tasks
           @told = nil
