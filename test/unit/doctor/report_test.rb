@@ -94,7 +94,8 @@ class DoctorReportTest < Minitest::Test
   def test_the_page_is_self_contained_and_escaped
     add(:shared_socket, message: HOSTILE, subject: HOSTILE, location: HOSTILE, advice: HOSTILE)
     @evidence.facts = [{ snapshot: "fork", role: HOSTILE, generation: 0, natives: [HOSTILE],
-                         threads: [{ name: HOSTILE, location: HOSTILE }] }, { features: { kernel: HOSTILE } }]
+                         threads: [{ name: HOSTILE, location: HOSTILE }] }, { features: { kernel: HOSTILE } },
+                       { section: "libraries", findings: [], entries: [{ name: HOSTILE, note: HOSTILE }] }]
     @evidence.memory << Doctor::Evidence::Memory.new(moment: HOSTILE, title: HOSTILE, pid: 1, rss: 3, pss: 2, uss: 1)
     page = report(Doctor::Request.new(verb: "GET", target: "/#{HOSTILE}", headers: {}, body: nil)).write("html")
 

@@ -47,7 +47,7 @@ module Pando
         def sections
           { "Findings" => findings, "Processes" => Pictures::Tree.new(@report).svg,
             "Memory" => Pictures::Memory.new(@report).svg, "Shared descriptors" => Pictures::Sharing.new(@report).svg,
-            "Threads where forks were made" => threads, "Lazily loaded state" => lazy_state,
+            "Threads where forks were made" => threads, "Lazily loaded state" => lazy_state, "Libraries" => libraries,
             "Requests" => list(@report.requests), "Kernel and Ruby" => features }
         end
 
@@ -77,6 +77,13 @@ module Pando
               "<td><code>#{h(one[:location])}</code></td></tr>"
           end
           rows.empty? ? nil : "<table><tr><th>process</th><th>thread</th><th>started at</th></tr>#{rows.join}</table>"
+        end
+
+        def libraries
+          rows = @report.libraries.map do |one|
+            "<tr>#{one.values_at(:name, :version, :verdict, :note).map { |value| "<td>#{h(value)}</td>" }.join}</tr>"
+          end
+          rows.empty? ? nil : "<table>#{rows.join}</table>"
         end
 
         # That part of the doctor draws its own.

@@ -13,8 +13,8 @@ module Pando
 
         # @return [String]
         def to_s
-          [heading, *@report.findings.map { |one| finding(one) }, *troubles, "", memory, "", features, "", verdict]
-            .join("\n").concat("\n")
+          [heading, *@report.findings.map { |one| finding(one) }, *troubles, "", memory, "", *libraries, features, "",
+           verdict].join("\n").concat("\n")
         end
 
         private
@@ -43,6 +43,13 @@ module Pando
 
         def line(moment, title, figures)
           [moment.ljust(30), title.ljust(16), *figures.map { |figure| figure.to_s.rjust(8) }].join(" ")
+        end
+
+        def libraries
+          rows = @report.libraries.map do |one|
+            printable("  #{[*one.values_at(:name, :version), "#{one[:verdict]}:", one[:note]].compact.join(" ")}")
+          end
+          rows.empty? ? [] : ["libraries", *rows, ""]
         end
 
         def features
