@@ -32,4 +32,5 @@ void pando_init_sys(void)
     pando_init_descriptors();
     pando_init_title();
     pando_init_succession();
+    pando_init_inspect();
 }

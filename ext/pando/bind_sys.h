@@ -18,6 +18,7 @@ void pando_init_fds(void);
 void pando_init_descriptors(void);
 void pando_init_title(void);
 void pando_init_succession(void);
+void pando_init_inspect(void);
 
 /* The number behind an Integer or an IO. */
 int pando_fd_of(VALUE io);

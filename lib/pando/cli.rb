@@ -24,6 +24,7 @@ module Pando
       "scale" => Known.new(:Scale, "pando/cli/scale", "Change the number of workers: pando scale N."),
       "stop" => Known.new(:Stop, "pando/cli/stop", "Stop the running server, and wait for its end."),
       "config" => Known.new(:ShowConfig, "pando/cli/show_config", "Show the settings and where each came from."),
+      "doctor" => Known.new(:Doctor, "pando/cli/doctor", "Find what a fork would break in an application."),
       "help" => Known.new(:Help, "pando/cli/help", "Show this text."),
       "version" => Known.new(:Version, "pando/cli/version", "Show the version.")
     }.freeze

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cli/doctor"
 require "pando/cli/serve"
 require "pando/cli/status"
 require "pando/cli/stop"
@@ -35,7 +36,8 @@ module Pando
       def flags
         settings = Config::Settings.all.select(&:argument)
         positional, flagged = settings.partition(&:positional?)
-        switches = [*Serve.switches, *Status.switches, *Stop.switches, Command::VERSION, Command::HELP]
+        commands = [Serve, Status, Stop, Doctor]
+        switches = [*commands.flat_map(&:switches), Command::VERSION, Command::HELP]
         [*positional.map { |setting| row(setting.argument, help(setting)) },
          *flagged.map { |setting| row(usage(setting), help(setting)) },
          *switches.map { |switch| row(usage(switch), switch.help) }]

@@ -1,0 +1,23 @@
+# frozen_string_literal: true
+
+require "pando/doctor/checks"
+require "pando/doctor/examination"
+require "pando/doctor/report"
+
+module Pando
+  # `pando doctor`: starts a server of its own with the user's application and configuration, lets it
+  # serve and refork, watches its processes from inside and outside, and says what a fork would break.
+  module Doctor
+    # @param config [Config]
+    # @param requests [Array<Request>, :routes] @param reforks [Integer]
+    # @param patience [Float] seconds for any one answer
+    # @return [Report]
+    # @raise [NotExamined] the application could not be booted
+    def self.examine(config, requests: [Request.root], reforks: 1, patience: 10.0)
+      examination = Examination.new(config, requests: requests, reforks: reforks, patience: patience)
+      started = Sys.now
+      evidence = examination.run
+      Report.new(evidence, config, Checks.run(evidence), examination.requests, Sys.now - started)
+    end
+  end
+end

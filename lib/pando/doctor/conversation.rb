@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+require "socket"
+require "pando/doctor/journal"
+require "pando/sys"
+require "pando/doctor/subject/place_signal"
+
+module Pando
+  module Doctor
+    # What the doctor says to one worker: requests, and questions about itself.
+    #
+    # @api private
+    class Conversation
+      # What became of a request: its status, nil if the connection was closed without one;
+      # where the worker stood if it gave none in time, and who was killed for it.
+      Answer = Struct.new(:status, :stack, :stuck_in, :killed, keyword_init: true) do
+        def stuck? = !stack.nil?
+      end
+
+      CHUNK = 65_536
+      STACK_WITHIN = 1.0 # seconds
+      # Numbers of futex(2), on which locks wait, by the machine.
+      FUTEX = { "x86_64" => 202, "aarch64" => 98 }.freeze
+
+      # @param stage [Stage] @param actor [Stage::Actor] a worker @param patience [Float] seconds
+      def initialize(stage, actor, patience)
+        @stage = stage
+        @actor = actor
+        @patience = patience
+        @path = File.join(stage.folder, "#{actor.slot}.#{actor.generation}.#{actor.pid}")
+      end
+
+      # @param request [Request]
+      # @return [Answer]
+      def request(request)
+        deadline = Sys.now + @patience
+        socket = UNIXSocket.new("#{@path}.http")
+        socket.write(request.to_http)
+        head = read(socket, deadline)
+        return stuck unless head
+
+        Answer.new(status: head[%r{\AHTTP/1\.\d (\d{3})}, 1]&.to_i)
+      rescue SystemCallError
+        Answer.new
+      ensure
+        socket&.close
+      end
+
+      # @param question [String] see Subject::Work
+      # @yieldparam fact [Hash] @yieldreturn whether it is the answer
+      # @return [Hash, nil] nil if there is none in time
+      def ask(question)
+        from = @stage.mark
+        socket = Socket.new(:UNIX, :DGRAM)
+        socket.connect(Addrinfo.unix("#{@path}.ask"))
+        socket.send(question, 0)
+        @stage.await(@patience, from) { |fact| fact if fact[:pid] == @actor.pid && yield(fact) }
+      rescue SystemCallError, Journal::Silence
+        nil
+      ensure
+        socket&.close
+      end
+
+      private
+
+      # @return [String, nil] the beginning of the answer, all of it taken; nil if the time is over
+      def read(socket, deadline)
+        head = +""
+        loop do
+          left = deadline - Sys.now
+          return if left <= 0 || !socket.wait_readable(left)
+
+          part = socket.readpartial(CHUNK)
+          head << part if head.bytesize < 100
+        end
+      rescue EOFError, Errno::ECONNRESET
+        head || ""
+      end
+
+      # It will not come to it by itself: it is killed, and its successor goes on.
+      def stuck
+        answer = Answer.new(stack: stack, stuck_in: lock? ? :lock : nil, killed: @actor.pid)
+        Process.kill("KILL", @actor.pid)
+        answer
+      rescue Errno::ESRCH
+        Answer.new
+      end
+
+      # @return [Array<String>] "file:line", the innermost first
+      def stack
+        File.open("#{@path}.place", File::RDONLY | File::NONBLOCK) do |place|
+          Process.kill(PLACE_SIGNAL, @actor.pid)
+          text = +""
+          text << place.readpartial(CHUNK) until text.end_with?("\n\n") || !place.wait_readable(STACK_WITHIN)
+          text.lines.map(&:chomp).reject(&:empty?)
+        end
+      rescue SystemCallError, EOFError
+        []
+      end
+
+      def lock?
+        File.read("/proc/#{@actor.pid}/syscall").to_i == FUTEX.fetch(RbConfig::CONFIG["host_cpu"], FUTEX["x86_64"])
+      rescue SystemCallError
+        false
+      end
+    end
+  end
+end

@@ -1,0 +1,153 @@
+# frozen_string_literal: true
+
+require "time"
+require "pando/doctor/baseline"
+require "pando/version"
+
+module Pando
+  module Doctor
+    # The result of an examination: findings in order of weight, each once, and the figures. A value
+    # that the formats write out; {#to_h} is what docs/doctor.md describes.
+    class Report
+      # Of {#to_h}; a new number says that a reader of the old one must look.
+      SCHEMA = 1
+      FAILING = %i[error warning].freeze
+      FORMATS = %w[text json html].freeze
+
+      # @return [Array<ForkSafety::Finding>] what the baseline does not know comes first
+      attr_reader :findings
+      attr_reader :requests, :seconds
+
+      # @param findings [Array<ForkSafety::Finding>] @param requests [Array<Request>]
+      # @param baseline [Baseline] what is known already
+      def initialize(evidence, config, findings, requests, seconds, baseline: Baseline.empty)
+        @evidence = evidence
+        @config = config
+        @requests = requests
+        @seconds = seconds
+        @baseline = baseline
+        @findings = arrange(unite(findings))
+      end
+
+      # @param baseline [Baseline]
+      # @return [Report] the same, judged by it
+      def against(baseline)
+        self.class.new(@evidence, @config, @findings, @requests, @seconds, baseline: baseline)
+      end
+
+      # @return [Boolean] an old finding: it does not fail
+      def known?(finding) = @baseline.include?(finding)
+
+      # @return [Array<ForkSafety::Finding>] that fail
+      def failing = findings.select { |one| FAILING.include?(one.severity) && !known?(one) }
+      def clean? = failing.empty?
+
+      # @return [Hash{Symbol => Integer}]
+      def summary
+        counts = ForkSafety::Finding::SEVERITIES.to_h { |name| [:"#{name}s", findings.count { |one| one.severity == name }] }
+        counts.merge(known: findings.count { |one| known?(one) }, failing: failing.size)
+      end
+
+      # @return [Hash{Symbol => Object}] what JSON knows
+      def to_h
+        { schema: SCHEMA, pando: VERSION, application: application, seconds: seconds.round(2),
+          requests: requests.map(&:to_s), generations: generations, summary: summary,
+          findings: findings.map { |one| one.to_h.merge(fingerprint: one.fingerprint, known: known?(one)) },
+          memory: memory.map(&:to_h), descriptors: descriptors, threads: threads, libraries: libraries,
+          features: features, lazy_state: lazy_state }
+      end
+
+      def application
+        { rackup: @config.rackup.delete_prefix("#{@config.directory}/"), directory: @config.directory,
+          environment: @config.environment }
+      end
+
+      # The processes that were met.
+      def generations
+        @evidence.generations.map do |one|
+          workers = one.workers.map { |worker| { slot: worker.slot, pid: worker.pid } }
+          { number: one.number, mold: one.mold.pid, workers: workers }
+        end
+      end
+
+      def memory = @evidence.memory
+
+      # Who shares what, of all generations.
+      def descriptors
+        @evidence.generations.flat_map do |generation|
+          generation.shared.map do |shared|
+            { generation: generation.number, number: shared.open.number, what: shared.open.link,
+              location: local(shared.location(@evidence)), processes: shared.holders.map(&:title) }
+          end
+        end
+      end
+
+      # Threads where forks were made.
+      def threads
+        @evidence.snapshots(:fork).flat_map do |fact|
+          who = [fact[:role], fact[:slot], "gen #{fact[:generation]}"].compact.join(" ")
+          fact[:threads].map { |one| { process: who, name: one[:name], location: local(one[:location]) } } +
+            fact[:natives].map { |name| { process: who, name: name, native: true } }
+        end
+      end
+
+      def libraries = section("libraries")[:entries] || []
+      def features = @evidence.facts.find { |fact| fact.key?(:features) }&.fetch(:features) || {}
+      def lazy_state = @evidence.lazy.first&.fetch(:figures, nil)
+
+      # What a section could not do.
+      # @return [Array<String>]
+      def troubles
+        told = @evidence.facts.select { |fact| fact.key?(:section) || fact.key?(:lazy) }
+        told.filter_map { |fact| "#{fact[:section] || "lazy state"}: #{fact[:error]}" if fact[:error] }.uniq
+      end
+
+      # @param format [String] one of {FORMATS}
+      # @return [String]
+      def write(format)
+        require "pando/doctor/report/#{format}"
+        { "text" => :Text, "json" => :Json, "html" => :Html }.fetch(format)
+                                                             .then { |name| self.class.const_get(name) }.new(self).to_s
+      end
+
+      private
+
+      def section(name) = @evidence.facts.find { |fact| fact[:section] == name } || {}
+
+      # Several checks may have seen the same fault: the first, the doctor's own, tells more.
+      def unite(findings)
+        localized = findings.map { |one| localize(one) }
+        located = localized.select(&:location).map(&:kind)
+        localized.uniq { |one| [one.kind, one.location || one.subject] }
+                 .reject { |one| one.location.nil? && located.include?(one.kind) && one.severity != :error }
+      end
+
+      def arrange(findings)
+        findings.sort_by do |one|
+          [known?(one) ? 1 : 0, ForkSafety::Finding::SEVERITIES.index(one.severity), one.kind.to_s, one.location.to_s]
+        end
+      end
+
+      def localize(one)
+        return one if local(one.location) == one.location
+
+        ForkSafety::Finding.new(one.kind, subject: one.subject, message: one.message, severity: one.severity,
+                                          advice: one.advice, details: one.details, location: local(one.location))
+      end
+
+      # The same on each machine: below the application's folder, or below a gem's.
+      def local(location)
+        return unless location
+
+        folder = gem_folders.find { |path| location.start_with?(path) }
+        return location.delete_prefix(folder) if folder
+
+        location.delete_prefix("#{@config.directory}/")
+      end
+
+      def gem_folders
+        @gem_folders ||= Gem.path.flat_map { |path| ["#{path}/gems/", "#{path}/bundler/gems/"] }
+      end
+    end
+  end
+end

@@ -1,0 +1,107 @@
+# frozen_string_literal: true
+
+require "cgi/escape"
+require "pando/doctor/report/html/pictures"
+require "pando/doctor/report/html/style"
+
+module Pando
+  module Doctor
+    class Report
+      # One page for a browser: the findings, and pictures of the processes, their memory and what
+      # they share. Nothing in it is fetched from elsewhere, no script runs in it, and whatever an
+      # application says is escaped.
+      class Html
+        # @param text [Object] @return [String]
+        def self.escape(text) = CGI.escapeHTML(text.to_s.scrub("?"))
+
+        def initialize(report)
+          @report = report
+        end
+
+        # @return [String]
+        def to_s
+          <<~HTML
+            <!DOCTYPE html>
+            <html lang="en">
+            <head>
+            <meta charset="utf-8">
+            <meta name="viewport" content="width=device-width, initial-scale=1">
+            <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+            <title>#{h(title)}</title>
+            <style>#{STYLE}</style>
+            </head>
+            <body>
+            <h1>#{h(title)}</h1>
+            <p class="verdict #{@report.clean? ? "clean" : "failing"}">#{h(verdict)}</p>
+            #{sections.map { |name, content| section(name, content) }.join("\n")}
+            </body>
+            </html>
+          HTML
+        end
+
+        private
+
+        def h(text) = self.class.escape(text)
+        def title = "pando doctor: #{@report.application[:rackup]}"
+
+        def sections
+          { "Findings" => findings, "Processes" => Pictures::Tree.new(@report).svg,
+            "Memory" => Pictures::Memory.new(@report).svg, "Shared descriptors" => Pictures::Sharing.new(@report).svg,
+            "Threads where forks were made" => threads, "Lazily loaded state" => lazy_state, "Libraries" => libraries,
+            "Requests" => list(@report.requests), "Kernel and Ruby" => features }
+        end
+
+        def section(name, content) = content && "<section><h2>#{h(name)}</h2>#{content}</section>"
+
+        def verdict
+          numbers = @report.summary.map { |name, number| "#{name} #{number}" }.join(", ")
+          "#{@report.clean? ? "Clean" : "Findings"}: #{numbers}. #{@report.seconds.round(1)} s, Pando #{VERSION}."
+        end
+
+        def findings
+          return "<p>None.</p>" if @report.findings.empty?
+
+          "<table><tr><th>severity</th><th>kind</th><th>what</th><th>where</th></tr>" \
+            "#{@report.findings.map { |one| row(one) }.join}</table>"
+        end
+
+        def row(one)
+          marks = [one.severity, ("known" if @report.known?(one))].compact
+          "<tr class=\"#{marks.join(" ")}\"><td>#{h(marks.join(", "))}</td><td>#{h(one.kind)}</td>" \
+            "<td>#{h(one.message)}<br><small>#{h(one.advice)}</small></td><td><code>#{h(one.location)}</code></td></tr>"
+        end
+
+        def threads
+          rows = @report.threads.uniq.map do |one|
+            "<tr><td>#{h(one[:process])}</td><td>#{h(one[:name])}#{" (native)" if one[:native]}</td>" \
+              "<td><code>#{h(one[:location])}</code></td></tr>"
+          end
+          rows.empty? ? nil : "<table><tr><th>process</th><th>thread</th><th>started at</th></tr>#{rows.join}</table>"
+        end
+
+        def libraries
+          rows = @report.libraries.map do |one|
+            "<tr>#{one.values_at(:name, :version, :verdict, :note).map { |value| "<td>#{h(value)}</td>" }.join}</tr>"
+          end
+          rows.empty? ? nil : "<table>#{rows.join}</table>"
+        end
+
+        # That part of the doctor draws its own.
+        def lazy_state
+          figures = @report.lazy_state
+          return unless figures
+
+          require "pando/doctor/lazy_state/html"
+          LazyState::Html.render(figures)
+        end
+
+        def features
+          rows = @report.features.map { |name, value| "<tr><td>#{h(name)}</td><td>#{h(value)}</td></tr>" }
+          "<table>#{rows.join}</table>"
+        end
+
+        def list(entries) = "<ul>#{entries.map { |one| "<li><code>#{h(one)}</code></li>" }.join}</ul>"
+      end
+    end
+  end
+end

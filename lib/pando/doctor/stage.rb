@@ -1,0 +1,174 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "json"
+require "tmpdir"
+require "pando/errors"
+require "pando/server/launch"
+require "pando/sys"
+require "pando/doctor/conversation"
+require "pando/doctor/journal"
+
+module Pando
+  module Doctor
+    # The application could not be examined; the message says why. The command exits 2.
+    class NotExamined < Error; end
+
+    # A server of its own that the doctor starts, asks, reforks and stops: a real monitor, mold and
+    # workers, on UNIX sockets in a folder that is gone afterwards. Owned by the process of the command.
+    class Stage
+      # A process that was met: its pid, its role and, of a worker, its slot.
+      Actor = Struct.new(:role, :slot, :generation, :pid) do
+        def title = role == "worker" ? "worker #{slot} gen #{generation}" : "#{role} gen #{generation}"
+      end
+
+      WORKERS = 2
+      SCRIPT = File.expand_path("subject/monitor.rb", __dir__)
+      LONGEST_FOLDER = 60 # bytes: the name of a UNIX socket has room for 107
+      TAIL = 4000 # characters of the output that an error shows
+      REFORK_WITHIN = 60.0 # seconds
+      LAST_WORDS = 5.0 # seconds that the server is given to stop
+
+      attr_reader :folder
+
+      # @param config [Config] @param patience [Float] seconds for any one answer
+      # @param trace [Boolean] look for the lines behind native threads and descriptors; slow
+      def initialize(config, patience:, workers: WORKERS, trace: false)
+        @config = config
+        @patience = patience
+        @workers = workers
+        @trace = trace
+      end
+
+      # Starts the server, yields, and ends it whatever happens.
+      # @yieldparam stage [Stage] serving
+      # @raise [NotExamined] the application does not boot
+      def self.open(config, **options)
+        stage = new(config, **options)
+        stage.start
+        yield stage
+      ensure
+        stage&.close
+      end
+
+      def start
+        @folder = Dir.mktmpdir("pando-doctor", (short_folder if Dir.tmpdir.bytesize > LONGEST_FOLDER))
+        @journal = Journal.new(folder)
+        @pid = Process.spawn(environment, *command, chdir: @config.directory, in: File::NULL, pgroup: true,
+                                                    out: output_path, err: %i[child out])
+        @waiter = Process.detach(@pid)
+        await(@config.boot_timeout + @patience) { |fact| fact[:event] == "generation.current" && fact }
+      rescue Journal::Silence
+        raise NotExamined, failure("the application was not ready in time")
+      end
+
+      # @return [Array<Actor>] the ready workers of a generation, by slot
+      def workers(generation)
+        ended = told(:event).select { |fact| ENDED.include?(fact[:event]) }.map { |fact| fact[:pid] }
+        told(:event).select { |fact| fact[:event] == "worker.ready" && fact[:generation] == generation }
+                    .reject { |fact| ended.include?(fact[:pid]) }
+                    .map { |fact| Actor.new("worker", fact[:slot], generation, fact[:pid]) }
+                    .sort_by(&:slot)
+      end
+
+      ENDED = %w[worker.exited worker.lost worker.killed worker.leaving].freeze
+      private_constant :ENDED
+
+      # @return [Actor]
+      def mold(generation)
+        ready = told(:event).reverse.find { |fact| fact[:event] == "mold.ready" && fact[:generation] == generation }
+        ready && Actor.new("mold", nil, generation, ready[:pid])
+      end
+
+      # See {Journal}: what its processes tell.
+      def facts = @journal.facts
+      def told(kind) = @journal.told(kind)
+      def mark = @journal.mark
+      def await(seconds, from = 0, &block) = @journal.await(seconds, from, alive: @waiter.method(:alive?), &block)
+
+      # @return [Conversation]
+      def talk_to(actor, patience = @patience) = Conversation.new(self, actor, patience)
+
+      # Waits for the next generation.
+      # @return [Integer, nil] its number; nil if there will be none, and a fact says why
+      def refork
+        from = mark
+        Process.kill("USR2", @pid)
+        done = await(REFORK_WITHIN + @patience, from) { |fact| fact if REFORKED.include?(fact[:event]) }
+        done[:generation] if done[:event] == "refork.finished"
+      rescue Journal::Silence, Errno::ESRCH
+        nil
+      end
+
+      REFORKED = %w[refork.finished refork.refused generation.discarded monitor.stopped].freeze
+      private_constant :REFORKED
+
+      # Asks the server to stop, so that at_exit handlers and finalizers run.
+      def stop
+        return unless @waiter&.alive?
+
+        Process.kill("TERM", @pid)
+        @journal.hear_all if @waiter.join(@config.stop_timeout + LAST_WORDS)
+      rescue Errno::ESRCH
+        nil
+      end
+
+      def close
+        kill_all if @waiter
+        @journal&.close
+        FileUtils.rm_rf(folder) if folder
+      end
+
+      # The end of what the server and the application have printed.
+      def output
+        text = File.exist?(output_path) ? File.read(output_path, mode: "rb").scrub : ""
+        text[-TAIL..] || text
+      end
+
+      # @return [String] why there is nothing to examine
+      def failure(summary)
+        events = told(:event)
+        stopped = events.find { |fact| fact[:event] == "monitor.stopping" }
+        ended = events.reverse.find { |fact| fact[:event] == "generation.discarded" }
+        reason = ended&.fetch(:reason, nil) || stopped&.fetch(:reason, nil) || summary
+        [reason, output.strip].reject(&:empty?).join("\n")
+      end
+
+      private
+
+      def short_folder = "/tmp"
+      def output_path = File.join(folder, "output")
+
+      def environment
+        settings = { folder: folder, patience: @patience, trace: @trace }
+        { "PANDO_DOCTOR" => JSON.generate(settings) }
+      end
+
+      def command
+        launch = Server::Launch.command(@config).map { |word| word == Server::Launch::SCRIPT ? SCRIPT : word }
+        # Behind the user's own flags: the last one holds.
+        split = launch.index(SCRIPT) + 1
+        listen = "unix:#{File.join(folder, "listener")}"
+        [*launch.first(split), *without_listen(launch.drop(split)), "--listen", listen, "--workers", @workers.to_s,
+         "--refork", "manual", "--reactor", "false"]
+      end
+
+      # Addresses add up; a rackup file behind -- must stay the last.
+      def without_listen(argv)
+        flags = Config::Flags.parse(argv)
+        kept = flags.given.reject { |one| one.setting.name == :listen }
+        positional, flagged = kept.partition { |one| one.flag.nil? }
+        @rackup = positional
+        [*flagged, *positional].flat_map(&:argv)
+      end
+
+      # Our group: whoever left it (setsid) is a child of the monitor's own business.
+      def kill_all
+        Process.kill("KILL", -@pid)
+        @waiter.join
+      rescue Errno::ESRCH
+        nil
+      end
+    end
+  end
+end

@@ -1,0 +1,15 @@
+# frozen_string_literal: true
+
+# The monitor of the stage: the server's own, with the doctor's payload. Executed by Doctor::Stage.
+
+require "json"
+require "pando"
+require "pando/server"
+require "pando/doctor/subject/staging"
+
+Pando::Sys.die_with_parent! # and with the monitor all the others
+server, payload = Pando::Doctor::Subject::Staging.build(ARGV)
+config = server.config
+script = File.expand_path("cold_mold.rb", __dir__)
+command = Pando::Server::Launch.command(config).map { |word| word == Pando::Server::Launch::SCRIPT ? script : word }
+exit Pando::Cluster::Monitor.new(payload, config.listen, Pando::Refork::Manual.new, command).run

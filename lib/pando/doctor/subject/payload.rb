@@ -1,0 +1,135 @@
+# frozen_string_literal: true
+
+require "pando/server/payload"
+require "pando/doctor/subject/wire"
+
+module Pando
+  module Doctor
+    # What runs inside the examined processes: the server's own payload, with eyes.
+    module Subject
+      # The server's payload as the doctor stages it: the same application, hooks and HTTP code,
+      # but each worker listens on a socket of its own, so that the doctor knows who serves, and
+      # each process says what it holds at the moments that matter.
+      #
+      # @api private
+      class Payload < Server::Payload
+        # Seconds that a process is given at least to become ready.
+        START = 15.0
+        # Seconds that the answer to a question may take.
+        QUESTION = 120.0
+
+        # @return [Wire]
+        attr_reader :wire
+
+        # @param settings [Hash] patience: seconds, trace: Boolean
+        def initialize(server, wire, settings)
+          super(server)
+          @wire = wire
+          @settings = settings
+        end
+
+        def options
+          @options ||= super.tap do |options|
+            options.spawn_timeout = [START, @settings.fetch(:patience)].max
+            options.oom_score_adj = nil
+            options.longest_wait = QUESTION # an idle worker may be at one
+            options.control = nil # the user's own server may be listening there
+            options.memory = Cluster::MemoryLimits.new # tracing makes processes fat
+          end
+        end
+
+        def reactor = nil
+
+        def load
+          require "pando/doctor/subject/snapshot"
+          require "pando/doctor/subject/work"
+          require "pando/doctor/subject/sections"
+          require "pando/doctor/features"
+          require "pando/fork_safety"
+          @before_load = open_descriptors
+          remember_tasks
+          Recorder.install(wire)
+          Origins.trace
+          trace_natives
+          super
+          Recorder.application_loaded
+        end
+
+        def work(_listeners, _channel) = @work = Work.new(@app, @config, self)
+
+        def after_fork(*)
+          Recorder.enter
+          remember_tasks
+          @told = nil
+          super
+        end
+
+        def attach(role)
+          super
+          @role = role
+          Pando.keep_io(*wire.ios)
+          @work&.close if role.role == :mold
+        end
+
+        # A mold tells what its children inherit at its first fork.
+        def run_hook(name, *arguments)
+          super
+          case name
+          when :before_fork then tell_before_fork
+          when :before_worker_exit then @work&.farewell
+          end
+        end
+
+        # @param moment [Symbol] :fork, :fresh, :served
+        # @return [nil]
+        def tell(moment, everything: false)
+          facts = everything ? snapshot.take_all : snapshot.take
+          wire.tell({ snapshot: moment, role: @role.role, slot: @role.slot, generation: @role.generation,
+                      kept: ForkSafety::Descriptors.kept_numbers, routes: (routes if moment == :fork) }.merge(facts))
+        end
+
+        def snapshot = Snapshot.new(own_descriptors, @tasks)
+
+        def own_descriptors
+          own = [*@role.ios, *wire.ios, *@work&.ios].reject(&:closed?).map(&:fileno)
+          own | @before_load
+        end
+
+        private
+
+        def tell_before_fork
+          return if @told
+
+          @told = true
+          tell(:fork)
+          return if @role.role == :worker
+
+          wire.tell(features: Features.all, pid: Process.pid) if @role.generation.zero?
+          Sections.tell(wire)
+        end
+
+        # The threads that are Ruby's own business: each process has a timer thread of its own.
+        def remember_tasks = @tasks = Dir.children("/proc/self/task").map(&:to_i)
+
+        # One of them was the listing's own.
+        def open_descriptors
+          Dir.children("/proc/self/fd").map(&:to_i).select { |number| File.exist?("/proc/self/fd/#{number}") }
+        end
+
+        def trace_natives
+          return unless @settings[:trace]
+
+          require "pando/doctor/subject/native_trace"
+          NativeTrace.new(wire).start
+        end
+
+        def routes
+          return unless @role.generation.zero? && defined?(::Rails.application.routes.routes)
+
+          require "pando/doctor/subject/rails_routes"
+          RailsRoutes.paths(::Rails.application)
+        end
+      end
+    end
+  end
+end

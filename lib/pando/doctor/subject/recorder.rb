@@ -1,0 +1,166 @@
+# frozen_string_literal: true
+
+module Pando
+  module Doctor
+    module Subject
+      # Notes what Ruby keeps no list of: who trapped which signal, which at_exit handlers run
+      # in a process that did not register them, what a finalizer or such a handler deletes.
+      # Lives in the examined processes; installed before the application is loaded.
+      #
+      # @api private
+      module Recorder
+        LIBRARY = File.expand_path("../../..", __dir__)
+        STANDARD = RbConfig::CONFIG.values_at("rubylibdir", "archdir").compact.freeze
+        # Frames that are nobody's fault.
+        FOREIGN = [LIBRARY, "<internal:"].freeze
+
+        # The last application's or server's word on each signal.
+        Trap = Struct.new(:signal, :location, :ours)
+
+        @traps = {}
+        @pids = []
+
+        class << self
+          # @return [Hash{String => Trap}] by the name of the signal; what loading has set is in #loaded_traps
+          attr_reader :traps
+          # @return [Hash{String => Trap}, nil]
+          attr_reader :loaded_traps
+          # @return [Array<Integer>] this process and its ancestors, the oldest first
+          attr_reader :pids
+          # @return [Symbol, nil] :leaving or :collecting, when objects end
+          attr_accessor :phase
+
+          def install(wire)
+            @wire = wire
+            @born = now
+            enter
+            [Kernel.singleton_class, Signal.singleton_class].each { |one| one.prepend(Traps) }
+            Kernel.singleton_class.prepend(ExitHandlers)
+            # Kernel's own are private.
+            Kernel.prepend(Traps.dup.tap { |copy| copy.send(:private, :trap) })
+            Kernel.prepend(ExitHandlers.dup.tap { |copy| copy.send(:private, :at_exit) })
+            File.singleton_class.prepend(FileDeletions)
+            Dir.singleton_class.prepend(FolderDeletions)
+          end
+
+          # In a new process.
+          def enter
+            @pids |= [Process.pid]
+            @entered = now
+            @phase = nil
+          end
+
+          def application_loaded = @loaded_traps = @traps.dup
+
+          def trapped(signal, handler, caller_location)
+            return unless (name = name_of(signal))
+
+            location = handler.is_a?(Proc) ? handler.source_location&.join(":") : caller_location
+            @traps[name] = Trap.new(name, location || caller_location, ours?(location || caller_location))
+          end
+
+          def exit_handler_ran(location, registered_in)
+            return if registered_in == Process.pid
+
+            @wire.tell(record: :exit_handler, location: location, pid: Process.pid)
+          end
+
+          # Before the deed. Only what an ancestor made, and only at an object's or a process's end.
+          def deleting(path)
+            return unless @phase && @pids.size > 1
+
+            made = birth(path)
+            return unless made >= @born && made < @entered
+
+            @wire.tell(record: :deletion, path: File.expand_path(path), location: place, pid: Process.pid)
+          rescue SystemCallError, TypeError
+            nil
+          end
+
+          # @return [String, nil] the line of the nearest frame that is neither Pando's nor Ruby's own
+          def place(frames = caller_locations(2))
+            lines = frames.reject { |one| FOREIGN.any? { |folder| one.path.start_with?(folder) } }
+            best = lines.find { |one| STANDARD.none? { |folder| one.path.start_with?(folder) } } || lines.first
+            best && "#{best.absolute_path || best.path}:#{best.lineno}"
+          end
+
+          private
+
+          # The clock that the kernel stamps files with: it stands still between two ticks.
+          def now = Process.clock_gettime(Process::CLOCK_REALTIME_COARSE, :nanosecond)
+
+          # Not every file system knows when a file was made.
+          def birth(path)
+            nanoseconds(File.birthtime(path))
+          rescue NotImplementedError
+            nanoseconds(File.ctime(path))
+          end
+
+          def nanoseconds(time) = (time.to_i * 1_000_000_000) + time.nsec
+
+          def ours?(location) = location.nil? || location.start_with?(LIBRARY)
+
+          def name_of(signal)
+            signal = Signal.signame(signal) if signal.is_a?(Integer)
+            signal&.to_s&.delete_prefix("SIG")
+          rescue ArgumentError
+            nil
+          end
+        end
+
+        # @api private
+        module Traps
+          def trap(signal, *command, &block)
+            super.tap { Recorder.trapped(signal, command.first || block, Recorder.place(caller_locations(1))) }
+          end
+        end
+
+        # @api private
+        module ExitHandlers
+          def at_exit(&block)
+            return super unless block
+
+            owner = Process.pid
+            location = block.source_location&.join(":")
+            guarded = ExitHandlers.knows_its_process?(block)
+            super do
+              Recorder.exit_handler_ran(location, owner) unless guarded
+              block.call
+            end
+          end
+
+          # It asks for a pid: it will know in which process it is.
+          def self.knows_its_process?(block)
+            code = RubyVM::InstructionSequence.of(block)
+            code.nil? || code.disasm.match?(/mid:pid\b|getspecial|\$\$/)
+          rescue StandardError
+            false
+          end
+        end
+
+        # @api private
+        module FileDeletions
+          def unlink(*paths)
+            paths.each { |path| Recorder.deleting(path) }
+            super
+          end
+
+          def delete(*paths)
+            paths.each { |path| Recorder.deleting(path) }
+            super
+          end
+        end
+
+        # @api private
+        module FolderDeletions
+          %i[rmdir unlink delete].each do |name|
+            define_method(name) do |path|
+              Recorder.deleting(path)
+              super(path)
+            end
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+require "pando/doctor/subject/place_signal"
+require "pando/doctor/subject/snapshot"
+require "pando/http"
+require "stringio"
+
+module Pando
+  module Doctor
+    module Subject
+      # What a worker does on the doctor's stage: HTTP::Work, the server's own, on a listener
+      # that only this worker has, and beside it a socket for the doctor's questions.
+      #
+      # @api private
+      class Work
+        # Bytes of a question.
+        LONGEST = 65_536
+
+        def initialize(app, config, stage)
+          @app = app
+          @config = config
+          @stage = stage
+        end
+
+        # (see HTTP::Work#start)
+        def start(worker)
+          path = Work.path(@stage.wire.folder, worker.slot, worker.generation, Process.pid)
+          @listener = UNIXServer.new("#{path}.http")
+          @questions = Socket.new(:UNIX, :DGRAM)
+          @questions.bind(Addrinfo.unix("#{path}.ask"))
+          # For writing and reading, so that no end must be there first.
+          @place = File.open("#{path}.place".tap { |name| File.mkfifo(name) }, File::RDWR | File::NONBLOCK)
+          Pando.keep_io(*ios)
+          Sys.tell_place_on(PLACE_SIGNAL, @place)
+          @http = HTTP::Work.new(@app, [@listener], @config)
+          @http.start(worker)
+        end
+
+        # Where a worker is met.
+        def self.path(folder, slot, generation, pid) = File.join(folder, "#{slot}.#{generation}.#{pid}")
+
+        def sources = [*@http.sources, [@questions, false]]
+
+        def ready(source)
+          source.equal?(@questions) ? answer(@questions.recv(LONGEST)) : @http.ready(source)
+        end
+
+        def idle = @http.idle
+        def stop(deadline = nil) = @http.stop(deadline)
+        def ios = [@listener, @questions, @place].compact
+        def close = ios.each(&:close)
+
+        # Objects end from now on.
+        def farewell = Recorder.phase = :leaving
+
+        private
+
+        def answer(question)
+          case question
+          when "snapshot" then @stage.tell(:served)
+          when "everything" then @stage.tell(:served, everything: true)
+          when "count" then count
+          when /\Alazy / then lazy_state(question.delete_prefix("lazy "))
+          end
+        end
+
+        def count
+          Recorder.phase = :collecting
+          GC.start
+          Recorder.phase = nil
+          @stage.wire.tell(count: Dir.children("/proc/self/fd").size, pid: Process.pid,
+                           lines: @stage.snapshot.io_counts)
+        end
+
+        # What the first request builds: measured in children of this worker, which itself stays as it is.
+        def lazy_state(request)
+          require "pando/doctor/lazy_state"
+          result = LazyState.examine(root: @config.directory) { serve(request) }
+          @stage.wire.tell(lazy: true, pid: Process.pid, findings: result.findings.map(&:to_h), figures: result.figures)
+        rescue StandardError => error
+          @stage.wire.tell(lazy: true, pid: Process.pid, findings: [], error: "#{error.message} (#{error.class})")
+        end
+
+        # With the server's own environment, but without a client.
+        def serve(request)
+          limits = HTTP::Limits.new(@config)
+          parser = HTTP::Parser.new(limits.max_header_bytes, limits.max_target_bytes, limits.max_headers)
+          raise ArgumentError, "not a request: #{parser.reason}" unless parser.run(request) == true
+
+          env = HTTP::Environment.new(@listener).build(parser, request, nil)
+          body = request.byteslice(parser.head_size..)
+          env["rack.input"] = StringIO.new(body.b) unless body.empty?
+          _, _, parts = @app.call(env)
+          parts.respond_to?(:each) && parts.each { nil }
+        ensure
+          parts.close if parts.respond_to?(:close)
+        end
+      end
+    end
+  end
+end

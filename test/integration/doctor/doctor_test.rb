@@ -1,0 +1,137 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/doctor_run"
+require "support/proc_tree"
+require "tmpdir"
+
+# `pando doctor` from outside: what it is asked, what it says, how it ends.
+class DoctorTest < Minitest::Test
+  parallelize_me!
+
+  CLEAN = "run ->(env) { [200, {}, [env['PATH_INFO']]] }"
+  FAULTY = "DICE = Random.new\nrun ->(_env) { [200, {}, [DICE.rand.to_s]] }"
+
+  def setup
+    @folder = Dir.mktmpdir("pando-doctor-test")
+  end
+
+  def teardown
+    FileUtils.rm_rf(@folder)
+  end
+
+  def test_a_clean_application
+    run = doctor(CLEAN)
+
+    assert_equal(0, run.status, run.err)
+    assert_match(/^OK: 0 errors, 0 warnings/, run.out)
+    assert_match(/generation 1, served +worker 1 gen 1 +\d/, run.out)
+    assert_match(/pidfd: yes/, run.out)
+  end
+
+  def test_a_baseline_goes_from_one_run_to_the_next
+    first = doctor(FAULTY, "--write-baseline", "known.json")
+    second = doctor("# a line more\n#{FAULTY}", "--baseline", "known.json")
+    third = doctor("#{FAULTY}\nat_exit { p 1 }", "--baseline", "known.json")
+
+    assert_equal([0, 0, 1], [first, second, third].map(&:status))
+    assert_includes(second.out, "warning (known): a Random object")
+    assert_match(/^warning: an at_exit handler/, third.out)
+  end
+
+  def test_an_application_that_does_not_boot_is_not_examined
+    run = doctor("raise 'no database'")
+
+    assert_equal(2, run.status)
+    assert_match(/could not be examined: no database/, run.err)
+    assert_includes(run.err, "config.ru:1")
+    assert_empty(run.out)
+  end
+
+  def test_wrong_usage
+    write("config.ru", CLEAN)
+    [%w[--format xml], %w[--reforks many], %w[--patience 0], %w[--requests none], %w[--baseline none], %w[--frobnicate],
+     %w[none.ru]].each do |arguments|
+      run = Support::DoctorRun.new(*arguments, folder: @folder)
+      assert_equal(2, run.status, arguments.inspect)
+      assert_match(/\Apando: .*#{Regexp.escape(arguments.first)}/, run.err)
+    end
+  end
+
+  def test_requests_of_a_file_reach_each_worker_of_each_generation
+    write("requests", "/a\nPOST /b c=d\n::1 - - [x] \"GET /e HTTP/1.1\" 200 1\n")
+    run = doctor(<<~RUBY, "--requests", "requests", "--reforks", "2", "--format", "json")
+      run lambda { |env|
+        body = env["rack.input"]&.read
+        File.write("seen", "\#{env["REQUEST_METHOD"]} \#{env["PATH_INFO"]} \#{body} \#{Process.pid}\\n", mode: "a")
+        [200, {}, []]
+      }
+    RUBY
+    seen = File.readlines(File.join(@folder, "seen"), chomp: true)
+    workers = run.report["generations"].flat_map { |one| one["workers"].map { |worker| worker["pid"] } }
+
+    assert_equal([6, [0, 1, 2]], [workers.size, run.report["generations"].map { |one| one["number"] }])
+    workers.each do |pid|
+      assert_empty(["GET /a  #{pid}", "POST /b c=d #{pid}", "GET /e  #{pid}"] - seen)
+    end
+  end
+
+  def test_hooks_and_settings_of_the_config_file_hold
+    write("config/pando.rb", <<~RUBY)
+      workers 7
+      listen 80
+      before_fork { DICE.replace([]) }
+      after_worker_fork { DICE.replace([Random.new]) }
+    RUBY
+    run = doctor("DICE = [Random.new]\nrun ->(_env) { [200, {}, [DICE.first.rand.to_s]] }")
+
+    assert_equal(0, run.status, run.out)
+  end
+
+  def test_a_page
+    run = doctor(FAULTY, "--format", "html", "--output", "doctor.html")
+    page = File.read(File.join(@folder, "doctor.html"))
+
+    assert_equal([1, ""], [run.status, run.out])
+    assert_includes(page, "<code>config.ru:1</code>")
+    assert_equal(2, page.scan("<svg ").size, "the tree and the memory; nothing is shared")
+  end
+
+  def test_a_hook_that_fails_after_the_refork_is_named
+    write("config/pando.rb", "after_mold_fork { |_server, mold| raise 'not again' if mold.generation == 1 }")
+    run = doctor(CLEAN, "--format", "json")
+    missing = run.report["findings"].find { |one| one["kind"] == "refork_failed" }
+
+    assert_equal(1, run.status)
+    assert_includes(missing["message"], "not again")
+  end
+
+  def test_what_fails_only_after_a_refork_is_an_error
+    write("config/pando.rb", 'after_mold_fork { |_server, mold| ENV["AGAIN"] = "1" if mold.generation == 1 }')
+    run = doctor('run ->(_env) { [ENV["AGAIN"] ? 500 : 200, {}, []] }', "--format", "json")
+
+    assert_includes(run.faults, ["request_failed", nil])
+  end
+
+  def test_nothing_is_left_behind
+    Dir.mktmpdir do |temporary|
+      doctor("HELPER = spawn('sleep 1000')\n#{CLEAN}", env: { "TMPDIR" => temporary })
+
+      assert_empty(Dir.children(temporary))
+      assert_empty(Support::ProcTree.in_folder(@folder))
+    end
+  end
+
+  private
+
+  def doctor(app, *arguments, env: {})
+    write("config.ru", app)
+    Support::DoctorRun.new(*arguments, folder: @folder, env: env)
+  end
+
+  def write(name, text)
+    path = File.join(@folder, name)
+    FileUtils.mkdir_p(File.dirname(path))
+    File.write(path, text)
+  end
+end

@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+require "json"
+require "open3"
+require "rbconfig"
+require "support/checkout"
+
+module Support
+  # `pando doctor`, run as a user would.
+  class DoctorRun
+    TIME_LIMIT = "120" # seconds
+
+    attr_reader :out, :err, :status
+
+    # @param arguments [Array<String>] @param env [Hash{String => String}] @param folder [String] where to run it
+    def initialize(*arguments, env: {}, folder: Dir.pwd)
+      ruby = [RbConfig.ruby, "-W0", "-I", Checkout.path("lib")]
+      @out, @err, status = Open3.capture3(env, "timeout", TIME_LIMIT, *ruby, Checkout.path("exe/pando"), "doctor",
+                                          *arguments, chdir: folder)
+      @status = status.exitstatus
+    end
+
+    # Of a run with --format json.
+    def report
+      @report ||= JSON.parse(out)
+    rescue JSON::ParserError
+      raise "no report; the doctor said:\n#{out}\n#{err}"
+    end
+
+    # @return [Array<Array(String, String)>] kind and line of what makes it fail
+    def faults
+      failing = report["findings"].reject { |one| one["severity"] == "note" }
+      failing.map { |one| one.values_at("kind", "location") }.sort_by(&:to_s)
+    end
+  end
+end

@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "openssl"
+require "rbconfig"
+require "socket"
+require "tmpdir"
+require "support/checkout"
+
+module Support
+  # What the planted faults in test/fixtures/doctor talk to: a server that answers lines, the same with TLS, a
+  # library in C. Started once for all of them.
+  class FaultStage
+    FLAGS = %w[-D_GNU_SOURCE -O1 -Wall -Wextra -Werror -shared -fPIC -pthread].freeze
+
+    @lock = Mutex.new
+
+    # @return [Hash{String => String}] for the environment of a run
+    def self.env = @lock.synchronize { @env ||= new.env }
+
+    # @return [Hash{String => String}]
+    attr_reader :env
+
+    def initialize
+      plain = TCPServer.new("127.0.0.1", 0)
+      serve(plain)
+      secure = TCPServer.new("127.0.0.1", 0)
+      serve(OpenSSL::SSL::SSLServer.new(secure, context))
+      @env = { "FAULT_PORT" => plain.local_address.ip_port.to_s, "FAULT_TLS_PORT" => secure.local_address.ip_port.to_s,
+               "FAULT_LIBRARY" => library }
+    end
+
+    private
+
+    # A thread for each connection; all of them end with the tests.
+    def serve(server)
+      Thread.new do
+        loop { answer(server.accept) }
+      rescue OpenSSL::SSL::SSLError
+        retry # who connects is gone again
+      end
+    end
+
+    def answer(connection)
+      Thread.new do
+        connection.each_line { connection.puts("PONG") }
+      rescue SystemCallError, IOError, OpenSSL::SSL::SSLError
+        nil # hung up
+      end
+    end
+
+    def context
+      key = OpenSSL::PKey::RSA.new(2048)
+      certificate = OpenSSL::X509::Certificate.new
+      certificate.subject = certificate.issuer = OpenSSL::X509::Name.parse("/CN=localhost")
+      certificate.public_key = key.public_key
+      certificate.serial = 1
+      certificate.not_before = Time.now
+      certificate.not_after = Time.now + 3600
+      certificate.sign(key, "SHA256")
+      OpenSSL::SSL::SSLContext.new.tap { |one| one.add_certificate(certificate, key) }
+    end
+
+    def library
+      folder = Dir.mktmpdir
+      owner = Process.pid
+      at_exit { FileUtils.rm_rf(folder) if Process.pid == owner }
+      path = File.join(folder, "channel.so")
+      system(ENV.fetch("CC", RbConfig::CONFIG["CC"]), *FLAGS, Checkout.path("test/fixtures/doctor/channel.c"), "-o",
+             path)
+      File.exist?(path) ? path : raise("channel.c does not compile")
+    end
+  end
+end

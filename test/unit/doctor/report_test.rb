@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/doctor"
+require "pando/config"
+require "tmpdir"
+
+# How the doctor's findings are put in order, judged and written.
+class DoctorReportTest < Minitest::Test
+  Doctor = Pando::Doctor
+  Finding = Pando::ForkSafety::Finding
+  HOSTILE = "<script>alert('&\"')</script>\e[31m"
+
+  def setup
+    @folder = Dir.mktmpdir
+    @evidence = Doctor::Evidence.new(@folder)
+    @findings = []
+  end
+
+  def teardown
+    FileUtils.rm_rf(@folder)
+  end
+
+  def test_clean_without_errors_and_warnings
+    add(:shared_file)
+
+    assert_predicate(report, :clean?)
+    assert_equal({ errors: 0, warnings: 0, notes: 1, known: 0, failing: 0 }, report.summary)
+  end
+
+  def test_the_gravest_first_and_each_once
+    add(:shared_file, location: "#{@folder}/a.rb:1")
+    add(:random_copied, location: "#{@folder}/b.rb:2")
+    2.times { add(:shared_socket, location: "#{@folder}/c.rb:3") }
+
+    assert_equal(%i[shared_socket random_copied shared_file], report.findings.map(&:kind))
+    assert_equal("c.rb:3", report.findings.first.location)
+  end
+
+  def test_a_warning_without_a_line_gives_way_to_one_of_its_kind_with_it
+    add(:native_thread, location: "#{@folder}/a.rb:1")
+    add(:native_thread)
+
+    assert_equal(["a.rb:1"], report.findings.map(&:location))
+  end
+
+  def test_a_gems_line_is_the_same_on_each_machine
+    add(:shared_socket, location: "#{Gem.path.first}/gems/redis-5.0.0/lib/redis.rb:3")
+
+    assert_equal("redis-5.0.0/lib/redis.rb:3", report.findings.first.location)
+  end
+
+  def test_what_the_baseline_knows_does_not_fail
+    add(:shared_socket, location: "#{@folder}/a.rb:1")
+    known = File.join(@folder, "baseline.json")
+    Doctor::Baseline.write(known, report.findings)
+    @findings.clear
+    add(:shared_socket, location: "#{@folder}/a.rb:77")
+    judged = report.against(Doctor::Baseline.read(known))
+
+    assert_predicate(judged, :clean?)
+    assert_equal([1, 0], judged.summary.values_at(:known, :failing))
+    add(:shared_socket, location: "#{@folder}/b.rb:1")
+    refute_predicate(report.against(Doctor::Baseline.read(known)), :clean?)
+  end
+
+  def test_a_baseline_that_is_none_is_wrong_usage
+    path = File.join(@folder, "baseline.json")
+    ["{", "[]", '{"schema":2,"findings":[]}', '{"schema":1,"findings":{}}'].each do |text|
+      File.write(path, text)
+      assert_raises(Pando::UsageError, text) { Doctor::Baseline.read(path) }
+    end
+    assert_raises(Pando::UsageError) { Doctor::Baseline.read("#{path}.none") }
+  end
+
+  def test_json_has_every_field
+    add(:shared_socket, location: "#{@folder}/a.rb:1")
+    known = JSON.parse(report.write("json"))
+
+    assert_equal(%w[schema pando application seconds requests generations summary findings memory descriptors threads
+                    libraries features lazy_state], known.keys)
+    assert_equal(%w[kind severity subject location message advice details fingerprint known],
+                 known["findings"].first.keys)
+    assert_equal(["GET /"], known["requests"])
+  end
+
+  def test_text_has_no_control_characters_of_others
+    add(:shared_socket, message: HOSTILE)
+
+    assert_includes(report.write("text"), "error: <script>")
+    refute_includes(report.write("text"), "\e")
+  end
+
+  def test_the_page_is_self_contained_and_escaped
+    add(:shared_socket, message: HOSTILE, subject: HOSTILE, location: HOSTILE, advice: HOSTILE)
+    @evidence.facts = [{ snapshot: "fork", role: HOSTILE, generation: 0, natives: [HOSTILE],
+                         threads: [{ name: HOSTILE, location: HOSTILE }] }, { features: { kernel: HOSTILE } },
+                       { section: "libraries", findings: [], entries: [{ name: HOSTILE, note: HOSTILE }] }]
+    @evidence.memory << Doctor::Evidence::Memory.new(moment: HOSTILE, title: HOSTILE, pid: 1, rss: 3, pss: 2, uss: 1)
+    page = report(Doctor::Request.new(verb: "GET", target: "/#{HOSTILE}", headers: {}, body: nil)).write("html")
+
+    refute_match(/<script|<img|<link|src=|href=|url\(|@import/i, page)
+    assert_operator(page.scan("&lt;script&gt;").size, :>=, 9)
+    assert_match(%r{\A<!DOCTYPE html>.*<svg .*</html>\n\z}m, page)
+  end
+
+  private
+
+  def add(kind, message: "it is so", subject: "it", **more)
+    @findings << Finding.new(kind, subject: subject, message: message, **more)
+  end
+
+  def report(request = Doctor::Request.root)
+    Doctor::Report.new(@evidence, Pando::Config.load([], dir: @folder), @findings, [request], 1.0)
+  end
+end
