@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/http/date_line"
 require "pando/http/errors"
 require "pando/http/handover"
 require "pando/http/pace"
@@ -84,6 +85,18 @@ module Pando
         count
       rescue SystemCallError => e
         gone(e)
+      end
+
+      # A whole answer in one step, if it is ordinary.
+      #
+      # @param line [String] the status line @param fields [Object] @param body [Array]
+      # @param ending [String] of the head
+      # @return [Boolean] false: nothing was done
+      # @raise [ClientGone]
+      def answer(line, fields, body, ending)
+        text = Head.ordinary(line, fields, body, DateLine.current, ending)
+        transmit_last([text]) if text
+        !text.nil?
       end
 
       # Sends all parts.

@@ -69,7 +69,7 @@ module Pando
       def answer
         body = nil
         @status, @fields, body = call_application
-        Response.new(@client, @request, @status, @fields, body).deliver unless @client.handed_over?
+        Response.deliver(@client, @request, @status, @fields, body) unless @client.handed_over?
         @whole = true
       ensure
         body.close if body.respond_to?(:close)

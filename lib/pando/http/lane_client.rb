@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/http/date_line"
 require "pando/http/errors"
 require "pando/http/handover"
 require "pando/http/pace"
@@ -79,6 +80,19 @@ module Pando
       def inform(text)
         refuse_if_over
         persist { @lane.put_interim(text) }
+      end
+
+      # A whole answer in one step, if it is ordinary and there is room for it.
+      #
+      # @param line [String] the status line @param fields [Object] @param body [Array]
+      # @param ending [String] of the head
+      # @return [Boolean] false: nothing was done
+      # @raise [ClientGone]
+      def answer(line, fields, body, ending)
+        refuse_if_over
+        outcome = @lane.answer(line, fields, body, DateLine.current, ending, @persistent)
+        lose_client if outcome == false
+        @ended = true if outcome
       end
 
       # @param parts [Array<String>]
@@ -180,10 +194,15 @@ module Pando
         while (outcome = yield).nil?
           while_suspended { @link.wait_for_room(pace) }
         end
-        outcome || raise(ClientGone, "the client is gone")
+        outcome || lose_client
       rescue ClientGone
         @broken = true
         raise
+      end
+
+      def lose_client
+        @broken = true
+        raise ClientGone, "the client is gone"
       end
 
       # The reactor's time is not the application's.

@@ -27,6 +27,16 @@ module Pando
       KEEP_1_0 = "connection: keep-alive\r\n\r\n"
       UPGRADE = "connection: upgrade\r\n\r\n"
 
+      # The end of a head, with what becomes of the connection (RFC 9112 sections 9.3 and 9.6, appendix C.2.2).
+      #
+      # @param client [Client, LaneClient] @param request [Request]
+      # @return [String]
+      def self.ending(client, request)
+        return CLOSE unless client.persistent?
+
+        request.minor.zero? ? KEEP_1_0 : KEEP
+      end
+
       # @return [Integer]
       attr_reader :status
       # @return [Integer, nil] the Content-Length that the application gave

@@ -228,6 +228,18 @@ class HTTPQueuedWorkTest < Minitest::Test
     assert_equal [:end, true, large], [answer.ending, answer.keep, body(answer)]
   end
 
+  def test_ordinary_answers_wait_for_room
+    stage { [200, {}, ["y" * 20_000]] }
+    10.times { |slot| reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n", slot: slot) }
+    thread = Thread.new { @stage.work.ready(nil) }
+    frames = []
+    frames.concat(reactor.frames) && Thread.pass while thread.alive?
+    frames.concat(reactor.frames)
+
+    assert_equal((0..9).to_a, frames.filter_map { |frame| frame.slot if frame.kind == :end })
+    assert_equal(10, frames.sum { |frame| frame.payload.scan("y" * 20_000).size })
+  end
+
   def answer_read_meanwhile
     turn = reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
     thread = Thread.new { @stage.work.ready(nil) }
