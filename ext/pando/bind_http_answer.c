@@ -2,6 +2,7 @@
  * the longer way by ResponseHead. */
 #include "bind_http_answer.h"
 
+#include "http/date.h"
 #include "http/response.h"
 
 #include <string.h>
@@ -93,24 +94,23 @@ static int take_body(struct pando_answer *answer, VALUE body)
     return answer->body_bytes <= PANDO_FRAME_PAYLOAD - PANDO_ANSWER_HEAD;
 }
 
-int pando_answer_compose(struct pando_answer *answer, VALUE status_line, VALUE fields, VALUE body, VALUE date_line,
-                         VALUE ending)
+int pando_answer_compose(struct pando_answer *answer, VALUE status_line, VALUE fields, VALUE body, VALUE ending)
 {
     answer->head_bytes = 0;
     answer->body_bytes = 0;
     answer->count = 1;
     if (!take_body(answer, body) || !put_string(answer, status_line) || !put_fields(answer, fields) ||
-        !put_length(answer) || !put_string(answer, date_line) || !put_string(answer, ending))
+        !put_length(answer) || !put(answer, pando_http_date_line(), PANDO_HTTP_DATE_LINE) || !put_string(answer, ending))
         return 0;
     answer->parts[0] = (struct iovec){answer->head, answer->head_bytes};
     return 1;
 }
 
-/* ordinary(status_line, fields, body, date_line, ending): an ordinary answer, or nil if it is not. */
-static VALUE head_ordinary(VALUE module, VALUE status_line, VALUE fields, VALUE body, VALUE date_line, VALUE ending)
+/* ordinary(status_line, fields, body, ending): an ordinary answer, or nil if it is not. */
+static VALUE head_ordinary(VALUE module, VALUE status_line, VALUE fields, VALUE body, VALUE ending)
 {
     struct pando_answer answer;
-    if (!pando_answer_compose(&answer, status_line, fields, body, date_line, ending)) return Qnil;
+    if (!pando_answer_compose(&answer, status_line, fields, body, ending)) return Qnil;
     VALUE text = rb_str_buf_new((long)(answer.head_bytes + answer.body_bytes));
     for (size_t i = 0; i < answer.count; i++)
         rb_str_cat(text, answer.parts[i].iov_base, (long)answer.parts[i].iov_len);
@@ -120,5 +120,5 @@ static VALUE head_ordinary(VALUE module, VALUE status_line, VALUE fields, VALUE 
 
 void pando_init_http_answer(VALUE mHead)
 {
-    rb_define_module_function(mHead, "ordinary", head_ordinary, 5);
+    rb_define_module_function(mHead, "ordinary", head_ordinary, 4);
 }

@@ -20,8 +20,7 @@ struct pando_answer {
 
 /* 1; 0: it is not as simple as that, or too large. Runs no Ruby. ending: what becomes of the connection, and an empty
  * line. */
-int pando_answer_compose(struct pando_answer *answer, VALUE status_line, VALUE fields, VALUE body, VALUE date_line,
-                         VALUE ending);
+int pando_answer_compose(struct pando_answer *answer, VALUE status_line, VALUE fields, VALUE body, VALUE ending);
 
 void pando_init_http_answer(VALUE mHead);
 

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/http/date_line"
 require "pando/http/errors"
 require "pando/http/handover"
 require "pando/http/pace"
@@ -94,7 +93,7 @@ module Pando
       # @return [Boolean] false: nothing was done
       # @raise [ClientGone]
       def answer(line, fields, body, ending)
-        text = Head.ordinary(line, fields, body, DateLine.current, ending)
+        text = Head.ordinary(line, fields, body, ending)
         transmit_last([text]) if text
         !text.nil?
       end

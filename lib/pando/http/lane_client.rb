@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/http/date_line"
 require "pando/http/errors"
 require "pando/http/handover"
 require "pando/http/pace"
@@ -90,7 +89,7 @@ module Pando
       # @raise [ClientGone]
       def answer(line, fields, body, ending)
         refuse_if_over
-        outcome = @lane.answer(line, fields, body, DateLine.current, ending, @persistent)
+        outcome = @lane.answer(line, fields, body, ending, @persistent)
         lose_client if outcome == false
         @ended = true if outcome
       end

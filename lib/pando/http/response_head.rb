@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/http/date_line"
 require "pando/http/errors"
 require "pando/http/status_line"
 
@@ -85,7 +84,7 @@ module Pando
 
       # @return [String] the whole head of an interim response
       def interim
-        Head.complete(StatusLine.for(@status), @lines, nil, nil, KEEP)
+        Head.complete(StatusLine.for(@status), @lines, nil, KEEP, true)
       end
 
       # Writes what ends a head.
@@ -95,7 +94,7 @@ module Pando
       # @param persistence [String] {CLOSE}, {KEEP} or {KEEP_1_0}
       # @return [String] the whole head
       def complete(body, persistence = CLOSE)
-        Head.complete(StatusLine.for(@status), @lines, delimiter(body), @dated ? nil : DateLine.current, persistence)
+        Head.complete(StatusLine.for(@status), @lines, delimiter(body), persistence, @dated)
       end
 
       private
