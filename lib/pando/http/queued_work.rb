@@ -51,9 +51,9 @@ module Pando
         rest
       end
 
-      # @return [Array<Array(IO, Boolean)>] to watch
+      # @return [Array<Array(IO, Symbol)>] to watch, and in which manner (Sys::Poller)
       def sources
-        [[@eventfd, false]]
+        [[@eventfd, :edge]]
       end
 
       # The reactor has woken this worker: serve what waits, but not for ever, since
@@ -93,7 +93,6 @@ module Pando
 
       # To sleep until the reactor calls, or at once to the poller if something waits.
       def rest
-        @lane.drain
         @lane.nudge unless @lane.sleep
       end
 

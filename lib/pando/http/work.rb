@@ -41,9 +41,9 @@ module Pando
         @environments = @listeners.to_h { |each| [each, Environment.new(each, proxies: @proxies)] }.compare_by_identity
       end
 
-      # @return [Array<Array(Socket, Boolean)>] to watch; true: wake one worker only
+      # @return [Array<Array(Socket, Symbol)>] to watch, and in which manner (Sys::Poller)
       def sources
-        @listeners.map { |listener| [listener, true] }
+        @listeners.map { |listener| [listener, :exclusive] }
       end
 
       # Somebody connected: serve him, unless another worker was faster.

@@ -374,17 +374,18 @@ class HTTPQueuedWorkTest < Minitest::Test
     stage(HELLO)
     assert_predicate reactor, :lane_asleep?
     20.times { |index| reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n", slot: index) }
-    eventfd = @stage.work.sources.first.first
-    @stage.work.ready(eventfd)
+    eventfd, manner = @stage.work.sources.first
+    poller = Pando::Sys::Poller.new.add(eventfd, :call, manner)
+    @stage.work.ready(*poller.wait(0))
 
     assert_equal 16, @stage.worker.called(:job_finished).size
     refute_predicate reactor, :lane_asleep?
-    assert eventfd.wait_readable(0), "it must be called again"
-    @stage.work.ready(eventfd)
+    assert_equal [:call], poller.wait(0), "it must be called again"
+    @stage.work.ready(:call)
 
     assert_equal 20, @stage.worker.called(:job_finished).size
     assert_predicate reactor, :lane_asleep?
-    refute eventfd.wait_readable(0), "nothing waits"
+    assert_empty poller.wait(0), "nothing waits"
   end
 
   def test_the_reactor_is_woken_once_and_only_when_it_sleeps
