@@ -34,14 +34,13 @@ module Pando
       # @param write_timeout [Float] seconds
       # @param remote [String, nil] the address of the peer
       # @param proxied [Boolean] whether a PROXY header comes first
-      def initialize(descriptor, write_timeout, remote = nil, proxied: false)
+      def initialize(descriptor, write_timeout, remote = nil, proxied = false) # rubocop:disable Style/OptionalBooleanParameter -- as Connection#close
         @fd = descriptor
         @write_timeout = write_timeout
         @remote = remote
         @proxied = proxied
-        @pace = Pace.new(write_timeout)
         @sent = 0
-        @ended = false
+        @ended = @silent = false
       end
 
       # Adds to the environment what only the kind of client knows.
@@ -49,6 +48,7 @@ module Pando
       # @param reader [RequestReader] that has read the head
       def introduce(env, reader)
         @reader = reader
+        @silent = !reader.parser.keep_alive?
         waited = QueueTime.of(env, nil)
         env["pando.queue_time"] = waited if waited
       end
@@ -152,7 +152,7 @@ module Pando
       def finish(buffer, linger)
         return unless @fd
 
-        drain(buffer) if !@ended && (linger || unread?(buffer))
+        drain(buffer) if !@ended && (linger || talks_on?(buffer))
       rescue SystemCallError
         nil # the client was faster
       ensure
@@ -188,17 +188,27 @@ module Pando
 
       def moved(count)
         @sent += count
-        @pace.moved(count)
+        @pace&.moved(count)
         count
       end
 
+      # Made when it is needed: few answers wait.
+      def pace
+        @pace ||= Pace.new(@write_timeout).tap { |pace| pace.moved(@sent) }
+      end
+
       def wait_writable
-        while_suspended { @pace.wait { |seconds| Wire.wait_writable(@fd, seconds) } }
+        while_suspended { pace.wait { |seconds| Wire.wait_writable(@fd, seconds) } }
       end
 
       # The client's time is not the application's.
       def while_suspended(&waiting)
         @timeout ? @timeout.suspend(&waiting) : waiting.call
+      end
+
+      # Who has asked for the connection's end sends no more (RFC 9112 section 9.6).
+      def talks_on?(buffer)
+        !@silent && unread?(buffer)
       end
 
       def unread?(buffer)

@@ -80,7 +80,7 @@ module Pando
         descriptor, remote = @acceptor.accept(listener)
         return false unless descriptor
 
-        client = Client.new(descriptor, @limits.write_timeout, remote, proxied: @proxied[listener])
+        client = Client.new(descriptor, @limits.write_timeout, remote, @proxied[listener])
         @connection.serve(client, @environments[listener])
         true
       end
