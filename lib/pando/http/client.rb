@@ -103,16 +103,7 @@ module Pando
       # @param parts [Array<String>]
       # @raise [ClientGone]
       def transmit(parts)
-        raise ClientGone, "the response is over" unless @fd
-
-        left = Wire.bytes(parts)
-        total = left
-        until left.zero?
-          count = Wire.transmit(@fd, parts, total - left)
-          count ? left -= moved(count) : wait_writable
-        end
-      rescue SystemCallError => e
-        gone(e)
+        send_all(parts)
       end
 
       # Sends a whole interim response, which is no part of the answer.
@@ -120,7 +111,7 @@ module Pando
       # @param text [String]
       # @raise [ClientGone]
       def inform(text)
-        transmit([text])
+        send_all([text])
         @sent = 0 # last: who is interrupted before has begun an answer
       end
 
@@ -175,6 +166,19 @@ module Pando
       end
 
       private
+
+      def send_all(parts)
+        raise ClientGone, "the response is over" unless @fd
+
+        left = Wire.bytes(parts)
+        total = left
+        until left.zero?
+          count = Wire.transmit(@fd, parts, total - left)
+          count ? left -= moved(count) : wait_writable
+        end
+      rescue SystemCallError => e
+        gone(e)
+      end
 
       def close(descriptor) = Wire.close(descriptor)
       def abort(descriptor) = Wire.reset(descriptor)

@@ -173,6 +173,11 @@ module Pando
         return if @ended
 
         @ended = true
+        let_go
+      end
+
+      # After {#take_descriptor}: the reactor keeps the connection until now, to answer in place of a worker that dies.
+      def let_go
         pace = Pace.new(@write_timeout)
         @link.wait_for_room(pace) while @lane.abort.nil? # its place is reserved: no slow client makes us wait
       rescue ClientTooSlow

@@ -114,7 +114,7 @@ module Pando
       # The body is not here yet: this worker reads it from the client's socket itself.
       def serve_streamed(client, environment)
         direct = client.take_descriptor do |descriptor, received|
-          ForwardedClient.new(descriptor, @limits.write_timeout, @reader.buffer + received, @lane)
+          ForwardedClient.new(descriptor, @limits.write_timeout, @reader.buffer + received, @lane, client)
         end
         @direct_connection.serve(direct, environment)
       rescue ClientGone

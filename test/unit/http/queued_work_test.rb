@@ -231,7 +231,7 @@ class HTTPQueuedWorkTest < Minitest::Test
   def test_ordinary_answers_wait_for_room
     stage { [200, {}, ["y" * 20_000]] }
     10.times { |slot| reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n", slot: slot) }
-    thread = Thread.new { @stage.work.ready(nil) }
+    thread = Thread.new { @stage.work.ready(nil) until served == 10 }
     frames = []
     frames.concat(reactor.frames) && Thread.pass while thread.alive?
     frames.concat(reactor.frames)
@@ -370,6 +370,8 @@ class HTTPQueuedWorkTest < Minitest::Test
     end
   end
 
+  def served = @stage.worker.called(:job_finished).size
+
   def test_it_sleeps_only_when_nothing_waits
     stage(HELLO)
     assert_predicate reactor, :lane_asleep?
@@ -378,12 +380,12 @@ class HTTPQueuedWorkTest < Minitest::Test
     poller = Pando::Sys::Poller.new.add(eventfd, :call, manner)
     @stage.work.ready(*poller.wait(0))
 
-    assert_equal 16, @stage.worker.called(:job_finished).size
+    assert_includes 1..16, served, "a batch is bounded"
     refute_predicate reactor, :lane_asleep?
-    assert_equal [:call], poller.wait(0), "it must be called again"
-    @stage.work.ready(:call)
-
-    assert_equal 20, @stage.worker.called(:job_finished).size
+    until served == 20
+      assert_equal [:call], poller.wait(0), "it must be called again"
+      @stage.work.ready(:call)
+    end
     assert_predicate reactor, :lane_asleep?
     assert_empty poller.wait(0), "nothing waits"
   end
