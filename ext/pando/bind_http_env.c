@@ -23,7 +23,8 @@ static const char *const common_names[] = {
     "x-http-method-override", "x-real-ip", "x-request-id", "x-request-start", "x-requested-with",
     "x-session-id"};
 
-static const char *const common_methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"};
+#define GET 0
+static const char *const common_methods[] = {[GET] = "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define SLOTS 256
@@ -35,7 +36,7 @@ static struct {
 
 static VALUE methods[COUNT(common_methods)];
 static VALUE request_method, request_uri, path_info, query_string, server_name, server_port, server_protocol;
-static VALUE content_type, content_length, http_host, http_cookie, http_1_0, http_1_1, port_80;
+static VALUE content_type, content_length, http_host, http_cookie, http_1_0, port_80;
 static VALUE remote_addr, last_name, last_port;
 
 /* Interned as UTF-8, so that an application's own literal is the very same object. */
@@ -177,15 +178,24 @@ static VALUE path_of(const pando_http_parser *parser, const char *buffer, VALUE 
     return parser->path.len > 0 ? string_of(buffer, parser->path) : rb_str_new("/", 1);
 }
 
+/* What most requests say stands in the template. */
+static void set_request_line(VALUE env, const pando_http_parser *parser, const char *buffer, VALUE asterisk)
+{
+    VALUE method = method_of(buffer, parser->method);
+    if (method != methods[GET])
+        rb_hash_aset(env, request_method, method);
+    rb_hash_aset(env, request_uri, string_of(buffer, parser->target));
+    rb_hash_aset(env, path_info, path_of(parser, buffer, asterisk));
+    rb_hash_aset(env, query_string, string_of(buffer, parser->query));
+    if (parser->minor == 0)
+        rb_hash_aset(env, server_protocol, http_1_0);
+}
+
 VALUE pando_http_environment(VALUE template, const pando_http_parser *parser, const char *buffer, VALUE remote,
                              VALUE asterisk)
 {
     VALUE env = rb_hash_dup(template);
-    rb_hash_aset(env, request_method, method_of(buffer, parser->method));
-    rb_hash_aset(env, request_uri, string_of(buffer, parser->target));
-    rb_hash_aset(env, path_info, path_of(parser, buffer, asterisk));
-    rb_hash_aset(env, query_string, string_of(buffer, parser->query));
-    rb_hash_aset(env, server_protocol, parser->minor > 0 ? http_1_1 : http_1_0);
+    set_request_line(env, parser, buffer, asterisk);
     rb_hash_aset(env, remote_addr, remote);
     set_host(env, parser, buffer);
     if (parser->has_length) {
@@ -224,7 +234,6 @@ void pando_init_http_env(void)
     http_host = constant("HTTP_HOST");
     http_cookie = constant("HTTP_COOKIE");
     http_1_0 = constant("HTTP/1.0");
-    http_1_1 = constant("HTTP/1.1");
     port_80 = constant("80");
     remote_addr = constant("REMOTE_ADDR");
     last_name = last_port = port_80;

@@ -1,6 +1,7 @@
 /* Pando::HTTP::Head: writes the fields of a response head, and refuses what
  * would let an application's data become a field of its own. */
-#include "bind_http.h"
+#include "bind_http_answer.h"
+#include "http/date.h"
 #include "http/response.h"
 
 #include <string.h>
@@ -186,9 +187,9 @@ static void put_length(struct text *text, uint64_t length)
     put(text, "\r\n", 2);
 }
 
-/* complete(status_line, lines, delimiter, date_line, ending): a whole head.
- * delimiter: the body's length in bytes, or a line, or nil. */
-static VALUE head_complete(VALUE module, VALUE status_line, VALUE lines, VALUE delimiter, VALUE date_line, VALUE ending)
+/* complete(status_line, lines, delimiter, ending, dated): a whole head.
+ * delimiter: the body's length in bytes, or a line, or nil; dated: whether it shall have no date of ours. */
+static VALUE head_complete(VALUE module, VALUE status_line, VALUE lines, VALUE delimiter, VALUE ending, VALUE dated)
 {
     struct text text;
     begin(&text);
@@ -199,7 +200,7 @@ static VALUE head_complete(VALUE module, VALUE status_line, VALUE lines, VALUE d
     } else {
         put_string(&text, delimiter);
     }
-    put_string(&text, date_line);
+    if (!RTEST(dated)) put(&text, pando_http_date_line(), PANDO_HTTP_DATE_LINE);
     put_string(&text, ending);
     return whole(&text);
 }
@@ -218,6 +219,7 @@ void pando_init_http_head(void)
     rb_define_module_function(module, "line", head_line, 2);
     rb_define_module_function(module, "lines", head_lines, 2);
     rb_define_module_function(module, "complete", head_complete, 5);
+    pando_init_http_answer(module);
     add_method = rb_intern("add");
     length_variable = rb_intern("@length");
     rb_define_module_function(module, "chunk_line", head_chunk_line, 1);

@@ -83,6 +83,12 @@ static VALUE parser_run(VALUE object, VALUE buffer)
     }
 }
 
+/* A whole head from its beginning; as run. */
+static VALUE parser_parse(VALUE object, VALUE buffer)
+{
+    return parser_run(parser_reset(object), buffer);
+}
+
 /* The parser, its result complete and its buffer still there. */
 static pando_http_parser *complete(VALUE object, VALUE buffer)
 {
@@ -178,6 +184,7 @@ void pando_init_http_parser(void)
     rb_define_method(klass, "initialize", parser_initialize, 3);
     rb_define_method(klass, "reset", parser_reset, 0);
     rb_define_method(klass, "run", parser_run, 1);
+    rb_define_method(klass, "parse", parser_parse, 1);
     rb_define_method(klass, "environment", parser_environment, 4);
     rb_define_method(klass, "head_size", parser_head_size, 0);
     rb_define_method(klass, "content_length", parser_content_length, 0);

@@ -10,13 +10,16 @@
 
 static void lane_mark(void *data)
 {
-    rb_gc_mark_movable(((struct lane_view *)data)->owner);
+    const struct lane_view *view = data;
+    rb_gc_mark_movable(view->owner);
+    rb_gc_mark_movable(view->last_remote);
 }
 
 static void lane_compact(void *data)
 {
     struct lane_view *view = data;
     view->owner = rb_gc_location(view->owner);
+    view->last_remote = rb_gc_location(view->last_remote);
 }
 
 static const rb_data_type_t lane_type = {
@@ -30,6 +33,7 @@ static VALUE lane_allocate(VALUE klass)
     struct lane_view *view;
     VALUE self = TypedData_Make_Struct(klass, struct lane_view, &lane_type, view);
     RB_OBJ_WRITE(self, &view->owner, Qnil);
+    RB_OBJ_WRITE(self, &view->last_remote, Qnil);
     return self;
 }
 
@@ -147,10 +151,21 @@ LANE_READER(last_p, view->flags & PANDO_SLOT_LAST ? Qtrue : Qfalse)
 LANE_READER(body_in_file_p, view->flags & PANDO_SLOT_BODY_IN_FILE ? Qtrue : Qfalse)
 LANE_READER(streamed_p, view->flags & PANDO_SLOT_STREAMED ? Qtrue : Qfalse)
 LANE_READER(all_in_file_p, view->flags & PANDO_SLOT_ALL_IN_FILE ? Qtrue : Qfalse)
-LANE_READER(remote, view->remote[0] ? rb_str_new_cstr(view->remote) : Qnil)
 LANE_READER(sent, ULL2NUM(view->sent))
 LANE_READER(wanted_p, pando_lane_view_wanted(view) ? Qtrue : Qfalse)
 LANE_READER(half_closed_p, slot_flags(view) & PANDO_SLOT_HALF_CLOSED ? Qtrue : Qfalse)
+
+/* The client's address, nil on a UNIX socket. Most requests come by the same proxy, or again from the same client. */
+static VALUE lane_remote(VALUE self)
+{
+    struct lane_view *view = pando_lane_view_of(self);
+    size_t length = strlen(view->remote);
+    if (length == 0) return Qnil;
+    if (NIL_P(view->last_remote) || RSTRING_LEN(view->last_remote) != (long)length ||
+        memcmp(RSTRING_PTR(view->last_remote), view->remote, length) != 0)
+        RB_OBJ_WRITE(self, &view->last_remote, rb_obj_freeze(rb_str_new(view->remote, (long)length)));
+    return view->last_remote;
+}
 
 /* Seconds from the request's last byte to take. */
 static VALUE lane_queue_time(VALUE self)

@@ -11,6 +11,7 @@ struct lane_view {
     struct pando_channel *channel;
     struct pando_lane *lane;
     VALUE owner; /* keeps the mapping alive */
+    VALUE last_remote; /* the address that was asked for last, frozen; or nil */
     uint32_t number;
     int eventfd, reactor_eventfd;
 

@@ -1,4 +1,5 @@
 /* The half of Pando::HTTP::Lane that answers the request taken last. */
+#include "bind_http_answer.h"
 #include "bind_lane.h"
 
 #include <sys/uio.h>
@@ -97,6 +98,23 @@ static VALUE lane_put(VALUE self, VALUE parts, VALUE offset, VALUE last)
     return outcome(view, put, UINT2NUM(frame.bytes));
 }
 
+/* answer(status_line, fields, body, ending, keep): an ordinary answer, whole: true; nil: it is not ordinary,
+ * or there is no room now: nothing was put; false: the client is gone. */
+static VALUE lane_answer(VALUE self, VALUE status_line, VALUE fields, VALUE body, VALUE ending, VALUE keep)
+{
+    struct lane_view *view = pando_lane_view_of(self);
+    struct pando_answer answer;
+    if (!pando_lane_view_wanted(view)) return Qfalse;
+    if (!pando_answer_compose(&answer, status_line, fields, body, ending)) return Qnil;
+    struct pando_frame frame = frame_of(view, PANDO_FRAME_DATA, 0);
+    frame.bytes = (uint32_t)(answer.head_bytes + answer.body_bytes);
+    int put = pando_lane_put_last(view->lane, &frame, answer.parts, answer.count, RTEST(keep));
+    RB_GC_GUARD(body);
+    if (put == 1) view->sent += frame.bytes;
+    if (put == 1) view->over = 1;
+    return outcome(view, put, Qtrue);
+}
+
 /* A whole interim response, which is none of the response's bytes; as put_bare. */
 static VALUE lane_put_interim(VALUE self, VALUE text)
 {
@@ -154,6 +172,7 @@ static VALUE lane_fed(VALUE self)
 void pando_init_http_lane_answer(VALUE cLane)
 {
     rb_define_method(cLane, "put", lane_put, 3);
+    rb_define_method(cLane, "answer", lane_answer, 5);
     rb_define_method(cLane, "put_interim", lane_put_interim, 1);
     rb_define_method(cLane, "put_file", lane_put_file, 1);
     rb_define_method(cLane, "want_file", lane_want_file, 0);

@@ -65,14 +65,26 @@ static VALUE poller_initialize(VALUE self)
     return self;
 }
 
-/* add(io, subject, exclusive = false) */
+static ID exclusive, edge;
+
+static uint32_t flags_of(VALUE manner)
+{
+    if (NIL_P(manner)) return 0;
+    ID id = rb_to_id(manner);
+    if (id == exclusive) return EPOLLEXCLUSIVE;
+    if (id == edge) return EPOLLET;
+    rb_raise(rb_eArgError, "nil, :exclusive or :edge, not %"PRIsVALUE, rb_inspect(manner));
+}
+
+/* add(io, subject, manner = nil). Of several processes that wait for it, :exclusive wakes one; :edge tells of each new
+ * readiness once, as of an eventfd that is written but never read. */
 static VALUE poller_add(int argc, VALUE *argv, VALUE self)
 {
-    VALUE io, subject, exclusive;
+    VALUE io, subject, manner;
     struct poller *poller = poller_get(self);
-    rb_scan_args(argc, argv, "21", &io, &subject, &exclusive);
+    rb_scan_args(argc, argv, "21", &io, &subject, &manner);
     int fd = pando_fd_of(io);
-    struct epoll_event event = {.events = EPOLLIN | (RTEST(exclusive) ? EPOLLEXCLUSIVE : 0), .data.fd = fd};
+    struct epoll_event event = {.events = EPOLLIN | flags_of(manner), .data.fd = fd};
     if (epoll_ctl(poller->fd, EPOLL_CTL_ADD, fd, &event) == -1) rb_sys_fail("epoll_ctl(ADD)");
     rb_hash_aset(poller->subjects, INT2NUM(fd), subject);
     return self;
@@ -135,6 +147,8 @@ void pando_init_poller(void)
 {
     VALUE cPoller = rb_define_class_under(pando_mSys, "Poller", rb_cObject);
     rb_define_alloc_func(cPoller, poller_allocate);
+    exclusive = rb_intern("exclusive");
+    edge = rb_intern("edge");
     rb_define_method(cPoller, "initialize", poller_initialize, 0);
     rb_define_method(cPoller, "add", poller_add, -1);
     rb_define_method(cPoller, "remove", poller_remove, 1);

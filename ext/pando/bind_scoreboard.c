@@ -135,11 +135,11 @@ static VALUE seconds(uint64_t nanoseconds)
     return nanoseconds ? DBL2NUM((double)nanoseconds / 1e9) : Qnil;
 }
 
-static uint64_t deadline(VALUE after)
+static uint64_t deadline(uint64_t now, VALUE after)
 {
     if (NIL_P(after)) return 0;
     double value = NUM2DBL(after);
-    return pando_now() + (uint64_t)((value > 0 ? fmin(value, LONGEST) : 0) * 1e9);
+    return now + (uint64_t)((value > 0 ? fmin(value, LONGEST) : 0) * 1e9);
 }
 
 READER(state, UINT2NUM)
@@ -196,20 +196,23 @@ static VALUE row_beat(VALUE self)
 
 static VALUE row_start_job(VALUE self, VALUE verb, VALUE subject, VALUE soft, VALUE hard)
 {
-    uint64_t soft_at = deadline(soft), hard_at = deadline(hard); /* may run Ruby: before any pointer is taken */
+    uint64_t now = pando_now();
+    uint64_t soft_at = deadline(now, soft), hard_at = deadline(now, hard); /* may run Ruby: before any pointer is taken */
     StringValue(verb);
     StringValue(subject);
     pando_row_start(row_of(self), RSTRING_PTR(verb), (size_t)RSTRING_LEN(verb), RSTRING_PTR(subject),
-                    (size_t)RSTRING_LEN(subject), soft_at, hard_at);
+                    (size_t)RSTRING_LEN(subject), soft_at, hard_at, now);
     return Qnil;
 }
 
+/* From now on, which is what it returns: monotonic seconds. */
 static VALUE row_set_deadlines(VALUE self, VALUE soft, VALUE hard)
 {
     struct pando_row *row = row_of(self);
-    atomic_store_explicit(&row->hard_deadline, deadline(hard), memory_order_release);
-    atomic_store_explicit(&row->soft_deadline, deadline(soft), memory_order_release);
-    return Qnil;
+    uint64_t now = pando_now();
+    atomic_store_explicit(&row->hard_deadline, deadline(now, hard), memory_order_release);
+    atomic_store_explicit(&row->soft_deadline, deadline(now, soft), memory_order_release);
+    return seconds(now);
 }
 
 static VALUE row_finish_job(VALUE self)

@@ -109,7 +109,7 @@ static void names_of_every_length(void)
     for (size_t length = 0; length < 300; length++) {
         char *text = malloc(length + 1);
         memset(text, 'a' + (int)(length % 26), length);
-        pando_row_start(row, text, length, text, length, length, length + 1);
+        pando_row_start(row, text, length, text, length, length, length + 1, 1);
         REQUIRE(pando_row_job(row, verb, subject) == 2 * (length + 1));
         REQUIRE(strlen(verb) == (length < PANDO_VERB_MAX ? length : PANDO_VERB_MAX));
         REQUIRE(strlen(subject) == (length < PANDO_SUBJECT_MAX ? length : PANDO_SUBJECT_MAX));
@@ -123,7 +123,7 @@ static void names_of_every_length(void)
     REQUIRE(strlen(verb) == PANDO_VERB_MAX && strlen(subject) == PANDO_SUBJECT_MAX);
     row->job = 7; /* its writer was killed */
     REQUIRE(pando_row_job(row, verb, subject) == 0);
-    pando_row_start(row, "GET", 3, "/", 1, 0, 0);
+    pando_row_start(row, "GET", 3, "/", 1, 0, 0, 1);
     REQUIRE(pando_row_job(row, verb, subject) == 8 && strcmp(verb, "GET") == 0);
     free(row);
     free(verb);
@@ -140,7 +140,7 @@ static void a_reader_beside_a_writer(void)
     REQUIRE(writer != -1);
     for (unsigned turn = 0; writer == 0; turn++) {
         memset(text, 'a' + (int)(turn % 26), sizeof text);
-        pando_row_start(board.rows, text, PANDO_VERB_MAX, text, sizeof text, 0, 0);
+        pando_row_start(board.rows, text, PANDO_VERB_MAX, text, sizeof text, 0, 0, 1);
     }
     unsigned seen = 0;
     while (seen < 200000) {

@@ -69,6 +69,24 @@ class WorkerDeathBehindReactorTest < Minitest::Test
     assert_equal(%W[SEGV\n ABRT\n], File.readlines(File.join(server.folder, "begun")))
   end
 
+  def test_a_worker_that_dies_while_it_reads_a_streamed_body
+    server = serve(app: <<~RUBY, config: %(workers 2\nstream_bodies "/up"))
+      run lambda { |env|
+        env["rack.input"].read(3)
+        Process.kill(env["QUERY_STRING"], Process.pid)
+        sleep
+      }
+    RUBY
+
+    %w[KILL SEGV].each do |signal|
+      socket = server.connect
+      socket.write("POST /up?#{signal} HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc")
+      assert_match(%r{\AHTTP/1.1 502 Bad Gateway\r\n.*502 Bad Gateway\n\z}m, socket.read)
+    ensure
+      socket&.close
+    end
+  end
+
   def test_a_get_that_kills_each_worker_is_tried_twice
     server = serve(app: <<~'RUBY', config: "workers 2")
       run lambda { |env|

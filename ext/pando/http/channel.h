@@ -65,7 +65,8 @@ enum pando_frame_kind {
     PANDO_FRAME_ABORT = 4,               /* it cannot be finished: reset the connection if a byte was sent, else 502 */
     PANDO_FRAME_FILE = 5,                /* a descriptor waits on the lane's socket: `value` bytes of it from offset 0 */
     PANDO_FRAME_WANT_FILE = 6,           /* pass me the request's file */
-    PANDO_FRAME_WANT_SOCKET = 7,         /* hijack: pass me the connection when all before is sent, and forget it */
+    PANDO_FRAME_WANT_SOCKET = 7,         /* hijack: pass me the connection when all before is sent, and forget it; that of
+                                          * a STREAMED request not before END or ABORT */
 };
 
 struct pando_frame {

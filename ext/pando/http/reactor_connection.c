@@ -22,6 +22,17 @@ static struct pando_connection *allocate(struct pando_reactor *reactor)
     return connection;
 }
 
+int pando_reactor_connection_watch(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = connection};
+    return epoll_ctl(reactor->epoll, EPOLL_CTL_ADD, connection->watch.fd, &event);
+}
+
+void pando_reactor_connection_look_away(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    epoll_ctl(reactor->epoll, EPOLL_CTL_DEL, connection->watch.fd, NULL);
+}
+
 struct pando_connection *pando_reactor_connection_open(struct pando_reactor *reactor, int fd, uint32_t listener)
 {
     struct pando_connection *connection = allocate(reactor);
@@ -41,8 +52,7 @@ struct pando_connection *pando_reactor_connection_open(struct pando_reactor *rea
     reactor->connection_count++;
     pando_http_parser_init(&connection->parser, reactor->limits, reactor->fields);
 
-    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = connection};
-    if (epoll_ctl(reactor->epoll, EPOLL_CTL_ADD, fd, &event) == -1) {
+    if (pando_reactor_connection_watch(reactor, connection) == -1) {
         connection->watch.fd = -1;
         pando_reactor_connection_forget(reactor, connection);
         return NULL;
@@ -215,7 +225,7 @@ void pando_reactor_connection_forget(struct pando_reactor *reactor, struct pando
     pando_reactor_input_release(reactor, connection);
     pando_reactor_output_release(reactor, connection);
     if (connection->watch.fd != -1) {
-        epoll_ctl(reactor->epoll, EPOLL_CTL_DEL, connection->watch.fd, NULL);
+        pando_reactor_connection_look_away(reactor, connection);
         close(connection->watch.fd);
     }
 }

@@ -62,7 +62,13 @@ static void want_file(struct pando_reactor *reactor, int socket, const struct pa
         pando_reactor_request_fail(reactor, frame->slot, 502);
 }
 
-/* The client stays connected, to the worker now. */
+/* The client stays connected, to the worker alone. */
+static void given_away(struct pando_reactor *reactor, uint32_t slot, struct pando_connection *connection)
+{
+    pando_reactor_request_settle(reactor, slot);
+    pando_reactor_connection_forget(reactor, connection);
+}
+
 static void want_socket(struct pando_reactor *reactor, int socket, const struct pando_frame *frame,
                         struct pando_connection *connection)
 {
@@ -75,8 +81,11 @@ static void want_socket(struct pando_reactor *reactor, int socket, const struct 
         return;
     }
     pando_stat_add(&reactor->stats->hijacked, 1);
-    pando_reactor_request_settle(reactor, frame->slot);
-    pando_reactor_connection_forget(reactor, connection);
+    if (connection->streamed) {
+        pando_reactor_request_lend(reactor, frame->slot);
+        return;
+    }
+    given_away(reactor, frame->slot, connection);
 }
 
 static void file(struct pando_reactor *reactor, int socket, const struct pando_frame *frame,
@@ -190,6 +199,11 @@ enum pando_frame_verdict pando_reactor_frame_handle(struct pando_reactor *reacto
         return PANDO_FRAME_DONE;
     }
     struct pando_connection *connection = request->connection;
+    if (request->lent) { /* it has nothing else to say */
+        if (last)
+            given_away(reactor, frame->slot, connection);
+        return PANDO_FRAME_DONE;
+    }
 
     switch (frame->kind) {
     case PANDO_FRAME_DATA:

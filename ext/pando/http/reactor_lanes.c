@@ -159,7 +159,8 @@ void pando_reactor_lanes_wake(struct pando_reactor *reactor, uint32_t count)
 {
     /* What was published must be visible before we look who sleeps: a worker does the same, the other way round. */
     atomic_thread_fence(memory_order_seq_cst);
-    while (count > 0 && wake_one(reactor))
+    /* The first may have taken all of it and sleep again before we come to wake the next. */
+    while (count > 0 && pando_channel_offers(&reactor->channel) && wake_one(reactor))
         count--;
 }
 

@@ -111,6 +111,7 @@ struct pando_request {
     uint32_t lane;                      /* that has answered, or PANDO_NONE */
     uint8_t busy, answered, retried, suspected;
     uint8_t informed;                   /* of an interim response: no second try, but still a 502 */
+    uint8_t lent;                       /* its worker has the socket too: ours if that dies before it answers */
 };
 
 struct pando_reactor_lane {
@@ -199,6 +200,9 @@ void pando_reactor_connection_flushed(struct pando_reactor *reactor, struct pand
 void pando_reactor_connection_close(struct pando_reactor *reactor, struct pando_connection *connection);
 /* So that the client notices that its answer is not whole. */
 void pando_reactor_connection_reset(struct pando_reactor *reactor, struct pando_connection *connection);
+/* Whether we look at what the client does. 0, or -1 if that cannot be. */
+int pando_reactor_connection_watch(struct pando_reactor *reactor, struct pando_connection *connection);
+void pando_reactor_connection_look_away(struct pando_reactor *reactor, struct pando_connection *connection);
 /* Ours no longer, without the client noticing. */
 void pando_reactor_connection_forget(struct pando_reactor *reactor, struct pando_connection *connection);
 /* Unless it asks for something meanwhile. 1: it is closed. */
@@ -242,6 +246,8 @@ void pando_reactor_request_expired(struct pando_reactor *reactor, struct pando_c
 void pando_reactor_request_abandon(struct pando_reactor *reactor, struct pando_connection *connection);
 /* Its answer is through, or will not come. */
 void pando_reactor_request_settle(struct pando_reactor *reactor, uint32_t slot);
+/* Its worker has the socket, and we keep it until that begins to answer. */
+void pando_reactor_request_lend(struct pando_reactor *reactor, uint32_t slot);
 /* Its client has announced its end. */
 void pando_reactor_request_half_closed(struct pando_reactor *reactor, const struct pando_connection *connection);
 /* There will be no (more) answer: 502 or 504, or a reset. */

@@ -1,9 +1,9 @@
 /* The reactor's own answers. */
+#include "date.h"
 #include "reactor_private.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 static const char *phrase(int status)
 {
@@ -24,30 +24,16 @@ static const char *phrase(int status)
     }
 }
 
-/* RFC 9110 section 5.6.7; strftime would ask the locale. */
-static void print_date(char text[32])
-{
-    static const char days[] = "SunMonTueWedThuFriSat", months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    struct timespec clock = {0};
-    struct tm date = {0};
-    clock_gettime(CLOCK_REALTIME, &clock);
-    gmtime_r(&clock.tv_sec, &date);
-    snprintf(text, 32, "%.3s, %02u %.3s %04u %02u:%02u:%02u GMT", days + 3 * (date.tm_wday % 7),
-             (unsigned)date.tm_mday % 100, months + 3 * (date.tm_mon % 12), (unsigned)(date.tm_year + 1900) % 10000,
-             (unsigned)date.tm_hour % 100, (unsigned)date.tm_min % 100, (unsigned)date.tm_sec % 100);
-}
-
 static void answer(struct pando_reactor *reactor, struct pando_connection *connection, int status)
 {
-    char text[512], date[32], later[48] = "";
+    char text[512], later[48] = "";
     int body = (int)strlen(phrase(status)) + 5;
-    print_date(date);
     if (status == 503) /* RFC 9110 section 10.2.3 */
         snprintf(later, sizeof(later), "retry-after: %u\r\n", reactor->config->retry_after);
     int length = snprintf(text, sizeof(text),
-                          "HTTP/1.1 %d %s\r\ncontent-type: text/plain\r\n%scontent-length: %d\r\ndate: %s\r\n"
+                          "HTTP/1.1 %d %s\r\ncontent-type: text/plain\r\n%scontent-length: %d\r\n%s"
                           "connection: close\r\n\r\n",
-                          status, phrase(status), later, body, date);
+                          status, phrase(status), later, body, pando_http_date_line());
     if (!connection->head_only)
         length += snprintf(text + length, sizeof(text) - (size_t)length, "%d %s\n", status, phrase(status));
 

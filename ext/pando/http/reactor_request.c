@@ -107,6 +107,15 @@ void pando_reactor_request_settle(struct pando_reactor *reactor, uint32_t slot)
     reactor->in_flight--;
 }
 
+void pando_reactor_request_lend(struct pando_reactor *reactor, uint32_t slot)
+{
+    struct pando_request *request = &reactor->requests[slot];
+    request->lent = 1;
+    pando_reactor_timer_stop(reactor, request->connection);
+    pando_reactor_connection_look_away(reactor, request->connection);
+    pando_reactor_input_release(reactor, request->connection);
+}
+
 /* RFC 9112 section 9.6: no reason not to answer. Who wants to know may look. */
 void pando_reactor_request_half_closed(struct pando_reactor *reactor, const struct pando_connection *connection)
 {
@@ -148,8 +157,12 @@ void pando_reactor_request_expired(struct pando_reactor *reactor, struct pando_c
 void pando_reactor_request_fail(struct pando_reactor *reactor, uint32_t slot, int status)
 {
     struct pando_connection *connection = reactor->requests[slot].connection;
-    int answered = reactor->requests[slot].answered;
+    int answered = reactor->requests[slot].answered, lent = reactor->requests[slot].lent;
     pando_reactor_request_settle(reactor, slot);
+    if (lent && pando_reactor_connection_watch(reactor, connection) == -1) {
+        pando_reactor_connection_close(reactor, connection);
+        return;
+    }
     if (answered) {
         pando_stat_add(&reactor->stats->resets, 1);
         pando_reactor_connection_reset(reactor, connection);
@@ -162,12 +175,14 @@ void pando_reactor_request_fail(struct pando_reactor *reactor, uint32_t slot, in
 static int may_retry(const struct pando_reactor *reactor, const struct pando_request *request, uint32_t cause)
 {
     return reactor->config->retry && cause == PANDO_REACTOR_DIED && request->connection->safe && !request->answered &&
-           !request->informed && !request->retried;
+           !request->informed && !request->retried && !request->lent;
 }
 
 static void lost(struct pando_reactor *reactor, uint32_t slot, uint32_t cause)
 {
     struct pando_request *request = &reactor->requests[slot];
+    if (request->lent && reactor->lanes[request->lane].corrupt)
+        request->answered = 1; /* for all we know */
     if (!may_retry(reactor, request, cause)) {
         pando_reactor_request_fail(reactor, slot, cause == PANDO_REACTOR_TIMEOUT ? 504 : 502);
         return;

@@ -98,7 +98,7 @@ static void copy_text(char *to, size_t capacity, const char *from, size_t length
 }
 
 void pando_row_start(struct pando_row *row, const char *verb, size_t verb_length,
-                     const char *subject, size_t subject_length, uint64_t soft, uint64_t hard)
+                     const char *subject, size_t subject_length, uint64_t soft, uint64_t hard, uint64_t now)
 {
     uint64_t job = atomic_load_explicit(&row->job, memory_order_relaxed);
     atomic_store_explicit(&row->job, job | 1, memory_order_release);
@@ -108,7 +108,7 @@ void pando_row_start(struct pando_row *row, const char *verb, size_t verb_length
     atomic_store_explicit(&row->soft_deadline, soft, memory_order_relaxed);
     atomic_store_explicit(&row->hard_deadline, hard, memory_order_relaxed);
     atomic_store_explicit(&row->job, (job | 1) + 1, memory_order_release);
-    atomic_store_explicit(&row->busy_since, pando_now(), memory_order_release);
+    atomic_store_explicit(&row->busy_since, now, memory_order_release);
 }
 
 void pando_row_finish(struct pando_row *row)

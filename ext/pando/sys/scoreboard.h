@@ -51,7 +51,7 @@ void pando_scoreboard_unmap(struct pando_scoreboard *board);
 uint64_t pando_now(void);
 void pando_row_reset(struct pando_row *row);
 void pando_row_start(struct pando_row *row, const char *verb, size_t verb_length,
-                     const char *subject, size_t subject_length, uint64_t soft, uint64_t hard);
+                     const char *subject, size_t subject_length, uint64_t soft, uint64_t hard, uint64_t now);
 void pando_row_finish(struct pando_row *row);
 /* Copies a job's verb and subject; returns its number, 0 when it was being written. Both are terminated. */
 uint64_t pando_row_job(const struct pando_row *row, char verb[PANDO_VERB_MAX + 1],

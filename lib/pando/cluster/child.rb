@@ -108,10 +108,10 @@ module Pando
       # Before it has said that it is ready. A worker may be ready all the same, and
       # have begun to serve: it is asked to leave. Whoever else serves nobody.
       def call_off(reason)
+        @unwanted ||= reason
         return kill(reason) unless worker?
 
         @reason ||= reason
-        @unwanted ||= reason
         order(Message.new(:leave))
       end
 

@@ -16,7 +16,7 @@ module Pando
         @child = child
         @ending = ending
         @was_starting = child.starting?
-        @wanted = child.leaving? && ending&.success?
+        @wanted = (child.leaving? && ending&.success?) || called_off?
         @reason = [child.failure || child.reason, child.verdict, (ending&.to_s unless @wanted)].compact.uniq.join(": ")
       end
 
@@ -32,7 +32,7 @@ module Pando
         child.row.job.zero? && Sys.now - (child.row.started_at || 0) < Backoff::MEMORY
       end
 
-      # It left as it was asked to.
+      # It left as it was asked to, or was ended before it was ready.
       def wanted? = @wanted
 
       # @param more [Hash{Symbol => Object}] what else is to be said
@@ -52,6 +52,10 @@ module Pando
 
       private
 
+      def called_off?
+        stillborn? && !child.unwanted.nil? && (ending.nil? || ending.success? || child.condemned?)
+      end
+
       # By the kernel's OOM killer, by an operator, or by ourselves at a deadline.
       def killed_from_outside? = ending&.killed? && ending.number == Signal.list["KILL"]
 
@@ -65,7 +69,7 @@ module Pando
       end
 
       def event
-        return "#{child.role}.failed" if stillborn?
+        return "#{child.role}.failed" if stillborn? && !wanted?
         return "mold.#{child.reason}" if child.mold? && Generations::ENDS.include?(child.reason)
         return "#{child.role}.exited" if wanted?
 

@@ -30,6 +30,7 @@ module Pando
       end
 
       # New deadlines for the running job, counted from now; nil: none.
+      # @return [Float] now, in monotonic seconds
       def job_deadline(soft, hard) = row.set_deadlines(soft, hard)
 
       def job_finished
@@ -85,7 +86,7 @@ module Pando
         payload.run_hook(:after_worker_fork, self)
         @work = payload.work(context.listeners, context.channel)
         @work.start(self)
-        @work.sources.each { |io, exclusive| poller.add(io, io, exclusive) }
+        @work.sources.each { |io, manner| poller.add(io, io, manner) }
         @title = "pando worker #{title}"
         # Before the report: if it raises, this worker never counts as ready.
         payload.run_hook(:after_worker_ready, self)

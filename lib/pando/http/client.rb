@@ -34,14 +34,13 @@ module Pando
       # @param write_timeout [Float] seconds
       # @param remote [String, nil] the address of the peer
       # @param proxied [Boolean] whether a PROXY header comes first
-      def initialize(descriptor, write_timeout, remote = nil, proxied: false)
+      def initialize(descriptor, write_timeout, remote = nil, proxied = false) # rubocop:disable Style/OptionalBooleanParameter -- as Connection#close
         @fd = descriptor
         @write_timeout = write_timeout
         @remote = remote
         @proxied = proxied
-        @pace = Pace.new(write_timeout)
         @sent = 0
-        @ended = false
+        @ended = @silent = false
       end
 
       # Adds to the environment what only the kind of client knows.
@@ -49,6 +48,7 @@ module Pando
       # @param reader [RequestReader] that has read the head
       def introduce(env, reader)
         @reader = reader
+        @silent = !reader.parser.keep_alive?
         waited = QueueTime.of(env, nil)
         env["pando.queue_time"] = waited if waited
       end
@@ -86,21 +86,24 @@ module Pando
         gone(e)
       end
 
+      # A whole answer in one step, if it is ordinary.
+      #
+      # @param line [String] the status line @param fields [Object] @param body [Array]
+      # @param ending [String] of the head
+      # @return [Boolean] false: nothing was done
+      # @raise [ClientGone]
+      def answer(line, fields, body, ending)
+        text = Head.ordinary(line, fields, body, ending)
+        transmit_last([text]) if text
+        !text.nil?
+      end
+
       # Sends all parts.
       #
       # @param parts [Array<String>]
       # @raise [ClientGone]
       def transmit(parts)
-        raise ClientGone, "the response is over" unless @fd
-
-        left = Wire.bytes(parts)
-        total = left
-        until left.zero?
-          count = Wire.transmit(@fd, parts, total - left)
-          count ? left -= moved(count) : wait_writable
-        end
-      rescue SystemCallError => e
-        gone(e)
+        send_all(parts)
       end
 
       # Sends a whole interim response, which is no part of the answer.
@@ -108,7 +111,7 @@ module Pando
       # @param text [String]
       # @raise [ClientGone]
       def inform(text)
-        transmit([text])
+        send_all([text])
         @sent = 0 # last: who is interrupted before has begun an answer
       end
 
@@ -140,7 +143,7 @@ module Pando
       def finish(buffer, linger)
         return unless @fd
 
-        drain(buffer) if !@ended && (linger || unread?(buffer))
+        drain(buffer) if !@ended && (linger || talks_on?(buffer))
       rescue SystemCallError
         nil # the client was faster
       ensure
@@ -164,6 +167,19 @@ module Pando
 
       private
 
+      def send_all(parts)
+        raise ClientGone, "the response is over" unless @fd
+
+        left = Wire.bytes(parts)
+        total = left
+        until left.zero?
+          count = Wire.transmit(@fd, parts, total - left)
+          count ? left -= moved(count) : wait_writable
+        end
+      rescue SystemCallError => e
+        gone(e)
+      end
+
       def close(descriptor) = Wire.close(descriptor)
       def abort(descriptor) = Wire.reset(descriptor)
 
@@ -176,17 +192,27 @@ module Pando
 
       def moved(count)
         @sent += count
-        @pace.moved(count)
+        @pace&.moved(count)
         count
       end
 
+      # Made when it is needed: few answers wait.
+      def pace
+        @pace ||= Pace.new(@write_timeout).tap { |pace| pace.moved(@sent) }
+      end
+
       def wait_writable
-        while_suspended { @pace.wait { |seconds| Wire.wait_writable(@fd, seconds) } }
+        while_suspended { pace.wait { |seconds| Wire.wait_writable(@fd, seconds) } }
       end
 
       # The client's time is not the application's.
       def while_suspended(&waiting)
         @timeout ? @timeout.suspend(&waiting) : waiting.call
+      end
+
+      # Who has asked for the connection's end sends no more (RFC 9112 section 9.6).
+      def talks_on?(buffer)
+        !@silent && unread?(buffer)
       end
 
       def unread?(buffer)

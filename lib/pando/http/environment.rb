@@ -19,9 +19,9 @@ module Pando
       # Keys of an environment without many fields; tables come in powers of two.
       ROOM = 20
 
-      # What every request sets: a Hash that has the keys already need not grow.
-      PLACES = %w[REQUEST_METHOD REQUEST_URI PATH_INFO QUERY_STRING SERVER_PROTOCOL REMOTE_ADDR]
-               .to_h { |key| [key, nil] }.freeze
+      # Of every request, with what most say: a Hash that has the keys already need not grow.
+      REQUEST = { "REQUEST_METHOD" => "GET", "REQUEST_URI" => nil, "PATH_INFO" => nil, "QUERY_STRING" => nil,
+                  "SERVER_PROTOCOL" => "HTTP/1.1", "REMOTE_ADDR" => nil }.freeze
 
       # @return [Array(Integer, Integer)] of the Rack that is loaded
       def self.rack_release
@@ -61,7 +61,7 @@ module Pando
       def template(local, errors)
         { "SCRIPT_NAME" => "", "SERVER_NAME" => name(local), "SERVER_PORT" => port(local),
           "SERVER_SOFTWARE" => "pando/#{VERSION}", "rack.url_scheme" => "http", "rack.errors" => errors,
-          "rack.input" => NoBody::NONE, "rack.hijack?" => true, **(@rack2 ? rack2 : {}), **PLACES }
+          "rack.input" => NoBody::NONE, "rack.hijack?" => true, **(@rack2 ? rack2 : {}), **REQUEST }
       end
 
       def rack2

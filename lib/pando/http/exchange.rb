@@ -31,7 +31,6 @@ module Pando
         @client = client
         @request = request
         @whole = false
-        @started = now
         @timeout = start_timeout
         @kit.soft_timeout.during(@timeout) { answer }
       rescue RequestTimeout => e
@@ -61,7 +60,7 @@ module Pando
 
       def start_timeout
         limits = @kit.limits
-        worker.job_deadline(limits.timeout, limits.timeout + limits.timeout_grace) if limits.timeout
+        @started = limits.timeout ? worker.job_deadline(limits.timeout, limits.hard_timeout) : now
         timeout = Timeout.new(worker, limits.timeout, limits.timeout_grace, @started)
         @request.env["pando.timeout"] = @client.timeout = timeout
       end
@@ -69,7 +68,7 @@ module Pando
       def answer
         body = nil
         @status, @fields, body = call_application
-        Response.new(@client, @request, @status, @fields, body).deliver unless @client.handed_over?
+        Response.deliver(@client, @request, @status, @fields, body) unless @client.handed_over?
         @whole = true
       ensure
         body.close if body.respond_to?(:close)

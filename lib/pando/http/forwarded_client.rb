@@ -14,11 +14,13 @@ module Pando
       # @param descriptor [Integer] @param write_timeout [Float] seconds
       # @param received [String] all that was received, the head first
       # @param lane [Lane] that has taken the request
-      def initialize(descriptor, write_timeout, received, lane)
+      # @param origin [LaneClient] who has taken the descriptor
+      def initialize(descriptor, write_timeout, received, lane, origin)
         super(descriptor, write_timeout, lane.remote)
         @received = received
         @queue_time = lane.queue_time
         @retry = lane.retry?
+        @origin = origin
       end
 
       # @param env [Hash] @param reader [RequestReader]
@@ -35,6 +37,33 @@ module Pando
         taken = @received.slice!(0, max)
         buffer.replace(buffer.byteslice(0, offset) << taken)
         taken.bytesize
+      end
+
+      # @see Client#transmit
+      def transmit(parts)
+        part_from_reactor
+        super
+      end
+
+      alias transmit_last transmit
+
+      # @see Client#transmit_file
+      def transmit_file(file, size)
+        part_from_reactor
+        super
+      end
+
+      private
+
+      # Once, before the first byte of the answer: until then the reactor would answer if this worker died.
+      def part_from_reactor
+        @origin&.let_go
+        @origin = nil
+      end
+
+      def release
+        part_from_reactor
+        super
       end
     end
   end

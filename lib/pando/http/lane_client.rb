@@ -81,6 +81,19 @@ module Pando
         persist { @lane.put_interim(text) }
       end
 
+      # A whole answer in one step, if it is ordinary and there is room for it.
+      #
+      # @param line [String] the status line @param fields [Object] @param body [Array]
+      # @param ending [String] of the head
+      # @return [Boolean] false: nothing was done
+      # @raise [ClientGone]
+      def answer(line, fields, body, ending)
+        refuse_if_over
+        outcome = @lane.answer(line, fields, body, ending, @persistent)
+        lose_client if outcome == false
+        @ended = true if outcome
+      end
+
       # @param parts [Array<String>]
       # @raise [ClientGone]
       def transmit(parts)
@@ -160,6 +173,11 @@ module Pando
         return if @ended
 
         @ended = true
+        let_go
+      end
+
+      # After {#take_descriptor}: the reactor keeps the connection until now, to answer in place of a worker that dies.
+      def let_go
         pace = Pace.new(@write_timeout)
         @link.wait_for_room(pace) while @lane.abort.nil? # its place is reserved: no slow client makes us wait
       rescue ClientTooSlow
@@ -180,10 +198,15 @@ module Pando
         while (outcome = yield).nil?
           while_suspended { @link.wait_for_room(pace) }
         end
-        outcome || raise(ClientGone, "the client is gone")
+        outcome || lose_client
       rescue ClientGone
         @broken = true
         raise
+      end
+
+      def lose_client
+        @broken = true
+        raise ClientGone, "the client is gone"
       end
 
       # The reactor's time is not the application's.

@@ -35,10 +35,10 @@ module Pando
       # @param pace [Pace]
       # @raise [ClientTooSlow]
       def wait_for_room(pace)
+        @lane.drain # it has counted earlier calls
         return unless @lane.starve
 
         pace.wait { |seconds| Wire.wait_readable(@eventfd.fileno, seconds) }
-        @lane.drain
       ensure
         @lane.fed
       end

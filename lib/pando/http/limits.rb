@@ -11,10 +11,13 @@ module Pando
                  header_timeout body_timeout write_timeout timeout timeout_grace early_hints stream_bodies].freeze
 
       attr_reader(*NAMES)
+      # @return [Float, nil] until the worker is killed
+      attr_reader :hard_timeout
 
       # @param config [#max_header_bytes] a Pando::Config, or whatever has its readers
       def initialize(config)
         NAMES.each { |name| instance_variable_set(:"@#{name}", config.public_send(name)) }
+        @hard_timeout = timeout + timeout_grace if timeout
         freeze
       end
 

@@ -19,8 +19,14 @@ module Pando
       def initialize(pause, rate: SLOWEST)
         @pause = pause
         @rate = rate
+        restart
+      end
+
+      # @return [self] for another transfer
+      def restart
         @waited = 0.0
         @earned = 0.0
+        self
       end
 
       # @param bytes [Integer] that the client has sent or taken

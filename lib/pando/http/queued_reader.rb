@@ -40,9 +40,8 @@ module Pando
       # @raise [Refused] what the reactor lets through is wrong
       # @raise [ClientGone]
       def read_head(client)
-        @parser.reset
         read_head_from(client.receive_file) if @lane.all_in_file?
-        verdict = @parser.run(@buffer)
+        verdict = @parser.parse(@buffer)
         raise Refused.new(verdict, @parser.reason) if verdict.is_a?(Integer)
         raise Refused.new(400, "the head has another length than announced") unless whole?(verdict)
 

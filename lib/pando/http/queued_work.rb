@@ -59,9 +59,9 @@ module Pando
         @kit.app = @direct_kit.app = app
       end
 
-      # @return [Array<Array(IO, Boolean)>] to watch
+      # @return [Array<Array(IO, Symbol)>] to watch, and in which manner (Sys::Poller)
       def sources
-        [[@eventfd, false]]
+        [[@eventfd, :edge]]
       end
 
       # The reactor has woken this worker: serve what waits, but not for ever, since
@@ -101,7 +101,6 @@ module Pando
 
       # To sleep until the reactor calls, or at once to the poller if something waits.
       def rest
-        @lane.drain
         @lane.nudge unless @lane.sleep
       end
 
@@ -123,7 +122,7 @@ module Pando
       # The body is not here yet: this worker reads it from the client's socket itself.
       def serve_streamed(client, environment)
         direct = client.take_descriptor do |descriptor, received|
-          ForwardedClient.new(descriptor, @limits.write_timeout, @reader.buffer + received, @lane)
+          ForwardedClient.new(descriptor, @limits.write_timeout, @reader.buffer + received, @lane, client)
         end
         @direct_connection.serve(direct, environment)
       rescue ClientGone

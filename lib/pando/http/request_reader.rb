@@ -25,6 +25,7 @@ module Pando
         @limits = limits
         @parser = Parser.new(limits.max_header_bytes, limits.max_target_bytes, limits.max_headers)
         @buffer = String.new(capacity: PORTION, encoding: Encoding::BINARY)
+        @pace = Pace.new(limits.header_timeout, rate: Float::INFINITY)
       end
 
       # @return [Boolean] false if the client went, or waited, without a word
@@ -34,7 +35,7 @@ module Pando
         @parser.reset
         @size = 0
         @inflow = nil
-        pace = Pace.new(@limits.header_timeout, rate: Float::INFINITY)
+        pace = @pace.restart
         return false if client.proxied? && !read_proxy(client, pace)
 
         complete = look_at_head

@@ -21,6 +21,20 @@ module Pando
         new(client, request || Request::UNKNOWN, status, { "content-type" => "text/plain" }, [text])
       end
 
+      # What {#deliver} does, in one step where nothing about the answer is special, as in most.
+      #
+      # @raise [ClientGone] @raise [InvalidResponse]
+      def self.deliver(client, request, status, fields, body)
+        deliver_plainly(client, request, status, fields, body) || new(client, request, status, fields, body).deliver
+      end
+
+      def self.deliver_plainly(client, request, status, fields, body)
+        line = StatusLine.before_body(status)
+        line && body.instance_of?(Array) && !request.head? &&
+          client.answer(line, fields, body, ResponseHead.ending(client, request))
+      end
+      private_class_method :deliver_plainly
+
       # @param client [Client, LaneClient]
       # @param request [Request]
       # @param status [Integer] @param fields [#each] @param body [#each, #call, #to_ary]
@@ -82,12 +96,10 @@ module Pando
         stream.detach(@client)
       end
 
-      # The whole head, with what becomes of the connection (RFC 9112 sections 9.3 and 9.6, appendix C.2.2).
+      # The whole head.
       def head(body)
         @client.last! if @head.close?
-        return @head.complete(body) unless @client.persistent?
-
-        @head.complete(body, @request.minor.zero? ? ResponseHead::KEEP_1_0 : ResponseHead::KEEP)
+        @head.complete(body, ResponseHead.ending(@client, @request))
       end
 
       # RFC 9110 sections 8.6 and 9.3.2: what GET would have, or nothing; never in a 204.

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/http/date_line"
 require "pando/http/errors"
 require "pando/http/status_line"
 
@@ -26,6 +25,16 @@ module Pando
       KEEP = "\r\n"
       KEEP_1_0 = "connection: keep-alive\r\n\r\n"
       UPGRADE = "connection: upgrade\r\n\r\n"
+
+      # The end of a head, with what becomes of the connection (RFC 9112 sections 9.3 and 9.6, appendix C.2.2).
+      #
+      # @param client [Client, LaneClient] @param request [Request]
+      # @return [String]
+      def self.ending(client, request)
+        return CLOSE unless client.persistent?
+
+        request.minor.zero? ? KEEP_1_0 : KEEP
+      end
 
       # @return [Integer]
       attr_reader :status
@@ -75,7 +84,7 @@ module Pando
 
       # @return [String] the whole head of an interim response
       def interim
-        Head.complete(StatusLine.for(@status), @lines, nil, nil, KEEP)
+        Head.complete(StatusLine.for(@status), @lines, nil, KEEP, true)
       end
 
       # Writes what ends a head.
@@ -85,7 +94,7 @@ module Pando
       # @param persistence [String] {CLOSE}, {KEEP} or {KEEP_1_0}
       # @return [String] the whole head
       def complete(body, persistence = CLOSE)
-        Head.complete(StatusLine.for(@status), @lines, delimiter(body), @dated ? nil : DateLine.current, persistence)
+        Head.complete(StatusLine.for(@status), @lines, delimiter(body), persistence, @dated)
       end
 
       private

@@ -28,9 +28,17 @@ module Pando
       }.freeze
 
       LINES = PHRASES.to_h { |status, phrase| [status, "HTTP/1.1 #{status} #{phrase}\r\n"] }.freeze
-      private_constant :LINES
+      # Not where there is no answer yet, and not where there is no body.
+      BEFORE_BODY = LINES.except(101, 103, 204, 205, 304).freeze
+      private_constant :LINES, :BEFORE_BODY
 
       class << self
+        # @param status [Object]
+        # @return [String, nil] with CRLF; nil if there is anything special about that status
+        def before_body(status)
+          BEFORE_BODY[status]
+        end
+
         # @param status [Integer] three digits
         # @return [String] with CRLF; the phrase may be empty (RFC 9112 section 4)
         def for(status)

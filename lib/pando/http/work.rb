@@ -48,9 +48,9 @@ module Pando
         @kit.app = app
       end
 
-      # @return [Array<Array(Socket, Boolean)>] to watch; true: wake one worker only
+      # @return [Array<Array(Socket, Symbol)>] to watch, and in which manner (Sys::Poller)
       def sources
-        @listeners.map { |listener| [listener, true] }
+        @listeners.map { |listener| [listener, :exclusive] }
       end
 
       # Somebody connected: serve him, unless another worker was faster.
@@ -87,7 +87,7 @@ module Pando
         descriptor, remote = @acceptor.accept(listener)
         return false unless descriptor
 
-        client = Client.new(descriptor, @limits.write_timeout, remote, proxied: @proxied[listener])
+        client = Client.new(descriptor, @limits.write_timeout, remote, @proxied[listener])
         @connection.serve(client, @environments[listener])
         true
       end

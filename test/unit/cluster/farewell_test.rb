@@ -79,6 +79,15 @@ class ClusterFarewellTest < Minitest::Test
     assert_equal ["worker.failed", "it was not forked in time", nil], [event.name, event[:reason], event[:pid]]
   end
 
+  def test_who_was_told_to_end_before_it_was_ready
+    mold, worker, unlucky = %i[mold worker worker].map { |role| child(role, state: :adopted) }
+    [mold, worker, unlucky].each { |one| one.call_off("the server stops") }
+
+    assert_equal(["mold.exited", "the server stops"], told(mold, killed).then { |event| [event.name, event[:reason]] })
+    assert_equal "worker.exited", told(worker, ended).name
+    assert_equal "worker.failed", told(unlucky, killed(11)).name
+  end
+
   def test_who_failed_and_who_was_only_unlucky
     early = child
     assert_predicate Farewell.new(early, ended(1)), :failed?

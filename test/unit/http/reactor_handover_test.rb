@@ -76,6 +76,27 @@ class HTTPReactorHandoverTest < Minitest::Test
 
     assert_equal [true, true, head, ""], [taken.streamed?, taken.last?, taken.head, taken.body]
     assert_equal %w[socket beginning], @stage.want("socket", taken)
+    @stage.ok("abort", taken.id)
+    assert_equal "hello", client.read
+  end
+
+  def test_a_worker_that_dies_before_it_answers_on_a_streamed_requests_socket
+    stage(stream_paths: "/up")
+    clients = Array.new(2) { request(POST.sub("/", "/up")) }
+    2.times { @stage.want("socket", @stage.take(0)) }
+    @stage.ok("dead", 0, DIED)
+
+    clients.each { |client| assert_match(%r{\AhelloHTTP/1.1 502 .*^connection: close}m, client.read) }
+  end
+
+  def test_a_worker_that_dies_once_it_answers_there
+    stage(stream_paths: "/up")
+    client = request(POST.sub("/", "/up"))
+    taken = @stage.take(0)
+    @stage.want("socket", taken)
+    @stage.ok("abort", taken.id)
+    @stage.ok("dead", 0, DIED)
+
     assert_equal "hello", client.read
   end
 

@@ -317,7 +317,7 @@ class HTTPWorkTest < Minitest::Test
   def test_sources_are_exclusive
     served = HTTPSupport::ServedWork.new(nil)
 
-    assert_equal [[served.listener, true]], served.work.sources
+    assert_equal [[served.listener, :exclusive]], served.work.sources
   ensure
     served&.stop
   end

@@ -101,7 +101,7 @@ class SysPollerTest < Minitest::Test
   end
 
   def test_exclusive_is_told_to_the_kernel
-    @poller.add(@reader, :reader, true)
+    @poller.add(@reader, :reader, :exclusive)
     other = IO.pipe
     @poller.add(other.first, :other)
     masks = registrations
@@ -112,6 +112,19 @@ class SysPollerTest < Minitest::Test
     assert_equal [:reader], @poller.wait(PATIENCE)
   ensure
     other.each(&:close)
+  end
+
+  def test_an_edge_is_told_of_once
+    @poller.add(@reader, :reader, :edge)
+    2.times do
+      @writer.syswrite("x")
+      assert_equal [[:reader], []], [@poller.wait(PATIENCE), @poller.wait(0)]
+    end
+  end
+
+  def test_no_other_manner
+    assert_raises(ArgumentError) { @poller.add(@reader, :reader, :other) }
+    assert_raises(TypeError) { @poller.add(@reader, :reader, true) }
   end
 
   def test_other_threads_run_meanwhile

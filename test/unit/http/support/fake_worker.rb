@@ -17,12 +17,16 @@ module HTTPSupport
     def slot = 1
     def generation = 2
     def job_started(*arguments) = @calls << [:job_started, *arguments]
-    def job_deadline(*arguments) = @calls << [:job_deadline, *arguments]
     def job_finished = @calls << [:job_finished]
     def soft_deadline_passed? = @deadline_passed
     def leave(reason) = @calls << [:leave, reason]
     def leaving? = @leaving
     def hook?(name) = @hooks.key?(name)
+
+    def job_deadline(*arguments)
+      @calls << [:job_deadline, *arguments]
+      Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
 
     def run_hook(name, *arguments)
       @calls << [:run_hook, name]

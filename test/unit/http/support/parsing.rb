@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/http/environment"
 require "pando/native"
 
 module HTTPSupport
@@ -46,7 +47,7 @@ module HTTPSupport
     end
 
     def environment(bytes)
-      @parser.environment({}, bytes, "192.0.2.9", "*").tap { |env| env.delete("REMOTE_ADDR") }
+      @parser.environment(Pando::HTTP::Environment::REQUEST, bytes, "192.0.2.9", "*").tap { |env| env.delete("REMOTE_ADDR") }
     end
   end
 end

@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/http"
+
+# The short way of most answers writes what the long way would, or leaves it alone.
+class HTTPOrdinaryAnswerTest < Minitest::Test
+  include Pando::HTTP
+
+  # Takes an answer in either way. One that has no short way always says that the answer is not ordinary.
+  class Recorder
+    attr_reader :text
+
+    def initialize(short:, persistent:)
+      @short = short
+      @persistent = persistent
+      @text = nil
+    end
+
+    def answer(line, fields, body, ending)
+      return false unless @short
+
+      @text = Pando::HTTP::Head.ordinary(line, fields, body, ending)
+      !@text.nil?
+    end
+
+    def persistent? = @persistent
+    def last! = @persistent = false
+    def transmit(parts) = (@text ||= +"") << parts.join
+    def transmit_last(parts) = transmit(parts)
+  end
+
+  FIELDS = [
+    {}, { "content-type" => "text/plain" }, { "X-A" => "", "x-b" => "\t ü " }, { "content-length" => "11" },
+    { "Content-Length" => "12" }, { "content-length" => "x" }, { "content-length" => "" }, { "date" => "today" },
+    { "connection" => "close" }, { "transfer-encoding" => "gzip, chunked" }, { "set-cookie" => %w[a b] },
+    { "a" => "b\nc" }, { "a" => "b\r\nc: d" }, { "a b" => "c" }, { a: "b" }, { "a" => 1 }, { "a" => nil },
+    { "rack.x" => "y" }, { "status" => "1" }, { "x" => "y" * 5000 }, [%w[a b]]
+  ].freeze
+  BODIES = [["hello", " ", "world"], ["hello world"], [], [""], ["a"] * 40, ["x" * 40_000]].freeze
+
+  def test_both_ways_write_the_same
+    each_case do |status, fields, body, persistent, request|
+      long = outcome(status, fields, body, request, short: false, persistent: persistent)
+      short = outcome(status, fields, body, request, short: true, persistent: persistent)
+
+      assert_equal long, short, [status, fields, body, persistent].inspect[0, 200]
+    end
+  end
+
+  def test_most_answers_are_ordinary
+    assert_equal "HTTP/1.1 404 Not Found\r\na: b\r\ncontent-length: 2\r\n<date>\r\nhi",
+                 undated(Head.ordinary("HTTP/1.1 404 Not Found\r\n", { "a" => "b" }, %w[h i], "\r\n"))
+    assert_equal "L\r\ncontent-length: 2\r\n<date>\r\nhi",
+                 undated(Head.ordinary("L\r\n", { "Content-Length" => "02" }, ["hi"], "\r\n"))
+  end
+
+  def test_what_has_a_mind_of_its_own_is_not_ordinary
+    fields = Class.new(Hash) { def each = yield("c", "d") }.new.update("a" => "b")
+
+    assert_nil Head.ordinary("L\r\n", fields, ["hi"], "\r\n")
+    assert_nil Head.ordinary("L\r\n", {}, [:hi], "\r\n")
+    assert_nil Head.ordinary("L\r\n", {}, "hi", "\r\n")
+    assert_nil Head.ordinary(nil, {}, ["hi"], "\r\n")
+  end
+
+  private
+
+  def undated(text) = text&.sub(/^date: .* GMT\r\n/, "<date>")
+
+  def each_case(&block)
+    [200, 404, 204, 205, 304, 299, "200", 42].product(FIELDS, BODIES, [true, false], requests).each(&block)
+  end
+
+  def requests
+    [%w[GET 1], %w[HEAD 1], %w[GET 0]].map do |verb, minor|
+      Request.new.begin({ "REQUEST_METHOD" => verb, "PATH_INFO" => "/" }, minor.to_i)
+    end
+  end
+
+  def outcome(status, fields, body, request, **options)
+    client = Recorder.new(**options)
+    Response.deliver(client, request, status, fields, body)
+    undated(client.text)
+  rescue InvalidResponse, TypeError => e
+    [e.class, e.message, client.text]
+  end
+end
