@@ -41,7 +41,7 @@ module Support
     def limit(processes, number)
       processes.each do |process|
         output, status = Open3.capture2e(*wrapper, "prlimit", "--pid=#{process.pid}", "--nproc=#{number}:")
-        raise output unless status.success?
+        raise output unless status.success? || !File.exist?("/proc/#{process.pid}") # it has ended meanwhile
       end
     end
   end
