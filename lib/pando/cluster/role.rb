@@ -53,8 +53,7 @@ module Pando
         set_traps
         step_by_step { |tell| payload.after_fork(self, &tell) }
         start
-        step_by_step { |tell| payload.verify(self, &tell) }
-        payload.audit(self)
+        prove_fit
         row.beat # its start may have taken long: it has not stood still
         report(:ready)
         started
@@ -69,6 +68,12 @@ module Pando
       # Not before the report: the seat of an order that was given up may be another's.
       def take_seat
         row.claim(Message::ROLES.index(role), slot, generation)
+      end
+
+      # A last look, when all is set up as it is to serve.
+      def prove_fit
+        step_by_step { |tell| payload.verify(self, &tell) }
+        payload.audit(self)
       end
 
       # The monitor is told of each step before it is taken, for it may never end.
