@@ -25,7 +25,10 @@ module Pando
       attr_reader :backoff
       attr_accessor :mold
 
-      # @param purpose [:boot, :refork, :heal] a heal replaces a dead mold, and no worker that lives
+      # Why it came to nothing.
+      attr_reader :reason
+
+      # @param purpose [:boot, :refork, :heal, :reload] a heal replaces a dead mold, and no worker that lives
       # @param source [Child, nil] the worker that is promoted
       def initialize(number, purpose, source)
         @number = number
@@ -52,6 +55,7 @@ module Pando
         raise ArgumentError, "generation #{number}: from #{@state} to #{state}" unless possible.include?(state)
 
         @state = state
+        @reason = reason
         tell(reason: reason, **details)
       end
 

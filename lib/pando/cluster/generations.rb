@@ -17,6 +17,9 @@ module Pando
 
       attr_reader :current, :upcoming, :reforks
 
+      # When to refork, and from whom.
+      attr_writer :policy
+
       # @param policy [#threshold, #manual?, #choose] see Pando::Refork::Policy
       # @param give_up [#call] called with a reason and a backtrace when nothing can be served
       def initialize(roster, spawner, policy, give_up)
@@ -64,6 +67,17 @@ module Pando
                                       requests: worker.requests, reason: reason)
         begin_generation(:refork, worker)
         true
+      end
+
+      # A clean image of what is to be served from now on.
+      # @param command [Array<String>] what becomes its mold
+      # @return [Generation]
+      def reload(command)
+        before = @spawner.command
+        @spawner.command = command
+        begin_generation(:reload)
+      ensure
+        @spawner.command = before # a mold that is lost meanwhile is replaced by one like it
       end
 
       def mold_ready(child)
@@ -123,9 +137,10 @@ module Pando
         @newest += 1
         @upcoming = Generation.new(@newest, purpose, source)
         upcoming.mold = source ? @spawner.mold_from(source, @newest) : @spawner.cold_mold(@newest)
-        return discard(upcoming, "the process could not be started", nil) unless upcoming.mold
+        return upcoming.tap { |one| discard(one, "the process could not be started", nil) } unless upcoming.mold
 
         Events.emit("mold.booting", **upcoming.mold.identity, reason: purpose) unless source
+        upcoming
       end
 
       # The old mold is dead: its best child takes its place, else a clean image.

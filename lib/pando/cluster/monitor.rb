@@ -11,6 +11,7 @@ require "pando/cluster/listeners"
 require "pando/cluster/memory_keeper"
 require "pando/cluster/reactor_keeper"
 require "pando/cluster/reaper"
+require "pando/cluster/reload"
 require "pando/cluster/rollout"
 require "pando/cluster/roster"
 require "pando/cluster/service_keeper"
@@ -26,7 +27,7 @@ module Pando
     class Monitor
       TITLE = "pando monitor"
 
-      attr_reader :listeners, :roster, :generations, :rollout, :services, :reactors, :shutdown
+      attr_reader :listeners, :roster, :generations, :rollout, :services, :reactors, :shutdown, :reload
 
       # @param payload [Payload] for its options and hooks; its application is never loaded here
       # @param specs [Array] see Listeners.open
@@ -87,10 +88,11 @@ module Pando
         caretaker = Caretaker.new(self, @payload, oom)
         @roster = Roster.new
         @shutdown = Shutdown.new(roster, options, ->(child) { @inbox.read(child) })
-        spawner = build_spawner(@payload.reactor, oom)
+        @spawner = spawner = build_spawner(@payload.reactor, oom)
         @generations = Generations.new(roster, spawner, @policy, shutdown.method(:fail))
         @rollout = Rollout.new(roster, spawner, generations, options)
         @services = ServiceKeeper.new(roster, spawner, generations, options)
+        @reload = Reload.new(generations, @payload, method(:renew))
         build_watch(caretaker)
       end
 
@@ -105,8 +107,8 @@ module Pando
       def build_watch(caretaker)
         @inbox = Inbox.new(roster, @poller, caretaker)
         @reaper = Reaper.new(roster, @inbox, caretaker)
-        @deadlines = Deadlines.new(roster, caretaker, @payload.options.longest_wait)
-        @memory = MemoryKeeper.new(roster, @payload.options.memory, rollout, generations.method(:worker_wasted))
+        @deadlines = Deadlines.new(roster, caretaker, @payload.options)
+        @memory = MemoryKeeper.new(roster, @payload.options, rollout, generations.method(:worker_wasted))
       end
 
       def announce
@@ -145,6 +147,7 @@ module Pando
       def reconcile
         generations.reconcile
         rollout.reconcile
+        reload.reconcile
         services.reconcile
         @memory.reconcile
       end
@@ -152,10 +155,19 @@ module Pando
       def obey(signal)
         case signal
         when "TERM", "INT", "QUIT" then stop(signal)
+        when "HUP" then reload.request("HUP") unless shutdown.begun?
         when "USR2" then generations.refork("USR2") unless shutdown.begun?
         when "TTIN" then rollout.resize(rollout.size + 1)
         when "TTOU" then rollout.resize(rollout.size - 1)
         end
+      end
+
+      # Another release serves: its settings are ours from now on.
+      def renew(renewal)
+        @payload.adopt(renewal)
+        @spawner.command = renewal.command
+        generations.policy = renewal.policy
+        rollout.resize(renewal.workers) if renewal.workers
       end
 
       def stop(signal)

@@ -11,6 +11,9 @@ module Pando
     #
     # @api private
     class Spawner
+      # @return [Array<String>] what becomes a mold that boots from cold
+      attr_accessor :command
+
       # @param command [Array<String>] the executable and arguments of a cold mold
       # @param lanes [Lanes, DirectMode] for workers
       def initialize(roster, poller, listeners, options, command, lanes)

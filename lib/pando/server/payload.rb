@@ -16,8 +16,24 @@ module Pando
         @config = server.config
       end
 
-      def options
-        @options ||= Cluster::Options.new(
+      def options = @options ||= read_options
+
+      # @return [Renewal]
+      def renew
+        require "pando/server/renewal"
+        Renewal.new(@config)
+      end
+
+      # @param renewal [Renewal]
+      def adopt(renewal)
+        @config = renewal.config
+        @server.renew(@config)
+        fresh = read_options
+        options.members.each { |name| options[name] = fresh[name] unless name == :control }
+      end
+
+      def read_options
+        Cluster::Options.new(
           workers: @config.workers, surge: @config.rollout_surge, unavailable: @config.rollout_unavailable,
           boot_timeout: @config.boot_timeout, spawn_timeout: @config.spawn_timeout,
           stop_timeout: @config.stop_timeout, grace: @config.timeout_grace,
@@ -27,6 +43,7 @@ module Pando
           services: @config.services.keys
         )
       end
+      private :read_options
 
       def load
         require "pando/fork_safety"

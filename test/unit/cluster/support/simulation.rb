@@ -67,10 +67,10 @@ module ClusterSupport
     end
 
     attr_reader :roster, :generations, :rollout, :services, :reactors, :shutdown, :caretaker, :spawner, :given_up,
-                :policy, :oom
+                :policy, :oom, :options
 
     def initialize(hooks: nil, **options)
-      options = ClusterSupport.options(**options)
+      @options = options = ClusterSupport.options(**options)
       @roster = ClusterSupport.roster
       @spawner = Spawner.new(@roster)
       @policy = Policy.new(nil, true)
