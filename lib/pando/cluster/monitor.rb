@@ -18,6 +18,7 @@ require "pando/cluster/service_keeper"
 require "pando/cluster/shutdown"
 require "pando/cluster/signals"
 require "pando/cluster/spawner"
+require "pando/cluster/systemd"
 
 module Pando
   module Cluster
@@ -72,6 +73,7 @@ module Pando
       def set_up
         @began_at = Sys.now
         Sys.subreaper!
+        @systemd = Systemd.from(ENV)
         Process.setproctitle(TITLE)
         @listeners = Listeners.open(@specs)
         @poller = Sys::Poller.new
@@ -126,9 +128,10 @@ module Pando
         shutdown.begun? ? shutdown.proceed : reconcile
         reactors.reconcile(shutdown.begun?)
         @control.proceed
+        @systemd.reconcile { "#{roster.ready_workers.size} of #{rollout.size} workers serve" }
       end
 
-      def due = [@deadlines.due, @memory.due, generations.due, rollout.due, services.due, reactors.due].compact.min
+      def due = [@deadlines, @memory, @systemd, generations, rollout, services, reactors].filter_map(&:due).min
 
       # Links before pidfds: a dead process's last words come first. Signals before
       # pidfds: what shall end us may have been sent to the children as well, and
@@ -181,6 +184,7 @@ module Pando
       def tear_down
         @signals.release
         Events.emit("monitor.stopped", pid: Process.pid, status: shutdown.status)
+        @systemd.close
         shutdown.tell_failure
         shutdown.status
       end

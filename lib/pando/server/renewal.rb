@@ -15,8 +15,8 @@ module Pando
       # What the monitor and the reactor have built at the start, and keep.
       AT_START = %i[listen control reactor].freeze
       OF_REACTOR = %i[max_target_bytes max_header_bytes max_headers max_body_bytes body_memory header_timeout
-                      body_timeout write_timeout idle_timeout queue_timeout max_queue max_connections max_connections_per_address
-                      max_keepalive_requests retry_after retry_requests stream_bodies].freeze
+                      body_timeout write_timeout idle_timeout queue_timeout max_queue max_connections
+                      max_connections_per_address max_keepalive_requests retry_after retry_requests stream_bodies].freeze
 
       # @return [Config]
       attr_reader :config
