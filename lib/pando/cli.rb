@@ -21,6 +21,7 @@ module Pando
       "serve" => Known.new(:Serve, "pando/cli/serve", "Serve an application (the default)."),
       "status" => Known.new(:Status, "pando/cli/status", "Show what the running server is doing."),
       "refork" => Known.new(:Refork, "pando/cli/refork", "Make a warm worker the next mold, and wait for the rollout."),
+      "reload" => Known.new(:Reload, "pando/cli/reload", "Boot what is now in the release folder, and wait."),
       "scale" => Known.new(:Scale, "pando/cli/scale", "Change the number of workers: pando scale N."),
       "stop" => Known.new(:Stop, "pando/cli/stop", "Stop the running server, and wait for its end."),
       "config" => Known.new(:ShowConfig, "pando/cli/show_config", "Show the settings and where each came from."),

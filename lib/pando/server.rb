@@ -36,7 +36,23 @@ module Pando
     # @api private
     def subscribe
       Telemetry::Log.attach($stderr, format: config.log_format)
-      config.subscriptions.each { |subscription| Events.subscribe(subscription.name, &subscription.block) }
+      listen_to_events
+    end
+
+    # After a reload, in the monitor.
+    #
+    # @api private
+    # @param config [Config]
+    def renew(config)
+      @config = config
+      @subscriptions.each { |subscription| Events.unsubscribe(subscription) }
+      listen_to_events
+    end
+
+    private
+
+    def listen_to_events
+      @subscriptions = config.subscriptions.map { |one| Events.subscribe(one.name, &one.block) }
     end
   end
 end

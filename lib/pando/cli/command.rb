@@ -50,7 +50,14 @@ module Pando
       end
 
       def config
-        @config ||= Config.load(flags, env: terminal.env)
+        @config ||= Config.load(flags, env: terminal.env, dir: directory)
+      end
+
+      # As the user sees it, symbolic links and all (pwd(1)): a link such as `current` may lead elsewhere
+      # when the server is reloaded.
+      def directory
+        seen = terminal.env["PWD"].to_s
+        File.absolute_path?(seen) && File.identical?(seen, ".") ? seen : Dir.pwd
       end
 
       def other(name)

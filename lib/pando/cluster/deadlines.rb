@@ -17,9 +17,9 @@ module Pando
       STANDSTILL = 15.0
 
       # @param observer [Caretaker]
-      # @param longest_wait [Float] seconds that a worker may wait for a job that has begun to come
-      def initialize(roster, observer, longest_wait = 0.0)
-        @standstill = STANDSTILL + longest_wait
+      # @param options [#longest_wait] seconds that a worker may wait for a job that has begun to come
+      def initialize(roster, observer, options)
+        @options = options
         @roster = roster
         @observer = observer
         @looked_at = @awake_since = Sys.now
@@ -35,7 +35,7 @@ module Pando
 
       def enforce(now = Sys.now)
         # Who was stopped together with us (job control, a frozen container) gets time to stir.
-        @awake_since = now if now - @looked_at > @standstill / 3
+        @awake_since = now if now - @looked_at > standstill / 3
         @looked_at = now
         @roster.to_a.each do |child|
           next if child.gone?
@@ -49,6 +49,8 @@ module Pando
       end
 
       private
+
+      def standstill = STANDSTILL + @options.longest_wait
 
       # What has been acted upon is no reason to wake up again.
       def request_deadlines(child)
@@ -77,7 +79,7 @@ module Pando
         return unless child.worker? && child.ready? && !child.condemned? && child.row.busy_since.nil?
 
         beat = child.row.heartbeat
-        return unless beat && now - [beat, @awake_since].max > @standstill
+        return unless beat && now - [beat, @awake_since].max > standstill
 
         child.kill("it stood still for #{(now - beat).round} s")
       end

@@ -27,7 +27,10 @@ module Pando
       # Children whose self-check did not come back.
       attr_reader :unfit
 
-      # @param purpose [:boot, :refork, :heal] a heal replaces a dead mold, and no worker that lives
+      # Why it came to nothing.
+      attr_reader :reason
+
+      # @param purpose [:boot, :refork, :heal, :reload] a heal replaces a dead mold, and no worker that lives
       # @param source [Child, nil] the worker that is promoted
       def initialize(number, purpose, source)
         @number = number
@@ -65,6 +68,7 @@ module Pando
         raise ArgumentError, "generation #{number}: from #{@state} to #{state}" unless possible.include?(state)
 
         @state = state
+        @reason = reason
         tell(reason: reason, **details)
       end
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/floor"
 require "pando/cluster/generation"
 require "pando/cluster/sources"
 
@@ -31,17 +32,16 @@ module Pando
         @sources = Sources.new(roster, policy, method(:outdated?))
         @backoff = Backoff.new
         @newest = -1
-        @floor = @floor_before = 0 # workers of an older generation are to be replaced
-        @discarded = []
+        @floor = Floor.new
         @reforks = 0
         @proven = false
       end
 
       # @return [Boolean] whether a rollout would replace it
-      def outdated?(worker) = worker.generation < @floor || discarded?(worker)
+      def outdated?(worker) = @floor.above?(worker)
 
       # @return [Boolean] whether it was forked for a generation that came to nothing
-      def discarded?(child) = @discarded.include?(child.generation)
+      def discarded?(child) = @floor.discarded?(child)
 
       # Called at each turn of the monitor's loop.
       def reconcile
@@ -70,6 +70,11 @@ module Pando
         begin_generation(:refork, worker)
         true
       end
+
+      # A clean image of what is to be served from now on.
+      # @param command [Array<String>] what becomes its mold
+      # @return [Generation]
+      def reload(command) = begin_generation(:reload, nil, command)
 
       def mold_ready(child)
         return child.kill("its generation was given up") unless upcoming&.mold.equal?(child)
@@ -128,27 +133,28 @@ module Pando
 
       # New workers are to come from the upcoming generation from now on.
       def raise_floor
-        return if upcoming.heal? || @floor == upcoming.number
+        @floor.raise_to(upcoming.number) unless upcoming.heal?
+      end
 
-        @floor_before = @floor
-        @floor = upcoming.number
+      # When to refork, and from whom.
+      def policy=(policy)
+        @policy = @sources.policy = policy
       end
 
       private
 
-      def begin_generation(purpose, source = nil)
+      def begin_generation(purpose, source = nil, *command)
         @newest += 1
         @upcoming = Generation.new(@newest, purpose, source)
-        upcoming.mold = source ? @spawner.mold_from(source, @newest) : @spawner.cold_mold(@newest)
-        return discard(upcoming, "the process could not be started", nil) unless upcoming.mold
+        upcoming.mold = source ? @spawner.mold_from(source, @newest) : @spawner.cold_mold(@newest, *command)
+        return upcoming.tap { |one| discard(one, "the process could not be started", nil) } unless upcoming.mold
 
         Events.emit("mold.booting", **upcoming.mold.identity, reason: purpose) unless source
+        upcoming
       end
 
       # The old mold is dead: its best child takes its place, else a clean image.
-      def heal
-        begin_generation(:heal, @sources.heir)
-      end
+      def heal = begin_generation(:heal, @sources.heir)
 
       def refork_when_due
         threshold = @policy.threshold(@reforks)
@@ -191,13 +197,12 @@ module Pando
       def discard(generation, reason, detail)
         @upcoming = nil if generation.equal?(upcoming)
         @current = nil if generation.equal?(current)
-        @discarded = [*@discarded.last(99), generation.number]
+        @floor.discard(generation.number)
         generation.source&.barred = true
         generation.enter(:discarded, reason: reason, backtrace: (detail if @proven))
         generation.end_mold("discarded")
         end_starting(generation)
         delay = @backoff.fail
-        @floor = @floor_before if @floor == generation.number
         judge(reason, detail, delay)
       end
 

@@ -21,12 +21,12 @@ module Pando
       # Seconds that the departure of the fattest is given to show.
       RESPITE = 5.0
 
-      # @param limits [MemoryLimits]
+      # @param options [#memory] MemoryLimits, which a reload may change
       # @param rollout [#ask_to_leave]
       # @param wasted [#call] told of a worker that was too fat before it had served anybody
-      def initialize(roster, limits, rollout, wasted, gauge: MemoryGauge.new, pressure: Sys::Memory.method(:pressure))
+      def initialize(roster, options, rollout, wasted, gauge: MemoryGauge.new, pressure: Sys::Memory.method(:pressure))
         @roster = roster
-        @limits = limits
+        @options = options
         @rollout = rollout
         @wasted = wasted
         @gauge = gauge
@@ -36,42 +36,44 @@ module Pando
 
       # Called at each turn of the monitor's loop.
       def reconcile(now = Sys.now)
-        return unless @limits.any? && now - @looked_at >= TICK
+        return unless limits.any? && now - @looked_at >= TICK
 
         @looked_at = now
         processes = @roster.select { |child| child.pidfd && !child.condemned? }
         @gauge.keep([Process.pid, *processes.map(&:pid)])
         grown(processes).each { |worker| judge(worker) }
-        return unless @limits.of_tree?
+        return unless limits.of_tree?
 
         measure_next(processes)
         relieve(now)
       end
 
       # @return [Float, nil]
-      def due = (@looked_at + TICK if @limits.any?)
+      def due = (@looked_at + TICK if limits.any?)
 
       private
 
+      def limits = @options.memory
+
       # Who may have passed a limit since it was measured. A worker that leaves may still be killed.
       def grown(processes)
-        limit = [@limits.worker, @limits.hard].compact.min or return []
-        processes.select { |child| child.worker? && (child.ready? || (@limits.hard && child.leaving?)) }
+        limit = [limits.worker, limits.hard].compact.min or return []
+        processes.select { |child| child.worker? && (child.ready? || (limits.hard && child.leaving?)) }
                  .map { |worker| [worker, @gauge.most(worker.pid)] }.select { |_, most| most > limit }
                  .max_by(MEASUREMENTS) { |_, most| most }.map(&:first)
       end
 
       def judge(worker)
         size = @gauge.measure(worker.pid)&.private or return
-        return kill(worker, size) if @limits.hard && size > @limits.hard && worker.row.busy_since
-        return unless @limits.worker && size > @limits.worker && worker.ready?
+        return kill(worker, size) if limits.hard && size > limits.hard && worker.row.busy_since
+        return unless limits.worker && size > limits.worker && worker.ready?
 
-        replace(worker, "its #{mebibytes(size)} of private memory are over the limit of #{mebibytes(@limits.worker)}")
+        replace(worker, "its #{mebibytes(size)} of private memory are over the limit of #{mebibytes(limits.worker)}")
       end
 
       # Its request is not tried again: it may have been the cause.
       def kill(worker, size)
-        reason = "its #{mebibytes(size)} of private memory are over the hard limit of #{mebibytes(@limits.hard)}"
+        reason = "its #{mebibytes(size)} of private memory are over the hard limit of #{mebibytes(limits.hard)}"
         Events.emit("request.killed", **worker.identity, **worker.job, reason: reason)
         worker.kill(reason, suspect: true)
       end
@@ -85,7 +87,7 @@ module Pando
         @rollout.ask_to_leave(worker, reason)
       end
 
-      def over_hard?(worker) = @limits.hard && @gauge.last(worker.pid).private > @limits.hard
+      def over_hard?(worker) = limits.hard && @gauge.last(worker.pid).private > limits.hard
 
       # Each in turn, the monitor as well.
       def measure_next(processes)
@@ -107,13 +109,13 @@ module Pando
 
       def too_much
         total = @gauge.total
-        return "all processes together take #{mebibytes(total)} of #{mebibytes(@limits.total)}" if over_total?(total)
+        return "all processes together take #{mebibytes(total)} of #{mebibytes(limits.total)}" if over_total?(total)
 
-        waiting = @limits.pressure && @pressure.call
-        "memory is short (#{waiting}% of the time somebody waits for it)" if waiting && waiting > @limits.pressure
+        waiting = limits.pressure && @pressure.call
+        "memory is short (#{waiting}% of the time somebody waits for it)" if waiting && waiting > limits.pressure
       end
 
-      def over_total?(total) = @limits.total && total > @limits.total
+      def over_total?(total) = limits.total && total > limits.total
 
       def mebibytes(bytes) = format("%.1f MiB", bytes / 1_048_576.0)
     end

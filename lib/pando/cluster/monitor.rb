@@ -12,12 +12,14 @@ require "pando/cluster/listeners"
 require "pando/cluster/memory_keeper"
 require "pando/cluster/reactor_keeper"
 require "pando/cluster/reaper"
+require "pando/cluster/reload"
 require "pando/cluster/rollout"
 require "pando/cluster/roster"
 require "pando/cluster/service_keeper"
 require "pando/cluster/shutdown"
 require "pando/cluster/signals"
 require "pando/cluster/spawner"
+require "pando/cluster/systemd"
 
 module Pando
   module Cluster
@@ -27,7 +29,8 @@ module Pando
     class Monitor
       TITLE = "pando monitor"
 
-      attr_reader :listeners, :roster, :generations, :rollout, :services, :reactors, :shutdown, :inbox, :examiner
+      attr_reader :listeners, :roster, :generations, :rollout, :services, :reactors, :shutdown, :reload, :inbox,
+                  :examiner
 
       # @param payload [Payload] for its options and hooks; its application is never loaded here
       # @param specs [Array] see Listeners.open
@@ -72,6 +75,7 @@ module Pando
       def set_up
         @began_at = Sys.now
         Sys.subreaper!
+        @systemd = Systemd.from(ENV)
         Process.setproctitle(TITLE)
         @listeners = Listeners.open(@specs)
         @poller = Sys::Poller.new
@@ -88,7 +92,7 @@ module Pando
         caretaker = Caretaker.new(self, @payload, oom)
         @roster = Roster.new
         @shutdown = Shutdown.new(roster, options, ->(child) { @inbox.read(child) })
-        spawner = build_spawner(@payload.reactor, oom)
+        @spawner = spawner = build_spawner(@payload.reactor, oom)
         @generations = Generations.new(roster, spawner, @policy, shutdown.method(:fail))
         @rollout = Rollout.new(roster, spawner, generations, options)
         @services = ServiceKeeper.new(roster, spawner, generations, options)
@@ -107,8 +111,9 @@ module Pando
         @inbox = Inbox.new(roster, @poller, caretaker)
         @reaper = Reaper.new(roster, @inbox, caretaker)
         @examiner = Examiner.new(@poller, @payload.examination_command)
-        @deadlines = Deadlines.new(roster, caretaker, @payload.options.longest_wait)
-        @memory = MemoryKeeper.new(roster, @payload.options.memory, rollout, generations.method(:worker_wasted))
+        @deadlines = Deadlines.new(roster, caretaker, @payload.options)
+        @memory = MemoryKeeper.new(roster, @payload.options, rollout, generations.method(:worker_wasted))
+        @reload = Reload.new(generations, @payload, method(:renew))
       end
 
       def announce
@@ -126,10 +131,11 @@ module Pando
         shutdown.begun? ? shutdown.proceed : reconcile
         reactors.reconcile(shutdown.begun?)
         @control.proceed
+        @systemd.reconcile { "#{roster.ready_workers.size} of #{rollout.size} workers serve" }
       end
 
       def due
-        [@deadlines, @memory, generations, rollout, services, reactors, examiner].filter_map(&:due).min
+        [@deadlines, @memory, @systemd, generations, rollout, services, reactors, examiner].filter_map(&:due).min
       end
 
       # Links before pidfds: a dead process's last words come first. Signals before
@@ -150,6 +156,7 @@ module Pando
       def reconcile
         generations.reconcile
         rollout.reconcile
+        reload.reconcile
         services.reconcile
         @memory.reconcile
       end
@@ -157,10 +164,19 @@ module Pando
       def obey(signal)
         case signal
         when "TERM", "INT", "QUIT" then stop(signal)
+        when "HUP" then reload.request("HUP") unless shutdown.begun?
         when "USR2" then generations.refork("USR2") unless shutdown.begun?
         when "TTIN" then rollout.resize(rollout.size + 1)
         when "TTOU" then rollout.resize(rollout.size - 1)
         end
+      end
+
+      # Another release serves: its settings are ours from now on.
+      def renew(renewal)
+        @payload.adopt(renewal)
+        @spawner.command = renewal.command
+        generations.policy = renewal.policy
+        rollout.resize(renewal.workers) if renewal.workers
       end
 
       def stop(signal)
@@ -174,6 +190,7 @@ module Pando
       def tear_down
         @signals.release
         Events.emit("monitor.stopped", pid: Process.pid, status: shutdown.status)
+        @systemd.close
         shutdown.tell_failure
         shutdown.status
       end

@@ -21,11 +21,17 @@ module Pando
       def self.children = File.read("/proc/self/task/#{Process.pid}/children").split.map(&:to_i)
 
       def self.holds?(pid, name)
-        Dir.each_child("/proc/#{pid}/fd").any? { |fd| File.readlink("/proc/#{pid}/fd/#{fd}") == name }
+        Dir.each_child("/proc/#{pid}/fd").any? { |fd| what("/proc/#{pid}/fd/#{fd}") == name }
       rescue SystemCallError
-        false # it has just ended, or closed one meanwhile
+        false # it has just ended
       end
-      private_class_method :children, :holds?
+
+      def self.what(descriptor)
+        File.readlink(descriptor)
+      rescue SystemCallError
+        nil # it was closed meanwhile
+      end
+      private_class_method :children, :holds?, :what
     end
   end
 end

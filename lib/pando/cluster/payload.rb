@@ -16,6 +16,15 @@ module Pando
       # @yieldparam step [String] what it does next, and may never come back from
       def warm_up(_role); end
 
+      # What it would be if the server were started now; for a reload.
+      # @return [#command, #kept, #give_up] and what #adopt takes
+      # @raise [Pando::Error, SystemCallError] it could not
+      def renew = raise(Pando::Error, "there is nothing to reload")
+
+      # Takes a renewal into use: #options and hooks are its own from now on.
+      # @param _renewal [Object] as #renew returned it
+      def adopt(_renewal); end
+
       # What a reactor and its workers share, made in the monitor:
       # descriptors / lanes / lane / fork / report / in_flight / state (see HTTP::ReactorSetup).
       # @return [Object, nil] nil: workers accept by themselves (direct mode)

@@ -17,7 +17,7 @@ module Pando
         @spawner = spawner
         @generations = generations
         @options = options
-        @backoffs = options.services.map { Backoff.new }
+        @backoffs = Hash.new { |backoffs, index| backoffs[index] = Backoff.new }
       end
 
       # Called at each turn of the monitor's loop.
@@ -25,7 +25,8 @@ module Pando
         generation = @generations.current
         return unless generation&.forks?
 
-        @backoffs.each_index { |index| keep(index, generation) }
+        dismiss_surplus
+        @options.services.each_index { |index| keep(index, generation) }
       end
 
       # @return [Symbol]
@@ -44,7 +45,7 @@ module Pando
                                       backtrace: child.detail)
       end
 
-      def due = @backoffs.filter_map(&:due).min
+      def due = @backoffs.each_value.filter_map(&:due).min
 
       def ask_to_leave(child, reason)
         child.leave(reason, Sys.now + @options.stop_timeout)
@@ -53,6 +54,13 @@ module Pando
       end
 
       private
+
+      # A reload may have left fewer.
+      def dismiss_surplus
+        @roster.services.each do |child|
+          ask_to_leave(child, "no longer wanted") if child.slot >= @options.services.size && child.ready?
+        end
+      end
 
       def keep(index, generation)
         child = @roster.services.find { |service| service.slot == index }

@@ -6,6 +6,8 @@ module Pando
     #
     # @api private
     class Sources
+      attr_writer :policy
+
       # @param policy [#manual?, #choose]
       # @param outdated [#call] tells which workers are to be replaced themselves
       def initialize(roster, policy, outdated)

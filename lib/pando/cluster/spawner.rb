@@ -11,6 +11,9 @@ module Pando
     #
     # @api private
     class Spawner
+      # What becomes a mold that boots from cold.
+      attr_writer :command
+
       # @param command [Array<String>] the executable and arguments of a cold mold
       # @param lanes [Lanes, DirectMode] for workers
       def initialize(roster, poller, listeners, options, command, lanes)
@@ -23,13 +26,14 @@ module Pando
       end
 
       # Generation 0, or any later cold boot: fork and exec of a clean image.
+      # @param command [Array<String>] of another release
       # @return [Child, nil] nil when the kernel refused
-      def cold_mold(generation)
+      def cold_mold(generation, command = @command)
         start(:mold, 0, generation, nil, @options.boot_timeout) do |child, their_end|
           others = @lanes.descriptors
           value = Boot.value(Process.pid, child.seat, generation, @listeners.count, others.size)
           environment = ENV.to_h.merge(Boot::VARIABLE => value).map { |name, text| "#{name}=#{text}" }
-          pid = Sys.spawn(@command, environment, [their_end, @roster.scoreboard, *@listeners, *others])
+          pid = Sys.spawn(command, environment, [their_end, @roster.scoreboard, *@listeners, *others])
           child.adopt(Sys::Pidfd.new(pid))
           @poller.add(child.pidfd, [:exit, child])
         end

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/control/spec"
-require "pando/cluster/memory_limits"
+require "pando/server/cluster_options"
 
 module Pando
   class Server
@@ -16,17 +15,20 @@ module Pando
         @config = server.config
       end
 
-      def options
-        @options ||= Cluster::Options.new(
-          workers: @config.workers, surge: @config.rollout_surge, unavailable: @config.rollout_unavailable,
-          boot_timeout: @config.boot_timeout, spawn_timeout: @config.spawn_timeout,
-          stop_timeout: @config.stop_timeout, grace: @config.timeout_grace,
-          longest_request: @config.timeout && (@config.timeout + @config.timeout_grace),
-          longest_wait: @config.header_timeout,
-          check_timeout: (@config.self_check_timeout if @config.self_check),
-          oom_score_adj: @config.oom_score_adj || nil, control: control, memory: memory_limits,
-          services: @config.services.keys
-        )
+      def options = @options ||= ClusterOptions.of(@config)
+
+      # @return [Renewal]
+      def renew
+        require "pando/server/renewal"
+        Renewal.new(@config)
+      end
+
+      # @param renewal [Renewal]
+      def adopt(renewal)
+        @config = renewal.config
+        @server.renew(@config)
+        fresh = ClusterOptions.of(@config)
+        options.members.each { |name| options[name] = fresh[name] unless name == :control }
       end
 
       def load
@@ -87,22 +89,6 @@ module Pando
         ForkSafety.on_unsafe(&(give_up(role) if role.role == :worker))
         ForkSafety.on_callback_failure { |failure| tell(role, failure) }
       end
-
-      def memory_limits
-        Cluster::MemoryLimits.new(worker: @config.memory_worker, hard: @config.memory_hard, total: @config.memory_total,
-                                  pressure: @config.memory_pressure)
-      end
-      private :memory_limits
-
-      # The default is a convenience, and so it is done without where it does not fit.
-      def control
-        path = @config.control
-        default = @config.source(:control) == "default"
-        return unless path && (!default || File.directory?(File.dirname(path)))
-
-        Cluster::Control::Spec.new(path: path, required: !default)
-      end
-      private :control
 
       # A worker that says it must not be forked serves on, but is never promoted.
       def give_up(worker)

@@ -13,7 +13,7 @@ class ClusterDeadlinesTest < Minitest::Test
   def setup
     @roster = ClusterSupport.roster
     @observer = ClusterSupport::Recorder.new
-    @deadlines = Deadlines.new(@roster, @observer)
+    @deadlines = Deadlines.new(@roster, @observer, ClusterSupport.options(longest_wait: 0.0))
   end
 
   def child(role = :worker, state: :ready, source: nil)
@@ -155,7 +155,7 @@ class ClusterDeadlinesTest < Minitest::Test
   end
 
   def test_a_worker_that_waits_for_a_slow_head_in_direct_mode
-    @deadlines = Deadlines.new(@roster, @observer, 60.0)
+    @deadlines = Deadlines.new(@roster, @observer, ClusterSupport.options(longest_wait: 60.0))
     worker = child
     enforce_for(Deadlines::STANDSTILL + 59)
     assert_empty signals(worker)

@@ -40,10 +40,12 @@ class MemoryKeeperTest < Minitest::Test
     @source[Process.pid] = 10
     gauge = Pando::Cluster::MemoryGauge.new(@source)
     @keeper = Pando::Cluster::MemoryKeeper.new(
-      @cluster.roster, Pando::Cluster::MemoryLimits.new(**limits.transform_values { |size| size * MIB }),
+      @cluster.roster, options(**limits.transform_values { |size| size * MIB }),
       @cluster.rollout, @cluster.generations.method(:worker_wasted), gauge: gauge, pressure: pressure
     )
   end
+
+  def options(**limits) = ClusterSupport.options(memory: Pando::Cluster::MemoryLimits.new(**limits))
 
   def look(times = 1)
     times.times do
@@ -167,7 +169,7 @@ class MemoryKeeperTest < Minitest::Test
   def test_under_pressure_the_fattest_goes
     start(pressure: -> { @waiting }, workers: 2)
     @keeper = Pando::Cluster::MemoryKeeper.new(
-      @cluster.roster, Pando::Cluster::MemoryLimits.new(pressure: 20), @cluster.rollout, ->(_) {},
+      @cluster.roster, options(pressure: 20), @cluster.rollout, ->(_) {},
       gauge: Pando::Cluster::MemoryGauge.new(@source), pressure: -> { @waiting }
     )
     grow(1, 50)

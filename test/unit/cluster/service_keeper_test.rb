@@ -93,6 +93,19 @@ class ClusterServiceKeeperTest < Minitest::Test
     assert_predicate service(0), :starting?
   end
 
+  def test_a_reload_may_leave_fewer_or_bring_more
+    options = @cluster.options
+    options.services = %i[mailer clock]
+    @cluster.settle
+    assert_predicate service(1), :ready?
+    options.services = []
+    @cluster.turn
+
+    assert_equal [true, true], [service(0), service(1)].map(&:leaving?)
+    @cluster.settle
+    assert_empty @cluster.roster.services
+  end
+
   def test_without_a_mold_it_waits
     @cluster.boot
     @cluster.die(@cluster.current_mold)

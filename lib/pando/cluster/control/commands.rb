@@ -29,6 +29,7 @@ module Pando
           case word
           when "status" then status(session)
           when "refork" then task(Refork.new(@cluster))
+          when "reload" then task(ReloadRelease.new(@cluster))
           when "scale" then task(Scale.new(@cluster, workers(arguments)))
           when "stop" then stop(arguments)
           else raise Refused, "there is no such command"

@@ -54,6 +54,21 @@ module Pando
         end
       end
 
+      # Another release of the application.
+      class ReloadRelease < Task
+        def start = @cluster.reload.request("pando reload")
+
+        def observe(event)
+          case event.name
+          when "reload.finished"
+            achieve("every worker runs the new release, after #{event[:seconds]} s") if @mine
+          when "reload.started" then @mine = true
+          when "reload.failed" then fail(event[:reason]) if @mine
+          when "monitor.stopping" then fail("the server stops")
+          end
+        end
+      end
+
       # More workers, or fewer.
       class Scale < Task
         def initialize(cluster, size)

@@ -65,6 +65,10 @@ module Pando
       define "refork.refused", :warn, %i[wanted reason], "A refork was asked for and is not possible now."
       define "refork.postponed", :warn, %i[reason seconds], "A generation failed; the next try waits this long."
       define "refork.finished", :info, %i[generation pid seconds], "All workers come from the new mold."
+      define "reload.started", :info, %i[reason], "The configuration is read anew, and a new release is to boot."
+      define "reload.finished", :info, %i[generation seconds], "Every worker runs the new release."
+      define "reload.incomplete", :warn, %i[settings], "These settings have changed, and need a restart."
+      define "reload.failed", :error, %i[generation reason], "The new release does not serve; the old one serves on."
       define "spawn.failed", :error, %i[role slot generation reason], "A process could not be ordered."
       define "fork.failed", :error, %i[role slot generation reason],
              "The kernel, or a before_fork hook, refused a fork; it is tried again later."

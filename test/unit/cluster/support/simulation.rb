@@ -31,7 +31,7 @@ module ClusterSupport
         @roster = roster
       end
 
-      def cold_mold(generation)
+      def cold_mold(generation, _command = nil)
         order(:mold, 0, generation, nil)&.tap { |child| child.adopt(FakePidfd.new(Spawner.pid)) }
       end
 
@@ -75,10 +75,10 @@ module ClusterSupport
     end
 
     attr_reader :roster, :generations, :rollout, :services, :reactors, :examiner, :shutdown, :caretaker, :spawner,
-                :given_up, :policy, :oom
+                :given_up, :policy, :oom, :options
 
     def initialize(hooks: nil, **options)
-      options = ClusterSupport.options(**options)
+      @options = options = ClusterSupport.options(**options)
       @roster = ClusterSupport.roster
       @spawner = Spawner.new(@roster)
       @policy = Policy.new(nil, true)

@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require "socket"
+require "pando/events"
+
+module Pando
+  module Cluster
+    # Tells the service manager how the server is, as sd_notify(3) describes it (Type=notify): ready with the
+    # first generation that serves, reloading, stopping, a line of status, and that the monitor's loop still
+    # turns (WatchdogSec=).
+    #
+    # Owned by the monitor. The addresses are taken out of the environment: no child speaks for us.
+    #
+    # @api private
+    class Systemd
+      SOCKET = "NOTIFY_SOCKET"
+      WATCHDOG = "WATCHDOG_USEC"
+      WATCHDOG_PID = "WATCHDOG_PID"
+
+      # @return [Systemd] one that does nothing where nobody listens
+      def self.from(environment)
+        path, microseconds, pid = [SOCKET, WATCHDOG, WATCHDOG_PID].map { |name| environment.delete(name) }
+        meant = pid.nil? || pid.to_i == Process.pid
+        new(path, (microseconds.to_i / 1e6 if meant && microseconds.to_i.positive?))
+      end
+
+      # @param path [String, nil] of its socket; "@" stands for an abstract one
+      # @param watchdog [Float, nil] seconds within which it wants to hear of us
+      def initialize(path, watchdog)
+        return unless path && !path.empty?
+
+        @address = Socket.sockaddr_un(path.sub(/\A@/, "\0"))
+        @socket = Socket.new(:UNIX, :DGRAM, 0)
+        @interval = watchdog && (watchdog / 2)
+        @told_at = 0.0
+        @subscription = Events.subscribe { |event| hear(event) }
+      end
+
+      # Called at each turn of the monitor's loop.
+      # @param status [#call] gives the line that `systemctl status` shows
+      def reconcile(now = Sys.now)
+        return unless @socket
+
+        tell_status(yield) if @ready
+        return unless @interval && now - @told_at >= @interval
+
+        @told_at = now
+        tell("WATCHDOG=1")
+      end
+
+      # @return [Float, nil] when it must hear of us again
+      def due = (@told_at + @interval if @interval)
+
+      def close
+        return unless @socket
+
+        Events.unsubscribe(@subscription)
+        @socket.close
+      end
+
+      private
+
+      def hear(event)
+        case event.name
+        when "generation.current" then ready
+        when "reload.started" then tell("RELOADING=1\nMONOTONIC_USEC=#{microseconds}")
+        when "reload.finished", "reload.failed" then tell("READY=1")
+        when "monitor.stopping" then tell("STOPPING=1\nSTATUS=stopping: #{event[:reason]}")
+        end
+      end
+
+      def ready
+        tell("READY=1\nMAINPID=#{Process.pid}") unless @ready
+        @ready = true
+      end
+
+      def tell_status(status)
+        tell("STATUS=#{status}") unless status == @status
+        @status = status
+      end
+
+      # Nobody waits for a service manager.
+      def tell(text)
+        @socket.sendmsg_nonblock(text, 0, @address, exception: false)
+      rescue SystemCallError
+        nil # it is being restarted itself
+      end
+
+      def microseconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :microsecond)
+    end
+  end
+end

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require "pando/cluster/control/spec"
+require "pando/cluster/memory_limits"
+
+module Pando
+  class Server
+    # A configuration as the cluster, which knows nothing of it, wants to be told.
+    #
+    # @api private
+    class ClusterOptions
+      # @param config [Config]
+      # @return [Cluster::Options]
+      def self.of(config) = new(config).options
+
+      def initialize(config)
+        @config = config
+      end
+
+      # @return [Cluster::Options]
+      def options
+        Cluster::Options.new(
+          workers: @config.workers, surge: @config.rollout_surge, unavailable: @config.rollout_unavailable,
+          oom_score_adj: @config.oom_score_adj || nil, services: @config.services.keys,
+          control: control, memory: memory, **deadlines
+        )
+      end
+
+      private
+
+      def deadlines
+        { boot_timeout: @config.boot_timeout, spawn_timeout: @config.spawn_timeout, stop_timeout: @config.stop_timeout,
+          grace: @config.timeout_grace, longest_request: @config.timeout && (@config.timeout + @config.timeout_grace),
+          longest_wait: @config.header_timeout, check_timeout: (@config.self_check_timeout if @config.self_check) }
+      end
+
+      def memory
+        Cluster::MemoryLimits.new(worker: @config.memory_worker, hard: @config.memory_hard, total: @config.memory_total,
+                                  pressure: @config.memory_pressure)
+      end
+
+      # The default is a convenience, and so it is done without where it does not fit.
+      def control
+        path = @config.control
+        default = @config.source(:control) == "default"
+        return unless path && (!default || File.directory?(File.dirname(path)))
+
+        Cluster::Control::Spec.new(path: path, required: !default)
+      end
+    end
+  end
+end

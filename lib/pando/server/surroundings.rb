@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+module Pando
+  class Server
+    # The folder that the monitor works in and hands down to the molds it boots, and the Gemfile in it. A
+    # release folder is often named by a symbolic link that leads elsewhere by now.
+    #
+    # @api private
+    class Surroundings
+      GEMFILE = "BUNDLE_GEMFILE"
+
+      # @param directory [String] as it was given, links and all
+      # @raise [SystemCallError] it is not there
+      def self.enter(directory) = new.tap { |surroundings| surroundings.send(:enter, directory) }
+
+      def initialize
+        @folder = Dir.pwd
+        @gemfile = ENV.fetch(GEMFILE, nil)
+      end
+
+      # Back to where we were, if that is still there.
+      def leave
+        Dir.chdir(@folder)
+        ENV[GEMFILE] = @gemfile
+      rescue SystemCallError
+        nil # the old release has been removed: what is to be booted can only be the new one
+      end
+
+      private
+
+      def enter(directory)
+        Dir.chdir(directory)
+        ENV[GEMFILE] = moved(@gemfile) if @gemfile
+      end
+
+      # Bundler names the Gemfile by its real path, which is that of the old release.
+      def moved(gemfile)
+        return gemfile unless gemfile.start_with?("#{@folder}/")
+
+        there = File.join(Dir.pwd, gemfile.delete_prefix("#{@folder}/"))
+        File.file?(there) ? there : gemfile
+      end
+    end
+  end
+end

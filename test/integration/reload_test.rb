@@ -1,0 +1,181 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "fileutils"
+require "open3"
+require "rbconfig"
+require "support/servers"
+
+# Another release, without losing a request; one that does not work changes nothing.
+class ReloadTest < Minitest::Test
+  include Support::Servers
+
+  PANDO = File.expand_path("../../exe/pando", __dir__)
+
+  def app(release)
+    "ANSWER = #{release.inspect}\nrun ->(_env) { [200, {}, [ANSWER, ' in ', File.basename(Dir.pwd)]] }\n"
+  end
+
+  # A folder of releases; `current` leads to the first one.
+  def deploy(**options)
+    @root = Dir.mktmpdir("pando-releases")
+    release("one", app("one"))
+    link("one")
+    @server = serve(arguments: ["-C", File.join(@root, "current"), "--control", File.join(@root, "control.sock")],
+                    **options)
+  end
+
+  def teardown
+    super
+    FileUtils.rm_rf(@root) if @root
+  end
+
+  def release(name, app, config = "workers 2\nrefork :manual\n")
+    folder = File.join(@root, name)
+    FileUtils.mkdir_p(folder)
+    File.write(File.join(folder, "config.ru"), app)
+    File.write(File.join(folder, "pando.rb"), "log_format :json\n#{config}")
+  end
+
+  # As deployments do it: atomically.
+  def link(name)
+    File.symlink(name, File.join(@root, "next"))
+    File.rename(File.join(@root, "next"), File.join(@root, "current"))
+  end
+
+  def body = @server.get("/").body
+
+  def reload(outcome = "reload.finished")
+    @server.wait_for(outcome) { @server.signal("HUP") }
+  end
+
+  def test_the_link_leads_to_another_release
+    deploy
+    assert_equal("one in one", body)
+    release("two", app("two"))
+    link("two")
+    reload
+
+    assert_equal("two in two", body)
+    assert_empty(@server.events("worker.lost") + @server.events("worker.killed"))
+    @server.refork
+    assert_equal("two in two", body)
+  end
+
+  def test_no_request_is_lost
+    deploy
+    answers = under_requests(@server) do
+      5.times do |number|
+        release("r#{number}", app("r#{number}"))
+        link("r#{number}")
+        reload
+      end
+    end
+
+    assert_equal([200], answers.uniq)
+    assert_equal("r4 in r4", body)
+  end
+
+  def test_the_new_configuration_holds
+    deploy
+    release("two", app("two"), <<~RUBY)
+      workers 3
+      refork false
+      service(:clock) { |service| nil until service.wait(60) }
+      on("worker.exited") { |event| File.write("exited", event[:reason]) }
+    RUBY
+    link("two")
+    reload
+    @server.wait_past("service.ready", name: "clock")
+    @server.wait_past("worker.ready", slot: 2)
+
+    assert_equal("reforking is switched off", @server.wait_for("refork.refused") { @server.signal("USR2") }["reason"])
+    worker = @server.workers.find { |process| process.title.include?("gen 1") }
+    Process.kill("TERM", worker.pid)
+    assert(wait_until(timeout: 20) { File.read(File.join(@root, "two", "exited")) == "TERM" })
+  end
+
+  def test_the_number_of_workers_stays_what_it_was_made
+    deploy
+    @server.wait_for("worker.ready", slot: 2) { @server.signal("TTIN") }
+    reload
+
+    assert_equal(3, @server.workers.map { |worker| worker.title[/worker (\d)/, 1] }.uniq.size)
+  end
+
+  # What goes wrong, and what is said about it.
+  FAULTS = {
+    "an app that does not boot" => ["raise IOError, 'no disk'", "workers 2", /no disk \(IOError\)/],
+    "a hook that raises" => ["run ->(_) { [200, {}, []] }", "after_worker_fork { raise IOError, 'no db' }", /no db/],
+    "a configuration that is wrong" => ["run ->(_) { [200, {}, []] }", "workrs 2", /pando.rb:2: unknown setting/],
+    "a canary that dies" => ["run ->(_) { [200, {}, []] }", "after_worker_fork { exit!(3) }", /status 3/],
+    "no rackup file" => [nil, "workers 2", /there is no rackup file/]
+  }.freeze
+
+  FAULTS.each do |name, (app, config, reason)|
+    define_method(:"test_with_#{name.tr(" ", "_")}_the_old_release_serves_on") do
+      deploy
+      release("bad", app.to_s, config)
+      FileUtils.rm(File.join(@root, "bad", "config.ru")) unless app
+      link("bad")
+      failed = nil
+      answers = under_requests(@server) { failed = reload("reload.failed") }
+
+      assert_match(reason, failed["reason"])
+      assert_equal([200], answers.uniq)
+      assert_healed_from_the_old_release
+    end
+  end
+
+  # A mold that is lost afterwards comes from the folder that worked.
+  def assert_healed_from_the_old_release
+    @server.wait_for("generation.current", purpose: "heal") { Process.kill("KILL", @server.mold.pid) }
+    @server.wait_for("worker.ready") { Process.kill("KILL", @server.workers.first.pid) }
+    assert_equal("one in one", body)
+  end
+
+  def test_what_needs_a_restart_is_named
+    deploy
+    release("two", app("two"), "workers 2\nidle_timeout 5\nlisten \"127.0.0.1:0\"\n")
+    link("two")
+    incomplete = @server.wait_for("reload.incomplete") { @server.signal("HUP") }
+
+    assert_equal("idle_timeout", incomplete["settings"], "the flag -l beats what the file says of listen")
+    assert_equal("two in two", body)
+  end
+
+  def test_a_second_reload_follows_the_first
+    deploy
+    release("two", "sleep 0.01 until File.exist?(#{File.join(@root, "go").inspect})\n#{app("two")}")
+    link("two")
+    @server.wait_for("mold.booting") { @server.signal("HUP") }
+    release("three", app("three"))
+    link("three")
+    @server.signal("HUP")
+    File.write(File.join(@root, "go"), "")
+    @server.wait_past("reload.finished", generation: 2)
+
+    assert_equal("three in three", body)
+  end
+
+  def test_the_command_waits_for_the_outcome
+    deploy
+    release("two", app("two"))
+    link("two")
+    text, _, status = pando("reload")
+    assert_match(/\Aevery worker runs the new release, after [\d.]+ s$/, text)
+    assert_predicate(status, :success?)
+    release("three", "raise 'not today'")
+    link("three")
+    _, complaint, status = pando("reload")
+
+    assert_match(/^pando: not today \(RuntimeError\)/, complaint)
+    assert_equal(1, status.exitstatus)
+  end
+
+  private
+
+  def pando(*arguments)
+    Open3.capture3(RbConfig.ruby, PANDO, *arguments, "--control", File.join(@root, "control.sock"))
+  end
+end
