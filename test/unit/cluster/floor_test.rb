@@ -38,8 +38,8 @@ class ClusterFloorTest < Minitest::Test
   end
 
   def test_it_remembers_so_many_and_no_more
-    (1..Floor::MEMORY + 50).each { |number| @floor.discard(number) }
+    (1..(Floor::MEMORY + 50)).each { |number| @floor.discard(number) }
 
-    assert_equal Floor::MEMORY, (0..500).count { |generation| @floor.discarded?(Worker.new(generation)) }
+    assert_equal(Floor::MEMORY, (0..500).count { |generation| @floor.discarded?(Worker.new(generation)) })
   end
 end
