@@ -61,7 +61,7 @@ class DoctorCatalogueTest < Minitest::Test
   def examine(application, *arguments)
     Dir.mktmpdir do |folder|
       env = Support::FaultStage.env.merge("FAULT_FOLDER" => folder)
-      Support::DoctorRun.new(*arguments, "--format", "json", "--patience", "5", folder: application, env: env)
+      Support::DoctorRun.new(*arguments, "--format", "json", "--patience", "8", folder: application, env: env)
     end
   end
 

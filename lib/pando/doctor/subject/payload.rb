@@ -98,6 +98,7 @@ module Pando
         private
 
         def tell_before_fork
+          Recorder.forking
           return if @told
 
           @told = true

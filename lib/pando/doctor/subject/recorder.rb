@@ -46,9 +46,12 @@ module Pando
           # In a new process.
           def enter
             @pids |= [Process.pid]
-            @entered = now
+            @inherited = @forking # what is older is an ancestor's
             @phase = nil
           end
+
+          # In a process that is about to fork.
+          def forking = @forking = now
 
           def application_loaded = @loaded_traps = @traps.dup
 
@@ -70,7 +73,7 @@ module Pando
             return unless @phase && @pids.size > 1
 
             made = birth(path)
-            return unless made >= @born && made < @entered
+            return unless made.between?(@born, @inherited)
 
             @wire.tell(record: :deletion, path: File.expand_path(path), location: place, pid: Process.pid)
           rescue SystemCallError, TypeError
