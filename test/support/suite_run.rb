@@ -70,7 +70,12 @@ module Support
         @output = +""
         @errors = nil
         errors = Thread.new { err.read }
-        yield waiter.pid, self, out if block_given?
+        begin
+          yield waiter.pid, self, out if block_given?
+        rescue Exception # rubocop:disable Lint/RescueException
+          Process.kill(:KILL, -waiter.pid)
+          raise
+        end
         finish(out, errors, waiter)
       end
     end

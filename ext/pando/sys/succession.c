@@ -13,8 +13,9 @@
 static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 #define PASSED_ON (sizeof passed_on / sizeof *passed_on)
 
-/* For the handlers. No pid stands here that has been reaped. */
-static volatile pid_t living;
+static pid_t living;
+/* For the handlers. */
+static volatile sig_atomic_t pending[PASSED_ON];
 static volatile int bell = -1;
 
 struct line {
@@ -24,26 +25,26 @@ struct line {
     struct sigaction chld_before;
 };
 
-/* A terminal's ^C reaches the whole process group by itself, and comes from the kernel. */
-static void pass_on(int signo, siginfo_t *info, void *context)
-{
-    (void)context;
-    int saved = errno;
-    if (living && info->si_code != SI_KERNEL) kill(living, signo);
-    errno = saved;
-}
-
-static void swallow(int signo, siginfo_t *info, void *context)
-{
-    (void)signo, (void)info, (void)context;
-}
-
 static void ring(int signo, siginfo_t *info, void *context)
 {
     (void)signo, (void)info, (void)context;
     int saved = errno;
     if (bell != -1) eventfd_write(bell, 1);
     errno = saved;
+}
+
+/* A terminal's ^C reaches the whole process group by itself, and comes from the kernel. */
+static void note(int signo, siginfo_t *info, void *context)
+{
+    if (info->si_code == SI_KERNEL) return;
+    for (size_t i = 0; i < PASSED_ON; i++)
+        if (passed_on[i] == signo) pending[i] = 1;
+    ring(signo, info, context);
+}
+
+static void swallow(int signo, siginfo_t *info, void *context)
+{
+    (void)signo, (void)info, (void)context;
 }
 
 static void handle(int signo, void (*handler)(int, siginfo_t *, void *), struct sigaction *before)
@@ -81,6 +82,16 @@ static void hear_births(struct line *line)
         dismiss(line);
         line->witness = living;
         living = born;
+    }
+}
+
+/* Not from the handler: who lives is known when all births have been heard. */
+static void pass_on(void)
+{
+    for (size_t i = 0; i < PASSED_ON; i++) {
+        if (!pending[i]) continue;
+        pending[i] = 0;
+        if (living) kill(living, passed_on[i]);
     }
 }
 
@@ -156,6 +167,7 @@ static int guard(struct line *line)
         if (poll(fds, 2, -1) == -1 && errno != EINTR) return -1;
         if (fds[0].revents) eventfd_read(bell, &count);
         hear_births(line);
+        pass_on();
     }
 }
 
@@ -163,9 +175,10 @@ int pando_succession_guard(int socket, pid_t first_heir)
 {
     struct line line = {.socket = socket, .witness = 0};
     living = first_heir;
+    for (size_t i = 0; i < PASSED_ON; i++) pending[i] = 0;
     bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (bell == -1) return -1;
-    take_signals(&line, pass_on);
+    take_signals(&line, note);
     handle(SIGCHLD, ring, &line.chld_before);
     int result = guard(&line);
     int failure = errno;
