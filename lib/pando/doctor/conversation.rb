@@ -79,11 +79,13 @@ module Pando
 
       # It will not come to it by itself: it is killed, and its successor goes on.
       def stuck
-        answer = Answer.new(stack: stack, stuck_in: lock? ? :lock : nil, killed: @actor.pid)
+        Answer.new(stack: stack, stuck_in: lock? ? :lock : nil, killed: @actor.pid).tap { kill }
+      end
+
+      def kill
         Process.kill("KILL", @actor.pid)
-        answer
       rescue Errno::ESRCH
-        Answer.new
+        nil # being asked where it stands has woken it
       end
 
       # @return [Array<String>] "file:line", the innermost first

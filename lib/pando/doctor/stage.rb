@@ -89,19 +89,23 @@ module Pando
       # @return [Conversation]
       def talk_to(actor, patience = @patience) = Conversation.new(self, actor, patience)
 
-      # Waits for the next generation.
+      # Waits for the next generation. Right after a rollout it is refused for a moment.
       # @return [Integer, nil] its number; nil if there will be none, and a fact says why
       def refork
-        from = mark
-        Process.kill("USR2", @pid)
-        done = await(REFORK_WITHIN + @patience, from) { |fact| fact if REFORKED.include?(fact[:event]) }
+        deadline = Sys.now + REFORK_WITHIN + @patience
+        until (done = try_refork(deadline))[:event] != "refork.refused" || LASTING.include?(done[:reason])
+          IO.select(nil, nil, nil, A_MOMENT)
+        end
         done[:generation] if done[:event] == "refork.finished"
       rescue Journal::Silence, Errno::ESRCH
         nil
       end
 
       REFORKED = %w[refork.finished refork.refused generation.discarded monitor.stopped].freeze
-      private_constant :REFORKED
+      # Refusals that no waiting changes.
+      LASTING = ["reforking is switched off", "no worker is fit to become a mold"].freeze
+      A_MOMENT = 0.02 # seconds
+      private_constant :REFORKED, :LASTING, :A_MOMENT
 
       # Asks the server to stop, so that at_exit handlers and finalizers run.
       def stop
@@ -135,6 +139,12 @@ module Pando
       end
 
       private
+
+      def try_refork(deadline)
+        from = mark
+        Process.kill("USR2", @pid)
+        await(deadline - Sys.now, from) { |fact| fact if REFORKED.include?(fact[:event]) }
+      end
 
       def short_folder = "/tmp"
       def output_path = File.join(folder, "output")

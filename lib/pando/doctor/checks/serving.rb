@@ -9,6 +9,7 @@ module Pando
       # @api private
       class Serving < Check
         ENDS = %w[worker.lost mold.lost worker.failed mold.failed].freeze
+        REASONS = 3 # the last ones
         CALLED_AT = /\Acalled at (\S+:\d+)/
 
         def findings = stuck + failed + lost + unsafe + missing
@@ -67,7 +68,7 @@ module Pando
           return [] unless evidence.missing
 
           told = evidence.events("refork.refused", "generation.discarded", "refork.postponed")
-          reasons = told.filter_map { |one| one[:reason] }.uniq
+          reasons = told.filter_map { |one| one[:reason] }.uniq.last(REASONS)
           reasons << "nobody said why" if reasons.empty?
           [finding(:refork_failed, subject: "generation #{evidence.missing}",
                                    message: "generation #{evidence.missing} did not come: #{reasons.join("; ")}")]
