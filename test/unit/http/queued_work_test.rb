@@ -2,34 +2,11 @@
 
 require "test_helper"
 require "tempfile"
-require_relative "support/fake_reactor"
+require_relative "support/queued_case"
 
 # A worker behind the reactor: what it takes, answers and does while nobody calls.
 class HTTPQueuedWorkTest < Minitest::Test
-  include HTTPSupport::Events
-
-  HELLO = ->(_env) { [200, { "content-type" => "text/plain" }, ["hello"]] }
-  ECHO = lambda do |env|
-    input = env["rack.input"]
-    first = input.read
-    input.rewind
-    [200, {}, ["#{env["CONTENT_LENGTH"]} #{input.class} #{first == input.read} #{first[0, 20]}"]]
-  end
-
-  def teardown
-    @stage&.close
-  end
-
-  def stage(app = nil, **settings, &block)
-    @stage ||= HTTPSupport::QueuedStage.new(app || block, **settings)
-  end
-
-  def reactor = @stage.reactor
-  def body(answer) = answer.bytes.split("\r\n\r\n", 2).last
-  def head(answer) = answer.bytes.split("\r\n\r\n", 2).first.split("\r\n")
-  def connection(answer) = head(answer).grep(/\Aconnection:/)
-  def fate(answer) = [connection(answer), answer.keep]
-  def kept_and_body(answer) = [answer.keep, body(answer)]
+  include HTTPSupport::QueuedCase
 
   def test_one_request_one_answer
     answer = stage(HELLO).get
@@ -227,83 +204,6 @@ class HTTPQueuedWorkTest < Minitest::Test
     assert_empty events
   end
 
-  def test_large_answers_wait_for_room
-    large = "z" * 1_000_000
-    stage { [200, {}, [large]] }
-    answer = answer_read_meanwhile
-
-    assert_equal [:end, true, large], [answer.ending, answer.keep, body(answer)]
-  end
-
-  def test_ordinary_answers_wait_for_room
-    stage { [200, {}, ["y" * 20_000]] }
-    10.times { |slot| reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n", slot: slot) }
-    thread = Thread.new { @stage.work.ready(nil) until served == 10 }
-    frames = []
-    frames.concat(reactor.frames) && Thread.pass while thread.alive?
-    frames.concat(reactor.frames)
-
-    assert_equal((0..9).to_a, frames.filter_map { |frame| frame.slot if frame.kind == :end })
-    assert_equal(10, frames.sum { |frame| frame.payload.scan("y" * 20_000).size })
-  end
-
-  def answer_read_meanwhile
-    turn = reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-    thread = Thread.new { @stage.work.ready(nil) }
-    answer = reactor.answer
-    flunk("the worker hangs at turn #{turn}") unless thread.join(20)
-    answer
-  end
-
-  def test_many_small_parts
-    parts = Array.new(5000) { |index| index.even? ? "part#{index}" : "" } + ([""] * 100)
-    stage { [200, {}, parts] }
-    answer = answer_read_meanwhile
-
-    assert_equal [parts.join, true], [body(answer), answer.keep]
-  end
-
-  def test_a_small_file_travels_in_frames
-    answer = nil
-    Tempfile.create("file") do |file|
-      file.write("f" * 60_000)
-      file.flush
-      answer = stage { [200, {}, File.open(file.path)] }.get
-    end
-
-    assert_equal [:end, "f" * 60_000, true], [answer.ending, body(answer), answer.keep]
-  end
-
-  def test_a_large_file_travels_as_a_descriptor
-    frames = record = nil
-    Tempfile.create("file") do |file|
-      file.write("f" * 100_000)
-      file.flush
-      stage { [200, {}, File.open(file.path)] }
-      reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-      @stage.work.ready(nil)
-      frames = reactor.frames
-      record = Pando::Sys.receive_record(reactor.socket)
-    end
-
-    assert_equal %i[data file end], frames.map(&:kind)
-    assert_equal [100_000, reactor.ticket(1)], [frames[1].value, record.first]
-    assert_equal "f" * 100_000, IO.for_fd(record.last.first).tap(&:rewind).read
-  end
-
-  def test_a_client_that_takes_nothing_costs_a_bounded_time
-    events = events_of do
-      stage(write_timeout: 0.05) { [200, {}, ["z" * 1_000_000]] }
-      reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-      @stage.work.ready(nil)
-    end
-    answer = reactor.answer
-
-    assert_equal :abort, answer.ending
-    assert_empty events
-    assert_empty @stage.worker.called(:leave)
-  end
-
   def test_a_client_that_went_stops_the_answer
     written = 0
     stage do
@@ -376,8 +276,6 @@ class HTTPQueuedWorkTest < Minitest::Test
       assert_equal [:abort, ""], @stage.get(sizes: sizes).to_a.first(2).reverse
     end
   end
-
-  def served = @stage.worker.called(:job_finished).size
 
   def test_it_sleeps_only_when_nothing_waits
     stage(HELLO)
