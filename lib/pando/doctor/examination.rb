@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "json"
 require "pando/doctor/census"
 require "pando/doctor/checks"
 require "pando/doctor/checks/sharing"
@@ -20,6 +21,8 @@ module Pando
       REPEATED = 50
       # Seconds for a look at the lazily loaded state.
       LAZY_STATE_WITHIN = 100.0
+      # Bytes of requests that it is made with: half of a question, for JSON makes them longer.
+      LAZY_STATE_REQUESTS = 30_000
 
       # @return [Array<Request>] what was sent
       attr_reader :requests
@@ -128,23 +131,25 @@ module Pando
 
       def worker_in(number, slot) = @stage.workers(number).find { |worker| worker.slot == slot }
 
-      # What the first request of a process builds and keeps, where that part of the doctor is there: in a
-      # worker that has served nothing yet, once it is known that another one answers that request.
+      # What the first requests of a process build and keep: in a worker that has served nothing yet, once it is
+      # known that another one answers them.
       def look_at_lazy_state(slot)
         worker = worker_in(0, slot)
-        request = (@requests - @stuck).first
-        return unless worker && request && lazy_state?
+        requests = first_requests
+        return unless worker && requests.any?
 
-        question = "lazy #{request.to_http}"
+        question = "lazy #{JSON.generate(requests)}"
         told = @stage.talk_to(worker, LAZY_STATE_WITHIN).ask(question) { |fact| fact.key?(:lazy) }
         @evidence.lazy << told if told
       end
 
-      def lazy_state?
-        require "pando/doctor/lazy_state"
-        true
-      rescue LoadError
-        false
+      # Of each path one, as many as fit into a question.
+      # @return [Array<String>] as sent
+      def first_requests
+        room = LAZY_STATE_REQUESTS
+        different = (@requests - @stuck).uniq { |request| [request.verb, request.path] }
+        texts = different.map { |request| request.to_http.force_encoding(Encoding::UTF_8) }.select(&:valid_encoding?)
+        texts.take_while { |text| (room -= text.bytesize).positive? }
       end
 
       def look_for_growth

@@ -7,6 +7,9 @@ module Pando
       # @return [Request] the one that is sent when nothing else is known
       def self.root = new(verb: "GET", target: "/", headers: {}, body: nil)
 
+      # @return [String] without the query
+      def path = target[/\A[^?]*/]
+
       # @return [String] as sent: one request a connection
       def to_http
         fields = { "Host" => "localhost", "User-Agent" => "pando doctor", "Accept" => "*/*" }.merge(headers)

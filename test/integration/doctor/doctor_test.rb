@@ -94,7 +94,7 @@ class DoctorTest < Minitest::Test
 
     assert_equal([1, ""], [run.status, run.out])
     assert_includes(page, "<code>config.ru:1</code>")
-    assert_equal(2, page.scan("<svg ").size, "the tree and the memory; nothing is shared")
+    assert_equal(3, page.scan("<svg ").size, "the tree, the memory, the lazy state; nothing is shared")
   end
 
   def test_a_hook_that_fails_after_the_refork_is_named

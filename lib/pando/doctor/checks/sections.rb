@@ -3,8 +3,7 @@
 module Pando
   module Doctor
     module Checks
-      # What other parts of Pando found inside the processes: the audit, the knowledge of libraries,
-      # the lazily loaded state.
+      # What was found inside the processes: the libraries they have loaded, the lazily loaded state.
       #
       # @api private
       class Sections < Check

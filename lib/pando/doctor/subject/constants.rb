@@ -58,7 +58,8 @@ module Pando
         end
 
         def asks_for_a_pid?(file, line)
-          File.foreach(file).lazy.drop(line - 1).first(STATEMENT).any? { |text| text.scrub.match?(ASKS_FOR_A_PID) }
+          before = [line - 1, 0].max # Ruby says line 0 where it knows none
+          File.foreach(file).lazy.drop(before).first(STATEMENT).any? { |text| text.scrub.match?(ASKS_FOR_A_PID) }
         rescue SystemCallError
           false
         end

@@ -43,7 +43,7 @@ module Pando
         def load
           require "pando/doctor/subject/snapshot"
           require "pando/doctor/subject/work"
-          require "pando/doctor/subject/sections"
+          require "pando/doctor/subject/libraries"
           require "pando/doctor/features"
           require "pando/fork_safety"
           @before_load = open_descriptors
@@ -106,7 +106,7 @@ module Pando
           return if @role.role == :worker
 
           wire.tell(features: Features.all, pid: Process.pid) if @role.generation.zero?
-          Sections.tell(wire)
+          Libraries.tell(wire, @config.prepared_library)
         end
 
         # The threads that are Ruby's own business: each process has a timer thread of its own.

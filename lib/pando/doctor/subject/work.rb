@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "json"
 require "pando/doctor/subject/place_signal"
 require "pando/doctor/subject/snapshot"
 require "pando/http"
@@ -39,7 +40,7 @@ module Pando
         # Where a worker is met.
         def self.path(folder, slot, generation, pid) = File.join(folder, "#{slot}.#{generation}.#{pid}")
 
-        def sources = [*@http.sources, [@questions, false]]
+        def sources = [*@http.sources, [@questions, nil]]
 
         def ready(source)
           source.equal?(@questions) ? answer(@questions.recv(LONGEST)) : @http.ready(source)
@@ -60,7 +61,7 @@ module Pando
           when "snapshot" then @stage.tell(:served)
           when "everything" then @stage.tell(:served, everything: true)
           when "count" then count
-          when /\Alazy / then lazy_state(question.delete_prefix("lazy "))
+          when /\Alazy / then lazy_state(JSON.parse(question.delete_prefix("lazy ")))
           end
         end
 
@@ -72,10 +73,11 @@ module Pando
                            lines: @stage.snapshot.io_counts)
         end
 
-        # What the first request builds: measured in children of this worker, which itself stays as it is.
-        def lazy_state(request)
+        # What the first requests build: measured in children of this worker, which itself stays as it is.
+        # @param requests [Array<String>] as they come over a connection
+        def lazy_state(requests)
           require "pando/doctor/lazy_state"
-          result = LazyState.examine(root: @config.directory) { serve(request) }
+          result = LazyState.examine(root: @config.directory) { requests.each { |request| serve(request.b) } }
           @stage.wire.tell(lazy: true, pid: Process.pid, findings: result.findings.map(&:to_h), figures: result.figures)
         rescue StandardError => error
           @stage.wire.tell(lazy: true, pid: Process.pid, findings: [], error: "#{error.message} (#{error.class})")
