@@ -9,7 +9,7 @@ module Pando
     # @api private
     class Serve < Command
       CHECK = Switch.new(name: :check, flags: %w[--check],
-                         help: "Read the settings, look for the rackup file, say OK and exit.").freeze
+                         help: "Read the settings, look for the rackup file and sockets' folders, say OK and exit.").freeze
 
       def self.switches
         [CHECK]
@@ -42,7 +42,11 @@ module Pando
       end
 
       def check
+        require "pando/cli/check"
         require_rackup
+        check = Check.new(config)
+        check.call
+        terminal.err.puts(check.notes)
         say_ok
       end
 

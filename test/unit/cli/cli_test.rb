@@ -58,6 +58,28 @@ class CLITest < ConfigTestCase
     assert_equal ["OK: config/pando.rb, config.ru, 3 workers, 0.0.0.0:80\n", "", 0], pando("--check", "-l", "80")
   end
 
+  def test_check_looks_for_the_folders_of_sockets
+    write("config.ru", "")
+    write("config/pando.rb", "listen \"unix:run/web.sock\"\ncontrol \"sockets/pando.sock\"")
+    output, complaint, status = pando("--check")
+    assert_equal ["", 2], [output, status]
+    assert_match(%r{\Apando: config/pando.rb:1: listen: there is no folder \S+/run. Make it first$}, complaint)
+    FileUtils.mkdir_p(complaint[/no folder (\S+)\. Make/, 1])
+
+    complaint = pando("--check")[1]
+    assert_match(%r{config/pando.rb:2: control: there is no folder \S+/sockets}, complaint)
+    FileUtils.mkdir_p(complaint[/no folder (\S+)\. Make/, 1])
+    assert_equal 0, pando("--check").last
+  end
+
+  def test_check_names_settings_without_effect
+    write("config.ru", "")
+    write("config/pando.rb", "reactor false\nidle_timeout 5\nmax_queue 3")
+
+    assert_equal "note: idle_timeout (config/pando.rb:2) means nothing with reactor false\n" \
+                 "note: max_queue (config/pando.rb:3) means nothing with reactor false\n", pando("--check")[1]
+  end
+
   def test_check_without_a_config_file
     write("app.ru", "")
 

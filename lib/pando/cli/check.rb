@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require "pando/config"
+
+module Pando
+  module CLI
+    # What `pando serve --check` sees beyond the settings themselves: what would keep the server from
+    # starting, and what would have no effect.
+    #
+    # @api private
+    class Check
+      # @param config [Config]
+      def initialize(config)
+        @config = config
+      end
+
+      # @raise [ConfigError] the server could not start
+      def call
+        @config.require_rackup
+        require_folders
+      end
+
+      # @return [Array<String>] a line each
+      def notes
+        return [] if @config.reactor
+
+        idle = Config::Settings.groups.fetch("Reactor").map(&:name) - [:reactor]
+        idle.reject { |name| @config.source(name) == "default" }
+            .map { |name| "note: #{name} (#{@config.source(name)}) means nothing with reactor false" }
+      end
+
+      private
+
+      def require_folders
+        sockets = @config.listen.select { |listen| listen.kind == :unix }.map { |listen| [listen.path, :listen] }
+        sockets << [@config.control, :control] if @config.control && @config.source(:control) != "default"
+        path, setting = sockets.find { |file, _| !File.directory?(File.dirname(file)) }
+        return unless path
+
+        raise ConfigError, "#{@config.source(setting)}: #{setting}: there is no folder #{File.dirname(path)}. " \
+                           "Make it first"
+      end
+    end
+  end
+end
