@@ -9,7 +9,7 @@ module Pando
     # @api private
     class Serve < Command
       CHECK = Switch.new(name: :check, flags: %w[--check],
-                         help: "Read the settings, look for the rackup file and sockets' folders, say OK and exit.").freeze
+                         help: "Read the settings, look for the rackup file and sockets' folders, say OK.").freeze
 
       def self.switches
         [CHECK]
