@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "pty"
 require "support/servers"
 
 # Promise: what each signal does to the server, and to one of its processes.
@@ -190,13 +191,16 @@ class SignalsTest < Minitest::Test
   end
 
   def test_a_terminal_that_hangs_up_ends_nobody
-    server = start("workers 2", wrapper: ["setsid"])
+    master, slave = PTY.open
+    server = start("workers 2", wrapper: ["sh", "-c", %(exec setsid --ctty "$@" <#{slave.path}), "sh"])
     before = server.tree.children.map(&:pid)
-    Process.kill("HUP", -server.pid)
-    server.refork # by then all of them have seen it
+    [slave, master].each(&:close) # the kernel sends HUP to all of them
+    server.refork # by then they have seen it
 
     assert_empty(complaints(server))
     assert_includes(before, server.events("refork.started").last["source"])
+    assert_empty(server.events("reload.started"))
+    assert_equal(2, server.wait_for("reload.finished") { server.signal("HUP") }["generation"], "an operator still can")
     assert_predicate(server.stop, :success?)
   end
 

@@ -20,6 +20,7 @@ require "pando/cluster/shutdown"
 require "pando/cluster/signals"
 require "pando/cluster/spawner"
 require "pando/cluster/systemd"
+require "pando/cluster/terminal"
 
 module Pando
   module Cluster
@@ -80,6 +81,7 @@ module Pando
         @listeners = Listeners.open(@specs)
         @poller = Sys::Poller.new
         @signals = Signals.new
+        @terminal = Terminal.new
         @poller.add(@signals, [:signal, nil])
         @signals.trap_all
         build
@@ -164,7 +166,7 @@ module Pando
       def obey(signal)
         case signal
         when "TERM", "INT", "QUIT" then stop(signal)
-        when "HUP" then reload.request("HUP") unless shutdown.begun?
+        when "HUP" then reload.request("HUP") unless shutdown.begun? || @terminal.lost?
         when "USR2" then generations.refork("USR2") unless shutdown.begun?
         when "TTIN" then rollout.resize(rollout.size + 1)
         when "TTOU" then rollout.resize(rollout.size - 1)
