@@ -95,6 +95,16 @@ class ReloadTest < Minitest::Test
     assert(wait_until(timeout: 20) { File.read(File.join(@root, "two", "exited")) == "TERM" })
   end
 
+  # As deployments without a link do it.
+  def test_a_folder_that_was_removed_and_made_anew
+    deploy
+    FileUtils.rm_rf(File.join(@root, "one"))
+    release("one", app("two"))
+    reload
+
+    assert_equal("two in one", body)
+  end
+
   def test_the_number_of_workers_stays_what_it_was_made
     deploy
     @server.wait_for("worker.ready", slot: 2) { @server.signal("TTIN") }
@@ -109,6 +119,7 @@ class ReloadTest < Minitest::Test
     "a hook that raises" => ["run ->(_) { [200, {}, []] }", "after_worker_fork { raise IOError, 'no db' }", /no db/],
     "a configuration that is wrong" => ["run ->(_) { [200, {}, []] }", "workrs 2", /pando.rb:2: unknown setting/],
     "a canary that dies" => ["run ->(_) { [200, {}, []] }", "after_worker_fork { exit!(3) }", /status 3/],
+    "a configuration that ends its process" => ["", "abort 'no key'", /ends its process: no key/],
     "no rackup file" => [nil, "workers 2", /there is no rackup file/]
   }.freeze
 

@@ -32,6 +32,9 @@ module Pando
       rescue StandardError
         give_up
         raise
+      rescue SystemExit => e # at a start it ends the server; one that serves already is not the file's to end
+        give_up
+        raise ConfigError, "the configuration ends its process: #{e.message}, #{e.backtrace&.first}"
       end
 
       # @return [Array<String>] what becomes the new release's mold
