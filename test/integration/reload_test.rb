@@ -155,6 +155,19 @@ class ReloadTest < Minitest::Test
     assert_equal("two in two", body)
   end
 
+  def test_what_needs_a_restart_is_measured_by_the_start
+    deploy
+    release("two", app("two"), "workers 2\nidle_timeout 5\n")
+    link("two")
+    2.times { assert_equal("idle_timeout", incomplete_reload, "it is still not what it should be") }
+    link("one")
+    reload
+
+    assert_equal(2, @server.events("reload.incomplete").size, "it is what it was")
+  end
+
+  def incomplete_reload = @server.wait_for("reload.incomplete") { @server.signal("HUP") }["settings"]
+
   def test_a_second_reload_follows_the_first
     deploy
     release("two", "sleep 0.01 until File.exist?(#{File.join(@root, "go").inspect})\n#{app("two")}")
