@@ -70,8 +70,9 @@ class HTTPOrdinaryAnswerTest < Minitest::Test
     bodies = scattered_bodies
     whole = bodies.map(&:join)
     texts = compacting { bodies.map { |body| Head.ordinary("L\r\n", {}, body, "\r\n") } }
+    sent = texts.map { |text| text.partition("\r\n\r\n").last }
 
-    assert_equal whole, (texts.map { |text| text.partition("\r\n\r\n").last })
+    assert_equal whole, sent
   end
 
   private
