@@ -112,8 +112,13 @@ static VALUE head_ordinary(VALUE module, VALUE status_line, VALUE fields, VALUE 
     struct pando_answer answer;
     if (!pando_answer_compose(&answer, status_line, fields, body, ending)) return Qnil;
     VALUE text = rb_str_buf_new((long)(answer.head_bytes + answer.body_bytes));
-    for (size_t i = 0; i < answer.count; i++)
-        rb_str_cat(text, answer.parts[i].iov_base, (long)answer.parts[i].iov_len);
+    rb_str_cat(text, answer.head, (long)answer.head_bytes);
+    /* Not by answer.parts: where the garbage collector compacts, that allocation may have moved the body's Strings. */
+    for (long i = 0; i < RARRAY_LEN(body); i++) {
+        VALUE part = RARRAY_AREF(body, i);
+        rb_str_cat(text, RSTRING_PTR(part), RSTRING_LEN(part));
+        RB_GC_GUARD(part);
+    }
     RB_GC_GUARD(body);
     return text;
 }

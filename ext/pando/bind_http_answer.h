@@ -9,7 +9,7 @@
 #define PANDO_ANSWER_HEAD 4096
 #define PANDO_ANSWER_PARTS 16
 
-/* Good as long as the objects are that it was composed of. */
+/* Good until the next allocation: a compacting garbage collector moves the body's Strings. */
 struct pando_answer {
     size_t head_bytes;
     uint64_t body_bytes;

@@ -136,6 +136,8 @@ static int add_field(VALUE name, VALUE value, VALUE argument)
             RB_GC_GUARD(lines);
         }
     }
+    RB_GC_GUARD(name); /* text may grow while their bytes are put there: nobody is to move them meanwhile */
+    RB_GC_GUARD(value);
     return ST_CONTINUE;
 }
 

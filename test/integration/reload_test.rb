@@ -95,6 +95,16 @@ class ReloadTest < Minitest::Test
     assert(wait_until(timeout: 20) { File.read(File.join(@root, "two", "exited")) == "TERM" })
   end
 
+  # As deployments without a link do it.
+  def test_a_folder_that_was_removed_and_made_anew
+    deploy
+    FileUtils.rm_rf(File.join(@root, "one"))
+    release("one", app("two"))
+    reload
+
+    assert_equal("two in one", body)
+  end
+
   def test_the_number_of_workers_stays_what_it_was_made
     deploy
     @server.wait_for("worker.ready", slot: 2) { @server.signal("TTIN") }
@@ -109,6 +119,7 @@ class ReloadTest < Minitest::Test
     "a hook that raises" => ["run ->(_) { [200, {}, []] }", "after_worker_fork { raise IOError, 'no db' }", /no db/],
     "a configuration that is wrong" => ["run ->(_) { [200, {}, []] }", "workrs 2", /pando.rb:2: unknown setting/],
     "a canary that dies" => ["run ->(_) { [200, {}, []] }", "after_worker_fork { exit!(3) }", /status 3/],
+    "a configuration that ends its process" => ["", "abort 'no key'", /ends its process: no key/],
     "no rackup file" => [nil, "workers 2", /there is no rackup file/]
   }.freeze
 
@@ -146,6 +157,19 @@ class ReloadTest < Minitest::Test
     assert_equal("idle_timeout", incomplete["settings"], "the flag -l beats what the file says of listen")
     assert_equal("two in two", body)
   end
+
+  def test_what_needs_a_restart_is_measured_by_the_start
+    deploy
+    release("two", app("two"), "workers 2\nidle_timeout 5\n")
+    link("two")
+    2.times { assert_equal("idle_timeout", incomplete_reload, "it is still not what it should be") }
+    link("one")
+    reload
+
+    assert_equal(2, @server.events("reload.incomplete").size, "it is what it was")
+  end
+
+  def incomplete_reload = @server.wait_for("reload.incomplete") { @server.signal("HUP") }["settings"]
 
   def test_a_second_reload_follows_the_first
     deploy

@@ -8,7 +8,8 @@ module Pando
     #
     # @api private
     class Stop < ControlCommand
-      HOW = Switch.new(name: :how, flags: %w[--how], argument: "gracefully|quickly|at_once",
+      WAYS = %w[gracefully quickly at_once].freeze
+      HOW = Switch.new(name: :how, flags: %w[--how], argument: WAYS.join("|"),
                        help: "With `stop`: running requests are finished (the default, as TERM does), have " \
                              "the grace of `timeout` (INT), or are cut off.").freeze
 
@@ -18,7 +19,14 @@ module Pando
 
       private
 
-      def perform = carry_out("stop", how: flags[:how] || "gracefully")
+      def perform = carry_out("stop", how: how)
+
+      def how
+        way = flags[:how] || WAYS.first
+        return way if WAYS.include?(way)
+
+        raise UsageError, "--how: must be #{WAYS[..-2].join(", ")} or #{WAYS.last}, but is #{way.inspect}."
+      end
     end
   end
 end

@@ -57,7 +57,7 @@ module Pando
 
       # Who may have passed a limit since it was measured. A worker that leaves may still be killed.
       def grown(processes)
-        limit = [limits.worker, limits.hard].compact.min or return []
+        limit = soft_limit or return []
         processes.select { |child| child.worker? && (child.ready? || (limits.hard && child.leaving?)) }
                  .map { |worker| [worker, @gauge.most(worker.pid)] }.select { |_, most| most > limit }
                  .max_by(MEASUREMENTS) { |_, most| most }.map(&:first)
@@ -66,10 +66,13 @@ module Pando
       def judge(worker)
         size = @gauge.measure(worker.pid)&.private or return
         return kill(worker, size) if limits.hard && size > limits.hard && worker.row.busy_since
-        return unless limits.worker && size > limits.worker && worker.ready?
+        return unless size > soft_limit && worker.ready?
 
-        replace(worker, "its #{mebibytes(size)} of private memory are over the limit of #{mebibytes(limits.worker)}")
+        replace(worker, "its #{mebibytes(size)} of private memory are over the limit of #{mebibytes(soft_limit)}")
       end
+
+      # Without one for workers the hard limit: who is idle beyond it goes, rather than be killed in his next request.
+      def soft_limit = limits.worker || limits.hard
 
       # Its request is not tried again: it may have been the cause.
       def kill(worker, size)
@@ -87,7 +90,8 @@ module Pando
         @rollout.ask_to_leave(worker, reason)
       end
 
-      def over_hard?(worker) = limits.hard && @gauge.last(worker.pid).private > limits.hard
+      # And so far beyond the limit that it does not wait for its turn.
+      def over_hard?(worker) = limits.worker && limits.hard && @gauge.last(worker.pid).private > limits.hard
 
       # Each in turn, the monitor as well.
       def measure_next(processes)

@@ -115,17 +115,17 @@ module Pando
         name = name.to_s
         case kind = Head.kind(name)
         when nil then line(name, value)
-        when :date then line(name, value).tap { @dated = true }
+        when :date then line(name, value).tap { |lines| @dated ||= !lines.empty? }
         when false then raise InvalidResponse, "#{name.inspect} is no field name"
         else note(kind, name, value)
         end
       end
 
-      # The server writes these itself.
+      # The server writes these itself. A nil says nothing, as in any other field.
       #
       # @return [nil]
       def note(kind, name, value)
-        case kind
+        case value && kind
         when :connection then @close ||= close_option?(value)
         when :content_length then @length = parse_length(value)
         when :transfer_encoding then @encoding = encoding(value)

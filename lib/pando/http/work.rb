@@ -79,9 +79,19 @@ module Pando
           served = @listeners.map { |listener| serve(listener) }.any?
           break unless served && deadline && Sys.now < deadline
         end
+        refuse if deadline
       end
 
       private
+
+      # At once, and not when the monitor has seen us dead: who connected meanwhile would be cut off.
+      def refuse
+        @listeners.each do |listener|
+          listener.shutdown
+        rescue Errno::ENOTCONN, Errno::EINVAL
+          nil # another worker was faster
+        end
+      end
 
       def serve(listener)
         descriptor, remote = @acceptor.accept(listener)

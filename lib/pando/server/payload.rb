@@ -12,7 +12,7 @@ module Pando
       def initialize(server)
         super()
         @server = server
-        @config = server.config
+        @config = @first = server.config
       end
 
       def options = @options ||= ClusterOptions.of(@config)
@@ -20,7 +20,7 @@ module Pando
       # @return [Renewal]
       def renew
         require "pando/server/renewal"
-        Renewal.new(@config)
+        Renewal.new(@config, @first)
       end
 
       # @param renewal [Renewal]

@@ -23,15 +23,20 @@ module Pando
       attr_reader :config
 
       # @param old [Config] in use
+      # @param first [Config] that the server was started with
       # @raise [ConfigError] the new one is wrong
       # @raise [SystemCallError] the release folder is gone
-      def initialize(old)
+      def initialize(old, first)
         @old = old
+        @first = first
         @surroundings = Surroundings.enter(old.directory)
         @config = Config.load(old.argv).tap(&:require_rackup)
       rescue StandardError
         give_up
         raise
+      rescue SystemExit => e # at a start it ends the server; one that serves already is not the file's to end
+        give_up
+        raise ConfigError, "the configuration ends its process: #{e.message}, #{e.backtrace&.first}"
       end
 
       # @return [Array<String>] what becomes the new release's mold
@@ -42,9 +47,9 @@ module Pando
       # @return [Integer, nil] workers, if the new configuration wants another number than the old one did
       def workers = (config.workers unless config.workers == @old.workers)
 
-      # @return [Array<Symbol>] settings that have changed and need a restart
+      # @return [Array<Symbol>] settings that are not what the server was started with, and need a restart
       def kept
-        [*AT_START, *(OF_REACTOR if @old.reactor)].reject { |name| same?(name) }
+        [*AT_START, *(OF_REACTOR if @first.reactor)].reject { |name| same?(name) }
       end
 
       # Back to where the old release is.
@@ -55,7 +60,7 @@ module Pando
       private
 
       def same?(name)
-        @old.public_send(name) == config.public_send(name)
+        @first.public_send(name) == config.public_send(name)
       end
     end
   end

@@ -14,7 +14,7 @@ module Pando
       def self.enter(directory) = new.tap { |surroundings| surroundings.send(:enter, directory) }
 
       def initialize
-        @folder = Dir.pwd
+        @folder = folder
         @gemfile = ENV.fetch(GEMFILE, nil)
       end
 
@@ -27,6 +27,13 @@ module Pando
       end
 
       private
+
+      # Deployments that put each release in the same place remove the one that we are in.
+      def folder
+        Dir.pwd
+      rescue Errno::ENOENT
+        File.readlink("/proc/self/cwd").delete_suffix(" (deleted)") # proc(5)
+      end
 
       def enter(directory)
         Dir.chdir(directory)

@@ -141,6 +141,15 @@ class MemoryKeeperTest < Minitest::Test
     assert_empty(worker_signals)
   end
 
+  def test_where_there_is_but_a_hard_limit_an_idle_one_leaves_as_well
+    start(hard: 200)
+    grow(0, 201)
+    look
+
+    assert_equal([0], leaving)
+    assert_empty(worker_signals)
+  end
+
   def test_when_all_take_too_much_the_fattest_goes
     start(total: 150)
     grow(1, 90)

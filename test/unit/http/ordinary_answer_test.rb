@@ -64,7 +64,35 @@ class HTTPOrdinaryAnswerTest < Minitest::Test
     assert_nil Head.ordinary(nil, {}, ["hi"], "\r\n")
   end
 
+  # Seen from Ruby 3.3 on, which keeps long Strings in the slots that a compaction moves.
+  def test_a_compaction_moves_no_part_away_while_it_is_copied
+    GC.respond_to?(:auto_compact=) || skip("this Ruby has no GC compaction")
+    bodies = scattered_bodies
+    whole = bodies.map(&:join)
+    texts = compacting { bodies.map { |body| Head.ordinary("L\r\n", {}, body, "\r\n") } }
+    sent = texts.map { |text| text.partition("\r\n\r\n").last }
+
+    assert_equal whole, sent
+  end
+
   private
+
+  # With room between them that is free by now, for the collector to fill. Parts as long as Ruby keeps in an
+  # object's own slot, which is what moves.
+  def scattered_bodies
+    Array.new(20) do |i|
+      Array.new(100) { |k| "to be forgotten #{k} #{"x" * 600}" }
+      Array.new(10) { |k| "<part #{i} #{k}> #{"x" * 600}" }
+    end
+  end
+
+  def compacting
+    GC.start
+    GC.auto_compact = GC.stress = true
+    yield
+  ensure
+    GC.auto_compact = GC.stress = false
+  end
 
   def undated(text) = text&.sub(/^date: .* GMT\r\n/, "<date>")
 

@@ -202,6 +202,13 @@ class HTTPResponseTest < Minitest::Test
                  %w[connection keep-alive status rack.x date].map { |name| answer[name] })
   end
 
+  def test_a_field_of_the_servers_that_is_nil_says_nothing
+    answer = serve(200, { "Date" => nil, "Content-Length" => nil, "transfer-encoding" => nil }, ["one"]).get
+
+    assert_equal [200, "3", "one"], [answer.status, answer["content-length"], answer.body]
+    assert_equal Time.now.utc.year, Time.httpdate(answer["date"]).year
+  end
+
   def test_several_values_in_both_racks_ways
     assert_equal %w[a=1 b=2], serve(200, { "set-cookie" => %w[a=1 b=2] }, []).get["set-cookie"]
     @served.stop

@@ -301,6 +301,20 @@ class HTTPWorkTest < Minitest::Test
     served&.stop
   end
 
+  def test_when_the_server_ends_nobody_is_let_in_whom_no_worker_will_serve
+    served = HTTPSupport::ServedWork.new(->(_) { [200, {}, []] })
+    client = served.connect
+    client.write("GET / HTTP/1.0\r\n\r\n")
+    served.work.stop(Pando::Sys.now + 10)
+
+    assert_match(/\AHTTP\S+ 200 /, client.read)
+    assert_raises(Errno::ECONNREFUSED) { served.connect }
+    served.work.stop(Pando::Sys.now + 10)
+  ensure
+    client&.close
+    served&.stop
+  end
+
   def test_an_idle_worker_looks_for_connections_nobody_told_it_about
     served = HTTPSupport::ServedWork.new(->(_) { [200, {}, []] })
     served.work.idle

@@ -20,7 +20,7 @@ module Pando
               },
               help: "A worker that gets beyond this is killed in the middle of its request.",
               notes: "The client gets 502, and the request is not tried again, for it may have been the cause. " \
-                     "Looked at four times a second."
+                     "Looked at four times a second. A worker beyond it that is idle is replaced."
 
       setting :memory_total,
               type: Types::OrOff.new(Types::ShareOfMemory.new((64 * (1024**2))..)), default: nil, unit: "bytes",
