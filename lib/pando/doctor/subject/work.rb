@@ -39,7 +39,7 @@ module Pando
         # Where a worker is met.
         def self.path(folder, slot, generation, pid) = File.join(folder, "#{slot}.#{generation}.#{pid}")
 
-        def sources = [*@http.sources, [@questions, false]]
+        def sources = [*@http.sources, [@questions, nil]]
 
         def ready(source)
           source.equal?(@questions) ? answer(@questions.recv(LONGEST)) : @http.ready(source)
