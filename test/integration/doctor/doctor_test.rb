@@ -12,6 +12,9 @@ class DoctorTest < Minitest::Test
   CLEAN = "run ->(env) { [200, {}, [env['PATH_INFO']]] }"
   FAULTY = "DICE = Random.new\nrun ->(_env) { [200, {}, [DICE.rand.to_s]] }"
 
+  READS = "WORDS = File.open('words').tap { |file| file.sysread(1) }\n" \
+          "run ->(_env) { [200, {}, [WORDS.sysread(1)]] }\n"
+
   def setup
     @folder = Dir.mktmpdir("pando-doctor-test")
   end
@@ -88,13 +91,28 @@ class DoctorTest < Minitest::Test
     assert_equal(0, run.status, run.out)
   end
 
+  def test_what_the_settings_allow_is_not_found
+    write("config/pando.rb", 'keep_io "*/words"')
+    write("words", "many of them")
+
+    assert_equal(0, doctor(READS).status)
+  end
+
+  def test_what_the_settings_refuse_is_found_all_the_same
+    write("config/pando.rb", "fork_safety files: :refuse, threads: :refuse")
+    write("words", "many of them")
+    run = doctor("#{READS}THREAD = Thread.new { sleep }", "--format", "json")
+
+    assert_equal([%w[lost_thread config.ru:3], %w[shared_position config.ru:1]], run.faults, run.err)
+  end
+
   def test_a_page
     run = doctor(FAULTY, "--format", "html", "--output", "doctor.html")
     page = File.read(File.join(@folder, "doctor.html"))
 
     assert_equal([1, ""], [run.status, run.out])
     assert_includes(page, "<code>config.ru:1</code>")
-    assert_equal(2, page.scan("<svg ").size, "the tree and the memory; nothing is shared")
+    assert_equal(3, page.scan("<svg ").size, "the tree, the memory, and what of it is private; nothing is shared")
   end
 
   def test_a_hook_that_fails_after_the_refork_is_named

@@ -11,18 +11,18 @@ module Pando
       module Sections
         # Where it is loaded from, its constant in ForkSafety, and how its findings are had.
         ALL = {
-          libraries: ["pando/fork_safety/libraries", :Libraries, lambda { |part|
-            { findings: part.findings, entries: part.loaded.map(&:to_h) }
+          libraries: ["pando/fork_safety/libraries", :Libraries, lambda { |part, config|
+            { findings: part.findings(prepared: config.prepared_library), entries: part.loaded.map(&:to_h) }
           }]
         }.freeze
 
-        # @param wire [Wire]
+        # @param wire [Wire] @param config [Config] the application's
         # @return [nil]
-        def self.tell(wire)
+        def self.tell(wire, config)
           ALL.each do |name, (file, constant, ask)|
             next unless available?(file) && ForkSafety.const_defined?(constant)
 
-            told = ask.call(ForkSafety.const_get(constant))
+            told = ask.call(ForkSafety.const_get(constant), config)
             wire.tell(section: name, pid: Process.pid, **told, findings: told[:findings].map(&:to_h))
           rescue StandardError => error
             wire.tell(section: name, pid: Process.pid, findings: [], error: "#{error.message} (#{error.class})")

@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+require "pando/fork_safety/audit/descriptor"
+require "pando/sys"
+
 module Pando
   module ForkSafety
     module Audit
@@ -12,6 +15,14 @@ module Pando
         # @param patterns [Array<String>]
         def initialize(patterns)
           @patterns = patterns
+        end
+
+        # @return [Array<Integer>] those that this process has
+        # @raise [SystemCallError] /proc cannot be read
+        def numbers
+          return [] if @patterns.empty?
+
+          Sys.descriptors.map { |row| Descriptor.new(row) }.select { |one| match?(one) }.map(&:number)
         end
 
         # @param descriptor [Descriptor]
