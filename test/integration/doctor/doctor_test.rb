@@ -16,7 +16,7 @@ class DoctorTest < Minitest::Test
           "run ->(_env) { [200, {}, [WORDS.sysread(1)]] }\n"
 
   def setup
-    @folder = Dir.mktmpdir("pando-doctor-test")
+    @folder = Dir.mktmpdir("pando doctor t\u00e9st")
   end
 
   def teardown
@@ -104,6 +104,14 @@ class DoctorTest < Minitest::Test
     run = doctor("#{READS}THREAD = Thread.new { sleep }", "--format", "json")
 
     assert_equal([%w[lost_thread config.ru:3], %w[shared_position config.ru:1]], run.faults, run.err)
+  end
+
+  def test_any_path_in_any_locale
+    write("background.rb", "THREAD = Thread.new { sleep }")
+    run = doctor("require_relative 'background'\n#{FAULTY}", "--format", "json", env: { "LC_ALL" => "C" })
+
+    assert_equal([%w[lost_thread background.rb:1], %w[random_copied config.ru:2]], run.faults, run.err)
+    assert_equal(@folder, run.report["application"]["directory"])
   end
 
   def test_a_page
