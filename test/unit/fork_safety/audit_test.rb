@@ -79,6 +79,15 @@ class ForkSafetyAuditTest < Minitest::Test
     assert_equal([0, 0, 1, 0, 0], answer)
   end
 
+  def test_an_address_of_six_has_brackets
+    server = TCPServer.new("::1", 0)
+    client, = keep(TCPSocket.new("::1", server.addr[1]), server)
+
+    assert_includes(Audit.kept_numbers(["[::1]:#{server.addr[1]}"]), client.fileno)
+    assert_includes(Audit.kept_numbers(["[::1]:*"]), client.fileno)
+    refute_includes(Audit.kept_numbers(["[::2]:*"]), client.fileno)
+  end
+
   def test_the_numbers_of_what_is_kept
     client, other = connection
     Pando.keep_io(other)

@@ -7,14 +7,14 @@ module Pando
   module ForkSafety
     module Audit
       # Descriptors that were declared harmless, by the address of their peer or by their path:
-      # "10.0.0.5:6379", "*:8125", "/run/collector.sock", "/srv/data/*". As File.fnmatch reads
-      # them; a star matches slashes too.
+      # "10.0.0.5:6379", "[::1]:6379", "*:8125", "/run/collector.sock", "/srv/data/*". As File.fnmatch
+      # reads them, but for brackets; a star matches slashes too.
       #
       # @api private
       class Patterns
         # @param patterns [Array<String>]
         def initialize(patterns)
-          @patterns = patterns
+          @patterns = patterns.map { |pattern| pattern.gsub(/[\[\]]/) { |bracket| "\\#{bracket}" } }
         end
 
         # @return [Array<Integer>] those that this process has
