@@ -4,6 +4,7 @@
  * is the caller's. */
 #include "bind_http.h"
 #include "http/address.h"
+#include "sys/fork.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -91,8 +92,10 @@ static VALUE wire_finish(VALUE module, VALUE fd)
     return Qnil;
 }
 
+/* The peer sees the end of it now, also if a process that the application has forked lives on with a copy. */
 static VALUE wire_close(VALUE module, VALUE fd)
 {
+    if (pando_copies() > 0) shutdown(NUM2INT(fd), SHUT_WR);
     close(NUM2INT(fd)); /* whatever it returns, the descriptor is closed, close(2) */
     return Qnil;
 }
@@ -102,7 +105,8 @@ static VALUE wire_reset(VALUE module, VALUE fd)
 {
     struct linger none = {.l_onoff = 1, .l_linger = 0};
     setsockopt(NUM2INT(fd), SOL_SOCKET, SO_LINGER, &none, sizeof(none));
-    return wire_close(module, fd);
+    close(NUM2INT(fd));
+    return Qnil;
 }
 
 /* Puts up to max bytes behind the first offset bytes of buffer; 0 is the peer's end. */

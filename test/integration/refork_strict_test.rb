@@ -23,7 +23,7 @@ class ReforkStrictTest < Minitest::Test
   end
 
   def test_a_clean_app_is_clean
-    run = suite("clean")
+    run = suite("clean", env: { "CONFIG" => "pando.rb" })
 
     assert_predicate run.status, :success?, run
     assert_match(/^\d+ examples, 0 failures$/, run.output)
@@ -60,6 +60,13 @@ class ReforkStrictTest < Minitest::Test
     run = suite("random_copied", env: { "PANDO_REFORK_FAIL_ON" => "warning" })
 
     assert_equal 1, run.status.exitstatus, run
+  end
+
+  def test_what_the_settings_keep_is_no_fault
+    run = suite("shared_position", env: { "CONFIG" => "kept.rb" })
+
+    assert_predicate run.status, :success?, run
+    assert_empty run.errors
   end
 
   private

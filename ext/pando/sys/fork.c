@@ -13,6 +13,7 @@ static _Thread_local volatile sig_atomic_t armed;
 static pid_t middle;
 static pid_t current;
 static unsigned forks;
+static unsigned copies;
 
 /* Runs inside fork(2) of the C library, in the new process, before the
  * interpreter hears of it. Hence nothing of Ruby (no hook, no thread
@@ -21,6 +22,7 @@ static unsigned forks;
 static void split_in_child(void)
 {
     forks++;
+    copies = 0;
     current = getpid();
     if (!armed) return;
     armed = 0;
@@ -33,10 +35,15 @@ static void split_in_child(void)
     _exit(pid < 0 ? errno : 0);
 }
 
+static void count_in_parent(void)
+{
+    copies++;
+}
+
 int pando_fork_setup(void)
 {
     current = getpid();
-    return pthread_atfork(NULL, NULL, split_in_child);
+    return pthread_atfork(NULL, count_in_parent, split_in_child);
 }
 
 pid_t pando_pid(void)
@@ -57,6 +64,11 @@ void pando_double_fork_disarm(void)
 unsigned pando_forks(void)
 {
     return forks;
+}
+
+unsigned pando_copies(void)
+{
+    return copies;
 }
 
 pid_t pando_middle_pid(void)

@@ -17,6 +17,8 @@ pid_t pando_middle_pid(void);
 pid_t pando_pid(void);
 /* Forks between the first process with this library and this one: another number, another process. */
 unsigned pando_forks(void);
+/* Forks that this process has made: so many others may hold copies of its descriptors. */
+unsigned pando_copies(void);
 /* Reaps the middle process. 0, or the errno of its own fork. */
 int pando_middle_wait(pid_t middle);
 /* Can this process have two more (a middle and its child)? 0 or an errno. */

@@ -17,7 +17,7 @@ module Pando
       # @return [Baseline]
       # @raise [UsageError]
       def self.read(path)
-        content = JSON.parse(File.read(path))
+        content = JSON.parse(File.read(path, encoding: Encoding::UTF_8))
         list = content["findings"] if content.is_a?(Hash) && content["schema"] == SCHEMA
         raise UsageError, "--baseline: #{path} was not written by pando doctor" unless list.is_a?(Array)
 

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/doctor/subject/wire"
+
 module Pando
   module Doctor
     # All that an examination has seen; the checks judge it. What the processes told is in
@@ -23,7 +25,7 @@ module Pando
 
       # @param directory [String] of the application
       def initialize(directory)
-        @directory = directory
+        @directory = Subject::Wire.clean(directory) # as the locations are told
         @generations = []
         @sent = []
         @counts = []

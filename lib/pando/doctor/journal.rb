@@ -87,7 +87,7 @@ module Pando
 
       def hear(text)
         fact = JSON.parse(text, symbolize_names: true)
-        fact = JSON.parse(File.read(fact[:file]), symbolize_names: true) if fact.key?(:file)
+        fact = JSON.parse(File.read(fact[:file], encoding: Encoding::UTF_8), symbolize_names: true) if fact.key?(:file)
         @lock.synchronize do
           @facts << fact
           @news.broadcast

@@ -2,6 +2,7 @@
 
 require "time"
 require "pando/doctor/baseline"
+require "pando/doctor/subject/wire"
 require "pando/version"
 
 module Pando
@@ -58,8 +59,8 @@ module Pando
       end
 
       def application
-        { rackup: @config.rackup.delete_prefix("#{@config.directory}/"), directory: @config.directory,
-          environment: @config.environment }
+        Subject::Wire.clean(rackup: @config.rackup.delete_prefix("#{@config.directory}/"),
+                            directory: @config.directory, environment: @config.environment)
       end
 
       # The processes that were met.
@@ -142,7 +143,7 @@ module Pando
         folder = gem_folders.find { |path| location.start_with?(path) }
         return location.delete_prefix(folder) if folder
 
-        location.delete_prefix("#{@config.directory}/")
+        location.delete_prefix("#{Subject::Wire.clean(@config.directory)}/")
       end
 
       def gem_folders

@@ -85,6 +85,13 @@ module Pando
           Report.new(verdicts: verdicts, threads: threads, seconds: Sys.now - began)
         end
 
+        # @param patterns [Array<String>] see Patterns
+        # @return [Array<Integer>] the descriptors that were declared harmless, in code or by these
+        # @raise [SystemCallError] /proc cannot be read
+        def kept_numbers(patterns)
+          Descriptors.kept_numbers | Patterns.new(patterns).numbers
+        end
+
         # Cuts this process off from these descriptors, C code's too, without a word to the other side:
         # each keeps its number, a socket looks hung up, anything else is /dev/null.
         #

@@ -24,7 +24,7 @@ module Pando
       ),
       self_check: Known.new(
         %i[server role], "mold, worker, service",
-        "In a new mold, worker or service, just before it reports ready: raise if it is not fit."
+        "In a forked mold, worker or service, just before it reports ready: raise if it is not fit."
       ),
       after_worker_timeout: Known.new(
         %i[server worker error], "worker", "A request outlived its soft timeout and has been unwound."

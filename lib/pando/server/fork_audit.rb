@@ -39,13 +39,12 @@ module Pando
       # @param role [Cluster::Role] that forks @param of [Symbol] the role of the new process
       # @raise [Refused]
       def before_fork(role, of)
-        if of == :mold && role.role == :worker
-          report = ForkSafety::Audit.threads
-          findings = wanted(report)
-          tell(findings, role)
-          refuse(findings.select { |one| %i[refuse fail].include?(policy(one)) })
-        end
         ForkSafety::Audit.census
+        return unless of == :mold && role.role == :worker
+
+        findings = wanted(ForkSafety::Audit.threads)
+        tell(findings, role)
+        refuse(findings.select { |one| %i[refuse fail].include?(policy(one)) })
       end
 
       # @param role [Cluster::Role] of a process that is all but ready

@@ -2,7 +2,7 @@
 
 module Pando
   module Testing
-    # The hooks of the app's config file, run around a refork as the server would run them.
+    # The hooks of the app's config file, run around a refork as the server would run them; and its settings.
     #
     # @api private
     class Hooks
@@ -20,6 +20,9 @@ module Pando
         require "pando/config"
         new(Config.load(["-c", path]))
       end
+
+      # @return [Config, nil]
+      attr_reader :config
 
       # @param config [Config, nil]
       def initialize(config)

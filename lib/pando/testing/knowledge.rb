@@ -45,11 +45,12 @@ module Pando
         #
         # @param generation [Integer]
         # @param own [Array<IO, Integer>] descriptors that are Pando's or the suite's
+        # @param config [Config, nil] whose `keep_io` and `prepared_library` hold
         # @return [Array<ForkSafety::Finding>]
-        def findings(generation, own)
+        def findings(generation, own, config = nil)
           found = []
-          found.concat(libraries.findings) if generation == 1 && libraries
-          found.concat(audit.run(forks: false, own: own).findings) if audit
+          found.concat(libraries.findings(prepared: config&.prepared_library.to_a)) if generation == 1 && libraries
+          found.concat(audit.run(forks: false, own: own, keep: config&.keep_io.to_a).findings) if audit
           found.reject { |one| one.severity == :note || suite?(one.location) }.map { |one| as_warning(one) }
         end
 

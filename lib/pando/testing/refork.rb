@@ -43,7 +43,7 @@ module Pando
         settle_in(1)
         Coverage.take_over
         @plug.after_refork
-        [*Knowledge.findings(@generation, own), *@strict&.rehearse]
+        [*Knowledge.findings(@generation, own, hooks.config), *@strict&.rehearse]
       end
 
       # In the heir, when its first test is done.

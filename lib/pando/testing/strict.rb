@@ -32,7 +32,7 @@ module Pando
         @session = session
         @settings = session.settings
         @rehearsal = rehearsal
-        @inheritance = Inheritance.new(plug.outputs)
+        @inheritance = Inheritance.new(plug.outputs, Testing.hooks.config&.keep_io.to_a)
         @draws = Draws.new
         @locks = Locks.findings
         @forkers = [*session.ancestors, Process.pid]

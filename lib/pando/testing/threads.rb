@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/fork_safety/audit/live_thread"
 require "pando/fork_safety/finding"
 
 module Pando
@@ -9,14 +10,14 @@ module Pando
     #
     # @api private
     class Threads
-      SITE = /\A#<.+?:0x\h+(?:@.*?)? (?<site>[^ ].*:\d+) [a-z_ ]+>\z/
       # They are started again on their next use, or by the plug.
       HARMLESS = %r{/minitest/parallel\.rb|/timeout\.rb|/drb/|/resolv\.rb|/monitor\.rb}
-      private_constant :SITE, :HARMLESS
+      private_constant :HARMLESS
 
       # @return [Array<String>] "file:line" of each thread but the main one
       def self.sites
-        (Thread.list - [Thread.main]).filter_map { |thread| thread.inspect[SITE, :site] }.grep_v(HARMLESS)
+        others = Thread.list - [Thread.main]
+        others.filter_map { |thread| ForkSafety::Audit::LiveThread.site(thread) }.grep_v(HARMLESS)
       end
 
       def initialize

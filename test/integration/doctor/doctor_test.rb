@@ -12,8 +12,11 @@ class DoctorTest < Minitest::Test
   CLEAN = "run ->(env) { [200, {}, [env['PATH_INFO']]] }"
   FAULTY = "DICE = Random.new\nrun ->(_env) { [200, {}, [DICE.rand.to_s]] }"
 
+  READS = "WORDS = File.open('words').tap { |file| file.sysread(1) }\n" \
+          "run ->(_env) { [200, {}, [WORDS.sysread(1)]] }\n"
+
   def setup
-    @folder = Dir.mktmpdir("pando-doctor-test")
+    @folder = Dir.mktmpdir("pando doctor t\u00e9st")
   end
 
   def teardown
@@ -86,6 +89,29 @@ class DoctorTest < Minitest::Test
     run = doctor("DICE = [Random.new]\nrun ->(_env) { [200, {}, [DICE.first.rand.to_s]] }")
 
     assert_equal(0, run.status, run.out)
+  end
+
+  def test_what_the_settings_allow_is_not_found
+    write("config/pando.rb", 'keep_io "*/words"')
+    write("words", "many of them")
+
+    assert_equal(0, doctor(READS).status)
+  end
+
+  def test_what_the_settings_refuse_is_found_all_the_same
+    write("config/pando.rb", "fork_safety files: :refuse, threads: :refuse")
+    write("words", "many of them")
+    run = doctor("#{READS}THREAD = Thread.new { sleep }", "--format", "json")
+
+    assert_equal([%w[lost_thread config.ru:3], %w[shared_position config.ru:1]], run.faults, run.err)
+  end
+
+  def test_any_path_in_any_locale
+    write("background.rb", "THREAD = Thread.new { sleep }")
+    run = doctor("require_relative 'background'\n#{FAULTY}", "--format", "json", env: { "LC_ALL" => "C" })
+
+    assert_equal([%w[lost_thread background.rb:1], %w[random_copied config.ru:2]], run.faults, run.err)
+    assert_equal(@folder, run.report["application"]["directory"])
   end
 
   def test_a_page

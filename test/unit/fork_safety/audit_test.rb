@@ -79,6 +79,25 @@ class ForkSafetyAuditTest < Minitest::Test
     assert_equal([0, 0, 1, 0, 0], answer)
   end
 
+  def test_an_address_of_six_has_brackets
+    server = TCPServer.new("::1", 0)
+    client, = keep(TCPSocket.new("::1", server.addr[1]), server)
+
+    assert_includes(Audit.kept_numbers(["[::1]:#{server.addr[1]}"]), client.fileno)
+    assert_includes(Audit.kept_numbers(["[::1]:*"]), client.fileno)
+    refute_includes(Audit.kept_numbers(["[::2]:*"]), client.fileno)
+  end
+
+  def test_the_numbers_of_what_is_kept
+    client, other = connection
+    Pando.keep_io(other)
+    numbers = Audit.kept_numbers(["*:#{client.remote_address.ip_port}"])
+
+    assert_includes(numbers, client.fileno)
+    refute_includes(Audit.kept_numbers([]), client.fileno)
+    assert_includes(Audit.kept_numbers([]), other.fileno)
+  end
+
   def test_what_was_open_before_the_application_is_no_fault_of_its
     keep(*UNIXSocket.pair)
     Audit.begin

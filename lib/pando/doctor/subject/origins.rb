@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "objspace"
+require "pando/fork_safety/audit/live_thread"
 
 module Pando
   module Doctor
@@ -21,9 +22,7 @@ module Pando
 
         # Ruby shows the line of a thread's block with it.
         # @return [String, nil]
-        def of_thread(thread)
-          Thread.instance_method(:inspect).bind_call(thread)[/ (\S+:\d+) [a-z_ ]+>\z/, 1] || of(thread)
-        end
+        def of_thread(thread) = ForkSafety::Audit::LiveThread.site(thread) || of(thread)
       end
     end
   end

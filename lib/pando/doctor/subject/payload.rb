@@ -71,6 +71,20 @@ module Pando
           @work&.close if role.role == :mold
         end
 
+        # What the settings refuse is what the doctor is to show: it goes on and judges by itself.
+        def before_fork(*)
+          super
+        rescue Server::ForkAudit::Refused
+          nil
+        end
+
+        # (see #before_fork)
+        def audit(*)
+          super
+        rescue Server::ForkAudit::Refused
+          nil
+        end
+
         # A mold tells what its children inherit at its first fork.
         def run_hook(name, *arguments)
           super
@@ -85,7 +99,8 @@ module Pando
         def tell(moment, everything: false)
           facts = everything ? snapshot.take_all : snapshot.take
           wire.tell({ snapshot: moment, role: @role.role, slot: @role.slot, generation: @role.generation,
-                      kept: ForkSafety::Descriptors.kept_numbers, routes: (routes if moment == :fork) }.merge(facts))
+                      kept: ForkSafety::Audit.kept_numbers(@config.keep_io),
+                      routes: (routes if moment == :fork) }.merge(facts))
         end
 
         def snapshot = Snapshot.new(own_descriptors, @tasks)

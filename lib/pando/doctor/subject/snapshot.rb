@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/fork_safety/audit"
 require "pando/doctor/subject/origins"
 require "pando/doctor/subject/recorder"
 require "pando/doctor/subject/constants"
@@ -16,7 +17,6 @@ module Pando
         FILENO = IO.instance_method(:fileno)
         # Between two looks at a lock: one that is held at both is held for long.
         A_MOMENT = 0.02
-        RUBYS = /:\d+\z|\A(?:ruby-timer|Timer thr)/
         DRAWN = 16 # bytes that tell one state of a generator from another
 
         # @param own [Array<Integer>] descriptors that are Pando's or the doctor's
@@ -86,15 +86,10 @@ module Pando
           end
         end
 
-        # The threads that are not Ruby's. A thread of Ruby's that has ended may wait for its next
-        # use: it still has the name of the line that it ran.
+        # The threads that are not Ruby's: it keeps ended ones for their next use, which belong to no Thread.
         def natives
-          ruby = Thread.list.filter_map { |one| one.native_thread_id if one.respond_to?(:native_thread_id) }
-          own = [Process.pid, *ruby, *@own_tasks] # a forked main thread has its pid, whatever Ruby remembers
-          others = Dir.children("/proc/self/task").map(&:to_i) - own
-          others.map { |id| File.read("/proc/self/task/#{id}/comm").chomp }.grep_v(RUBYS)
-        rescue Errno::ENOENT
-          []
+          others = ForkSafety::Audit::NativeThread.all.reject { |one| one.excuse || @own_tasks.include?(one.id) }
+          others.map(&:comm)
         end
 
         # Held by a thread that a child will not have.

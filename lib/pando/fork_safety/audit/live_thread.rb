@@ -15,13 +15,24 @@ module Pando
           %r{/active_record/connection_adapters/abstract/connection_pool/reaper\.rb:\d+\z} => "activerecord",
           %r{/concurrent-ruby[^/]*/lib/concurrent-ruby/concurrent/} => "concurrent-ruby"
         }.freeze
-        OURS = "#{File.expand_path("../..", __dir__)}/".freeze
+        OURS = "#{File.expand_path("../..", __dir__)}/".b.freeze
         private_constant :INSPECT, :SELF_STARTING, :OURS
 
         # @return [Array<LiveThread>] all but the calling thread
         def self.all
           others = Thread.list - [Thread.current]
           others.select(&:alive?).map { |thread| new(thread) }
+        end
+
+        # Ruby 3.1's and later: #<Thread:0x0001@name /path/file.rb:7 sleep_forever>. A path's bytes need not be
+        # characters of the locale, so they are taken as they are.
+        #
+        # @param thread [Thread]
+        # @return [String, nil] "file:line" of the block it runs, in UTF-8; nil for those of C code
+        def self.site(thread)
+          text = INSPECT.bind_call(thread).b
+          text = text.sub("@#{thread.name}".b, "") if thread.name
+          text[/\A#<\S+ (.+:\d+) \w+>\z/n, 1]&.force_encoding(Encoding::UTF_8)&.scrub
         end
 
         # @return [Thread]
@@ -35,13 +46,13 @@ module Pando
         def initialize(thread)
           @thread = thread
           @name = thread.name
-          @location = place
+          @location = self.class.site(thread)
         end
 
         # @return [String, nil] why it is no danger that it is lost
         def excuse
           return "it waits for a child of this process" if thread.is_a?(Process::Waiter)
-          return "it is registered" if location.to_s.start_with?(OURS) # whose threads survive a fork
+          return "it is registered" if location.to_s.b.start_with?(OURS) # whose threads survive a fork
 
           library = SELF_STARTING.find { |pattern, _| pattern.match?(location.to_s) }&.last
           "#{library} starts it again by itself" if library
@@ -60,15 +71,6 @@ module Pando
 
         # @return [Hash{Symbol => Object}] what JSON knows
         def to_h = { type: :ruby, name: name, location: location, status: thread.status.to_s, excuse: excuse }.compact
-
-        private
-
-        # Ruby 3.1's and later: #<Thread:0x0001@name /path/file.rb:7 sleep_forever>
-        def place
-          text = INSPECT.bind_call(thread)
-          text = text.sub("@#{name}", "") if name
-          text[/\A#<\S+ (.+:\d+) \w+>\z/, 1]
-        end
       end
     end
   end

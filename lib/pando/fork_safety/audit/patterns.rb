@@ -1,17 +1,28 @@
 # frozen_string_literal: true
 
+require "pando/fork_safety/audit/descriptor"
+require "pando/sys"
+
 module Pando
   module ForkSafety
     module Audit
       # Descriptors that were declared harmless, by the address of their peer or by their path:
-      # "10.0.0.5:6379", "*:8125", "/run/collector.sock", "/srv/data/*". As File.fnmatch reads
-      # them; a star matches slashes too.
+      # "10.0.0.5:6379", "[::1]:6379", "*:8125", "/run/collector.sock", "/srv/data/*". As File.fnmatch
+      # reads them, but for brackets; a star matches slashes too.
       #
       # @api private
       class Patterns
         # @param patterns [Array<String>]
         def initialize(patterns)
-          @patterns = patterns
+          @patterns = patterns.map { |pattern| pattern.gsub(/[\[\]]/) { |bracket| "\\#{bracket}" } }
+        end
+
+        # @return [Array<Integer>] those that this process has
+        # @raise [SystemCallError] /proc cannot be read
+        def numbers
+          return [] if @patterns.empty?
+
+          Sys.descriptors.map { |row| Descriptor.new(row) }.select { |one| match?(one) }.map(&:number)
         end
 
         # @param descriptor [Descriptor]

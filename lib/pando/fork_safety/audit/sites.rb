@@ -18,9 +18,9 @@ module Pando
         DEPTH = 40
         # The standard library and gems are how it was made; the application's own line is where.
         LIBRARY = RbConfig::CONFIG.values_at("rubylibdir", "sitelibdir", "vendorlibdir").compact
-                                  .map { |path| "#{path}/" }.push("<internal:").freeze
+                                  .map { |path| "#{path}/".b }.push("<internal:").freeze
         GEM = %r{/gems/[^/]+-\d[^/]*/}
-        OURS = "#{File.expand_path("../..", __dir__)}/".freeze
+        OURS = "#{File.expand_path("../..", __dir__)}/".b.freeze
         # With the object, since a map of weak references would let the text go.
         NOTE = :@pando_made_at
         private_constant :MAKERS, :CLASSES, :DEPTH, :LIBRARY, :GEM, :OURS, :NOTE
@@ -87,15 +87,16 @@ module Pando
             end
           end
 
+          # A path's bytes need not be characters of the locale.
           def site
-            frames = caller_locations(4, DEPTH).reject { |frame| frame.path.start_with?(OURS) }
+            frames = caller_locations(4, DEPTH).reject { |frame| frame.path.b.start_with?(OURS) }
             frame = frames.find { |one| application?(one.path) } || frames.find { |one| !standard?(one.path) } ||
                     frames.first
-            frame && "#{frame.path}:#{frame.lineno}"
+            frame && "#{frame.path}:#{frame.lineno}".force_encoding(Encoding::UTF_8).scrub
           end
 
-          def application?(path) = !standard?(path) && !GEM.match?(path)
-          def standard?(path) = path.start_with?(*LIBRARY)
+          def application?(path) = !standard?(path) && !GEM.match?(path.b)
+          def standard?(path) = path.b.start_with?(*LIBRARY)
         end
 
         # Notes an IO once it is set up.

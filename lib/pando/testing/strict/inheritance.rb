@@ -2,6 +2,7 @@
 
 require "socket"
 require "fcntl"
+require "pando/fork_safety/audit"
 require "pando/testing/strict/watch"
 
 module Pando
@@ -24,10 +25,11 @@ module Pando
 
         # In the forker.
         # @param outputs [Array<Object>] what the suite writes its reports to
-        def initialize(outputs)
+        # @param keep [Array<String>] patterns of peers and paths that are shared on purpose
+        def initialize(outputs, keep = [])
           @forker = Process.pid
           ios = ObjectSpace.each_object(IO).select { |io| open?(io) }
-          spared = [0, 1, 2, *numbers(outputs), *ForkSafety::Descriptors.kept_numbers]
+          spared = [0, 1, 2, *numbers(outputs), *ForkSafety::Audit.kept_numbers(keep)]
           by_number = ios.group_by(&:fileno)
           @heirlooms = Dir.children("/proc/self/fd").map(&:to_i).filter_map do |fd|
             heirloom(fd, by_number.fetch(fd, [])) unless spared.include?(fd)

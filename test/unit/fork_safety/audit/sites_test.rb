@@ -3,6 +3,7 @@
 require "test_helper"
 require "open3"
 require "tempfile"
+require "tmpdir"
 
 # Tracing changes classes for good: each test has a Ruby of its own.
 class AuditSitesTest < Minitest::Test
@@ -13,6 +14,17 @@ class AuditSitesTest < Minitest::Test
     Sites = Pando::ForkSafety::Audit::Sites
     def tell(*ios) = ios.each { |io| puts Sites.of(io).inspect }
   RUBY
+
+  def test_the_line_is_known_whatever_the_path_and_the_locale
+    Dir.mktmpdir("pando a\u00fc") do |folder|
+      File.write(File.join(folder, "opens.rb"), "NULL = File.open(File::NULL)\n")
+      script = "#{SETUP}Pando::ForkSafety::Audit.trace; require './opens'; print Sites.of(NULL)"
+      ruby = [RbConfig.ruby, "-I", Support::Checkout.path("lib"), "-e", script]
+      found, = Open3.capture2({ "LC_ALL" => "C" }, *ruby, chdir: folder)
+
+      assert_equal("#{folder}/opens.rb:1", found.force_encoding(Encoding::UTF_8))
+    end
+  end
 
   def test_each_way_to_make_an_io_is_noted_with_the_line_of_the_application
     lines = run_ruby(<<~RUBY)

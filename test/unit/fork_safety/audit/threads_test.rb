@@ -2,6 +2,8 @@
 
 require "test_helper"
 require "fiddle"
+require "open3"
+require "tmpdir"
 require "timeout"
 require "pando/fork_safety"
 require "support/in_child"
@@ -40,6 +42,19 @@ class AuditThreadsTest < Minitest::Test
     assert_equal(['thread "flusher (of things) sleep>"', line], [of_ruby(thread).subject, of_ruby(thread).location])
   ensure
     end_of(thread)
+  end
+
+  def test_the_line_is_known_whatever_the_path_and_the_locale
+    Dir.mktmpdir("pando a\u00fc") do |folder|
+      file = File.join(folder, "background.rb")
+      File.write(file, "Thread.new { sleep }\n")
+      script = "require 'pando/fork_safety'; require './background'; " \
+               "print Pando::ForkSafety::Audit.threads.findings.first.location"
+      ruby = [RbConfig.ruby, "-I", Support::Checkout.path("lib"), "-e", script]
+      found, = Open3.capture2({ "LC_ALL" => "C" }, *ruby, chdir: folder)
+
+      assert_equal("#{file}:1", found.force_encoding(Encoding::UTF_8))
+    end
   end
 
   def test_a_subclass_that_describes_itself_otherwise_is_no_matter
