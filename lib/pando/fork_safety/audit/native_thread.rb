@@ -34,9 +34,12 @@ module Pando
         end
         private_class_method :find
 
-        # What cannot be told by its stack and has the name of the process, or one that Ruby gives
-        # ("file.rb:7"), is most likely Ruby's.
-        def self.rubyish?(comm) = comm == File.read("/proc/self/comm").chomp.scrub("?") || comm.match?(/:\d*\z/)
+        # What cannot be told by its stack and has the name of the process, or one that Ruby gives ("file.rb:7",
+        # or "long_file_nam*" where that has more than 15 bytes), is most likely Ruby's.
+        RUBYS_NAME = /:\d*\z|\A.{14}\*\z/
+        private_constant :RUBYS_NAME
+
+        def self.rubyish?(comm) = comm == File.read("/proc/self/comm").chomp.scrub("?") || comm.match?(RUBYS_NAME)
         private_class_method :rubyish?
 
         # @return [Integer] of the kernel
