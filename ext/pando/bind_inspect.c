@@ -34,17 +34,25 @@ static void write_frame(VALUE frame, int line)
     if (write(place_fd, text, (size_t)length) == -1) return; /* nobody reads it any more */
 }
 
+static void write_place(void)
+{
+    static VALUE frames[FRAMES];
+    static int lines[FRAMES];
+    int count = rb_profile_frames(0, FRAMES, frames, lines);
+    for (int i = 0; i < count; i++) write_frame(frames[i], lines[i]);
+    if (write(place_fd, "\n", 1) == -1) place_fd = -1;
+}
+
 /* Reads frames as sampling profilers do: allocates nothing, runs no Ruby. Only the
- * main thread has a Ruby stack for sure; it is the one that serves. */
+ * main thread has a Ruby stack for sure; it is the one that serves. If the kernel
+ * has chosen another one, Ruby's timer thread say, it passes the signal on. */
 static void tell_place(int signal)
 {
     int before = errno;
-    if (place_fd != -1 && syscall(SYS_gettid) == getpid()) {
-        static VALUE frames[FRAMES];
-        static int lines[FRAMES];
-        int count = rb_profile_frames(0, FRAMES, frames, lines);
-        for (int i = 0; i < count; i++) write_frame(frames[i], lines[i]);
-        if (write(place_fd, "\n", 1) == -1) place_fd = -1;
+    pid_t main_thread = getpid();
+    if (place_fd != -1) {
+        if (syscall(SYS_gettid) == main_thread) write_place();
+        else syscall(SYS_tgkill, main_thread, main_thread, signal);
     }
     errno = before;
 }
