@@ -33,6 +33,8 @@ module Pando
     OK = 0
     FAILED = 1
     WRONG_USAGE = 2
+    # As a shell says it of a command that ^C has ended: 128 and the signal's number.
+    INTERRUPTED = 130
 
     class << self
       # Runs a command and ends the process with its status.
@@ -54,6 +56,8 @@ module Pando
         complain(err, e.message, WRONG_USAGE)
       rescue BootError => e
         complain(err, e.message, FAILED)
+      rescue Interrupt
+        complain(err, "interrupted", INTERRUPTED)
       rescue Errno::EPIPE
         OK # the reader of our output, a pager perhaps, has seen enough
       end

@@ -71,7 +71,7 @@ class ControlTest < Minitest::Test
   def test_scale_waits_for_the_workers
     assert_equal(["4 workers are ready\n", 0], pando("scale", "4").values_at(0, 2))
     assert_equal(4, @server.workers.size)
-    assert_equal(["1 workers are ready\n", 0], pando("scale", "1").values_at(0, 2))
+    assert_equal(["1 worker is ready\n", 0], pando("scale", "1").values_at(0, 2))
     assert_equal(1, @server.workers.size)
   end
 

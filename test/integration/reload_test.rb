@@ -19,7 +19,7 @@ class ReloadTest < Minitest::Test
   # A folder of releases; `current` leads to the first one.
   def deploy(**options)
     @root = Dir.mktmpdir("pando-releases")
-    release("one", app("one"))
+    release("one", app("one"), options.delete(:config) || "workers 2\nrefork :manual\n")
     link("one")
     @server = serve(arguments: ["-C", File.join(@root, "current"), "--control", File.join(@root, "control.sock")],
                     **options)
@@ -143,6 +143,16 @@ class ReloadTest < Minitest::Test
     @server.wait_for("generation.current", purpose: "heal") { Process.kill("KILL", old_mold.pid) }
     @server.wait_for("worker.ready") { Process.kill("KILL", @server.workers.first.pid) }
     assert_equal("one in one", body)
+  end
+
+  def test_a_lost_mold_is_replaced_from_a_folder_that_was_made_anew
+    deploy(config: "workers 2\nrefork false\n")
+    FileUtils.rm_rf(File.join(@root, "one"))
+    release("one", app("one again"), "workers 2\nrefork false\n")
+    @server.wait_for("generation.current") { Process.kill("KILL", @server.mold.pid) }
+    @server.wait_for("worker.ready") { Process.kill("KILL", @server.workers.first.pid) }
+
+    assert(wait_until(timeout: 20) { body == "one again in one" })
   end
 
   # That of the bad release may still be leaving.

@@ -149,6 +149,7 @@ module Pando
         return @cluster.reactors.lost if child.reactor?
         return if stopping?
 
+        @payload.find_folder if child.mold?
         generations = @cluster.generations
         return generations.mold_gone(child, reason) if child.mold?
         return generations.child_unfit(child, reason) if child.unfit?

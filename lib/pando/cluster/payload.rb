@@ -16,6 +16,10 @@ module Pando
       # @yieldparam step [String] what it does next, and may never come back from
       def warm_up(_role); end
 
+      # In the monitor, when a mold is gone and another may have to boot: the folder that we work in may have been
+      # removed and made anew.
+      def find_folder; end
+
       # What it would be if the server were started now; for a reload.
       # @return [#command, #kept, #give_up] and what #adopt takes
       # @raise [Pando::Error, SystemCallError] it could not

@@ -17,6 +17,11 @@ module Pando
 
       def options = @options ||= ClusterOptions.of(@config)
 
+      def find_folder
+        require "pando/server/surroundings"
+        Surroundings.find(@config.directory)
+      end
+
       # @return [Renewal]
       def renew
         require "pando/server/renewal"

@@ -13,6 +13,21 @@ module Pando
       # @raise [SystemCallError] it is not there
       def self.enter(directory) = new.tap { |surroundings| surroundings.send(:enter, directory) }
 
+      # Goes there if the folder that we are in is no more.
+      # @param directory [String]
+      # @return [nil]
+      def self.find(directory)
+        Dir.pwd
+        nil
+      rescue SystemCallError
+        begin
+          Dir.chdir(directory)
+        rescue SystemCallError
+          nil # whoever boots will say so
+        end
+        nil
+      end
+
       def initialize
         @folder = folder
         @gemfile = ENV.fetch(GEMFILE, nil)

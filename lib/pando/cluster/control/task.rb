@@ -86,8 +86,12 @@ module Pando
           return fail("somebody has asked for #{@cluster.rollout.size} workers since") if @cluster.rollout.size != @size
 
           workers = @cluster.roster.workers
-          achieve("#{@size} workers are ready") if workers.size == @size && workers.all?(&:ready?)
+          achieve(words) if workers.size == @size && workers.all?(&:ready?)
         end
+
+        private
+
+        def words = @size == 1 ? "1 worker is ready" : "#{@size} workers are ready"
       end
 
       # The end of the server.

@@ -32,16 +32,17 @@ module Pando
           real.find { |line| evidence.own?(line) } || real.first
         end
 
-        # One that failed before a refork as well has nothing to do with it.
+        # One that failed before a refork as well has nothing to do with it; but where all do, nothing was seen.
         def failed
           evidence.sent.select { |sent| failed?(sent) }.group_by(&:request).map do |request, all|
             since = all.map(&:generation).min
-            finding(:request_failed, subject: request.to_s, severity: since.zero? ? :note : nil,
+            finding(:request_failed, subject: request.to_s, severity: (:note if since.zero? && any_served?),
                                      message: "#{request} #{outcome(all.first)} in generation #{since}" \
                                               "#{", and did not before" unless since.zero?}")
           end
         end
 
+        def any_served? = evidence.sent.any? { |sent| !sent.answer.stuck? && !failed?(sent) }
         def failed?(sent) = !sent.answer.stuck? && (sent.answer.status.nil? || sent.answer.status >= 500)
         def outcome(sent) = sent.answer.status ? "was answered with #{sent.answer.status}" : "was not answered"
 

@@ -53,6 +53,7 @@ module ClusterSupport
     # Stands for the payload, in the monitor: options and hooks.
     Payload = Struct.new(:options, :hooks) do
       def run_hook(name, *arguments) = hooks&.run(name, *arguments)
+      def find_folder; end
     end
 
     # Stands for OomWatch: knows whom the kernel has killed.
