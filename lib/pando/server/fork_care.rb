@@ -30,7 +30,6 @@ module Pando
 
       # In the mold of a cold boot: what the checks need is loaded before there is anybody to share it.
       def warm_up(&step)
-        @cold = true
         ForkSafety::SelfCheck.run(&step) if @config.self_check
       end
 
@@ -64,11 +63,10 @@ module Pando
 
       private
 
-      # What is forked from a warm mold finds the garbage collected that its mold had left, and the
-      # same locks: it need not write to its heap for that.
+      # A collection writes to a good part of the heap, which a worker is to share. Its mold has come through one,
+      # with the same locks.
       def check_birth(role, &step)
-        @cold = false if role.role == :mold
-        ForkSafety::SelfCheck.run(collect: @cold || role.role == :mold, &step)
+        ForkSafety::SelfCheck.run(collect: role.role == :mold, &step)
         yield "fork callbacks"
       end
     end

@@ -24,12 +24,15 @@ class AuditForkAwareTest < Minitest::Test
     [@server, @socket].each(&:close)
   end
 
+  # Other tests may have left connections open.
+  def ours?(finding) = finding.kind == :shared_socket && finding.message.include?(@server.addr[1].to_s)
+
   def test_a_connection_that_its_library_will_replace_is_worth_a_note
     answer = in_child do
       Object.const_set(:RedisClient, Client)
       client = Client.new(@socket)
       Audit.census
-      found = in_child { Audit.run(forks: false).findings.select { |one| one.kind == :shared_socket }.map(&:to_h) }
+      found = in_child { Audit.run(forks: false).findings.select { |one| ours?(one) }.map(&:to_h) }
       found if client
     end
 
