@@ -21,6 +21,12 @@ module Conformance
       "Host is not looked at" =>
         ["3.2", "an invalid Host deserves 400; Node hands it to the application",
          ->(one) { ["malformed host", "malformed IPv6 address", "a port beyond 65535"].include?(one.reason) }],
+      "a missing Host" =>
+        ["3.2", "without one 400 is due; Node before 20 does not ask for it",
+         ->(one) { one.reason == "Host is missing" }],
+      "blanks in the name of a field" =>
+        ["5.1", "a name is a token; Node before 20 takes them",
+         ->(one) { one.reason == "malformed field line" && one.input.match?(/\r\n[!-9;-~]+ [ !-9;-~]*:/n) }],
       "several Host fields" =>
         ["3.2", "more than one deserves 400; Node takes the first",
          ->(one) { one.reason == "more than one Host" }],
