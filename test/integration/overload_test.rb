@@ -51,13 +51,22 @@ class OverloadTest < Minitest::Test
     @server.wait_past("queue.recovered")
   end
 
+  # @return [String] what the reactor has counted up to the end of its last turn
+  def queue
+    UNIXSocket.open(File.join(@server.folder, "control.sock")) do |socket|
+      socket.write("status\n")
+      socket.read[/^queue .*/].to_s
+    end
+  end
+
   def test_what_a_dead_reactor_held
-    overloaded("")
+    overloaded("control \"control.sock\"")
     idle = @server.connect
     idle.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
     idle.readpartial(1000)
     held = ask("/held")
     @server.wait_until_busy(1)
+    wait_until(message: "the reactor's own word for it") { queue.start_with?("queue connections=2 idle=1 ") }
     lost = @server.wait_for("reactor.lost") { Process.kill("KILL", @server.wait_past("reactor.ready")["pid"]) }
 
     assert_equal [2, 1], lost.values_at("connections", "requests")

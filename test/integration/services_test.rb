@@ -23,10 +23,9 @@ class ServicesTest < Minitest::Test
   def test_is_forked_from_the_mold_and_told_to_stop_at_the_end
     server = start
     pid = ready(server)
-    titles = server.tree.titled("service").map(&:title)
     wait_until(message: "its start") { File.exist?(ticks(server)) }
 
-    assert_equal(["pando service ticker gen 0"], titles)
+    assert(wait_until { server.tree.titled("service").map(&:title) == ["pando service ticker gen 0"] })
     File.open(ticks(server)) do |file| # the folder goes with the server
       assert_predicate(server.stop, :success?, server.output)
       assert_equal(["started #{pid}\n", "stopped true #{pid}\n"], file.readlines)
