@@ -11,7 +11,8 @@ module Bench
     CHECK = defined?(Pando) && Pando::ForkSafety::ForkCheck.new
     PID = Process.pid
 
-    # Each body is written out, so that nothing but the call itself is in the loop.
+    # Each body is written out, so that nothing but the call itself is in the loop. What is no call is assigned:
+    # Ruby warns of it otherwise.
     # rubocop:disable-next Style/Semicolon, Style/WhileUntilModifier, Lint/Void, Style/SpecialGlobalVars
     WAYS = {
       "empty" => lambda { |turns|
@@ -21,7 +22,7 @@ module Bench
       },
       "$$" => lambda { |turns|
         while turns.positive?
-          $$; $$; $$; $$; $$; $$; $$; $$; $$; $$
+          _ = $$; _ = $$; _ = $$; _ = $$; _ = $$; _ = $$; _ = $$; _ = $$; _ = $$; _ = $$
           turns -= 1
         end
       },
@@ -41,7 +42,8 @@ module Bench
       "$$ != pid" => lambda { |turns|
         pid = PID
         while turns.positive?
-          $$ != pid; $$ != pid; $$ != pid; $$ != pid; $$ != pid; $$ != pid; $$ != pid; $$ != pid; $$ != pid; $$ != pid
+          _ = $$ != pid; _ = $$ != pid; _ = $$ != pid; _ = $$ != pid; _ = $$ != pid
+          _ = $$ != pid; _ = $$ != pid; _ = $$ != pid; _ = $$ != pid; _ = $$ != pid
           turns -= 1
         end
       },
