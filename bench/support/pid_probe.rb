@@ -13,7 +13,7 @@ module Bench
 
     # Each body is written out, so that nothing but the call itself is in the loop. What is no call is assigned:
     # Ruby warns of it otherwise.
-    # rubocop:disable-next Style/Semicolon, Style/WhileUntilModifier, Lint/Void, Style/SpecialGlobalVars
+    # rubocop:disable-next Style/Semicolon, Style/WhileUntilModifier, Style/SpecialGlobalVars
     WAYS = {
       "empty" => lambda { |turns|
         while turns.positive?
