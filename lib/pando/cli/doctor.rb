@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cli/command"
+require "pando/cli/format"
 
 module Pando
   module CLI
@@ -9,6 +9,8 @@ module Pando
     #
     # @api private
     class Doctor < Command
+      include Format
+
       SWITCHES = [
         Switch.new(name: :format, flags: %w[--format], argument: "text|json|html",
                    help: "With `doctor`: how to write the report."),
@@ -50,7 +52,7 @@ module Pando
       def prepare
         require "pando/doctor"
         config.require_rackup
-        @format = format
+        @format = chosen_format(Pando::Doctor::Report::FORMATS)
         @reforks = reforks
         @patience = patience
         @requests = requests
@@ -66,13 +68,6 @@ module Pando
         flags[:output] ? File.write(flags[:output], text) : terminal.out.write(text)
       rescue SystemCallError => e
         raise UsageError, "--output: #{e.message}"
-      end
-
-      def format
-        wanted = flags[:format] || "text"
-        return wanted if Pando::Doctor::Report::FORMATS.include?(wanted)
-
-        raise UsageError, "--format: must be text, json or html, but is #{wanted.inspect}."
       end
 
       def reforks

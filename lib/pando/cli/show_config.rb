@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cli/command"
+require "pando/cli/format"
 require "pando/config/report"
 
 module Pando
@@ -9,27 +9,18 @@ module Pando
     #
     # @api private
     class ShowConfig < Command
-      FORMAT = Switch.new(name: :format, flags: %w[--format], argument: "text|json",
-                          help: "With `config` and `status`: how to show it.").freeze
+      include Format
 
       def self.switches
-        [FORMAT]
+        [Format::TEXT_OR_JSON]
       end
 
       private
 
       def perform
         report = Config::Report.new(config)
-        terminal.out.puts(json? ? report.json : report.text)
+        terminal.out.puts(chosen_format == "json" ? report.json : report.text)
         CLI::OK
-      end
-
-      def json?
-        case format = flags[:format] || "text"
-        when "text" then false
-        when "json" then true
-        else raise UsageError, "--format: must be text or json, but is #{format.inspect}."
-        end
       end
     end
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cli/control_command"
+require "pando/cli/format"
 require "pando/cli/status_report"
 
 module Pando
@@ -9,20 +10,20 @@ module Pando
     #
     # @api private
     class Status < ControlCommand
-      FORMAT = Switch.new(name: :format, flags: %w[--format], argument: "text|json",
-                          help: "With `config` and `status`: how to show it.").freeze
+      include Format
+
       # Seconds: the monitor answers in milliseconds, or is not well.
       ANSWER = 10.0
 
       def self.switches
-        [FORMAT]
+        [Format::TEXT_OR_JSON]
       end
 
       private
 
       def perform
         report = StatusReport.new(records)
-        terminal.out.puts(format == "json" ? report.json : report.text)
+        terminal.out.puts(chosen_format == "json" ? report.json : report.text)
         CLI::OK
       rescue ControlClient::Silent => e
         report_failure(e.message)
@@ -30,14 +31,6 @@ module Pando
 
       def records
         [].tap { |records| ControlClient.new(path).ask("status", timeout: ANSWER) { |*record| records << record } }
-      end
-
-      def format
-        known = %w[text json]
-        given = flags[:format] || "text"
-        return given if known.include?(given)
-
-        raise UsageError, "--format: must be text or json, but is #{given.inspect}."
       end
     end
   end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/sys/memory"
+
 module Pando
   module CLI
     # What `pando status` shows: the monitor's records, and the memory of each process, which is read
@@ -56,15 +58,10 @@ module Pando
 
       def children = @records.filter { |word, _| PROCESSES.any?(word) }
 
-      # Bytes of a process's memory: its share of what is shared, and what is its own alone (proc(5), smaps_rollup).
+      # Bytes; empty when it has ended, or we are in another namespace.
       def memory(pid)
-        return {} unless pid
-
-        fields = File.read("/proc/#{pid}/smaps_rollup").scan(/^(\w+): +(\d+) kB$/).to_h
-        { "pss" => fields["Pss"].to_i * 1024,
-          "private" => fields.values_at("Private_Clean", "Private_Dirty").sum(&:to_i) * 1024 }
-      rescue SystemCallError
-        {} # it has ended, or we are in another namespace
+        usage = Sys::Memory.usage(pid) if pid
+        usage ? { "pss" => usage.pss, "private" => usage.private } : {}
       end
 
       def head

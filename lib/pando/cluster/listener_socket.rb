@@ -78,6 +78,13 @@ module Pando
         "#{host}:#{address.ip_port}"
       end
 
+      # Nobody is let in any more, whoever else has the socket open.
+      def refuse(socket)
+        socket.shutdown
+      rescue Errno::ENOTCONN, Errno::EINVAL
+        nil # it is shut already
+      end
+
       # Of a listening TCP socket, the number that tcp_info calls tcpi_unacked is the length of its queue.
       # @return [Integer, nil]
       def waiting(socket)

@@ -58,15 +58,8 @@ module Pando
       # @return [Hash{String => Integer, nil}] by address; nil where the kernel does not tell
       def waiting = names.zip(@sockets).to_h { |name, socket| [name, ListenerSocket.waiting(socket)] }
 
-      # Nobody is let in any more, whoever else has the sockets open: a client that is
-      # refused at once can go elsewhere.
-      def refuse
-        @sockets.each do |socket|
-          socket.shutdown
-        rescue Errno::ENOTCONN, Errno::EINVAL
-          nil # it is shut already
-        end
-      end
+      # A client that is refused at once can go elsewhere.
+      def refuse = each { |socket| ListenerSocket.refuse(socket) }
 
       # Closes all and removes the files of UNIX sockets that are still ours.
       def close

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/sys/memory"
+
 module Pando
   module Cluster
     # Whether the kernel has killed somebody for want of memory since it was asked
@@ -36,12 +38,7 @@ module Pando
 
       # cgroup v2: memory.events counts what happened in this group and below.
       # @return [String, nil]
-      def self.of_cgroup
-        group = File.read("/proc/self/cgroup")[/^0::(.*)$/, 1]
-        group && File.join("/sys/fs/cgroup", group, "memory.events")
-      rescue SystemCallError
-        nil
-      end
+      def self.of_cgroup = Sys::Memory.group_file("memory.events")
 
       private
 

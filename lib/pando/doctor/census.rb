@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/native"
+require "pando/sys/memory"
 
 module Pando
   module Doctor
@@ -61,12 +62,8 @@ module Pando
 
       # @return [Hash{Symbol => Integer}] bytes: rss, pss, and uss, what is this process's alone
       def memory
-        text = File.read("/proc/#{pid}/smaps_rollup")
-        kib = text.scan(/^(\w+):\s+(\d+) kB$/).to_h.transform_values(&:to_i)
-        { rss: kib["Rss"], pss: kib["Pss"], uss: kib.values_at("Private_Clean", "Private_Dirty").compact.sum }
-          .transform_values { |value| value.to_i * 1024 }
-      rescue Errno::ENOENT, Errno::ESRCH, Errno::EACCES
-        {}
+        usage = Sys::Memory.usage(pid)
+        usage ? { rss: usage.rss, pss: usage.pss, uss: usage.private } : {}
       end
 
       private

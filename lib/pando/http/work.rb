@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/listener_socket"
 require "pando/events"
 require "pando/http/acceptor"
 require "pando/http/batch"
@@ -79,19 +80,11 @@ module Pando
           served = @listeners.map { |listener| serve(listener) }.any?
           break unless served && deadline && Sys.now < deadline
         end
-        refuse if deadline
+        # At once, and not when the monitor has seen us dead: who connected meanwhile would be cut off.
+        @listeners.each { |listener| Cluster::ListenerSocket.refuse(listener) } if deadline
       end
 
       private
-
-      # At once, and not when the monitor has seen us dead: who connected meanwhile would be cut off.
-      def refuse
-        @listeners.each do |listener|
-          listener.shutdown
-        rescue Errno::ENOTCONN, Errno::EINVAL
-          nil # another worker was faster
-        end
-      end
 
       def serve(listener)
         descriptor, remote = @acceptor.accept(listener)

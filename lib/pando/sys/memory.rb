@@ -5,9 +5,11 @@ module Pando
     # The memory of other processes and of the machine, read from /proc and the control group.
     # Sizes in bytes. What cannot be read is nil: the process has ended, or the kernel does not tell.
     module Memory
-      # Of one process: its share of what it shares plus what it alone has, and the latter by itself.
-      Usage = Struct.new(:pss, :private)
+      # Of one process: its share of what it shares plus what it alone has, the latter by itself, and all it maps.
+      Usage = Struct.new(:pss, :private, :rss)
 
+      # Of /proc/PID/smaps_rollup (proc(5)).
+      FIELDS = /^(Rss|Pss|Private_Clean|Private_Dirty): +(\d+) kB$/
       PAGE = 4096
       # Fields of /proc/PID/stat behind the command's name, in which anything may stand (proc(5)).
       MINOR_FAULTS = 7
@@ -19,10 +21,10 @@ module Pando
         # @param pid [Integer]
         # @return [Usage, nil]
         def usage(pid)
-          fields = File.read("/proc/#{pid}/smaps_rollup").scan(/^(Pss|Private_Clean|Private_Dirty): +(\d+) kB$/).to_h
-          return unless fields.size == 3
+          bytes = File.read("/proc/#{pid}/smaps_rollup").scan(FIELDS).to_h { |name, kib| [name, kib.to_i * 1024] }
+          return unless bytes.size == 4
 
-          Usage.new(fields["Pss"].to_i * 1024, (fields["Private_Clean"].to_i + fields["Private_Dirty"].to_i) * 1024)
+          Usage.new(bytes["Pss"], bytes["Private_Clean"] + bytes["Private_Dirty"], bytes["Rss"])
         rescue SystemCallError
           nil
         end
@@ -58,6 +60,12 @@ module Pando
           end
           nil
         end
+
+        # A file of the control group that we are in, or of the nearest around it that we can see.
+        #
+        # @param name [String] of version 2
+        # @return [String, nil] its path
+        def group_file(name) = group_files(CGROUP, "/proc/self/cgroup", name).first
 
         private
 

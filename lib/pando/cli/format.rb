@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+require "pando/cli/command"
+
+module Pando
+  module CLI
+    # `--format`, of the commands that can show what they show in more than one way.
+    #
+    # @api private
+    module Format
+      TEXT_OR_JSON = Command::Switch.new(name: :format, flags: %w[--format], argument: "text|json",
+                                         help: "With `config` and `status`: how to show it.").freeze
+
+      private
+
+      # @param known [Array<String>] the first one is the default
+      # @return [String] one of them
+      # @raise [UsageError]
+      def chosen_format(known = %w[text json])
+        wanted = flags[:format] || known.first
+        return wanted if known.include?(wanted)
+
+        raise UsageError, "--format: must be #{[known[0..-2].join(", "), known.last].join(" or ")}, " \
+                          "but is #{wanted.inspect}."
+      end
+    end
+  end
+end
