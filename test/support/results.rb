@@ -4,21 +4,23 @@ require "json"
 require "minitest"
 
 module Support
-  # Tells the runner (run.rb) how a test file went: counts in a file of its own, so that nothing that a
-  # test prints can be mistaken for them.
+  # Tells the runner (run.rb) how a test file went: counts, and what failed, in a file of its own, so that
+  # nothing that a test prints can be mistaken for them.
   class Results < Minitest::AbstractReporter
     def initialize(path)
       super()
       @path = path
       @counts = { "passed" => 0, "failed" => 0, "skipped" => 0 }
+      @failures = []
     end
 
     def record(result)
       @counts[outcome(result)] += 1
+      @failures << result.to_s.scrub if outcome(result) == "failed"
     end
 
     def report
-      File.write(@path, JSON.generate(@counts))
+      File.write(@path, JSON.generate("counts" => @counts, "failures" => @failures))
     end
 
     def passed?

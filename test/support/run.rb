@@ -19,13 +19,17 @@ module Support
       @files = files
       @options = options
       @results = File.join(folder, "#{object_id}.json")
+      @failures = []
     end
+
+    # @return [Array<String>] what failed, after #run
+    attr_reader :failures
 
     def run(out)
       @pid = spawn({ "PANDO_TEST_RESULTS" => @results }, *command, out: out, err: out, pgroup: true, in: File::NULL)
       status = wait
       stop # what the tests started and left behind
-      counts(status)
+      counts(status, results)
     end
 
     def stop
@@ -48,19 +52,29 @@ module Support
       waiter = Process.detach(@pid)
       return waiter.value if waiter.join(TIME_LIMIT)
 
-      warn "#{self}: stopped after #{TIME_LIMIT} s"
+      fail_with("stopped after #{TIME_LIMIT} s")
       Process.kill(:TERM, -@pid)
       stop unless waiter.join(KILL_GRACE)
       waiter.value
     end
 
-    # A process that left no results, or left badly though all it counted had passed, is a failure itself.
-    def counts(status)
-      counts = File.exist?(@results) ? JSON.parse(File.read(@results)) : Hash.new(0).merge("failed" => 0)
-      return counts if status.success? || counts["failed"].positive?
+    def results
+      File.exist?(@results) ? JSON.parse(File.read(@results)) : { "counts" => { "failed" => 1 }, "failures" => [] }
+    end
 
-      warn "#{self}: ended with #{status}"
+    # A process that left no results, or left badly though all it counted had passed, is a failure itself.
+    def counts(status, results)
+      counts = Hash.new(0).merge(results["counts"])
+      failures.concat(results["failures"])
+      return counts if status.success? || failures.any?
+
+      fail_with("ended with #{status}")
       counts.merge("failed" => 1)
+    end
+
+    def fail_with(reason)
+      failures << "#{self}: #{reason}"
+      warn failures.last
     end
   end
 
@@ -74,6 +88,7 @@ module Support
       @options = []
       @paths = parser.parse(arguments).map { |path| File.expand_path(path) }
       @total = Hash.new(0)
+      @failures = []
       @lock = Mutex.new
     rescue OptionParser::ParseError => e
       abort "#{e.message}\n#{parser}"
@@ -83,6 +98,7 @@ module Support
     def run
       Dir.chdir(ROOT)
       Dir.mktmpdir("pando-test") { |folder| run_all(processes(folder)) }
+      recall_failures
       puts summary
       @total["failed"].zero? && @total["passed"].positive?
     end
@@ -132,6 +148,7 @@ module Support
       counts = @jobs == 1 ? process.run($stdout) : run_quietly(process)
       @lock.synchronize do
         @total.merge!(counts) { |_name, sum, count| sum + count }
+        @failures.concat(process.failures)
         puts "-- #{process}: #{text(counts)} in #{(clock - started).round(1)} s"
       end
     end
@@ -157,6 +174,11 @@ module Support
           exit!(1)
         end
       end
+    end
+
+    # Once more at the end: who keeps only the last lines of a long output shall see why it failed.
+    def recall_failures
+      puts "", "=== Failed tests", "", @failures.join("\n\n") if @failures.any?
     end
 
     def summary
