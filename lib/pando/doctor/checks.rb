@@ -8,6 +8,7 @@ require "pando/doctor/checks/endings"
 require "pando/doctor/checks/signals"
 require "pando/doctor/checks/copies"
 require "pando/doctor/checks/growth"
+require "pando/doctor/checks/requests"
 require "pando/doctor/checks/serving"
 require "pando/doctor/checks/sections"
 
@@ -15,7 +16,7 @@ module Pando
   module Doctor
     # What is made of the evidence.
     module Checks
-      ALL = [Descriptors, Threads, Locks, Endings, Signals, Copies, Growth, Serving, Sections].freeze
+      ALL = [Descriptors, Threads, Locks, Endings, Signals, Copies, Growth, Requests, Serving, Sections].freeze
 
       # @return [Array<ForkSafety::Finding>] each fault once
       def self.run(evidence)

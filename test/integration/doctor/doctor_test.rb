@@ -139,6 +139,20 @@ class DoctorTest < Minitest::Test
     assert_includes(run.faults, ["request_failed", nil])
   end
 
+  def test_what_the_application_raised_is_told_with_its_line
+    run = doctor("run(lambda do |_env|\n  raise 'no more'\nend)", "--format", "json")
+
+    assert_equal([["request_failed", "config.ru:2"]], run.faults)
+    assert_includes(run.report["findings"].first["message"], "RuntimeError: no more")
+  end
+
+  # Ruby's own word for it comes at once where the doctor would have to wait.
+  def test_a_request_that_waits_for_what_no_thread_will_do_is_stuck
+    run = doctor("run(lambda do |_env|\n  Queue.new.pop\nend)", "--format", "json", "--patience", "8")
+
+    assert_equal([["request_stuck", "config.ru:2"]], run.faults)
+  end
+
   def test_nothing_is_left_behind
     Dir.mktmpdir do |temporary|
       doctor("HELPER = spawn('sleep 1000')\n#{CLEAN}", env: { "TMPDIR" => temporary })

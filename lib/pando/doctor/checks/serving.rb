@@ -3,8 +3,7 @@
 module Pando
   module Doctor
     module Checks
-      # Requests that got no answer or failed once there had been a fork, processes that died,
-      # generations that did not come.
+      # Processes that died or must not be forked, generations that did not come.
       #
       # @api private
       class Serving < Check
@@ -12,39 +11,9 @@ module Pando
         REASONS = 3 # the last ones
         CALLED_AT = /\Acalled at (\S+:\d+)/
 
-        def findings = stuck + failed + lost + unsafe + missing
+        def findings = lost + unsafe + missing
 
         private
-
-        def stuck
-          evidence.sent.select { |sent| sent.answer.stuck? }.uniq(&:request).map do |sent|
-            where = sent.answer.stuck_in == :lock ? "waits for a lock" : "stands still"
-            finding(:request_stuck, subject: sent.request.to_s, location: nearest(sent.answer.stack),
-                                    message: "#{sent.request} got no answer: worker #{sent.slot} of generation " \
-                                             "#{sent.generation} #{where}",
-                                    details: { stack: sent.answer.stack.first(20) })
-          end
-        end
-
-        # The application's own line rather than a library's.
-        def nearest(stack)
-          real = stack.reject { |line| evidence.ours?(line) || line.start_with?("<internal:") || line.end_with?(":0") }
-          real.find { |line| evidence.own?(line) } || real.first
-        end
-
-        # One that failed before a refork as well has nothing to do with it; but where all do, nothing was seen.
-        def failed
-          evidence.sent.select { |sent| failed?(sent) }.group_by(&:request).map do |request, all|
-            since = all.map(&:generation).min
-            finding(:request_failed, subject: request.to_s, severity: (:note if since.zero? && any_served?),
-                                     message: "#{request} #{outcome(all.first)} in generation #{since}" \
-                                              "#{", and did not before" unless since.zero?}")
-          end
-        end
-
-        def any_served? = evidence.sent.any? { |sent| !sent.answer.stuck? && !failed?(sent) }
-        def failed?(sent) = !sent.answer.stuck? && (sent.answer.status.nil? || sent.answer.status >= 500)
-        def outcome(sent) = sent.answer.status ? "was answered with #{sent.answer.status}" : "was not answered"
 
         def lost
           killed = evidence.sent.map { |sent| sent.answer.killed }
