@@ -25,6 +25,6 @@ class DirectStopTest < Minitest::Test
     server.write("open", "")
     assert_match(/done\z/, held.read)
     assert_equal 0, server.wait_past("monitor.stopped")["status"]
-    assert_empty(server.events.select { |event| %w[error warn].include?(event["level"]) })
+    assert_empty(server.complaints)
   end
 end

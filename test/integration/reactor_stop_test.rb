@@ -54,7 +54,7 @@ class ReactorStopTest < Minitest::Test
   end
 
   def assert_no_complaints
-    assert_empty(@server.events.select { |event| %w[warn error].include?(event["level"]) })
+    assert_empty(@server.complaints)
   end
 
   def assert_last(connections)

@@ -42,7 +42,7 @@ class ReactorWorkersTest < Minitest::Test
   end
 
   def assert_no_complaints
-    assert_empty(@server.events.select { |event| %w[warn error].include?(event["level"]) })
+    assert_empty(@server.complaints)
   end
 
   def test_more_workers_and_fewer_under_load
