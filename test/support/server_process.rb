@@ -62,7 +62,9 @@ module Support
     def events(name = nil) = @lock.synchronize { @events.select { |event| name.nil? || event["event"] == name } }
 
     # What it warned of, but for what only tells how busy this machine is.
-    def complaints = events.select { |event| %w[warn error].include?(event["level"]) && event["event"] != "queue.delayed" }
+    def complaints
+      events.select { |event| %w[warn error].include?(event["level"]) && event["event"] != "queue.delayed" }
+    end
 
     # Waits for an event of one of these names that comes after this call, while the block (if any) runs.
     def wait_for(*names, patience: PATIENCE, **where, &trigger)
