@@ -10,6 +10,7 @@
 
 #define MAX_LISTENERS 1024
 #define STREAM_PATHS 4096
+#define MONITOR_SILENCE 30000u /* milliseconds; it tells us something each second */
 
 static VALUE setting(VALUE settings, const char *name)
 {
@@ -45,6 +46,13 @@ static uint32_t count_or(VALUE settings, const char *name, uint32_t none)
     return RTEST(value) ? NUM2UINT(value) : none;
 }
 
+/* The String is the settings' to keep alive. */
+static const char *path_of(VALUE settings, const char *name)
+{
+    VALUE value = setting(settings, name);
+    return RTEST(value) ? StringValueCStr(value) : NULL;
+}
+
 /* A truth value for each listener; those that are missing are false. */
 static void read_proxy_protocol(struct pando_reactor_config *config, uint8_t *proxied, VALUE settings)
 {
@@ -72,6 +80,9 @@ static void read_settings(struct pando_reactor_config *config, VALUE settings)
     config->max_requests = count_or(settings, "max_requests", 0);
     config->retry_after = count_of(settings, "retry_after");
     config->retry = RTEST(setting(settings, "retry"));
+    config->ready_path = path_of(settings, "ready_path");
+    config->live_path = path_of(settings, "live_path");
+    config->monitor_silence = MONITOR_SILENCE;
 }
 
 struct run {
@@ -156,6 +167,8 @@ void pando_init_http_reactor(void)
     define_record(module, "LANE_DEAD", PANDO_REACTOR_LANE_DEAD);
     define_record(module, "LANE_CLOSE", PANDO_REACTOR_LANE_CLOSE);
     define_record(module, "DRAIN", PANDO_REACTOR_DRAIN);
+    define_record(module, "WELCOME", PANDO_REACTOR_WELCOME);
+    define_record(module, "UNWELCOME", PANDO_REACTOR_UNWELCOME);
     define_record(module, "READY", PANDO_REACTOR_READY);
     define_record(module, "DRAINED_ALL", PANDO_REACTOR_DRAINED_ALL);
     define_record(module, "LANE_CORRUPT", PANDO_REACTOR_LANE_CORRUPT);

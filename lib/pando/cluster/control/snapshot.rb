@@ -37,7 +37,9 @@ module Pando
         def state
           return "stopping" if @cluster.shutdown.begun?
 
-          @cluster.roster.ready_workers.any? ? "serving" : "booting"
+          return "draining" if @cluster.drain.begun?
+
+        @cluster.roster.ready_workers.any? ? "serving" : "booting"
         end
 
         def generations = [@cluster.generations.current, @cluster.generations.upcoming].compact
