@@ -13,10 +13,18 @@ class DrainTest < Minitest::Test
   include Support::Servers
 
   PANDO = File.expand_path("../../exe/pando", __dir__)
+  # /held answers when the file "go" is there.
+  APP = <<~'RUBY'
+    run lambda { |env|
+      sleep 0.005 until env["PATH_INFO"] != "/held" || File.exist?("go")
+      [200, { "content-type" => "text/plain" }, ["pid #{Process.pid}"]]
+    }
+  RUBY
   LONG = "drain_delay 300" # ended by a second TERM
 
   def start(config = "")
-    serve(config: "workers 2\nrefork :manual\nhealth \"/up\", live: \"/live\"\ncontrol \"control.sock\"\n#{config}")
+    serve(app: APP, config: "workers 2\nrefork :manual\nhealth \"/up\", live: \"/live\"\n" \
+                            "control \"control.sock\"\n#{config}")
       .tap { |server| wait_until(timeout: 30) { server.get("/up").status == 200 } }
   end
 
@@ -99,17 +107,14 @@ class DrainTest < Minitest::Test
     assert_equal ["nobody sends requests any more\n", 0], [text, status]
     assert_match(/drain\.started reason="pando drain"/, progress)
     assert_equal 503, server.get("/up").status
-    over = false
-    client = Thread.new { server.get("/") until over }
-    _, complaint, status = pando("drain", "--wait", "2", server: server)
-    over = true
+    held = Thread.new { server.get("/held").status }
+    server.wait_until_busy(1)
+    _, complaint, status = pando("drain", "--wait", "1.3", server: server)
+    server.write("go", "")
 
     assert_equal [1, "pando: there was no answer in time\n"], [status, complaint]
-    assert_equal 503, server.get("/up").status, "it stays out of rotation"
+    assert_equal [200, 503], [held.value, server.get("/up").status], "it stays out of rotation"
     assert_equal [0, 1], Array.new(2) { pando("drain", "--undo", server: server).last }
-  ensure
-    over = true
-    client&.join
   end
 
   def test_pando_drain_needs_somebody_who_looks

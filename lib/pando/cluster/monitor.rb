@@ -4,6 +4,7 @@ require "pando/cluster"
 require "pando/cluster/caretaker"
 require "pando/cluster/control"
 require "pando/cluster/deadlines"
+require "pando/cluster/dismissals"
 require "pando/cluster/drain"
 require "pando/cluster/examiner"
 require "pando/cluster/generations"
@@ -32,7 +33,7 @@ module Pando
       TITLE = "pando monitor"
 
       attr_reader :listeners, :roster, :generations, :rollout, :services, :reactors, :shutdown, :reload,
-                  :inbox, :examiner, :drain
+                  :inbox, :examiner, :drain, :dismissals
 
       # @param payload [Payload] for its options and hooks; its application is never loaded here
       # @param specs [Array] see Listeners.open
@@ -102,6 +103,7 @@ module Pando
         @spawner = spawner = build_spawner(@payload.reactor, oom)
         @generations = Generations.new(roster, spawner, @policy, shutdown.method(:fail))
         @rollout = Rollout.new(roster, spawner, generations, options)
+        @dismissals = Dismissals.new(rollout, generations, options)
         @services = ServiceKeeper.new(roster, spawner, generations, options)
         build_watch(caretaker)
       end
@@ -147,7 +149,7 @@ module Pando
       end
 
       def due
-        [@deadlines, @memory, @systemd, generations, rollout, services, reactors, examiner, drain].filter_map(&:due).min
+        [@deadlines, @memory, @systemd, generations, rollout, services, reactors, examiner, drain, dismissals].filter_map(&:due).min
       end
 
       # Links before pidfds: a dead process's last words come first. Signals before
@@ -170,6 +172,7 @@ module Pando
         rollout.reconcile
         reload.reconcile
         services.reconcile
+        dismissals.reconcile unless ending?
         @memory.reconcile
       end
 
