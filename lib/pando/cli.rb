@@ -34,7 +34,8 @@ module Pando
     OK = 0
     FAILED = 1
     WRONG_USAGE = 2
-    # As a shell says it of a command that ^C has ended: 128 and the signal's number.
+    # As a shell says it of a command that a signal has ended: 128 and the signal's number; and of ^C.
+    SIGNALLED = 128
     INTERRUPTED = 130
 
     class << self
@@ -43,6 +44,10 @@ module Pando
       # @param argv [Array<String>]
       def start(argv)
         exit run(argv)
+      rescue SignalException => e
+        raise unless Process.pid == 1 # which no signal ends: signal(7), pid_namespaces(7)
+
+        exit SIGNALLED + e.signo
       end
 
       # @param argv [Array<String>]

@@ -22,7 +22,9 @@ module Pando
       def initialize(config)
         @settings = ReactorSettings.new(config)
         @early = !!(config.health || config.health_live)
+        @spool_directory = spool_directory
         warn_of_limit unless @settings.enough_descriptors?
+        warn_of_spool unless @spool_directory && File.writable?(@spool_directory)
         @channel = Channel.create
         @eventfd = eventfd
         @report = ReactorReport.new(@channel, queue_timeout: config.queue_timeout)
@@ -52,7 +54,7 @@ module Pando
       # @return [Integer] its pid
       # @raise [SystemCallError] the kernel gives no process
       def fork(listeners, control, grace)
-        Reactor.fork(listeners.to_a, @channel, @eventfd, control, spool_directory, @settings, grace)
+        Reactor.fork(listeners.to_a, @channel, @eventfd, control, @spool_directory, @settings, grace)
       end
 
       # Called about once a second while a reactor lives.
@@ -77,7 +79,12 @@ module Pando
                                        reason: "the limit of open files (`ulimit -Hn`) allows no more")
       end
 
-      # @return [String, nil] nil where there is none to write to: a large body gets 503 then
+      def warn_of_spool
+        Events.emit("spool.unavailable", path: @spool_directory || "/tmp",
+                                         reason: "nothing can be written there: request bodies beyond `body_memory` get 503")
+      end
+
+      # @return [String, nil] nil where there is none
       def spool_directory
         Dir.tmpdir
       rescue ArgumentError

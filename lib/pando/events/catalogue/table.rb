@@ -46,6 +46,7 @@ module Pando
       define "reactor.ready", :info, %i[pid], "The reactor accepts connections."
       define "reactor.limited", :warn, %i[connections reason],
              "Fewer connections than `max_connections` can be held."
+      define "spool.unavailable", :warn, %i[path reason], "The reactor has no folder for large request bodies."
       define "reactor.exited", :info, %i[pid reason], "The reactor has answered all that it held, and is gone."
       define "reactor.failed", :error, %i[pid reason], "A reactor never became ready; the next one is on its way."
       define "reactor.killed", :error, %i[pid reason connections requests], "The monitor killed the reactor."
