@@ -75,7 +75,7 @@ module Pando
 
       # @return [Float, nil]
       def due
-        [(noticed_at if @stop && !@shutdown.begun?), (@told ? @told_at + TELL : Sys.now + RETRY if listener)].compact.min
+        [(noticed_at if @stop && !@shutdown.begun?), (telling_at if listener)].compact.min
       end
 
       private
@@ -83,13 +83,16 @@ module Pando
       def noticed_at = since + @options.drain_delay
       def listener = (@roster.reactor if visible?)
 
+      def telling_at = @told ? @told_at + TELL : Sys.now + RETRY
+
       # A new reactor knows nothing.
       def tell
-        word = [listener, welcome?]
-        return if word.first.nil? || (word == @told && Sys.now < @told_at + TELL)
+        reactor = listener or return
+        word = [reactor, welcome? ? :welcome : :unwelcome]
+        return if word == @told && Sys.now < telling_at
 
         @told_at = Sys.now
-        @told = word if word.first.order(ReactorMessage.new(welcome? ? :welcome : :unwelcome))
+        @told = (word if reactor.order(ReactorMessage.new(word.last)))
       end
     end
   end

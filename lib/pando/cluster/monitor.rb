@@ -99,11 +99,9 @@ module Pando
         caretaker = Caretaker.new(self, @payload, oom)
         @roster = Roster.new
         @shutdown = Shutdown.new(roster, options, ->(child) { @inbox.read(child) })
-        @drain = Drain.new(roster, shutdown, options)
         @spawner = spawner = build_spawner(@payload.reactor, oom)
         @generations = Generations.new(roster, spawner, @policy, shutdown.method(:fail))
         @rollout = Rollout.new(roster, spawner, generations, options)
-        @dismissals = Dismissals.new(rollout, generations, options)
         @services = ServiceKeeper.new(roster, spawner, generations, options)
         build_watch(caretaker)
       end
@@ -117,6 +115,8 @@ module Pando
       end
 
       def build_watch(caretaker)
+        @drain = Drain.new(roster, shutdown, @payload.options)
+        @dismissals = Dismissals.new(rollout, generations, @payload.options)
         @inbox = Inbox.new(roster, @poller, caretaker)
         @reaper = Reaper.new(roster, @inbox, caretaker)
         @examiner = Examiner.new(@poller, @payload.examination_command)
@@ -149,7 +149,8 @@ module Pando
       end
 
       def due
-        [@deadlines, @memory, @systemd, generations, rollout, services, reactors, examiner, drain, dismissals].filter_map(&:due).min
+        waiting = [@deadlines, @memory, @systemd, generations, rollout, services, reactors, examiner, drain, dismissals]
+        waiting.filter_map(&:due).min
       end
 
       # Links before pidfds: a dead process's last words come first. Signals before

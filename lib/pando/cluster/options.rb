@@ -21,7 +21,7 @@ module Pando
     #   memory          see MemoryLimits
     #   services        names, in the order in which the config declares them
     Options = Struct.new(:workers, :surge, :unavailable, :boot_timeout, :spawn_timeout, :stop_timeout,
-                         :drain_delay, :health, :grace, :longest_request, :longest_wait, :check_timeout, :oom_score_adj, :control, :memory,
-                         :services, keyword_init: true)
+                         :drain_delay, :health, :grace, :longest_request, :longest_wait, :check_timeout,
+                         :oom_score_adj, :control, :memory, :services, keyword_init: true)
   end
 end

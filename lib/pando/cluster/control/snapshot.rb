@@ -39,7 +39,7 @@ module Pando
 
           return "draining" if @cluster.drain.begun?
 
-        @cluster.roster.ready_workers.any? ? "serving" : "booting"
+          @cluster.roster.ready_workers.any? ? "serving" : "booting"
         end
 
         def generations = [@cluster.generations.current, @cluster.generations.upcoming].compact

@@ -22,7 +22,7 @@ module Pando
 
       setting :health_live,
               type: Types::OrOff.new(path), default: nil, within: :health, keyword: :live,
-              help: "Where it answers 200 for as long as reactor and monitor are at work, during a boot and a drain too.",
+              help: "Where it answers 200 while reactor and monitor are at work, during a boot and a drain too.",
               example: 'health "/readyz", live: "/livez"',
               check: reactors
 
