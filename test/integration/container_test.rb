@@ -35,7 +35,8 @@ class ContainerTest < Minitest::Test
   end
 
   def start(config = "workers 1", script: nil, user: [], **options)
-    serve(app: APP, config: "refork :manual\n#{config}", wrapper: [*Support::Namespaces.wrapper(script), *user], **options)
+    wrapper = [*Support::Namespaces.wrapper(script), *user]
+    serve(app: APP, config: "refork :manual\n#{config}", wrapper: wrapper, **options)
   end
 
   # The process that is PID 1 in there, by its number out here.
@@ -90,9 +91,10 @@ class ContainerTest < Minitest::Test
     port = free_port
     server = start("workers 1\nhealth \"/up\"", script: READ_ONLY, user: user.wrapper, listen: "127.0.0.1:#{port}",
                                                 env: { "HOME" => nil, "USER" => nil })
-    answers = { "/up" => "", "/" => "x" * 100_000, "/large" => "x" * 1_000_000 }.map do |path, body|
+    answers = { "/up" => 0, "/" => 100_000, "/large" => 1_000_000 }.map do |path, bytes|
       client = Support::KeptConnection.new(TCPSocket.new("127.0.0.1", port))
-      client.ask(path, fields: ("Content-Length: #{body.bytesize}\r\n" unless body.empty?).to_s, body: body).answer.status
+      fields = "Content-Length: #{bytes}\r\n" if bytes.positive?
+      client.ask(path, fields: fields.to_s, body: "x" * bytes).answer.status
     end
 
     assert_equal [200, 200, 503], answers, "there is no place for a large body"
@@ -102,7 +104,7 @@ class ContainerTest < Minitest::Test
   end
 
   def test_a_control_socket_that_cannot_be_made_is_said_so
-    server = start("workers 1\ncontrol \"control.sock\"", script: READ_ONLY, listen: "127.0.0.1:#{free_port}", ready: false)
+    server = start("control \"control.sock\"", script: READ_ONLY, listen: "127.0.0.1:#{free_port}", ready: false)
 
     assert_equal 1, server.wait_for_exit.exitstatus
     assert_match(/cannot listen on unix:\S+control.sock: Read-only file system/, server.output)

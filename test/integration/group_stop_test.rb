@@ -29,7 +29,8 @@ class GroupStopTest < Minitest::Test
     define_method("test_what_waits_is_served_#{where}") do
       server = start(config)
       clients = Array.new(30) { Support::KeptConnection.new(server.connect) }
-      held, waiting = clients.each_slice(2).first, clients.drop(2)
+      held = clients.first(2)
+      waiting = clients.drop(2)
       held.each { |client| client.ask("/held") }
       server.wait_until_busy(2)
       waiting.each { |client| client.ask("/") }

@@ -27,7 +27,7 @@ module Pando
         @roster = roster
         @shutdown = shutdown
         @options = options
-        @visible = options.health
+        @visible = !options.health.nil?
         @told_at = 0.0
       end
 

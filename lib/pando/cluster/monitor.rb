@@ -115,14 +115,18 @@ module Pando
       end
 
       def build_watch(caretaker)
-        @drain = Drain.new(roster, shutdown, @payload.options)
-        @dismissals = Dismissals.new(rollout, generations, @payload.options)
+        build_ways_out
         @inbox = Inbox.new(roster, @poller, caretaker)
         @reaper = Reaper.new(roster, @inbox, caretaker)
         @examiner = Examiner.new(@poller, @payload.examination_command)
         @deadlines = Deadlines.new(roster, caretaker, @payload.options)
         @memory = MemoryKeeper.new(roster, @payload.options, rollout, generations.method(:worker_wasted))
         @reload = Reload.new(generations, @payload, method(:renew))
+      end
+
+      def build_ways_out
+        @drain = Drain.new(roster, shutdown, @payload.options)
+        @dismissals = Dismissals.new(rollout, generations, @payload.options)
       end
 
       def announce

@@ -11,7 +11,7 @@ module Pando
     #   spawn_timeout   from an order to the readiness of the process it asked for
     #   stop_timeout    from the wish to leave to SIGKILL
     #   drain_delay     from the first sign of a graceful stop to its beginning
-    #   health          whether the reactor is asked how we are
+    #   health          where the reactor is asked how we are; nil: nowhere
     #   grace           what a request is given once it must end
     #   longest_request soft and hard timeout added up; nil: requests may last for ever
     #   longest_wait    that an idle worker may spend on a job that has begun to come

@@ -21,7 +21,7 @@ module Pando
       # @raise [SystemCallError] the kernel gives no memory or descriptor
       def initialize(config)
         @settings = ReactorSettings.new(config)
-        @early = !!(config.health || config.health_live)
+        @health = config.health || config.health_live
         @spool_directory = spool_directory
         warn_of_limit unless @settings.enough_descriptors?
         warn_of_spool unless @spool_directory && File.writable?(@spool_directory)
@@ -31,7 +31,7 @@ module Pando
       end
 
       # @return [Boolean] whether a reactor has something to say before there is a worker
-      def early? = @early
+      def early? = !@health.nil?
 
       # @return [Array<IO, Channel>] what each mold inherits: the channel, and what wakes the reactor
       def descriptors = [@channel, @eventfd]
@@ -81,7 +81,7 @@ module Pando
 
       def warn_of_spool
         Events.emit("spool.unavailable", path: @spool_directory || "/tmp",
-                                         reason: "nothing can be written there: request bodies beyond `body_memory` get 503")
+                                         reason: "it cannot be written: request bodies beyond `body_memory` get 503")
       end
 
       # @return [String, nil] nil where there is none

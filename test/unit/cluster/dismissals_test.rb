@@ -30,7 +30,7 @@ class DismissalsTest < Minitest::Test
 
     assert_predicate told, :leaving?
     assert_equal [:leave], told.link.orders
-    assert_equal ["TERM"], events("worker.leaving").map { |event| event[:reason] }
+    assert_equal(["TERM"], events("worker.leaving").map { |event| event[:reason] })
     assert_nil @dismissals.due
   end
 

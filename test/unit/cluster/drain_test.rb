@@ -27,7 +27,7 @@ class DrainTest < Minitest::Test
   end
 
   def set_up(**options)
-    @drain = Pando::Cluster::Drain.new(@roster, @shutdown, ClusterSupport.options(health: true, **options))
+    @drain = Pando::Cluster::Drain.new(@roster, @shutdown, ClusterSupport.options(health: "/up", **options))
   end
 
   def child(role) = @roster.admit(role, 0, 0, ClusterSupport::FakeLink.new, nil)
@@ -100,7 +100,7 @@ class DrainTest < Minitest::Test
   end
 
   def test_nobody_is_told_where_nobody_can_ask
-    set_up(health: false)
+    set_up(health: nil)
     reactor
     turn
 

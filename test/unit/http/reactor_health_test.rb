@@ -57,7 +57,8 @@ class HTTPReactorHealthTest < Minitest::Test
     wait_for_status(200)
     well = answer
 
-    assert_match(/\AHTTP\S+ 200 OK\r\n.*^cache-control: no-store\r\ncontent-length: 3\r\ndate: \S.*\r\n\r\nOK\n\z/m, well)
+    assert_match(/\AHTTP\S+ 200 OK\r\n.*^cache-control: no-store\r\ncontent-length: 3\r\ndate: \S/m, well)
+    assert well.end_with?("\r\n\r\nOK\n")
     assert_match(/^retry-after: 7\r\n.*^connection: close\r\n\r\nService Unavailable\n\z/m, unwell)
     refute_match(/retry-after/, well)
     counts("health_well" => 2, "requests" => 0, "responses" => 0)

@@ -9,7 +9,7 @@ module Pando
              "The server was told to stop, or gives up; who has not ended after `seconds` is killed."
       define "monitor.stopped", :info, %i[pid status], "No child is left; the monitor exits with this status."
       define "drain.started", :info, %i[reason seconds],
-             "Health checks fail from now on, requests are served as ever; a stop follows after `seconds`, if there are any."
+             "Health checks fail, all else is served as ever; a stop follows after `seconds`, if there are any."
       define "drain.ended", :info, %i[reason], "The server is in rotation again: health checks succeed."
       define "listener.opened", :info, %i[listen inherited], "A listening socket is bound and listens."
       define "control.unavailable", :warn, %i[reason], "There is no control socket; `pando status` cannot ask."
