@@ -63,7 +63,7 @@ class ContainerTest < Minitest::Test
     assert_equal 0, server.wait_for_exit.exitstatus
   end
 
-  { "TERM" => 143, "HUP" => 129, "INT" => 130 }.each do |name, status|
+  { "TERM" => 143, "INT" => 130 }.each do |name, status|
     define_method("test_pid_1_ends_by_#{name}_before_it_serves") do
       server = start("File.write('here', '')\nsleep", ready: false)
       wait_until(timeout: 30) { File.exist?(File.join(server.folder, "here")) }

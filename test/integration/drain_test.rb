@@ -3,6 +3,7 @@
 require "test_helper"
 require "open3"
 require "rbconfig"
+require "pando/cli/control_client"
 require "support/balancer"
 require "support/kept_connection"
 require "support/servers"
@@ -38,10 +39,10 @@ class DrainTest < Minitest::Test
     leaving, staying = servers
     balancer = Support::Balancer.start(servers)
     balancer.wait_for_more(200)
-    draining = Thread.new { pando("drain", server: leaving) }
+    draining = Thread.new { ask(leaving, "drain") }
     balancer.wait_until_in_rotation([staying])
-    assert_equal "the server is in rotation again\n", pando("drain", "--undo", server: leaving).first
-    assert_match(/put the server back/, draining.value[1])
+    assert_equal ["ok", "the server is in rotation again"], ask(leaving, "drain", undo: true)
+    assert_match(/put the server back/, draining.value.last)
     balancer.wait_until_in_rotation(servers)
     balancer.wait_for_more(200)
     announce(leaving)
@@ -64,8 +65,9 @@ class DrainTest < Minitest::Test
     assert_equal([[200, false]] * 2, answers.map { |answer| [answer.status, answer.last?] })
     assert_equal 200, server.get("/live").status
     %w[HUP USR2 QUIT].each { |signal| server.signal(signal) } # there is no more to come
-    assert_match(/\Apando \S+, draining /, pando("status", server: server).first)
-    assert_match(/the server is stopping/, pando("refork", server: server)[1])
+    states = []
+    ask(server, "status") { |_, pairs| states << pairs["state"] }
+    assert_equal ["draining", ["failed", "the server is stopping"]], [states.first, ask(server, "refork")]
     server.wait_for("monitor.stopping", reason: "TERM") { server.signal("TERM") }
 
     assert_predicate kept, :ended?
@@ -73,15 +75,6 @@ class DrainTest < Minitest::Test
     assert_empty(server.events.map { |event| event["event"] } & %w[reload.started refork.started])
   ensure
     kept&.close
-  end
-
-  def test_the_stop_follows_by_itself
-    server = start("drain_delay 0.3")
-    announced = announce(server, "QUIT")
-    assert_ended(server)
-
-    assert_equal 0.3, announced["seconds"]
-    assert_equal(["QUIT"], server.events("monitor.stopping").map { |event| event["reason"] })
   end
 
   def test_int_does_without
@@ -92,12 +85,15 @@ class DrainTest < Minitest::Test
     assert_ended(server)
   end
 
-  def test_pando_stop_has_the_delay_and_waits_for_the_end
+  def test_the_stop_follows_by_itself
     server = start("drain_delay 0.3")
-    text, progress, status = pando("stop", server: server)
+    events = []
+    outcome = ask(server, "stop") { |_, event| events << event["name"] }
 
-    assert_equal ["the server has stopped\n", 0], [text, status]
-    assert_match(/drain\.started reason=.pando stop. .*monitor\.stopping /m, progress)
+    assert_equal ["ok", "the server has stopped"], outcome
+    assert_equal %w[drain.started monitor.stopping], events.first(2)
+    assert_equal 0.3, server.wait_past("drain.started", reason: "pando stop")["seconds"]
+    assert_ended(server)
   end
 
   def test_pando_drain_waits_for_silence
@@ -113,13 +109,14 @@ class DrainTest < Minitest::Test
 
     assert_equal [1, "pando: there was no answer in time\n"], [status, complaint]
     assert_equal [200, 503], [held.value, server.get("/up").status], "it stays out of rotation"
-    assert_equal [0, 1], Array.new(2) { pando("drain", "--undo", server: server).last }
+    assert_equal 0, pando("drain", "--undo", server: server).last
+    assert_equal ["failed", "the server was not draining"], ask(server, "drain", undo: true)
   end
 
   def test_pando_drain_needs_somebody_who_looks
     server = serve(config: "workers 1\ncontrol \"control.sock\"")
 
-    assert_equal ["pando: nobody would notice: the setting `health` is off\n", 1], pando("drain", server: server)[1..]
+    assert_equal ["failed", "nobody would notice: the setting `health` is off"], ask(server, "drain")
   end
 
   def test_the_delay_without_a_reactor
@@ -132,6 +129,14 @@ class DrainTest < Minitest::Test
   end
 
   private
+
+  # What `pando WORD` asks.
+  # @return [Array(String, String)] "ok" or "failed", and what was said
+  def ask(server, word, **pairs, &block)
+    client = Pando::CLI::ControlClient.new(File.join(server.folder, "control.sock"))
+    outcome, said = client.ask(word, pairs, timeout: 60) { |*record| block&.call(*record) }
+    [outcome, said["text"] || said["reason"]]
+  end
 
   def pando(*arguments, server:)
     output, complaint, status = Open3.capture3(RbConfig.ruby, PANDO, *arguments, "-C", server.folder, "-c", "pando.rb")
