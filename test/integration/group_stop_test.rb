@@ -39,7 +39,7 @@ class GroupStopTest < Minitest::Test
 
       assert_equal [200], clients.map { |client| client.answer.status }.uniq
       assert_equal 0, server.wait_for_exit.exitstatus
-      assert_empty(server.events.select { |event| %w[warn error].include?(event["level"]) })
+      assert_empty server.complaints
     ensure
       clients&.each(&:close)
     end
