@@ -10,6 +10,8 @@
 
 #define MAX_LISTENERS 1024
 #define STREAM_PATHS 4096
+#define HEALTH_PATH 256
+#define MONITOR_SILENCE 30000u /* milliseconds; it tells us something each second */
 
 static VALUE setting(VALUE settings, const char *name)
 {
@@ -72,12 +74,14 @@ static void read_settings(struct pando_reactor_config *config, VALUE settings)
     config->max_requests = count_or(settings, "max_requests", 0);
     config->retry_after = count_of(settings, "retry_after");
     config->retry = RTEST(setting(settings, "retry"));
+    config->monitor_silence = MONITOR_SILENCE;
 }
 
 struct run {
     struct pando_reactor_config config;
     int fds[MAX_LISTENERS];
     char stream_paths[STREAM_PATHS];
+    char ready_path[HEALTH_PATH], live_path[HEALTH_PATH];
     uint8_t proxied[MAX_LISTENERS];
 };
 
@@ -98,6 +102,16 @@ static void read_stream_paths(struct run *run, VALUE paths)
     run->config.stream_paths = run->stream_paths;
 }
 
+/* NULL for nil */
+static const char *read_path(char *place, VALUE settings, const char *name)
+{
+    VALUE value = setting(settings, name);
+    if (!RTEST(value)) return NULL;
+    const char *text = StringValueCStr(value);
+    if (strlen(text) >= HEALTH_PATH) rb_raise(rb_eArgError, "%s is too long", name);
+    return strcpy(place, text);
+}
+
 /* All that may raise. The strings are the caller's to keep alive. */
 static void read_arguments(struct run *run, VALUE listeners, VALUE channel, VALUE wake, VALUE control,
                            VALUE spool_directory, VALUE settings)
@@ -116,6 +130,8 @@ static void read_arguments(struct run *run, VALUE listeners, VALUE channel, VALU
     read_settings(config, settings);
     read_stream_paths(run, setting(settings, "stream_bodies"));
     read_proxy_protocol(config, run->proxied, settings);
+    config->ready_path = read_path(run->ready_path, settings, "ready_path");
+    config->live_path = read_path(run->live_path, settings, "live_path");
 }
 
 /* fork(listeners, channel, wake, control, spool_directory, settings, grace)
@@ -156,6 +172,8 @@ void pando_init_http_reactor(void)
     define_record(module, "LANE_DEAD", PANDO_REACTOR_LANE_DEAD);
     define_record(module, "LANE_CLOSE", PANDO_REACTOR_LANE_CLOSE);
     define_record(module, "DRAIN", PANDO_REACTOR_DRAIN);
+    define_record(module, "WELCOME", PANDO_REACTOR_WELCOME);
+    define_record(module, "UNWELCOME", PANDO_REACTOR_UNWELCOME);
     define_record(module, "READY", PANDO_REACTOR_READY);
     define_record(module, "DRAINED_ALL", PANDO_REACTOR_DRAINED_ALL);
     define_record(module, "LANE_CORRUPT", PANDO_REACTOR_LANE_CORRUPT);

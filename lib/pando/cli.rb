@@ -23,6 +23,7 @@ module Pando
       "refork" => Known.new(:Refork, "pando/cli/refork", "Make a warm worker the next mold, and wait for the rollout."),
       "reload" => Known.new(:Reload, "pando/cli/reload", "Boot what is now in the release folder, and wait."),
       "scale" => Known.new(:Scale, "pando/cli/scale", "Change the number of workers: pando scale N."),
+      "drain" => Known.new(:Drain, "pando/cli/drain", "Take the server out of its load balancers' rotation, and wait."),
       "stop" => Known.new(:Stop, "pando/cli/stop", "Stop the running server, and wait for its end."),
       "config" => Known.new(:ShowConfig, "pando/cli/show_config", "Show the settings and where each came from."),
       "doctor" => Known.new(:Doctor, "pando/cli/doctor", "Find what a fork would break in an application."),
@@ -33,7 +34,8 @@ module Pando
     OK = 0
     FAILED = 1
     WRONG_USAGE = 2
-    # As a shell says it of a command that ^C has ended: 128 and the signal's number.
+    # As a shell says it of a command that a signal has ended: 128 and the signal's number; and of ^C.
+    SIGNALLED = 128
     INTERRUPTED = 130
 
     class << self
@@ -42,6 +44,10 @@ module Pando
       # @param argv [Array<String>]
       def start(argv)
         exit run(argv)
+      rescue SignalException => e
+        raise unless Process.pid == 1 # which no signal ends: signal(7), pid_namespaces(7)
+
+        exit SIGNALLED + e.signo
       end
 
       # @param argv [Array<String>]

@@ -55,7 +55,7 @@ static void configure(const char *name, uint64_t value)
     NUMBER(max_header_bytes) NUMBER(max_target_bytes) NUMBER(max_headers) NUMBER(max_body_bytes) NUMBER(body_memory)
     NUMBER(header_timeout) NUMBER(body_timeout) NUMBER(idle_timeout) NUMBER(write_timeout) NUMBER(queue_timeout)
     NUMBER(max_connections) NUMBER(max_queue) NUMBER(max_requests) NUMBER(retry)
-    NUMBER(retry_after) NUMBER(max_per_address)
+    NUMBER(retry_after) NUMBER(max_per_address) NUMBER(monitor_silence)
     if (strcmp(name, "proxy_protocol") == 0) { proxied = value != 0; return; }
     REQUIRE(!"unknown setting");
 }
@@ -352,6 +352,10 @@ int main(int count, char **arguments)
         *value = '\0';
         if (strcmp(arguments[i], "stream_paths") == 0)
             configure_paths(value + 1);
+        else if (strcmp(arguments[i], "ready_path") == 0)
+            config.ready_path = value + 1;
+        else if (strcmp(arguments[i], "live_path") == 0)
+            config.live_path = value + 1;
         else
             configure(arguments[i], strtoull(value + 1, NULL, 10));
     }

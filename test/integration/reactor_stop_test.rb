@@ -195,6 +195,19 @@ class ReactorStopTest < Minitest::Test
     assert_equal ["", ""], [running.rest, waiting.rest]
   end
 
+  { "INT" => "timeout 20, grace: 0.5", "TERM" => "stop_timeout 0.5" }.each do |signal, config|
+    define_method("test_who_is_served_for_too_long_is_told_so_#{signal}") do
+      start("workers 1\n#{config}")
+      running = ask("/never")
+      @server.wait_until_busy(1)
+      stop_with_nobody_idle(signal)
+
+      answer = running.answer
+      assert_equal [504, true], [answer.status, answer.last?]
+      assert_ended
+    end
+  end
+
   # Who comes too late knows it at once, and may turn to another server: one with the same addresses, say.
   def test_who_comes_during_a_stop_is_refused
     address = "127.0.0.1:#{free_port}"

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAGIC 0x70616e646f633032ULL /* "pandoc02": layout version included */
+#define MAGIC 0x70616e646f633033ULL /* "pandoc03": layout version included */
 #define QUEUE_MASK (PANDO_CHANNEL_QUEUE - 1)
 #define NO_SLOT UINT32_MAX
 

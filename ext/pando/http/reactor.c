@@ -203,6 +203,7 @@ static void init(struct pando_reactor *reactor, const struct pando_reactor_confi
     for (uint32_t slot = PANDO_CHANNEL_SLOTS; slot > 0; slot--)
         reactor->free_slots[reactor->free_count++] = slot - 1;
     look_at_the_clock(reactor);
+    reactor->told_at = reactor->now;
 }
 
 static int start(struct pando_reactor *reactor)

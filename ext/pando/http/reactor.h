@@ -45,6 +45,10 @@ struct pando_reactor_config {
     uint32_t max_requests;             /* of one connection; 0: any number */
     uint32_t retry_after;              /* seconds that a 503 asks for */
     int retry;                         /* safe requests of a worker that died, once */
+
+    const char *ready_path;            /* where we say whether requests are welcome; NULL: nowhere */
+    const char *live_path;             /* and whether we and the monitor are at work */
+    uint32_t monitor_silence;          /* after which the monitor is not */
 };
 
 /* How it ended: an exit status. */
@@ -65,6 +69,8 @@ enum pando_reactor_record_kind {
     PANDO_REACTOR_LANE_DEAD = 2,       /* its worker was reaped; cause says of what */
     PANDO_REACTOR_LANE_CLOSE = 3,      /* its worker has left, or will take no more */
     PANDO_REACTOR_DRAIN = 4,           /* shut the listeners, answer what was asked, end */
+    PANDO_REACTOR_WELCOME = 8,         /* new requests are welcome, and the monitor is at work: said again and again */
+    PANDO_REACTOR_UNWELCOME = 9,       /* they are not, and it is */
     /* to the monitor */
     PANDO_REACTOR_READY = 16,
     PANDO_REACTOR_DRAINED_ALL = 17,

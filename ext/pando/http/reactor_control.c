@@ -1,4 +1,5 @@
 /* The link to the monitor: its orders, and the little we have to tell. */
+#include "reactor_health.h"
 #include "reactor_private.h"
 
 #include "sys/record.h"
@@ -91,6 +92,10 @@ static int obey(struct pando_reactor *reactor, const struct pando_reactor_record
         return 1;
     case PANDO_REACTOR_LANE_CLOSE:
         pando_reactor_lane_lost(reactor, order->lane, PANDO_REACTOR_DIED);
+        return 1;
+    case PANDO_REACTOR_WELCOME:
+    case PANDO_REACTOR_UNWELCOME:
+        pando_reactor_health_told(reactor, order->kind == PANDO_REACTOR_WELCOME);
         return 1;
     case PANDO_REACTOR_DRAIN:
         drain(reactor);

@@ -1,6 +1,7 @@
 /* Reading heads, and what a proxy says before the first. Input stays where it was received: the head at the start of
  * the connection's buffer, what follows it behind. */
 #include "proxy.h"
+#include "reactor_health.h"
 #include "reactor_private.h"
 
 #include <errno.h>
@@ -113,7 +114,8 @@ static void note_head(struct pando_reactor *reactor, struct pando_connection *co
     uint32_t most = reactor->config->max_requests;
 
     connection->head_only = (uint8_t)is_method(connection, "HEAD");
-    connection->safe = connection->head_only || is_method(connection, "GET") || is_method(connection, "OPTIONS");
+    connection->read_only = connection->head_only || is_method(connection, "GET");
+    connection->safe = connection->read_only || is_method(connection, "OPTIONS");
     connection->persistent = parser->minor > 0 ? !parser->close : parser->keep_alive && !parser->close;
     if (reactor->draining || (most > 0 && connection->requests + 1 >= most))
         connection->persistent = 0;
@@ -131,7 +133,7 @@ static void head_complete(struct pando_reactor *reactor, struct pando_connection
     int status = not_for_us(&connection->parser);
     if (status)
         pando_reactor_refuse(reactor, connection, status);
-    else
+    else if (!pando_reactor_health_asked(reactor, connection))
         pando_reactor_body_begin(reactor, connection);
 }
 

@@ -71,6 +71,7 @@ struct pando_connection {
     uint8_t read_ended;                 /* the client announced its end; there may be bytes before it */
     uint8_t persistent;                 /* as far as client and limits go */
     uint8_t safe;                       /* GET, HEAD or OPTIONS */
+    uint8_t read_only;                  /* GET or HEAD */
     uint8_t head_only;                  /* HEAD: our own answers have no body */
     uint8_t streamed;                   /* its body is its worker's to read */
     uint8_t linger;                     /* close so that the client can read the answer although it still sends */
@@ -137,6 +138,8 @@ struct pando_reactor {
     int status, failure;
     uint64_t accept_at;                 /* when a pause in accepting ends, or 0 */
     uint64_t wake_at, audit_at, deadline;
+    uint8_t welcome;                    /* new requests are, as far as the monitor knows */
+    uint64_t told_at;                   /* when it said so; milliseconds */
     uint64_t idle_until;                /* while it drains: when idle connections are closed, or 0 */
 
     struct pando_node connections, again, graveyard, spare;

@@ -34,6 +34,8 @@
     _(refused_proxy)          /* closed: no PROXY header where there must be one */ \
     _(refused_header_time)    /* 408: header_timeout */ \
     _(refused_body_time)      /* 408: body_timeout, or below the rate */ \
+    _(health_well)            /* answers that all is well, given by the reactor itself */ \
+    _(health_unwell)          /* and that it is not: 503 */ \
     _(slow_readers)           /* connections reset: write_timeout, or below the rate */ \
     _(failed_502)             /* its worker died or gave up */ \
     _(failed_504)             /* its worker was killed for its deadline */ \

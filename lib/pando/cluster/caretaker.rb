@@ -72,6 +72,9 @@ module Pando
         Events.emit("worker.leaving", **child.identity, reason: reason)
       end
 
+      # It got TERM from somebody outside, and serves until it is told more.
+      def child_signalled(child, signal) = @cluster.dismissals.add(child, signal)
+
       # Its forker lives, but the kernel or a hook refused.
       # @param innocent [Boolean] it was the kernel: no fault of the generation
       def fork_failed(child, text, innocent:)

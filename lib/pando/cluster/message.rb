@@ -16,7 +16,8 @@ module Pando
         # orders, from the monitor
         spawn: 1, promote: 2, leave: 3, drain: 4,
         # reports, to the monitor
-        adopted: 16, ready: 17, failed: 18, detail: 19, fork_failed: 20, leaving: 21, fork_refused: 22, checking: 23
+        adopted: 16, ready: 17, failed: 18, detail: 19, fork_failed: 20, leaving: 21, fork_refused: 22, checking: 23,
+        signalled: 24
       }.freeze
       NAMES = KINDS.invert.freeze
       ROLES = %i[mold worker service].freeze

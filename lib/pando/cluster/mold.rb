@@ -38,6 +38,7 @@ module Pando
       def run
         until leaving?
           poller.wait(TICK)
+          pass_signal_on
           order = read_orders
           return order if order
 

@@ -4,6 +4,8 @@ require "pando/cluster"
 require "pando/cluster/caretaker"
 require "pando/cluster/control"
 require "pando/cluster/deadlines"
+require "pando/cluster/dismissals"
+require "pando/cluster/drain"
 require "pando/cluster/examiner"
 require "pando/cluster/generations"
 require "pando/cluster/inbox"
@@ -30,8 +32,8 @@ module Pando
     class Monitor
       TITLE = "pando monitor"
 
-      attr_reader :listeners, :roster, :generations, :rollout, :services, :reactors, :shutdown, :reload, :inbox,
-                  :examiner
+      attr_reader :listeners, :roster, :generations, :rollout, :services, :reactors, :shutdown, :reload,
+                  :inbox, :examiner, :drain, :dismissals
 
       # @param payload [Payload] for its options and hooks; its application is never loaded here
       # @param specs [Array] see Listeners.open
@@ -63,6 +65,9 @@ module Pando
 
       # @return [Float] seconds since the start
       def age = Sys.now - @began_at
+
+      # @return [Boolean] whether the server stops, now or after its `drain_delay`
+      def ending? = shutdown.begun? || drain.stop?
 
       # @api private
       def dismiss(child)
@@ -110,12 +115,18 @@ module Pando
       end
 
       def build_watch(caretaker)
+        build_ways_out
         @inbox = Inbox.new(roster, @poller, caretaker)
         @reaper = Reaper.new(roster, @inbox, caretaker)
         @examiner = Examiner.new(@poller, @payload.examination_command)
         @deadlines = Deadlines.new(roster, caretaker, @payload.options)
         @memory = MemoryKeeper.new(roster, @payload.options, rollout, generations.method(:worker_wasted))
         @reload = Reload.new(generations, @payload, method(:renew))
+      end
+
+      def build_ways_out
+        @drain = Drain.new(roster, shutdown, @payload.options)
+        @dismissals = Dismissals.new(rollout, generations, @payload.options)
       end
 
       def announce
@@ -132,12 +143,18 @@ module Pando
         @deadlines.enforce
         shutdown.begun? ? shutdown.proceed : reconcile
         reactors.reconcile(shutdown.begun?)
+        drain.proceed
         @control.proceed
-        @systemd.reconcile { "#{roster.ready_workers.size} of #{rollout.size} workers serve" }
+        @systemd.reconcile { status_line }
+      end
+
+      def status_line
+        "#{roster.ready_workers.size} of #{rollout.size} workers serve#{", draining" if drain.begun?}"
       end
 
       def due
-        [@deadlines, @memory, @systemd, generations, rollout, services, reactors, examiner].filter_map(&:due).min
+        waiting = [@deadlines, @memory, @systemd, generations, rollout, services, reactors, examiner, drain, dismissals]
+        waiting.filter_map(&:due).min
       end
 
       # Links before pidfds: a dead process's last words come first. Signals before
@@ -160,14 +177,15 @@ module Pando
         rollout.reconcile
         reload.reconcile
         services.reconcile
+        dismissals.reconcile unless ending?
         @memory.reconcile
       end
 
       def obey(signal)
         case signal
         when "TERM", "INT", "QUIT" then stop(signal)
-        when "HUP" then reload.request("HUP") unless shutdown.begun? || @terminal.lost?
-        when "USR2" then generations.refork("USR2") unless shutdown.begun?
+        when "HUP" then reload.request("HUP") unless ending? || @terminal.lost?
+        when "USR2" then generations.refork("USR2") unless ending?
         when "TTIN" then rollout.resize(rollout.size + 1)
         when "TTOU" then rollout.resize(rollout.size - 1)
         end
@@ -182,11 +200,11 @@ module Pando
       end
 
       def stop(signal)
-        if shutdown.begun?
-          shutdown.at_once(signal) unless signal == "QUIT"
-        else
-          signal == "INT" ? shutdown.quickly(signal) : shutdown.gracefully(signal)
-        end
+        return shutdown.quickly(signal) if signal == "INT" && !shutdown.begun?
+        return drain.stop(signal) unless ending?
+        return if signal == "QUIT" # nobody is in a hurry
+
+        shutdown.begun? ? shutdown.at_once(signal) : drain.stop(signal)
       end
 
       def tear_down

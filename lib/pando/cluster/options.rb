@@ -10,6 +10,8 @@ module Pando
     #   boot_timeout    from a cold mold's exec to its readiness
     #   spawn_timeout   from an order to the readiness of the process it asked for
     #   stop_timeout    from the wish to leave to SIGKILL
+    #   drain_delay     from the first sign of a graceful stop to its beginning
+    #   health          where the reactor is asked how we are; nil: nowhere
     #   grace           what a request is given once it must end
     #   longest_request soft and hard timeout added up; nil: requests may last for ever
     #   longest_wait    that an idle worker may spend on a job that has begun to come
@@ -19,7 +21,7 @@ module Pando
     #   memory          see MemoryLimits
     #   services        names, in the order in which the config declares them
     Options = Struct.new(:workers, :surge, :unavailable, :boot_timeout, :spawn_timeout, :stop_timeout,
-                         :grace, :longest_request, :longest_wait, :check_timeout, :oom_score_adj, :control, :memory,
-                         :services, keyword_init: true)
+                         :drain_delay, :health, :grace, :longest_request, :longest_wait, :check_timeout,
+                         :oom_score_adj, :control, :memory, :services, keyword_init: true)
   end
 end

@@ -5,8 +5,8 @@ require "pando/events"
 module Pando
   module Cluster
     # Keeps one reactor alive, and tells it of the workers. The first one starts
-    # with the first worker that is ready: until then clients wait in the
-    # listeners' queues, as they do while there is none.
+    # with the first worker that is ready, unless it has to answer for our health:
+    # until then clients wait in the listeners' queues, as they do while there is none.
     #
     # Owned by the monitor.
     #
@@ -73,7 +73,7 @@ module Pando
 
       def reactor = @roster.reactor
 
-      def due_to_start? = @backoff.over? && (@started || @roster.ready_workers.any?)
+      def due_to_start? = @backoff.over? && (@started || @setup.early? || @roster.ready_workers.any?)
 
       def start
         @started_at = Sys.now

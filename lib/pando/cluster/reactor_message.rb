@@ -11,7 +11,7 @@ module Pando
       BYTES = 16
       KINDS = {
         # orders, from the monitor
-        lane_open: 1, lane_dead: 2, lane_close: 3, drain: 4,
+        lane_open: 1, lane_dead: 2, lane_close: 3, drain: 4, welcome: 8, unwelcome: 9,
         # reports, to the monitor
         ready: 16, drained: 17, lane_corrupt: 18
       }.freeze

@@ -114,16 +114,23 @@ module Pando
 
       private
 
-      # The monitor decides what a terminal's ^C or hang-up means; TERM to one process asks that one to leave.
+      # The monitor decides what a terminal's ^C or hang-up means, and what TERM to one process does, or to all of them.
       def set_traps
         %w[INT HUP USR1 USR2 TTIN TTOU].each { |name| trap(name) { nil } }
         %w[TERM QUIT].each do |name|
-          trap(name) do
-            @told_by = name
-            @leaving = true
-          end
+          trap(name) { told_by(name) }
         end
         trap("CHLD", "DEFAULT")
+      end
+
+      # In the handler.
+      def told_by(signal)
+        @told_by = signal
+      end
+
+      def pass_signal_on
+        report(:signalled, text: @told_by) if @told_by
+        @told_by = nil
       end
 
       def started; end

@@ -52,6 +52,11 @@ module Pando
         name_process("")
       end
 
+      # Its loop is the user's own: whoever sent it, the monitor starts another if need be.
+      def told_by(_signal)
+        @leaving = true
+      end
+
       def title = "#{name} gen #{generation}"
       def outlives_monitor? = true
     end

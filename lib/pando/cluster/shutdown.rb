@@ -11,6 +11,9 @@ module Pando
     #
     # @api private
     class Shutdown
+      # Seconds that the reactor has beyond the others' deadline: it answers for those who are killed then.
+      LAST_WORDS = 2.0
+
       # @return [Integer] the monitor's exit status
       attr_reader :status
       # @return [Float] on Sys.now, when whoever is left is killed
@@ -87,7 +90,7 @@ module Pando
         @deadline = Sys.now + patience
         @reason = reason
         @order = order
-        Events.emit("monitor.stopping", reason: reason, pid: Process.pid)
+        Events.emit("monitor.stopping", reason: reason, pid: Process.pid, seconds: patience)
         @roster.to_a.each { |child| ask(child, reason, order) unless held?(child) }
         forget_unborn
       end
@@ -97,7 +100,7 @@ module Pando
       def ask(child, reason, order)
         return end_late_comer(child, reason) if child.starting?
 
-        child.leave(reason, deadline)
+        child.leave(reason, child.reactor? ? deadline + LAST_WORDS : deadline)
         child.order(child.reactor? ? ReactorMessage.new(:drain) : Message.new(order))
         child.signal("TERM") if child.service?
       end

@@ -17,6 +17,9 @@ module Pando
       WATCHDOG = "WATCHDOG_USEC"
       WATCHDOG_PID = "WATCHDOG_PID"
 
+      # Seconds that the end may take longer than was said.
+      MARGIN = 10.0
+
       # @return [Systemd] one that does nothing where nobody listens
       def self.from(environment)
         path, microseconds, pid = [SOCKET, WATCHDOG, WATCHDOG_PID].map { |name| environment.delete(name) }
@@ -65,8 +68,15 @@ module Pando
         when "generation.current" then ready
         when "reload.started" then tell("RELOADING=1\nMONOTONIC_USEC=#{microseconds}")
         when "reload.finished", "reload.failed" then tell("READY=1")
-        when "monitor.stopping" then tell("STOPPING=1\nSTATUS=stopping: #{event[:reason]}")
+        when "drain.started" then stopping("draining", event) if event[:seconds]
+        when "monitor.stopping" then stopping("stopping", event)
         end
+      end
+
+      # Its patience (TimeoutStopSec=) may be shorter than ours.
+      def stopping(what, event)
+        seconds = (event[:seconds] || 0) + MARGIN
+        tell("STOPPING=1\nSTATUS=#{what}: #{event[:reason]}\nEXTEND_TIMEOUT_USEC=#{(seconds * 1e6).to_i}")
       end
 
       def ready

@@ -70,10 +70,10 @@ module Pando
         until leaving?
           ready = poller.wait(TICK)
           row.beat
+          pass_signal_on
           order = attend(ready)
           return order if order
         end
-        report(:leaving, text: @told_by) if @told_by
         @work.stop(@draining ? Sys.now + (options.stop_timeout / 2) : nil)
         payload.run_hook(:before_worker_exit, self)
         nil

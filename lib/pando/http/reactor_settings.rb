@@ -35,6 +35,9 @@ module Pando
 
       def retry = @config.retry_requests
 
+      def ready_path = @config.health
+      def live_path = @config.health_live
+
       # Of one connection.
       def max_requests = @config.max_keepalive_requests || nil
     end

@@ -21,11 +21,17 @@ module Pando
       # @raise [SystemCallError] the kernel gives no memory or descriptor
       def initialize(config)
         @settings = ReactorSettings.new(config)
+        @health = config.health || config.health_live
+        @spool_directory = spool_directory
         warn_of_limit unless @settings.enough_descriptors?
+        warn_of_spool unless @spool_directory && File.writable?(@spool_directory)
         @channel = Channel.create
         @eventfd = eventfd
         @report = ReactorReport.new(@channel, queue_timeout: config.queue_timeout)
       end
+
+      # @return [Boolean] whether a reactor has something to say before there is a worker
+      def early? = !@health.nil?
 
       # @return [Array<IO, Channel>] what each mold inherits: the channel, and what wakes the reactor
       def descriptors = [@channel, @eventfd]
@@ -48,7 +54,7 @@ module Pando
       # @return [Integer] its pid
       # @raise [SystemCallError] the kernel gives no process
       def fork(listeners, control, grace)
-        Reactor.fork(listeners.to_a, @channel, @eventfd, control, Dir.tmpdir, @settings, grace)
+        Reactor.fork(listeners.to_a, @channel, @eventfd, control, @spool_directory, @settings, grace)
       end
 
       # Called about once a second while a reactor lives.
@@ -71,6 +77,18 @@ module Pando
       def warn_of_limit
         Events.emit("reactor.limited", connections: @settings.max_connections,
                                        reason: "the limit of open files (`ulimit -Hn`) allows no more")
+      end
+
+      def warn_of_spool
+        Events.emit("spool.unavailable", path: @spool_directory || "/tmp",
+                                         reason: "it cannot be written: request bodies beyond `body_memory` get 503")
+      end
+
+      # @return [String, nil] nil where there is none
+      def spool_directory
+        Dir.tmpdir
+      rescue ArgumentError
+        nil
       end
 
       def eventfd = IO.for_fd(Channel.eventfd, "r+b")

@@ -22,7 +22,7 @@ module Pando
         Cluster::Options.new(
           workers: @config.workers, surge: @config.rollout_surge, unavailable: @config.rollout_unavailable,
           oom_score_adj: @config.oom_score_adj || nil, services: @config.services.keys,
-          control: control, memory: memory, **deadlines
+          health: @config.health || @config.health_live, control: control, memory: memory, **deadlines
         )
       end
 
@@ -30,7 +30,8 @@ module Pando
 
       def deadlines
         { boot_timeout: @config.boot_timeout, spawn_timeout: @config.spawn_timeout, stop_timeout: @config.stop_timeout,
-          grace: @config.timeout_grace, longest_request: @config.timeout && (@config.timeout + @config.timeout_grace),
+          drain_delay: @config.drain_delay, grace: @config.timeout_grace,
+          longest_request: @config.timeout && (@config.timeout + @config.timeout_grace),
           longest_wait: @config.header_timeout, check_timeout: (@config.self_check_timeout if @config.self_check) }
       end
 

@@ -17,7 +17,7 @@ module Pando
       OF_REACTOR = %i[max_target_bytes max_header_bytes max_headers max_body_bytes body_memory header_timeout
                       body_timeout write_timeout idle_timeout queue_timeout max_queue max_connections
                       max_connections_per_address max_keepalive_requests retry_after retry_requests
-                      stream_bodies].freeze
+                      stream_bodies health health_live].freeze
 
       # @return [Config]
       attr_reader :config

@@ -19,6 +19,7 @@ class ReactorKeeperTest < Minitest::Test
 
     def initialize = @reports = @turns = 0
     def nudge = stuck || @turns += 1
+    def early? = false
     def lanes = 4
     def lane = [File.open(File::NULL), UNIXSocket.pair(:SEQPACKET)]
     def report = @reports += 1

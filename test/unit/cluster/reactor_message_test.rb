@@ -11,8 +11,8 @@ class ReactorMessageTest < Minitest::Test
   C = Pando::HTTP::Reactor
 
   def test_the_numbers_are_those_of_the_reactor
-    names = { lane_open: :LANE_OPEN, lane_dead: :LANE_DEAD, lane_close: :LANE_CLOSE, drain: :DRAIN, ready: :READY,
-              drained: :DRAINED_ALL, lane_corrupt: :LANE_CORRUPT }
+    names = { lane_open: :LANE_OPEN, lane_dead: :LANE_DEAD, lane_close: :LANE_CLOSE, drain: :DRAIN, welcome: :WELCOME,
+              unwelcome: :UNWELCOME, ready: :READY, drained: :DRAINED_ALL, lane_corrupt: :LANE_CORRUPT }
 
     assert_equal names.transform_values { |name| C.const_get(name) }, Message::KINDS
     assert_equal({ died: C::DIED, timeout: C::TIMEOUT, suspect: C::SUSPECT }, Message::CAUSES)

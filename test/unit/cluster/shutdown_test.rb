@@ -137,7 +137,7 @@ class ClusterShutdownTest < Minitest::Test
     assert workers.all?(&:ready?), "they serve what the reactor holds"
     assert_equal [[:drain]], orders_of([@cluster.current_mold]), "nobody is to be forked any more"
     assert_equal ["TERM"], service.pidfd.signals
-    assert_in_delta now + 10, reactor.deadline, 1
+    assert_in_delta now + 10 + Pando::Cluster::Shutdown::LAST_WORDS, reactor.deadline, 1
   end
 
   def test_they_are_asked_when_the_reactor_is_gone
@@ -212,7 +212,8 @@ class ClusterShutdownTest < Minitest::Test
     shutdown.quickly("INT")
 
     assert_equal [[:drain], *[[:leave]] * 2], orders_of([reactor, *workers])
-    assert_in_delta now + 1, reactor.deadline, 0.5
+    workers.each { |worker| assert_in_delta now + 1, worker.deadline, 0.5 }
+    assert_in_delta now + 1 + Pando::Cluster::Shutdown::LAST_WORDS, reactor.deadline, 0.5
     shutdown.proceed
     assert_equal [[:leave]] * 2, orders_of(workers)
   end

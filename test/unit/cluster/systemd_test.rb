@@ -65,9 +65,15 @@ class SystemdTest < Minitest::Test
 
   def test_stopping
     start
+    emit("drain.started", reason: "pando drain")
+    assert_empty(told)
+    emit("drain.started", reason: "TERM", seconds: 5.0)
+    emit("monitor.stopping", reason: "TERM", seconds: 25.0)
     emit("monitor.stopping", reason: "TERM")
 
-    assert_equal(["STOPPING=1\nSTATUS=stopping: TERM"], told)
+    assert_equal(["STOPPING=1\nSTATUS=draining: TERM\nEXTEND_TIMEOUT_USEC=15000000",
+                  "STOPPING=1\nSTATUS=stopping: TERM\nEXTEND_TIMEOUT_USEC=35000000",
+                  "STOPPING=1\nSTATUS=stopping: TERM\nEXTEND_TIMEOUT_USEC=10000000"], told)
   end
 
   def test_a_status_is_told_when_it_changes

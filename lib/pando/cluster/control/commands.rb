@@ -31,6 +31,7 @@ module Pando
           when "refork" then task(Refork.new(@cluster))
           when "reload" then task(ReloadRelease.new(@cluster))
           when "scale" then task(Scale.new(@cluster, workers(arguments)))
+          when "drain" then task(arguments["undo"] ? Undrain.new(@cluster) : Drain.new(@cluster))
           when "stop" then stop(arguments)
           else raise Refused, "there is no such command"
           end
@@ -45,7 +46,7 @@ module Pando
         end
 
         def task(task)
-          raise Refused, "the server is stopping" if @cluster.shutdown.begun?
+          raise Refused, "the server is stopping" if @cluster.ending?
 
           task
         end

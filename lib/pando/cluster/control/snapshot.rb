@@ -37,6 +37,8 @@ module Pando
         def state
           return "stopping" if @cluster.shutdown.begun?
 
+          return "draining" if @cluster.drain.begun?
+
           @cluster.roster.ready_workers.any? ? "serving" : "booting"
         end
 

@@ -94,6 +94,48 @@ module Pando
         def words = @size == 1 ? "1 worker is ready" : "#{@size} workers are ready"
       end
 
+      # Out of the load balancers' rotation, and nobody asks any more.
+      class Drain < Task
+        # Seconds without a request that count as silence.
+        SILENCE = 1.0
+
+        def start
+          return fail("nobody would notice: the setting `health` is off") unless @cluster.drain.visible?
+
+          @cluster.drain.begin("pando drain")
+          @silent_since = Sys.now
+        end
+
+        def check
+          return fail("`pando drain --undo` has put the server back into rotation") unless @cluster.drain.begun?
+
+          listen
+          achieve("nobody sends requests any more") if @cluster.drain.noticed? && Sys.now - @silent_since > SILENCE
+        end
+
+        def observe(event)
+          fail("the server stops") if event.name == "monitor.stopping"
+        end
+
+        private
+
+        def listen
+          asked = @cluster.reactors.state[:requests]
+          @silent_since = Sys.now if asked != @asked || @cluster.reactors.in_flight[:requests].positive?
+          @asked = asked
+        end
+      end
+
+      # Back into it.
+      class Undrain < Task
+        def start
+          return fail("the server was not draining") unless @cluster.drain.begun?
+
+          @cluster.drain.undo("pando drain --undo")
+          achieve("the server is in rotation again")
+        end
+      end
+
       # The end of the server.
       class Stop < Task
         def initialize(cluster, how)
@@ -101,7 +143,11 @@ module Pando
           @how = how
         end
 
-        def start = @cluster.shutdown.public_send(@how, "pando stop")
+        def start
+          return @cluster.drain.stop("pando stop") if @how == :gracefully
+
+          @cluster.shutdown.public_send(@how, "pando stop")
+        end
 
         def observe(event)
           achieve("the server has stopped") if event.name == "monitor.stopped"

@@ -5,8 +5,12 @@ module Pando
     # The rows. A new event is added here and in docs/events.md.
     module Catalogue
       define "monitor.ready", :info, %i[pid listen workers], "The server listens and begins to load the application."
-      define "monitor.stopping", :info, %i[pid reason], "The server was told to stop, or gives up."
+      define "monitor.stopping", :info, %i[pid reason seconds],
+             "The server was told to stop, or gives up; who has not ended after `seconds` is killed."
       define "monitor.stopped", :info, %i[pid status], "No child is left; the monitor exits with this status."
+      define "drain.started", :info, %i[reason seconds],
+             "Health checks fail, all else is served as ever; a stop follows after `seconds`, if there are any."
+      define "drain.ended", :info, %i[reason], "The server is in rotation again: health checks succeed."
       define "listener.opened", :info, %i[listen inherited], "A listening socket is bound and listens."
       define "control.unavailable", :warn, %i[reason], "There is no control socket; `pando status` cannot ask."
       define "control.failed", :error, %i[reason backtrace], "A command of the control socket raised in the monitor."
@@ -42,6 +46,7 @@ module Pando
       define "reactor.ready", :info, %i[pid], "The reactor accepts connections."
       define "reactor.limited", :warn, %i[connections reason],
              "Fewer connections than `max_connections` can be held."
+      define "spool.unavailable", :warn, %i[path reason], "The reactor has no folder for large request bodies."
       define "reactor.exited", :info, %i[pid reason], "The reactor has answered all that it held, and is gone."
       define "reactor.failed", :error, %i[pid reason], "A reactor never became ready; the next one is on its way."
       define "reactor.killed", :error, %i[pid reason connections requests], "The monitor killed the reactor."

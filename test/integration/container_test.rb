@@ -1,0 +1,118 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/kept_connection"
+require "support/limited_user"
+require "support/namespaces"
+require "support/ports"
+require "support/servers"
+
+# Promise: Pando may be what a container is started with: PID 1 or beneath an init, whatever user it runs as, on a file
+# system that it cannot write to.
+class ContainerTest < Minitest::Test
+  include Support::Servers
+
+  # /orphan leaves a process behind that has ended; its pid is the answer.
+  APP = <<~'RUBY'
+    run lambda { |env|
+      body = "pid #{Process.pid} of #{Process.ppid}, #{env["rack.input"].read.size} bytes"
+      if env["PATH_INFO"] == "/orphan"
+        reader, writer = IO.pipe
+        Process.wait(fork { writer.write(fork { exit!(0) }); writer.close; exit!(0) })
+        writer.close
+        body = reader.read
+      end
+      [200, {}, [body]]
+    }
+  RUBY
+
+  INIT = 'trap "kill -TERM \$child" TERM; "$@" & child=$!; wait $child; wait $child'
+  READ_ONLY = 'mount -t tmpfs -o size=4k none /dev/shm; mount -o remount,bind,ro / || exit 9; exec "$@"'
+
+  def setup
+    obstacle = Support::Namespaces.obstacle
+    skip "no container can be made here: #{obstacle}" if obstacle
+  end
+
+  def start(config = "workers 1", script: nil, user: [], **options)
+    wrapper = [*Support::Namespaces.wrapper(script), *user]
+    serve(app: APP, config: "refork :manual\n#{config}", wrapper: wrapper, **options)
+  end
+
+  # The process that is PID 1 in there, by its number out here.
+  def first_process(server)
+    wait_until(timeout: 30) { server.tree.children.first }.pid
+  end
+
+  def signal(server, name) = Process.kill(name, first_process(server))
+
+  def test_pid_1_obeys_and_reaps
+    server = start("workers 1\nrefork :manual")
+    assert_equal 1, server.wait_past("monitor.ready")["pid"]
+    assert_match(/ of 1, /, server.get("/").body)
+    orphan = server.get("/orphan").body.to_i
+    assert_equal orphan, server.wait_past("stranger.reaped")["pid"]
+    server.wait_for("worker.ready", slot: 1) { signal(server, "TTIN") }
+    server.wait_for("worker.exited", slot: 1) { signal(server, "TTOU") }
+    server.wait_for("refork.finished") { signal(server, "USR2") }
+    server.wait_for("reload.finished") { signal(server, "HUP") }
+    server.wait_for("worker.ready") { Process.kill("KILL", worker_outside(server)) }
+    assert_equal 200, server.get("/").status
+    signal(server, "TERM")
+
+    assert_equal 0, server.wait_for_exit.exitstatus
+  end
+
+  { "TERM" => 143, "INT" => 130 }.each do |name, status|
+    define_method("test_pid_1_ends_by_#{name}_before_it_serves") do
+      server = start("File.write('here', '')\nsleep", ready: false)
+      wait_until(timeout: 30) { File.exist?(File.join(server.folder, "here")) }
+      signal(server, name)
+
+      assert_equal status, server.wait_for_exit.exitstatus
+    end
+  end
+
+  def test_beneath_an_init
+    server = start(script: INIT)
+    monitor = server.wait_past("monitor.ready")["pid"]
+    refute_equal 1, monitor
+    assert_match(/ of #{monitor}, /, server.get("/").body)
+    orphan = server.get("/orphan").body.to_i
+    assert_equal orphan, server.wait_past("stranger.reaped")["pid"], "it is the monitor's, not the init's"
+    signal(server, "TERM")
+
+    assert_equal 0, server.wait_for_exit.exitstatus
+  end
+
+  def test_nothing_can_be_written_and_nobody_knows_the_user
+    user = Support::LimitedUser.new
+    skip user.obstacle if user.obstacle
+    port = free_port
+    server = start("workers 1\nhealth \"/up\"", script: READ_ONLY, user: user.wrapper, listen: "127.0.0.1:#{port}",
+                                                env: { "HOME" => nil, "USER" => nil })
+    answers = { "/up" => 0, "/" => 100_000, "/large" => 1_000_000 }.map do |path, bytes|
+      client = Support::KeptConnection.new(TCPSocket.new("127.0.0.1", port))
+      fields = "Content-Length: #{bytes}\r\n" if bytes.positive?
+      client.ask(path, fields: fields.to_s, body: "x" * bytes).answer.status
+    end
+
+    assert_equal [200, 200, 503], answers, "there is no place for a large body"
+    assert_equal 1, server.events("spool.unavailable").size
+    signal(server, "TERM")
+    assert_equal 0, server.wait_for_exit.exitstatus
+  end
+
+  def test_a_control_socket_that_cannot_be_made_is_said_so
+    server = start("control \"control.sock\"", script: READ_ONLY, listen: "127.0.0.1:#{free_port}", ready: false)
+
+    assert_equal 1, server.wait_for_exit.exitstatus
+    assert_match(/cannot listen on unix:\S+control.sock: Read-only file system/, server.output)
+  end
+
+  private
+
+  def worker_outside(server)
+    Support::ProcTree.new(first_process(server)).titled("worker").first.pid
+  end
+end
