@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <ruby/io.h>
 #include <ruby/encoding.h>
+#include <unistd.h>
 
 #include "sys/descriptors.h"
 
 #define FIRST_ROOM 1024
+#define FEW 1024
 #define SLACK 64 /* descriptors that other threads may open between two looks */
 
 static VALUE text(const char *bytes)
@@ -73,6 +75,37 @@ static VALUE descriptors(VALUE self)
     return rows;
 }
 
+/* descriptor_targets -> {number => target}. The texts are Ruby's one copy of each, which a process that looks again
+ * and again, and is forked in between, need not make anew. */
+static VALUE descriptor_targets(VALUE self)
+{
+    VALUE guard;
+    ssize_t count;
+    char target[PATH_MAX + 1];
+    int *numbers = open_numbers(&guard, &count);
+    VALUE found = rb_hash_new();
+    for (ssize_t i = 0; i < count; i++) {
+        if (pando_target(getpid(), numbers[i], target) == -1) continue; /* closed meanwhile */
+        rb_hash_aset(found, INT2NUM(numbers[i]), rb_str_to_interned_str(text(target)));
+    }
+    rb_free_tmp_buffer(&guard);
+    return found;
+}
+
+/* connection_beside?(numbers) -> whether there is a socket with a peer that is none of these. Costs a forked child
+ * hardly any memory, unlike all rows. */
+static VALUE connection_beside(VALUE self, VALUE numbers)
+{
+    int open[FEW], found = 0;
+    Check_Type(numbers, T_ARRAY);
+    ssize_t count = pando_open_descriptors(open, FEW);
+    if (count == -1) rb_sys_fail("/proc/self/fd");
+    if (count > FEW) return Qtrue; /* too many for a quick look */
+    for (ssize_t i = 0; i < count && !found; i++)
+        found = pando_may_be_connection(open[i]) && !RTEST(rb_ary_includes(numbers, INT2FIX(open[i])));
+    return truth(found);
+}
+
 static VALUE descriptor_count(VALUE self)
 {
     ssize_t count = pando_open_descriptors(NULL, 0);
@@ -116,6 +149,8 @@ static VALUE descriptor_of(VALUE self, VALUE pid, VALUE number)
 void pando_init_descriptors(void)
 {
     rb_define_singleton_method(pando_mSys, "descriptors", descriptors, 0);
+    rb_define_singleton_method(pando_mSys, "descriptor_targets", descriptor_targets, 0);
+    rb_define_singleton_method(pando_mSys, "connection_beside?", connection_beside, 1);
     rb_define_singleton_method(pando_mSys, "descriptor_count", descriptor_count, 0);
     rb_define_singleton_method(pando_mSys, "same_open_file?", same_open_file, 3);
     rb_define_singleton_method(pando_mSys, "descriptor_of", descriptor_of, 2);

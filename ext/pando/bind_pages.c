@@ -3,6 +3,7 @@
 
 #include "sys/pages.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 
 /* Of the objspace extension: exported by every Ruby, in no public header. */
@@ -53,7 +54,17 @@ static VALUE private_memory(VALUE self)
     return found;
 }
 
+/* Gives free pages of malloc's back to the kernel. Of no effect where the C library (or another malloc) does so itself. */
+static VALUE trim_memory(VALUE self)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+    return Qnil;
+}
+
 void pando_init_pages(void)
 {
     rb_define_singleton_method(pando_mSys, "private_memory", private_memory, 0);
+    rb_define_singleton_method(pando_mSys, "trim_memory", trim_memory, 0);
 }

@@ -16,4 +16,5 @@ end
 
 require "pando/http/queued_work"
 require "pando/http/rackup"
+require "pando/http/rehearsal"
 require "pando/http/work"

@@ -1,32 +1,54 @@
 #include "descriptors.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <poll.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define ENTRIES 4096 /* bytes of them that are read at a time */
+
+/* As getdents64(2) has it. */
+struct entry {
+    uint64_t inode;
+    int64_t next;
+    unsigned short size;
+    unsigned char type;
+    char name[];
+};
+
+/* The descriptor that an entry of /proc/self/fd is named after; -1: none, "." say. */
+static int number_of(const struct entry *entry)
+{
+    char *end;
+    long number = strtol(entry->name, &end, 10);
+    return end == entry->name || *end || number < 0 || number > INT_MAX ? -1 : (int)number;
+}
+
+/* Not by opendir(3): what it takes from malloc a forked child would have to copy pages for. */
 ssize_t pando_open_descriptors(int *numbers, size_t room)
 {
-    DIR *folder = opendir("/proc/self/fd");
+    _Alignas(struct entry) char bytes[ENTRIES];
+    int folder = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     size_t count = 0;
-    if (!folder) return -1;
-    errno = 0;
-    for (struct dirent *entry; (entry = readdir(folder)); errno = 0) {
-        char *end;
-        long number = strtol(entry->d_name, &end, 10);
-        if (end == entry->d_name || *end || number < 0 || number > INT_MAX || number == dirfd(folder)) continue;
-        if (count < room) numbers[count] = (int)number;
-        count++;
+    ssize_t got;
+    if (folder == -1) return -1;
+    while ((got = syscall(SYS_getdents64, folder, bytes, sizeof(bytes))) > 0) {
+        for (ssize_t at = 0; at < got; at += ((struct entry *)(bytes + at))->size) {
+            int number = number_of((struct entry *)(bytes + at));
+            if (number == -1 || number == folder) continue;
+            if (count < room) numbers[count] = number;
+            count++;
+        }
     }
     int failure = errno;
-    closedir(folder);
-    if (!failure) return (ssize_t)count;
+    close(folder);
+    if (got == 0) return (ssize_t)count;
     errno = failure;
     return -1;
 }
@@ -61,6 +83,14 @@ static void describe_socket(int number, struct pando_descriptor *found)
         found->peer_bytes = bytes;
         found->hung_up = hung_up(number);
     }
+}
+
+int pando_may_be_connection(int number)
+{
+    struct sockaddr_storage peer;
+    socklen_t bytes = sizeof(peer);
+    if (getpeername(number, (struct sockaddr *)&peer, &bytes) == -1) return 0;
+    return socket_option(number, SO_TYPE) != SOCK_DGRAM;
 }
 
 int pando_target(pid_t pid, int number, char target[PATH_MAX + 1])

@@ -23,6 +23,9 @@ struct pando_descriptor {
  * there are, or -1 with errno. */
 ssize_t pando_open_descriptors(int *numbers, size_t room);
 
+/* Whether it is a socket with a peer, other than for datagrams. */
+int pando_may_be_connection(int number);
+
 /* 0 or -1 with errno (EBADF, ENOENT: closed meanwhile). */
 int pando_describe(int number, struct pando_descriptor *found);
 

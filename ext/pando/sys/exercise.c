@@ -1,6 +1,7 @@
 #include "exercise.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,9 +12,10 @@
 
 #define SMALLEST 16
 #define LARGEST (16 * 1024)
+#define STEP 10 /* from one to the next: each is a page or two of a forked child's own */
 /* Above every threshold of mmap that is not set by hand. */
 #define MAPPED (256 * 1024)
-#define BLOCKS_MAX 16
+#define BLOCKS_MAX 8
 
 static volatile char *block(size_t size)
 {
@@ -26,7 +28,7 @@ void pando_exercise_allocator(void)
 {
     volatile char *blocks[BLOCKS_MAX];
     int count = 0;
-    for (size_t size = SMALLEST; size <= LARGEST && count < BLOCKS_MAX - 1; size *= 2) blocks[count++] = block(size);
+    for (size_t size = SMALLEST; size <= LARGEST && count < BLOCKS_MAX - 1; size *= STEP) blocks[count++] = block(size);
     blocks[count++] = block(MAPPED);
     while (count > 0) free((void *)blocks[--count]);
 }
@@ -67,12 +69,19 @@ void pando_exercise_clock(void)
     localtime_r(&now, &local);
 }
 
+static int first_object(struct dl_phdr_info *object, size_t size, void *unused)
+{
+    return 1;
+}
+
 void pando_exercise_loader(void)
 {
-    /* Parts of the GNU C library that nobody is linked with any more: a few pages each. */
+    /* Parts of the GNU C library that nobody is linked with any more: a few pages each. One stays once it is
+     * loaded, in the mold of a cold boot: who drops one writes to what the loader knows of each other. */
     static const char *const small[] = {"libBrokenLocale.so.1", "libanl.so.1", "libutil.so.1"};
+    dl_iterate_phdr(first_object, NULL); /* the other lock, of the list */
     for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
-        void *library = dlopen(small[i], RTLD_LAZY | RTLD_LOCAL);
+        void *library = dlopen(small[i], RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
         if (!library) continue;
         dlclose(library);
         return;

@@ -12,7 +12,7 @@ void pando_exercise_thread(void);
 void pando_exercise_stdio(void);
 /* The time zone: localtime(3) and everything that logs a time. */
 void pando_exercise_clock(void);
-/* The loader: a small library is loaded and dropped. */
+/* The loader: a small library is loaded, or found where it is loaded already. */
 void pando_exercise_loader(void);
 /* Looks up an address, a service and, if asked to, the name "localhost", by the files that nsswitch.conf(5)
  * names: nothing leaves the host. */

@@ -55,7 +55,9 @@ module Pando
 
       private
 
+      # What is free here need not be free in each of those that will be forked.
       def started
+        Sys.trim_memory
         name_process("")
       end
 

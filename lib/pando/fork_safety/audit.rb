@@ -34,7 +34,7 @@ module Pando
         #
         # @return [nil]
         def begin
-          @outside = Sys.descriptors.to_h { |number, target| [number, target] }
+          @outside = Sys.descriptor_targets
           nil
         rescue SystemCallError
           nil

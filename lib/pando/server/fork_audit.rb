@@ -3,6 +3,7 @@
 require "pando/errors"
 require "pando/events"
 require "pando/fork_safety/audit"
+require "pando/sys"
 
 module Pando
   class Server
@@ -51,6 +52,8 @@ module Pando
       # @raise [Refused]
       def examine(role)
         mold = role.role == :mold
+        return unless mold || connection?(role)
+
         report = ForkSafety::Audit.run(forks: mold, own: role.ios, keep: @config.keep_io)
         findings = wanted(report)
         findings = findings.select { |one| IN_WORKERS.include?(one.kind) } unless mold
@@ -70,6 +73,14 @@ module Pando
       end
 
       private
+
+      # In most workers there is none that could have been inherited. A full look at each of them would cost more
+      # memory of its own than all the rest of its birth.
+      def connection?(role)
+        Sys.connection_beside?(role.ios.map(&:fileno))
+      rescue SystemCallError
+        true # the full look will say so
+      end
 
       def policy(finding) = SETTINGS.key?(finding.kind) ? @config.public_send(SETTINGS[finding.kind]) : :report
       def wanted(report) = report.findings.reject { |one| policy(one) == :allow }

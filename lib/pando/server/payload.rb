@@ -62,7 +62,7 @@ module Pando
       end
 
       def work(listeners, channel)
-        return http_work(@app, listeners, channel) unless @first_request
+        return (@work ||= http_work(@app, listeners, channel)).dup unless @first_request
 
         app = @first_request.wrap(@app, @server.role)
         http_work(app, listeners, channel).tap { |work| app.afterwards { |plain| work.app = plain } }
@@ -76,7 +76,13 @@ module Pando
       end
       private :http_work
 
-      def warm_up(_role, &step) = @care.warm_up(&step)
+      # What each child would otherwise do for the first time, in memory of its own.
+      def warm_up(role, &step)
+        @care.warm_up(&step)
+        work(role.context.listeners, role.context.channel)
+        HTTP::Rehearsal.run(@config, role.context.listeners.first)
+      end
+
       def before_fork(role, of) = @care.before_fork(role, of)
       def around_fork(&fork) = @care.around_fork(&fork)
       def after_fork(role, &step) = @care.after_fork(role, &step)

@@ -259,7 +259,7 @@ class ForkSafetyAuditTest < Minitest::Test
 
   def test_a_forker_that_could_not_look_makes_its_child_take_all_for_inherited
     connection
-    Pando::Sys.stub(:descriptors, -> { raise Errno::EMFILE }) { Audit.census }
+    Pando::Sys.stub(:descriptor_targets, -> { raise Errno::EMFILE }) { Audit.census }
 
     assert_includes(in_child { kinds }, "shared_socket")
   end

@@ -18,6 +18,36 @@ class SysDescriptorsTest < Minitest::Test
     end
   end
 
+  def test_what_each_number_is
+    rows = Pando::Sys.descriptors.to_h { |number, target| [number, target] }
+
+    assert_equal(rows, Pando::Sys.descriptor_targets)
+    assert(Pando::Sys.descriptor_targets.values.all?(&:frozen?))
+  end
+
+  def test_a_connection_beside_those_that_are_known
+    known = Pando::Sys.descriptors.map(&:first) # of whoever runs the tests
+    others = [UDPSocket.new.tap { |socket| socket.connect("127.0.0.1", 9) }, TCPServer.new("127.0.0.1", 0), *IO.pipe]
+
+    refute(Pando::Sys.connection_beside?(known))
+    ours, theirs = UNIXSocket.pair(:SEQPACKET)
+
+    assert(Pando::Sys.connection_beside?(known))
+    assert(Pando::Sys.connection_beside?([*known, ours.fileno]))
+    refute(Pando::Sys.connection_beside?([*known, ours.fileno, theirs.fileno]))
+  ensure
+    [*others, ours, theirs].compact.each(&:close)
+  end
+
+  def test_more_descriptors_than_one_reading_of_the_folder_has
+    copies = Array.new(600) { $stderr.dup }
+
+    assert_equal(Dir.children("/proc/self/fd").size - 1, Pando::Sys.descriptor_count)
+    assert_empty(copies.map(&:fileno) - Pando::Sys.descriptors.map(&:first))
+  ensure
+    copies&.each(&:close)
+  end
+
   def test_a_files_position_is_told_and_not_moved
     File.open(__FILE__) do |file|
       file.sysread(7)

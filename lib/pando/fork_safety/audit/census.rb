@@ -15,8 +15,7 @@ module Pando
 
         def initialize
           @pid = Process.pid
-          @targets = Sys.descriptors.to_h { |number, target| [number, target] }
-          @numbers = @targets.invert
+          @targets = Sys.descriptor_targets
         rescue SystemCallError
           @targets = nil # it has no descriptor left to look with: the child must take all for inherited
         end
@@ -30,7 +29,7 @@ module Pando
         def sharers(descriptor)
           return [pid] unless @targets
 
-          number = @numbers[descriptor.target] if descriptor.inode
+          number = @targets.key(descriptor.target) if descriptor.inode
           number ||= descriptor.number if @targets[descriptor.number] == descriptor.target
           return unless number
 
