@@ -31,8 +31,8 @@ module Pando
 
       # @return [Boolean]
       def struck?
-        seen = read
-        @struck_at = Sys.now unless seen == @seen
+        seen = read || @seen # nil: we have no descriptor left
+        @struck_at = Sys.now if seen != @seen
         @seen = seen
         !@struck_at.nil? && Sys.now - @struck_at < MEMORY
       end

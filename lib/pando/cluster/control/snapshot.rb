@@ -23,6 +23,8 @@ module Pando
           queue = @cluster.reactors.state
           yield "queue", queue if queue
           generations.each { |generation| yield "generation", facts(generation) }
+          dampers.each { |state| yield "damper", state }
+          yield "counts", counts if counts.any?
           @cluster.roster.sort_by { |child| order(child) }.each { |child| yield child.role, process(child) }
         end
 
@@ -31,7 +33,7 @@ module Pando
         def server
           { pid: Process.pid, version: Pando::VERSION, workers: @cluster.rollout.size,
             ready: @cluster.roster.ready_workers.size, state: state, uptime: @cluster.age.round(1),
-            reforks: @cluster.generations.reforks }
+            reforks: @cluster.generations.reforks, sizing: @cluster.sizing.explain }
         end
 
         def state
@@ -41,6 +43,13 @@ module Pando
 
           @cluster.roster.ready_workers.any? ? "serving" : "booting"
         end
+
+        def dampers
+          [*@cluster.dampers.states, *generations.map(&:backoff).reject(&:calm?).map(&:state)]
+        end
+
+        # What has gone wrong since the start.
+        def counts = @cluster.tally.counts.to_h { |name, number| [name.tr(".", "_").to_sym, number] }
 
         def generations = [@cluster.generations.current, @cluster.generations.upcoming].compact
 
