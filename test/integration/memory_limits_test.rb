@@ -8,6 +8,8 @@ require "support/servers"
 class MemoryLimitsTest < Minitest::Test
   include Support::Servers
 
+  MIB = 1024**2
+
   # /leak keeps a mebibyte a request; /hog keeps on taking.
   APP = <<~RUBY
     LEAK = []
@@ -20,26 +22,6 @@ class MemoryLimitsTest < Minitest::Test
       [200, {}, [Process.pid.to_s]]
     end)
   RUBY
-
-  private def in_group(mebibytes)
-    group = Support::MemoryGroup.new(mebibytes * 1024**2)
-    skip(group.obstacle) if group.obstacle
-
-    yield group
-  ensure
-    servers.each(&:kill)
-    group&.remove
-  end
-
-  private def departures(server) = server.events("worker.leaving").size
-
-  private def status(server)
-    socket = UNIXSocket.new(File.join(server.folder, "control.sock"))
-    socket.write("status\n")
-    socket.read
-  ensure
-    socket&.close
-  end
 
   def test_a_leaking_worker_is_replaced_between_two_requests
     server = serve(app: APP, config: "workers 1\nrefork false\nmemory worker: 60.mb")
@@ -83,7 +65,7 @@ class MemoryLimitsTest < Minitest::Test
       answers = []
       until departures(server) >= 2 || answers.size > 2000
         answers << server.get("/leak").status
-        IO.select(nil, nil, nil, 0.05) if group.used > 340 * 1024**2 # a leak, and no burst
+        IO.select(nil, nil, nil, 0.05) if group.used > 340 * MIB # a leak, and no burst
       end
 
       assert_equal([200], answers.uniq)
@@ -124,5 +106,27 @@ class MemoryLimitsTest < Minitest::Test
     server.wait_for("worker.leaving", pid: Integer(pids.first)) { server.write("config.ru", APP) }
 
     assert_equal(200, server.get("/").status)
+  end
+
+  private
+
+  def in_group(mebibytes)
+    group = Support::MemoryGroup.new(mebibytes * MIB)
+    skip(group.obstacle) if group.obstacle
+
+    yield group
+  ensure
+    servers.each(&:kill)
+    group&.remove
+  end
+
+  def departures(server) = server.events("worker.leaving").size
+
+  def status(server)
+    socket = UNIXSocket.new(File.join(server.folder, "control.sock"))
+    socket.write("status\n")
+    socket.read
+  ensure
+    socket&.close
   end
 end

@@ -20,9 +20,7 @@ module Pando
 
       # @param records [Array<Array(String, Hash{String => String})>]
       def initialize(records)
-        @records = records.map do |word, pairs|
-          [word, word == "counts" ? pairs.transform_values(&:to_i) : pairs.to_h { |key, text| [key, number(key, text)] }]
-        end
+        @records = records.map { |word, pairs| [word, word == "counts" ? pairs.transform_values(&:to_i) : typed(pairs)] }
       end
 
       # @return [String]
@@ -42,6 +40,8 @@ module Pando
       end
 
       private
+
+      def typed(pairs) = pairs.to_h { |key, value| [key, number(key, value)] }
 
       def number(key, value)
         return value.to_i if WHOLE.include?(key) && value.match?(/\A\d+\z/)
@@ -125,8 +125,9 @@ module Pando
 
       def dampers
         all("damper").map do |damper|
-          place = damper.slice("slot", "name").values.first || damper["generation"]&.then { |number| "of generation #{number}" }
-          waits = ", the next try in #{damper["seconds"]} s" if damper["seconds"]&.positive?
+          place = damper.slice("slot", "name").values.first
+          place ||= "of generation #{damper["generation"]}" if damper["generation"]
+          waits = ", the next try in #{damper["seconds"]} s" if damper["seconds"].positive?
           "#{[damper["role"], place].compact.join(" ")}: lost #{damper["rate"]} times within a minute#{waits} " \
             "(#{printable(damper["reason"].to_s)})"
         end

@@ -91,9 +91,11 @@ module Pando
 
         @sessions.shift.close if @sessions.size >= SESSIONS
         @sessions << Session.new(socket, @poller)
-      rescue SystemCallError => e
+      rescue Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::ENOBUFS => e
         socket.close if socket.respond_to?(:close)
-        pause(e) if [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::ENOBUFS].any? { |error| error === e }
+        pause(e)
+      rescue SystemCallError
+        socket.close if socket.respond_to?(:close)
       end
 
       # Who waits cannot be let in now, and would wake us again at once.

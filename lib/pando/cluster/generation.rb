@@ -72,6 +72,12 @@ module Pando
         tell(reason: reason, **details)
       end
 
+      # All workers come from it.
+      def become_current
+        enter(:current, seconds: age)
+        Events.emit("refork.finished", generation: number, pid: mold.pid, seconds: age) if purpose == :refork
+      end
+
       private
 
       def tell(**details)

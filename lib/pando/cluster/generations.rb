@@ -89,9 +89,7 @@ module Pando
 
       def mold_gone(child, reason)
         if upcoming&.mold.equal?(child) then discard(upcoming, reason, child.detail)
-        elsif current&.mold.equal?(child)
-          @dampers.fail(:mold, reason)
-          lose_current(reason)
+        elsif current&.mold.equal?(child) then lose_current(reason)
         end
       end
 
@@ -135,8 +133,7 @@ module Pando
         @reforks += 1 if generation.purpose == :refork
         @failed_boots = 0
         @backoff.reset
-        generation.enter(:current, seconds: generation.age)
-        finished(generation)
+        generation.become_current
       end
 
       # New workers are to come from the upcoming generation from now on.
@@ -192,6 +189,7 @@ module Pando
       def tolerable?(generation, innocent) = innocent && generation.backoff.failures < LAST_TRY
 
       def lose_current(reason)
+        @dampers.fail(:mold, reason)
         retired = current
         @current = nil
         retired.enter(:retired, reason: reason)
@@ -227,12 +225,6 @@ module Pando
         @roster.workers.each do |worker|
           worker.call_off("its generation was discarded") if worker.generation == generation.number && worker.starting?
         end
-      end
-
-      def finished(generation)
-        return unless generation.purpose == :refork
-
-        Events.emit("refork.finished", generation: generation.number, pid: generation.mold.pid, seconds: generation.age)
       end
     end
   end

@@ -70,9 +70,16 @@ module Pando
       end
 
       def judge(worker)
-        size = (@gauge.measure(worker.pid) if @gauge.rested?)&.private or return
+        return unless @gauge.rested?
+
+        size = @gauge.measure(worker.pid)&.private or return
         return kill(worker, size) if limits.hard && size > limits.hard && worker.row.busy_since
-        return unless size > soft_limit && worker.ready? && (!departing? || over_hard?(worker))
+
+        outgrown(worker, size) if size > soft_limit && worker.ready?
+      end
+
+      def outgrown(worker, size)
+        return if departing? && !over_hard?(worker)
 
         replace(worker, "its #{mebibytes(size)} of private memory are over the limit of #{mebibytes(soft_limit)}")
       end

@@ -106,10 +106,9 @@ module Pando
         caretaker = Caretaker.new(self, @payload, oom)
         @roster = Roster.new
         @shutdown = Shutdown.new(roster, options, ->(child) { @inbox.read(child) })
-        @spawner = spawner = build_spawner(@payload.reactor, oom)
-        @generations = Generations.new(roster, spawner, @policy, shutdown.method(:fail), dampers: dampers)
-        @rollout = Rollout.new(roster, spawner, generations, options, dampers: dampers)
-        @services = ServiceKeeper.new(roster, spawner, generations, options, dampers: dampers)
+        @spawner = build_spawner(@payload.reactor, oom)
+        @generations = Generations.new(roster, @spawner, @policy, shutdown.method(:fail), dampers: dampers)
+        @rollout = Rollout.new(roster, @spawner, generations, options, dampers: dampers)
         build_watch(caretaker)
       end
 
@@ -127,6 +126,7 @@ module Pando
         @reaper = Reaper.new(roster, @inbox, caretaker)
         @examiner = Examiner.new(@poller, @payload.examination_command)
         @deadlines = Deadlines.new(roster, caretaker, @payload.options)
+        @services = ServiceKeeper.new(roster, @spawner, generations, @payload.options, dampers: dampers)
         build_memory(@payload.options)
         @reload = Reload.new(generations, @payload, method(:renew))
       end

@@ -61,7 +61,8 @@ module Pando
         return "set by hand" unless ours?
         return "one for each CPU" if need.nil?
 
-        "#{@options.workers} CPUs; #{mebibytes(need)} a worker beside #{mebibytes(rest)}, #{mebibytes(budget)} may be used"
+        "#{@options.workers} CPUs; #{mebibytes(need)} a worker beside #{mebibytes(rest)}, " \
+          "#{mebibytes(budget)} may be used"
       end
 
       private

@@ -21,7 +21,8 @@ module Pando
       # @return [Cluster::Options]
       def options
         Cluster::Options.new(
-          workers: @config.workers, auto_workers: auto?, surge: @config.rollout_surge, unavailable: @config.rollout_unavailable,
+          workers: @config.workers, auto_workers: auto?,
+          surge: @config.rollout_surge, unavailable: @config.rollout_unavailable,
           oom_score_adj: @config.oom_score_adj || nil, services: @config.services.keys,
           health: @config.health || @config.health_live, control: control, memory: memory, **deadlines
         )

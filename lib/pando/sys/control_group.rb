@@ -65,13 +65,18 @@ module Pando
       # The folders of our group and of those around it, innermost first, which have the file of their version.
       # Version 2 has a line 0::PATH in /proc/PID/cgroup, version 1 one for each controller.
       def levels(controller, name, old_name = nil)
-        lines = File.readlines(@groups, chomp: true).map { |line| line.split(":", 3) }.select { |line| line.size == 3 }
-        unified = lines.find { |number, *| number == "0" }
-        old = lines.find { |_, controllers,| controllers.split(",").include?(controller) } if old_name
-        [*(UNIFIED.flat_map { |place| upward(File.join(@root, place), unified.last, name) } if unified && name),
-         *(upward(File.join(@root, controller), old.last, old_name) if old)]
+        unified = path { |number,| number == "0" } if name
+        old = path { |_, controllers| controllers.split(",").include?(controller) } if old_name
+        [*(UNIFIED.flat_map { |place| upward(File.join(@root, place), unified, name) } if unified),
+         *(upward(File.join(@root, controller), old, old_name) if old)]
+      end
+
+      # Of the first line that the block wants.
+      def path(&block)
+        lines = File.readlines(@groups, chomp: true).map { |line| line.split(":", 3) }
+        lines.select { |line| line.size == 3 }.find(&block)&.last
       rescue SystemCallError
-        []
+        nil
       end
 
       # In a container the path is often one of the host's: then only the root of what we see is there.

@@ -29,8 +29,8 @@ class CrashLoopTest < Minitest::Test
     booted(workers: 2)
 
     assert_equal [true, true, true, *[false] * 7], kill_served(10)
-    assert_equal [0.25, 0.5, 1.0, 2.0, 2.0], damped.first(5).map { |payload| payload[:seconds] }
-    assert_equal [[:worker, 0]], damped.map { |payload| payload.values_at(:role, :slot) }.uniq
+    assert_equal([0.25, 0.5, 1.0, 2.0, 2.0], damped.first(5).map { |payload| payload[:seconds] })
+    assert_equal([[:worker, 0]], damped.map { |payload| payload.values_at(:role, :slot) }.uniq)
     assert_equal [0, 1], cluster.slots
   end
 
@@ -94,7 +94,7 @@ class CrashLoopTest < Minitest::Test
     end
 
     assert_equal [true, true, true, false, false, false], at_once
-    assert_equal [[:mold, 0.25], [:mold, 0.5], [:mold, 1.0]], damped.map { |one| one.values_at(:role, :seconds) }
+    assert_equal([[:mold, 0.25], [:mold, 0.5], [:mold, 1.0]], damped.map { |one| one.values_at(:role, :seconds) })
     assert_equal [0, 1], cluster.slots
   end
 
@@ -115,7 +115,7 @@ class CrashLoopTest < Minitest::Test
     kill
     cluster.die(cluster.starting.first, ClusterSupport.ended(1))
 
-    assert_equal [{ role: :worker, generation: 0, rate: 1, seconds: 0.25 }], damped.map { |one| one.except(:reason) }
+    assert_equal([{ role: :worker, generation: 0, rate: 1, seconds: 0.25 }], damped.map { |one| one.except(:reason) })
   end
 
   # Reforks that came to nothing are no boots: a clean image is tried before all is given up.

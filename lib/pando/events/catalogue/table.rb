@@ -11,7 +11,8 @@ module Pando
       define "drain.started", :info, %i[reason seconds],
              "Health checks fail, all else is served as ever; a stop follows after `seconds`, if there are any."
       define "drain.ended", :info, %i[reason], "The server is in rotation again: health checks succeed."
-      define "monitor.starved", :error, %i[reason], "The kernel had no memory or descriptor for the monitor; it tries again."
+      define "monitor.starved", :error, %i[reason],
+             "The kernel had no memory or descriptor for the monitor; it tries again."
       define "listener.opened", :info, %i[listen inherited], "A listening socket is bound and listens."
       define "control.unavailable", :warn, %i[reason], "There is no control socket; `pando status` cannot ask."
       define "control.failed", :error, %i[reason backtrace], "A command of the control socket raised in the monitor."
@@ -35,7 +36,8 @@ module Pando
 
       define "worker.spawning", :info, %i[slot generation], "The mold was ordered to fork a worker."
       define "worker.ready", :info, %i[slot generation pid], "A worker takes requests."
-      define "worker.leaving", :info, %i[slot generation pid reason cause], "A worker takes no more requests and will exit."
+      define "worker.leaving", :info, %i[slot generation pid reason cause],
+             "A worker takes no more requests and will exit."
       define "worker.exited", :info, %i[slot generation pid requests reason], "A worker that was told to leave is gone."
       define "worker.failed", :error, %i[slot generation pid reason backtrace], "A worker never became ready."
       define "worker.killed", :error, %i[slot generation pid reason request seconds requests],

@@ -85,10 +85,10 @@ module ClusterSupport
       @policy = Policy.new(nil, true)
       @shutdown = Pando::Cluster::Shutdown.new(@roster, options, ->(child) { @reports&.call(child) })
       @generations = Pando::Cluster::Generations.new(@roster, @spawner, @policy, ->(*why) { @given_up = why },
-                                                       dampers: @dampers = Pando::Cluster::Dampers.new)
+                                                     dampers: @dampers = Pando::Cluster::Dampers.new)
       @rollout = Pando::Cluster::Rollout.new(@roster, @spawner, @generations, options, dampers: @dampers)
       @services = Pando::Cluster::ServiceKeeper.new(@roster, @spawner, @generations, options,
-                                                       dampers: @dampers)
+                                                    dampers: @dampers)
       @reactors = Reactors.new
       @examiner = Examiner.new
       @caretaker = Pando::Cluster::Caretaker.new(self, Payload.new(options, hooks), @oom = Oom.new([]))
