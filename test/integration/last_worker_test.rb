@@ -23,6 +23,7 @@ class LastWorkerTest < Minitest::Test
       leaving = server.wait_for("worker.leaving", pid: Integer(pid)) { server.write("config.ru", APP) }
 
       assert_equal("timeout", leaving["reason"])
+      server.wait_past("worker.exited", pid: Integer(pid))
       refute_equal(pid, server.get("/").body)
       assert_predicate(server.stop, :success?)
       assert_empty(server.events("worker.lost"))

@@ -65,7 +65,7 @@ class MemoryLimitsTest < Minitest::Test
       answers = []
       until departures(server) >= 2 || answers.size > 2000
         answers << server.get("/leak").status
-        IO.select(nil, nil, nil, 0.05) if group.used > 340 * MIB # a leak, and no burst
+        IO.select(nil, nil, nil, 0.05) if group.used > 320 * MIB # a leak, and no burst
       end
 
       assert_equal([200], answers.uniq)

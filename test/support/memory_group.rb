@@ -30,11 +30,14 @@ module Support
     # @return [Integer] bytes
     def used = read(@files[3]).to_i
 
-    # Once nobody is in it.
-    def remove
+    # Once nobody is in it; who has been killed may take a moment to go.
+    def remove(patience = 200)
       Dir.rmdir(folder) if @obstacle.nil?
-    rescue Errno::ENOENT
-      nil
+    rescue Errno::EBUSY
+      raise if patience.zero?
+
+      IO.select(nil, nil, nil, 0.05)
+      remove(patience - 1)
     end
 
     private
