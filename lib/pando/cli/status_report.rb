@@ -20,7 +20,7 @@ module Pando
 
       # @param records [Array<Array(String, Hash{String => String})>]
       def initialize(records)
-        @records = records.map { |word, pairs| [word, word == "counts" ? pairs.transform_values(&:to_i) : typed(pairs)] }
+        @records = records.map { |word, pairs| [word, typed(word, pairs)] }
       end
 
       # @return [String]
@@ -41,7 +41,9 @@ module Pando
 
       private
 
-      def typed(pairs) = pairs.to_h { |key, value| [key, number(key, value)] }
+      def typed(word, pairs)
+        word == "counts" ? pairs.transform_values(&:to_i) : pairs.to_h { |key, value| [key, number(key, value)] }
+      end
 
       def number(key, value)
         return value.to_i if WHOLE.include?(key) && value.match?(/\A\d+\z/)
