@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/dampers"
 require "pando/cluster/floor"
 require "pando/cluster/generation"
 require "pando/cluster/sources"
@@ -24,7 +25,9 @@ module Pando
 
       # @param policy [#threshold, #manual?, #choose] see Pando::Refork::Policy
       # @param give_up [#call] called with a reason and a backtrace when nothing can be served
-      def initialize(roster, spawner, policy, give_up)
+      # @param dampers [Dampers] that of the mold: one that dies again and again is replaced later each time
+      def initialize(roster, spawner, policy, give_up, dampers: Dampers.new)
+        @dampers = dampers
         @roster = roster
         @spawner = spawner
         @policy = policy
@@ -33,7 +36,7 @@ module Pando
         @backoff = Backoff.new
         @newest = -1
         @floor = Floor.new
-        @reforks = 0
+        @reforks = @failed_boots = 0
         @proven = false
       end
 
@@ -45,9 +48,10 @@ module Pando
 
       # Called at each turn of the monitor's loop.
       def reconcile
+        lose_current("it is gone") if current&.mold&.gone?
         return if upcoming || !@backoff.over?
 
-        if current.nil? then heal
+        if current.nil? then (heal if @dampers.over?(:mold))
         else refork_when_due
         end
       end
@@ -90,6 +94,7 @@ module Pando
       end
 
       def worker_ready(child)
+        serving_generation(child)&.backoff&.succeed
         upcoming.enter(:rolling) if upcoming&.number == child.generation && upcoming.canary?
       end
 
@@ -97,7 +102,7 @@ module Pando
       # @param innocent [Boolean] the kernel refused the fork: the mold is not to blame
       def worker_failed(child, reason, innocent: false)
         generation = serving_generation(child) or return
-        generation.backoff.fail
+        generation.backoff.fail(reason)
         bad = generation.equal?(upcoming) ? !tolerable?(generation, innocent) : hopeless?(generation)
         discard(generation, reason, child.detail) if bad
       end
@@ -105,7 +110,7 @@ module Pando
       # Its self-check did not come back. A fork may catch a lock at a bad moment once; twice it is the mold's fault.
       def child_unfit(child, reason)
         generation = serving_generation(child) or return
-        generation.backoff.fail
+        generation.backoff.fail(reason)
         return if generation.count_unfit < UNFIT
         return discard(generation, reason, child.detail) if generation.equal?(upcoming)
 
@@ -115,7 +120,7 @@ module Pando
       end
 
       # It wants to go and has not done anything: the next one waits, lest we fork for ever.
-      def worker_wasted(child) = serving_generation(child)&.backoff&.fail
+      def worker_wasted(child, reason = nil) = serving_generation(child)&.backoff&.fail(reason)
 
       # The rollout is through, or there was none to do.
       def establish
@@ -126,9 +131,9 @@ module Pando
         @proven = true
         @reforks = 0 unless generation.source # a schedule begins anew with a cold mold
         @reforks += 1 if generation.purpose == :refork
+        @failed_boots = 0
         @backoff.reset
-        generation.enter(:current, seconds: generation.age)
-        finished(generation)
+        generation.become_current
       end
 
       # New workers are to come from the upcoming generation from now on.
@@ -184,6 +189,7 @@ module Pando
       def tolerable?(generation, innocent) = innocent && generation.backoff.failures < LAST_TRY
 
       def lose_current(reason)
+        @dampers.fail(:mold, reason)
         retired = current
         @current = nil
         retired.enter(:retired, reason: reason)
@@ -198,16 +204,17 @@ module Pando
         @upcoming = nil if generation.equal?(upcoming)
         @current = nil if generation.equal?(current)
         @floor.discard(generation.number)
-        generation.source&.barred = true
+        generation.source&.then { |source| source.barred = true unless source.tied_up? }
         generation.enter(:discarded, reason: reason, backtrace: (detail if @proven))
         generation.end_mold("discarded")
         end_starting(generation)
+        @failed_boots += 1 if generation.source.nil?
         delay = @backoff.fail
         judge(reason, detail, delay)
       end
 
       def judge(reason, detail, delay)
-        hopeless = @roster.ready_workers.empty? && (!@proven || @backoff.failures >= LAST_TRY)
+        hopeless = @roster.ready_workers.empty? && (!@proven || @failed_boots >= LAST_TRY)
         return @give_up.call(reason, detail) if hopeless
 
         Events.emit("refork.postponed", seconds: delay.round(2), reason: reason)
@@ -218,12 +225,6 @@ module Pando
         @roster.workers.each do |worker|
           worker.call_off("its generation was discarded") if worker.generation == generation.number && worker.starting?
         end
-      end
-
-      def finished(generation)
-        return unless generation.purpose == :refork
-
-        Events.emit("refork.finished", generation: generation.number, pid: generation.mold.pid, seconds: generation.age)
       end
     end
   end

@@ -165,11 +165,15 @@ module Pando
         nil
       end
 
+      # Only a worker asks whether it may go.
+      def stay; end
+
       def obey(packet)
         case packet.message.kind
         when :leave, :drain
           @draining = packet.message.kind == :drain
           depart
+        when :stay then stay
         when :spawn, :promote then ForkOrder.from(packet)
         end
       end
