@@ -74,7 +74,7 @@ class ReactorKeeperTest < Minitest::Test
     @setup = Setup.new
     @lanes = Pando::Cluster::Lanes.new(@setup, Pando::Cluster::OomWatch.new)
     @spawner = Spawner.new(@roster)
-    @keeper = Pando::Cluster::ReactorKeeper.new(@roster, @spawner, @lanes, @setup)
+    @keeper = Pando::Cluster::ReactorKeeper.new(@roster, @spawner, @lanes, Pando::Cluster::Listeners.new, @setup)
   end
 
   def reactors = @spawner.born
