@@ -22,7 +22,7 @@ module Pando
     # in each worker; {Work} is the same for direct mode.
     class QueuedWork
       # @param app [#call] the Rack application
-      # @param listeners [Array<Socket>] that the reactor accepts from, in its order
+      # @param listeners [Array<Cluster::Listener>] that the reactor accepts from
       # @param config [Config]
       # @param channel [Channel]
       def initialize(app, listeners, config, channel)
@@ -48,7 +48,7 @@ module Pando
         @connection = Connection.new(@kit)
         @direct_kit = @kit.dup.tap { |kit| kit.reader = RequestReader.new(@limits) }
         @direct_connection = Connection.new(@direct_kit)
-        @environments = @listeners.map { |listener| Environment.new(listener, proxies: @proxies) }
+        @environments = @listeners.to_h { |each| [each.number, Environment.new(each, proxies: @proxies)] }
         rest
       end
 
@@ -114,7 +114,7 @@ module Pando
         return false unless @reader.take
 
         client = LaneClient.new(@link, @channel, @limits.write_timeout)
-        environment = @environments[@lane.listener] || @environments.first
+        environment = @environments[@lane.listener] || @environments.each_value.first
         if @lane.streamed?
           serve_streamed(client, environment)
         else
