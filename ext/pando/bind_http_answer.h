@@ -22,6 +22,9 @@ struct pando_answer {
  * line. */
 int pando_answer_compose(struct pando_answer *answer, VALUE status_line, VALUE fields, VALUE body, VALUE ending);
 
+/* All of it in a String; body: what it was composed of. */
+VALUE pando_answer_text(const struct pando_answer *answer, VALUE body);
+
 void pando_init_http_answer(VALUE mHead);
 
 #endif

@@ -265,8 +265,9 @@ void pando_reactor_requests_give_up(struct pando_reactor *reactor);
 void pando_reactor_requests_audit(struct pando_reactor *reactor);
 
 /* reactor_output.c */
+/* ends: the connection's end follows at once, and may travel with them. */
 void pando_reactor_output_bytes(struct pando_reactor *reactor, struct pando_connection *connection, const char *data,
-                        size_t bytes);
+                                size_t bytes, int ends);
 void pando_reactor_output_file(struct pando_reactor *reactor, struct pando_connection *connection, int fd,
                                uint64_t bytes);
 void pando_reactor_output_flush(struct pando_reactor *reactor, struct pando_connection *connection);

@@ -92,9 +92,10 @@ module Pando
       private
 
       def serve(listener)
-        descriptor, remote = @acceptor.accept(listener)
-        return false unless descriptor
+        accepted = @acceptor.accept(listener)
+        return false unless accepted
 
+        descriptor, remote = accepted
         client = Client.new(descriptor, @limits.write_timeout, remote, @proxied[listener])
         @connection.serve(client, @environments[listener])
         true
