@@ -119,16 +119,3 @@ VALUE pando_answer_text(const struct pando_answer *answer, VALUE body)
     RB_GC_GUARD(body);
     return text;
 }
-
-/* ordinary(status_line, fields, body, ending): an ordinary answer, or nil if it is not. */
-static VALUE head_ordinary(VALUE module, VALUE status_line, VALUE fields, VALUE body, VALUE ending)
-{
-    struct pando_answer answer;
-    if (!pando_answer_compose(&answer, status_line, fields, body, ending)) return Qnil;
-    return pando_answer_text(&answer, body);
-}
-
-void pando_init_http_answer(VALUE mHead)
-{
-    rb_define_module_function(mHead, "ordinary", head_ordinary, 4);
-}

@@ -25,6 +25,4 @@ int pando_answer_compose(struct pando_answer *answer, VALUE status_line, VALUE f
 /* All of it in a String; body: what it was composed of. */
 VALUE pando_answer_text(const struct pando_answer *answer, VALUE body);
 
-void pando_init_http_answer(VALUE mHead);
-
 #endif
