@@ -63,6 +63,8 @@ module Pando
         return reject(child, "a report by pid #{packet.sender}") unless packet.sender == child.pid
 
         message = packet.message
+        return reject(child, "a #{child.role} that says it leaves") if message.kind == :leaving && !child.worker?
+
         case message.kind
         when *KNOWN then nil
         when :ready then ready(child)

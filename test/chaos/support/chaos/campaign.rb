@@ -70,9 +70,16 @@ module Chaos
       @stage.start
       raise "the server does not come up" unless @scene.wait(PATIENCE) { @scene.roll&.quiet? }
 
-      @before = Stock.new(@stage.pid, @scene.roll)
+      @before = stock
       @watch.start
       @load = LoadProcess.new(@stage, @options.seed) { |line| @ledger.take(line) }
+    end
+
+    # Of a server that has reforked: a mold of that kind will be there at the end.
+    def stock
+      @stage.signal("USR2")
+      roll = @scene.wait(PATIENCE) { @scene.roll&.then { |now| now if now.quiet? && now.generation.positive? } }
+      Stock.new(@stage.pid, roll || raise("the server does not refork"))
     end
 
     def round(round)
@@ -159,7 +166,7 @@ module Chaos
     def conclude
       @report.close_round
       @report.print($stdout, @options)
-      FileUtils.rm_rf(@options.artefacts) if sound?
+      FileUtils.rm_rf(@options.artefacts) if sound? && !@options.keep
       sound?
     end
   end

@@ -29,6 +29,8 @@ module Chaos
 
     def of(role) = entries.select { |entry| entry.role == role }
     def pids = entries.map(&:pid)
+    # @return [Integer] that of the newest worker
+    def generation = of("worker").map(&:generation).max.to_i
 
     # Each slot has a worker that serves, there is a mold to fork more from, and somebody holds the connections.
     def full? = missing.empty?

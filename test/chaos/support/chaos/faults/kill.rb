@@ -46,7 +46,7 @@ module Chaos
 
     # The process between a forker and its child: it lives for an instant only.
     class KillMiddle < Fault
-      named "kill middle process", weight: 6
+      named "kill middle process", weight: 6, evidence: /\A(fork|worker)\.failed\z/
 
       WATCH = 1.0 # seconds
 

@@ -84,8 +84,10 @@ module Chaos
 
       private
 
+      # The limit is a number, not a count: so many of the free ones lie below it.
       def limit(pid)
-        Dir.children("/proc/#{pid}/fd").map(&:to_i).max + 1 + (plan["pick"] * 3).to_i
+        used = Dir.children("/proc/#{pid}/fd").map(&:to_i)
+        ((0..used.size + 3).to_a - used)[(plan["pick"] * 4).to_i]
       rescue SystemCallError
         nil
       end

@@ -41,6 +41,7 @@ module Chaos
       def pipelined = @random.rand < 0.15 ? 3 : 1
 
       def perform(exchanges)
+        hang_up if @wire&.ended?
         exchanges.each(&:began!)
         wire = @wire ||= Wire.new(@connect.sample(random: @random).call)
         kept = exchanges.size == 1 ? exchanges.first.run(wire) : run_pipelined(exchanges, wire)

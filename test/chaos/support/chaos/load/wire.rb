@@ -61,6 +61,13 @@ module Chaos
         Answer.new(status, fields, body(fields, slowly, size))
       end
 
+      # The server may close a connection between two requests.
+      def ended?
+        @socket.read_nonblock(1, exception: false) != :wait_readable
+      rescue SystemCallError
+        true
+      end
+
       def close = @socket.close
 
       private

@@ -38,7 +38,7 @@ run lambda { |env|
     sleep argument.to_f
     [200, headers, ["#{id} slow"]]
   when "lie"
-    Lies.tell(argument)
+    Lies.tell(argument.gsub("%20", " "))
     [200, headers, ["#{id} lied"]]
   else [200, headers, ["#{id} get"]]
   end
