@@ -45,6 +45,26 @@ class ReactorWorkersTest < Minitest::Test
     assert_empty(@server.complaints)
   end
 
+  def test_new_workers_while_it_has_no_descriptor_left
+    start("workers 2")
+    kept = ask("/")
+    before = kept.answer.body
+    allow_descriptors(0)
+    @server.refork
+    after = kept.ask("/").answer.body
+
+    refute_equal before, after
+    assert_includes @server.workers.map { |worker| worker.pid.to_s }, after
+    assert reactor
+  end
+
+  # So many more than the reactor has.
+  def allow_descriptors(count)
+    used = Dir.children("/proc/#{reactor}/fd").map(&:to_i)
+    limit = ((0..used.size + count).to_a - used)[count]
+    assert system("prlimit", "--pid=#{reactor}", "--nofile=#{limit}:")
+  end
+
   def test_more_workers_and_fewer_under_load
     start("workers 2")
     @load = Support::KeepAliveLoad.start(@server.method(:connect), clients: 4)

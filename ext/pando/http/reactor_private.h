@@ -125,6 +125,8 @@ struct pando_reactor_lane {
     uint32_t place;                     /* in reactor->open */
 };
 
+#define PANDO_RESERVE 16 /* descriptors; the order for a lane brings two */
+
 struct pando_reactor {
     const struct pando_reactor_config *config;
     int epoll;
@@ -136,6 +138,7 @@ struct pando_reactor {
     uint64_t now;                       /* milliseconds, once a turn */
     uint8_t accepting, accept_ready, control_ready, draining, orphaned, finished;
     int status, failure;
+    int reserve[PANDO_RESERVE];         /* descriptors, or -1 */
     uint64_t accept_at;                 /* when a pause in accepting ends, or 0 */
     uint64_t wake_at, audit_at, deadline;
     uint8_t welcome;                    /* new requests are, as far as the monitor knows */
@@ -301,6 +304,11 @@ void pando_reactor_lanes_drop(struct pando_reactor *reactor);
 enum pando_frame_verdict { PANDO_FRAME_DONE, PANDO_FRAME_NOT_NOW };
 enum pando_frame_verdict pando_reactor_frame_handle(struct pando_reactor *reactor, uint32_t lane,
                                             const struct pando_frame *frame, const char *payload);
+
+/* reactor_reserve.c */
+void pando_reactor_reserve_init(struct pando_reactor *reactor);
+void pando_reactor_reserve_fill(struct pando_reactor *reactor);
+void pando_reactor_reserve_release(struct pando_reactor *reactor);
 
 /* reactor_control.c */
 void pando_reactor_control_read(struct pando_reactor *reactor);
