@@ -19,6 +19,7 @@ spawn_timeout 3
 stop_timeout 10
 header_timeout 5
 body_timeout 10
+write_timeout 10
 body_memory 32 * 1024
 self_check timeout: 2
 stream_bodies "/upload"
