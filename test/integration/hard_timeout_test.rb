@@ -44,7 +44,7 @@ class HardTimeoutTest < Minitest::Test
 
   # Its request's time stands still meanwhile; the client's has limits, which it no longer sees to.
   def test_a_process_that_was_stopped_while_it_waits_for_its_client
-    @server = serve(app: <<~'RUBY', config: <<~CONFIG)
+    @server = serve(app: <<~RUBY, config: <<~CONFIG)
       run lambda { |env|
         env["rack.input"].read(1)
         File.write("reading", Process.pid.to_s)

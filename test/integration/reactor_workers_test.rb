@@ -61,7 +61,7 @@ class ReactorWorkersTest < Minitest::Test
   # So many more than the reactor has.
   def allow_descriptors(count)
     used = Dir.children("/proc/#{reactor}/fd").map(&:to_i)
-    limit = ((0..used.size + count).to_a - used)[count]
+    limit = ((0..(used.size + count)).to_a - used)[count]
     assert system("prlimit", "--pid=#{reactor}", "--nofile=#{limit}:")
   end
 

@@ -13,7 +13,7 @@ module Chaos
     ENDS = { "worker.lost" => "worker", "worker.killed" => "worker", "worker.exited" => "worker",
              "worker.failed" => "worker", "reactor.lost" => "reactor", "reactor.killed" => "reactor" }.freeze
     # Whose request may have caused it is not given to the next.
-    SUSPECT = /signal (SEGV|BUS|ABRT|ILL|FPE|TRAP|SYS)|OOM|timeout|in time/.freeze
+    SUSPECT = /signal (SEGV|BUS|ABRT|ILL|FPE|TRAP|SYS)|OOM|timeout|in time/
     MEMORY = 300 # seconds
 
     def initialize(log, echo: nil)
@@ -34,7 +34,11 @@ module Chaos
 
     # @param pattern [Regexp, nil] of events' names
     # @return [Integer] how many there were so far
-    def heard(pattern) = pattern ? names.sum { |name, count| name.match?(pattern) ? count : 0 } : 0
+    def heard(pattern)
+      return 0 unless pattern
+
+      names.sum { |name, count| name.match?(pattern) ? count : 0 }
+    end
 
     def note(text)
       line = format("%<at>.3f %<text>s", at: Chaos.now, text: text)

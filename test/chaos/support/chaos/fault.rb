@@ -75,4 +75,4 @@ module Chaos
   end
 end
 
-Dir[File.join(__dir__, "faults", "*.rb")].sort.each { |file| require file }
+Dir[File.join(__dir__, "faults", "*.rb")].each { |file| require file }

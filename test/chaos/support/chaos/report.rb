@@ -11,7 +11,7 @@ module Chaos
       @ledger = ledger
       @watch = watch
       @lines = Hash.new { |lines, name| lines[name] = Line.new(0, 0, 0, 0, 0.0) }
-      @impossible = {}
+      @kinds_impossible = {}
       @stalled = 0.0
       @open = []
       @began = Chaos.now
@@ -19,7 +19,7 @@ module Chaos
 
     # @return [nil]
     def impossible(name, reason)
-      @impossible[name] = reason
+      @kinds_impossible[name] = reason
       nil
     end
 
@@ -50,15 +50,20 @@ module Chaos
     end
 
     def print(out, options)
-      out.puts(*faults, "", *requests, "", *memory, *@impossible.map { |name, why| "not possible here: #{name} (#{why})" })
-      violations = @chronicle.violations
-      return out.puts("seed #{options.seed}: no violation in #{minutes} minutes") if violations.empty?
-
-      out.puts("", *violations.map { |text| "VIOLATION: #{text}" }, "seed #{options.seed}, after #{minutes} minutes; " \
-               "again: #{options.replay}", "what happened: #{options.artefacts}")
+      out.puts(*faults, "", *requests, "", *memory, *not_done, "", *verdict(options))
     end
 
     private
+
+    def verdict(options)
+      violations = @chronicle.violations
+      return ["seed #{options.seed}: no violation in #{minutes} minutes"] if violations.empty?
+
+      [*violations.map { |text| "VIOLATION: #{text}" }, "seed #{options.seed}, after #{minutes} minutes",
+       "again: #{options.replay}", "what happened: #{options.artefacts}"]
+    end
+
+    def not_done = @kinds_impossible.map { |name, why| "not possible here: #{name} (#{why})" }
 
     def minutes = ((Chaos.now - @began) / 60).round(1)
 
@@ -75,13 +80,13 @@ module Chaos
     def requests
       ["#{@ledger.total} requests (#{@ledger.asked.sort.map { |kind, count| "#{kind} #{count}" }.join(", ")})",
        "#{@ledger.failed} of them failed:",
-       *@ledger.causes.sort.map { |(symptom, cause), count| format("%8d %-10s %s", count, symptom, cause) }]
+       *@ledger.causes.sort.map { |(symptom, cause), count| "#{count.to_s.rjust(8)} #{symptom.ljust(10)} #{cause}" }]
     end
 
     def memory
       @watch.memory.map do |role, (first, most, last)|
         format("%<role>s: %<first>.1f MiB at first, %<most>.1f at most, %<last>.1f at last", role: role, first: first,
-                                                                                              most: most, last: last)
+                                                                                             most: most, last: last)
       end
     end
   end

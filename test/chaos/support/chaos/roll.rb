@@ -29,6 +29,8 @@ module Chaos
 
     def of(role) = entries.select { |entry| entry.role == role }
     def pids = entries.map(&:pid)
+    # @return [Integer, nil] the pid of the one that has this role
+    def one(role) = of(role).first&.pid
     # @return [Integer] that of the newest worker
     def generation = of("worker").map(&:generation).max.to_i
 

@@ -38,8 +38,8 @@ module Chaos
     def start
       reader, writer = IO.pipe
       reader.fcntl(1031, 1 << 20) # F_SETPIPE_SZ: lest the server ever waits for us
-      @pid = Process.spawn(environment, *wrapper, *command, chdir: @folder, out: writer, err: writer,
-                                                      in: File::NULL, rlimit_core: 0)
+      streams = { in: File::NULL, out: writer, err: writer }
+      @pid = Process.spawn(environment, *wrapper, *command, chdir: @folder, rlimit_core: 0, **streams)
       writer.close
       @waiter = Process.detach(@pid)
       @reader = Thread.new { reader.each_line { |line| take(line) } }

@@ -94,7 +94,7 @@ module Chaos
 
     def look_at_memory
       @memory_at = Chaos.now
-      { "monitor" => @scene.stage.pid, "reactor" => @roll&.of("reactor")&.first&.pid }.compact.each do |role, pid|
+      { "monitor" => @scene.stage.pid, "reactor" => @roll&.one("reactor") }.compact.each do |role, pid|
         mebibytes = pss(pid) or next
         first, most, = @memory[role] || [mebibytes, mebibytes]
         @memory[role] = [first, [most, mebibytes].max, mebibytes]

@@ -51,7 +51,7 @@ module Chaos
       WATCH = 1.0 # seconds
 
       def inject
-        mold = victim("mold") and worker = victim("worker") or return false
+        (mold = victim("mold") and worker = victim("worker")) or return false
         signal(worker.pid, "KILL")
         kill_children_of(mold.pid)
       end
@@ -62,7 +62,8 @@ module Chaos
       def kill_children_of(mold)
         deadline = Chaos.now + WATCH
         while Chaos.now < deadline
-          File.read("/proc/#{mold}/task/#{mold}/children").split.each { |pid| return signal(pid.to_i, "KILL") }
+          child = File.read("/proc/#{mold}/task/#{mold}/children").split.first
+          return signal(child.to_i, "KILL") if child
         end
       rescue SystemCallError
         false

@@ -27,7 +27,7 @@ module Chaos
       KINDS = {
         "boot" => ->(rackup, config) { [%(raise "this release does not boot"\n#{rackup}), config] },
         "syntax" => ->(rackup, config) { [rackup, "#{config}\nworkers ("] },
-        "hook" => ->(rackup, config) { [rackup, %(#{config}\nafter_worker_fork { raise "this release does not fork" })] }
+        "hook" => ->(rackup, config) { [rackup, %(#{config}\nafter_worker_fork { raise "no worker of this release" })] }
       }.freeze
 
       def self.plan(random) = { "wrong" => KINDS.keys.sample(random: random) }

@@ -12,6 +12,7 @@ module Chaos
       def self.obstacle(_stage) = ("there is no prlimit(1)" unless system("which prlimit", out: File::NULL))
 
       def name = "#{super} #{plan["role"]}"
+      def failures = self.class::FAILURES.fetch(plan["role"], [])
 
       def inject
         @lowered = victims.filter_map do |pid|
@@ -45,6 +46,7 @@ module Chaos
       named "forks refused", weight: 6, evidence: /\A(fork|spawn)\.failed\z/
 
       ROLES = %w[all].freeze
+      FAILURES = {}.freeze
       LIMIT = "nproc"
 
       private
@@ -60,8 +62,7 @@ module Chaos
       ROLES = %w[worker worker reactor mold service].freeze
       LIMIT = "as"
 
-      def failures = { "reactor" => [503, :closed], "worker" => [500, 502, :cut], "mold" => [500, 502, :cut] }
-                     .fetch(plan["role"], [])
+      FAILURES = { "reactor" => [503, :closed], "worker" => [500, 502, :cut], "mold" => [500, 502, :cut] }.freeze
 
       private
 
@@ -79,15 +80,15 @@ module Chaos
       ROLES = %w[monitor monitor reactor reactor worker mold].freeze
       LIMIT = "nofile"
 
-      def failures = { "reactor" => [503, :closed, :unconnected], "worker" => [500, 502, :cut],
-                       "mold" => [500, 502, :cut] }.fetch(plan["role"], [])
+      # A connection between two requests is closed to make room, and its client may just be asking.
+      FAILURES = { "reactor" => [503, :closed], "worker" => [500, 502, :cut], "mold" => [500, 502, :cut] }.freeze
 
       private
 
       # The limit is a number, not a count: so many of the free ones lie below it.
       def limit(pid)
         used = Dir.children("/proc/#{pid}/fd").map(&:to_i)
-        ((0..used.size + 3).to_a - used)[(plan["pick"] * 4).to_i]
+        ((0..(used.size + 3)).to_a - used)[(plan["pick"] * 4).to_i]
       rescue SystemCallError
         nil
       end

@@ -9,10 +9,10 @@ module Chaos
     # A kind is: the verb, the path, and what the client does slowly.
     class Exchange
       KINDS = {
-        "get" => ["GET", "get"], "post" => ["POST", "post"], "chunked" => ["POST", "post"],
-        "upload" => ["POST", "upload"], "stream" => ["GET", "stream"], "large" => ["GET", "large"],
-        "slow-app" => ["GET", "slow"], "slow-post" => ["POST", "post"], "slow-head" => ["GET", "get"],
-        "slow-reader" => ["GET", "large"], "slow-stream" => ["GET", "stream"]
+        "get" => %w[GET get], "post" => %w[POST post], "chunked" => %w[POST post],
+        "upload" => %w[POST upload], "stream" => %w[GET stream], "large" => %w[GET large],
+        "slow-app" => %w[GET slow], "slow-post" => %w[POST post], "slow-head" => %w[GET get],
+        "slow-reader" => %w[GET large], "slow-stream" => %w[GET stream]
       }.freeze
 
       # How it ended: answered, refused (an answer with another status), closed (without any answer), cut (in the

@@ -12,6 +12,7 @@ module Chaos
       end
       # Nothing came for as long as a client waits.
       class Silence < StandardError; end
+
       # It ended; `begun`: in the middle of an answer.
       class Ended < StandardError
         attr_reader :begun
@@ -21,6 +22,7 @@ module Chaos
           @begun = begun
         end
       end
+
       # What came is no answer.
       class Nonsense < StandardError; end
 

@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
 # The application of a chaos run. It writes down each request before it does anything for it, and answers so that
-# a client can tell whether the answer is whole, right and its own.
+# a client can tell whether the answer is whole, right and its own. A truant forgets that now and then, to show that
+# it would be noticed.
 require "digest"
 require "lies"
 
-journal = File.open(ENV.fetch("CHAOS_JOURNAL"), File::WRONLY | File::APPEND | File::CREAT)
+journal = File.new(ENV.fetch("CHAOS_JOURNAL"), File::WRONLY | File::APPEND | File::CREAT)
 journal.sync = true
+truant = ENV.key?("CHAOS_TRUANT")
 
 # So many bytes that only this request is answered with.
 pattern = lambda do |id, bytes|
@@ -24,7 +26,8 @@ end
 
 run lambda { |env|
   kind, id = env["PATH_INFO"].split("/").last(2)
-  journal.syswrite("#{env["REQUEST_METHOD"]} #{id} #{Process.pid}\n")
+  forgets = truant && kind == "get" && id.end_with?("7")
+  forgets || journal.syswrite("#{env["REQUEST_METHOD"]} #{id} #{Process.pid}\n")
   headers = { "content-type" => "text/plain", "x-id" => id, "x-pid" => Process.pid.to_s }
   argument = env["QUERY_STRING"]
 
