@@ -61,7 +61,7 @@ module Chaos
 
     private
 
-    def artefact(name) = File.open(File.join(@options.artefacts, name), "w").tap { |file| file.sync = true }
+    def artefact(name) = File.new(File.join(@options.artefacts, name), "w").tap { |file| file.sync = true }
 
     def sound? = @chronicle.violations.empty?
     def keep_on? = Chaos.now < @deadline && sound?
