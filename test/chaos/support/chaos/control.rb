@@ -27,10 +27,26 @@ module Chaos
       socket&.close
     end
 
+    # Its outcome is not waited for. The monitor may have no descriptor for us: then we try again.
+    # @return [Boolean] whether it was taken
+    def tell(line)
+      50.times { ask_once(line) ? (return true) : sleep(0.1) }
+      false
+    end
+
     # @return [Array<Row>, nil] all processes and what else it tells of itself
     def status = ask("status", patience: 2)
 
     private
+
+    def ask_once(line)
+      socket = UNIXSocket.new(@path)
+      socket.write("#{line}\n")
+    rescue SystemCallError
+      nil
+    ensure
+      socket&.close
+    end
 
     def read(socket, deadline)
       text = +""

@@ -53,16 +53,7 @@ module Chaos
 
       private
 
-      # Its outcome is not waited for.
-      def scale(workers)
-        socket = UNIXSocket.new(stage.path("control.sock"))
-        socket.write("scale workers=#{workers}\n")
-      rescue SystemCallError
-        sleep 0.1
-        retry if (tries = tries.to_i + 1) < 50 # the monitor may have no descriptor for us
-      ensure
-        socket&.close
-      end
+      def scale(workers) = scene.control.tell("scale workers=#{workers}")
     end
   end
 end
