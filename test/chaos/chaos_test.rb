@@ -27,7 +27,7 @@ class ChaosTest < Minitest::Test
 
       assert_equal 1, status.exitstatus, output
       assert_match(/^VIOLATION: answered, and never done: /, output)
-      assert_match(/^again: .*--seed 5 --only refork$/, output)
+      assert_match(/^again: .*--seed 5 --only "refork"$/, output)
       refute_empty logs(folder)
     end
   end

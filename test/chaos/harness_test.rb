@@ -12,7 +12,8 @@ class ChaosHarnessTest < Minitest::Test
   def setup
     @file = Tempfile.new("journal")
     @chronicle = Chaos::Chronicle.new(StringIO.new)
-    @ledger = Chaos::Ledger.new(@chronicle, Chaos::Journal.new(@file.path) { |text| @chronicle.violate(text) })
+    journal = Chaos::Journal.new(@file.path) { |text| @chronicle.violate(text) }
+    @ledger = Chaos::Ledger.new(@chronicle, journal: journal)
     @now = Chaos.now
   end
 

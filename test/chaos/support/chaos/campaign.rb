@@ -35,9 +35,9 @@ module Chaos
       FileUtils.rm_rf(options.artefacts)
       FileUtils.mkdir_p(options.artefacts)
       @chronicle = Chronicle.new(artefact("chronicle.log"), echo: options.quiet ? nil : $stdout)
-      @stage = Stage.new(artefact("server.log")) { |event| @chronicle.hear(event) }
+      @stage = Stage.new(artefact("server.log"), direct: options.direct) { |event| @chronicle.hear(event) }
       @scene = Scene.new(@stage, @chronicle)
-      @ledger = Ledger.new(@chronicle, Journal.new(@stage.journal) { |text| @chronicle.violate(text) })
+      @ledger = Ledger.new(@chronicle, direct: options.direct, journal: Journal.new(@stage.journal) { |text| @chronicle.violate(text) })
       @schedule = Schedule.new(options.seed, options.only, artefact("schedule.jsonl"))
       @watch = Watch.new(@scene)
       @report = Report.new(@chronicle, @ledger, @watch)

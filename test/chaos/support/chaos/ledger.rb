@@ -18,8 +18,10 @@ module Chaos
 
     attr_reader :asked, :causes
 
-    def initialize(chronicle, journal)
+    # @param direct [Boolean] the workers hold the connections
+    def initialize(chronicle, journal:, direct: false)
       @chronicle = chronicle
+      @direct = direct
       @journal = journal
       @lock = Mutex.new
       @asked = Hash.new(0)
@@ -99,6 +101,7 @@ module Chaos
       when 502 then "worker died" if !fate.safe? || workers.any?(&:suspect) || workers.size > 1
       when 504 then "worker hung" if workers.any?(&:suspect)
       when :cut then "worker died in its answer"
+      when :closed then "worker died" if @direct
       end
     end
 

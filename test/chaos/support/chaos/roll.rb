@@ -12,13 +12,15 @@ module Chaos
     attr_reader :entries, :workers_wanted
 
     # @return [Roll, nil] nil: the monitor did not answer
-    def self.call(control, monitor)
+    def self.call(control, stage)
       rows = control.status
-      new(rows, monitor) if rows&.any? { |row| row.word == "ok" }
+      new(rows, stage) if rows&.any? { |row| row.word == "ok" }
     end
 
-    def initialize(rows, monitor)
-      @monitor = monitor
+    # @param rows [Array<Control::Row>] @param stage [#pid, #cast]
+    def initialize(rows, stage)
+      @monitor = stage.pid
+      @cast = stage.cast
       @workers_wanted = rows.find { |row| row.word == "server" }["workers"].to_i
       @mold = rows.find { |row| row.word == "generation" && row["state"] == "current" }&.[]("mold").to_i
       @entries = rows.select { |row| ROLES.include?(row.word) && row["pid"] }.map do |row|
@@ -42,17 +44,15 @@ module Chaos
       slots = (0...workers_wanted).reject { |slot| of("worker").any? { |one| one.slot == slot && at_work?(one) } }
       [*slots.map { |slot| "worker #{slot}" },
        *("mold" unless of("mold").any? { |one| one.pid == @mold && at_work?(one) }),
-       *("reactor" unless of("reactor").any? { |one| at_work?(one) })]
+       *("reactor" unless !@cast.key?("reactor") || of("reactor").any? { |one| at_work?(one) })]
     end
 
     # Nobody comes and nobody goes.
-    def quiet? = full? && entries.all?(&:serving?) && entries.map(&:role).tally == ideal
+    def quiet? = full? && entries.all?(&:serving?) && entries.map(&:role).tally == { **@cast, "worker" => workers_wanted }
 
     def to_s = entries.map { |one| [one.role, one.slot, one.pid, one.state].compact.join(" ") }.join(", ")
 
     private
-
-    def ideal = { "reactor" => 1, "mold" => 1, "worker" => workers_wanted, "service" => 1 }
 
     def at_work?(entry) = entry.serving? && running?(entry.pid)
 

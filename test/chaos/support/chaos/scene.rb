@@ -19,7 +19,7 @@ module Chaos
     end
 
     # @return [Roll, nil] at this moment
-    def roll = Roll.call(control, stage.pid)
+    def roll = Roll.call(control, stage)
 
     # @return [Object, nil] what the block returns, once that is something; nil after so many seconds
     def wait(seconds)

@@ -24,9 +24,11 @@ module Chaos
 
     # @param log [IO] gets what the server says
     # @yieldparam event [Hash] each of its events, in a thread
-    def initialize(log, &hear)
+    # @param direct [Boolean] without a reactor
+    def initialize(log, direct: false, &hear)
       @log = log
       @hear = hear
+      @direct = direct
       @port = free_port
       @folder = Dir.mktmpdir("pando-chaos")
       @user = (user = Support::LimitedUser.new).obstacle ? nil : user
@@ -44,6 +46,11 @@ module Chaos
       @waiter = Process.detach(@pid)
       @reader = Thread.new { reader.each_line { |line| take(line) } }
     end
+
+    def direct? = @direct
+
+    # @return [Hash{String => Integer}] its processes when nobody comes and nobody goes, but for workers
+    def cast = { "mold" => 1, "service" => 1, **(@direct ? {} : { "reactor" => 1 }) }
 
     def alive? = @waiter.alive?
     def signal(name) = Process.kill(name, @pid)
@@ -131,7 +138,8 @@ module Chaos
 
     def environment
       { "CHAOS_FOLDER" => @folder, "CHAOS_STAGE" => FILES, "CHAOS_PORT" => @port.to_s, "CHAOS_JOURNAL" => journal,
-        "CHAOS_WORKERS" => WORKERS.to_s, "TMPDIR" => path("spool"),
+        "CHAOS_WORKERS" => WORKERS.to_s,
+        "CHAOS_REACTOR" => (!@direct).to_s, "TMPDIR" => path("spool"),
         **(@clock ? { "LD_PRELOAD" => @clock, "PANDO_WALL_CLOCK" => path("clock") } : {}) }
     end
 

@@ -13,7 +13,7 @@ module Chaos
 
     # @param roll [Roll] a quiet one
     def initialize(monitor, roll)
-      @pids = { "monitor" => monitor, **%w[reactor mold].to_h { |role| [role, roll.of(role).first.pid] } }
+      @pids = { "monitor" => monitor, "reactor" => roll.one("reactor"), "mold" => roll.one("mold") }.compact
       @descriptors = @pids.transform_values { |pid| Support::ProcTree::Entry.new(pid).descriptor_kinds }
       @memory = @pids.slice(*GROWTH.keys).transform_values do |pid|
         Support::ProcTree::Entry.new(pid).pss_kib / 1024.0

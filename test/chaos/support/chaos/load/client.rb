@@ -17,11 +17,13 @@ module Chaos
       # @param connect [Array<#call>] give new sockets
       # @param number [#call] the next request's
       # @param report [#call] takes each exchange
-      def initialize(connect, random, number, report)
+      # @param depth [Integer] requests that are sent at once, now and then
+      def initialize(connect, random, number, report, depth)
         @connect = connect
         @random = random
         @number = number
         @report = report
+        @depth = depth
       end
 
       # @yieldreturn [Boolean] whether to stop
@@ -38,7 +40,7 @@ module Chaos
 
       private
 
-      def pipelined = @random.rand < 0.15 ? 3 : 1
+      def pipelined = @random.rand < 0.15 ? @depth : 1
 
       def perform(exchanges)
         hang_up if @wire&.ended?

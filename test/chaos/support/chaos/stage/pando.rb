@@ -13,6 +13,7 @@ listen "unix:#{folder}/pando.sock"
 listen "127.0.0.1:#{ENV.fetch("CHAOS_PORT")}"
 control "#{folder}/control.sock"
 workers Integer(ENV.fetch("CHAOS_WORKERS"))
+reactor ENV.fetch("CHAOS_REACTOR") == "true"
 refork after: [150, 300]
 timeout 8, grace: 2
 spawn_timeout 3
