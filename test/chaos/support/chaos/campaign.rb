@@ -37,7 +37,8 @@ module Chaos
       @chronicle = Chronicle.new(artefact("chronicle.log"), echo: options.quiet ? nil : $stdout)
       @stage = Stage.new(artefact("server.log"), direct: options.direct) { |event| @chronicle.hear(event) }
       @scene = Scene.new(@stage, @chronicle)
-      @ledger = Ledger.new(@chronicle, direct: options.direct, journal: Journal.new(@stage.journal) { |text| @chronicle.violate(text) })
+      journal = Journal.new(@stage.journal) { |text| @chronicle.violate(text) }
+      @ledger = Ledger.new(@chronicle, journal: journal, direct: options.direct)
       @schedule = Schedule.new(options.seed, options.only, artefact("schedule.jsonl"))
       @watch = Watch.new(@scene)
       @report = Report.new(@chronicle, @ledger, @watch)

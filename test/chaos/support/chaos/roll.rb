@@ -48,7 +48,9 @@ module Chaos
     end
 
     # Nobody comes and nobody goes.
-    def quiet? = full? && entries.all?(&:serving?) && entries.map(&:role).tally == { **@cast, "worker" => workers_wanted }
+    def quiet?
+      full? && entries.all?(&:serving?) && entries.map(&:role).tally == { **@cast, "worker" => workers_wanted }
+    end
 
     def to_s = entries.map { |one| [one.role, one.slot, one.pid, one.state].compact.join(" ") }.join(", ")
 
