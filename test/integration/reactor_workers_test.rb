@@ -45,6 +45,22 @@ class ReactorWorkersTest < Minitest::Test
     assert_empty(@server.complaints)
   end
 
+  # It wakes up late, and with EINTR: what its clients have sent meanwhile counts.
+  def test_who_was_in_time_when_it_stood_still
+    start("workers 1\nbody_timeout 1")
+    client = ask("/").tap(&:answer)
+    client.ask("/", verb: "POST", fields: "Content-Length: 8003\r\n", body: "x" * 8000) # worth eight seconds
+    wait_until(timeout: 30) { asleep?(reactor) }
+    Process.kill("STOP", reactor)
+    client.socket.write("def")
+
+    assert_nil client.socket.wait_readable(2)
+    Process.kill("CONT", reactor)
+    assert_equal 200, client.answer.status
+  end
+
+  def asleep?(pid) = File.read("/proc/#{pid}/stat")[/\) (\w)/, 1] == "S"
+
   def test_new_workers_while_it_has_no_descriptor_left
     start("workers 2")
     kept = ask("/")

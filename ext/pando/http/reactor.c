@@ -163,6 +163,8 @@ static int wait_for_events(struct pando_reactor *reactor, struct epoll_event *ev
             timeout = 0;
     }
     int count = epoll_wait(reactor->epoll, events, EVENTS, timeout);
+    if (count == -1 && errno == EINTR) /* as after a stop, see signal(7): who was in time meanwhile is not late */
+        count = epoll_wait(reactor->epoll, events, EVENTS, 0);
     atomic_store(asleep, 0);
     return count == -1 && errno == EINTR ? 0 : count;
 }
