@@ -83,36 +83,35 @@ module Chaos
       Stock.new(@stage.pid, roll || raise("the server does not refork"))
     end
 
+    # Each fault on a thread: one that takes its time must not prolong another.
     def round(round)
       sleep round.pause
       @report.close_round
       began = Chaos.now
-      incidents = round.items.filter_map do |item|
-        sleep [began + item.at - Chaos.now, 0].max
-        inject(item)
-      end
-      incidents.sort_by(&:over_at).each { |incident| lift(incident) }
+      incidents = round.items.map { |item| Thread.new { bring_about(item, began + item.at) } }.filter_map(&:value)
+      incidents.each { |incident| @report.injected(incident) }
       await_strength(incidents)
       @ledger.judge
       @chronicle.violate("no request has had an outcome for #{@ledger.silence.round} s") if @ledger.silence > SILENCE
     end
 
     # @return [Incident, nil]
-    def inject(item)
+    def bring_about(item, moment)
       obstacle = item.kind.obstacle(@stage)
       return @report.impossible(item.kind.label, obstacle) if obstacle
 
+      sleep [moment - Chaos.now, 0].max
       fault = item.kind.new(@scene, item.plan)
       @chronicle.note("fault: #{fault}")
       incident = Incident.new(fault, @chronicle.begin_spell(fault), @chronicle.heard(item.kind.evidence))
       incident.missed = !fault.inject
-      @report.injected(fault, incident.missed)
-      incident
+      incident.tap { |one| lift(one) }
     end
 
     def lift(incident)
       sleep [incident.over_at - Chaos.now, 0].max
       incident.fault.lift
+    ensure
       @chronicle.end_spell(incident.spell)
       @chronicle.note("lifted: #{incident.fault}") if incident.fault.seconds.positive?
     end

@@ -23,10 +23,10 @@ module Chaos
       nil
     end
 
-    def injected(fault, missed)
-      line = @lines[fault.name]
+    def injected(incident)
+      line = @lines[incident.fault.name]
       line.injected += 1
-      line.missed += 1 if missed
+      line.missed += 1 if incident.missed
     end
 
     # @param seconds [Float] to full strength @param stalled [Float] of them the machine's

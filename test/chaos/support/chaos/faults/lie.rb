@@ -31,7 +31,7 @@ module Chaos
         socket = UNIXSocket.new(stage.socket)
         path = "/lie/l#{(plan["pick"] * 1000).to_i}?#{plan["lie"].gsub(" ", "%20")}"
         socket.write("POST #{path} HTTP/1.1\r\nHost: chaos\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-        socket.wait_readable(10) # an answer, or not: it is not to be relied on
+        socket.wait_readable(3) # an answer, or not: it is not to be relied on
         true
       rescue SystemCallError
         false
