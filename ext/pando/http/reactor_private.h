@@ -111,6 +111,8 @@ struct pando_connection {
     char remote[48];
 };
 
+#define PANDO_RESERVE 16 /* descriptors; the order for a lane brings two */
+
 struct pando_reactor {
     const struct pando_reactor_config *config;
     int epoll;
@@ -123,6 +125,7 @@ struct pando_reactor {
     uint64_t now;                       /* milliseconds, once a turn */
     uint8_t accepting, accept_ready, control_ready, draining, orphaned, finished;
     int status, failure;
+    int reserve[PANDO_RESERVE];         /* descriptors, or -1 */
     uint64_t accept_at;                 /* when a pause in accepting ends, or 0 */
     uint64_t wake_at, audit_at, deadline;
     uint8_t welcome;                    /* new requests are, as far as the monitor knows */
@@ -257,6 +260,11 @@ void pando_reactor_refuse_for(struct pando_reactor *reactor, struct pando_connec
 /* 503 because there is too much to do; `reason` is one of the statistics' shed_ counts. */
 void pando_reactor_shed(struct pando_reactor *reactor, struct pando_connection *connection,
                         _Atomic uint64_t *reason);
+
+/* reactor_reserve.c */
+void pando_reactor_reserve_init(struct pando_reactor *reactor);
+void pando_reactor_reserve_fill(struct pando_reactor *reactor);
+void pando_reactor_reserve_release(struct pando_reactor *reactor);
 
 /* reactor_control.c */
 void pando_reactor_control_read(struct pando_reactor *reactor);
