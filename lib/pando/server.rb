@@ -3,6 +3,7 @@
 require "pando/cluster"
 require "pando/config"
 require "pando/refork"
+require "pando/server/entrance"
 require "pando/server/launch"
 require "pando/telemetry/log"
 
@@ -25,10 +26,14 @@ module Pando
     #
     # @return [Integer] exit status: 0 after a wanted stop, 1 when nothing could be served
     # @raise [BootError] an address cannot be listened on
-    def run
-      subscribe
+    def run = prepare.run
+
+    # @api private
+    # @return [Cluster::Monitor] that is about to serve
+    # @raise [BootError] an address cannot be listened on
+    def prepare
       require "pando/server/payload"
-      Cluster::Monitor.new(Payload.new(self), config.listen, Refork.policy(config.refork), Launch.command(config)).run
+      Entrance.enter { |start| monitor(start) }
     end
 
     # What every process of the server that has this configuration does first.
@@ -50,6 +55,12 @@ module Pando
     end
 
     private
+
+    def monitor(start)
+      subscribe unless start.rehearsal?
+      Cluster::Monitor.new(Payload.new(self), config.listen, Refork.policy(config.refork), Launch.command(config),
+                           start)
+    end
 
     def listen_to_events
       @subscriptions = config.subscriptions.map { |one| Events.subscribe(one.name, &one.block) }

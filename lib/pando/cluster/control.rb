@@ -35,6 +35,15 @@ module Pando
         new(nil, nil, cluster, poller)
       end
 
+      # After an upgrade. A setting that has changed since does not move the socket.
+      # @param state [Upgrade::State]
+      def self.taken_up(state, cluster, spec, poller)
+        record = state.any("control") or return new(nil, nil, cluster, poller)
+        path = record.text(:path)
+        spec = Spec.new(path: path, required: true) unless spec&.path == path
+        new(Socket.for_fd(state.take(record.integer(:descriptor))), spec, cluster, poller)
+      end
+
       def initialize(socket, spec, cluster, poller)
         @socket = socket
         @spec = spec
@@ -68,6 +77,25 @@ module Pando
           session.proceed unless session.closed?
         end
         forget_closed
+      end
+
+      # Before an upgrade: who cannot be told the outcome by the monitor that follows is told that there is none.
+      def say_farewell
+        @sessions.each(&:say_farewell)
+        forget_closed
+      end
+
+      # @param state [Upgrade::State]
+      def to_state(state)
+        return unless @socket
+
+        state.add("control", path: @spec.path, descriptor: state.keep(@socket), file: @file)
+        @sessions.each { |session| session.to_state(state) }
+      end
+
+      def from_state(state)
+        state.any("control")&.then { |record| @file = record.read(:file, :integers) }
+        @sessions = state.all("session").map { |record| Session.taken_up(record, state, @poller, @commands) }
       end
 
       # The last words have been said.

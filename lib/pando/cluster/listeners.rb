@@ -12,11 +12,13 @@ module Pando
       # The kernel's constant, which Ruby's Socket does not name on every platform (tcp(7)).
       TCP_DEFER_ACCEPT = 9
 
+      KINDS = %i[tcp unix abstract].freeze
+
       # @param specs [Array<#kind, #host, #port, #path, #options>]
       # @raise [BootError] the address is in use, not ours, or not allowed
       def self.open(specs)
-        listeners = new([], specs)
-        specs.each { |spec| listeners.add(ListenerSocket.open(spec)) }
+        listeners = new([])
+        specs.each { |spec| listeners.add(ListenerSocket.open(spec), spec, ListenerSocket.file(spec)) }
         listeners
       rescue BootError
         listeners.close
@@ -29,6 +31,26 @@ module Pando
         new(descriptors.map { |fd| server_for(fd) })
       end
 
+      # What is known of a socket's address, if the configuration does not name it any more.
+      Kept = Struct.new(:kind, :path, :name) do
+        def tcp? = kind == :tcp
+        def to_s = name
+      end
+
+      # @param state [Upgrade::State]
+      # @param specs [Array] of the configuration
+      def self.taken_up(state, specs)
+        listeners = new([])
+        state.all("listener").each do |record|
+          name = record.text(:name)
+          spec = specs.find { |one| one.to_s == name } ||
+                 Kept.new(record.choice(:kind, KINDS), record.read(:path, :text), name)
+          socket = Socket.for_fd(state.take(record.integer(:descriptor)))
+          listeners.add(socket, spec, record.read(:file, :integers))
+        end
+        listeners
+      end
+
       def self.server_for(fd)
         family = Socket.for_fd(fd).tap { |socket| socket.autoclose = false }.local_address.afamily
         server = (family == Socket::AF_UNIX ? UNIXServer : TCPServer).for_fd(fd)
@@ -37,16 +59,29 @@ module Pando
       end
       private_class_method :server_for
 
-      def initialize(sockets, specs = [])
+      def initialize(sockets)
         @sockets = sockets
-        @specs = specs
+        @specs = []
         @files = []
       end
 
-      def add(socket)
-        @files.push(ListenerSocket.file(@specs[@sockets.size]))
+      # @param file [Array(Integer, Integer), nil] see ListenerSocket.file
+      def add(socket, spec, file)
         @sockets.push(socket)
+        @specs.push(spec)
+        @files.push(file)
       end
+
+      # @param state [Upgrade::State]
+      def to_state(state)
+        @sockets.zip(@specs, @files) do |socket, spec, file|
+          state.add("listener", name: spec.to_s, kind: spec.kind, path: spec.path, descriptor: state.keep(socket),
+                                file: file)
+        end
+      end
+
+      # See .taken_up.
+      def from_state(_state) = nil
 
       def each(&block) = @sockets.each(&block)
 

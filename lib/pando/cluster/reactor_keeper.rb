@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/carried"
 require "pando/cluster/dampers"
 require "pando/events"
 
@@ -13,6 +14,10 @@ module Pando
     #
     # @api private
     class ReactorKeeper
+      extend Carried
+
+      carry_as "reactor", started: :flag
+
       # Seconds until a full link is tried again, and between two reports.
       RETRY = 0.02
       REPORT = 1.0
@@ -111,6 +116,9 @@ module Pando
       def reconcile(_stopping) = nil
       def due = nil
       def state = nil
+      def told? = true
+      def to_state(_state) = nil
+      def from_state(_state) = nil
     end
   end
 end

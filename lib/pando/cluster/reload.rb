@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/carried"
 require "pando/events"
 
 module Pando
@@ -12,6 +13,10 @@ module Pando
     #
     # @api private
     class Reload
+      extend Carried
+
+      carry_as "reload", wanted: :text
+
       # @param payload [Payload] that can renew itself
       # @param adopt [#call] takes the renewal into use once its generation serves
       def initialize(generations, payload, adopt)
@@ -25,6 +30,8 @@ module Pando
       def request(reason)
         @wanted = reason
       end
+
+      def under_way? = !@generation.nil?
 
       # Called at each turn of the monitor's loop.
       def reconcile

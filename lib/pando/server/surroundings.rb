@@ -41,6 +41,16 @@ module Pando
         nil # the old release has been removed: what is to be booted can only be the new one
       end
 
+      # Bundler, for one, names the Gemfile by its real path, which is that of the old release.
+      # @param path [String]
+      # @return [String] where that is now
+      def moved(path)
+        return path unless path.start_with?("#{@folder}/")
+
+        there = File.join(Dir.pwd, path.delete_prefix("#{@folder}/"))
+        File.exist?(there) ? there : path
+      end
+
       private
 
       # Deployments that put each release in the same place remove the one that we are in.
@@ -53,14 +63,6 @@ module Pando
       def enter(directory)
         Dir.chdir(directory)
         ENV[GEMFILE] = moved(@gemfile) if @gemfile
-      end
-
-      # Bundler names the Gemfile by its real path, which is that of the old release.
-      def moved(gemfile)
-        return gemfile unless gemfile.start_with?("#{@folder}/")
-
-        there = File.join(Dir.pwd, gemfile.delete_prefix("#{@folder}/"))
-        File.file?(there) ? there : gemfile
       end
     end
   end
