@@ -20,6 +20,15 @@ static VALUE close_fd(VALUE self, VALUE number)
     return Qnil;
 }
 
+/* sealed_memory(name, bytes) -> number of a file that holds them, and nothing else ever. */
+static VALUE sealed_memory(VALUE self, VALUE name, VALUE bytes)
+{
+    StringValue(bytes);
+    int fd = pando_sealed_memory(StringValueCStr(name), RSTRING_PTR(bytes), (size_t)RSTRING_LEN(bytes));
+    if (fd == -1) rb_sys_fail("memfd_create");
+    return INT2NUM(fd);
+}
+
 /* A two-way IO.popen has a second IO inside, for writing; any other is its own. */
 static VALUE write_half(VALUE self, VALUE io)
 {
@@ -30,5 +39,6 @@ void pando_init_fds(void)
 {
     rb_define_singleton_method(pando_mSys, "replace_fd", replace_fd, 2);
     rb_define_singleton_method(pando_mSys, "close_fd", close_fd, 1);
+    rb_define_singleton_method(pando_mSys, "sealed_memory", sealed_memory, 2);
     rb_define_singleton_method(pando_mSys, "write_half", write_half, 1);
 }

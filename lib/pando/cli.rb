@@ -22,6 +22,8 @@ module Pando
       "status" => Known.new(:Status, "pando/cli/status", "Show what the running server is doing."),
       "refork" => Known.new(:Refork, "pando/cli/refork", "Make a warm worker the next mold, and wait for the rollout."),
       "reload" => Known.new(:Reload, "pando/cli/reload", "Boot what is now in the release folder, and wait."),
+      "upgrade" => Known.new(:Upgrade, "pando/cli/upgrade",
+                             "Take up the Pando that is installed now; nobody restarts."),
       "scale" => Known.new(:Scale, "pando/cli/scale", "Change the number of workers: pando scale N."),
       "drain" => Known.new(:Drain, "pando/cli/drain", "Take the server out of its load balancers' rotation, and wait."),
       "stop" => Known.new(:Stop, "pando/cli/stop", "Stop the running server, and wait for its end."),

@@ -3,6 +3,7 @@
 require "pando/cluster"
 require "pando/config"
 require "pando/refork"
+require "pando/server/entrance"
 require "pando/server/launch"
 require "pando/telemetry/log"
 
@@ -26,12 +27,14 @@ module Pando
     #
     # @return [Integer] exit status: 0 after a wanted stop, 1 when nothing could be served
     # @raise [BootError] an address cannot be listened on
-    def run
-      subscribe
+    def run = prepare.run
+
+    # @api private
+    # @return [Cluster::Monitor] that is about to serve
+    # @raise [BootError] an address cannot be listened on
+    def prepare
       require "pando/server/payload"
-      @inherited = Cluster::Inherited.from(ENV)
-      Cluster::Monitor.new(Payload.new(self), listen(config), Refork.policy(config.refork), Launch.command(config),
-                           inherited: @inherited).run
+      Entrance.enter { |start| monitor(start) }
     end
 
     # Where nothing is said about it, what a service manager has opened for us comes before the default.
@@ -63,6 +66,13 @@ module Pando
     end
 
     private
+
+    def monitor(start)
+      subscribe unless start.rehearsal?
+      @inherited = start.inherited_sockets
+      Cluster::Monitor.new(Payload.new(self), listen(config), Refork.policy(config.refork), Launch.command(config),
+                           start)
+    end
 
     def listen_to_events
       @subscriptions = config.subscriptions.map { |one| Events.subscribe(one.name, &one.block) }

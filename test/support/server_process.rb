@@ -35,7 +35,9 @@ module Support
     # @param app [String] the text of a config.ru
     # @param config [String] the text of a config/pando.rb
     # @param listen [String, false, nil] false: what the config says
-    def initialize(app: DEFAULT_APP, config: "", arguments: [], env: {}, listen: nil, wrapper: [], unsetenv: false)
+    # @param code [String] the folder of Pando's own code
+    def initialize(app: DEFAULT_APP, config: "", arguments: [], env: {}, listen: nil, wrapper: [], unsetenv: false,
+                   code: ROOT)
       @folder = Dir.mktmpdir("pando-test")
       @socket_path = File.join(@folder, "pando.sock")
       @events = []
@@ -44,6 +46,7 @@ module Support
       @news = ConditionVariable.new
       write("config.ru", app)
       write("pando.rb", "log_format :json\n#{config}")
+      @code = code
       launch(wrapper, ["-c", "pando.rb", *listen_flag(listen), *arguments], env, unsetenv)
     end
 
@@ -156,7 +159,8 @@ module Support
 
     def launch(wrapper, arguments, env, unsetenv)
       reader, writer = IO.pipe
-      command = [*wrapper, RbConfig.ruby, "-W0", "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/pando"), *arguments]
+      program = ["-I", File.join(@code, "lib"), File.join(@code, "exe/pando")]
+      command = [*wrapper, RbConfig.ruby, "-W0", *program, *arguments]
       @pid = Process.spawn(env, *command, chdir: @folder, out: writer, err: writer, in: File::NULL,
                                           unsetenv_others: unsetenv)
       writer.close

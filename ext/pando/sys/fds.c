@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -57,4 +58,29 @@ int pando_close_all_but(int *kept, size_t count)
         first = (unsigned)kept[i] + 1;
     }
     return close_from_to(first, UINT_MAX);
+}
+
+static int write_all(int fd, const char *bytes, size_t length)
+{
+    while (length > 0) {
+        ssize_t written = write(fd, bytes, length);
+        if (written == -1 && errno == EINTR) continue;
+        if (written == -1) return -1;
+        bytes += written;
+        length -= (size_t)written;
+    }
+    return 0;
+}
+
+int pando_sealed_memory(const char *name, const char *bytes, size_t length)
+{
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd == -1) return -1;
+    if (write_all(fd, bytes, length) == 0 &&
+        fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+        return fd;
+    int failure = errno;
+    close(fd);
+    errno = failure;
+    return -1;
 }

@@ -13,4 +13,8 @@ int pando_replace_fd(int target, int source);
  * Allocates nothing: fit for a child of fork. 0 or -1 with errno. */
 int pando_close_all_but(int *kept, size_t count);
 
+/* A file in memory that holds these bytes and can never hold others (memfd_create(2)); close-on-exec.
+ * Its number, or -1 with errno. */
+int pando_sealed_memory(const char *name, const char *bytes, size_t length);
+
 #endif

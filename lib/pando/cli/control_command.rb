@@ -12,7 +12,8 @@ module Pando
     # @api private
     class ControlCommand < Command
       TIMEOUT = Switch.new(name: :wait, flags: %w[--wait], argument: "SECONDS",
-                           help: "How long to wait for refork, reload, scale, drain or stop (default: 300).").freeze
+                           help: "How long to wait for the outcome of refork, reload, upgrade, scale, drain or " \
+                                 "stop (default: 300).").freeze
       PATIENCE = 300.0
 
       def self.switches

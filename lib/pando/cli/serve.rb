@@ -20,11 +20,21 @@ module Pando
       def perform
         return check if flags[:check]
 
+        monitor.run
+      end
+
+      # A process that is to go on as the monitor of a living cluster has nothing to show for an error of its own.
+      def monitor
         require "pando/server/slim"
+        Server::Origin.note(directory)
         Server::Slim.enter(@arguments) { require_rackup && config }
         Dir.chdir(config.directory)
         require "pando/server"
-        Server.new(config).run
+        Server.new(config).prepare
+      rescue Exception => e # rubocop:disable Lint/RescueException
+        require "pando/server/entrance"
+        Server::Entrance.refuse(e)
+        raise
       end
 
       def require_rackup

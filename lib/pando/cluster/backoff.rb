@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/cluster/carried"
+
 module Pando
   module Cluster
     # How long to wait before the next try: twice as long with each failure, up to a limit. What counts is how
@@ -10,6 +12,10 @@ module Pando
     #
     # @api private
     class Backoff
+      extend Carried
+
+      carry failures: :integer, level: :integer, until: :number, last: :number, times: :numbers
+
       FIRST = 0.25
       LIMIT = 30.0
       # Seconds without a failure for which one is forgotten.

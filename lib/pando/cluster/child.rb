@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/child_carriage"
 require "pando/sys"
 
 module Pando
@@ -11,6 +12,8 @@ module Pando
     #
     # @api private
     class Child
+      include ChildCarriage
+
       attr_reader :role, :seat, :slot, :generation, :link, :row, :pidfd, :state, :source
       # Seconds on Sys.now by which the next state must be reached, nil: none.
       attr_accessor :deadline

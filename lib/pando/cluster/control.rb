@@ -32,6 +32,12 @@ module Pando
         end
       end
 
+      # After an upgrade. A setting that has changed since does not move the socket.
+      # @param state [Upgrade::State]
+      def self.taken_up(state, cluster, spec, poller)
+        new(cluster, poller).tap { |control| control.take_up(state, spec) }
+      end
+
       def initialize(cluster, poller)
         @poller = poller
         @commands = Commands.new(cluster)
@@ -85,6 +91,30 @@ module Pando
           session.proceed unless session.closed?
         end
         forget_closed
+      end
+
+      # Before an upgrade: who cannot be told the outcome by the monitor that follows is told that there is none.
+      def say_farewell
+        @sessions.each(&:say_farewell)
+        forget_closed
+      end
+
+      # @param state [Upgrade::State]
+      def to_state(state)
+        @door&.to_state(state, "control")
+        @sessions.each { |session| session.to_state(state) }
+      end
+
+      # See .taken_up.
+      def take_up(state, spec)
+        record = state.any("control") or return
+        @door = @upcoming = OwnListener.taken_up(record, state, [spec].compact)
+        @poller.add(@door.socket, %i[control newcomer])
+      end
+
+      # Its clients, who may wait for the end of the upgrade.
+      def from_state(state)
+        @sessions = state.all("session").map { |record| Session.taken_up(record, state, @poller, @commands) }
       end
 
       # The last words have been said.

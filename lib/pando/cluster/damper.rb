@@ -12,6 +12,10 @@ module Pando
     #
     # @api private
     class Damper
+      extend Carried
+
+      carry damped: :flag, reason: :text, backoff: Backoff
+
       # @param place [Hash{Symbol => Object}] whose restarts they are, for events
       # @param limit [Float] seconds of the longest wait @param free [Integer] deaths that are made up for at once
       def initialize(place, limit:, free:)

@@ -31,6 +31,19 @@ module Pando
         @dampers[[role, place]].fail(reason, refused: refused)
       end
 
+      # @param state [Upgrade::State]
+      def to_state(state)
+        @dampers.each { |(role, place), damper| state.add("damper", role: role, **place, **damper.carried_fields) }
+      end
+
+      def from_state(state)
+        state.all("damper").each do |record|
+          role = record.choice(:role, MANNERS.keys)
+          place = { slot: record.read(:slot, :integer), name: record.read(:name, :text) }.compact
+          @dampers[[role, place]] = Damper.new({ role: role, **place }, **MANNERS.fetch(role)).take_up(record)
+        end
+      end
+
       # Called at each turn of the monitor's loop.
       def reconcile(now = Sys.now)
         @dampers.reject! { |_, damper| damper.calm?(now) }

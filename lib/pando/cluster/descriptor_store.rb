@@ -24,10 +24,27 @@ module Pando
         new(path, room) if room.positive? && path && !path.empty?
       end
 
-      def initialize(path, room)
+      # After an upgrade.
+      # @param state [Upgrade::State]
+      # @return [DescriptorStore, nil]
+      def self.taken_up(state)
+        record = state.any("store") or return
+        names = state.all("stored").map { |one| one.text(:name) }
+        new(record.text(:path), record.integer(:room), names)
+      end
+
+      # @param names [Array<String>] of what it keeps
+      def initialize(path, room, names = [])
+        @path = path
         @address = Socket.sockaddr_un(path.sub(/\A@/, "\0"))
         @room = room
-        @names = []
+        @names = names
+      end
+
+      # @param state [Upgrade::State]
+      def to_state(state)
+        state.add("store", path: @path, room: @room)
+        @names.each { |name| state.add("stored", name: name) }
       end
 
       # @param listener [OwnListener]

@@ -20,6 +20,9 @@ module Pando
       def open_for(_child) = nil
       def due = nil
       def state = nil
+      def told? = @listeners.leaving.empty?
+      def to_state(_state) = nil
+      def from_state(_state) = nil
 
       # They came with their mold.
       # @param _changed [Array<Listener>]

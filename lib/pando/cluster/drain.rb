@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/carried"
 require "pando/cluster/reactor_message"
 require "pando/events"
 
@@ -13,6 +14,10 @@ module Pando
     #
     # @api private
     class Drain
+      extend Carried
+
+      carry_as "drain", since: :number
+
       # Seconds between two words to the reactor, and until a full link is tried again.
       TELL = 1.0
       RETRY = 0.02

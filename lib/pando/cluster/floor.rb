@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/cluster/carried"
+
 module Pando
   module Cluster
     # The generation below which workers are to be replaced, and the ones that came to nothing. Owned by
@@ -7,6 +9,10 @@ module Pando
     #
     # @api private
     class Floor
+      extend Carried
+
+      carry number: :integer, before: :integer, discarded: :integers
+
       # Discarded generations that are remembered: more than can have a process left.
       MEMORY = 100
 

@@ -12,6 +12,8 @@ module Pando
     #
     # @api private
     class Generation
+      extend Carried
+
       NEXT = {
         booting: %i[ready discarded retired],
         ready: %i[canary discarded retired],
@@ -19,6 +21,12 @@ module Pando
         rolling: %i[current discarded retired],
         current: %i[retired discarded]
       }.freeze
+      PURPOSES = %i[boot refork heal reload].freeze
+
+      # Stands for a source that has ended since, after an upgrade.
+      Former = Struct.new(:pid, :slot, :barred)
+
+      carry state: NEXT.keys, reason: :text, began_at: :number, unfit: :integer, backoff: Damper
 
       attr_reader :number, :purpose, :state, :source, :began_at
       # Between failed attempts to fork from its mold; a Damper.
@@ -32,7 +40,8 @@ module Pando
 
       # @param purpose [:boot, :refork, :heal, :reload] a heal replaces a dead mold, and no worker that lives
       # @param source [Child, nil] the worker that is promoted
-      def initialize(number, purpose, source)
+      # @param told [Boolean] of its beginning
+      def initialize(number, purpose, source, told: false)
         @number = number
         @purpose = purpose
         @source = source
@@ -40,7 +49,23 @@ module Pando
         @backoff = Damper.new({ role: :worker, generation: number }, limit: Backoff::LIMIT, free: 0)
         @began_at = Sys.now
         @unfit = 0
-        tell
+        tell unless told
+      end
+
+      # @param record [Upgrade::Record]
+      # @param roster [Roster] of the living
+      def self.taken_up(record, roster)
+        source = Former.new(record.integer(:source_pid), record.integer(:source_slot)) if record.key?(:source_pid)
+        source = roster.by_pid(source.pid) || source if source
+        new(record.integer(:number), record.choice(:purpose, PURPOSES), source, told: true).tap do |generation|
+          generation.mold = roster[record.integer(:mold)] if record.key?(:mold)
+          generation.take_up(record)
+        end
+      end
+
+      def to_state(state)
+        state.add("generation", number: number, purpose: purpose, mold: mold&.seat, source_pid: source&.pid,
+                                source_slot: source&.slot, **carried_fields)
       end
 
       NEXT.each_key { |state| define_method(:"#{state}?") { @state == state } }

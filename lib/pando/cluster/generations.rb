@@ -3,6 +3,7 @@
 require "pando/cluster/dampers"
 require "pando/cluster/floor"
 require "pando/cluster/generation"
+require "pando/cluster/generations_carriage"
 require "pando/cluster/sources"
 
 module Pando
@@ -12,6 +13,8 @@ module Pando
     #
     # @api private
     class Generations
+      include GenerationsCarriage
+
       # Failed boots in a row after which a cluster without workers gives up.
       LAST_TRY = 5
 

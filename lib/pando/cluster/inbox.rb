@@ -56,6 +56,12 @@ module Pando
         drop(child, "pid #{pid} could not be adopted: #{e.message}") # it ends when it finds its link closed
       end
 
+      # After an upgrade.
+      def watch(child)
+        @poller.add(child.link, [:link, child]) unless child.mute
+        @poller.add(child.pidfd, [:exit, child])
+      end
+
       private
 
       def handle(child, packet)

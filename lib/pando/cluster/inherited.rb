@@ -47,6 +47,17 @@ module Pando
 
       def self.none = new([])
 
+      # After an upgrade.
+      # @param state [Upgrade::State]
+      # @param environment [ENV, Hash] loses what is about them
+      def self.taken_up(state, environment)
+        VARIABLES.each { |name| environment.delete(name) }
+        entries = state.all("inherited").map do |record|
+          Entry.new(Socket.for_fd(state.take(record.integer(:descriptor))), record.text(:name))
+        end
+        new(entries, any: entries.any? || state.all("listener").any? { |record| record.key?(:entry) })
+      end
+
       def self.entry(descriptor, name)
         socket = ListenerSocket.prepare(Socket.for_fd(descriptor))
         return Entry.new(socket, name) if ListenerSocket.listens?(socket)
@@ -61,9 +72,15 @@ module Pando
       end
       private_class_method :entry
 
-      def initialize(entries)
+      # @param any [Boolean] whether there were any at the start
+      def initialize(entries, any: entries.any?)
         @entries = entries
-        @any = entries.any?
+        @any = any
+      end
+
+      # @param state [Upgrade::State]
+      def to_state(state)
+        @entries.each { |entry| state.add("inherited", descriptor: state.keep(entry.socket), name: entry.name) }
       end
 
       # @return [Boolean] whether there were any at the start

@@ -13,6 +13,17 @@ module Pando
     class Lane
       attr_reader :number, :child
 
+      # @param record [Upgrade::Record] @param state [Upgrade::State]
+      def self.taken_up(record, state, child)
+        eventfd, socket = %i[eventfd socket].map { |key| state.take(record.integer(key)) }
+        new(record.integer(:number), child, IO.for_fd(eventfd, "r+b"), [UNIXSocket.for_fd(socket), nil])
+      end
+
+      # The worker has its ends.
+      def to_state(state)
+        state.add("lane", number: number, seat: child.seat, eventfd: state.keep(@eventfd), socket: state.keep(@socket))
+      end
+
       # @param eventfd [IO] @param sockets [Array(UNIXSocket, UNIXSocket)] the reactor's end and the worker's
       def initialize(number, child, eventfd, sockets)
         @number = number
@@ -29,7 +40,7 @@ module Pando
       # The worker has got it, or nobody will.
       def hand_over = @worker_socket.close
 
-      def close = [@eventfd, @socket, @worker_socket].each(&:close)
+      def close = [@eventfd, @socket, @worker_socket].compact.each(&:close)
     end
   end
 end

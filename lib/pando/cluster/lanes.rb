@@ -71,6 +71,24 @@ module Pando
         @untold.empty?
       end
 
+      # @return [Boolean] whether the reactor knows all, if there is one
+      def told? = @untold.empty?
+
+      # @param state [Upgrade::State]
+      def to_state(state)
+        state.add("channel", descriptors: descriptors.map { |one| state.keep(one) }, free: @free)
+        @open.each_value { |lane| lane.to_state(state) }
+      end
+
+      def from_state(state)
+        state.all("lane").each do |record|
+          child = state.roster[record.integer(:seat)] or raise Upgrade::Unreadable, "a lane is nobody's"
+
+          @open[record.integer(:number, among: 0...@setup.lanes)] = Lane.taken_up(record, state, child)
+        end
+        @free = state.one("channel").integers(:free).uniq - @open.keys
+      end
+
       private
 
       def tell_open(lane)

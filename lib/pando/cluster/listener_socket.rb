@@ -39,7 +39,7 @@ module Pando
       end
 
       def open_unix(spec)
-        remove_stale(spec.path) if spec.kind == :unix
+        remove_stale(spec.path) if spec.kind == :unix && spec.path
         name = spec.kind == :abstract ? "\0#{spec.path}" : spec.path
         masked(spec) { listening(Socket.new(:UNIX, :STREAM, 0), spec, Socket.sockaddr_un(name)) }
       end
@@ -152,7 +152,7 @@ module Pando
 
       # @return [String, nil] of its file, without links that may lead elsewhere later
       def real_path(spec)
-        File.join(File.realpath(File.dirname(spec.path)), File.basename(spec.path)) if spec.kind == :unix
+        File.join(File.realpath(File.dirname(spec.path)), File.basename(spec.path)) if spec.kind == :unix && spec.path
       rescue SystemCallError
         nil # somebody tidied up before us
       end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/descriptor_store"
 require "pando/cluster/inherited"
 require "pando/cluster/own_listener"
 
@@ -43,6 +44,14 @@ module Pando
         listeners
       end
 
+      # After an upgrade. What the configuration wants otherwise by now is a reload's affair.
+      # @param state [Upgrade::State]
+      # @param specs [Array] of the configuration
+      # @param inherited [Inherited] those of a service manager that nobody has claimed
+      def self.taken_up(state, specs, inherited)
+        new(inherited, DescriptorStore.taken_up(state)).tap { |listeners| listeners.take_up(state, specs) }
+      end
+
       def initialize(inherited = Inherited.none, store = nil)
         @inherited = inherited
         @store = store
@@ -52,6 +61,20 @@ module Pando
       end
 
       def each(&block) = @listeners.each(&block)
+
+      # @param state [Upgrade::State]
+      def to_state(state)
+        each { |listener| listener.to_state(state, "listener") }
+        @inherited.to_state(state)
+        @store&.to_state(state)
+      end
+
+      # See .taken_up.
+      def from_state(_state) = nil
+
+      def take_up(state, specs)
+        @listeners = state.all("listener").map { |record| OwnListener.taken_up(record, state, specs) }
+      end
 
       # Opens what is missing, and changes nothing yet.
       # @return [Change] for #adopt or #give_up

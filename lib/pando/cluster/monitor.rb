@@ -2,11 +2,11 @@
 
 require "pando/cluster"
 require "pando/cluster/addresses"
+require "pando/cluster/assembly"
 require "pando/cluster/caretaker"
 require "pando/cluster/control"
 require "pando/cluster/dampers"
 require "pando/cluster/deadlines"
-require "pando/cluster/descriptor_store"
 require "pando/cluster/direct_mode"
 require "pando/cluster/dismissals"
 require "pando/cluster/drain"
@@ -23,12 +23,14 @@ require "pando/cluster/rollout"
 require "pando/cluster/roster"
 require "pando/cluster/service_keeper"
 require "pando/cluster/shutdown"
+require "pando/cluster/signal_orders"
 require "pando/cluster/signals"
 require "pando/cluster/sizing"
 require "pando/cluster/spawner"
 require "pando/cluster/systemd"
 require "pando/cluster/tally"
-require "pando/cluster/terminal"
+require "pando/cluster/start"
+require "pando/cluster/upgrade"
 
 module Pando
   module Cluster
@@ -36,39 +38,53 @@ module Pando
     # scoreboard, starts and watches all others, and never loads the
     # application. One thread, one loop: wait, hear, bury, enforce, reconcile.
     class Monitor
+      include Assembly
+
       TITLE = "pando monitor"
       # Seconds that it waits when the kernel has no memory or descriptor for it.
       STARVED = 0.25
 
       attr_reader :listeners, :roster, :generations, :rollout, :services, :reactors, :shutdown, :reload,
-                  :inbox, :examiner, :drain, :dismissals, :dampers, :sizing, :tally
+                  :inbox, :examiner, :drain, :dismissals, :dampers, :sizing, :tally, :lanes, :reaper, :systemd,
+                  :control, :upgrade, :began_at
 
       # @param payload [Payload] for its options and hooks; its application is never loaded here
       # @param specs [Array] see Listeners.open
       # @param policy [#threshold, #manual?, #choose] when to refork and from whom
       # @param command [Array<String>] what becomes the mold of a cold boot
-      # @param inherited [Inherited] what a service manager has opened for us
-      def initialize(payload, specs, policy, command, inherited: Inherited.none)
+      # @param start [Start, Upgrade::Resumption]
+      def initialize(payload, specs, policy, command, start = Start.new)
         @payload = payload
         @specs = specs
         @policy = policy
         @command = command
-        @inherited = inherited
+        @start = start
+        @image = Upgrade::Image.current
+      end
+
+      # Up to where it serves.
+      # @return [self]
+      # @raise [BootError] an address cannot be listened on
+      def prepare
+        set_up
+        @start.begin(self)
+        self
+      rescue BootError
+        close
+        raise
       end
 
       # Serves until told to stop.
       # @return [Integer] exit status: 0 after a wanted stop, 1 when nothing could be served
-      # @raise [BootError] an address cannot be listened on
       def run
-        set_up
-        announce
-        generations.begin_boot
-        turn until shutdown.complete?
+        run_ready_hook
+        until shutdown.complete?
+          turn
+          upgrade.proceed
+        end
         tear_down
       ensure
-        reload&.abandon
-        @control&.close
-        @listeners&.close
+        close
       end
 
       # @api private
@@ -89,70 +105,26 @@ module Pando
 
       private
 
+      def close
+        reload&.abandon
+        @control&.close
+        @listeners&.close
+      end
+
       def set_up
-        @began_at = Sys.now
-        Sys.subreaper!
-        store = DescriptorStore.from(ENV)
-        @systemd = Systemd.from(ENV)
-        Process.setproctitle(TITLE)
         @tally = Tally.new
-        @listeners = Listeners.open(@specs, @inherited, store)
-        @poller = Sys::Poller.new
         @signals = Signals.new
-        @terminal = Terminal.new
+        @start.take_charge(@signals)
+        @began_at = @start.began_at
+        @listeners = @start.listeners(@specs)
+        @systemd = @start.systemd
+        @poller = Sys::Poller.new
         @poller.add(@signals, [:signal, nil])
-        @signals.trap_all
-        @control = Control.open(@payload.options.control, self, @poller)
+        @control = @start.control(self, @payload.options.control, @poller)
         build
       end
 
-      def build
-        options = @payload.options
-        oom = OomWatch.new
-        @dampers = Dampers.new
-        caretaker = Caretaker.new(self, @payload, oom)
-        @roster = Roster.new
-        @shutdown = Shutdown.new(roster, options, ->(child) { @inbox.read(child) })
-        @spawner = build_spawner(@payload.reactor, oom)
-        @generations = Generations.new(roster, @spawner, @policy, shutdown.method(:fail), dampers: dampers)
-        @rollout = Rollout.new(roster, @spawner, generations, options, dampers: dampers)
-        build_watch(caretaker)
-      end
-
-      # @param setup [Object, nil] see Payload#reactor
-      def build_spawner(setup, oom)
-        lanes = setup ? Lanes.new(setup, oom) : DirectMode.new(roster, listeners)
-        spawner = Spawner.new(roster, @poller, listeners, @payload.options, @command, lanes)
-        @reactors = setup ? ReactorKeeper.new(roster, spawner, lanes, listeners, setup, dampers: dampers) : lanes
-        spawner
-      end
-
-      def build_watch(caretaker)
-        build_ways_out
-        @inbox = Inbox.new(roster, @poller, caretaker)
-        @reaper = Reaper.new(roster, @inbox, caretaker)
-        @examiner = Examiner.new(@poller, @payload.examination_command)
-        @deadlines = Deadlines.new(roster, caretaker, @payload.options)
-        @services = ServiceKeeper.new(roster, @spawner, generations, @payload.options, dampers: dampers)
-        build_memory(@payload.options)
-        addresses = Addresses.new(listeners, @control, reactors)
-        @reload = Reload.new(generations, @payload, @poller, addresses, method(:renew))
-      end
-
-      def build_ways_out
-        @drain = Drain.new(roster, shutdown, @payload.options)
-        @dismissals = Dismissals.new(rollout, generations, @payload.options)
-      end
-
-      def build_memory(options)
-        gauge = MemoryGauge.new
-        @memory = MemoryKeeper.new(roster, options, rollout, generations.method(:worker_wasted), gauge: gauge)
-        @sizing = Sizing.new(roster, rollout, options, gauge)
-      end
-
-      def announce
-        listeners.each { |one| Events.emit("listener.opened", **one.identity) }
-        Events.emit("monitor.ready", pid: Process.pid, listen: listeners.names.join(","), workers: rollout.size)
+      def run_ready_hook
         @payload.run_hook(:after_monitor_ready)
       rescue HookError => e
         Events.emit("hook.failed", hook: :after_monitor_ready, reason: e.message)
@@ -184,7 +156,7 @@ module Pando
 
       def due
         waiting = [@deadlines, @memory, @systemd, generations, rollout, reactors, examiner, drain, dismissals, dampers,
-                   sizing, reload]
+                   sizing, reload, upgrade]
         waiting.filter_map(&:due).min
       end
 
@@ -194,17 +166,20 @@ module Pando
       def hear(ready)
         signals = @signals.take.uniq
         children(ready, :link).each { |child| @inbox.read(child) }
-        (signals - ["CHLD"]).each { |name| obey(name) }
+        (signals - ["CHLD"]).each { |name| @orders.obey(name) }
         children(ready, :exit).each { |child| @reaper.bury(child) }
         children(ready, :control).each { |session| @control.hear(session) }
         examiner.proceed
         reload.attend
+        upgrade.hear
         @reaper.bury_strangers if signals.include?("CHLD")
       end
 
       def children(ready, what) = ready.filter_map { |subject, child| child if subject == what }
 
       def reconcile
+        return if upgrade.holds?
+
         generations.reconcile
         rollout.reconcile
         reload.reconcile
@@ -215,30 +190,12 @@ module Pando
         dampers.reconcile
       end
 
-      def obey(signal)
-        case signal
-        when "TERM", "INT", "QUIT" then stop(signal)
-        when "HUP" then reload.request("HUP") unless ending? || @terminal.lost?
-        when "USR2" then generations.refork("USR2") unless ending?
-        when "TTIN" then rollout.resize(rollout.size + 1)
-        when "TTOU" then rollout.resize(rollout.size - 1)
-        end
-      end
-
       # Another release serves: its settings are ours from now on.
       def renew(renewal)
         @payload.adopt(renewal)
         @spawner.command = renewal.command
         generations.policy = renewal.policy
         rollout.resize(renewal.workers) if renewal.workers
-      end
-
-      def stop(signal)
-        return shutdown.quickly(signal) if signal == "INT" && !shutdown.begun?
-        return drain.stop(signal) unless ending?
-        return if signal == "QUIT" # nobody is in a hurry
-
-        shutdown.begun? ? shutdown.at_once(signal) : drain.stop(signal)
       end
 
       def tear_down

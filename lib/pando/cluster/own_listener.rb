@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/cluster/carried"
+require "pando/cluster/inherited"
 require "pando/cluster/listener"
 
 module Pando
@@ -9,6 +11,25 @@ module Pando
     #
     # @api private
     class OwnListener < Listener
+      extend Carried
+
+      carry number: :integer, proxied: :flag, held: :flag, stored: :flag, path: :text, file: :integers
+
+      KINDS = %i[tcp unix abstract systemd].freeze
+
+      # What an upgrade tells of a line that the configuration does not have any more.
+      Former = Struct.new(:kind, :path, :name, :proxy_protocol) do
+        def self.of(record)
+          new(record.choice(:kind, KINDS), nil, record.text(:spec), false)
+        end
+
+        def tcp? = kind == :tcp
+        def backlog = nil
+        def mode = nil
+        def umask = nil
+        def to_s = name
+      end
+
       # @return [Config::Listen] or what answers alike
       attr_reader :spec
       # @return [Inherited::Entry, nil] nil: we have opened it
@@ -21,6 +42,16 @@ module Pando
       # @param entry [Inherited::Entry]
       def self.of(entry, spec, number) = new(entry.socket, spec, number, entry)
 
+      # After an upgrade.
+      # @param record [Upgrade::Record] @param state [Upgrade::State]
+      # @param specs [Array] that it may be for
+      def self.taken_up(record, state, specs)
+        socket = Socket.for_fd(state.take(record.integer(:descriptor)))
+        entry = Inherited::Entry.new(socket, record.text(:entry)) if record.key?(:entry)
+        spec = specs.find { |one| one.to_s == record.text(:spec) } || Former.of(record)
+        new(socket, spec, 0, entry).take_up(record)
+      end
+
       # @param entry [Inherited::Entry, nil] the socket is not ours to shut down, nor its file to remove
       def initialize(socket, spec, number, entry = nil)
         super(socket, number: number, proxied: spec.proxy_protocol, held: !entry.nil?)
@@ -29,6 +60,12 @@ module Pando
         @stored = entry&.stored?
         @path = ListenerSocket.real_path(spec) if entry.nil? || @stored
         @file = ListenerSocket.file(@path)
+      end
+
+      # @param state [Upgrade::State] @param word [String] what it is there
+      def to_state(state, word)
+        state.add(word, descriptor: state.keep(socket), spec: spec.to_s, kind: spec.kind, entry: entry&.name,
+                        **carried_fields)
       end
 
       # The service manager has been given it to keep, for whoever comes after us.

@@ -30,10 +30,16 @@ module Pando
       # @param _renewal [Object] as #renew returned it
       def adopt(_renewal); end
 
+      # In the monitor, for an upgrade: starts what the server would be if it were started now, in its folder.
+      # @yieldparam command [Array<String>] @yieldparam variables [Hash{String => String}] the environment
+      # @raise [Pando::Error, SystemCallError]
+      def successor = raise(Pando::Error, "there is nothing to upgrade to")
+
       # What a reactor and its workers share, made in the monitor:
       # descriptors / lanes / lane / fork / report / in_flight / state (see HTTP::ReactorSetup).
+      # @param _descriptors [Array<Integer>, nil] of the former image, after an upgrade; nil: there was none
       # @return [Object, nil] nil: workers accept by themselves (direct mode)
-      def reactor = nil
+      def reactor(_descriptors = nil) = nil
 
       # @param _listeners [Array<Listener>]
       # @param _channel [IO, nil] to the reactor, nil in direct mode

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/carried"
 require "pando/cluster/dampers"
 require "pando/events"
 
@@ -13,6 +14,10 @@ module Pando
     #
     # @api private
     class ReactorKeeper
+      extend Carried
+
+      carry_as "reactor", started: :flag
+
       # Seconds until a full link is tried again, and between two reports.
       RETRY = 0.02
       REPORT = 1.0
@@ -42,6 +47,9 @@ module Pando
 
       # @param changed [Array<Listener>] it has them not, or not with these flags
       def listeners_changed(changed) = @opened.concat(changed)
+
+      # @return [Boolean] whether it knows all listeners
+      def told? = @opened.empty? && @listeners.leaving.empty?
 
       # @return [Float, nil]
       def due

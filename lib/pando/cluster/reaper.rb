@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/cluster/carried"
+
 module Pando
   module Cluster
     # Buries processes: the children we know, through their pidfd, and the
@@ -9,6 +11,10 @@ module Pando
     #
     # @api private
     class Reaper
+      extend Carried
+
+      carry_as "reaper", strangers: :integer
+
       # More packets than the kernel queues on a link.
       LAST_WORDS = 10_000
 

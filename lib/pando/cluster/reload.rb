@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/carried"
 require "pando/events"
 
 module Pando
@@ -13,6 +14,10 @@ module Pando
     #
     # @api private
     class Reload
+      extend Carried
+
+      carry_as "reload", wanted: :text
+
       # @param payload [Payload] that can renew itself
       # @param addresses [Addresses] where we listen
       # @param adopt [#call] takes the renewal into use once its generation serves
@@ -29,6 +34,9 @@ module Pando
       def request(reason)
         @wanted = reason
       end
+
+      # @return [Boolean] whether what it has begun would be lost
+      def under_way? = !@renewal.nil?
 
       # Hears the process that reads the configuration, whatever else is to be done.
       def attend

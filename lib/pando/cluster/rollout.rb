@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/carried"
 require "pando/events"
 
 module Pando
@@ -13,6 +14,10 @@ module Pando
     #
     # @api private
     class Rollout
+      extend Carried
+
+      carry size: :integer
+
       attr_reader :size
 
       # @param dampers [Dampers] those of the slots
@@ -82,6 +87,16 @@ module Pando
 
       # @return [Float, nil] when an empty slot may be tried again
       def due = serving.filter_map { |one| one.backoff.due }.min
+
+      # @param state [Upgrade::State]
+      def to_state(state) = state.add("rollout", configured: @options.workers, **carried_fields)
+
+      # The configuration may ask for another number than it did before.
+      def from_state(state)
+        record = state.one("rollout")
+        take_up(record)
+        resize(@options.workers) unless record.integer(:configured) == @options.workers
+      end
 
       private
 

@@ -39,6 +39,22 @@ module Pando
         @children[seat] = Child.new(role, seat, slot, generation, link, row, source)
       end
 
+      # @param state [Upgrade::State]
+      def to_state(state)
+        state.add("scoreboard", descriptor: state.keep(scoreboard))
+        each { |child| child.to_state(state) }
+      end
+
+      def from_state(state)
+        state.roster = self
+        state.all("child").each do |record|
+          child = Child.taken_up(record, state, scoreboard)
+          raise Upgrade::Unreadable, "two have seat #{child.seat}" if @children.key?(child.seat)
+
+          @children[child.seat] = child
+        end
+      end
+
       def dismiss(child)
         child.become_gone
         @children.delete(child.seat)

@@ -51,6 +51,16 @@ module Pando
         child.signal("TERM") # it may be asleep in code of its own
       end
 
+      # @param state [Upgrade::State]
+      def to_state(state)
+        @options.services.each { |name| state.add("service", name: name) }
+      end
+
+      # Until a reload they are those that the mold knows, whatever the configuration says by now.
+      def from_state(state)
+        @options.services = state.all("service").map { |record| record.text(:name) }
+      end
+
       private
 
       # A reload may have left fewer.

@@ -17,7 +17,7 @@ module Pando
 
       def trap_all
         NAMES.each_with_index do |name, number|
-          trap(name) { @writer.write_nonblock(number.chr, exception: false) }
+          trap(name) { note(number) }
         end
       end
 
@@ -27,10 +27,26 @@ module Pando
         bytes.is_a?(String) ? bytes.bytes.filter_map { |number| NAMES[number] } : []
       end
 
+      # They have no effect from now on, unless one has come that is not obeyed yet.
+      # @return [Boolean] whether that is so; else all is as it was
+      def ignore
+        (NAMES - ["CHLD"]).each { |name| trap(name, "IGNORE") }
+        come = take
+        return true if (come - ["CHLD"]).empty?
+
+        trap_all
+        come.each { |name| note(NAMES.index(name)) }
+        false
+      end
+
       def release
         NAMES.each { |name| trap(name, "DEFAULT") }
         [@reader, @writer].each(&:close)
       end
+
+      private
+
+      def note(number) = @writer.write_nonblock(number.chr, exception: false)
     end
   end
 end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/carried"
 require "pando/sys/memory"
 
 module Pando
@@ -14,6 +15,10 @@ module Pando
     #
     # @api private
     class Sizing
+      extend Carried
+
+      carry_as "sizing", size: :integer # another than the rollout's: somebody else has chosen that
+
       # Requests after which a worker counts.
       RIPE = 50
       # Workers that are remembered, of the newest generation.

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require "pando/cluster/carried"
 require "pando/events"
 
 module Pando
@@ -13,6 +14,10 @@ module Pando
     #
     # @api private
     class Systemd
+      extend Carried
+
+      carry ready: :flag, status: :text
+
       SOCKET = "NOTIFY_SOCKET"
       WATCHDOG = "WATCHDOG_USEC"
       WATCHDOG_PID = "WATCHDOG_PID"
@@ -27,11 +32,20 @@ module Pando
         new(path, (microseconds.to_i / 1e6 if meant && microseconds.to_i.positive?))
       end
 
+      # After an upgrade.
+      # @param state [Upgrade::State]
+      def self.taken_up(state)
+        record = state.any("systemd") or return new(nil, nil)
+        new(record.text(:path), record.read(:watchdog, :number)).take_up(record)
+      end
+
       # @param path [String, nil] of its socket; "@" stands for an abstract one
       # @param watchdog [Float, nil] seconds within which it wants to hear of us
       def initialize(path, watchdog)
         return unless path && !path.empty?
 
+        @path = path
+        @watchdog = watchdog
         @address = Socket.sockaddr_un(path.sub(/\A@/, "\0"))
         @socket = Socket.new(:UNIX, :DGRAM, 0)
         @interval = watchdog && (watchdog / 2)
@@ -53,6 +67,14 @@ module Pando
 
       # @return [Float, nil] when it must hear of us again
       def due = (@told_at + @interval if @interval)
+
+      # @param state [Upgrade::State]
+      def to_state(state)
+        state.add("systemd", path: @path, watchdog: @watchdog, **carried_fields) if @socket
+      end
+
+      # See .taken_up.
+      def from_state(_state) = nil
 
       def close
         return unless @socket

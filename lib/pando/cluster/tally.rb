@@ -32,6 +32,15 @@ module Pando
         counts.each { |name, number| @counts[name] += number if [*EVENTS, OOM, FAT].include?(name) }
       end
 
+      # @param state [Upgrade::State]
+      def to_state(state)
+        counts.each { |name, number| state.add("count", of: name, number: number) }
+      end
+
+      def from_state(state)
+        restore(state.all("count").to_h { |record| [record.text(:of), record.integer(:number)] })
+      end
+
       def close = Events.unsubscribe(@subscription)
 
       private

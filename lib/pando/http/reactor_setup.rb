@@ -18,15 +18,16 @@ module Pando
       def lanes = Channel::LANES
 
       # @param config [Config]
-      # @raise [SystemCallError] the kernel gives no memory or descriptor
-      def initialize(config)
+      # @param descriptors [Array(Integer, Integer), nil] those that another image of this process had as {#descriptors}
+      # @raise [SystemCallError] the kernel gives no memory or descriptor, or that is no channel of this layout
+      def initialize(config, descriptors = nil)
         @settings = ReactorSettings.new(config)
         @health = config.health || config.health_live
         @spool_directory = spool_directory
-        warn_of_limit unless @settings.enough_descriptors?
-        warn_of_spool unless @spool_directory && File.writable?(@spool_directory)
-        @channel = Channel.create
-        @eventfd = eventfd
+        channel, eventfd = descriptors
+        warn unless channel
+        @channel = channel ? Channel.attach(channel) : Channel.create
+        @eventfd = eventfd ? IO.for_fd(eventfd, "r+b") : self.eventfd
         @report = ReactorReport.new(@channel, queue_timeout: config.queue_timeout)
       end
 
@@ -73,6 +74,11 @@ module Pando
       def state = @report.state
 
       private
+
+      def warn
+        warn_of_limit unless @settings.enough_descriptors?
+        warn_of_spool unless @spool_directory && File.writable?(@spool_directory)
+      end
 
       def warn_of_limit
         Events.emit("reactor.limited", connections: @settings.max_connections,

@@ -37,6 +37,11 @@ module Pando
         options.members.each { |name| options[name] = fresh[name] }
       end
 
+      def successor(&start)
+        require "pando/server/successor"
+        Successor.new(@config).launch(&start)
+      end
+
       def load
         require "pando/server/fork_care"
         require "pando/http"
@@ -55,11 +60,11 @@ module Pando
       end
       private :load_first_request
 
-      def reactor
-        return unless @config.reactor
+      def reactor(descriptors = nil)
+        return unless descriptors || @config.reactor
 
         require "pando/http/reactor_setup"
-        @reactor ||= HTTP::ReactorSetup.new(@config)
+        @reactor ||= HTTP::ReactorSetup.new(@config, descriptors)
       end
 
       def work(listeners, channel)

@@ -2,6 +2,7 @@
 
 require "rbconfig"
 require "pando/server/launch"
+require "pando/server/origin"
 
 module Pando
   class Server
@@ -38,7 +39,7 @@ module Pando
         rescue ConfigError
           raise unless slim
 
-          exec({ FULL => "1" }, *command([], argv))
+          exec({ FULL => "1", **Origin.noted.environment }, *command([], argv))
         end
 
         private
@@ -53,7 +54,8 @@ module Pando
         end
 
         def environment
-          { DONE => [ENV.fetch("RUBYOPT", nil), *Launch.jit].compact.join(" "), "RUBYOPT" => nil }
+          options = [ENV.fetch("RUBYOPT", nil), *Launch.jit].compact.join(" ")
+          { DONE => options, "RUBYOPT" => nil }.merge(Origin.noted.environment)
         end
 
         def command(features, argv)

@@ -30,12 +30,13 @@ module Pando
       end
 
       # For as long as the block runs, or starts others.
+      # @yieldparam before [String] the folder that we come from
       # @raise [SystemCallError] it is not there
       def within
         folder = self.folder
         gemfile = ENV.fetch(GEMFILE, nil)
         enter
-        yield
+        yield folder
       ensure
         leave(folder, gemfile) if folder
       end
@@ -46,7 +47,18 @@ module Pando
         before = folder
         Dir.chdir(@directory)
         gemfile = ENV.fetch(GEMFILE, nil)
-        ENV[GEMFILE] = moved(gemfile, before) if gemfile
+        ENV[GEMFILE] = moved_gemfile(gemfile, before) if gemfile
+      end
+
+      # Bundler, for one, names the Gemfile by its real path, which is that of the old release.
+      # @param path [String]
+      # @param before [String] the folder that we come from
+      # @return [String] where that is now
+      def moved(path, before)
+        return path unless path.start_with?("#{before}/")
+
+        there = File.join(Dir.pwd, path.delete_prefix("#{before}/"))
+        File.exist?(there) ? there : path
       end
 
       private
@@ -66,16 +78,13 @@ module Pando
         nil # the old release has been removed: what is to be booted can only be the new one
       end
 
-      # Bundler names the Gemfile by its real path, which is that of the old release, by the name that its folder had.
-      def moved(gemfile, before)
-        return here(gemfile.delete_prefix("#{before}/")) || gemfile if gemfile.start_with?("#{before}/")
+      # By the name that its folder had, which may be gone.
+      def moved_gemfile(path, before)
+        there = moved(path, before)
+        return there if File.file?(there)
 
-        (here(File.basename(gemfile)) unless File.file?(gemfile)) || gemfile
-      end
-
-      def here(name)
-        path = File.join(Dir.pwd, name)
-        path if File.file?(path)
+        same = File.join(Dir.pwd, File.basename(path))
+        File.file?(same) ? same : path
       end
     end
   end

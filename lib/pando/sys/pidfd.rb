@@ -35,9 +35,10 @@ module Pando
         raise
       end
 
-      def initialize(pid)
+      # @param number [Integer] of a pidfd that this process has already, nil: a new one
+      def initialize(pid, number = nil)
         @pid = pid
-        @io = IO.for_fd(Sys.pidfd_open(pid))
+        @io = IO.for_fd(number || Sys.pidfd_open(pid))
       end
 
       def fileno = @io.fileno

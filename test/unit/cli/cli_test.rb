@@ -13,11 +13,14 @@ class CLITest < ConfigTestCase
   SLIM = <<~RUBY
     require "pando/server"
     Pando::Server::Slim = Module.new { def self.enter(_argv) = yield }
+    Pando::Server::Origin = Module.new { def self.note(_folder) = nil }
   RUBY
 
   SERVER = <<~RUBY
     module Pando
       Server = Struct.new(:config) do
+        def prepare = self
+
         def run
           raise BootError, "the app is broken" if config.environment == "broken"
 

@@ -5,6 +5,7 @@ require "socket"
 require "tmpdir"
 require "pando/cluster"
 require "pando/cluster/systemd"
+require "pando/cluster/upgrade/state"
 require_relative "support/clock"
 
 # What the service manager is told.
@@ -40,6 +41,30 @@ class SystemdTest < Minitest::Test
       messages << message
     end
     messages
+  end
+
+  # The address is no longer in the environment then.
+  def test_after_an_upgrade_it_goes_on
+    start(WATCHDOG_USEC: "1000000")
+    emit("generation.current")
+    @systemd.reconcile { "2 of 2 workers serve" }
+    state = Pando::Cluster::Upgrade::State.new
+    @systemd.to_state(state)
+    @systemd.close
+    told
+    @systemd = Systemd.taken_up(state)
+    emit("generation.current")
+    @systemd.reconcile { "2 of 2 workers serve" }
+
+    assert_equal(["WATCHDOG=1"], told, "it is ready, and its line of status is known")
+  end
+
+  def test_after_an_upgrade_without_a_service_manager
+    state = Pando::Cluster::Upgrade::State.new
+    Systemd.new(nil, nil).to_state(state)
+    @systemd = Systemd.taken_up(state)
+
+    assert_nil(@systemd.due)
   end
 
   def test_ready_once_with_the_first_generation

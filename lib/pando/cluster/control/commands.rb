@@ -30,6 +30,7 @@ module Pando
           when "status" then status(session)
           when "refork" then task(Refork.new(@cluster))
           when "reload" then task(ReloadRelease.new(@cluster))
+          when "upgrade" then task(UpgradeMonitor.new(@cluster))
           when "scale" then task(Scale.new(@cluster, workers(arguments)))
           when "drain" then task(arguments["undo"] ? Undrain.new(@cluster) : Drain.new(@cluster))
           when "stop" then stop(arguments)

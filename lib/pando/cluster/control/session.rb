@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/carried"
 require "pando/cluster/control/record"
 
 module Pando
@@ -12,6 +13,10 @@ module Pando
       #
       # @api private
       class Session
+        extend Carried
+
+        carry input: :bytes, output: :bytes, since: :number, asked: :bytes
+
         # Bytes that may wait for a client which does not read.
         BACKLOG = 1_048_576
         # Seconds that a client may take to say what it wants.
@@ -30,6 +35,35 @@ module Pando
         # What it waits for, nil: it has not said what it wants, or has been told.
         # @return [Task, nil]
         attr_accessor :task
+
+        # After an upgrade.
+        # @param record [Upgrade::Record] @param state [Upgrade::State]
+        # @param commands [Commands] that give it the task back
+        def self.taken_up(record, state, poller, commands)
+          socket = Socket.for_fd(state.take(record.integer(:descriptor)))
+          new(socket, poller).take_up(record).tap { |session| session.ask_again(commands) }
+        end
+
+        def ask_again(commands)
+          @task = commands.call(@asked, self) if @asked
+        rescue Commands::Refused => e
+          finish("failed", reason: e.message)
+        end
+
+        # Before an upgrade: to wait for what ends with this image of the monitor is in vain.
+        def say_farewell
+          return if task.nil? || task.lasting?
+
+          finish("failed", reason: "the monitor has been upgraded meanwhile: ask `pando status` what became of it")
+        end
+
+        # One that has been told the last words, or does not read, ends with this image.
+        # @param state [Upgrade::State]
+        def to_state(state)
+          return if closed? || @finished || @output.bytesize > Record::LIMIT
+
+          state.add("session", descriptor: state.keep(@socket), **carried_fields)
+        end
 
         def closed? = @socket.closed?
 
@@ -79,8 +113,7 @@ module Pando
 
         def take_line
           if (line = @input[/\A[^\n]*\n/])
-            @asked = true
-            line
+            @asked = line
           elsif @input.bytesize >= Record::LIMIT
             finish("failed", reason: "a command is a line of less than #{Record::LIMIT} bytes")
             nil

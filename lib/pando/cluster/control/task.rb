@@ -18,6 +18,9 @@ module Pando
           @cluster = cluster
         end
 
+        # @return [Boolean] whether the monitor after an upgrade can tell how it ended
+        def lasting? = false
+
         def over? = !(@achieved || @failure).nil?
 
         # Begins. What it causes at once is told to #observe before it returns.
@@ -57,6 +60,7 @@ module Pando
       # Another release of the application.
       class ReloadRelease < Task
         def start = @cluster.reload.request("pando reload")
+        def lasting? = true
 
         def observe(event)
           case event.name
@@ -82,6 +86,8 @@ module Pando
           fail("a cluster has 1 to #{Roster::SEATS / 4} workers")
         end
 
+        def lasting? = true
+
         def check
           return fail("somebody has asked for #{@cluster.rollout.size} workers since") if @cluster.rollout.size != @size
 
@@ -105,6 +111,8 @@ module Pando
           @cluster.drain.begin("pando drain")
           @silent_since = Sys.now
         end
+
+        def lasting? = true
 
         def check
           return fail("`pando drain --undo` has put the server back into rotation") unless @cluster.drain.begun?
@@ -133,6 +141,20 @@ module Pando
 
           @cluster.drain.undo("pando drain --undo")
           achieve("the server is in rotation again")
+        end
+      end
+
+      # Another Pando in place of this monitor's.
+      class UpgradeMonitor < Task
+        def start = @cluster.upgrade.request("pando upgrade")
+        def lasting? = true
+
+        def observe(event)
+          case event.name
+          when "monitor.upgraded"
+            achieve("the monitor runs Pando #{event[:to]} now, and ran #{event[:from]}; no other process was touched")
+          when "upgrade.failed" then fail(event[:reason])
+          end
         end
       end
 

@@ -13,6 +13,13 @@ module Pando
       define "drain.ended", :info, %i[reason], "The server is in rotation again: health checks succeed."
       define "monitor.starved", :error, %i[reason],
              "The kernel had no memory or descriptor for the monitor; it tries again."
+      define "monitor.upgrading", :info, %i[pid from to seconds],
+             "The Pando that the monitor is to run has been tried (`seconds` with all waits), and takes over now."
+      define "monitor.upgraded", :info, %i[pid from to seconds],
+             "The monitor runs another Pando; `seconds` is how long it heard nobody."
+      define "upgrade.started", :info, %i[from reason], "Another Pando is to take the monitor's place."
+      define "upgrade.failed", :error, %i[from reason backtrace],
+             "The monitor runs the Pando that it did; the backtrace is what the other one complained of."
       define "listener.opened", :info, %i[listen inherited],
              "A listening socket is bound and listens; `inherited`: a service manager had opened it."
       define "listener.closed", :info, %i[listen],

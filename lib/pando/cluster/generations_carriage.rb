@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+require "pando/cluster/carried"
+require "pando/cluster/floor"
+require "pando/cluster/generation"
+
+module Pando
+  module Cluster
+    # How Generations come through an upgrade of the monitor, during which none is on its way.
+    #
+    # @api private
+    module GenerationsCarriage
+      # See Carried.
+      FIELDS = { newest: :integer, reforks: :integer, proven: :flag, backoff: Backoff, floor: Floor }.freeze
+
+      def self.included(generations)
+        generations.extend(Carried)
+        generations.carry(**FIELDS)
+      end
+
+      # @param state [Upgrade::State]
+      def to_state(state)
+        state.add("generations", **carried_fields)
+        current&.to_state(state)
+      end
+
+      def from_state(state)
+        take_up(state.one("generations"))
+        record = state.any("generation")
+        @current = Generation.taken_up(record, @roster) if record
+      end
+    end
+  end
+end

@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+require "pando/cluster/listeners"
+
+module Pando
+  module Cluster
+    # How a monitor comes by what it owns: at the start of a server it opens and makes all of it.
+    #
+    # After an upgrade it has all of it already: see Upgrade::Resumption, which answers alike.
+    #
+    # @api private
+    class Start
+      # @return [Boolean] it is only a try
+      def rehearsal? = false
+
+      # @param signals [Signals]
+      def take_charge(signals)
+        Sys.subreaper!
+        Process.setproctitle(Monitor::TITLE)
+        signals.trap_all
+      end
+
+      def began_at = @began_at ||= Sys.now
+      # @return [Inherited] what a service manager has opened for us
+      def inherited_sockets = @inherited_sockets ||= Inherited.from(ENV)
+      def listeners(specs) = Listeners.open(specs, inherited_sockets, DescriptorStore.from(ENV))
+      def roster = Roster.new
+      # @return [Object, nil] see Payload#reactor
+      def reactor(payload) = payload.reactor
+      def systemd = Systemd.from(ENV)
+      def control(cluster, spec, poller) = Control.open(spec, cluster, poller)
+
+      # All is built, and nobody lives yet.
+      # @param monitor [Monitor]
+      def begin(monitor)
+        monitor.listeners.each { |one| Events.emit("listener.opened", **one.identity) }
+        names = monitor.listeners.names
+        Events.emit("monitor.ready", pid: Process.pid, listen: names.join(","), workers: monitor.rollout.size)
+        monitor.generations.begin_boot
+      end
+    end
+  end
+end

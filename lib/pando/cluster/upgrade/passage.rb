@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+require "pando/cluster/upgrade/descriptors"
+require "pando/cluster/upgrade/resumption"
+require "pando/cluster/upgrade/state"
+
+module Pando
+  module Cluster
+    class Upgrade
+      # The step from one image of the monitor to another. Children notice nothing: the parent of a child is its
+      # parent's thread, and the monitor's only one is the one that goes on (prctl(2), PR_SET_PDEATHSIG). That we
+      # are their subreaper, the limits and the folder stay as well.
+      #
+      # Signals are ignored from here until the other image has its handlers: by default they would end it. Those
+      # that have come before are obeyed first; SIGCHLD has a harmless default, and the dead are looked for.
+      #
+      # Owned by Upgrade, in the monitor.
+      #
+      # @api private
+      class Passage
+        # @param image [Image] to come back to
+        def initialize(cluster, signals, image)
+          @cluster = cluster
+          @signals = signals
+          @image = image
+        end
+
+        # @param image [Image]
+        # @yield just before it is too late to say anything
+        # @return [nil] a signal has come first; it is to be tried again
+        # @raise [SystemCallError, Pando::Error] this image goes on
+        def go(image)
+          return unless @signals.ignore
+
+          yield
+          @cluster.control.say_farewell
+          execute(image)
+        ensure
+          @signals.trap_all
+        end
+
+        private
+
+        def execute(image)
+          state = State.of(@cluster, @image)
+          memory = IO.for_fd(Sys.sealed_memory("pando-state", state.to_s))
+          passed = [memory.fileno, *state.kept]
+          Descriptors.close_on_exec(passed, false)
+          image.execute(Resumption::VARIABLE => "take:#{memory.fileno}", Resumption::REASON => nil)
+        rescue SystemCallError
+          Descriptors.close_on_exec(passed, true) if passed
+          raise
+        ensure
+          memory&.close
+        end
+      end
+    end
+  end
+end

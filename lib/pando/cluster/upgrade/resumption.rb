@@ -1,0 +1,115 @@
+# frozen_string_literal: true
+
+require "pando/cluster/start"
+require "pando/cluster/upgrade/image"
+require "pando/cluster/upgrade/state"
+
+module Pando
+  module Cluster
+    class Upgrade
+      # How a monitor comes by what it owns when another image of the same process has owned it: from the state
+      # that this has left. Answers as Start does.
+      #
+      # Whatever fails before the monitor's first turn, the former image can be gone back to: the state and all
+      # descriptors are as it left them.
+      #
+      # @api private
+      class Resumption
+        # Says in the environment that there is a state: `take:NUMBER` of its descriptor, or `back:NUMBER` in an
+        # image that is gone back to.
+        VARIABLE = "PANDO_UPGRADE"
+        # Why the former image runs again.
+        REASON = "PANDO_UPGRADE_REASON"
+
+        # @param text [String] of VARIABLE
+        # @param reason [String, nil] of REASON
+        # @raise [UsageError] it is none of ours
+        def self.from(text, reason)
+          manner, number = text.match(/\A(take|back):(\d{1,9})\z/)&.captures
+          raise UsageError, "#{VARIABLE} is for the pando monitor only" unless manner
+
+          new(Integer(number, 10), manner == "back" ? reason.to_s : nil)
+        end
+
+        # The image that the state is from goes on with it.
+        # @param text [String] of VARIABLE
+        # @param reason [String]
+        # @return [nil] there is none, as far as can be seen
+        def self.go_back(text, reason)
+          number = text[/\Atake:(\d{1,9})\z/, 1].to_i
+          document = Document.parse(IO.for_fd(number, autoclose: false).pread(Document::LIMIT, 0))
+          return unless document.one("monitor").integer(:pid) == Process.pid
+
+          Descriptors.close_on_exec([number, *document.one("descriptors").integers(:numbers)], false)
+          Image.from_state(document).execute(VARIABLE => "back:#{number}", REASON => reason)
+        rescue SystemCallError, Unreadable
+          nil
+        end
+
+        # @param number [Integer] of the descriptor
+        # @param refusal [String, nil] why another image could not take over
+        def initialize(number, refusal)
+          @number = number
+          @refusal = refusal
+          @file = IO.for_fd(number, autoclose: false)
+          # What is given up half made must not close what the former image needs.
+          GC.disable
+          @state = State.read(@file, Descriptors.new)
+          raise UsageError, "#{VARIABLE} is of another process" unless @state.pid == Process.pid
+        rescue Errno::EBADF
+          raise UsageError, "#{VARIABLE} is for the pando monitor only"
+        end
+
+        def rehearsal? = false
+
+        # The process is what it was, but its signals are ignored until now.
+        def take_charge(signals)
+          signals.trap_all
+          Process.setproctitle(Monitor::TITLE)
+        end
+
+        def began_at = @state.began_at
+        def inherited_sockets = @inherited_sockets ||= Inherited.taken_up(@state, ENV)
+        def listeners(specs) = Listeners.taken_up(@state, specs, inherited_sockets)
+        def roster = Roster.new(scoreboard)
+        def systemd = Systemd.taken_up(@state)
+        def control(cluster, spec, poller) = Control.taken_up(@state, cluster, spec, poller)
+
+        # @return [Object, nil] in the mode that the workers were begun in
+        def reactor(payload)
+          record = @state.any("channel")
+          payload.reactor(record.integers(:descriptors).map { |number| take(number) }) if record
+        end
+
+        # @param monitor [Monitor] all of which is built
+        def begin(monitor)
+          take_up(monitor)
+          @state.close_rest
+          @file.autoclose = true
+          @file.close
+          GC.enable
+          tell
+          monitor.reaper.bury_strangers # nobody has told us of those who died meanwhile
+        end
+
+        private
+
+        def take(number) = @state.take(number)
+
+        def scoreboard = Sys::Scoreboard.attach(take(@state.one("scoreboard").integer(:descriptor)))
+
+        def take_up(monitor)
+          State::OWNERS.each { |name| monitor.public_send(name).from_state(@state) }
+          monitor.roster.each { |child| monitor.inbox.watch(child) }
+        end
+
+        def tell
+          return Events.emit("upgrade.failed", from: @state.version, reason: @refusal) if @refusal
+
+          Events.emit("monitor.upgraded", from: @state.version, to: Pando::VERSION, pid: Process.pid,
+                                          seconds: (Sys.now - @state.upgraded_at).round(3))
+        end
+      end
+    end
+  end
+end

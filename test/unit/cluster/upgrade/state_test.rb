@@ -1,0 +1,180 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/cluster/monitor"
+require_relative "../support/simulation"
+
+# What the monitor knows comes through an upgrade.
+class UpgradeStateTest < Minitest::Test
+  include ClusterSupport::Listening
+
+  Upgrade = Pando::Cluster::Upgrade
+  Sys = Pando::Sys
+
+  # As the next image has them, but that the descriptors are of this process still.
+  class Descriptors
+    def expect(numbers) = @left = numbers.dup
+
+    def take(number)
+      copy = IO.for_fd(@left.delete(number), autoclose: false).dup
+      copy.autoclose = false
+      copy.fileno
+    end
+  end
+
+  def setup
+    super
+    @cluster = ClusterSupport::Simulation.new(services: %i[mailer])
+    @cluster.boot
+    @processes = []
+    @cluster.roster.to_a.each { |child| embody(child) }
+  end
+
+  def teardown
+    @processes.each do |pid|
+      Process.kill("KILL", pid)
+      Process.wait(pid)
+    end
+    super
+  end
+
+  def test_children
+    leaver, fat = @cluster.roster.ready_workers
+    @cluster.rollout.ask_to_leave(leaver, "replaced")
+    fat.kill("it is too fat", suspect: true)
+    fat.barred = true
+    fat.add_detail("line 1\n")
+    fat.signalled_deadline = 12.25
+    roster = carry_over(@cluster.roster, Pando::Cluster::Roster.new(@cluster.roster.scoreboard))
+
+    assert_equal(facts(@cluster.roster), facts(roster))
+    again = roster[fat.seat]
+    assert(again.condemned? && again.suspect? && again.barred?)
+    assert_equal("line 1\n", again.detail)
+    again.add_detail("line 2")
+    assert_equal("line 1\nline 2", again.detail)
+    assert_predicate(roster[leaver.seat], :patient?)
+    assert_equal([@cluster.current_mold.pid], roster.molds.map(&:pid))
+  end
+
+  def test_generations
+    2.times { refork }
+    @cluster.generations.current.backoff.fail
+    other = generations(roster = carry_over(@cluster.roster, Pando::Cluster::Roster.new(@cluster.roster.scoreboard)))
+    seen = @events.size
+    carry_over(@cluster.generations, other, roster)
+
+    now = other.current
+    assert_equal([2, 2, :current, :refork], [other.reforks, now.number, now.state, now.purpose])
+    assert_equal(@cluster.generations.current.began_at, other.current.began_at)
+    assert_equal(1, other.current.backoff.failures)
+    assert_same(roster.molds.first, other.current.mold)
+    assert_empty(@events.drop(seen), "nothing has happened")
+    old_source = @cluster.generations.current.source
+    assert_equal([old_source.pid, old_source.slot], [other.current.source.pid, other.current.source.slot])
+    refute_predicate(roster.ready_workers.first, :barred?)
+    refute(other.outdated?(roster.ready_workers.first))
+    assert_equal(3, other.tap(&:begin_boot).upcoming.number, "no number is used twice")
+  end
+
+  def test_a_cluster_without_a_mold
+    @cluster.generations.current.mold.then { |mold| @cluster.die(mold) }
+    roster = carry_over(@cluster.roster, Pando::Cluster::Roster.new(@cluster.roster.scoreboard))
+    other = carry_over(@cluster.generations, generations(roster), roster)
+
+    assert_nil(other.current)
+  end
+
+  def test_the_number_of_workers
+    @cluster.rollout.resize(5)
+    assert_equal(5, carry_over(@cluster.rollout, rollout).size)
+    assert_equal(7, carry_over(@cluster.rollout, rollout(workers: 7)).size, "another configuration wants so many")
+  end
+
+  def test_a_server_that_drains
+    drain = -> { Pando::Cluster::Drain.new(@cluster.roster, @cluster.shutdown, ClusterSupport.options) }
+    draining = drain.call.tap { |one| one.begin("test") }
+
+    assert_equal(draining.since, carry_over(draining, drain.call).since)
+    refute_predicate(carry_over(drain.call, drain.call), :begun?)
+  end
+
+  def test_services_are_those_of_the_mold
+    options = ClusterSupport.options(services: %i[other new])
+    services = Pando::Cluster::ServiceKeeper.new(@cluster.roster, @cluster.spawner, @cluster.generations, options)
+    carry_over(@cluster.services, services)
+
+    assert_equal(%w[mailer], options.services)
+  end
+
+  def test_a_state_of_another_process_s_protocol_is_refused
+    state = Upgrade::State.new
+    state.add("monitor", protocol: Pando::Cluster::PROTOCOL + 1)
+    error = assert_raises(Upgrade::Unreadable) { read(state) }
+
+    assert_match(/protocol #{Pando::Cluster::PROTOCOL + 1}, and Pando .* stop and start the server/, error.message)
+  end
+
+  def test_what_refers_to_nobody_is_refused
+    state = Upgrade::State.new
+    state.add("child", role: :worker, seat: 64, slot: 0, generation: 0, link: 0, pid: 1, pidfd: 0)
+    add_head(state)
+
+    error = assert_raises(Upgrade::Unreadable) do
+      Pando::Cluster::Roster.new(@cluster.roster.scoreboard).from_state(read(state))
+    end
+    assert_equal('a record child has "64" for seat', error.message)
+  end
+
+  private
+
+  # A process for one that had none so far.
+  def embody(child)
+    @processes << (pid = Process.spawn("sleep", "60"))
+    link, = Pando::Cluster::Link.pair
+    child.instance_variable_set(:@link, link)
+    child.instance_variable_set(:@pidfd, Sys::Pidfd.new(pid))
+  end
+
+  def refork
+    assert(@cluster.generations.refork("test"))
+    @cluster.settle
+    @cluster.roster.each { |child| embody(child) if child.link.is_a?(ClusterSupport::FakeLink) }
+  end
+
+  # From one owner to another, which is made as at a start.
+  def carry_over(from, to, roster = nil)
+    state = Upgrade::State.new
+    from.to_state(state)
+    add_head(state)
+    again = read(state)
+    again.roster = roster
+    to.from_state(again)
+    to
+  end
+
+  def add_head(state) = state.add("monitor", version: "1", protocol: Pando::Cluster::PROTOCOL, pid: Process.pid)
+
+  def read(state)
+    memory = IO.for_fd(Sys.sealed_memory("state", state.to_s))
+    Upgrade::State.read(memory, Descriptors.new)
+  ensure
+    memory.close
+  end
+
+  def generations(roster)
+    Pando::Cluster::Generations.new(roster, @cluster.spawner, @cluster.policy, ->(*) {})
+  end
+
+  def rollout(**options)
+    wanted = ClusterSupport.options(**options)
+    Pando::Cluster::Rollout.new(@cluster.roster, @cluster.spawner, @cluster.generations, wanted)
+  end
+
+  def facts(roster)
+    roster.to_h do |child|
+      [child.seat, [child.role, child.slot, child.generation, child.pid, child.state, child.deadline, child.reason,
+                    child.verdict, child.unwanted, child.barred?, child.signalled_deadline]]
+    end
+  end
+end
