@@ -14,7 +14,7 @@ module Pando
                   "pss" => "PSS", "private" => "PRIVATE", "job" => "" }.freeze
       RIGHT = %w[generation pid requests pss private].freeze
       # Fields that are numbers, so that JSON has them as such.
-      WHOLE = %w[pid generation slot requests workers ready reforks waiting connections idle accepted mold
+      WHOLE = %w[pid generation slot requests workers ready reforks failures waiting connections idle accepted mold
                  number].freeze
       DECIMAL = %w[seconds uptime age].freeze
 
@@ -67,7 +67,7 @@ module Pando
       def head
         server = one("server")
         "pando #{server["version"]}, #{server["state"]} for #{duration(server["uptime"])}: " \
-          "#{server["ready"]} of #{server["workers"]} workers ready, #{server["reforks"]} reforks"
+          "#{server["ready"]} of #{server["workers"]} workers ready, #{server["reforks"]} reforks#{"; reforking is suspended" if server["suspended"]}"
       end
 
       def duration(seconds)
@@ -115,7 +115,7 @@ module Pando
       def notes
         all("generation").map do |generation|
           "generation #{generation["number"]} is #{generation["state"]} (#{generation["purpose"]}), " \
-            "begun #{duration(generation["age"])} ago"
+            "begun #{duration(generation["age"])} ago#{"; its canary has served #{generation["proof"]}" if generation["proof"]}"
         end << "total PSS #{mebibytes(processes.sum { |_, pairs| pairs["pss"].to_i })}"
       end
     end

@@ -92,6 +92,7 @@ module Pando
         farewell = Farewell.new(child, ending)
         tell(child, farewell)
         failed = farewell.failed? # while its row is still its own
+        take_stock(child, farewell) if child.worker? && !farewell.stillborn?
         hook(:after_worker_exit, child, ending) if child.worker? && ending
         @cluster.services.lost(child, farewell.reason) if child.service? && !stopping?
         @cluster.dismiss(child)
@@ -146,6 +147,13 @@ module Pando
       def worker_ready(child)
         Events.emit("worker.ready", **child.identity)
         @cluster.rollout.worker_ready(child)
+      end
+
+      # While its row is still its own. Who is not only lost, but to blame for it, says something about its mold.
+      def take_stock(child, farewell)
+        fault = :own unless farewell.wanted?
+        fault &&= :elsewhere if farewell.killed_from_outside? && !child.condemned? && !@oom.victim?(child)
+        @cluster.generations.worker_gone(child, farewell.reason, fault || :none) unless stopping?
       end
 
       def pass_on(child, reason, failed, innocent)

@@ -32,6 +32,9 @@ module Pando
         child.row.job.zero? && Sys.now - (child.row.started_at || 0) < Backoff::MEMORY
       end
 
+      # By the kernel's OOM killer, by an operator, or by ourselves at a deadline.
+      def killed_from_outside? = ending&.killed? && ending.number == Signal.list["KILL"]
+
       # It left as it was asked to, or was ended before it was ready.
       def wanted? = @wanted
 
@@ -55,9 +58,6 @@ module Pando
       def called_off?
         stillborn? && !child.unwanted.nil? && (ending.nil? || ending.success? || child.condemned?)
       end
-
-      # By the kernel's OOM killer, by an operator, or by ourselves at a deadline.
-      def killed_from_outside? = ending&.killed? && ending.number == Signal.list["KILL"]
 
       # A mold's backtrace is told with its generation.
       def of_worker

@@ -2,6 +2,8 @@
 
 require "pando/cluster/floor"
 require "pando/cluster/generation"
+require "pando/cluster/options"
+require "pando/cluster/proof"
 require "pando/cluster/sources"
 
 module Pando
@@ -20,11 +22,12 @@ module Pando
       # What a mold that is no longer wanted is told, and its end called.
       ENDS = %w[retired discarded].freeze
 
-      attr_reader :current, :upcoming, :reforks
+      attr_reader :current, :upcoming, :reforks, :suspension
 
       # @param policy [#threshold, #manual?, #choose] see Pando::Refork::Policy
       # @param give_up [#call] called with a reason and a backtrace when nothing can be served
-      def initialize(roster, spawner, policy, give_up)
+      # @param options [#canary, #refork_failures, #workers] how a generation proves itself
+      def initialize(roster, spawner, policy, give_up, options = Options.new)
         @roster = roster
         @spawner = spawner
         @policy = policy
@@ -33,6 +36,8 @@ module Pando
         @backoff = Backoff.new
         @newest = -1
         @floor = Floor.new
+        @proving = Proof::Proving.new(roster, options, method(:discarded?))
+        @suspension = Proof::Suspension.new(-> { options.refork_failures })
         @reforks = 0
         @proven = false
       end
@@ -45,6 +50,8 @@ module Pando
 
       # Called at each turn of the monitor's loop.
       def reconcile
+        verdict = @proving.look
+        conclude(verdict) if verdict
         return if upcoming || !@backoff.over?
 
         if current.nil? then heal
@@ -53,12 +60,26 @@ module Pando
       end
 
       # When reconcile has something to do again, nil: at the next event.
-      def due = @backoff.due
+      def due = [@backoff.due, @proving.due].compact.min
+
+      # The upcoming generation's first worker serves, and what it does is looked at.
+      def proving? = @proving.trial?
+
+      # @return [Generation, nil] the last one that need not prove anything
+      def proved = @proving.kept || current
+
+      # It serves, and its predecessor's mold is kept meanwhile.
+      def watched?(generation) = @proving.watch? && current.equal?(generation)
+
+      # How far the trial is, for `pando status`.
+      def progress = @proving.progress
 
       def begin_boot = begin_generation(:boot)
 
       # @return [Boolean] false when it cannot be done now; an event says why
-      def refork(reason)
+      # @param force [Boolean] even if reforking is suspended, or the next try is to wait
+      def refork(reason, force: false)
+        resume(reason) if force
         obstacle = refork_obstacle
         return refuse(obstacle, reason) if obstacle
 
@@ -86,11 +107,24 @@ module Pando
       def mold_gone(child, reason)
         if upcoming&.mold.equal?(child) then discard(upcoming, reason, child.detail)
         elsif current&.mold.equal?(child) then lose_current(reason)
+        elsif @proving.kept&.mold.equal?(child) then let_go(reason)
         end
       end
 
       def worker_ready(child)
-        upcoming.enter(:rolling) if upcoming&.number == child.generation && upcoming.canary?
+        return unless upcoming&.number == child.generation && upcoming.canary?
+
+        upcoming.enter(:rolling) unless @proving.try(upcoming, child)
+      end
+
+      # Called for each that had come up, while its row is still its own.
+      # @param fault [Symbol] :none: it was to go; :elsewhere: somebody killed it; :own
+      def worker_gone(child, reason, fault)
+        @proving.bury(child, fault == :own)
+        return if fault == :none || !(proving? && upcoming&.number == child.generation)
+
+        complaint = fault == :own ? reason : @proving.lose(reason)
+        conclude(complaint) if complaint
       end
 
       # It ended by itself: before it was ready, or hardly later.
@@ -99,7 +133,10 @@ module Pando
         generation = serving_generation(child) or return
         generation.backoff.fail
         bad = generation.equal?(upcoming) ? !tolerable?(generation, innocent) : hopeless?(generation)
-        discard(generation, reason, child.detail) if bad
+        return discard(generation, reason, child.detail) if bad
+
+        complaint = @proving.worker_failed(reason) unless innocent || generation.equal?(upcoming)
+        conclude(complaint) if complaint
       end
 
       # Its self-check did not come back. A fork may catch a lock at a bad moment once; twice it is the mold's fault.
@@ -120,15 +157,18 @@ module Pando
       # The rollout is through, or there was none to do.
       def establish
         generation = upcoming
+        last = current
         @upcoming = nil
-        retire(current) if current
         @current = generation
         @proven = true
         @reforks = 0 unless generation.source # a schedule begins anew with a cold mold
         @reforks += 1 if generation.purpose == :refork
-        @backoff.reset
+        kept = @proving.established(generation, last)
+        kept ? last.enter(:kept) : retire(last)
+        @backoff.reset unless kept
         generation.enter(:current, seconds: generation.age)
         finished(generation)
+        @suspension.lift("generation #{generation.number} serves") unless kept || generation.heal?
       end
 
       # New workers are to come from the upcoming generation from now on.
@@ -144,6 +184,7 @@ module Pando
       private
 
       def begin_generation(purpose, source = nil, *command)
+        let_go("the next generation is on its way") if @proving.kept
         @newest += 1
         @upcoming = Generation.new(@newest, purpose, source)
         upcoming.mold = source ? @spawner.mold_from(source, @newest) : @spawner.cold_mold(@newest, *command)
@@ -158,7 +199,7 @@ module Pando
 
       def refork_when_due
         threshold = @policy.threshold(@reforks)
-        return unless threshold && refork_obstacle.nil?
+        return if threshold.nil? || @proving.watch? || refork_obstacle
         return unless @sources.candidates.any? { |worker| worker.requests >= threshold }
 
         refork("a worker served #{threshold} requests")
@@ -168,6 +209,7 @@ module Pando
         return "reforking is switched off" unless @policy.manual?
         return "generation #{upcoming.number} is #{upcoming.state}" if upcoming
         return "there is no mold" unless current
+        return "reforking is suspended: try `pando refork --force`" if suspension.suspended?
         return "the last attempt failed, the next one waits" unless @backoff.over?
 
         "a worker is starting or leaving" if @roster.any? { |child| child.worker? && !child.ready? }
@@ -184,26 +226,73 @@ module Pando
       def tolerable?(generation, innocent) = innocent && generation.backoff.failures < LAST_TRY
 
       def lose_current(reason)
+        let_go("its successor's mold is lost")
         retired = current
         @current = nil
         retired.enter(:retired, reason: reason)
       end
 
-      def retire(generation)
-        generation.enter(:retired)
+      def retire(generation, reason = nil)
+        return unless generation
+
+        generation.enter(:retired, reason: reason)
         generation.end_mold("retired")
+      end
+
+      # Who is on trial, or watched, has shown what it is worth.
+      # @param verdict [Symbol, String] see Proving#look
+      def conclude(verdict)
+        return unproven(verdict) unless verdict == :passed
+        return prove_for_good unless proving?
+
+        Events.emit("canary.passed", generation: upcoming.number, **@proving.progress)
+        @proving.conclude
+        upcoming.enter(:rolling)
+      end
+
+      def prove_for_good
+        @backoff.reset
+        let_go("generation #{current.number} has proved itself")
+        @suspension.lift("generation #{current.number} has proved itself")
+      end
+
+      def unproven(reason)
+        return roll_back(reason) unless proving?
+
+        Events.emit("canary.failed", generation: upcoming.number, **@proving.progress, reason: reason)
+        discard(upcoming, "its canary did not prove itself: #{reason}", nil)
+      end
+
+      # All workers are replaced from the last good mold.
+      def roll_back(reason)
+        bad = current
+        @reforks -= 1 if bad.purpose == :refork
+        good = @proving.release
+        discard(bad, "its workers do not prove themselves: #{reason}", nil)
+        @current = good
+        good.enter(:current)
+      end
+
+      # The mold that was kept is no longer needed.
+      def let_go(reason) = retire(@proving.release, reason)
+
+      def resume(reason)
+        @suspension.lift(reason)
+        @backoff.reset
       end
 
       def discard(generation, reason, detail)
         @upcoming = nil if generation.equal?(upcoming)
         @current = nil if generation.equal?(current)
         @floor.discard(generation.number)
+        @proving.discarded(generation)
         generation.source&.barred = true
         generation.enter(:discarded, reason: reason, backtrace: (detail if @proven))
         generation.end_mold("discarded")
         end_starting(generation)
         delay = @backoff.fail
         judge(reason, detail, delay)
+        @suspension.count(reason) if generation.purpose == :refork
       end
 
       def judge(reason, detail, delay)

@@ -100,7 +100,7 @@ module Pando
         @roster = Roster.new
         @shutdown = Shutdown.new(roster, options, ->(child) { @inbox.read(child) })
         @spawner = spawner = build_spawner(@payload.reactor, oom)
-        @generations = Generations.new(roster, spawner, @policy, shutdown.method(:fail))
+        @generations = Generations.new(roster, spawner, @policy, shutdown.method(:fail), options)
         @rollout = Rollout.new(roster, spawner, generations, options)
         @services = ServiceKeeper.new(roster, spawner, generations, options)
         build_watch(caretaker)
@@ -173,9 +173,9 @@ module Pando
       def children(ready, what) = ready.filter_map { |subject, child| child if subject == what }
 
       def reconcile
+        reload.reconcile # first: a mold that is booted anew is to be of the release that serves
         generations.reconcile
         rollout.reconcile
-        reload.reconcile
         services.reconcile
         dismissals.reconcile unless ending?
         @memory.reconcile

@@ -12,6 +12,8 @@ module Pando
     #
     # @api private
     class Reload
+      LOST = "its mold is lost"
+
       # @param payload [Payload] that can renew itself
       # @param adopt [#call] takes the renewal into use once its generation serves
       def initialize(generations, payload, adopt)
@@ -45,10 +47,14 @@ module Pando
         failed(e.message)
       end
 
+      # While it is watched it may still be taken back, and so the old settings stay.
       def conclude
         case @generation.state
-        when :current then finished
-        when :discarded, :retired then failed(@generation.reason || "its mold is lost")
+        when :current
+          @serves = true
+          finished unless @generations.watched?(@generation)
+        when :retired then @serves ? finished : failed(LOST)
+        when :discarded then failed(@generation.reason || LOST)
         end
       end
 
@@ -57,13 +63,13 @@ module Pando
         @adopt.call(@renewal)
         Events.emit("reload.incomplete", settings: kept.join(", ")) if kept.any?
         Events.emit("reload.finished", generation: @generation.number, seconds: (Sys.now - @began_at).round(3))
-        @generation = @renewal = nil
+        @generation = @renewal = @serves = nil
       end
 
       def failed(reason)
         @renewal&.give_up
         Events.emit("reload.failed", reason: reason, generation: @generation&.number)
-        @generation = @renewal = nil
+        @generation = @renewal = @serves = nil
       end
     end
   end

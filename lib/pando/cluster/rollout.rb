@@ -36,6 +36,7 @@ module Pando
       # Called at each turn of the monitor's loop.
       def reconcile
         dismiss_surplus
+        dismiss_replaced
         fill_slots
         roll if rolling?
         @generations.establish if complete?
@@ -44,6 +45,8 @@ module Pando
       # A replacement has come up: whoever else is in its slot may go.
       def worker_ready(child)
         @generations.worker_ready(child)
+        return if @generations.proving? && @options.surge.positive? # both serve, for they are compared
+
         @roster.in_slot(child.slot).each { |other| ask_to_leave(other, "replaced") if other != child && other.ready? }
       end
 
@@ -65,8 +68,22 @@ module Pando
       def starting?(slot) = @roster.in_slot(slot).any?(&:coming?)
       def outdated_in(slot) = @roster.in_slot(slot).find { |child| child.ready? && @generations.outdated?(child) }
 
+      def up_to_date_in(slot)
+        @roster.in_slot(slot).find { |child| child.ready? && !@generations.outdated?(child) }
+      end
+
       def dismiss_surplus
         @roster.workers.each { |child| ask_to_leave(child, "scaled down") if child.slot >= size && child.ready? }
+      end
+
+      # Who stood beside the canary in its slot, now that it has proved itself; or the canary, if it has not.
+      def dismiss_replaced
+        return if @generations.proving?
+
+        slots.each do |slot|
+          outdated = outdated_in(slot)
+          ask_to_leave(outdated, "replaced") if outdated && up_to_date_in(slot)
+        end
       end
 
       def fill_slots
@@ -80,7 +97,7 @@ module Pando
         return upcoming if upcoming&.rolling? && upcoming.forks?
         return current if current&.forks?
 
-        upcoming if upcoming&.canary? && upcoming.forks? && !canary_out?
+        upcoming if upcoming&.canary? && upcoming.forks? && (!canary_out? || @generations.proving?)
       end
 
       def canary_out?
