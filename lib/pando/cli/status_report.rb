@@ -66,8 +66,9 @@ module Pando
 
       def head
         server = one("server")
+        suspended = "; reforking is suspended" if server["suspended"]
         "pando #{server["version"]}, #{server["state"]} for #{duration(server["uptime"])}: " \
-          "#{server["ready"]} of #{server["workers"]} workers ready, #{server["reforks"]} reforks#{"; reforking is suspended" if server["suspended"]}"
+          "#{server["ready"]} of #{server["workers"]} workers ready, #{server["reforks"]} reforks#{suspended}"
       end
 
       def duration(seconds)
@@ -114,8 +115,9 @@ module Pando
 
       def notes
         all("generation").map do |generation|
+          proof = "; its canary has served #{generation["proof"]}" if generation["proof"]
           "generation #{generation["number"]} is #{generation["state"]} (#{generation["purpose"]}), " \
-            "begun #{duration(generation["age"])} ago#{"; its canary has served #{generation["proof"]}" if generation["proof"]}"
+            "begun #{duration(generation["age"])} ago#{proof}"
         end << "total PSS #{mebibytes(processes.sum { |_, pairs| pairs["pss"].to_i })}"
       end
     end

@@ -88,11 +88,11 @@ module Pando
       def child_lost(child, ending, innocent: false)
         child.ending = ending
         child.reason ||= "the kernel's OOM killer ended it" if @oom.victim?(child)
-        close_the_doors(child) if stopping?
+        close_the_doors(child)
         farewell = Farewell.new(child, ending)
         tell(child, farewell)
         failed = farewell.failed? # while its row is still its own
-        take_stock(child, farewell) if child.worker? && !farewell.stillborn?
+        take_stock(child, farewell) unless farewell.stillborn?
         hook(:after_worker_exit, child, ending) if child.worker? && ending
         @cluster.services.lost(child, farewell.reason) if child.service? && !stopping?
         @cluster.dismiss(child)
@@ -129,7 +129,7 @@ module Pando
       # The first worker that leaves has found the listeners' queues empty: who comes later
       # would wait for the slowest, and be reset. The reactor does this by itself.
       def close_the_doors(child)
-        @cluster.refuse_connections if child.worker? && child.ending&.success?
+        @cluster.refuse_connections if stopping? && child.worker? && child.ending&.success?
       end
 
       # It came up when nobody wanted it any more; it may be serving by now.
@@ -151,9 +151,11 @@ module Pando
 
       # While its row is still its own. Who is not only lost, but to blame for it, says something about its mold.
       def take_stock(child, farewell)
+        return if stopping? || !child.worker?
+
         fault = :own unless farewell.wanted?
         fault &&= :elsewhere if farewell.killed_from_outside? && !child.condemned? && !@oom.victim?(child)
-        @cluster.generations.worker_gone(child, farewell.reason, fault || :none) unless stopping?
+        @cluster.generations.worker_gone(child, farewell.reason, fault || :none)
       end
 
       def pass_on(child, reason, failed, innocent)

@@ -53,6 +53,9 @@ module Pando
       # @return [Boolean] it is to take the place of one that serves
       def successor? = %i[refork reload].include?(purpose)
 
+      # @return [Boolean] it serves, or has served, in all slots
+      def established? = %i[current kept].include?(state)
+
       # @return [Float] seconds since it was begun
       def age = (Sys.now - began_at).round(3)
 

@@ -3,8 +3,8 @@
 require "pando/cluster/floor"
 require "pando/cluster/generation"
 require "pando/cluster/options"
-require "pando/cluster/proof"
-require "pando/cluster/sources"
+require "pando/cluster/proof/proving"
+require "pando/cluster/reforks"
 
 module Pando
   module Cluster
@@ -22,7 +22,7 @@ module Pando
       # What a mold that is no longer wanted is told, and its end called.
       ENDS = %w[retired discarded].freeze
 
-      attr_reader :current, :upcoming, :reforks, :suspension
+      attr_reader :current, :upcoming
 
       # @param policy [#threshold, #manual?, #choose] see Pando::Refork::Policy
       # @param give_up [#call] called with a reason and a backtrace when nothing can be served
@@ -30,17 +30,18 @@ module Pando
       def initialize(roster, spawner, policy, give_up, options = Options.new)
         @roster = roster
         @spawner = spawner
-        @policy = policy
         @give_up = give_up
-        @sources = Sources.new(roster, policy, method(:outdated?))
         @backoff = Backoff.new
         @newest = -1
         @floor = Floor.new
-        @proving = Proof::Proving.new(roster, options, method(:discarded?))
-        @suspension = Proof::Suspension.new(-> { options.refork_failures })
-        @reforks = 0
+        @proving = Proof::Proving.new(roster, options, self)
+        @reforks = Reforks.new(roster, policy, self, @backoff, options)
         @proven = false
       end
+
+      # How many since the last mold that booted from cold.
+      def reforks = @reforks.count
+      def suspension = @reforks.suspension
 
       # @return [Boolean] whether a rollout would replace it
       def outdated?(worker) = @floor.above?(worker)
@@ -50,13 +51,13 @@ module Pando
 
       # Called at each turn of the monitor's loop.
       def reconcile
-        verdict = @proving.look
-        conclude(verdict) if verdict
+        @proving.reconcile
         return if upcoming || !@backoff.over?
 
-        if current.nil? then heal
-        else refork_when_due
-        end
+        return heal unless current
+
+        reason = @reforks.wanted
+        refork(reason) if reason
       end
 
       # When reconcile has something to do again, nil: at the next event.
@@ -68,24 +69,18 @@ module Pando
       # @return [Generation, nil] the last one that need not prove anything
       def proved = @proving.kept || current
 
-      # It serves, and its predecessor's mold is kept meanwhile.
-      def watched?(generation) = @proving.watch? && current.equal?(generation)
+      # The current generation serves, and its predecessor's mold is kept meanwhile.
+      def watching? = @proving.watch?
 
       # How far the trial is, for `pando status`.
       def progress = @proving.progress
 
       def begin_boot = begin_generation(:boot)
 
-      # @return [Boolean] false when it cannot be done now; an event says why
       # @param force [Boolean] even if reforking is suspended, or the next try is to wait
+      # @return [Boolean] false when it cannot be done now; an event says why
       def refork(reason, force: false)
-        resume(reason) if force
-        obstacle = refork_obstacle
-        return refuse(obstacle, reason) if obstacle
-
-        worker = @sources.best
-        return refuse("no worker is fit to become a mold", reason) unless worker
-
+        worker = @reforks.source(reason, force) or return false
         Events.emit("refork.started", generation: @newest + 1, source: worker.pid, slot: worker.slot,
                                       requests: worker.requests, reason: reason)
         begin_generation(:refork, worker)
@@ -114,18 +109,12 @@ module Pando
       def worker_ready(child)
         return unless upcoming&.number == child.generation && upcoming.canary?
 
-        upcoming.enter(:rolling) unless @proving.try(upcoming, child)
+        roll unless @proving.try(upcoming, child)
       end
 
       # Called for each that had come up, while its row is still its own.
       # @param fault [Symbol] :none: it was to go; :elsewhere: somebody killed it; :own
-      def worker_gone(child, reason, fault)
-        @proving.bury(child, fault == :own)
-        return if fault == :none || !(proving? && upcoming&.number == child.generation)
-
-        complaint = fault == :own ? reason : @proving.lose(reason)
-        conclude(complaint) if complaint
-      end
+      def worker_gone(child, reason, fault) = @proving.worker_gone(child, reason, fault)
 
       # It ended by itself: before it was ready, or hardly later.
       # @param innocent [Boolean] the kernel refused the fork: the mold is not to blame
@@ -135,8 +124,7 @@ module Pando
         bad = generation.equal?(upcoming) ? !tolerable?(generation, innocent) : hopeless?(generation)
         return discard(generation, reason, child.detail) if bad
 
-        complaint = @proving.worker_failed(reason) unless innocent || generation.equal?(upcoming)
-        conclude(complaint) if complaint
+        @proving.worker_failed(reason) unless innocent || generation.equal?(upcoming)
       end
 
       # Its self-check did not come back. A fork may catch a lock at a bad moment once; twice it is the mold's fault.
@@ -145,6 +133,7 @@ module Pando
         generation.backoff.fail
         return if generation.count_unfit < UNFIT
         return discard(generation, reason, child.detail) if generation.equal?(upcoming)
+        return roll_back(reason) if watching?
 
         generation.end_mold("discarded")
         lose_current(reason)
@@ -161,14 +150,11 @@ module Pando
         @upcoming = nil
         @current = generation
         @proven = true
-        @reforks = 0 unless generation.source # a schedule begins anew with a cold mold
-        @reforks += 1 if generation.purpose == :refork
         kept = @proving.established(generation, last)
         kept ? last.enter(:kept) : retire(last)
-        @backoff.reset unless kept
         generation.enter(:current, seconds: generation.age)
-        finished(generation)
-        @suspension.lift("generation #{generation.number} serves") unless kept || generation.heal?
+        @reforks.finished(generation)
+        @reforks.proved(generation) unless kept
       end
 
       # New workers are to come from the upcoming generation from now on.
@@ -178,7 +164,27 @@ module Pando
 
       # When to refork, and from whom.
       def policy=(policy)
-        @policy = @sources.policy = policy
+        @reforks.policy = policy
+      end
+
+      # The canary has proved itself, or need not: the others may be replaced.
+      def roll = upcoming.enter(:rolling)
+
+      # @param reason [String] why the canary has not
+      def give_up(reason) = discard(upcoming, "its canary did not prove itself: #{reason}", nil)
+
+      # All workers are to be replaced from the last good mold.
+      def roll_back(reason)
+        bad = current
+        @current = @proving.release
+        discard(bad, "its workers do not prove themselves: #{reason}", nil)
+        current.enter(:current)
+      end
+
+      # The current generation is good: the mold that was kept is no longer needed.
+      def prove_for_good
+        @reforks.proved(current)
+        let_go("generation #{current.number} has proved itself")
       end
 
       private
@@ -195,30 +201,7 @@ module Pando
       end
 
       # The old mold is dead: its best child takes its place, else a clean image.
-      def heal = begin_generation(:heal, @sources.heir)
-
-      def refork_when_due
-        threshold = @policy.threshold(@reforks)
-        return if threshold.nil? || @proving.watch? || refork_obstacle
-        return unless @sources.candidates.any? { |worker| worker.requests >= threshold }
-
-        refork("a worker served #{threshold} requests")
-      end
-
-      def refork_obstacle
-        return "reforking is switched off" unless @policy.manual?
-        return "generation #{upcoming.number} is #{upcoming.state}" if upcoming
-        return "there is no mold" unless current
-        return "reforking is suspended: try `pando refork --force`" if suspension.suspended?
-        return "the last attempt failed, the next one waits" unless @backoff.over?
-
-        "a worker is starting or leaving" if @roster.any? { |child| child.worker? && !child.ready? }
-      end
-
-      def refuse(obstacle, reason)
-        Events.emit("refork.refused", reason: obstacle, wanted: reason)
-        false
-      end
+      def heal = begin_generation(:heal, @reforks.heir)
 
       def serving_generation(child) = [upcoming, current].compact.find { |one| one.number == child.generation }
 
@@ -239,47 +222,8 @@ module Pando
         generation.end_mold("retired")
       end
 
-      # Who is on trial, or watched, has shown what it is worth.
-      # @param verdict [Symbol, String] see Proving#look
-      def conclude(verdict)
-        return unproven(verdict) unless verdict == :passed
-        return prove_for_good unless proving?
-
-        Events.emit("canary.passed", generation: upcoming.number, **@proving.progress)
-        @proving.conclude
-        upcoming.enter(:rolling)
-      end
-
-      def prove_for_good
-        @backoff.reset
-        let_go("generation #{current.number} has proved itself")
-        @suspension.lift("generation #{current.number} has proved itself")
-      end
-
-      def unproven(reason)
-        return roll_back(reason) unless proving?
-
-        Events.emit("canary.failed", generation: upcoming.number, **@proving.progress, reason: reason)
-        discard(upcoming, "its canary did not prove itself: #{reason}", nil)
-      end
-
-      # All workers are replaced from the last good mold.
-      def roll_back(reason)
-        bad = current
-        @reforks -= 1 if bad.purpose == :refork
-        good = @proving.release
-        discard(bad, "its workers do not prove themselves: #{reason}", nil)
-        @current = good
-        good.enter(:current)
-      end
-
       # The mold that was kept is no longer needed.
       def let_go(reason) = retire(@proving.release, reason)
-
-      def resume(reason)
-        @suspension.lift(reason)
-        @backoff.reset
-      end
 
       def discard(generation, reason, detail)
         @upcoming = nil if generation.equal?(upcoming)
@@ -287,12 +231,12 @@ module Pando
         @floor.discard(generation.number)
         @proving.discarded(generation)
         generation.source&.barred = true
+        @reforks.failed(generation, reason)
         generation.enter(:discarded, reason: reason, backtrace: (detail if @proven))
         generation.end_mold("discarded")
-        end_starting(generation)
+        @roster.call_off(generation.number, "its generation was discarded") # they would take others' places
         delay = @backoff.fail
         judge(reason, detail, delay)
-        @suspension.count(reason) if generation.purpose == :refork
       end
 
       def judge(reason, detail, delay)
@@ -300,19 +244,6 @@ module Pando
         return @give_up.call(reason, detail) if hopeless
 
         Events.emit("refork.postponed", seconds: delay.round(2), reason: reason)
-      end
-
-      # They would take the places of workers that do well.
-      def end_starting(generation)
-        @roster.workers.each do |worker|
-          worker.call_off("its generation was discarded") if worker.generation == generation.number && worker.starting?
-        end
-      end
-
-      def finished(generation)
-        return unless generation.purpose == :refork
-
-        Events.emit("refork.finished", generation: generation.number, pid: generation.mold.pid, seconds: generation.age)
       end
     end
   end

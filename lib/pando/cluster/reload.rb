@@ -52,7 +52,7 @@ module Pando
         case @generation.state
         when :current
           @serves = true
-          finished unless @generations.watched?(@generation)
+          finished unless @generations.watching?
         when :retired then @serves ? finished : failed(LOST)
         when :discarded then failed(@generation.reason || LOST)
         end

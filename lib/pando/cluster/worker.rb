@@ -115,7 +115,7 @@ module Pando
         order
       end
 
-      # In direct mode the kernel asks them in the order in which they came to a listener (epoll_ctl(2), EPOLLEXCLUSIVE).
+      # In direct mode the kernel wakes them in the order in which they came to a listener (epoll_ctl(2)).
       def step_back
         row.measure(MEASURED)
         @work.step_back

@@ -52,9 +52,7 @@ module Pando
         @direct_kit = @kit.dup.tap { |kit| kit.reader = RequestReader.new(@limits) }
         @direct_connection = Connection.new(@direct_kit)
         @environments = @listeners.map { |listener| Environment.new(listener, proxies: @proxies) }
-        SelfTest.run(@self_test, worker) do |descriptor|
-          @direct_connection.serve(Client.new(descriptor, @limits.write_timeout), @environments.first)
-        end
+        SelfTest.run(@self_test, worker) { |descriptor| serve_ourselves(descriptor) }
         rest
       end
 
@@ -128,6 +126,10 @@ module Pando
         end
         worker.leave("the reactor does not read its lane") if client.stuck?
         true
+      end
+
+      def serve_ourselves(descriptor)
+        @direct_connection.serve(Client.new(descriptor, @limits.write_timeout), @environments.first)
       end
 
       # The body is not here yet: this worker reads it from the client's socket itself.

@@ -74,7 +74,8 @@ module Pando
           then_ = Duration.new(@curve.public_send(measure), @before.public_send(measure))
           return unless then_.worse?(*limits, chance) && slower_now?(measure, limits)
 
-          format("a request takes %.1f times the %s that it took before at the same age", then_.ratio, name)
+          "a request takes #{then_.ratio.round(1)} times the #{name} that it took before at the same age " \
+            "(#{@curve.requests} requests)"
         end
 
         def slower_now?(measure, limits)

@@ -69,14 +69,6 @@ module Pando
           self
         end
 
-        # @return [Integer] page faults that a worker of this age has had at most; 0: it is not known
-        def faults_at(age)
-          step = [(age - 1).bit_length, BANDS - 1].min
-          return faults[step] unless faults[step].zero?
-
-          (faults[0...step].max || 0) * 2
-        end
-
         private
 
         def add_faults(others)

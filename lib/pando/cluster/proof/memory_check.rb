@@ -14,27 +14,30 @@ module Pando
         TIMES = 1.5
         MORE = 8 * (1024**2)
 
-        # @param source [#usage, #minor_faults]
+        # @param source [#usage]
         def initialize(source = Sys::Memory)
           @source = source
         end
 
-        # @param pid [Integer] of the worker @param age [Integer] requests that it has served
+        # @param worker [Child]
         # @param before [Curve]
         # @return [String, nil] what is wrong
-        def complaint(pid, age, before)
-          most = before.faults_at(age) * Sys::Memory::PAGE
-          return if age.zero? || most.zero?
+        def complaint(worker, before)
+          faults, most = worker.row.faults.zip(before.faults).reverse.find { |pair| pair.none?(&:zero?) }
+          return unless faults && bytes(faults) > allowed(most)
 
-          allowed = (most * TIMES) + MORE
-          return unless (@source.minor_faults(pid) || 0) * Sys::Memory::PAGE > allowed
+          size = @source.usage(worker.pid)&.private
+          return unless size && size > allowed(most)
 
-          size = @source.usage(pid)&.private
-          return unless size && size > allowed
-
-          format("its private memory is %.1f MiB after %d requests, that of those before was at most %.1f MiB",
-                 size / 1_048_576.0, age, most / 1_048_576.0)
+          "its private memory is #{mebibytes(size)} after #{worker.requests} requests, that of those before was at " \
+            "most #{mebibytes(bytes(most))}"
         end
+
+        private
+
+        def mebibytes(bytes) = "#{(bytes / 1_048_576.0).round(1)} MiB"
+        def bytes(faults) = faults * Sys::Memory::PAGE
+        def allowed(most) = (bytes(most) * TIMES) + MORE
       end
     end
   end

@@ -85,7 +85,7 @@ module Pando
         end
 
         def fat(before)
-          canaries.filter_map { |worker| @memory.complaint(worker.pid, worker.requests, before) }.first
+          canaries.filter_map { |worker| @memory.complaint(worker, before) }.first
         end
 
         def conclude(comparison, requests, age)
@@ -99,7 +99,7 @@ module Pando
         def at_last(comparison, last)
           complaint = comparison.complaint(AT_LAST) || comparison.hopeless
           return complaint if complaint
-          return (stuck || :passed) if last
+          return stuck || :passed if last
 
           :passed unless stuck || comparison.complaint(DOUBT)
         end

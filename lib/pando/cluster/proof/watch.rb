@@ -26,7 +26,7 @@ module Pando
         # @param number [Integer] of the generation that serves
         # @param before [Curve] of those that it has replaced
         # @param workers [Integer] how many it has
-        def initialize(number, terms, roster, records, before, workers, memory: MemoryCheck.new, now: Sys.now) # rubocop:disable Metrics/ParameterLists
+        def initialize(number, terms, roster, records, before, workers, memory: MemoryCheck.new, now: Sys.now)
           @number = number
           @terms = terms
           @roster = roster
@@ -59,7 +59,7 @@ module Pando
 
         def fat
           @roster.ready_workers.select { |worker| worker.generation == @number }
-                 .filter_map { |worker| @memory.complaint(worker.pid, worker.requests, @before) }.first
+                 .filter_map { |worker| @memory.complaint(worker, @before) }.first
         end
 
         def conclude(curve, age)

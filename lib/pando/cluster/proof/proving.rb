@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/cluster/proof/records"
-require "pando/cluster/proof/suspension"
 require "pando/cluster/proof/terms"
 require "pando/cluster/proof/trial"
 require "pando/cluster/proof/watch"
@@ -9,12 +8,13 @@ require "pando/events"
 
 module Pando
   module Cluster
-    # Whether a new generation does as well as the one before: the trial of its first worker, and after the rollout the
-    # watch over all of them, during which the old mold is kept. Says so; what follows is up to Generations.
-    # docs/canary.md has the rules.
-    #
-    # Owned by Generations, in the monitor.
     module Proof
+      # Whether a new generation does as well as the one before: the trial of its first worker, and after the rollout
+      # the watch over all of them, during which the old mold is kept. What follows is up to Generations.
+      # docs/canary.md has the rules.
+      #
+      # Owned by Generations, in the monitor.
+      #
       # @api private
       class Proving
         # The last good generation, whose mold is kept during the watch; nil: there is no watch.
@@ -22,11 +22,20 @@ module Pando
         attr_reader :kept
 
         # @param options [#canary, #workers] of which a reload may change the terms; canary nil: no proof
-        # @param discarded [#call] see Records
-        def initialize(roster, options, discarded)
+        # @param generations [#roll, #give_up, #roll_back, #prove_for_good, #discarded?]
+        def initialize(roster, options, generations)
           @roster = roster
           @options = options
-          @records = Records.new(roster, discarded)
+          @generations = generations
+          @records = Records.new(roster, generations.method(:discarded?))
+        end
+
+        # Called at each turn of the monitor's loop.
+        def reconcile(now = Sys.now)
+          verdict = (@trial || @watch)&.look(now) or return
+          return pass if verdict == :passed
+
+          fail(verdict)
         end
 
         # Its first worker has come up.
@@ -36,6 +45,7 @@ module Pando
           return false unless terms && generation.successor?
           return true if @trial # another canary: its predecessor is gone
 
+          @number = generation.number
           @trial = Trial.new(generation.number, terms, @roster, @records)
           Events.emit("canary.serving", **canary.identity, **terms.to_h)
           true
@@ -44,16 +54,8 @@ module Pando
         def trial? = !@trial.nil?
         def watch? = !@watch.nil?
 
-        # @return [Symbol, String, nil] :passed, or what is wrong with who is on trial or watched; nil: nothing new
-        def look(now = Sys.now) = (@trial || @watch)&.look(now)
-
         # @return [Hash] for events and `pando status`; empty: nobody is on trial
         def progress = @trial ? @trial.progress : {}
-
-        # The trial, or the watch, is over.
-        def conclude
-          @trial = @watch = nil
-        end
 
         # It serves in all slots.
         # @param generation [Generation] @param last [Generation, nil] the one it has replaced
@@ -78,24 +80,44 @@ module Pando
         end
 
         def discarded(generation)
-          conclude
+          @trial = @watch = nil
           @records.forget(generation.number)
         end
 
-        # A worker is gone that had come up; its row is still its own.
-        # @param crashed [Boolean] as nobody wanted, and nobody from outside has done it
-        def bury(worker, crashed) = @records.bury(worker, crashed)
+        # See Generations#worker_gone.
+        def worker_gone(worker, reason, fault)
+          @records.bury(worker, fault == :own)
+          return if fault == :none || @number != worker.generation || !trial?
 
-        # The canary was killed from outside. @return [String, nil] what is wrong
-        def lose(reason) = @trial.lose(reason)
+          complaint = fault == :own ? reason : @trial.lose(reason)
+          fail(complaint) if complaint
+        end
 
-        # A worker did not come up. @return [String, nil] what is wrong
-        def worker_failed(reason) = @watch&.fail(reason)
+        # A worker of the current generation did not come up.
+        def worker_failed(reason)
+          complaint = @watch&.fail(reason)
+          fail(complaint) if complaint
+        end
 
         # @return [Float, nil]
         def due = (@trial || @watch)&.due
 
         private
+
+        def pass
+          return @generations.prove_for_good unless trial?
+
+          Events.emit("canary.passed", generation: @number, **progress)
+          @trial = nil
+          @generations.roll
+        end
+
+        def fail(reason)
+          return @generations.roll_back(reason) unless trial?
+
+          Events.emit("canary.failed", generation: @number, **progress, reason: reason)
+          @generations.give_up(reason)
+        end
 
         def terms = @options.canary
       end
