@@ -19,35 +19,28 @@ module Pando
         # @return [Float] how likely it is by chance
         def p = @strata.empty? ? 1.0 : RankTest.p(@strata)
 
-        # How many times as long the new ones take, in the median of requests against the median of those of the
-        # same age before.
+        # How many times as long the new ones take: the median of all pairs of a new request and an old one of the same
+        # age (Hodges and Lehmann's estimate).
         # @return [Float]
-        def ratio
-          2**median(Hash.new(0).tap do |logs|
-            each_pair { |mine, other, count| logs[Math.log2(mine / other)] += count }
-          end)
-        end
+        def ratio = 2**median_of_pairs { |mine, other| (mine - other) / 8.0 }
 
         # Likewise, in microseconds more.
-        def surplus
-          median(Hash.new(0).tap do |more|
-            each_pair { |mine, other, count| more[mine - other] += count }
-          end)
-        end
+        def surplus = median_of_pairs { |mine, other| Curve.microseconds(mine) - Curve.microseconds(other) }
 
         # @param times [Float] that it must be longer by, at least @param microseconds [Float] likewise
         # @param chance [Float]
         def worse?(times, microseconds, chance)
-          !@strata.empty? && ratio >= times && surplus >= microseconds && p < chance
+          p < chance && ratio >= times && surplus >= microseconds
         end
 
         private
 
-        def each_pair
+        def median_of_pairs
+          pairs = Hash.new(0)
           @strata.each do |mine, others|
-            other = Curve.microseconds(median(others))
-            mine.each { |code, count| yield Curve.microseconds(code), other, count }
+            mine.each { |code, count| others.each { |other, more| pairs[yield(code, other)] += count * more } }
           end
+          median(pairs)
         end
 
         # @param histogram [Hash{Numeric => Integer}] not empty

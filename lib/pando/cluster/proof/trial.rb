@@ -19,7 +19,7 @@ module Pando
         LOOK = 0.25
         # How often a good one may be taken for a bad one: at any of the looks, and at the end.
         AT_ONCE = 1e-5
-        AT_LAST = 0.005
+        AT_LAST = 0.001
         # Less is not enough to pass before the time is over.
         DOUBT = 0.05
         # Canaries that somebody else may kill: it says nothing about their mold.
