@@ -15,8 +15,10 @@ module Pando
       #
       # @api private
       class Trial
-        # Seconds between two looks.
+        # Seconds between two looks: at first, when much may go wrong, and after that time.
+        SOON = 0.05
         LOOK = 0.25
+        FIRST = 2.0
         # How often a good one may be taken for a bad one: at any of the looks, and at the end.
         AT_ONCE = 1e-5
         AT_LAST = 0.001
@@ -47,9 +49,10 @@ module Pando
         def look(now = Sys.now)
           return if now < @due
 
-          @due = now + LOOK
+          age = now - @began_at
+          @due = now + (age < FIRST ? SOON : LOOK)
           steer
-          judge(now - @began_at)
+          judge(age)
         end
 
         # A canary was killed, and not by us.

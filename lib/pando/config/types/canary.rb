@@ -43,9 +43,15 @@ module Pando
           wrong = hash.keys.find { |key| !KEYS.key?(key) }
           invalid(hash, " There is no #{wrong}:.#{Suggestion.for(wrong, KEYS.keys)}") if wrong
 
-          read = hash.to_h { |key, value| [key, KEYS.fetch(key).cast(value)] }
+          read = hash.to_h { |key, value| [key, cast_one(key, value, hash)] }
           read[:longest] ||= [DEFAULT[:longest], (read[:seconds] || DEFAULT[:seconds]) * 2].max
           in_order(DEFAULT.merge(read), hash)
+        end
+
+        def cast_one(key, value, hash)
+          KEYS.fetch(key).cast(value)
+        rescue Invalid => e
+          invalid(hash, " #{key}: #{e.message}")
         end
 
         def in_order(canary, written)
