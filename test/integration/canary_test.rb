@@ -61,7 +61,7 @@ class CanaryProofTest < Minitest::Test
 
     assert_equal 200, answers.last
     assert_equal(%w[0 0], Array.new(2) { server.get("/").body })
-    assert_equal 2, server.workers.count { |worker| worker.title.include?("gen 0") }
+    assert_equal(2, server.workers.count { |worker| worker.title.include?("gen 0") })
   end
 
   def test_a_self_test_that_fails_discards_a_generation
@@ -86,7 +86,7 @@ class CanaryProofTest < Minitest::Test
   end
 
   def test_suspension_and_force
-    server = serve(app: APP, config: config("false", 'self_test "GET /up"') + "control \"control.sock\"\n")
+    server = serve(app: APP, config: config("false", "self_test \"GET /up\"\ncontrol \"control.sock\""))
     server.write("sick", "")
     2.times { fail_once(server) }
     assert_equal 2, server.wait_past("refork.suspended")["count"]
@@ -114,7 +114,7 @@ class CanaryProofTest < Minitest::Test
     assert_match(/its canary did not prove itself/, failed["reason"])
     assert_includes answers, 200
     assert_equal 200, server.get("/").status
-    assert_equal 2, server.workers.count { |worker| worker.title.include?("gen 0") }
+    assert_equal(2, server.workers.count { |worker| worker.title.include?("gen 0") })
   end
 
   def test_a_release_is_in_service_when_it_has_proved_itself

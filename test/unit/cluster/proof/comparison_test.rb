@@ -28,7 +28,7 @@ class ClusterProofComparisonTest < Minitest::Test
     define_method(:"test_ten_times_slower_with_#{name.tr(" ", "_")}_is_seen") do
       seen = (1..40).count { |seed| rejected?(Traffic.new(seed, mix), 10.0) }
 
-      assert_operator seen, :>=, name == "two kinds far apart" ? 35 : 40 # ranks see little where the kinds lie far apart
+      assert_operator seen, :>=, name == "two kinds far apart" ? 35 : 40 # ranks tell little of kinds that lie far apart
     end
   end
 

@@ -20,7 +20,7 @@ class ClusterProvingTest < Minitest::Test
     assert_predicate generations.upcoming, :canary?, "it has not served for long enough"
     assert_empty cluster.leaving
     pass 6
-    assert_equal [1], events("canary.passed").map { |event| event[:generation] }
+    assert_equal([1], events("canary.passed").map { |event| event[:generation] })
     cluster.settle
     assert_equal [1] * 3, cluster.generations_of_workers
   end
@@ -53,7 +53,8 @@ class ClusterProvingTest < Minitest::Test
     fail_jobs(canary, 3)
     pass LOOK
 
-    assert_match(/its canary did not prove itself: 3 of 3 requests failed/, events("generation.discarded").last[:reason])
+    assert_match(/its canary did not prove itself: 3 of 3 requests failed/,
+                 events("generation.discarded").last[:reason])
     assert_predicate source, :barred?
     cluster.turn
     assert_predicate bad, :leaving?
@@ -135,7 +136,7 @@ class ClusterProvingTest < Minitest::Test
   def test_without_surge_it_takes_the_place_of_an_old_one
     on_trial(workers: 2, surge: 0, unavailable: 1)
 
-    assert_equal 1, cluster.roster.ready_workers.count { |worker| worker.generation.zero? }
+    assert_equal(1, cluster.roster.ready_workers.count { |worker| worker.generation.zero? })
     fail_jobs(canary, 3)
     pass LOOK
     cluster.settle
@@ -157,7 +158,7 @@ class ClusterProvingTest < Minitest::Test
     prove
 
     assert_predicate old, :ready?
-    assert_equal [0], events("generation.kept").map { |event| event[:generation] }
+    assert_equal([0], events("generation.kept").map { |event| event[:generation] })
     assert_nil generations.tap { cluster.policy.threshold_value = 1 }.upcoming, "nor is there another refork meanwhile"
     2.times { |slot| serve(cluster.worker_in(slot), 20) }
     pass 11
@@ -181,7 +182,8 @@ class ClusterProvingTest < Minitest::Test
     fail_jobs(cluster.worker_in(0), 20)
     pass 1
 
-    assert_match(/its workers do not prove themselves: \d+ of \d+ requests/, events("generation.discarded").last[:reason])
+    assert_match(/its workers do not prove themselves: \d+ of \d+ requests/,
+                 events("generation.discarded").last[:reason])
     assert_equal [0, :current], [generations.current.number, generations.current.state]
     cluster.settle
     assert_equal [0, 0], cluster.generations_of_workers
@@ -233,7 +235,7 @@ class ClusterProvingTest < Minitest::Test
     cluster.policy.threshold_value = 0
     cluster.turn
 
-    assert_equal [3], events("refork.suspended").map { |event| event[:count] }
+    assert_equal([3], events("refork.suspended").map { |event| event[:count] })
     assert_nil generations.upcoming
     refute generations.refork("test")
     assert_match(/suspended/, refused.last)
