@@ -22,8 +22,8 @@ module Pando
         # How often a good one may be taken for a bad one: at any of the looks, and at the end.
         AT_ONCE = 1e-5
         AT_LAST = 0.001
-        # Less is not enough to pass before the time is over.
-        DOUBT = 0.05
+        # Less, against those before and against the present, is not enough to pass before the time is over.
+        DOUBT = [0.05, 0.3].freeze
         # Canaries that somebody else may kill: it says nothing about their mold.
         LOSSES = 3
 
@@ -94,7 +94,7 @@ module Pando
         def conclude(comparison, requests, age)
           over = age >= @terms.longest
           return unless over || (requests >= @terms.requests && age >= @terms.seconds)
-          return (:passed unless stuck || comparison.complaint(DOUBT) || comparison.hopeless) unless over
+          return (:passed unless stuck || comparison.complaint(*DOUBT) || comparison.hopeless) unless over
 
           at_last(comparison, age >= @terms.longest * 2)
         end
@@ -104,7 +104,7 @@ module Pando
           return complaint if complaint
           return stuck || :passed if last
 
-          :passed unless stuck || comparison.complaint(DOUBT)
+          :passed unless stuck || comparison.complaint(*DOUBT)
         end
 
         # What it is at may never end; or there is no canary, since each one leaves.

@@ -45,9 +45,20 @@ class ClusterProofComparisonTest < Minitest::Test
     before = traffic.workers(2, 256)
     beside = traffic.curve(40, 8.0, one_band: true)
 
-    assert(Comparison.new(traffic.curve(20, 8.0), before).complaint(AT_ONCE))
+    assert(Comparison.new(traffic.curve(20, 8.0), before, traffic.curve(40, one_band: true)).complaint(AT_ONCE))
     refute(Comparison.new(traffic.curve(20, 8.0), before, beside).complaint(AT_LAST))
     assert(Comparison.new(traffic.curve(20, 80.0), before, beside).complaint(AT_ONCE))
+  end
+
+  # Without a present, time proves nothing, and CPU time only if it is much.
+  def test_a_machine_that_has_more_to_do
+    traffic = Traffic.new(1, MIXES["one kind of request"])
+    before = traffic.workers(2, 256)
+    waiting = Curve.new.add(Row.new(40, 0, [traffic.codes(40, 2.0), traffic.codes(40, 20.0)].map { |one| one.pack("C*") },
+                                    []))
+
+    refute(Comparison.new(waiting, before).complaint(AT_LAST))
+    assert_match(/CPU time/, Comparison.new(traffic.curve(40, 8.0), before).complaint(AT_ONCE))
   end
 
   def test_failures
@@ -82,12 +93,17 @@ class ClusterProofComparisonTest < Minitest::Test
   def rejected?(traffic, factor)
     before = traffic.workers(2, 60)
     codes = traffic.codes(60, factor)
+    others = traffic.codes(60)
     (4..60).step(4).each do |requests|
-      comparison = Comparison.new(traffic.of([codes.first(requests)]), before)
+      comparison = compare(traffic, codes.first(requests), before, others.first(requests))
       return true if comparison.complaint(AT_ONCE)
-      return false if requests >= 20 && !comparison.complaint(DOUBT)
+      return false if requests >= 20 && !comparison.complaint(*DOUBT)
     end
-    !Comparison.new(traffic.of([codes]), before).complaint(AT_LAST).nil?
+    !compare(traffic, codes, before, others).complaint(AT_LAST).nil?
+  end
+
+  def compare(traffic, codes, before, others)
+    Comparison.new(traffic.of([codes]), before, traffic.of(others.map { |code| [code] }))
   end
 
   def curve(requests, failures)
