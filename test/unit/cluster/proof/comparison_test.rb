@@ -54,8 +54,8 @@ class ClusterProofComparisonTest < Minitest::Test
   def test_a_machine_that_has_more_to_do
     traffic = Traffic.new(1, MIXES["one kind of request"])
     before = traffic.workers(2, 256)
-    waiting = Curve.new.add(Row.new(40, 0, [traffic.codes(40, 2.0), traffic.codes(40, 20.0)].map { |one| one.pack("C*") },
-                                    []))
+    jobs = [traffic.codes(40, 2.0), traffic.codes(40, 20.0)].map { |codes| codes.pack("C*") }
+    waiting = Curve.new.add(Row.new(40, 0, jobs, []))
 
     refute(Comparison.new(waiting, before).complaint(AT_LAST))
     assert_match(/CPU time/, Comparison.new(traffic.curve(40, 8.0), before).complaint(AT_ONCE))
