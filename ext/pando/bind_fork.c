@@ -16,17 +16,22 @@ static VALUE call_fork(VALUE unused)
     return rb_funcall(rb_mProcess, rb_intern("_fork"), 0);
 }
 
-static VALUE disarm(VALUE unused)
-{
-    pando_double_fork_disarm();
-    return Qnil;
-}
-
 /* Forks a sibling: true in the forker, false in the new process. Goes through
  * Process._fork, so that the hooks of libraries run, once on each side. */
 static VALUE fork_sibling(VALUE self)
 {
-    VALUE middle = rb_ensure(call_fork, Qnil, disarm, Qnil);
+    int state;
+    pid_t forker = pando_pid();
+    unsigned copies = pando_copies();
+    VALUE middle = rb_protect(call_fork, Qnil, &state);
+    if (state) {
+        /* A hook has raised in the forker, after the fork: who was forked is a stranger's business, not the middle. */
+        pid_t orphan = pando_pid() == forker && pando_copies() != copies ? pando_announced_middle() : 0;
+        pando_double_fork_disarm();
+        if (orphan) pando_middle_wait(orphan);
+        rb_jump_tag(state);
+    }
+    pando_double_fork_disarm();
     if (NUM2PIDT(middle) == 0) return Qfalse;
     int failure = pando_middle_wait(NUM2PIDT(middle));
     if (failure) rb_syserr_fail(failure, "fork (of the middle process)");

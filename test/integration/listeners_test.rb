@@ -145,6 +145,20 @@ class ListenersTest < Minitest::Test
     end
   end
 
+  # Whoever has it is too busy to accept: to wait for room in its queue would be to wait for ever.
+  def test_a_socket_whose_queue_is_full_is_in_use
+    in_folder do |path|
+      live = UNIXServer.new(path).tap { |server| server.listen(0) }
+      crowd = []
+      100.times { crowd.push(Socket.new(:UNIX, :STREAM)).last.connect_nonblock(Socket.sockaddr_un(path)) }
+      flunk("its queue has no end")
+    rescue IO::EAGAINWaitWritable
+      assert_refused("unix:#{path}", /another process listens there/)
+    ensure
+      [live, *crowd].compact.each(&:close)
+    end
+  end
+
   def test_a_socket_in_use_and_other_files_are_refused_and_nothing_is_left_behind
     in_folder do |path|
       live = UNIXServer.new(path)

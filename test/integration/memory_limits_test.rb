@@ -1,11 +1,14 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/memory_group"
 require "support/servers"
 
 # A worker that grows does not take the machine with it.
 class MemoryLimitsTest < Minitest::Test
   include Support::Servers
+
+  MIB = 1024**2
 
   # /leak keeps a mebibyte a request; /hog keeps on taking.
   APP = <<~RUBY
@@ -13,6 +16,7 @@ class MemoryLimitsTest < Minitest::Test
     run(lambda do |env|
       case env["PATH_INFO"]
       when "/leak" then LEAK << ("x" * 1_048_576)
+      when "/burst" then LEAK << ("x" * 500_000_000)
       when "/hog" then loop { LEAK << ("x" * 1_048_576) && sleep(0.005) }
       end
       [200, {}, [Process.pid.to_s]]
@@ -52,5 +56,77 @@ class MemoryLimitsTest < Minitest::Test
 
     assert_match(/\Aall processes together take \d+.\d MiB of 150.0 MiB, and of all workers it has most/,
                  leaving["reason"])
+  end
+
+  # bench/leak does this for as long as one likes.
+  def test_in_a_control_group_a_leak_is_ended_before_the_kernel_ends_it
+    in_group(400) do |group|
+      server = serve(app: APP, config: "workers 2\nrefork false", wrapper: group.wrapper)
+      answers = []
+      until departures(server) >= 2 || answers.size > 2000
+        answers << server.get("/leak").status
+        IO.select(nil, nil, nil, 0.05) if group.used > 320 * MIB # a leak, and no burst
+      end
+
+      assert_equal([200], answers.uniq)
+      assert_match(/MiB of the 400.0 MiB of the control group are in use/,
+                   server.wait_past("worker.leaving", cause: "memory")["reason"])
+      assert_empty(server.events("worker.lost") + server.events("worker.killed"))
+      assert_equal(0, group.oom_kills)
+    end
+  end
+
+  def test_whom_the_kernel_has_killed_for_memory_is_told_apart_and_counted
+    in_group(300) do |group|
+      server = serve(app: APP, wrapper: group.wrapper, config: <<~RUBY)
+        workers 2
+        refork false
+        memory group: false
+        control "control.sock"
+        oom_score_adj 1000
+      RUBY
+      assert_equal(502, server.get("/burst").status)
+      lost = server.wait_past("worker.lost")
+
+      assert_equal(["oom", "GET /burst"], lost.values_at("cause", "request"))
+      assert_match(/OOM killer/, lost["reason"])
+      assert_operator(group.oom_kills, :>=, 1)
+      server.wait_past("worker.ready", slot: lost["slot"])
+      assert_match(/^counts .*worker_lost=1 .*oom_killed=1$/, status(server))
+    end
+  end
+
+  # The only one that serves, and nobody can take its place yet: it stays, however much it leaks.
+  def test_the_last_worker_is_not_given_up
+    server = serve(app: APP, config: "workers 1\nrefork false\nmemory worker: 60.mb")
+    server.write("config.ru", "raise 'half a deployment'")
+    server.wait_for("generation.discarded") { Process.kill("KILL", server.mold.pid) }
+    pids = Array.new(60) { server.get("/leak").body }.uniq
+    assert_equal(1, pids.size)
+    server.wait_for("worker.leaving", pid: Integer(pids.first)) { server.write("config.ru", APP) }
+
+    assert_equal(200, server.get("/").status)
+  end
+
+  private
+
+  def in_group(mebibytes)
+    group = Support::MemoryGroup.new(mebibytes * MIB)
+    skip(group.obstacle) if group.obstacle
+
+    yield group
+  ensure
+    servers.each(&:kill)
+    group&.remove
+  end
+
+  def departures(server) = server.events("worker.leaving").size
+
+  def status(server)
+    socket = UNIXSocket.new(File.join(server.folder, "control.sock"))
+    socket.write("status\n")
+    socket.read
+  ensure
+    socket&.close
   end
 end

@@ -5,7 +5,7 @@ module Support
   class Census
     STARTS = %w[worker.ready mold.ready service.ready reactor.ready].freeze
     ENDS = %w[worker.leaving worker.exited worker.killed worker.lost worker.failed
-              mold.retired mold.discarded mold.exited mold.killed mold.lost mold.failed service.exited
+              mold.retired mold.discarded mold.exited mold.killed mold.lost mold.failed service.exited service.lost
               reactor.lost reactor.exited reactor.killed reactor.failed].freeze
 
     def initialize(server)

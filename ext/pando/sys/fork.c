@@ -5,15 +5,26 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Of one thread: another that forks meanwhile gets an ordinary child. */
 static _Thread_local volatile sig_atomic_t armed;
 static pid_t middle;
 static pid_t current;
+/* Where the middle says its pid: its forker may not get to see it, for a hook may raise. Shared with the middle, and
+ * of one fork only. NULL where the kernel has no page for it. */
+static volatile pid_t *announced;
 static unsigned forks;
 static unsigned copies;
+
+static void forget_announcement(void)
+{
+    if (announced) munmap((void *)announced, sizeof *announced);
+    announced = NULL;
+}
 
 /* Runs inside fork(2) of the C library, in the new process, before the
  * interpreter hears of it. Hence nothing of Ruby (no hook, no thread
@@ -27,9 +38,11 @@ static void split_in_child(void)
     if (!armed) return;
     armed = 0;
     middle = current;
+    if (announced) *announced = current;
     pid_t pid = _Fork(); /* no atfork handlers: those that follow run in the final child only */
     if (pid == 0) {
         current = getpid();
+        forget_announcement();
         return;
     }
     _exit(pid < 0 ? errno : 0);
@@ -53,12 +66,23 @@ pid_t pando_pid(void)
 
 void pando_double_fork_arm(void)
 {
+    void *page = mmap(NULL, sizeof *announced, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    announced = page == MAP_FAILED ? NULL : page;
     armed = 1;
 }
 
 void pando_double_fork_disarm(void)
 {
     armed = 0;
+    forget_announcement();
+}
+
+/* The middle may not have come to its announcement yet: it is given a second. */
+pid_t pando_announced_middle(void)
+{
+    struct timespec moment = {0, 1000000};
+    for (int i = 0; announced && !*announced && i < 1000; i++) nanosleep(&moment, NULL);
+    return announced ? *announced : 0;
 }
 
 unsigned pando_forks(void)

@@ -10,6 +10,9 @@ int pando_fork_setup(void);
  * pid of a middle process that exits at once, the final child sees 0. */
 void pando_double_fork_arm(void);
 void pando_double_fork_disarm(void);
+/* In the forker, between the two: the middle that was forked, if fork(2) itself did not get to return its pid to us.
+ * 0: there was none. */
+pid_t pando_announced_middle(void);
 /* In the final child: the process that it is a child of until that exits. */
 pid_t pando_middle_pid(void);
 /* This process, without a system call: right after fork(2) and daemon(3) of the C library, and in an

@@ -15,12 +15,12 @@ module Pando
       RIGHT = %w[generation pid requests pss private].freeze
       # Fields that are numbers, so that JSON has them as such.
       WHOLE = %w[pid generation slot requests workers ready reforks failures waiting connections idle accepted mold
-                 number].freeze
+                 number rate].freeze
       DECIMAL = %w[seconds uptime age].freeze
 
       # @param records [Array<Array(String, Hash{String => String})>]
       def initialize(records)
-        @records = records.map { |word, pairs| [word, pairs.to_h { |key, value| [key, number(key, value)] }] }
+        @records = records.map { |word, pairs| [word, typed(word, pairs)] }
       end
 
       # @return [String]
@@ -28,7 +28,9 @@ module Pando
         require "json"
         JSON.pretty_generate(
           "server" => one("server"), "listeners" => all("listener"), "queue" => one("queue"),
-          "generations" => all("generation"), "processes" => processes.map { |role, pairs| { "role" => role, **pairs } }
+          "generations" => all("generation"),
+          "dampers" => all("damper"), "counts" => one("counts") || {},
+          "processes" => processes.map { |role, pairs| { "role" => role, **pairs } }
         )
       end
 
@@ -38,6 +40,10 @@ module Pando
       end
 
       private
+
+      def typed(word, pairs)
+        word == "counts" ? pairs.transform_values(&:to_i) : pairs.to_h { |key, value| [key, number(key, value)] }
+      end
 
       def number(key, value)
         return value.to_i if WHOLE.include?(key) && value.match?(/\A\d+\z/)
@@ -118,7 +124,27 @@ module Pando
           proof = "; its canary has served #{generation["proof"]}" if generation["proof"]
           "generation #{generation["number"]} is #{generation["state"]} (#{generation["purpose"]}), " \
             "begun #{duration(generation["age"])} ago#{proof}"
-        end << "total PSS #{mebibytes(processes.sum { |_, pairs| pairs["pss"].to_i })}"
+        end.push(*dampers, *counts, "total PSS #{mebibytes(processes.sum { |_, pairs| pairs["pss"].to_i })}", *sizing)
+      end
+
+      def dampers
+        all("damper").map do |damper|
+          place = damper.slice("slot", "name").values.first
+          place ||= "of generation #{damper["generation"]}" if damper["generation"]
+          waits = ", the next try in #{damper["seconds"]} s" if damper["seconds"].positive?
+          "#{[damper["role"], place].compact.join(" ")}: lost #{damper["rate"]} times within a minute#{waits} " \
+            "(#{printable(damper["reason"].to_s)})"
+        end
+      end
+
+      def counts
+        counts = one("counts") or return
+        "since the start: #{counts.map { |name, number| "#{number} #{name.sub("_", ".")}" }.join(", ")}"
+      end
+
+      def sizing
+        sizing = one("server")["sizing"]
+        "workers :auto (#{sizing})" if sizing
       end
     end
   end

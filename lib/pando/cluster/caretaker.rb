@@ -67,13 +67,23 @@ module Pando
       def child_leaving(child, reason)
         return unless child.ready?
 
-        @cluster.generations.worker_wasted(child) if child.row.job.zero?
+        @cluster.generations.worker_wasted(child, reason) if child.row.job.zero?
         child.leave(reason, Sys.now + @options.stop_timeout)
         Events.emit("worker.leaving", **child.identity, reason: reason)
       end
 
       # It got TERM from somebody outside, and serves until it is told more.
       def child_signalled(child, signal) = @cluster.dismissals.add(child, signal)
+
+      # It would like to be replaced, and waits for our word. The last one that serves is to serve on until then.
+      def child_outworn(child, reason)
+        return unless child.ready?
+        return child_leaving(child, reason) && child.order(Message.new(:leave)) if stopping?
+
+        @cluster.generations.worker_wasted(child, reason) if child.row.job.zero?
+        @cluster.rollout.renew(child, reason)
+        child.order(Message.new(:stay)) if child.ready?
+      end
 
       # Its forker lives, but the kernel or a hook refused.
       # @param innocent [Boolean] it was the kernel: no fault of the generation
@@ -87,22 +97,24 @@ module Pando
       # @param ending [Sys::Ending, nil]
       def child_lost(child, ending, innocent: false)
         child.ending = ending
-        child.reason ||= "the kernel's OOM killer ended it" if @oom.victim?(child)
+        starved = @oom.victim?(child)
+        child.reason ||= "the kernel's OOM killer ended it" if starved
         close_the_doors(child)
         farewell = Farewell.new(child, ending)
-        tell(child, farewell)
+        tell(child, farewell, starved)
         failed = farewell.failed? # while its row is still its own
         take_stock(child, farewell) unless farewell.stillborn?
         hook(:after_worker_exit, child, ending) if child.worker? && ending
-        @cluster.services.lost(child, farewell.reason) if child.service? && !stopping?
+        @cluster.services.lost(child, farewell.reason, farewell.wanted?) if child.service? && !stopping?
         @cluster.dismiss(child)
-        pass_on(child, farewell.reason, failed, innocent)
+        pass_on(child, farewell, failed, innocent)
       end
 
       # An order that was not carried out in time. A mold that does not fork is
       # stuck; a worker may be in a long request, so only the order is dropped.
       def spawn_overdue(child)
         child.reason = "it was not forked in time"
+        child.source.tie_up if child.mold? && child.source.engaged?
         child.source.kill("it did not fork when it was told to") unless child.mold? || child.source.gone?
         child_lost(child, nil)
       end
@@ -121,8 +133,9 @@ module Pando
 
       def stopping? = @cluster.shutdown.begun?
 
-      def tell(child, farewell)
-        farewell.tell(child.reactor? ? @cluster.reactors.in_flight : {})
+      def tell(child, farewell, starved)
+        more = child.reactor? ? @cluster.reactors.in_flight : {}
+        farewell.tell(starved ? { **more, cause: :oom } : more)
         farewell.tell_check unless stopping?
       end
 
@@ -158,8 +171,9 @@ module Pando
         @cluster.generations.worker_gone(child, farewell.reason, fault || :none)
       end
 
-      def pass_on(child, reason, failed, innocent)
-        return @cluster.reactors.lost if child.reactor?
+      def pass_on(child, farewell, failed, innocent)
+        reason = farewell.reason
+        return @cluster.reactors.lost(reason) if child.reactor?
         return if stopping?
 
         @payload.find_folder if child.mold?
@@ -167,7 +181,10 @@ module Pando
         return generations.mold_gone(child, reason) if child.mold?
         return generations.child_unfit(child, reason) if child.unfit?
 
-        generations.worker_failed(child, reason, innocent: innocent) if child.worker? && failed
+        return unless child.worker?
+        return generations.worker_failed(child, reason, innocent: innocent) if failed
+
+        @cluster.rollout.worker_lost(child, reason) if farewell.accident?
       end
 
       def hook(name, *arguments)

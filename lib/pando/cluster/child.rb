@@ -20,6 +20,8 @@ module Pando
       attr_reader :verdict
       # Why it is to leave as soon as it is ready, nil: it may stay.
       attr_reader :unwanted
+      # Why it is to be replaced, though it serves on until then; nil: it is not.
+      attr_accessor :outworn
       # The soft deadline that has been signalled.
       attr_accessor :signalled_deadline
       # It broke the protocol: its link is read no more.
@@ -183,9 +185,14 @@ module Pando
         !since.nil? && Sys.now - since > LONG
       end
 
+      # It was asked to fork and never came to it, for it is at one job all the time.
+      def tie_up = @tied_since = row.busy_since
+      def tied_up? = !@tied_since.nil? && row.busy_since == @tied_since
+
       def requests = row.requests
       def fork_safe? = !row.fork_unsafe?
       def barred? = !!barred
+      def outworn? = !outworn.nil?
 
       # What it is doing, for events.
       # @return [Hash{Symbol => Object}] empty when idle

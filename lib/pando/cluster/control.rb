@@ -18,6 +18,8 @@ module Pando
     class Control
       # Clients at a time: the oldest makes room.
       SESSIONS = 32
+      # Seconds that nobody is let in after the kernel had no descriptor for one.
+      PAUSE = 1.0
 
       # @param spec [Spec, nil] nil: nobody is listened to
       # @param cluster [Monitor]
@@ -59,6 +61,7 @@ module Pando
 
       # Called at each turn of the monitor's loop.
       def proceed
+        resume
         @sessions.each do |session|
           session.task&.check
           conclude(session)
@@ -73,7 +76,7 @@ module Pando
 
         proceed
         Events.unsubscribe(@subscription)
-        @poller.remove(@socket)
+        @poller.remove(@socket) unless @paused_until
         @sessions.each(&:close)
         ListenerSocket.close(@socket, @spec, @file)
         @socket = nil
@@ -88,8 +91,27 @@ module Pando
 
         @sessions.shift.close if @sessions.size >= SESSIONS
         @sessions << Session.new(socket, @poller)
+      rescue Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::ENOBUFS => e
+        socket.close if socket.respond_to?(:close)
+        pause(e)
       rescue SystemCallError
         socket.close if socket.respond_to?(:close)
+      end
+
+      # Who waits cannot be let in now, and would wake us again at once.
+      def pause(error)
+        @poller.remove(@socket)
+        @paused_until = Sys.now + PAUSE
+        Events.emit("control.failed", reason: "nobody can be let in: #{error.message}")
+      end
+
+      def resume
+        return unless @paused_until && Sys.now >= @paused_until
+
+        @poller.add(@socket, %i[control newcomer])
+        @paused_until = nil
+      rescue SystemCallError
+        @paused_until = Sys.now + PAUSE
       end
 
       def begin_task(session, line)

@@ -43,7 +43,7 @@ module Pando
 
       def dismiss(child, signal)
         if child.worker?
-          @generations.worker_wasted(child) if child.row.job.zero?
+          @generations.worker_wasted(child, signal) if child.row.job.zero?
           @rollout.ask_to_leave(child, signal)
         else
           child.leave(signal, Sys.now + @options.stop_timeout)

@@ -9,6 +9,9 @@ module Pando
     #
     # @api private
     class Farewell
+      # Seconds of life within which one that ends without having begun anything has failed.
+      YOUNG = 60.0
+
       attr_reader :child, :ending, :reason
 
       # @param ending [Sys::Ending, nil] nil when there never was a process
@@ -16,7 +19,7 @@ module Pando
         @child = child
         @ending = ending
         @was_starting = child.starting?
-        @wanted = (child.leaving? && ending&.success?) || called_off?
+        @wanted = ((child.leaving? || child.outworn?) && ending&.success?) || called_off?
         @reason = [child.failure || child.reason, child.verdict, (ending&.to_s unless @wanted)].compact.uniq.join(": ")
       end
 
@@ -29,11 +32,14 @@ module Pando
         return true if stillborn?
         return false if wanted? || killed_from_outside?
 
-        child.row.job.zero? && Sys.now - (child.row.started_at || 0) < Backoff::MEMORY
+        child.row.job.zero? && Sys.now - (child.row.started_at || 0) < YOUNG
       end
 
       # By the kernel's OOM killer, by an operator, or by ourselves at a deadline.
       def killed_from_outside? = ending&.killed? && ending.number == Signal.list["KILL"]
+
+      # It served, and died of something that is no doing of ours.
+      def accident? = !stillborn? && !wanted? && !child.condemned?
 
       # It left as it was asked to, or was ended before it was ready.
       def wanted? = @wanted

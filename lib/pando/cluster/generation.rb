@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/backoff"
+require "pando/cluster/damper"
 require "pando/events"
 
 module Pando
@@ -24,7 +24,7 @@ module Pando
       }.freeze
 
       attr_reader :number, :purpose, :state, :source, :began_at
-      # Between failed attempts to fork from its mold.
+      # Between failed attempts to fork from its mold; a Damper.
       attr_reader :backoff
       attr_accessor :mold
       # Children whose self-check did not come back.
@@ -40,7 +40,7 @@ module Pando
         @purpose = purpose
         @source = source
         @state = :booting
-        @backoff = Backoff.new
+        @backoff = Damper.new({ role: :worker, generation: number }, limit: Backoff::LIMIT, free: 0)
         @began_at = Sys.now
         @unfit = 0
         tell
@@ -79,6 +79,12 @@ module Pando
         @state = state
         @reason = reason
         tell(reason: reason, **details)
+      end
+
+      # All workers come from it.
+      def become_current
+        enter(:current, seconds: age)
+        Events.emit("refork.finished", generation: number, pid: mold.pid, seconds: age) if purpose == :refork
       end
 
       private

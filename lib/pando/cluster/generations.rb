@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/dampers"
 require "pando/cluster/floor"
 require "pando/cluster/generation"
 require "pando/cluster/options"
@@ -27,7 +28,9 @@ module Pando
       # @param policy [#threshold, #manual?, #choose] see Pando::Refork::Policy
       # @param give_up [#call] called with a reason and a backtrace when nothing can be served
       # @param options [#canary, #refork_failures, #workers] how a generation proves itself
-      def initialize(roster, spawner, policy, give_up, options = Options.new)
+      # @param dampers [Dampers] that of the mold: one that dies again and again is replaced later each time
+      def initialize(roster, spawner, policy, give_up, options = Options.new, dampers: Dampers.new) # rubocop:disable Metrics/ParameterLists
+        @dampers = dampers
         @roster = roster
         @spawner = spawner
         @give_up = give_up
@@ -36,6 +39,7 @@ module Pando
         @floor = Floor.new
         @proving = Proof::Proving.new(roster, options, self)
         @reforks = Reforks.new(roster, policy, self, @backoff, options)
+        @failed_boots = 0
         @proven = false
       end
 
@@ -52,9 +56,9 @@ module Pando
       # Called at each turn of the monitor's loop.
       def reconcile
         @proving.reconcile
+        lose_current("it is gone") if current&.mold&.gone?
         return if upcoming || !@backoff.over?
-
-        return heal unless current
+        return (heal if @dampers.over?(:mold)) unless current
 
         reason = @reforks.wanted
         refork(reason) if reason
@@ -107,6 +111,7 @@ module Pando
       end
 
       def worker_ready(child)
+        serving_generation(child)&.backoff&.succeed
         return unless upcoming&.number == child.generation && upcoming.canary?
 
         roll unless @proving.try(upcoming, child)
@@ -120,7 +125,7 @@ module Pando
       # @param innocent [Boolean] the kernel refused the fork: the mold is not to blame
       def worker_failed(child, reason, innocent: false)
         generation = serving_generation(child) or return
-        generation.backoff.fail
+        generation.backoff.fail(reason)
         bad = generation.equal?(upcoming) ? !tolerable?(generation, innocent) : hopeless?(generation)
         return discard(generation, reason, child.detail) if bad
 
@@ -130,7 +135,7 @@ module Pando
       # Its self-check did not come back. A fork may catch a lock at a bad moment once; twice it is the mold's fault.
       def child_unfit(child, reason)
         generation = serving_generation(child) or return
-        generation.backoff.fail
+        generation.backoff.fail(reason)
         return if generation.count_unfit < UNFIT
         return discard(generation, reason, child.detail) if generation.equal?(upcoming)
         return roll_back(reason) if watching?
@@ -141,7 +146,7 @@ module Pando
       end
 
       # It wants to go and has not done anything: the next one waits, lest we fork for ever.
-      def worker_wasted(child) = serving_generation(child)&.backoff&.fail
+      def worker_wasted(child, reason = nil) = serving_generation(child)&.backoff&.fail(reason)
 
       # The rollout is through, or there was none to do.
       def establish
@@ -150,10 +155,11 @@ module Pando
         @upcoming = nil
         @current = generation
         @proven = true
+        @failed_boots = 0
         kept = @proving.established(generation, last)
         kept ? last.enter(:kept) : retire(last)
-        generation.enter(:current, seconds: generation.age)
-        @reforks.finished(generation)
+        @reforks.established(generation)
+        generation.become_current
         @reforks.proved(generation) unless kept
       end
 
@@ -209,6 +215,7 @@ module Pando
       def tolerable?(generation, innocent) = innocent && generation.backoff.failures < LAST_TRY
 
       def lose_current(reason)
+        @dampers.fail(:mold, reason)
         let_go("its successor's mold is lost")
         retired = current
         @current = nil
@@ -230,17 +237,18 @@ module Pando
         @current = nil if generation.equal?(current)
         @floor.discard(generation.number)
         @proving.discarded(generation)
-        generation.source&.barred = true
+        generation.source&.then { |source| source.barred = true unless source.tied_up? }
         @reforks.failed(generation, reason)
         generation.enter(:discarded, reason: reason, backtrace: (detail if @proven))
         generation.end_mold("discarded")
         @roster.call_off(generation.number, "its generation was discarded") # they would take others' places
+        @failed_boots += 1 if generation.source.nil?
         delay = @backoff.fail
         judge(reason, detail, delay)
       end
 
       def judge(reason, detail, delay)
-        hopeless = @roster.ready_workers.empty? && (!@proven || @backoff.failures >= LAST_TRY)
+        hopeless = @roster.ready_workers.empty? && (!@proven || @failed_boots >= LAST_TRY)
         return @give_up.call(reason, detail) if hopeless
 
         Events.emit("refork.postponed", seconds: delay.round(2), reason: reason)

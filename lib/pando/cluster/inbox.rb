@@ -68,7 +68,7 @@ module Pando
         when :ready then ready(child)
         when :detail then child.add_detail(message.text)
         when :failed then fail(child, message.text)
-        when :checking, :leaving, :signalled, :lane_corrupt then pass_on(child, message)
+        when :checking, :leaving, :outworn, :signalled, :lane_corrupt then pass_on(child, message)
         when :fork_failed, :fork_refused then fork_failed(child, message)
         else reject(child, "an order instead of a report")
         end
@@ -79,6 +79,7 @@ module Pando
         when :checking then @observer.child_checking(child, message.text)
         when :leaving then @observer.child_leaving(child, message.text)
         when :signalled then @observer.child_signalled(child, message.text)
+        when :outworn then @observer.child_outworn(child, message.text)
         when :lane_corrupt then @observer.lane_corrupt(message.lane)
         end
       end

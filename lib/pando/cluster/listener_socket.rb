@@ -63,10 +63,20 @@ module Pando
         return unless File.exist?(path)
         raise BootError, "cannot listen on unix:#{path}: a file that is not a socket is there" unless File.socket?(path)
 
-        UNIXSocket.new(path).close
-        raise Errno::EADDRINUSE
+        served?(path) ? raise(Errno::EADDRINUSE) : File.unlink(path)
+      end
+
+      # Without waiting for room in its queue: one that is full is somebody's.
+      def served?(path)
+        socket = Socket.new(:UNIX, :STREAM, 0)
+        socket.connect_nonblock(Socket.sockaddr_un(path), exception: false)
+        true
       rescue Errno::ECONNREFUSED
-        File.unlink(path)
+        false
+      rescue Errno::EAGAIN
+        true
+      ensure
+        socket&.close
       end
 
       # @return [String] as the config writes it

@@ -1,14 +1,16 @@
 # frozen_string_literal: true
 
+require "pando/cluster/backoff"
 require "pando/cluster/memory_gauge"
 require "pando/cluster/memory_limits"
+require "pando/cluster/memory_shortage"
 require "pando/events"
 
 module Pando
   module Cluster
     # Replaces workers that have grown too fat: between two requests when they pass the limit, in the
-    # middle of one at the hard limit, and the fattest of all when the tree takes too much or memory is
-    # short. By what is private to a worker: what it shares with its mold would not come back.
+    # middle of one at the hard limit, and the fattest of all when memory is short. By what is private to
+    # a worker: what it shares with its mold would not come back.
     #
     # Owned by the monitor.
     #
@@ -16,40 +18,44 @@ module Pando
     class MemoryKeeper
       # Seconds between two looks.
       TICK = 0.25
-      # Exact measurements in a look, beside the one in rotation.
+      # And when the control group is filling.
+      HASTE = 0.05
+      # Exact measurements in a look.
       MEASUREMENTS = 4
-      # Seconds that the departure of the fattest is given to show.
-      RESPITE = 5.0
+      # Seconds that the departure of the fattest is given to show. While nothing helps, twice as long each time.
+      RESPITE = 2.0
+      LONGEST_RESPITE = 120.0
 
       # @param options [#memory] MemoryLimits, which a reload may change
-      # @param rollout [#ask_to_leave]
+      # @param rollout [#renew, #awaited?]
       # @param wasted [#call] told of a worker that was too fat before it had served anybody
-      def initialize(roster, options, rollout, wasted, gauge: MemoryGauge.new, pressure: Sys::Memory.method(:pressure))
+      def initialize(roster, options, rollout, wasted, gauge: MemoryGauge.new, shortage: nil)
         @roster = roster
         @options = options
         @rollout = rollout
         @wasted = wasted
         @gauge = gauge
-        @pressure = pressure
-        @looked_at = @relieved_at = 0.0
+        @shortage = shortage || MemoryShortage.new(options, gauge)
+        @respite = Backoff.new(LONGEST_RESPITE, first: RESPITE)
+        @looked_at = 0.0
       end
 
       # Called at each turn of the monitor's loop.
       def reconcile(now = Sys.now)
-        return unless limits.any? && now - @looked_at >= TICK
+        return unless limits.any? && now >= due
 
         @looked_at = now
         processes = @roster.select { |child| child.pidfd && !child.condemned? }
-        @gauge.keep([Process.pid, *processes.map(&:pid)])
+        pids = [Process.pid, *processes.map(&:pid)]
+        @gauge.keep(pids)
         grown(processes).each { |worker| judge(worker) }
-        return unless limits.of_tree?
-
-        measure_next(processes)
-        relieve(now)
+        @gauge.measure_next(pids) if limits.total
+        short = @shortage.look
+        short ? relieve(short, now) : @respite.reset
       end
 
       # @return [Float, nil]
-      def due = (@looked_at + TICK if limits.any?)
+      def due = (@looked_at + (@shortage.near? ? HASTE : TICK) if limits.any?)
 
       private
 
@@ -64,9 +70,16 @@ module Pando
       end
 
       def judge(worker)
+        return unless @gauge.rested?
+
         size = @gauge.measure(worker.pid)&.private or return
         return kill(worker, size) if limits.hard && size > limits.hard && worker.row.busy_since
-        return unless size > soft_limit && worker.ready?
+
+        outgrown(worker, size) if size > soft_limit && worker.ready?
+      end
+
+      def outgrown(worker, size)
+        return if departing? && !over_hard?(worker)
 
         replace(worker, "its #{mebibytes(size)} of private memory are over the limit of #{mebibytes(soft_limit)}")
       end
@@ -81,45 +94,44 @@ module Pando
         worker.kill(reason, suspect: true)
       end
 
-      # One at a time, as long as the limit allows it: a cluster in which all are too fat goes on serving.
       def replace(worker, reason)
-        return if @leaver && !@leaver.gone? && @leaver.leaving? && !over_hard?(worker)
-
         @leaver = worker
-        @wasted.call(worker) if worker.row.job.zero?
-        @rollout.ask_to_leave(worker, reason)
+        @wasted.call(worker, reason) if worker.row.job.zero?
+        @rollout.renew(worker, reason, cause: :memory)
+      end
+
+      # One goes at a time, as long as the limits allow it: a cluster in which all are too fat goes on serving.
+      # Until another one serves in the place of the last who was sent away; a long request of his is not waited for.
+      def departing?
+        return false unless @leaver
+
+        @leaver.gone? ? @rollout.awaited?(@leaver.slot) : @leaver.outworn? || !@leaver.engaged?
       end
 
       # And so far beyond the limit that it does not wait for its turn.
-      def over_hard?(worker) = limits.worker && limits.hard && @gauge.last(worker.pid).private > limits.hard
-
-      # Each in turn, the monitor as well.
-      def measure_next(processes)
-        pid = [Process.pid, *processes.map(&:pid)].min_by { |candidate| @gauge.measured_at(candidate) }
-        @gauge.measure(pid)
+      def over_hard?(worker)
+        limits.worker && limits.hard && @gauge.last(worker.pid).private > limits.hard && !worker.outworn?
       end
 
-      def relieve(now)
-        reason = too_much or return
-        return if now - @relieved_at < RESPITE || @leaver&.leaving?
+      def relieve(reason, now)
+        return if (!@respite.over?(now) || departing?) && !@shortage.critical?
 
-        sizes = @roster.ready_workers.to_h { |worker| [worker, @gauge.last(worker.pid)&.private] }
-        return if sizes.empty? || sizes.value?(nil) # not all are known yet
+        fattest, size = fattest_worker
+        return unless fattest
 
-        @relieved_at = now
-        fattest, size = sizes.max_by(&:last)
+        @respite.fail(now)
         replace(fattest, "#{reason}, and of all workers it has most private memory (#{mebibytes(size)})")
       end
 
-      def too_much
-        total = @gauge.total
-        return "all processes together take #{mebibytes(total)} of #{mebibytes(limits.total)}" if over_total?(total)
-
-        waiting = limits.pressure && @pressure.call
-        "memory is short (#{waiting}% of the time somebody waits for it)" if waiting && waiting > limits.pressure
+      # By what they may have grown since they were measured; then those are measured who may be it.
+      # @return [Array(Child, Integer), nil]
+      def fattest_worker
+        @roster.ready_workers.reject(&:outworn?)
+               .max_by(MEASUREMENTS) { |worker| @gauge.most(worker.pid) }
+               .filter_map { |worker| (size = size_of(worker)) && [worker, size] }.max_by(&:last)
       end
 
-      def over_total?(total) = limits.total && total > limits.total
+      def size_of(worker) = @gauge.rested? ? @gauge.measure(worker.pid)&.private : @gauge.most(worker.pid)
 
       def mebibytes(bytes) = format("%.1f MiB", bytes / 1_048_576.0)
     end

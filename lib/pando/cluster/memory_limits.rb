@@ -7,11 +7,10 @@ module Pando
     #   worker     private memory after which a worker is replaced between two requests
     #   hard       private memory at which it is killed, in the middle of one
     #   total      memory of the whole tree, after which the fattest worker is replaced
+    #   group      percent of the control group's limit that are in use, likewise
     #   pressure   percent of time that somebody waits for memory, likewise
-    MemoryLimits = Struct.new(:worker, :hard, :total, :pressure, keyword_init: true) do
+    MemoryLimits = Struct.new(:worker, :hard, :total, :group, :pressure, keyword_init: true) do
       def any? = !to_h.compact.empty?
-      # @return [Boolean] whether all processes must be measured, and not only who may have grown
-      def of_tree? = !(total || pressure).nil?
     end
   end
 end

@@ -3,6 +3,7 @@
 require "pando/cluster"
 require "pando/cluster/caretaker"
 require "pando/cluster/control"
+require "pando/cluster/dampers"
 require "pando/cluster/deadlines"
 require "pando/cluster/dismissals"
 require "pando/cluster/drain"
@@ -20,8 +21,10 @@ require "pando/cluster/roster"
 require "pando/cluster/service_keeper"
 require "pando/cluster/shutdown"
 require "pando/cluster/signals"
+require "pando/cluster/sizing"
 require "pando/cluster/spawner"
 require "pando/cluster/systemd"
+require "pando/cluster/tally"
 require "pando/cluster/terminal"
 
 module Pando
@@ -31,9 +34,11 @@ module Pando
     # application. One thread, one loop: wait, hear, bury, enforce, reconcile.
     class Monitor
       TITLE = "pando monitor"
+      # Seconds that it waits when the kernel has no memory or descriptor for it.
+      STARVED = 0.25
 
       attr_reader :listeners, :roster, :generations, :rollout, :services, :reactors, :shutdown, :reload,
-                  :inbox, :examiner, :drain, :dismissals
+                  :inbox, :examiner, :drain, :dismissals, :dampers, :sizing, :tally
 
       # @param payload [Payload] for its options and hooks; its application is never loaded here
       # @param specs [Array] see Listeners.open
@@ -83,6 +88,7 @@ module Pando
         Sys.subreaper!
         @systemd = Systemd.from(ENV)
         Process.setproctitle(TITLE)
+        @tally = Tally.new
         @listeners = Listeners.open(@specs)
         @poller = Sys::Poller.new
         @signals = Signals.new
@@ -96,13 +102,13 @@ module Pando
       def build
         options = @payload.options
         oom = OomWatch.new
+        @dampers = Dampers.new
         caretaker = Caretaker.new(self, @payload, oom)
         @roster = Roster.new
         @shutdown = Shutdown.new(roster, options, ->(child) { @inbox.read(child) })
-        @spawner = spawner = build_spawner(@payload.reactor, oom)
-        @generations = Generations.new(roster, spawner, @policy, shutdown.method(:fail), options)
-        @rollout = Rollout.new(roster, spawner, generations, options)
-        @services = ServiceKeeper.new(roster, spawner, generations, options)
+        @spawner = build_spawner(@payload.reactor, oom)
+        @generations = Generations.new(roster, @spawner, @policy, shutdown.method(:fail), options, dampers: dampers)
+        @rollout = Rollout.new(roster, @spawner, generations, options, dampers: dampers)
         build_watch(caretaker)
       end
 
@@ -110,7 +116,7 @@ module Pando
       def build_spawner(setup, oom)
         lanes = setup ? Lanes.new(setup, oom) : DirectMode.new
         spawner = Spawner.new(roster, @poller, listeners, @payload.options, @command, lanes)
-        @reactors = setup ? ReactorKeeper.new(roster, spawner, lanes, setup) : lanes
+        @reactors = setup ? ReactorKeeper.new(roster, spawner, lanes, setup, dampers: dampers) : lanes
         spawner
       end
 
@@ -120,13 +126,20 @@ module Pando
         @reaper = Reaper.new(roster, @inbox, caretaker)
         @examiner = Examiner.new(@poller, @payload.examination_command)
         @deadlines = Deadlines.new(roster, caretaker, @payload.options)
-        @memory = MemoryKeeper.new(roster, @payload.options, rollout, generations.method(:worker_wasted))
+        @services = ServiceKeeper.new(roster, @spawner, generations, @payload.options, dampers: dampers)
+        build_memory(@payload.options)
         @reload = Reload.new(generations, @payload, method(:renew))
       end
 
       def build_ways_out
         @drain = Drain.new(roster, shutdown, @payload.options)
         @dismissals = Dismissals.new(rollout, generations, @payload.options)
+      end
+
+      def build_memory(options)
+        gauge = MemoryGauge.new
+        @memory = MemoryKeeper.new(roster, options, rollout, generations.method(:worker_wasted), gauge: gauge)
+        @sizing = Sizing.new(roster, rollout, options, gauge)
       end
 
       def announce
@@ -137,7 +150,16 @@ module Pando
         Events.emit("hook.failed", hook: :after_monitor_ready, reason: e.message)
       end
 
+      # What the kernel refuses us in the midst of it is tried again with the next turn, a little later: we end
+      # for nothing that passes.
       def turn
+        take_turn
+      rescue Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, NoMemoryError => e
+        Events.emit("monitor.starved", reason: "#{e.message} (#{e.backtrace&.first})")
+        sleep(STARVED)
+      end
+
+      def take_turn
         ready = @poller.wait([due - Sys.now, 0].max)
         hear(ready)
         @deadlines.enforce
@@ -153,7 +175,8 @@ module Pando
       end
 
       def due
-        waiting = [@deadlines, @memory, @systemd, generations, rollout, services, reactors, examiner, drain, dismissals]
+        waiting = [@deadlines, @memory, @systemd, generations, rollout, reactors, examiner, drain, dismissals, dampers,
+                   sizing]
         waiting.filter_map(&:due).min
       end
 
@@ -179,6 +202,8 @@ module Pando
         services.reconcile
         dismissals.reconcile unless ending?
         @memory.reconcile
+        sizing.reconcile
+        dampers.reconcile
       end
 
       def obey(signal)

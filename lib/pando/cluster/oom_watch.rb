@@ -5,7 +5,8 @@ require "pando/sys/memory"
 module Pando
   module Cluster
     # Whether the kernel has killed somebody for want of memory since it was asked
-    # last. It does not say whom: its victims die of SIGKILL as others do.
+    # last: it counts them, in the control group (memory.events; memory.oom_control of
+    # version 1) or on the machine. It does not say whom: its victims die of SIGKILL as others do.
     #
     # Owned by the monitor.
     #
@@ -16,7 +17,7 @@ module Pando
       MEMORY = 2.0
 
       # @param paths [Array<String>] files with a line "oom_kill N"; the first one that has it counts
-      def initialize(paths = [OomWatch.of_cgroup, MACHINE])
+      def initialize(paths = [Sys::ControlGroup.new.oom_counter, MACHINE])
         @path = paths.compact.find { |path| count(path) }
         @seen = read
       end
@@ -30,15 +31,11 @@ module Pando
 
       # @return [Boolean]
       def struck?
-        seen = read
-        @struck_at = Sys.now unless seen == @seen
+        seen = read || @seen # nil: we have no descriptor left
+        @struck_at = Sys.now if seen != @seen
         @seen = seen
         !@struck_at.nil? && Sys.now - @struck_at < MEMORY
       end
-
-      # cgroup v2: memory.events counts what happened in this group and below.
-      # @return [String, nil]
-      def self.of_cgroup = Sys::Memory.group_file("memory.events")
 
       private
 

@@ -5,6 +5,7 @@ module Pando
     # What the cluster must know of the configuration. Times in seconds.
     #
     #   workers         slots at the start
+    #   auto_workers    whether they may be fewer where memory asks for it
     #   surge           replacements that may live beside those they replace
     #   unavailable     slots that may stand empty during a rollout
     #   boot_timeout    from a cold mold's exec to its readiness
@@ -22,8 +23,8 @@ module Pando
     #   canary          see Proof::Terms; nil: a generation whose first worker comes up is good
     #   refork_failures reforks in a row that may come to nothing before reforking is suspended; nil: any number
     #   services        names, in the order in which the config declares them
-    Options = Struct.new(:workers, :surge, :unavailable, :boot_timeout, :spawn_timeout, :stop_timeout,
-                         :drain_delay, :health, :grace, :longest_request, :longest_wait, :check_timeout,
+    Options = Struct.new(:workers, :auto_workers, :surge, :unavailable, :boot_timeout, :spawn_timeout,
+                         :stop_timeout, :drain_delay, :health, :grace, :longest_request, :longest_wait, :check_timeout,
                          :oom_score_adj, :control, :memory, :canary, :refork_failures, :services, keyword_init: true)
   end
 end

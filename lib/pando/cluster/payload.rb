@@ -36,7 +36,7 @@ module Pando
 
       # @param _listeners [Array<TCPServer, UNIXServer>]
       # @param _channel [IO, nil] to the reactor, nil in direct mode
-      # @return [#start, #sources, #ready, #idle, #stop] what a worker does
+      # @return [#start, #sources, #ready, #idle, #resume, #stop] what a worker does
       def work(_listeners, _channel) = raise(NoMethodError, "#{self.class} must say what its workers do")
 
       # @raise [HookError]

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/dampers"
 require "pando/events"
 
 module Pando
@@ -12,22 +13,19 @@ module Pando
     #
     # @api private
     class ReactorKeeper
-      # A reactor that dies so soon after its start is likely to do so again.
-      INFANCY = 1.0
-      # Seconds; nobody is served meanwhile.
-      LONGEST_PAUSE = 1.0
       # Seconds until a full link is tried again, and between two reports.
       RETRY = 0.02
       REPORT = 1.0
       # Seconds without a turn of its loop after which a reactor is taken for stuck.
       STANDSTILL = 15.0
 
-      def initialize(roster, spawner, lanes, setup)
+      # @param dampers [Dampers] that of the reactor
+      def initialize(roster, spawner, lanes, setup, dampers: Dampers.new)
+        @dampers = dampers
         @roster = roster
         @spawner = spawner
         @lanes = lanes
         @setup = setup
-        @backoff = Backoff.new(LONGEST_PAUSE)
         @started = @behind = false
         @reported_at = @moved_at = Sys.now
       end
@@ -42,7 +40,7 @@ module Pando
 
       # @return [Float, nil]
       def due
-        [(Sys.now + RETRY if @behind && reactor), (@backoff.due unless reactor), (@reported_at + REPORT if reactor)]
+        [(Sys.now + RETRY if @behind && reactor), (@reported_at + REPORT if reactor)]
           .compact.min
       end
 
@@ -54,9 +52,10 @@ module Pando
       # @return [Hash{Symbol => Integer}] what a reactor that is gone has left undone
       def in_flight = @setup.in_flight
 
-      def lost
+      # Another one follows at once, unless that happens often.
+      def lost(reason = nil)
         @setup.report # what it did last
-        Sys.now - @started_at < INFANCY ? @backoff.fail : @backoff.reset
+        @dampers.fail(:reactor, reason)
       end
 
       # What it holds at this moment.
@@ -73,11 +72,10 @@ module Pando
 
       def reactor = @roster.reactor
 
-      def due_to_start? = @backoff.over? && (@started || @setup.early? || @roster.ready_workers.any?)
+      def due_to_start? = @dampers.over?(:reactor) && (@started || @setup.early? || @roster.ready_workers.any?)
 
       def start
-        @started_at = Sys.now
-        return @backoff.fail unless @spawner.reactor(@setup)
+        return @dampers.fail(:reactor, "it could not be started", refused: true) unless @spawner.reactor(@setup)
 
         @started = true
         @lanes.tell_all

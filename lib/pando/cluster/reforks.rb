@@ -55,12 +55,9 @@ module Pando
       def heir = @sources.heir
 
       # @param generation [Generation] that serves in all slots
-      def finished(generation)
+      def established(generation)
         @count = 0 unless generation.source # a schedule begins anew with a cold mold
-        return unless generation.purpose == :refork
-
-        @count += 1
-        Events.emit("refork.finished", generation: generation.number, pid: generation.mold.pid, seconds: generation.age)
+        @count += 1 if generation.purpose == :refork
       end
 
       # @param generation [Generation] that need not prove anything any more

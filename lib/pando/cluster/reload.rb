@@ -43,7 +43,7 @@ module Pando
         Events.emit("reload.started", reason: reason)
         @renewal = @payload.renew
         @generation = @generations.reload(@renewal.command)
-      rescue Pando::Error, SystemCallError => e
+      rescue Pando::Error, SystemCallError, LoadError => e
         failed(e.message)
       end
 

@@ -169,12 +169,16 @@ module Pando
         nil
       end
 
+      # Only a worker asks whether it may go.
+      def stay; end
+
       def obey(packet)
         case packet.message.kind
         when :leave, :drain
           @draining = packet.message.kind == :drain
           depart
         when :step_back then step_back
+        when :stay then stay
         when :spawn, :promote then ForkOrder.from(packet)
         end
       end

@@ -15,7 +15,9 @@ module Pando
     class Rollout
       attr_reader :size
 
-      def initialize(roster, spawner, generations, options)
+      # @param dampers [Dampers] those of the slots
+      def initialize(roster, spawner, generations, options, dampers: Dampers.new)
+        @dampers = dampers
         @roster = roster
         @spawner = spawner
         @generations = generations
@@ -24,17 +26,19 @@ module Pando
       end
 
       # @param size [Integer] slots
+      # @param reason [String, nil] for the event
       # @return [Boolean] whether there can be so many
-      def resize(size)
+      def resize(size, reason = nil)
         return false if size < 1 || size > Roster::SEATS / 4
 
-        Events.emit("workers.scaled", from: @size, to: size)
+        Events.emit("workers.scaled", from: @size, to: size, reason: reason)
         @size = size
         true
       end
 
       # Called at each turn of the monitor's loop.
       def reconcile
+        serving.each { |generation| generation.backoff.calm? }
         dismiss_surplus
         dismiss_replaced
         fill_slots
@@ -47,33 +51,59 @@ module Pando
         @generations.worker_ready(child)
         return if @generations.proving? && @options.surge.positive? # both serve, for they are compared
 
-        @roster.in_slot(child.slot).each { |other| ask_to_leave(other, "replaced") if other != child && other.ready? }
+        @roster.in_slot(child.slot).each do |other|
+          ask_to_leave(other, other.outworn || "replaced") if other != child && other.ready?
+        end
       end
+
+      # It died, and nobody wanted it to: its slot is filled again at once, unless that happens too often.
+      def worker_lost(child, reason) = @dampers.fail(:worker, reason, slot: child.slot)
+
+      # It shall go, and its slot be filled again: at once, or, where nobody else serves, once its successor does.
+      # @param child [Child] a worker that is ready
+      # @param cause [Symbol, nil] for the event
+      def renew(child, reason, cause: nil)
+        return ask_to_leave(child, reason, cause: cause) unless last?(child)
+
+        child.outworn ||= reason
+      end
+
+      # @return [Boolean] whether a worker is wanted in this slot and has not come up yet
+      def awaited?(slot) = slot < size && !served?(slot)
+
+      # Nobody else serves: it is not given up of our own will.
+      # @param child [Child] a worker that is ready
+      def last?(child) = @roster.ready_workers == [child]
 
       # Its slot is filled again at once.
       # @param child [Child] a worker that is ready
-      def ask_to_leave(child, reason)
-        Events.emit("worker.leaving", **child.identity, reason: reason)
+      def ask_to_leave(child, reason, cause: nil)
+        Events.emit("worker.leaving", **child.identity, reason: reason, **{ cause: cause }.compact)
         child.leave(reason, Sys.now + @options.stop_timeout, patient: true)
         child.order(Message.new(:leave))
       end
 
       # @return [Float, nil] when an empty slot may be tried again
-      def due = [@generations.current, @generations.upcoming].compact.filter_map { |one| one.backoff.due }.min
+      def due = serving.filter_map { |one| one.backoff.due }.min
 
       private
 
+      def serving = [@generations.current, @generations.upcoming].compact
       def slots = (0...size)
       def served?(slot) = @roster.in_slot(slot).any?(&:ready?)
       def starting?(slot) = @roster.in_slot(slot).any?(&:coming?)
-      def outdated_in(slot) = @roster.in_slot(slot).find { |child| child.ready? && @generations.outdated?(child) }
+      def outdated_in(slot) = @roster.in_slot(slot).find { |child| child.ready? && outdated?(child) }
+      def outdated?(child) = !child.outworn.nil? || @generations.outdated?(child)
 
       def up_to_date_in(slot)
-        @roster.in_slot(slot).find { |child| child.ready? && !@generations.outdated?(child) }
+        @roster.in_slot(slot).find { |child| child.ready? && !outdated?(child) }
       end
 
+      # The last of all stays until one of the others has come up.
       def dismiss_surplus
-        @roster.workers.each { |child| ask_to_leave(child, "scaled down") if child.slot >= size && child.ready? }
+        @roster.workers.each do |child|
+          ask_to_leave(child, "scaled down") if child.slot >= size && child.ready? && !last?(child)
+        end
       end
 
       # Who stood beside the canary in its slot, now that it has proved itself; or the canary, if it has not.
@@ -82,7 +112,7 @@ module Pando
 
         slots.each do |slot|
           outdated = outdated_in(slot)
-          ask_to_leave(outdated, "replaced") if outdated && up_to_date_in(slot)
+          ask_to_leave(outdated, outdated.outworn || "replaced") if outdated && up_to_date_in(slot)
         end
       end
 
@@ -122,18 +152,21 @@ module Pando
       end
 
       def replace(generation)
-        allowed = generation.canary? ? 1 : @options.surge
+        allowed = generation.canary? ? 1 : surge
         allowed -= slots.count { |slot| starting?(slot) && served?(slot) }
         slots.select { |slot| outdated_in(slot) && !starting?(slot) }.first([allowed, 0].max).each do |slot|
           order(slot, generation)
         end
       end
 
+      # Where there is but one left, his successor comes first, whatever the setting says.
+      def surge = @roster.ready_workers.size > 1 ? @options.surge : [@options.surge, 1].max
+
       # Break before make, as far as the setting allows; fill_slots does the rest.
       def make_room
         allowed = @options.unavailable - slots.count { |slot| !served?(slot) }
         slots.filter_map { |slot| outdated_in(slot) }.first([allowed, 0].max).each do |child|
-          ask_to_leave(child, "replaced")
+          ask_to_leave(child, child.outworn || "replaced") unless last?(child)
         end
       end
 
@@ -146,10 +179,10 @@ module Pando
       end
 
       def order(slot, generation)
-        return unless generation&.backoff&.over?
+        return unless generation&.backoff&.over? && @dampers.over?(:worker, slot: slot)
 
         child = @spawner.worker(generation.mold, slot)
-        child ? Events.emit("worker.spawning", **child.identity) : generation.backoff.fail
+        child ? Events.emit("worker.spawning", **child.identity) : generation.backoff.fail("it could not be ordered")
       end
     end
   end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/backoff"
+require "pando/cluster/dampers"
 
 module Pando
   module Cluster
@@ -12,12 +12,13 @@ module Pando
     #
     # @api private
     class ServiceKeeper
-      def initialize(roster, spawner, generations, options)
+      # @param dampers [Dampers] those of the services
+      def initialize(roster, spawner, generations, options, dampers: Dampers.new)
+        @dampers = dampers
         @roster = roster
         @spawner = spawner
         @generations = generations
         @options = options
-        @backoffs = Hash.new { |backoffs, index| backoffs[index] = Backoff.new }
       end
 
       # Called at each turn of the monitor's loop.
@@ -36,16 +37,13 @@ module Pando
         Events.emit("service.ready", name: name(child), **child.identity)
       end
 
-      # A service that ended is started again, later each time that it ends young.
-      def lost(child, reason)
-        backoff = @backoffs[child.slot]
-        backoff.reset if child.leaving? || Sys.now - (child.row.started_at || Sys.now) > Backoff::LIMIT
-        backoff.fail unless child.leaving?
-        Events.emit("service.exited", name: name(child), **child.identity, reason: reason,
-                                      backtrace: child.detail)
+      # A service that ended is started again, later each time if that happens often.
+      # @param wanted [Boolean] it was asked to
+      def lost(child, reason, wanted)
+        Events.emit(wanted ? "service.exited" : "service.lost", name: name(child), **child.identity, reason: reason,
+                                                                backtrace: child.detail)
+        @dampers.fail(:service, reason, refused: child.ending.nil?, name: name(child)) unless child.leaving?
       end
-
-      def due = @backoffs.each_value.filter_map(&:due).min
 
       def ask_to_leave(child, reason)
         child.leave(reason, Sys.now + @options.stop_timeout)
@@ -72,9 +70,10 @@ module Pando
       end
 
       def start(index, generation)
-        return unless @backoffs[index].over?
+        name = @options.services[index]
+        return if !@dampers.over?(:service, name: name) || @spawner.service(generation.mold, index)
 
-        @backoffs[index].fail unless @spawner.service(generation.mold, index)
+        @dampers.fail(:service, "it could not be ordered", refused: true, name: name)
       end
     end
   end

@@ -19,8 +19,15 @@ module Pando
       # @return [Child, nil] for a refork
       def best = @policy.choose(candidates)
 
+      # Rather one that need not end a long job first; and once such a one has kept us waiting for nothing, no other.
       # @return [Child, nil] in place of a mold that is gone; nil: a cold boot is better than one who failed
-      def heir = (@policy.choose(fit.reject(&:barred?)) if @policy.manual?)
+      def heir
+        return unless @policy.manual?
+
+        asked = fit.reject(&:barred?)
+        free = asked.reject(&:engaged?)
+        @policy.choose(free.any? || @roster.any?(&:tied_up?) ? free : asked)
+      end
 
       # Once all have failed as sources, the fault was likely elsewhere: all are asked again.
       # Who is at a long job would let the others wait for its end.
@@ -33,7 +40,9 @@ module Pando
 
       private
 
-      def fit = @roster.ready_workers.reject { |worker| @outdated.call(worker) || !worker.fork_safe? }
+      def fit
+        @roster.ready_workers.reject { |worker| @outdated.call(worker) || !worker.fork_safe? || worker.tied_up? }
+      end
     end
   end
 end

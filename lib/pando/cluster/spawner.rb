@@ -34,8 +34,7 @@ module Pando
           value = Boot.value(Process.pid, child.seat, generation, @listeners.count, others.size)
           environment = ENV.to_h.merge(Boot::VARIABLE => value).map { |name, text| "#{name}=#{text}" }
           pid = Sys.spawn(command, environment, [their_end, @roster.scoreboard, *@listeners, *others])
-          child.adopt(Sys::Pidfd.new(pid))
-          @poller.add(child.pidfd, [:exit, child])
+          watch(child, pid)
         end
       end
 
@@ -50,8 +49,7 @@ module Pando
         start(:reactor, 0, 0, nil, @options.spawn_timeout, ReactorLink) do |child, their_end|
           pid = titled("pando reactor") { setup.fork(@listeners, their_end, @options.grace) }
           child.row.claim(Roster::ROLES.index(:reactor), 0, 0)
-          child.adopt(Sys::Pidfd.new(pid))
-          @poller.add(child.pidfd, [:exit, child])
+          watch(child, pid)
         end
       end
 
@@ -66,6 +64,15 @@ module Pando
         yield
       ensure
         Process.setproctitle(Monitor::TITLE)
+      end
+
+      # A process of which we could not hear must not live on; it is reaped as a stranger.
+      def watch(child, pid)
+        child.adopt(Sys::Pidfd.new(pid))
+        @poller.add(child.pidfd, [:exit, child])
+      rescue SystemCallError
+        Process.kill(:KILL, pid)
+        raise
       end
 
       def fork_by(source, kind, role, slot, generation, patience)
@@ -97,6 +104,7 @@ module Pando
 
       def forget(child)
         @poller.remove(child.link)
+        @poller.remove(child.pidfd) if child.pidfd
         @roster.dismiss(child)
       end
     end

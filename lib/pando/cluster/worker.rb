@@ -8,13 +8,16 @@ module Pando
     # work and for orders in one epoll, and obeys orders between two jobs.
     #
     # What the work is, it does not know: payload.work answers
-    # start / sources / ready / idle / step_back / stop.
+    # start / sources / ready / idle / step_back / resume / stop.
     class Worker < Role
       # Seconds an idle worker sleeps at most: then it shows that it lives and
       # tries an accept, for a wake-up may have been lost (DESIGN.md, direct mode).
       TICK = 0.5
       # Jobs that are measured after each order to step back: it is being compared.
       MEASURED = 64
+
+      # Seconds that it waits at most for the monitor's word on whether it may leave.
+      PATIENCE = 1.0
 
       # @return [Integer] jobs done since this process was forked
       def requests = row.requests
@@ -52,13 +55,14 @@ module Pando
         !deadline.nil? && Sys.now >= deadline
       end
 
-      # To be replaced after the running job.
+      # To be replaced after the running job. The monitor has the last word: where nobody else serves, this one goes
+      # on until somebody does.
       # @param reason [String]
       def leave(reason)
         return if @leaving
 
         @leaving = true
-        report(:leaving, text: reason)
+        @asked_until = Sys.now + PATIENCE if report(:outworn, text: reason)
       end
 
       # This worker's place in the reactor's channel; nil in direct mode.
@@ -75,7 +79,7 @@ module Pando
 
       # @api private
       def run
-        until leaving?
+        until leaving? && !asked?
           ready = poller.wait(TICK)
           row.beat
           pass_signal_on
@@ -108,8 +112,23 @@ module Pando
         Sys.locate_title(idle)
       end
 
+      # It wants to leave, and waits to be told whether it may.
+      def asked? = !@asked_until.nil? && Sys.now < @asked_until && !Sys.orphaned?
+
+      def stay
+        @asked_until = nil
+        @leaving = false
+        @work.resume
+        nil
+      end
+
+      def depart
+        @asked_until = nil
+        super
+      end
+
       def attend(ready)
-        @work.idle if ready.empty?
+        @work.idle if ready.empty? && !leaving?
         order = read_orders if ready.delete(@link)
         ready.each { |source| @work.ready(source) unless leaving? }
         order

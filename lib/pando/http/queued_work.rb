@@ -92,6 +92,11 @@ module Pando
         ready(@eventfd) if @lane.waiting?
       end
 
+      # The worker wanted to leave, and goes on: what has come meanwhile is served.
+      #
+      # @return [void]
+      def resume = ready(@eventfd)
+
       # Before the worker leaves. What waits is the others', and the reactor must
       # know that this one, whom it may have woken for it, has not taken it.
       #

@@ -80,6 +80,11 @@ module Pando
         @listeners.each { |listener| ready(listener) }
       end
 
+      # The worker wanted to leave, and goes on.
+      #
+      # @return [void]
+      def resume = idle
+
       # Before the worker leaves, for the same reason: this one may have been woken.
       #
       # @param deadline [Float, nil] the server ends: serve all that waits, but

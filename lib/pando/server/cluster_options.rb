@@ -3,6 +3,7 @@
 require "pando/cluster/control/spec"
 require "pando/cluster/memory_limits"
 require "pando/cluster/proof/terms"
+require "pando/sys/control_group"
 
 module Pando
   class Server
@@ -21,7 +22,8 @@ module Pando
       # @return [Cluster::Options]
       def options
         Cluster::Options.new(
-          workers: @config.workers, surge: @config.rollout_surge, unavailable: @config.rollout_unavailable,
+          workers: @config.workers, auto_workers: auto?,
+          surge: @config.rollout_surge, unavailable: @config.rollout_unavailable,
           oom_score_adj: @config.oom_score_adj || nil, services: @config.services.keys,
           health: @config.health || @config.health_live, control: control, memory: memory, canary: canary,
           refork_failures: @config.refork_failures, **deadlines
@@ -48,9 +50,12 @@ module Pando
         Cluster::Proof::Terms.new(**terms)
       end
 
+      def auto? = @config.entries(:workers).first&.value == :auto
+
       def memory
         Cluster::MemoryLimits.new(worker: @config.memory_worker, hard: @config.memory_hard, total: @config.memory_total,
-                                  pressure: @config.memory_pressure)
+                                  pressure: @config.memory_pressure,
+                                  group: (@config.memory_group if Sys::ControlGroup.new.memory_limit))
       end
 
       # The default is a convenience, and so it is done without where it does not fit.

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/server/cluster_options"
+require "pando/server/surroundings" # not when it is needed: there may be no descriptor left to read it
 
 module Pando
   class Server
@@ -18,7 +19,6 @@ module Pando
       def options = @options ||= ClusterOptions.of(@config)
 
       def find_folder
-        require "pando/server/surroundings"
         Surroundings.find(@config.directory)
       end
 

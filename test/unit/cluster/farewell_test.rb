@@ -98,7 +98,7 @@ class ClusterFarewellTest < Minitest::Test
     early.row.finish_job
     refute_predicate Farewell.new(early, ended(1)), :failed?
     idle = child
-    elapse(Pando::Cluster::Backoff::MEMORY + 1)
+    elapse(Pando::Cluster::Farewell::YOUNG + 1)
     refute_predicate Farewell.new(idle, ended(1)), :failed?
   end
 

@@ -22,8 +22,10 @@ class MemoryKeeperTest < Minitest::Test
     end
 
     def []=(pid, mebibytes)
-      @sizes[pid] = mebibytes * MIB
+      @sizes[pid] = (mebibytes * MIB).to_i
     end
+
+    def [](pid) = @sizes[pid]
 
     def usage(pid)
       @measured << pid
@@ -38,11 +40,15 @@ class MemoryKeeperTest < Minitest::Test
     @source = Source.new
     @cluster.roster.each { |child| @source[child.pid] = 20 }
     @source[Process.pid] = 10
-    gauge = Pando::Cluster::MemoryGauge.new(@source)
-    @keeper = Pando::Cluster::MemoryKeeper.new(
-      @cluster.roster, options(**limits.transform_values { |size| size * MIB }),
-      @cluster.rollout, @cluster.generations.method(:worker_wasted), gauge: gauge, pressure: pressure
-    )
+    keep(options(**limits.transform_values { |size| size * MIB }), pressure)
+  end
+
+  def keep(options, pressure, group = nil)
+    gauge = Pando::Cluster::MemoryGauge.new(@source, clock: -> { @cost.to_f * @source.measured.size })
+    shortage = Pando::Cluster::MemoryShortage.new(options, gauge, pressure: pressure, group: group)
+    @keeper = Pando::Cluster::MemoryKeeper.new(@cluster.roster, options, @cluster.rollout,
+                                               @cluster.generations.method(:worker_wasted),
+                                               gauge: gauge, shortage: shortage)
   end
 
   def options(**limits) = ClusterSupport.options(memory: Pando::Cluster::MemoryLimits.new(**limits))
@@ -156,8 +162,8 @@ class MemoryKeeperTest < Minitest::Test
     look(8)
 
     assert_equal([1], leaving)
-    assert_equal("all processes together take 180.0 MiB of 150.0 MiB, and of all workers it has most private memory " \
-                 "(90.0 MiB)", events("worker.leaving").last[:reason])
+    assert_match(/\Aall processes together take 1\d\d.0 MiB of 150.0 MiB, and of all workers it has most private mem/,
+                 events("worker.leaving").last[:reason])
     @cluster.settle(1)
     @source[worker(1).pid] = 20
     elapse(6)
@@ -176,11 +182,8 @@ class MemoryKeeperTest < Minitest::Test
   end
 
   def test_under_pressure_the_fattest_goes
-    start(pressure: -> { @waiting }, workers: 2)
-    @keeper = Pando::Cluster::MemoryKeeper.new(
-      @cluster.roster, options(pressure: 20), @cluster.rollout, ->(_) {},
-      gauge: Pando::Cluster::MemoryGauge.new(@source), pressure: -> { @waiting }
-    )
+    start(workers: 2)
+    keep(options(pressure: 20), -> { @waiting })
     grow(1, 50)
     [nil, 19.5].each do |waiting|
       @waiting = waiting
@@ -188,15 +191,100 @@ class MemoryKeeperTest < Minitest::Test
       assert_empty(leaving)
     end
     @waiting = 20.5
-    look
+    look(8)
 
     assert_equal([1], leaving)
   end
 
-  def test_who_was_born_too_fat_is_not_replaced_for_ever
-    start(worker: 15, workers: 1)
-    look
+  def test_when_the_control_group_is_nearly_full_the_fattest_goes
+    start(workers: 2)
+    memory = Pando::Sys::ControlGroup::Memory.new(89 * MIB, 100 * MIB)
+    keep(options(group: 90), -> {}, Struct.new(:memory).new(memory))
+    grow(0, 50)
+    look(8)
+    assert_empty(leaving)
+    assert_empty(@source.measured)
+    memory.used = 91 * MIB
+    look(8)
+
     assert_equal([0], leaving)
+    assert_match(/\A91.0 MiB of the 100.0 MiB of the control group are in use, and of all workers it has most/,
+                 events("worker.leaving").last[:reason])
+    assert_equal(:memory, events("worker.leaving").last[:cause])
+    memory.used = 50 * MIB
+    look
+    assert_equal(%w[memory.short memory.recovered], event_names.grep(/memory/))
+  end
+
+  # Then neither the last one's departure nor its effect is waited for.
+  def test_when_the_control_group_is_all_but_full_one_goes_at_each_look
+    start(workers: 4)
+    keep(options(group: 90), -> {}, Struct.new(:memory).new(Pando::Sys::ControlGroup::Memory.new(96 * MIB, 100 * MIB)))
+    4.times { |slot| grow(slot, 50 + slot) }
+    assert_equal([[3], [3, 2], [3, 2, 1]], Array.new(3) { look && leaving.sort.reverse })
+    look(3)
+
+    assert_equal([0], @cluster.slots, "the last one stays")
+  end
+
+  def test_what_does_not_help_is_done_less_and_less_often
+    start(workers: 4, total: 10)
+    departures = []
+    400.times do
+      look
+      departures << now if leaving.any?
+      @cluster.settle(1)
+      @cluster.roster.each { |child| @source[child.pid] ||= 20 }
+    end
+    pauses = departures.each_cons(2).map { |first, second| second - first }
+
+    assert_operator(pauses.size, :>=, 3)
+    pauses.each_cons(2) { |shorter, longer| assert_operator(longer, :>, shorter * 1.5, pauses.inspect) }
+  end
+
+  def test_measuring_takes_no_more_than_its_share_of_a_cpu
+    start(worker: 30, total: 1000, workers: 4)
+    @cost = 0.05
+    4.times { |slot| grow(slot, 29.9) }
+    began = now
+    @source.measured.clear
+    look(400)
+
+    assert_in_delta(Pando::Cluster::MemoryGauge::SHARE, @source.measured.size * @cost / (now - began), 0.004)
+  end
+
+  def test_the_last_one_serves_until_another_one_does
+    start(worker: 100, workers: 1)
+    grow(0, 101)
+    fat = worker(0)
+    look(3)
+    assert_predicate(fat, :ready?)
+    assert_empty(leaving)
+    @cluster.turn
+    assert_equal(1, @cluster.starting.size)
+    @cluster.settle(1)
+
+    refute_equal(fat, worker(0))
+    assert_predicate(fat, :gone?)
+    assert_match(/over the limit of 100.0 MiB/, events("worker.leaving").last[:reason])
+  end
+
+  def test_without_a_mold_one_goes_and_the_others_stay
+    start(worker: 100, workers: 3)
+    @cluster.spawner.refusing = true
+    3.times { |slot| grow(slot, 110 + slot) }
+    60.times do
+      look
+      @cluster.settle(1)
+    end
+
+    assert_equal([0, 1], @cluster.slots)
+  end
+
+  def test_who_was_born_too_fat_is_not_replaced_for_ever
+    start(worker: 15, workers: 2)
+    look
+    assert_equal(1, leaving.size)
     assert_predicate(@cluster.generations.current.backoff.failures, :positive?)
   end
 

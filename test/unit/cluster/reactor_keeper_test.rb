@@ -3,6 +3,7 @@
 require "test_helper"
 require "pando/cluster/backoff"
 require "pando/cluster/lanes"
+require "pando/cluster/oom_watch"
 require "pando/cluster/reactor_keeper"
 require_relative "support/clock"
 require_relative "support/fakes"
@@ -74,7 +75,8 @@ class ReactorKeeperTest < Minitest::Test
     @setup = Setup.new
     @lanes = Pando::Cluster::Lanes.new(@setup, Pando::Cluster::OomWatch.new)
     @spawner = Spawner.new(@roster)
-    @keeper = Pando::Cluster::ReactorKeeper.new(@roster, @spawner, @lanes, @setup)
+    @dampers = Pando::Cluster::Dampers.new
+    @keeper = Pando::Cluster::ReactorKeeper.new(@roster, @spawner, @lanes, @setup, dampers: @dampers)
   end
 
   def reactors = @spawner.born
@@ -158,8 +160,7 @@ class ReactorKeeperTest < Minitest::Test
 
   def test_what_happens_while_there_is_none_is_not_told_twice
     with_reactor
-    die(reactors.last) # as an infant: there is a pause
-    turn
+    4.times { die(reactors.last) || turn } # too often: there is a pause
     gone = worker
     worker
     die(gone)
@@ -170,13 +171,18 @@ class ReactorKeeperTest < Minitest::Test
     assert_equal([[:lane_open, 0, 2], [:lane_open, 2, 2]], orders)
   end
 
-  def test_one_that_dies_as_an_infant_is_followed_by_another_after_a_pause
+  def test_one_that_dies_again_and_again_is_followed_by_another_after_a_pause
     with_reactor
+    3.times do
+      die(reactors.last)
+      turn
+      refute_nil @roster.reactor
+    end
     pauses = Array.new(5) do
       die(reactors.last)
       turn
       assert_nil @roster.reactor
-      (@keeper.due - now).tap do |pause|
+      (@dampers.due - now).tap do |pause|
         elapse(pause + 0.001)
         turn
         refute_nil @roster.reactor
@@ -186,28 +192,23 @@ class ReactorKeeperTest < Minitest::Test
     [0.25, 0.5, 1.0, 1.0, 1.0].zip(pauses) { |expected, pause| assert_in_delta expected, pause, 0.1 }
   end
 
-  def test_a_long_life_makes_up_for_infants
+  def test_one_that_dies_now_and_then_is_followed_at_once_for_ever
     with_reactor
-    3.times do
+    20.times do
       die(reactors.last)
-      elapse(1.001)
       turn
+      refute_nil @roster.reactor
+      elapse(Pando::Cluster::Backoff::QUIET + 1)
     end
-    elapse(5)
-    die(reactors.last)
-    turn
 
-    refute_nil @roster.reactor
-    die(reactors.last)
-    turn
-    assert_in_delta 0.25, @keeper.due - now, 0.1
+    assert_empty events("restarts.damped")
   end
 
   def test_one_that_cannot_be_had_is_tried_for_again
     worker
     @spawner.refusing = true
     turn
-    assert_in_delta 0.25, @keeper.due - now, 0.1
+    assert_in_delta 0.25, @dampers.due - now, 0.1
     @spawner.refusing = false
     turn
     assert_empty reactors

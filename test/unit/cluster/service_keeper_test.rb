@@ -28,31 +28,36 @@ class ClusterServiceKeeperTest < Minitest::Test
 
   def test_one_that_dies_is_started_again_later_each_time
     @cluster.boot
+    @cluster.die(service(0)).turn
+    refute_nil service(0), "once is nothing"
+    @cluster.settle(1)
     waits = Array.new(3) do
       @cluster.die(service(0)).turn
       assert_nil service(0)
-      wait = @cluster.services.due - now
+      wait = @cluster.dampers.due - now
       elapse(wait + 0.01)
       @cluster.settle(1)
       wait
     end
 
     [0.25, 0.5, 1.0].zip(waits) { |expected, wait| assert_in_delta expected, wait, 0.2 }
-    assert_equal(["signal KILL"] * 3, events("service.exited").map { |event| event[:reason] })
+    assert_equal(["signal KILL"] * 4, events("service.lost").map { |event| event[:reason] })
+    damped = events("restarts.damped").map(&:payload)
+    assert_equal([[:service, :clock, 2], [:service, :clock, 3], [:service, :clock, 4]],
+                 damped.map { |payload| payload.values_at(:role, :name, :rate) })
     assert_predicate service(1), :ready?
   end
 
-  def test_one_that_lived_long_is_started_soon
+  def test_one_that_dies_now_and_then_is_started_at_once_for_ever
     @cluster.boot
-    3.times do
-      @cluster.die(service(0))
-      elapse(10)
+    20.times do
+      @cluster.die(service(0)).turn
+      refute_nil service(0)
       @cluster.settle(1)
+      elapse(Pando::Cluster::Backoff::QUIET + 1)
     end
-    elapse(60)
-    @cluster.die(service(0))
 
-    assert_in_delta now + 0.25, @cluster.services.due, 0.2
+    assert_empty events("restarts.damped")
   end
 
   def test_it_moves_to_a_new_generation_and_never_lives_twice

@@ -172,7 +172,7 @@ class ClusterShutdownTest < Minitest::Test
     shutdown.proceed
 
     assert_equal [[:drain]] * 2, orders_of(workers)
-    assert_equal [[:lost]], @cluster.reactors.calls, "what it did last is to be told"
+    assert_equal [[:lost, "TERM: signal KILL"]], @cluster.reactors.calls, "what it did last is to be told"
   end
 
   def test_who_dies_meanwhile_or_leaves_by_itself_is_not_asked

@@ -61,6 +61,24 @@ class SysForkTest < Minitest::Test
     assert_equal ["after #{child} child", "after #{forker} forker", "before #{forker}"].sort, calls
   end
 
+  # It would be a zombie until the forker ends.
+  def test_when_a_hook_raises_in_the_forker_the_middle_is_reaped_all_the_same
+    statuses = in_child do
+      Sys.subreaper!
+      fork do
+        hook_fork { |fork| fork.call.tap { |pid| raise "after the fork" unless pid.zero? } }
+        Sys.fork_sibling
+        leave
+      rescue RuntimeError => e
+        children = File.read("/proc/self/task/#{Process.pid}/children").split
+        leave(e.message == "after the fork" && children.empty? ? 7 : 8)
+      end
+      [Process.wait2, Process.wait2].map { |_, status| status.exitstatus }.sort
+    end
+
+    assert_equal [0, 7], statuses
+  end
+
   def test_what_a_hook_starts_in_the_new_process_lives_on_there
     alive = in_child do
       Sys.subreaper!

@@ -48,61 +48,28 @@ class SysMemoryTest < Minitest::Test
     assert_nil(Memory.minor_faults(pid))
   end
 
-  def test_the_least_of_all_limits_counts
-    groups = write("groups", "0::/slice/shop\n")
-    write("cgroup/slice/shop/memory.max", "max\n")
-    write("cgroup/slice/memory.max", "#{256 * MIB}\n")
+  def test_what_may_be_used_is_the_least_of_the_groups_limit_and_the_machines_memory
+    machine = write("machine", "MemTotal:      4194304 kB\nMemFree: 1 kB\n")
 
-    assert_equal(256 * MIB, limit(groups))
-    write("cgroup/slice/shop/memory.max", "#{128 * MIB}\n")
-    assert_equal(128 * MIB, limit(groups))
-    write("machine", "MemTotal:      65536 kB\n")
-    assert_equal(64 * MIB, limit(groups))
-  end
-
-  def test_version_1
-    groups = write("groups", "9:name=systemd:/\n4:cpu,memory:/docker/abc\n0::/\n")
-    write("cgroup/memory/docker/abc/memory.limit_in_bytes", "#{200 * MIB}\n")
-
-    assert_equal(200 * MIB, limit(groups))
-  end
-
-  def test_in_a_container_the_groups_path_is_one_of_the_hosts
-    groups = write("groups", "0::/../../kubepods/abc\n")
-    write("cgroup/memory.max", "#{300 * MIB}\n")
-
-    assert_equal(300 * MIB, limit(groups))
-  end
-
-  def test_without_limit_or_group_it_is_the_machine
-    assert_equal(4096 * MIB, limit("/nowhere"))
+    { nil => 4096, 300 * MIB => 300, 2**50 => 4096 }.each do |limit, expected|
+      assert_equal(expected * MIB, Memory.limit(group: Group.new(limit), machine: machine))
+    end
     assert_operator(Memory.limit, :>, 64 * MIB)
   end
 
-  def test_pressure_is_the_groups_or_the_machines
+  def test_pressure_is_the_groups_or_the_machines_whichever_is_more
     machine = write("pressure", "some avg10=1.50 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.10 avg60=0.00 total=0\n")
-    groups = write("groups", "0::/shop\n")
 
-    assert_in_delta(1.5, pressure(groups, machine))
-    write("cgroup/shop/memory.pressure", "some avg10=42.00 avg60=0.00 avg300=0.00 total=0\n")
-    assert_in_delta(42.0, pressure(groups, machine))
-    assert_nil(pressure("/nowhere", "/nowhere"))
+    assert_in_delta(1.5, Memory.pressure(group: Group.new, machine: machine))
+    assert_in_delta(1.5, Memory.pressure(group: Group.new(nil, 0.5), machine: machine))
+    assert_in_delta(42.0, Memory.pressure(group: Group.new(nil, 42.0), machine: machine))
+    assert_nil(Memory.pressure(group: Group.new, machine: "/nowhere"))
   end
 
   private
 
-  def write(name, text)
-    File.join(@folder, name).tap do |path|
-      FileUtils.mkdir_p(File.dirname(path))
-      File.write(path, text)
-    end
-  end
+  # Stands for a control group.
+  Group = Struct.new(:memory_limit, :memory_pressure)
 
-  def limit(groups)
-    machine = File.join(@folder, "machine")
-    write("machine", "MemTotal:      4194304 kB\nMemFree: 1 kB\n") unless File.exist?(machine)
-    Memory.limit(root: File.join(@folder, "cgroup"), groups: groups, machine: machine)
-  end
-
-  def pressure(groups, machine) = Memory.pressure(root: File.join(@folder, "cgroup"), groups: groups, machine: machine)
+  def write(name, text) = File.join(@folder, name).tap { |path| File.write(path, text) }
 end

@@ -21,22 +21,25 @@ class SysPagesTest < Minitest::Test
     reader.read.split.map(&:to_i).tap { Process.wait(pid) }
   end
 
-  # In a program of its own: what the tests before have left in motion is private to a child of this one.
-  CHILD = <<~RUBY.freeze
-    require "pando/sys"
-    text = "x" * #{8 * MEBIBYTE}
-    Process.wait(fork do
-      first = Pando::Sys.private_memory.sum
-      (0...text.bytesize).step(4096) { |at| text.setbyte(at, 1) }
-      second = Pando::Sys.private_memory.sum
-      more = "y" * #{4 * MEBIBYTE}
-      puts [first, second - first, Pando::Sys.private_memory.sum - second, more.bytesize].join(" ")
-    end)
-  RUBY
+  # In a program of its own: what the tests before have left in motion is private to a child of this one, and
+  # what they have left free is no new page.
+  # @return [Array<Integer>] that it writes
+  def in_program(code)
+    program = "require 'pando/sys'\nPRIVATE = Pando::Sys.method(:private_memory)\n#{code}"
+    IO.popen([RbConfig.ruby, "-I", Support::Checkout.path("lib"), "-e", program], &:read).split.map(&:to_i)
+  end
 
   def test_a_child_shares_until_it_writes
-    output = IO.popen([RbConfig.ruby, "-I", Support::Checkout.path("lib"), "-e", CHILD], &:read)
-    shared, written, fresh = output.split.map(&:to_i)
+    shared, written, fresh = in_program(<<~RUBY)
+      text = "x" * #{8 * MEBIBYTE}
+      Process.wait(fork do
+        first = PRIVATE.call.sum
+        (0...text.bytesize).step(4096) { |at| text.setbyte(at, 1) }
+        second = PRIVATE.call.sum
+        more = "y" * #{4 * MEBIBYTE}
+        puts [first, second - first, PRIVATE.call.sum - second, more.bytesize].join(" ")
+      end)
+    RUBY
 
     assert_operator shared, :<, 8 * MEBIBYTE
     assert_includes (7 * MEBIBYTE)..(10 * MEBIBYTE), written
@@ -44,13 +47,16 @@ class SysPagesTest < Minitest::Test
   end
 
   def test_objects_are_rubys_heap_and_texts_are_malloc
-    heap, malloc = in_child do
-      before = Pando::Sys.private_memory
-      kept = Array.new(100_000) { Object.new }
-      objects = Pando::Sys.private_memory
-      texts = Array.new(4) { "z" * MEBIBYTE }
-      [objects[0] - before[0], Pando::Sys.private_memory[1] - objects[1], kept.size, texts.size]
-    end
+    heap, malloc = in_program(<<~RUBY)
+      Process.wait(fork do
+        GC.disable # what it writes would be counted too
+        before = PRIVATE.call
+        kept = Array.new(100_000) { Object.new }
+        objects = PRIVATE.call
+        texts = Array.new(4) { "z" * #{MEBIBYTE} }
+        puts [objects[0] - before[0], PRIVATE.call[1] - objects[1], kept.size, texts.size].join(" ")
+      end)
+    RUBY
 
     assert_operator heap, :>, 3 * MEBIBYTE
     assert_operator malloc, :>, 3 * MEBIBYTE

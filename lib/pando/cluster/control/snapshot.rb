@@ -17,13 +17,14 @@ module Pando
         end
 
         # @yieldparam word [String] @yieldparam pairs [Hash{Symbol => Object}]
-        def each
+        def each(&block)
           yield "server", server
           @cluster.listeners.waiting.each { |listen, waiting| yield "listener", listen: listen, waiting: waiting }
           queue = @cluster.reactors.state
           yield "queue", queue if queue
           generations.each { |generation| yield "generation", facts(generation) }
-          @cluster.roster.sort_by { |child| order(child) }.each { |child| yield child.role, process(child) }
+          troubles.each(&block)
+          processes.each(&block)
         end
 
         private
@@ -31,7 +32,7 @@ module Pando
         def server
           { pid: Process.pid, version: Pando::VERSION, workers: @cluster.rollout.size,
             ready: @cluster.roster.ready_workers.size, state: state, uptime: @cluster.age.round(1),
-            reforks: @cluster.generations.reforks, **reforking }
+            reforks: @cluster.generations.reforks, sizing: @cluster.sizing.explain, **reforking }
         end
 
         def reforking
@@ -46,6 +47,18 @@ module Pando
 
           @cluster.roster.ready_workers.any? ? "serving" : "booting"
         end
+
+        def processes
+          @cluster.roster.sort_by { |child| order(child) }.map { |child| [child.role, process(child)] }
+        end
+
+        # Who dies too often, and what has gone wrong since the start.
+        def troubles
+          dampers = [*@cluster.dampers.states, *generations.map(&:backoff).reject(&:calm?).map(&:state)]
+          [*dampers.map { |state| ["damper", state] }, *([["counts", counts]] if counts.any?)]
+        end
+
+        def counts = @cluster.tally.counts.to_h { |name, number| [name.tr(".", "_").to_sym, number] }
 
         def generations
           all = @cluster.generations

@@ -8,7 +8,11 @@ module Pando
               type: Types::Workers.new(1..1024), default: :auto, unit: "processes",
               resolve: ->(workers, _) { workers == :auto ? CPUs.count : workers },
               flags: %w[-w --workers], argument: "N", env: "WEB_CONCURRENCY",
-              help: "How many workers serve; auto is one for each CPU.",
+              help: "How many workers serve; auto is one for each CPU, or fewer where memory asks for it.",
+              notes: "CPUs are those that the server may be scheduled on, or the control group's quota (version 1 " \
+                     "and 2), rounded up. Once workers have served 50 requests their private memory is known: if " \
+                     "so many do not fit into `memory total:`, or 80% of the memory there is, `workers.scaled` " \
+                     "tells how many do, and why; so does `pando status`. [More](memory.md#how-many-workers).",
               example: "workers 4"
 
       setting :refork,

@@ -30,11 +30,21 @@ module Pando
               notes: "The sum of PSS, so that nothing counts twice. A share is of the control group's limit, or of " \
                      "the machine's memory where there is none."
 
+      setting :memory_group,
+              type: Types::OrOff.new(Types::Whole.new(50..100)), default: 85, unit: "percent of its limit",
+              within: :memory, keyword: :group,
+              help: "When the control group has filled this much of its memory limit, likewise.",
+              notes: "Before the kernel's OOM killer picks a process. Of versions 1 and 2, and also of a group " \
+                     "around ours, as in a container. Files in the page cache that nobody has read for a while do " \
+                     "not count. Without a limit the setting does nothing.",
+              example: "memory group: 90"
+
       setting :memory_pressure,
               type: Types::OrOff.new(Types::Whole.new(1..100)), default: nil, unit: "percent of the time",
               within: :memory, keyword: :pressure,
               help: "When somebody has waited for memory this much of the last ten seconds, likewise.",
-              notes: "Linux' pressure stall information (PSI, `some avg10`) of the control group, or of the machine. " \
+              notes: "Linux' pressure stall information (PSI, `some avg10`) of the control group or of the machine, " \
+                     "whichever is more. " \
                      "Without it in the kernel the setting does nothing."
     end
   end

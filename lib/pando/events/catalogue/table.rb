@@ -11,10 +11,19 @@ module Pando
       define "drain.started", :info, %i[reason seconds],
              "Health checks fail, all else is served as ever; a stop follows after `seconds`, if there are any."
       define "drain.ended", :info, %i[reason], "The server is in rotation again: health checks succeed."
+      define "monitor.starved", :error, %i[reason],
+             "The kernel had no memory or descriptor for the monitor; it tries again."
       define "listener.opened", :info, %i[listen inherited], "A listening socket is bound and listens."
       define "control.unavailable", :warn, %i[reason], "There is no control socket; `pando status` cannot ask."
       define "control.failed", :error, %i[reason backtrace], "A command of the control socket raised in the monitor."
       define "workers.scaled", :info, %i[from to reason], "The wanted number of workers changed."
+
+      define "restarts.damped", :error, %i[role slot name generation rate seconds reason],
+             "Something dies or fails to start again and again (`rate` times within the last minute): the next try " \
+             "waits this long."
+      define "restarts.recovered", :info, %i[role slot name generation], "It has been quiet for long enough."
+      define "memory.short", :warn, %i[reason], "Memory is short; the fattest worker is replaced."
+      define "memory.recovered", :info, %i[], "There is enough memory again."
 
       define "mold.booting", :info, %i[generation pid reason], "A process loads the app from cold."
       define "mold.ready", :info, %i[generation pid], "A mold reported that it can fork workers."
@@ -23,17 +32,19 @@ module Pando
       define "mold.discarded", :error, %i[generation pid reason], "A mold failed and is not used again."
       define "mold.retired", :info, %i[generation pid reason], "A mold was ended after its successor proved itself."
       define "mold.killed", :warn, %i[generation pid reason], "The monitor killed a mold."
-      define "mold.lost", :error, %i[generation pid reason], "A mold died that nobody told to."
+      define "mold.lost", :error, %i[generation pid reason cause], "A mold died that nobody told to."
 
       define "worker.spawning", :info, %i[slot generation], "The mold was ordered to fork a worker."
       define "worker.ready", :info, %i[slot generation pid], "A worker takes requests."
-      define "worker.leaving", :info, %i[slot generation pid reason], "A worker takes no more requests and will exit."
+      define "worker.leaving", :info, %i[slot generation pid reason cause],
+             "A worker takes no more requests and will exit."
       define "worker.exited", :info, %i[slot generation pid requests reason], "A worker that was told to leave is gone."
       define "worker.failed", :error, %i[slot generation pid reason backtrace], "A worker never became ready."
       define "worker.killed", :error, %i[slot generation pid reason request seconds requests],
              "The monitor killed a worker; names the request it was serving, and for how long."
-      define "worker.lost", :error, %i[slot generation pid reason request seconds requests],
-             "A worker died that nobody told to; names the request it was serving, and for how long."
+      define "worker.lost", :error, %i[slot generation pid reason cause request seconds requests],
+             "A worker died that nobody told to; names the request it was serving, and for how long. `cause` is oom " \
+             "where the kernel killed it for memory."
       define "worker.unsafe", :warn, %i[slot generation pid reason], "A worker said that it can never be a mold."
 
       define "libraries.checked", :info, %i[fine handled yours unknown],
@@ -98,7 +109,10 @@ module Pando
              "Something that a fork breaks, `count` of its kind; `action` says what was done about it, if anything."
 
       define "service.ready", :info, %i[name slot generation pid], "A service runs."
-      define "service.exited", :warn, %i[name slot generation pid reason backtrace], "A service ended."
+      define "service.exited", :info, %i[name slot generation pid reason backtrace],
+             "A service that was asked to leave is gone."
+      define "service.lost", :error, %i[name slot generation pid reason backtrace],
+             "A service ended that nobody told to; it is started again."
       define "service.failed", :error, %i[slot generation pid reason backtrace], "A service never became ready."
 
       define "request.refused", :info, %i[slot generation pid status reason],

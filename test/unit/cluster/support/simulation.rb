@@ -76,7 +76,7 @@ module ClusterSupport
     end
 
     attr_reader :roster, :generations, :rollout, :services, :reactors, :examiner, :shutdown, :caretaker, :spawner,
-                :given_up, :policy, :oom, :options
+                :given_up, :policy, :oom, :options, :dampers
 
     def initialize(hooks: nil, **options)
       @options = options = ClusterSupport.options(**options)
@@ -84,9 +84,11 @@ module ClusterSupport
       @spawner = Spawner.new(@roster)
       @policy = Policy.new(nil, true)
       @shutdown = Pando::Cluster::Shutdown.new(@roster, options, ->(child) { @reports&.call(child) })
-      @generations = Pando::Cluster::Generations.new(@roster, @spawner, @policy, ->(*why) { @given_up = why }, options)
-      @rollout = Pando::Cluster::Rollout.new(@roster, @spawner, @generations, options)
-      @services = Pando::Cluster::ServiceKeeper.new(@roster, @spawner, @generations, options)
+      @generations = Pando::Cluster::Generations.new(@roster, @spawner, @policy, ->(*why) { @given_up = why }, options,
+                                                     dampers: @dampers = Pando::Cluster::Dampers.new)
+      @rollout = Pando::Cluster::Rollout.new(@roster, @spawner, @generations, options, dampers: @dampers)
+      @services = Pando::Cluster::ServiceKeeper.new(@roster, @spawner, @generations, options,
+                                                    dampers: @dampers)
       @reactors = Reactors.new
       @examiner = Examiner.new
       @caretaker = Pando::Cluster::Caretaker.new(self, Payload.new(options, hooks), @oom = Oom.new([]))
@@ -108,6 +110,7 @@ module ClusterSupport
       generations.reconcile
       rollout.reconcile
       services.reconcile
+      dampers.reconcile
       self
     end
 

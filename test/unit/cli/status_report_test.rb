@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "pando/cli"
+require "pando/cli/status_report"
+
+# What `pando status` makes of the monitor's records.
+class StatusReportTest < Minitest::Test
+  SERVER = { "pid" => "1", "version" => "1.0", "state" => "serving", "workers" => "2", "ready" => "1",
+             "uptime" => "3.0", "reforks" => "0" }.freeze
+
+  def report(*records, **server)
+    Pando::CLI::StatusReport.new([["server", { **SERVER, **server.transform_keys(&:to_s) }], *records])
+  end
+
+  def test_who_dies_too_often_what_went_wrong_and_how_many_workers
+    text = report(["damper", { "role" => "worker", "slot" => "1", "rate" => "5", "seconds" => "0.5",
+                               "reason" => "KILL" }],
+                  ["damper", { "role" => "service", "name" => "mailer", "rate" => "1", "seconds" => "0.0" }],
+                  ["damper", { "role" => "worker", "generation" => "2", "rate" => "2", "seconds" => "4.0",
+                               "reason" => "status 1" }],
+                  ["counts", { "worker_lost" => "5", "oom_killed" => "2" }], sizing: "8 CPUs").text
+
+    ["worker 1: lost 5 times within a minute, the next try in 0.5 s (KILL)\n",
+     "service mailer: lost 1 times within a minute ()\n",
+     "worker of generation 2: lost 2 times within a minute, the next try in 4.0 s (status 1)\n",
+     "since the start: 5 worker.lost, 2 oom.killed\n", "workers :auto (8 CPUs)"].each do |line|
+      assert_includes text, line
+    end
+  end
+
+  def test_json_has_numbers
+    shown = JSON.parse(report(["damper", { "role" => "mold", "rate" => "5", "seconds" => "0.5" }],
+                              ["counts", { "oom_killed" => "2" }]).json)
+
+    assert_equal [{ "role" => "mold", "rate" => 5, "seconds" => 0.5 }], shown["dampers"]
+    assert_equal({ "oom_killed" => 2 }, shown["counts"])
+  end
+
+  def test_where_all_is_well_nothing_is_said_of_it
+    refute_match(/lost|since the start|auto/, report.text)
+  end
+end

@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/cluster"
+require "pando/cluster/tally"
+
+# What has gone wrong since the start.
+class ClusterTallyTest < Minitest::Test
+  def setup = @tally = Pando::Cluster::Tally.new
+  def teardown = @tally.close
+
+  def test_it_counts_what_goes_wrong_and_nothing_else
+    2.times { Pando::Events.emit("worker.lost", reason: "signal KILL") }
+    Pando::Events.emit("worker.ready")
+
+    assert_equal({ "worker.lost" => 2 }, @tally.counts)
+  end
+
+  def test_victims_of_the_oom_killer_are_told_apart
+    Pando::Events.emit("worker.lost", reason: "signal KILL")
+    Pando::Events.emit("worker.lost", reason: "signal KILL", cause: :oom)
+    Pando::Events.emit("worker.leaving", reason: "too fat", cause: :memory)
+    Pando::Events.emit("worker.leaving", reason: "replaced")
+
+    assert_equal({ "worker.lost" => 2, "oom.killed" => 1, "worker.outgrown" => 1 }, @tally.counts)
+  end
+
+  def test_a_successor_counts_on
+    @tally.restore("worker.lost" => 3, "oom.killed" => 1, "of.another" => 5)
+    Pando::Events.emit("worker.lost")
+
+    assert_equal({ "worker.lost" => 4, "oom.killed" => 1 }, @tally.counts)
+  end
+end
