@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "forwardable"
 require "pando/cluster/dampers"
 require "pando/cluster/floor"
 require "pando/cluster/generation"
@@ -14,6 +15,8 @@ module Pando
     #
     # @api private
     class Generations
+      extend Forwardable
+
       # Failed boots in a row after which a cluster without workers gives up.
       LAST_TRY = 5
 
@@ -25,11 +28,20 @@ module Pando
 
       attr_reader :current, :upcoming
 
+      # reforks: how many since the last mold that booted from cold. proving?: the upcoming generation's first worker
+      # serves, and what it does is looked at; progress: how far that is. watching?: the current generation serves, and
+      # its predecessor's mold is kept meanwhile.
+      def_delegator :@reforks, :count, :reforks
+      def_delegators :@reforks, :suspension, :policy=
+      def_delegators :@proving, :progress, :worker_gone
+      def_delegator :@proving, :trial?, :proving?
+      def_delegator :@proving, :watch?, :watching?
+
       # @param policy [#threshold, #manual?, #choose] see Pando::Refork::Policy
       # @param give_up [#call] called with a reason and a backtrace when nothing can be served
       # @param options [#canary, #refork_failures, #workers] how a generation proves itself
       # @param dampers [Dampers] that of the mold: one that dies again and again is replaced later each time
-      def initialize(roster, spawner, policy, give_up, options = Options.new, dampers: Dampers.new) # rubocop:disable Metrics/ParameterLists
+      def initialize(roster, spawner, policy, give_up, options = Options.new, dampers: Dampers.new)
         @dampers = dampers
         @roster = roster
         @spawner = spawner
@@ -42,10 +54,6 @@ module Pando
         @failed_boots = 0
         @proven = false
       end
-
-      # How many since the last mold that booted from cold.
-      def reforks = @reforks.count
-      def suspension = @reforks.suspension
 
       # @return [Boolean] whether a rollout would replace it
       def outdated?(worker) = @floor.above?(worker)
@@ -67,17 +75,8 @@ module Pando
       # When reconcile has something to do again, nil: at the next event.
       def due = [@backoff.due, @proving.due].compact.min
 
-      # The upcoming generation's first worker serves, and what it does is looked at.
-      def proving? = @proving.trial?
-
       # @return [Generation, nil] the last one that need not prove anything
       def proved = @proving.kept || current
-
-      # The current generation serves, and its predecessor's mold is kept meanwhile.
-      def watching? = @proving.watch?
-
-      # How far the trial is, for `pando status`.
-      def progress = @proving.progress
 
       def begin_boot = begin_generation(:boot)
 
@@ -116,10 +115,6 @@ module Pando
 
         roll unless @proving.try(upcoming, child)
       end
-
-      # Called for each that had come up, while its row is still its own.
-      # @param fault [Symbol] :none: it was to go; :elsewhere: somebody killed it; :own
-      def worker_gone(child, reason, fault) = @proving.worker_gone(child, reason, fault)
 
       # It ended by itself: before it was ready, or hardly later.
       # @param innocent [Boolean] the kernel refused the fork: the mold is not to blame
@@ -166,11 +161,6 @@ module Pando
       # New workers are to come from the upcoming generation from now on.
       def raise_floor
         @floor.raise_to(upcoming.number) unless upcoming.heal?
-      end
-
-      # When to refork, and from whom.
-      def policy=(policy)
-        @reforks.policy = policy
       end
 
       # The canary has proved itself, or need not: the others may be replaced.
@@ -243,8 +233,7 @@ module Pando
         generation.end_mold("discarded")
         @roster.call_off(generation.number, "its generation was discarded") # they would take others' places
         @failed_boots += 1 if generation.source.nil?
-        delay = @backoff.fail
-        judge(reason, detail, delay)
+        judge(reason, detail, @backoff.fail)
       end
 
       def judge(reason, detail, delay)

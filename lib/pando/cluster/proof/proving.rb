@@ -84,7 +84,8 @@ module Pando
           @records.forget(generation.number)
         end
 
-        # See Generations#worker_gone.
+        # Called for each that had come up, while its row is still its own.
+        # @param fault [Symbol] :none: it was to go; :elsewhere: somebody killed it; :own
         def worker_gone(worker, reason, fault)
           @records.bury(worker, fault == :own)
           return if fault == :none || @number != worker.generation || !trial?
