@@ -145,10 +145,9 @@ module Pando
 
       # The rollout is through, or there was none to do.
       def establish
-        generation = upcoming
         last = current
+        @current = generation = upcoming
         @upcoming = nil
-        @current = generation
         @proven = true
         @failed_boots = 0
         kept = @proving.established(generation, last)
