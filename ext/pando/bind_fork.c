@@ -69,10 +69,10 @@ static void close_copies(const struct pando_fd_map *map, long count)
     for (long i = 0; i < count; i++) close(map[i].from);
 }
 
-static void look_up_descriptors(VALUE descriptors, struct pando_fd_map *map, long count)
+static void look_up_descriptors(VALUE descriptors, struct pando_fd_map *map, long count, int first)
 {
     for (long i = 0; i < count; i++)
-        map[i] = (struct pando_fd_map){.from = pando_fd_of(rb_ary_entry(descriptors, i)), .to = FIRST_FD + (int)i};
+        map[i] = (struct pando_fd_map){.from = pando_fd_of(rb_ary_entry(descriptors, i)), .to = first + (int)i};
 }
 
 /* Close-on-exec copies above the target range, so that no target overwrites a source. 0 or an errno. */
@@ -90,16 +90,19 @@ static int copy_descriptors(struct pando_fd_map *map, long count)
     return 0;
 }
 
-/* spawn(argv, environment, descriptors): descriptors[i] becomes 3 + i in the new process. */
-static VALUE spawn(VALUE self, VALUE argv, VALUE environment, VALUE descriptors)
+/* spawn(argv, environment, descriptors, first = 3): descriptors[i] becomes first + i in the new process. */
+static VALUE spawn(int arguments, VALUE *argument, VALUE self)
 {
-    VALUE guard;
+    VALUE guard, argv, environment, descriptors, wanted;
+    rb_scan_args(arguments, argument, "31", &argv, &environment, &descriptors, &wanted);
+    int first = NIL_P(wanted) ? FIRST_FD : NUM2INT(wanted);
+    if (first < 0 || first > FIRST_FD) rb_raise(rb_eArgError, "descriptors follow the standard ones");
     struct pando_fd_map map[SPAWN_FDS_MAX];
     pid_t pid;
     Check_Type(descriptors, T_ARRAY);
     long count = RARRAY_LEN(descriptors);
     if (count > SPAWN_FDS_MAX) rb_raise(rb_eArgError, "too many descriptors to hand over: %ld", count);
-    look_up_descriptors(descriptors, map, count);
+    look_up_descriptors(descriptors, map, count, first);
     check_strings(argv);
     check_strings(environment);
     long words = RARRAY_LEN(argv);
@@ -134,7 +137,7 @@ void pando_init_fork(void)
     if (failure) rb_syserr_fail(failure, "pthread_atfork");
     rb_define_singleton_method(pando_mSys, "fork_sibling", fork_sibling, 0);
     rb_define_singleton_method(pando_mSys, "probe_fork", probe_fork, 0);
-    rb_define_singleton_method(pando_mSys, "spawn", spawn, 3);
+    rb_define_singleton_method(pando_mSys, "spawn", spawn, -1);
     rb_define_singleton_method(pando_mSys, "forks", forks, 0);
     rb_define_singleton_method(pando_mPando, "pid", pid, 0);
 }

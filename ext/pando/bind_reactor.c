@@ -8,7 +8,6 @@
 
 #include "http/reactor_process.h"
 
-#define MAX_LISTENERS 1024
 #define STREAM_PATHS 4096
 #define HEALTH_PATH 256
 #define MONITOR_SILENCE 30000u /* milliseconds; it tells us something each second */
@@ -47,15 +46,6 @@ static uint32_t count_or(VALUE settings, const char *name, uint32_t none)
     return RTEST(value) ? NUM2UINT(value) : none;
 }
 
-/* A truth value for each listener; those that are missing are false. */
-static void read_proxy_protocol(struct pando_reactor_config *config, uint8_t *proxied, VALUE settings)
-{
-    VALUE list = setting(settings, "proxy_protocol");
-    Check_Type(list, T_ARRAY);
-    for (uint32_t i = 0; i < config->listener_count; i++) proxied[i] = RTEST(rb_ary_entry(list, (long)i));
-    config->proxy_protocol = proxied;
-}
-
 static void read_settings(struct pando_reactor_config *config, VALUE settings)
 {
     config->max_header_bytes = count_of(settings, "max_header_bytes");
@@ -79,10 +69,9 @@ static void read_settings(struct pando_reactor_config *config, VALUE settings)
 
 struct run {
     struct pando_reactor_config config;
-    int fds[MAX_LISTENERS];
+    struct pando_listener listeners[PANDO_REACTOR_LISTENERS];
     char stream_paths[STREAM_PATHS];
     char ready_path[HEALTH_PATH], live_path[HEALTH_PATH];
-    uint8_t proxied[MAX_LISTENERS];
 };
 
 /* An Array of Strings: copied one behind the other, and an empty one. */
@@ -112,24 +101,33 @@ static const char *read_path(char *place, VALUE settings, const char *name)
     return strcpy(place, text);
 }
 
+/* An Array of what answers fileno, number and flags. */
+static void read_listeners(struct run *run, VALUE listeners)
+{
+    Check_Type(listeners, T_ARRAY);
+    long count = RARRAY_LEN(listeners);
+    if (count > (long)PANDO_REACTOR_LISTENERS) rb_raise(rb_eArgError, "more than %u listeners", PANDO_REACTOR_LISTENERS);
+    for (long i = 0; i < count; i++) {
+        VALUE listener = rb_ary_entry(listeners, i);
+        run->listeners[i] = (struct pando_listener){.fd = pando_fd_of(listener), .number = count_of(listener, "number"),
+                                                    .flags = count_of(listener, "flags")};
+    }
+    run->config.listeners = run->listeners;
+    run->config.listener_count = (uint32_t)count;
+}
+
 /* All that may raise. The strings are the caller's to keep alive. */
 static void read_arguments(struct run *run, VALUE listeners, VALUE channel, VALUE wake, VALUE control,
                            VALUE spool_directory, VALUE settings)
 {
     struct pando_reactor_config *config = &run->config;
-    Check_Type(listeners, T_ARRAY);
-    if (RARRAY_LEN(listeners) > MAX_LISTENERS) rb_raise(rb_eArgError, "more than %d listeners", MAX_LISTENERS);
-
-    for (long i = 0; i < RARRAY_LEN(listeners); i++) run->fds[i] = pando_fd_of(rb_ary_entry(listeners, i));
-    config->listeners = run->fds;
-    config->listener_count = (uint32_t)RARRAY_LEN(listeners);
+    read_listeners(run, listeners);
     config->channel = pando_fd_of(channel);
     config->wake = pando_fd_of(wake);
     config->control = pando_fd_of(control);
     config->spool_directory = NIL_P(spool_directory) ? NULL : StringValueCStr(spool_directory);
     read_settings(config, settings);
     read_stream_paths(run, setting(settings, "stream_bodies"));
-    read_proxy_protocol(config, run->proxied, settings);
     config->ready_path = read_path(run->ready_path, settings, "ready_path");
     config->live_path = read_path(run->live_path, settings, "live_path");
 }
@@ -174,6 +172,8 @@ void pando_init_http_reactor(void)
     define_record(module, "DRAIN", PANDO_REACTOR_DRAIN);
     define_record(module, "WELCOME", PANDO_REACTOR_WELCOME);
     define_record(module, "UNWELCOME", PANDO_REACTOR_UNWELCOME);
+    define_record(module, "LISTENER_OPEN", PANDO_REACTOR_LISTENER_OPEN);
+    define_record(module, "LISTENER_CLOSE", PANDO_REACTOR_LISTENER_CLOSE);
     define_record(module, "READY", PANDO_REACTOR_READY);
     define_record(module, "DRAINED_ALL", PANDO_REACTOR_DRAINED_ALL);
     define_record(module, "LANE_CORRUPT", PANDO_REACTOR_LANE_CORRUPT);

@@ -22,6 +22,9 @@ module Pando
     # @return [Array<Recorder::Block>] hooks, services and subscriptions in the order of the file
     # @api private
     attr_reader :blocks
+    # @return [Hash{Symbol => Array<Values::Entry>}] what the file says, by the setting's name
+    # @api private
+    attr_reader :in_file
 
     # @param argv [Array<String>, Flags] the command line without the command
     # @param env [Hash{String => String}]
@@ -32,6 +35,17 @@ module Pando
     def self.load(argv, env: ENV, dir: Dir.pwd)
       flags = argv.is_a?(Flags) ? argv : Flags.parse(argv)
       new(Loader.new(flags, env, dir).load)
+    end
+
+    # The same, of a file that has been run elsewhere.
+    #
+    # @param statements [Array<Transcript::Statement>] what it says
+    # @return [Config]
+    # @raise [ConfigError]
+    # @api private
+    def self.replay(argv, statements, env: ENV, dir: Dir.pwd)
+      require "pando/config/replay"
+      new(Replay.new(Flags.parse(argv), env, dir, statements).load)
     end
 
     # @!method workers
@@ -57,6 +71,7 @@ module Pando
       @argv = loader.argv.freeze
       @hooks = loader.recorder.hooks
       @blocks = loader.recorder.blocks.freeze
+      @in_file = loader.in_file
       @entries = Settings.all.to_h { |setting| [setting.name, loader.entries(setting)] }.freeze
       @resolved = Settings.all.to_h { |setting| [setting.name, resolve(setting, loader.directory)] }.freeze
       check
@@ -71,11 +86,6 @@ module Pando
     # @return [Array<Recorder::Block>] #name and #block of each `on`, to pass to Events.subscribe
     def subscriptions
       blocks.select { |one| one.kind == :event }
-    end
-
-    # @return [Array<Boolean>] of each address of `listen`, in its order
-    def proxy_protocol
-      listen.map(&:proxy_protocol)
     end
 
     # @return [Hash{Symbol => Integer}] surge: and unavailable:

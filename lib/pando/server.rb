@@ -19,6 +19,7 @@ module Pando
     # @param config [Config]
     def initialize(config)
       @config = config
+      @inherited = Cluster::Inherited.none
     end
 
     # Runs the monitor until the server stops. In the process that `pando` was started as.
@@ -28,7 +29,19 @@ module Pando
     def run
       subscribe
       require "pando/server/payload"
-      Cluster::Monitor.new(Payload.new(self), config.listen, Refork.policy(config.refork), Launch.command(config)).run
+      @inherited = Cluster::Inherited.from(ENV)
+      Cluster::Monitor.new(Payload.new(self), listen(config), Refork.policy(config.refork), Launch.command(config),
+                           inherited: @inherited).run
+    end
+
+    # Where nothing is said about it, what a service manager has opened for us comes before the default.
+    #
+    # @api private
+    # @return [Array<Config::Listen>]
+    def listen(config)
+      return config.listen unless @inherited.any? && config.source(:listen) == "default"
+
+      [Config::Listen.parse(Config::Address::SYSTEMD)]
     end
 
     # What every process of the server that has this configuration does first.

@@ -33,16 +33,15 @@ static void fail(const char *condition, int line)
 }
 
 static struct pando_channel channel;
-static int wake_fd, control = -1, listener;
+static int wake_fd, control = -1;
+static struct pando_listener listener;
 static pid_t reactor;
 static struct {
     int wake, mine, theirs;
 } lanes[LANES];
 
-static uint8_t proxied;
-
 static struct pando_reactor_config config = {
-    .listeners = &listener, .listener_count = 1, .proxy_protocol = &proxied,
+    .listeners = &listener, .listener_count = 1,
     .max_header_bytes = 65536, .max_target_bytes = 8192, .max_headers = 100,
     .max_body_bytes = PANDO_REACTOR_NO_LIMIT, .body_memory = 114688,
     .header_timeout = 30000, .body_timeout = 30000, .idle_timeout = 30000, .write_timeout = 30000, .grace = 2000,
@@ -56,7 +55,8 @@ static void configure(const char *name, uint64_t value)
     NUMBER(header_timeout) NUMBER(body_timeout) NUMBER(idle_timeout) NUMBER(write_timeout) NUMBER(queue_timeout)
     NUMBER(max_connections) NUMBER(max_queue) NUMBER(max_requests) NUMBER(retry)
     NUMBER(retry_after) NUMBER(max_per_address) NUMBER(monitor_silence)
-    if (strcmp(name, "proxy_protocol") == 0) { proxied = value != 0; return; }
+    if (strcmp(name, "proxy_protocol") == 0) { listener.flags = value ? PANDO_LISTENER_PROXIED : 0; return; }
+    if (strcmp(name, "held") == 0) { listener.flags = value ? PANDO_LISTENER_HELD : 0; return; }
     REQUIRE(!"unknown setting");
 }
 
@@ -102,8 +102,15 @@ static void start_reactor(void)
 static void order(uint32_t kind, uint32_t lane, uint32_t cause)
 {
     struct pando_reactor_record record = {.kind = kind, .lane = lane, .cause = cause};
-    int fds[2] = {lanes[lane].wake, lanes[lane].theirs};
-    REQUIRE(pando_record_send(control, &record, sizeof(record), fds, kind == PANDO_REACTOR_LANE_OPEN ? 2 : 0) == 0);
+    int opens = kind == PANDO_REACTOR_LANE_OPEN;
+    int fds[2] = {opens ? lanes[lane].wake : -1, opens ? lanes[lane].theirs : -1};
+    REQUIRE(pando_record_send(control, &record, sizeof(record), fds, opens ? 2 : 0) == 0);
+}
+
+static void listen_at(uint32_t number, uint32_t flags)
+{
+    struct pando_reactor_record record = {.kind = PANDO_REACTOR_LISTENER_OPEN, .lane = number, .cause = flags};
+    REQUIRE(pando_record_send(control, &record, sizeof(record), &listener.fd, 1) == 0);
 }
 
 static void report(void)
@@ -304,6 +311,8 @@ static int obey(void)
     VERB("close") { order(PANDO_REACTOR_LANE_CLOSE, a, 0); ok(1); }
     VERB("drain") { order(PANDO_REACTOR_DRAIN, 0, 0); ok(1); }
     VERB("record") { order(a, b, c); ok(1); }
+    VERB("listen") { listen_at(a, b); ok(1); }
+    VERB("listener") printf("%u\n", channel.shared->slots[a].listener);
     VERB("report") report();
     VERB("hangup") { close(control); control = -1; ok(1); }
     VERB("take") take(a, (int)b);
@@ -345,7 +354,7 @@ int main(int count, char **arguments)
 {
     signal(SIGPIPE, SIG_IGN);
     REQUIRE(count > 1);
-    listener = atoi(arguments[1]);
+    listener.fd = atoi(arguments[1]);
     for (int i = 2; i < count; i++) {
         char *value = strchr(arguments[i], '=');
         REQUIRE(value != NULL);

@@ -13,16 +13,22 @@ class ReloadTest < Minitest::Test
   PANDO = File.expand_path("../../exe/pando", __dir__)
 
   def app(release)
-    "ANSWER = #{release.inspect}\nrun ->(_env) { [200, {}, [ANSWER, ' in ', File.basename(Dir.pwd)]] }\n"
+    <<~RUBY
+      ANSWER = #{release.inspect}
+      run lambda { |env|
+        gemfile = env["PATH_INFO"] == "/gemfile"
+        [200, {}, gemfile ? [ENV["BUNDLE_GEMFILE"]] : [ANSWER, " in ", File.basename(Dir.pwd)]]
+      }
+    RUBY
   end
 
   # A folder of releases; `current` leads to the first one.
-  def deploy(**options)
-    @root = Dir.mktmpdir("pando-releases")
+  def deploy(control: ["--control", "../control.sock"], gemfile: nil, **options)
+    @root = File.realpath(Dir.mktmpdir("pando-releases"))
+    options[:env] = { "RUBYOPT" => "-rbundler/setup", "BUNDLE_GEMFILE" => gemfile("one", gemfile) } if gemfile
     release("one", app("one"), options.delete(:config) || "workers 2\nrefork :manual\n")
     link("one")
-    @server = serve(arguments: ["-C", File.join(@root, "current"), "--control", File.join(@root, "control.sock")],
-                    **options)
+    @server = serve(arguments: ["-C", File.join(@root, "current"), *control], **options)
   end
 
   def teardown
@@ -92,7 +98,8 @@ class ReloadTest < Minitest::Test
     assert_equal("reforking is switched off", @server.wait_for("refork.refused") { @server.signal("USR2") }["reason"])
     worker = @server.workers.find { |process| process.title.include?("gen 1") }
     Process.kill("TERM", worker.pid)
-    assert(wait_until(timeout: 20) { File.read(File.join(@root, "two", "exited")) == "TERM" })
+    note = File.join(@root, "two", "exited")
+    assert(wait_until(timeout: 20) { File.exist?(note) && File.read(note) == "TERM" })
   end
 
   # As deployments without a link do it.
@@ -195,6 +202,88 @@ class ReloadTest < Minitest::Test
     assert_equal("three in three", body)
   end
 
+  # A link on its path leads elsewhere by now: whoever goes there must find us.
+  def test_sockets_in_the_release_folder_move_with_it
+    config = "workers 2\nrefork :manual\nlisten \"unix:web.sock\"\ncontrol \"control.sock\"\n"
+    deploy(config: config, listen: false, control: [])
+    release("two", app("two"), config)
+    link("two")
+    _, complaint, status = pando("reload", control: File.join(@root, "one/control.sock"))
+    assert_predicate(status, :success?, complaint)
+
+    assert_equal(%w[control.sock web.sock], Dir.glob("*.sock", base: File.join(@root, "two")).sort)
+    assert_empty(Dir.glob("*.sock", base: File.join(@root, "one")))
+    text, = pando("status", control: File.join(@root, "current/control.sock"))
+    assert_match(%r{current/web.sock}, text)
+    assert_match(/two in two\z/, answer_at(File.join(@root, "current/web.sock")))
+  end
+
+  def test_a_configuration_that_hangs_holds_nothing_up
+    deploy
+    release("bad", app("bad"), "File.write('pid', Process.pid)\nsleep")
+    link("bad")
+    answers = under_requests(@server) do
+      @server.wait_for("reload.started") { @server.signal("HUP") }
+      @server.wait_for("worker.ready") { Process.kill("KILL", @server.workers.first.pid) }
+      @server.refork
+    end
+    reader = wait_until(timeout: 20) { File.read(File.join(@root, "bad", "pid")).to_i.nonzero? rescue nil } # rubocop:disable Style/RescueModifier
+
+    assert_equal([200], answers.uniq)
+    assert_predicate(@server.stop, :success?)
+    wait_until(timeout: 20) { !File.exist?("/proc/#{reader}") || File.read("/proc/#{reader}/stat")[/\) (.)/, 1] == "Z" }
+  end
+
+  # What the process says that sets the bundle up, and not only that it has failed.
+  def test_bundler_is_heard
+    deploy(gemfile: "gem 'rack'")
+    release("bad", app("bad"))
+    gemfile("bad", "gem 'a-gem-that-nobody-has'")
+    link("bad")
+
+    assert_match(/a-gem-that-nobody-has/, reload("reload.failed")["reason"])
+    assert_equal("one in one", body)
+  end
+
+  def test_a_release_of_another_protocol_is_told_to_upgrade
+    deploy(gemfile: "gem 'rack'")
+    release("bad", app("bad"))
+    gemfile("bad", "gem 'pando', path: 'another'")
+    another_pando(File.join(@root, "bad", "another"))
+    link("bad")
+
+    assert_match(/\Athe new release has Pando 99.0.0, .* run pando upgrade first\z/, reload("reload.failed")["reason"])
+  end
+
+  # With the same protocol it serves under the monitor of before.
+  def test_a_release_with_another_pando_runs_that
+    deploy(gemfile: "gem 'rack'")
+    release("two", "run ->(_env) { [200, {}, [Pando::VERSION]] }")
+    gemfile("two", "gem 'rack'\ngem 'pando', path: 'another'")
+    folder = File.join(@root, "two", "another")
+    another_pando(folder)
+    FileUtils.cp_r(File.expand_path("../../lib", __dir__), folder)
+    version = File.join(folder, "lib/pando/version.rb")
+    File.write(version, File.read(version).sub(/VERSION = .*/, "VERSION = '99.0.0'"))
+    link("two")
+    reload
+
+    assert_equal("99.0.0", body)
+  end
+
+  # The Gemfile of before is nowhere by then, for its folder has another name.
+  def test_a_release_folder_that_was_renamed
+    deploy(gemfile: "gem 'rack'")
+    release("two", app("two"))
+    gemfile("two", "gem 'rack'")
+    File.rename(File.join(@root, "one"), File.join(@root, "gone"))
+    link("two")
+    reload
+
+    assert_equal("two in two", body)
+    assert_equal(File.join(@root, "two", "Gemfile"), @server.get("/gemfile").body)
+  end
+
   def test_the_command_waits_for_the_outcome
     deploy
     release("two", app("two"))
@@ -212,7 +301,30 @@ class ReloadTest < Minitest::Test
 
   private
 
-  def pando(*arguments)
-    Open3.capture3(RbConfig.ruby, PANDO, *arguments, "--control", File.join(@root, "control.sock"))
+  # @return [String] its path
+  def gemfile(folder, text)
+    FileUtils.mkdir_p(File.join(@root, folder))
+    File.join(@root, folder, "Gemfile").tap { |path| File.write(path, "source 'https://rubygems.org'\n#{text}\n") }
+  end
+
+  # A gem that only says what it speaks.
+  def another_pando(folder)
+    FileUtils.mkdir_p(File.join(folder, "lib/pando/cluster"))
+    File.write(File.join(folder, "lib/pando/cluster/protocol.rb"), "  PROTOCOL = 99\n")
+    File.write(File.join(folder, "pando.gemspec"), <<~RUBY)
+      Gem::Specification.new("pando", "99.0.0") { |gem| gem.summary, gem.authors = "another", ["nobody"] }
+    RUBY
+  end
+
+  def pando(*arguments, control: File.join(@root, "control.sock"))
+    Open3.capture3(RbConfig.ruby, PANDO, *arguments, "--control", control)
+  end
+
+  def answer_at(path)
+    socket = UNIXSocket.new(path)
+    socket.write("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    socket.read
+  ensure
+    socket&.close
   end
 end

@@ -69,7 +69,7 @@ static void go_on(struct pando_reactor *reactor)
             pando_reactor_output_flush(reactor, connection);
         if (connection->state == PANDO_CLOSED)
             continue;
-        if (reactor->draining && reactor->idle_until == 0 &&
+        if (reactor->idle_until == 0 && pando_reactor_must_end(reactor, connection) &&
             pando_reactor_input_silent(connection)) /* its last answer said nothing of an end */
             pando_reactor_connection_close_idle(reactor, connection);
         else

@@ -12,12 +12,23 @@
 #include <stdint.h>
 
 #define PANDO_REACTOR_NO_LIMIT UINT64_MAX
+#define PANDO_REACTOR_LISTENERS 1024u
+
+enum pando_listener_flag {
+    PANDO_LISTENER_PROXIED = 1,        /* a connection opens with a PROXY header */
+    PANDO_LISTENER_HELD = 2,           /* somebody else goes on listening there: it is left, and never shut down */
+};
+
+struct pando_listener {
+    int fd;                            /* listening, non-blocking */
+    uint32_t number;                   /* below PANDO_REACTOR_LISTENERS; what workers know it by */
+    uint32_t flags;
+};
 
 /* Times in milliseconds, 0: without end. Sizes in bytes. The descriptors are the reactor's from here on. */
 struct pando_reactor_config {
-    const int *listeners;              /* listening, non-blocking; a listener's number is its place here */
+    const struct pando_listener *listeners; /* at the start */
     uint32_t listener_count;
-    const uint8_t *proxy_protocol;     /* by listener, 1: a connection opens with a PROXY header; NULL: none does */
     int channel;                       /* the channel's memfd */
     int wake;                          /* the eventfd that workers write to */
     int control;                       /* SOCK_SEQPACKET to the monitor */
@@ -69,6 +80,8 @@ enum pando_reactor_record_kind {
     PANDO_REACTOR_LANE_DEAD = 2,       /* its worker was reaped; cause says of what */
     PANDO_REACTOR_LANE_CLOSE = 3,      /* its worker has left, or will take no more */
     PANDO_REACTOR_DRAIN = 4,           /* shut the listeners, answer what was asked, end */
+    PANDO_REACTOR_LISTENER_OPEN = 5,   /* lane: its number, cause: its flags; with the socket. Of one that it has: its flags */
+    PANDO_REACTOR_LISTENER_CLOSE = 6,  /* lane: its number; who has come by it is answered still */
     PANDO_REACTOR_WELCOME = 8,         /* new requests are welcome, and the monitor is at work: said again and again */
     PANDO_REACTOR_UNWELCOME = 9,       /* they are not, and it is */
     /* to the monitor */

@@ -12,19 +12,10 @@
 #include <unistd.h>
 
 #define AT_ONCE 64        /* connections a turn and listener */
+#define LONGEST_QUEUE 65536
 #define PAUSE 100         /* milliseconds, when the kernel has no room for more */
 #define TO_BE_REFUSED 128 /* connections beyond the limit that may wait for their 503 */
 #define TO_BE_TOLD 8      /* the same for one address; those beyond are closed without a word */
-
-static int watch(struct pando_reactor *reactor, int operation)
-{
-    for (uint32_t i = 0; i < reactor->config->listener_count; i++) {
-        struct epoll_event event = {.events = EPOLLIN, .data.ptr = &reactor->listeners[i]};
-        if (epoll_ctl(reactor->epoll, operation, reactor->listeners[i].fd, &event) == -1)
-            return -1;
-    }
-    return 0;
-}
 
 static int count_addresses(struct pando_reactor *reactor)
 {
@@ -39,22 +30,15 @@ static int count_addresses(struct pando_reactor *reactor)
 
 int pando_reactor_accept_start(struct pando_reactor *reactor)
 {
-    uint32_t count = reactor->config->listener_count;
     if (count_addresses(reactor) == -1)
         return -1;
-    reactor->listeners = calloc(count ? count : 1, sizeof(*reactor->listeners));
-    if (!reactor->listeners)
-        return -1;
-    for (uint32_t i = 0; i < count; i++)
-        reactor->listeners[i] = (struct pando_watch){PANDO_WATCH_LISTENER, reactor->config->listeners[i]};
-    reactor->accepting = 1;
-    return watch(reactor, EPOLL_CTL_ADD);
+    return pando_reactor_listeners_start(reactor);
 }
 
-static void pause_accepting(struct pando_reactor *reactor)
+void pando_reactor_accept_pause(struct pando_reactor *reactor)
 {
     if (reactor->accept_at == 0)
-        watch(reactor, EPOLL_CTL_DEL);
+        pando_reactor_listeners_watch(reactor, EPOLL_CTL_DEL);
     reactor->accept_at = reactor->now + PAUSE;
 }
 
@@ -63,8 +47,8 @@ void pando_reactor_accept_resume(struct pando_reactor *reactor)
     if (reactor->accept_at == 0 || reactor->now < reactor->accept_at)
         return;
     reactor->accept_at = 0;
-    if (watch(reactor, EPOLL_CTL_ADD) == -1)
-        pause_accepting(reactor);
+    if (pando_reactor_listeners_watch(reactor, EPOLL_CTL_ADD) == -1)
+        pando_reactor_accept_pause(reactor);
 }
 
 void pando_reactor_accept_stop(struct pando_reactor *reactor)
@@ -72,9 +56,10 @@ void pando_reactor_accept_stop(struct pando_reactor *reactor)
     if (!reactor->accepting)
         return;
     if (reactor->accept_at == 0)
-        watch(reactor, EPOLL_CTL_DEL);
-    for (uint32_t i = 0; i < reactor->config->listener_count; i++)
-        close(reactor->listeners[i].fd);
+        pando_reactor_listeners_watch(reactor, EPOLL_CTL_DEL);
+    for (uint32_t i = 0; i < reactor->listener_count; i++)
+        if (reactor->listeners[i].watch.fd != -1)
+            close(reactor->listeners[i].watch.fd);
     reactor->accepting = 0;
     reactor->accept_at = 0;
 }
@@ -118,7 +103,7 @@ int pando_reactor_accept_admit(struct pando_reactor *reactor, struct pando_conne
 }
 
 /* 1: there may be more; 0: not now. */
-static int accept_failed(struct pando_reactor *reactor)
+static int accept_failed(struct pando_reactor *reactor, uint32_t listener)
 {
     switch (errno) {
     case EAGAIN:
@@ -128,13 +113,14 @@ static int accept_failed(struct pando_reactor *reactor)
     case ENOBUFS:
     case ENOMEM:
         make_room(reactor);
-        pause_accepting(reactor);
+        pando_reactor_accept_pause(reactor);
         return 0;
     case EBADF:
     case EINVAL:
     case ENOTSOCK:
-    case EOPNOTSUPP: /* no listener: a mistake of ours, not to be tried again at once */
-        pause_accepting(reactor);
+    case EOPNOTSUPP: /* no listener: a mistake of ours, not to be tried again at once; unless we have just shut it */
+        if (!reactor->listeners[listener].left)
+            pando_reactor_accept_pause(reactor);
         return 0;
     default: /* the client went again, or a signal came: accept(2) */
         return 1;
@@ -145,21 +131,21 @@ static int accept_one(struct pando_reactor *reactor, uint32_t listener)
 {
     uint32_t limit = reactor->config->max_connections;
     if (reactor->connection_count >= limit + TO_BE_REFUSED && !somebody_idle(reactor)) {
-        pause_accepting(reactor);
+        pando_reactor_accept_pause(reactor);
         return 0;
     }
 
     struct sockaddr_storage address;
     socklen_t size = sizeof(address);
     address.ss_family = AF_UNSPEC;
-    int fd = accept4(reactor->listeners[listener].fd, (struct sockaddr *)&address, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int fd = accept4(reactor->listeners[listener].watch.fd, (struct sockaddr *)&address, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd == -1)
-        return accept_failed(reactor);
+        return accept_failed(reactor, listener);
 
     struct pando_connection *connection = pando_reactor_connection_open(reactor, fd, listener);
     if (!connection) {
         close(fd);
-        pause_accepting(reactor);
+        pando_reactor_accept_pause(reactor);
         return 0;
     }
     pando_stat_add(&reactor->stats->accepted, 1);
@@ -173,32 +159,23 @@ static int accept_one(struct pando_reactor *reactor, uint32_t listener)
 
 void pando_reactor_accept_some(struct pando_reactor *reactor)
 {
-    for (uint32_t i = 0; i < reactor->config->listener_count; i++)
+    for (uint32_t i = 0; i < reactor->listener_count; i++)
         for (int count = 0; count < AT_ONCE && reactor->accepting && reactor->accept_at == 0; count++)
-            if (!accept_one(reactor, i))
+            if (reactor->listeners[i].watch.fd == -1 || !accept_one(reactor, i))
                 break;
 }
 
-static void accept_all(struct pando_reactor *reactor)
+void pando_reactor_accept_all_of(struct pando_reactor *reactor, uint32_t number)
 {
-    uint32_t before;
-    do {
-        before = reactor->connection_count;
-        pando_reactor_accept_some(reactor);
-    } while (reactor->connection_count > before); /* comes to an end: beyond the limit none is accepted */
+    for (int left = LONGEST_QUEUE; left > 0 && accept_one(reactor, number); left--)
+        ;
 }
 
-/* A connection that waited until the last process closes the listener would be reset then. Of a UNIX socket, who is in
- * the queue when it is shut down can be accepted still. */
 void pando_reactor_accept_end(struct pando_reactor *reactor)
 {
     if (!reactor->accepting)
         return;
-    accept_all(reactor);
-    for (uint32_t i = 0; i < reactor->config->listener_count; i++) {
-        shutdown(reactor->listeners[i].fd, SHUT_RDWR);
-        while (accept_one(reactor, i))
-            ;
-    }
+    for (uint32_t i = 0; i < reactor->listener_count; i++)
+        pando_reactor_listener_close(reactor, i);
     pando_reactor_accept_stop(reactor);
 }

@@ -42,8 +42,8 @@ struct pando_connection *pando_reactor_connection_open(struct pando_reactor *rea
     connection->watch = (struct pando_watch){PANDO_WATCH_CONNECTION, fd};
     connection->writable = 1;
     connection->listener = listener;
-    const uint8_t *proxied = reactor->config->proxy_protocol;
-    connection->state = proxied && proxied[listener] ? PANDO_READING_PROXY : PANDO_READING_HEAD;
+    int proxied = reactor->listeners[listener].flags & PANDO_LISTENER_PROXIED;
+    connection->state = proxied ? PANDO_READING_PROXY : PANDO_READING_HEAD;
     connection->slot = connection->blocks = PANDO_NONE;
     connection->spool = -1;
     pando_list_init(&connection->again);

@@ -24,6 +24,8 @@ static void close_idle(struct pando_reactor *reactor)
     for (; node != &reactor->connections; node = next) {
         next = node->next;
         struct pando_connection *connection = pando_owner(node, struct pando_connection, all);
+        if (!pando_reactor_must_end(reactor, connection))
+            continue;
         if (pando_reactor_input_silent(connection))
             pando_reactor_connection_close_idle(reactor, connection);
         else if (connection->state == PANDO_READING_PROXY || connection->state == PANDO_READING_HEAD)
@@ -75,11 +77,34 @@ static void orphan(struct pando_reactor *reactor)
     }
 }
 
+static void open_listener(struct pando_reactor *reactor, const struct pando_reactor_record *order, int fd)
+{
+    struct pando_listener listener = {.fd = fd, .number = order->lane, .flags = order->cause};
+    if (pando_reactor_listener_open(reactor, &listener) == -1)
+        pando_reactor_accept_pause(reactor); /* and then it is tried again */
+}
+
+static void close_listener(struct pando_reactor *reactor, uint32_t number)
+{
+    pando_reactor_listener_close(reactor, number);
+    reactor->idle_until = reactor->now + IDLE_GRACE;
+}
+
+static int takes_fds(uint32_t kind)
+{
+    return kind == PANDO_REACTOR_LANE_OPEN ? 2 : kind == PANDO_REACTOR_LISTENER_OPEN ? 1 : 0;
+}
+
+static uint32_t most_of(uint32_t kind)
+{
+    int of_listener = kind == PANDO_REACTOR_LISTENER_OPEN || kind == PANDO_REACTOR_LISTENER_CLOSE;
+    return of_listener ? PANDO_REACTOR_LISTENERS : PANDO_CHANNEL_LANES;
+}
+
 /* 0: no record of ours */
 static int obey(struct pando_reactor *reactor, const struct pando_reactor_record *order, int *fds, int count)
 {
-    int takes_fds = order->kind == PANDO_REACTOR_LANE_OPEN ? 2 : 0;
-    if (order->reserved != 0 || count != takes_fds || order->lane >= PANDO_CHANNEL_LANES)
+    if (order->reserved != 0 || count != takes_fds(order->kind) || order->lane >= most_of(order->kind))
         return 0;
     switch (order->kind) {
     case PANDO_REACTOR_LANE_OPEN:
@@ -99,6 +124,12 @@ static int obey(struct pando_reactor *reactor, const struct pando_reactor_record
         return 1;
     case PANDO_REACTOR_DRAIN:
         drain(reactor);
+        return 1;
+    case PANDO_REACTOR_LISTENER_OPEN:
+        open_listener(reactor, order, fds[0]);
+        return 1;
+    case PANDO_REACTOR_LISTENER_CLOSE:
+        close_listener(reactor, order->lane);
         return 1;
     default:
         return 0;

@@ -117,7 +117,7 @@ static void note_head(struct pando_reactor *reactor, struct pando_connection *co
     connection->read_only = connection->head_only || is_method(connection, "GET");
     connection->safe = connection->read_only || is_method(connection, "OPTIONS");
     connection->persistent = parser->minor > 0 ? !parser->close : parser->keep_alive && !parser->close;
-    if (reactor->draining || (most > 0 && connection->requests + 1 >= most))
+    if (pando_reactor_must_end(reactor, connection) || (most > 0 && connection->requests + 1 >= most))
         connection->persistent = 0;
     connection->head_bytes = connection->raw = parser->head_len;
     connection->body_bytes = 0;

@@ -25,6 +25,13 @@ struct pando_watch {
     int fd;
 };
 
+/* One that was closed keeps its place: there may be connections that have come by it. */
+struct pando_reactor_listener {
+    struct pando_watch watch;           /* fd -1: closed, or there never was one */
+    uint32_t flags;
+    uint8_t left;                       /* closed while we go on */
+};
+
 /* --- connections --- */
 
 enum pando_connection_state {
@@ -131,7 +138,8 @@ struct pando_reactor {
     struct pando_channel channel;
     struct pando_stats *stats;          /* the channel's */
     struct pando_watch control, wake;
-    struct pando_watch *listeners;
+    struct pando_reactor_listener *listeners; /* by number */
+    uint32_t listener_count;            /* one more than the highest */
 
     uint64_t now;                       /* milliseconds, once a turn */
     uint8_t accepting, accept_ready, control_ready, draining, orphaned, finished;
@@ -140,7 +148,7 @@ struct pando_reactor {
     uint64_t wake_at, audit_at, deadline;
     uint8_t welcome;                    /* new requests are, as far as the monitor knows */
     uint64_t told_at;                   /* when it said so; milliseconds */
-    uint64_t idle_until;                /* while it drains: when idle connections are closed, or 0 */
+    uint64_t idle_until;                /* when idle connections that must end are closed, or 0 */
 
     struct pando_node connections, again, graveyard, spare;
     uint32_t connection_count, spare_count;
@@ -186,8 +194,20 @@ void pando_reactor_accept_some(struct pando_reactor *reactor);
 void pando_reactor_accept_end(struct pando_reactor *reactor);
 /* As soon as we know where it comes from. 0: from there come too many; it is refused. */
 int pando_reactor_accept_admit(struct pando_reactor *reactor, struct pando_connection *connection);
+void pando_reactor_accept_pause(struct pando_reactor *reactor);
 void pando_reactor_accept_resume(struct pando_reactor *reactor);
+/* All who wait there now, though it may take more than a turn's share. */
+void pando_reactor_accept_all_of(struct pando_reactor *reactor, uint32_t number);
 void pando_reactor_accept_stop(struct pando_reactor *reactor);
+
+/* reactor_listeners.c: 0, or -1 with errno */
+int pando_reactor_listeners_start(struct pando_reactor *reactor);
+int pando_reactor_listeners_watch(struct pando_reactor *reactor, int operation);
+int pando_reactor_listener_open(struct pando_reactor *reactor, const struct pando_listener *listener);
+/* Who waits there is taken in; who comes later is refused by the kernel, unless somebody else holds it. */
+void pando_reactor_listener_close(struct pando_reactor *reactor, uint32_t number);
+/* Whether the connection must end as soon as nothing is asked of it. */
+int pando_reactor_must_end(const struct pando_reactor *reactor, const struct pando_connection *connection);
 
 /* reactor_connection.c */
 struct pando_connection *pando_reactor_connection_open(struct pando_reactor *reactor, int fd, uint32_t listener);

@@ -51,7 +51,7 @@ static void close_the_others(const struct pando_reactor_config *config)
     size_t count = config->listener_count + 3;
     int *kept = malloc(count * sizeof(*kept));
     if (!kept) die("memory");
-    memcpy(kept, config->listeners, config->listener_count * sizeof(*kept));
+    for (uint32_t i = 0; i < config->listener_count; i++) kept[i] = config->listeners[i].fd;
     kept[count - 3] = config->channel;
     kept[count - 2] = config->wake;
     kept[count - 1] = config->control;

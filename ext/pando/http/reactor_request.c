@@ -74,7 +74,7 @@ void pando_reactor_request_publish(struct pando_reactor *reactor, struct pando_c
     }
     if (connection->spool != -1)
         pando_reactor_spool_seal(connection);
-    if (reactor->draining) /* since the head was read */
+    if (pando_reactor_must_end(reactor, connection)) /* since the head was read */
         connection->persistent = 0;
     uint32_t slot = reactor->free_slots[--reactor->free_count];
     reactor->requests[slot] = (struct pando_request){.connection = connection, .busy = 1};

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/base_frame"
-require "pando/cluster/listeners"
+require "pando/cluster/listener"
 
 module Pando
   module Cluster
@@ -23,15 +23,17 @@ module Pando
       # @return never: the process ends with its last role
       def self.run(&block) = new(ENV.delete(VARIABLE)).run(&block)
 
-      # @param listeners [Integer] how many @param others [Integer] how many descriptors follow them
+      # @param listeners [Array<Listener>] @param others [Integer] how many descriptors follow them
       def self.value(monitor_pid, seat, generation, listeners, others)
-        [monitor_pid, seat, generation, listeners, others].join(":")
+        [monitor_pid, seat, generation, others, listeners.map(&:encode).join(",")].join(":")
       end
 
       def initialize(value)
         raise UsageError, "this is run by the pando monitor only" unless value
 
-        @monitor_pid, seat, generation, @listeners, @others = value.split(":").map { |number| Integer(number, 10) }
+        *numbers, listeners = value.split(":", -1)
+        @listeners = listeners.split(",")
+        @monitor_pid, seat, generation, @others = numbers.map { |number| Integer(number, 10) }
         @mold = Mold.new(Order.new(seat, 0, generation, Link.for_fd(LINK)), context)
       end
 
@@ -49,10 +51,13 @@ module Pando
       def context
         scoreboard = Sys::Scoreboard.attach(SCOREBOARD)
         scoreboard.close_fd # the mapping stays
-        descriptors = (FIRST_LISTENER...(FIRST_LISTENER + @listeners)).to_a
-        channel, eventfd = (0...@others).map { |place| inherit(FIRST_LISTENER + @listeners + place) }
-        Context.new(monitor_pid: @monitor_pid, scoreboard: scoreboard, listeners: Listeners.inherit(descriptors),
+        channel, eventfd = (0...@others).map { |place| inherit(FIRST_LISTENER + @listeners.size + place) }
+        Context.new(monitor_pid: @monitor_pid, scoreboard: scoreboard, listeners: listeners,
                     channel: channel, reactor_eventfd: eventfd)
+      end
+
+      def listeners
+        @listeners.map.with_index { |text, place| Listener.decode(text, ListenerSocket.server(FIRST_LISTENER + place)) }
       end
 
       def inherit(descriptor)

@@ -4,7 +4,7 @@ module Pando
   module Cluster
     # What a child keeps from role to role: the shared things it inherited.
     #
-    #
+    #   listeners        Array<Listener>
     #   channel          the reactor's shared memory, and
     #   reactor_eventfd  what wakes it; IOs, nil in direct mode
     #
@@ -14,7 +14,7 @@ module Pando
       def options = payload.options
 
       # @return [Array<IO>] what must stay open whatever the application closes
-      def ios = [*listeners, channel, reactor_eventfd].compact
+      def ios = [*listeners.map(&:socket), channel, reactor_eventfd].compact
     end
   end
 end

@@ -26,26 +26,43 @@ module Pando
       # @return [Control]
       # @raise [BootError] it is required, and the address cannot be listened on
       def self.open(spec, cluster, poller)
-        socket = spec && ListenerSocket.open(spec)
-        new(socket, spec, cluster, poller)
+        new(cluster, poller).tap do |control|
+          control.prepare(spec)
+          control.adopt
+        end
+      end
+
+      def initialize(cluster, poller)
+        @poller = poller
+        @commands = Commands.new(cluster)
+        @sessions = []
+        @subscription = Events.subscribe { |event| tell(event) }
+      end
+
+      # Opens what another configuration wants, and changes nothing yet.
+      # @param spec [Spec, nil] nil: nobody is listened to
+      # @raise [BootError] it is required, and the address cannot be listened on
+      def prepare(spec)
+        @upcoming = door(spec)
       rescue BootError => e
         raise if spec.required
 
         Events.emit("control.unavailable", reason: e.message)
-        new(nil, nil, cluster, poller)
+        @upcoming = nil
       end
 
-      def initialize(socket, spec, cluster, poller)
-        @socket = socket
-        @spec = spec
-        @poller = poller
-        @commands = Commands.new(cluster)
-        @sessions = []
-        return unless socket
+      # Those who are here already are heard to their end.
+      def adopt
+        return if @upcoming.equal?(@door)
 
-        @file = ListenerSocket.file(spec)
-        @poller.add(socket, %i[control newcomer])
-        @subscription = Events.subscribe { |event| tell(event) }
+        shut
+        @door = @upcoming
+        @poller.add(@door.socket, %i[control newcomer]) if @door
+      end
+
+      def give_up
+        @upcoming.close if @upcoming && !@upcoming.equal?(@door)
+        @upcoming = @door
       end
 
       # Somebody comes, or says something.
@@ -72,20 +89,31 @@ module Pando
 
       # The last words have been said.
       def close
-        return unless @socket
-
         proceed
         Events.unsubscribe(@subscription)
-        @poller.remove(@socket) unless @paused_until
         @sessions.each(&:close)
-        ListenerSocket.close(@socket, @spec, @file)
-        @socket = nil
+        shut
       end
 
       private
 
+      # The one that we have, if who goes to the path finds it.
+      def door(spec)
+        return unless spec
+
+        @door&.for?(spec) ? @door : OwnListener.open(spec, 0)
+      end
+
+      def shut
+        return unless @door
+
+        @poller.remove(@door.socket) unless @paused_until
+        @door.close
+        @door = @paused_until = nil
+      end
+
       def admit
-        socket, = @socket.accept_nonblock(exception: false)
+        socket, = @door.socket.accept_nonblock(exception: false)
         return if socket == :wait_readable
         return socket.close unless [0, Process.euid].include?(socket.getpeereid.first)
 
@@ -100,7 +128,7 @@ module Pando
 
       # Who waits cannot be let in now, and would wake us again at once.
       def pause(error)
-        @poller.remove(@socket)
+        @poller.remove(@door.socket)
         @paused_until = Sys.now + PAUSE
         Events.emit("control.failed", reason: "nobody can be let in: #{error.message}")
       end
@@ -108,7 +136,7 @@ module Pando
       def resume
         return unless @paused_until && Sys.now >= @paused_until
 
-        @poller.add(@socket, %i[control newcomer])
+        @poller.add(@door.socket, %i[control newcomer])
         @paused_until = nil
       rescue SystemCallError
         @paused_until = Sys.now + PAUSE

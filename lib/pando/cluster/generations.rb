@@ -92,8 +92,9 @@ module Pando
 
       # A clean image of what is to be served from now on.
       # @param command [Array<String>] what becomes its mold
+      # @param listeners [Array<Listener>] that it accepts from
       # @return [Generation]
-      def reload(command) = begin_generation(:reload, nil, command)
+      def reload(command, listeners) = begin_generation(:reload, nil, command, listeners)
 
       def mold_ready(child)
         return child.kill("its generation was given up") unless upcoming&.mold.equal?(child)
@@ -184,11 +185,11 @@ module Pando
 
       private
 
-      def begin_generation(purpose, source = nil, *command)
+      def begin_generation(purpose, source = nil, *release)
         let_go("the next generation is on its way") if @proving.kept
         @newest += 1
         @upcoming = Generation.new(@newest, purpose, source)
-        upcoming.mold = source ? @spawner.mold_from(source, @newest) : @spawner.cold_mold(@newest, *command)
+        upcoming.mold = source ? @spawner.mold_from(source, @newest) : @spawner.cold_mold(@newest, *release)
         return upcoming.tap { |one| discard(one, "the process could not be started", nil) } unless upcoming.mold
 
         Events.emit("mold.booting", **upcoming.mold.identity, reason: purpose) unless source

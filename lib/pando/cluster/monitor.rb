@@ -1,10 +1,13 @@
 # frozen_string_literal: true
 
 require "pando/cluster"
+require "pando/cluster/addresses"
 require "pando/cluster/caretaker"
 require "pando/cluster/control"
 require "pando/cluster/dampers"
 require "pando/cluster/deadlines"
+require "pando/cluster/descriptor_store"
+require "pando/cluster/direct_mode"
 require "pando/cluster/dismissals"
 require "pando/cluster/drain"
 require "pando/cluster/examiner"
@@ -44,11 +47,13 @@ module Pando
       # @param specs [Array] see Listeners.open
       # @param policy [#threshold, #manual?, #choose] when to refork and from whom
       # @param command [Array<String>] what becomes the mold of a cold boot
-      def initialize(payload, specs, policy, command)
+      # @param inherited [Inherited] what a service manager has opened for us
+      def initialize(payload, specs, policy, command, inherited: Inherited.none)
         @payload = payload
         @specs = specs
         @policy = policy
         @command = command
+        @inherited = inherited
       end
 
       # Serves until told to stop.
@@ -61,6 +66,7 @@ module Pando
         turn until shutdown.complete?
         tear_down
       ensure
+        reload&.abandon
         @control&.close
         @listeners&.close
       end
@@ -86,17 +92,18 @@ module Pando
       def set_up
         @began_at = Sys.now
         Sys.subreaper!
+        store = DescriptorStore.from(ENV)
         @systemd = Systemd.from(ENV)
         Process.setproctitle(TITLE)
         @tally = Tally.new
-        @listeners = Listeners.open(@specs)
+        @listeners = Listeners.open(@specs, @inherited, store)
         @poller = Sys::Poller.new
         @signals = Signals.new
         @terminal = Terminal.new
         @poller.add(@signals, [:signal, nil])
         @signals.trap_all
-        build
         @control = Control.open(@payload.options.control, self, @poller)
+        build
       end
 
       def build
@@ -114,9 +121,9 @@ module Pando
 
       # @param setup [Object, nil] see Payload#reactor
       def build_spawner(setup, oom)
-        lanes = setup ? Lanes.new(setup, oom) : DirectMode.new
+        lanes = setup ? Lanes.new(setup, oom) : DirectMode.new(roster, listeners)
         spawner = Spawner.new(roster, @poller, listeners, @payload.options, @command, lanes)
-        @reactors = setup ? ReactorKeeper.new(roster, spawner, lanes, setup, dampers: dampers) : lanes
+        @reactors = setup ? ReactorKeeper.new(roster, spawner, lanes, listeners, setup, dampers: dampers) : lanes
         spawner
       end
 
@@ -128,7 +135,8 @@ module Pando
         @deadlines = Deadlines.new(roster, caretaker, @payload.options)
         @services = ServiceKeeper.new(roster, @spawner, generations, @payload.options, dampers: dampers)
         build_memory(@payload.options)
-        @reload = Reload.new(generations, @payload, method(:renew))
+        addresses = Addresses.new(listeners, @control, reactors)
+        @reload = Reload.new(generations, @payload, @poller, addresses, method(:renew))
       end
 
       def build_ways_out
@@ -143,7 +151,7 @@ module Pando
       end
 
       def announce
-        listeners.names.each { |name| Events.emit("listener.opened", listen: name) }
+        listeners.each { |one| Events.emit("listener.opened", **one.identity) }
         Events.emit("monitor.ready", pid: Process.pid, listen: listeners.names.join(","), workers: rollout.size)
         @payload.run_hook(:after_monitor_ready)
       rescue HookError => e
@@ -176,7 +184,7 @@ module Pando
 
       def due
         waiting = [@deadlines, @memory, @systemd, generations, rollout, reactors, examiner, drain, dismissals, dampers,
-                   sizing]
+                   sizing, reload]
         waiting.filter_map(&:due).min
       end
 
@@ -190,6 +198,7 @@ module Pando
         children(ready, :exit).each { |child| @reaper.bury(child) }
         children(ready, :control).each { |session| @control.hear(session) }
         examiner.proceed
+        reload.attend
         @reaper.bury_strangers if signals.include?("CHLD")
       end
 

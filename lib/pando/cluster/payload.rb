@@ -21,9 +21,10 @@ module Pando
       def find_folder; end
 
       # What it would be if the server were started now; for a reload.
-      # @return [#command, #kept, #give_up] and what #adopt takes
+      # @param _poller [Sys::Poller] of the monitor
+      # @return [#ready?, #due, #within, #command, #listen, #control, #kept, #give_up] and what #adopt takes
       # @raise [Pando::Error, SystemCallError] it could not
-      def renew = raise(Pando::Error, "there is nothing to reload")
+      def renew(_poller) = raise(Pando::Error, "there is nothing to reload")
 
       # Takes a renewal into use: #options and hooks are its own from now on.
       # @param _renewal [Object] as #renew returned it
@@ -34,9 +35,9 @@ module Pando
       # @return [Object, nil] nil: workers accept by themselves (direct mode)
       def reactor = nil
 
-      # @param _listeners [Array<TCPServer, UNIXServer>]
+      # @param _listeners [Array<Listener>]
       # @param _channel [IO, nil] to the reactor, nil in direct mode
-      # @return [#start, #sources, #ready, #idle, #resume, #stop] what a worker does
+      # @return [#start, #sources, #ready, #idle, #resume, #stop, #serve_out] what a worker does
       def work(_listeners, _channel) = raise(NoMethodError, "#{self.class} must say what its workers do")
 
       # @raise [HookError]

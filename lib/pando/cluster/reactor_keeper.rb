@@ -20,11 +20,13 @@ module Pando
       STANDSTILL = 15.0
 
       # @param dampers [Dampers] that of the reactor
-      def initialize(roster, spawner, lanes, setup, dampers: Dampers.new)
+      def initialize(roster, spawner, lanes, listeners, setup, dampers: Dampers.new)
         @dampers = dampers
         @roster = roster
         @spawner = spawner
         @lanes = lanes
+        @listeners = listeners
+        @opened = []
         @setup = setup
         @started = @behind = false
         @reported_at = @moved_at = Sys.now
@@ -34,9 +36,12 @@ module Pando
       def reconcile(stopping)
         @lanes.close_deserted
         start if !stopping && reactor.nil? && due_to_start?
-        @behind = reactor ? !@lanes.tell(reactor) : @lanes.tell_nobody
+        @behind = reactor ? !(@lanes.tell(reactor) && tell_listeners) : @lanes.tell_nobody
         report
       end
+
+      # @param changed [Array<Listener>] it has them not, or not with these flags
+      def listeners_changed(changed) = @opened.concat(changed)
 
       # @return [Float, nil]
       def due
@@ -78,7 +83,16 @@ module Pando
         return @dampers.fail(:reactor, "it could not be started", refused: true) unless @spawner.reactor(@setup)
 
         @started = true
+        @opened.clear # it was born with them
         @lanes.tell_all
+      end
+
+      # @return [Boolean] whether it knows all now
+      def tell_listeners
+        @opened.shift while @opened.any? && reactor.order(ReactorMessage.opening(@opened.first), [@opened.first.socket])
+        told = @listeners.leaving.take_while { |listener| reactor.order(ReactorMessage.closing(listener)) }
+        @listeners.forget(told)
+        @opened.empty? && @listeners.leaving.empty?
       end
 
       def report
@@ -100,17 +114,6 @@ module Pando
 
         reactor.kill("it stood still") if Sys.now - @moved_at > STANDSTILL
       end
-    end
-
-    # In direct mode there is neither reactor nor lane.
-    #
-    # @api private
-    class DirectMode
-      def descriptors = []
-      def open_for(_child) = nil
-      def reconcile(_stopping) = nil
-      def due = nil
-      def state = nil
     end
   end
 end

@@ -7,11 +7,12 @@ module Pando
     #
     # @api private
     class ReactorMessage
-      FORMAT = "L4" # kind, lane, cause, 0
+      FORMAT = "L4" # kind, lane or number of a listener, cause or its flags, 0
       BYTES = 16
       KINDS = {
         # orders, from the monitor
-        lane_open: 1, lane_dead: 2, lane_close: 3, drain: 4, welcome: 8, unwelcome: 9,
+        lane_open: 1, lane_dead: 2, lane_close: 3, drain: 4, listener_open: 5, listener_close: 6, welcome: 8,
+        unwelcome: 9,
         # reports, to the monitor
         ready: 16, drained: 17, lane_corrupt: 18
       }.freeze
@@ -21,14 +22,18 @@ module Pando
 
       attr_reader :kind, :lane
 
-      def initialize(kind, lane: 0, cause: :died)
+      # @param listener [Listener]
+      def self.opening(listener) = new(:listener_open, lane: listener.number, detail: listener.flags)
+      def self.closing(listener) = new(:listener_close, lane: listener.number)
+
+      def initialize(kind, lane: 0, cause: :died, detail: CAUSES.fetch(cause))
         @kind = kind
         @lane = lane
-        @cause = cause
+        @detail = detail
       end
 
       # @return [String]
-      def encode = [KINDS.fetch(kind), lane, CAUSES.fetch(@cause), 0].pack(FORMAT)
+      def encode = [KINDS.fetch(kind), lane, @detail, 0].pack(FORMAT)
 
       # @param bytes [String] as received
       # @return [ReactorMessage, nil] nil when malformed

@@ -4,9 +4,10 @@ require "pando/events"
 
 module Pando
   module Cluster
-    # Another release of the application, without losing a request: the configuration is read anew, a
-    # fresh mold boots from cold beside the old one, and when its first worker has come up the others are
-    # replaced. Whatever fails on the way, the old release serves on and keeps its settings.
+    # Another release of the application, without losing a request: the configuration is read anew, in a process
+    # of its own; what it wants to listen on is opened; a fresh mold boots from cold beside the old one, and when
+    # its first worker has come up the others are replaced. Whatever fails on the way, the old release serves on
+    # and keeps its settings.
     #
     # Owned by the monitor.
     #
@@ -15,10 +16,13 @@ module Pando
       LOST = "its mold is lost"
 
       # @param payload [Payload] that can renew itself
+      # @param addresses [Addresses] where we listen
       # @param adopt [#call] takes the renewal into use once its generation serves
-      def initialize(generations, payload, adopt)
+      def initialize(generations, payload, poller, addresses, adopt)
         @generations = generations
         @payload = payload
+        @poller = poller
+        @addresses = addresses
         @adopt = adopt
       end
 
@@ -28,10 +32,25 @@ module Pando
         @wanted = reason
       end
 
+      # Hears the process that reads the configuration, whatever else is to be done.
+      def attend
+        @known = attempt { @renewal.ready? } if @renewal && !@known
+      end
+
       # Called at each turn of the monitor's loop.
       def reconcile
         conclude if @generation
-        start if @wanted && @generation.nil? && @generations.upcoming.nil?
+        start if @wanted && @renewal.nil?
+        boot if @known && @generation.nil? && @generations.upcoming.nil?
+      end
+
+      # @return [Float, nil] when it must look again
+      def due = (@renewal.due if @renewal && !@known)
+
+      # The server ends.
+      def abandon
+        @renewal&.give_up
+        @addresses.give_up
       end
 
       private
@@ -41,10 +60,21 @@ module Pando
         @wanted = nil
         @began_at = Sys.now
         Events.emit("reload.started", reason: reason)
-        @renewal = @payload.renew
-        @generation = @generations.reload(@renewal.command)
-      rescue Pando::Error, SystemCallError, LoadError => e
+        attempt { @renewal = @payload.renew(@poller) }
+      end
+
+      def boot
+        attempt do
+          @addresses.prepare(@renewal)
+          @renewal.within { @generation = @generations.reload(@renewal.command, @addresses.upcoming) }
+        end
+      end
+
+      def attempt
+        yield
+      rescue Pando::Error, SystemCallError => e
         failed(e.message)
+        false
       end
 
       # While it is watched it may still be taken back, and so the old settings stay.
@@ -60,16 +90,23 @@ module Pando
 
       def finished
         kept = @renewal.kept
+        @addresses.adopt
         @adopt.call(@renewal)
         Events.emit("reload.incomplete", settings: kept.join(", ")) if kept.any?
         Events.emit("reload.finished", generation: @generation.number, seconds: (Sys.now - @began_at).round(3))
-        @generation = @renewal = @serves = nil
+        forget
       end
 
       def failed(reason)
         @renewal&.give_up
+        @addresses.give_up
         Events.emit("reload.failed", reason: reason, generation: @generation&.number)
+        forget
+      end
+
+      def forget
         @generation = @renewal = @serves = nil
+        @known = false
       end
     end
   end

@@ -26,14 +26,14 @@ module Pando
       end
 
       # Generation 0, or any later cold boot: fork and exec of a clean image.
-      # @param command [Array<String>] of another release
+      # @param command [Array<String>] of another release @param listeners [Array<Listener>] likewise
       # @return [Child, nil] nil when the kernel refused
-      def cold_mold(generation, command = @command)
+      def cold_mold(generation, command = @command, listeners = @listeners.to_a)
         start(:mold, 0, generation, nil, @options.boot_timeout) do |child, their_end|
           others = @lanes.descriptors
-          value = Boot.value(Process.pid, child.seat, generation, @listeners.count, others.size)
+          value = Boot.value(Process.pid, child.seat, generation, listeners, others.size)
           environment = ENV.to_h.merge(Boot::VARIABLE => value).map { |name, text| "#{name}=#{text}" }
-          pid = Sys.spawn(command, environment, [their_end, @roster.scoreboard, *@listeners, *others])
+          pid = Sys.spawn(command, environment, [their_end, @roster.scoreboard, *listeners, *others])
           watch(child, pid)
         end
       end
@@ -47,7 +47,7 @@ module Pando
       # @param setup [#fork] see Payload#reactor
       def reactor(setup)
         start(:reactor, 0, 0, nil, @options.spawn_timeout, ReactorLink) do |child, their_end|
-          pid = titled("pando reactor") { setup.fork(@listeners, their_end, @options.grace) }
+          pid = titled("pando reactor") { setup.fork([*@listeners, *@listeners.leaving], their_end, @options.grace) }
           child.row.claim(Roster::ROLES.index(:reactor), 0, 0)
           watch(child, pid)
         end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/listener"
 require "pando/cluster/role"
 
 module Pando
@@ -140,6 +141,18 @@ module Pando
         @work.step_back
         @work.sources.each { |io, manner| poller.remove(io).add(io, io, manner) if manner == :exclusive }
         nil
+      end
+
+      # A listener that a reload has taken out: whoever waits there is served, and nobody comes after him.
+      def obey(packet)
+        return super unless packet.message.kind == :serve_out
+
+        descriptor, *others = packet.descriptors
+        others.each { |fd| Sys.close_fd(fd) }
+        listener = descriptor && Listener.decode(packet.message.text, ListenerSocket.server(descriptor))
+        listener ? @work.serve_out(listener, Sys.now + (options.stop_timeout / 2)) : depart
+      ensure
+        listener&.close
       end
 
       # Spares monitor and mold when the kernel must choose.

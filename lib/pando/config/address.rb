@@ -3,7 +3,7 @@
 module Pando
   class Config
     # Reads the address of a listener: HOST:PORT, PORT, [v6]:PORT, each with
-    # tcp:// before it or not, unix:PATH and unix:@NAME.
+    # tcp:// before it or not, unix:PATH, unix:@NAME, systemd and systemd:NAME.
     #
     #   Address.parse("[::1]:80") # => {kind: :tcp, host: "::1", port: 80}
     #
@@ -16,6 +16,10 @@ module Pando
       # that ends a path or begins an abstract name.
       LONGEST_NAME = 107
 
+      SYSTEMD = "systemd"
+      # What systemd has opened for us, all or by name (FileDescriptorName=, systemd.socket(5)); digits would be a port.
+      HANDED_OVER = /\A#{SYSTEMD}(?::(?!\d+\z)([\x21-\x39\x3b-\x7e]{1,255}))?\z/
+
       UNIX = %r{\Aunix:(?://)?(.*)\z}m
       V6 = /\A\[([0-9a-f:.]+(?:%[\w.-]+)?)\]:(\d+)\z/i
       HOST = /\A([\w.-]*|\*):(\d+)\z/
@@ -27,6 +31,7 @@ module Pando
         def parse(address)
           case address
           when Integer, /\A\d+\z/ then tcp(ANY, address)
+          when HANDED_OVER then { kind: :systemd, path: Regexp.last_match(1) }
           when UNIX then unix(Regexp.last_match(1))
           when String then host_and_port(address.delete_prefix("tcp://"))
           else raise ArgumentError, "it is neither text nor a port"

@@ -16,13 +16,13 @@ module Pando
       ONLY_TCP = %i[tcp_nodelay defer_accept].freeze
       ONLY_UNIX = %i[mode umask].freeze
 
-      # @return [Symbol] :tcp, :unix (a path) or :abstract (a name without a file)
+      # @return [Symbol] :tcp, :unix (a path), :abstract (a name without a file) or :systemd (opened by it for us)
       attr_reader :kind
       # @return [String, nil] host name or address without brackets, for :tcp
       attr_reader :host
       # @return [Integer, nil] for :tcp; 0 lets the kernel choose
       attr_reader :port
-      # @return [String, nil] path for :unix, name without its "@" for :abstract
+      # @return [String, nil] path for :unix, name without its "@" for :abstract, name or nil for :systemd
       attr_reader :path
       # @return [Integer] connections that may wait for accept(2)
       attr_reader :backlog
@@ -67,13 +67,14 @@ module Pando
 
       # @return [Boolean] whether it is a unix socket, with a file or abstract
       def unix?
-        !tcp?
+        %i[unix abstract].include?(kind)
       end
 
       # @param name [Symbol] an option
       # @return [Boolean] whether sockets of this kind have it
       def takes?(name)
         case kind
+        when :systemd then name == :proxy_protocol
         when :tcp then !ONLY_UNIX.include?(name)
         when :unix then !ONLY_TCP.include?(name)
         else !ONLY_TCP.include?(name) && !ONLY_UNIX.include?(name)
@@ -96,6 +97,7 @@ module Pando
         case kind
         when :tcp then "#{host.include?(":") ? "[#{host}]" : host}:#{port}"
         when :unix then "unix:#{path}"
+        when :systemd then [Address::SYSTEMD, path].compact.join(":")
         else "unix:@#{path}"
         end
       end

@@ -33,9 +33,12 @@ module Pando
       def load
         @flags.given.each { |given| @values.set_by_flag(given.setting, given.text, given.source) }
         @config_file = find_config_file
-        in_directory { RubyFile.new(@config_file, recorder).run(@values) } if @config_file
+        in_directory { run_file } if @config_file
         self
       end
+
+      # @return [Hash{Symbol => Array<Values::Entry>}] what the file says
+      def in_file = @values.in_file
 
       # @param setting [Setting]
       # @return [Array<Values::Entry>] what holds
@@ -68,6 +71,10 @@ module Pando
         return path if File.exist?(path)
 
         raise ConfigError, "#{given.flag}: there is no config file #{path}" if given
+      end
+
+      def run_file
+        RubyFile.new(@config_file, recorder).run(@values)
       end
 
       def in_directory(&block)

@@ -45,6 +45,12 @@ module Pando
         value
       end
 
+      # @param value [Object] a value that #cast returned
+      # @return [String] the same as a flag would give it: #cast reads it again
+      def text(value)
+        [*export(value)].join(",")
+      end
+
       private
 
       def invalid(value, hint = "")

@@ -41,6 +41,9 @@ module Pando
         @file.key?(name)
       end
 
+      # @return [Hash{Symbol => Array<Entry>}] what the file says, by the setting's name
+      def in_file = @file
+
       # @param setting [Setting]
       # @return [Array<Entry>] what holds; several only if the setting is repeatable
       # @raise [ConfigError] the environment variable that holds is wrong

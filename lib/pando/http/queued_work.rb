@@ -24,7 +24,7 @@ module Pando
     # in each worker; {Work} is the same for direct mode.
     class QueuedWork
       # @param app [#call] the Rack application
-      # @param listeners [Array<Socket>] that the reactor accepts from, in its order
+      # @param listeners [Array<Cluster::Listener>] that the reactor accepts from
       # @param config [Config]
       # @param channel [Channel]
       def initialize(app, listeners, config, channel)
@@ -51,7 +51,7 @@ module Pando
         @connection = Connection.new(@kit)
         @direct_kit = @kit.dup.tap { |kit| kit.reader = RequestReader.new(@limits) }
         @direct_connection = Connection.new(@direct_kit)
-        @environments = @listeners.map { |listener| Environment.new(listener, proxies: @proxies) }
+        @environments = @listeners.to_h { |each| [each.number, Environment.new(each, proxies: @proxies)] }
         SelfTest.run(@self_test, worker) { |descriptor| serve_ourselves(descriptor) }
         rest
       end
@@ -123,7 +123,7 @@ module Pando
         return false unless @reader.take
 
         client = LaneClient.new(@link, @channel, @limits.write_timeout)
-        environment = @environments[@lane.listener] || @environments.first
+        environment = @environments[@lane.listener] || @environments.each_value.first
         if @lane.streamed?
           serve_streamed(client, environment)
         else
@@ -134,7 +134,7 @@ module Pando
       end
 
       def serve_ourselves(descriptor)
-        @direct_connection.serve(Client.new(descriptor, @limits.write_timeout), @environments.first)
+        @direct_connection.serve(Client.new(descriptor, @limits.write_timeout), @environments.each_value.first)
       end
 
       # The body is not here yet: this worker reads it from the client's socket itself.

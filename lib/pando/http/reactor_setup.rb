@@ -48,13 +48,13 @@ module Pando
       end
 
       # Starts a reactor.
-      # @param listeners [Enumerable<Socket>] that it accepts from
+      # @param listeners [Array<Cluster::Listener>] that it accepts from
       # @param control [#fileno] its end of the link to the monitor
       # @param grace [Float] seconds that it may outlive the monitor
       # @return [Integer] its pid
       # @raise [SystemCallError] the kernel gives no process
       def fork(listeners, control, grace)
-        Reactor.fork(listeners.to_a, @channel, @eventfd, control, @spool_directory, @settings, grace)
+        Reactor.fork(listeners, @channel, @eventfd, control, @spool_directory, @settings, grace)
       end
 
       # Called about once a second while a reactor lives.

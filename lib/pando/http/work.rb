@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/cluster/listener_socket"
 require "pando/events"
 require "pando/http/acceptor"
 require "pando/http/batch"
@@ -22,14 +21,13 @@ module Pando
     # Made in the mold, started in each worker. {QueuedWork} does it with a reactor.
     class Work
       # @param app [#call] the Rack application
-      # @param listeners [Array<Socket>] listening, non-blocking, shared with other workers
+      # @param listeners [Array<Cluster::Listener>] non-blocking, shared with other workers
       # @param config [Config]
       def initialize(app, listeners, config)
         @app = app
         @listeners = listeners
         @limits = Limits.new(config)
         @proxies = TrustedProxies.of(config.trusted_proxies)
-        @proxied = listeners.zip(config.proxy_protocol).to_h.compare_by_identity
         @acceptor = Acceptor.new
         @self_test = config.self_test
       end
@@ -59,14 +57,14 @@ module Pando
         @kit.app = app
       end
 
-      # @return [Array<Array(Socket, Symbol)>] to watch, and in which manner (Sys::Poller)
+      # @return [Array<Array(Cluster::Listener, Symbol)>] to watch, and in which manner (Sys::Poller)
       def sources
         @listeners.map { |listener| [listener, :exclusive] }
       end
 
       # Somebody connected: serve him, unless another worker was faster.
       #
-      # @param listener [Socket] one of {#sources}
+      # @param listener [Cluster::Listener] one of {#sources}
       # @return [void]
       def ready(listener)
         Batch.serve(@kit.worker) { serve(listener) }
@@ -96,16 +94,34 @@ module Pando
           break unless served && deadline && Sys.now < deadline
         end
         # At once, and not when the monitor has seen us dead: who connected meanwhile would be cut off.
-        @listeners.each { |listener| Cluster::ListenerSocket.refuse(listener) } if deadline
+        @listeners.each(&:refuse) if deadline
+      end
+
+      # Nobody listens there any more: serve all that waits, and let nobody in who comes later.
+      #
+      # @param listener [Cluster::Listener] none of {#sources}
+      # @param deadline [Float] begin nothing after this moment (monotonic seconds)
+      # @return [void]
+      def serve_out(listener, deadline)
+        @environments[listener] = Environment.new(listener, proxies: @proxies)
+        serve_all(listener, deadline)
+        listener.refuse
+        serve_all(listener, deadline) # of a UNIX socket, who was in the queue is there still
+      ensure
+        @environments.delete(listener)
       end
 
       private
+
+      def serve_all(listener, deadline)
+        nil while Sys.now < deadline && serve(listener)
+      end
 
       def serve(listener)
         descriptor, remote = @acceptor.accept(listener)
         return false unless descriptor
 
-        client = Client.new(descriptor, @limits.write_timeout, remote, @proxied[listener])
+        client = Client.new(descriptor, @limits.write_timeout, remote, listener.proxied?)
         @connection.serve(client, @environments[listener])
         true
       end

@@ -4,7 +4,7 @@ require "rbconfig"
 
 module Pando
   class Server
-    # How a clean image of this very Ruby, with this very Pando, is started.
+    # How a clean image of this very Ruby, with this very Pando or a new release's, is started.
     #
     # @api private
     module Launch
@@ -14,14 +14,24 @@ module Pando
 
       module_function
 
+      # What becomes a mold.
+      # @param folders [Array<String>] where its Pando is
       # @return [Array<String>] for exec
-      def command(config)
-        [RbConfig.ruby, *jit, *load_path, SCRIPT, *config.argv]
-      end
+      def command(config, *folders) = image("pando/server/cold_mold.rb", config, folders)
+
+      # What becomes of the configuration, see ProbedRelease.
+      # @return [Array<String>] for exec
+      def probe(config) = image("pando/server/probe.rb", config, [])
 
       # @return [Array<String>] for exec, before a pid
       def examination
         [RbConfig.ruby, "--disable=gems", "-W0", "-I", LIBRARY, EXAMINATION]
+      end
+
+      def image(script, config, folders)
+        path = folders.empty? ? load_path : folders.flat_map { |folder| ["-I", folder] }
+        library = folders.find { |folder| File.file?(File.join(folder, script)) } || LIBRARY
+        [RbConfig.ruby, *jit, *path, File.join(library, script), *config.argv]
       end
 
       # The extension of an installed gem may live in a folder of its own.

@@ -23,17 +23,18 @@ module Pando
       end
 
       # @return [Renewal]
-      def renew
+      def renew(poller)
         require "pando/server/renewal"
-        Renewal.new(@config, @first)
+        Renewal.new(@server, @config, @first, poller)
       end
 
       # @param renewal [Renewal]
       def adopt(renewal)
+        renewal.settle
         @config = renewal.config
         @server.renew(@config)
         fresh = ClusterOptions.of(@config)
-        options.members.each { |name| options[name] = fresh[name] unless name == :control }
+        options.members.each { |name| options[name] = fresh[name] }
       end
 
       def load
@@ -69,10 +70,10 @@ module Pando
       end
 
       def http_work(app, listeners, channel)
-        return HTTP::Work.new(app, listeners.to_a, @config) unless channel
+        return HTTP::Work.new(app, listeners, @config) unless channel
 
         @channel ||= HTTP::Channel.attach(channel.dup.tap { |copy| copy.autoclose = false }.fileno)
-        HTTP::QueuedWork.new(app, listeners.to_a, @config, @channel)
+        HTTP::QueuedWork.new(app, listeners, @config, @channel)
       end
       private :http_work
 

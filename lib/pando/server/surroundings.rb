@@ -9,10 +9,6 @@ module Pando
     class Surroundings
       GEMFILE = "BUNDLE_GEMFILE"
 
-      # @param directory [String] as it was given, links and all
-      # @raise [SystemCallError] it is not there
-      def self.enter(directory) = new.tap { |surroundings| surroundings.send(:enter, directory) }
-
       # Goes there if the folder that we are in is no more.
       # @param directory [String]
       # @return [nil]
@@ -28,17 +24,29 @@ module Pando
         nil
       end
 
-      def initialize
-        @folder = folder
-        @gemfile = ENV.fetch(GEMFILE, nil)
+      # @param directory [String] as it was given, links and all
+      def initialize(directory)
+        @directory = directory
       end
 
-      # Back to where we were, if that is still there.
-      def leave
-        Dir.chdir(@folder)
-        ENV[GEMFILE] = @gemfile
-      rescue SystemCallError
-        nil # the old release has been removed: what is to be booted can only be the new one
+      # For as long as the block runs, or starts others.
+      # @raise [SystemCallError] it is not there
+      def within
+        folder = self.folder
+        gemfile = ENV.fetch(GEMFILE, nil)
+        enter
+        yield
+      ensure
+        leave(folder, gemfile) if folder
+      end
+
+      # For good.
+      # @raise [SystemCallError] it is not there
+      def enter
+        before = folder
+        Dir.chdir(@directory)
+        gemfile = ENV.fetch(GEMFILE, nil)
+        ENV[GEMFILE] = moved(gemfile, before) if gemfile
       end
 
       private
@@ -50,17 +58,24 @@ module Pando
         File.readlink("/proc/self/cwd").delete_suffix(" (deleted)") # proc(5)
       end
 
-      def enter(directory)
-        Dir.chdir(directory)
-        ENV[GEMFILE] = moved(@gemfile) if @gemfile
+      # Back to where we were, if that is still there.
+      def leave(folder, gemfile)
+        Dir.chdir(folder)
+        ENV[GEMFILE] = gemfile
+      rescue SystemCallError
+        nil # the old release has been removed: what is to be booted can only be the new one
       end
 
-      # Bundler names the Gemfile by its real path, which is that of the old release.
-      def moved(gemfile)
-        return gemfile unless gemfile.start_with?("#{@folder}/")
+      # Bundler names the Gemfile by its real path, which is that of the old release, by the name that its folder had.
+      def moved(gemfile, before)
+        return here(gemfile.delete_prefix("#{before}/")) || gemfile if gemfile.start_with?("#{before}/")
 
-        there = File.join(Dir.pwd, gemfile.delete_prefix("#{@folder}/"))
-        File.file?(there) ? there : gemfile
+        (here(File.basename(gemfile)) unless File.file?(gemfile)) || gemfile
+      end
+
+      def here(name)
+        path = File.join(Dir.pwd, name)
+        path if File.file?(path)
       end
     end
   end

@@ -48,7 +48,7 @@ class ClusterBaseFrameTest < Minitest::Test
         in_mold&.call
         payload = Payload.new.tap { |one| one.hooks = hooks }
         context = Cluster::Context.new(monitor_pid: monitor, scoreboard: @board, payload: payload,
-                                       listeners: Cluster::Listeners.new([]))
+                                       listeners: [])
         Cluster::BaseFrame.new.run(Cluster::Mold.new(Order.new(0, 0, 4, theirs), context))
       ensure
         exit!(0)

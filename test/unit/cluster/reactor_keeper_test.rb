@@ -76,7 +76,8 @@ class ReactorKeeperTest < Minitest::Test
     @lanes = Pando::Cluster::Lanes.new(@setup, Pando::Cluster::OomWatch.new)
     @spawner = Spawner.new(@roster)
     @dampers = Pando::Cluster::Dampers.new
-    @keeper = Pando::Cluster::ReactorKeeper.new(@roster, @spawner, @lanes, @setup, dampers: @dampers)
+    listeners = Pando::Cluster::Listeners.new
+    @keeper = Pando::Cluster::ReactorKeeper.new(@roster, @spawner, @lanes, listeners, @setup, dampers: @dampers)
   end
 
   def reactors = @spawner.born

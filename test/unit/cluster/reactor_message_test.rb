@@ -11,7 +11,8 @@ class ReactorMessageTest < Minitest::Test
   C = Pando::HTTP::Reactor
 
   def test_the_numbers_are_those_of_the_reactor
-    names = { lane_open: :LANE_OPEN, lane_dead: :LANE_DEAD, lane_close: :LANE_CLOSE, drain: :DRAIN, welcome: :WELCOME,
+    names = { lane_open: :LANE_OPEN, lane_dead: :LANE_DEAD, lane_close: :LANE_CLOSE, drain: :DRAIN,
+              listener_open: :LISTENER_OPEN, listener_close: :LISTENER_CLOSE, welcome: :WELCOME,
               unwelcome: :UNWELCOME, ready: :READY, drained: :DRAINED_ALL, lane_corrupt: :LANE_CORRUPT }
 
     assert_equal names.transform_values { |name| C.const_get(name) }, Message::KINDS

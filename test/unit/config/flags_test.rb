@@ -54,8 +54,8 @@ class FlagsTest < ConfigTestCase
                  error_of(argv: %w[-t soon])
     assert_equal '--refork: refork must be auto, manual, false or a list of numbers of requests, but is "manaul". ' \
                  "Did you mean manual?", error_of(argv: %w[--refork manaul])
-    assert_equal '-l: listen must be HOST:PORT, PORT, [v6]:PORT, unix:PATH or unix:@ABSTRACT, but is "localhost": ' \
-                 "the port is missing.", error_of(argv: %w[-l localhost])
+    assert_equal "-l: listen must be HOST:PORT, PORT, [v6]:PORT, unix:PATH, unix:@ABSTRACT or systemd, " \
+                 'but is "localhost": the port is missing.', error_of(argv: %w[-l localhost])
     assert_equal '--log-format: log_format must be text or json, but is "jsn". Did you mean json?',
                  error_of(argv: %w[--log-format jsn])
     assert_equal '-e: environment must be a name such as production, but is "a b".', error_of(argv: ["-e", "a b"])

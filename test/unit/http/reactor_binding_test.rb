@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "pando/cluster"
 require "pando/native"
 require "socket"
 
@@ -10,8 +11,8 @@ class HTTPReactorBindingTest < Minitest::Test
   SETTINGS = { max_header_bytes: 65_536, max_target_bytes: 8192, max_headers: 100, max_body_bytes: nil,
                body_memory: 114_688, header_timeout: 10.0, body_timeout: 30, idle_timeout: 75.0, write_timeout: 30.0,
                queue_timeout: nil, max_connections: nil, max_queue: nil, max_requests: nil, retry: true,
-               retry_after: 5, ready_path: nil, live_path: nil, max_connections_per_address: nil, stream_bodies: [],
-               proxy_protocol: [false] }.freeze
+               retry_after: 5, ready_path: nil, live_path: nil, max_connections_per_address: nil,
+               stream_bodies: [] }.freeze
   Settings = Struct.new(*SETTINGS.keys, keyword_init: true)
 
   def setup
@@ -67,7 +68,8 @@ class HTTPReactorBindingTest < Minitest::Test
 
   # @return [Integer] its pid
   def start(**changes)
-    pid = Reactor.fork([@listener], @channel, @wake, @link, "/tmp", Settings.new(**SETTINGS, **changes), 1.0)
+    listener = Pando::Cluster::Listener.new(@listener)
+    pid = Reactor.fork([listener], @channel, @wake, @link, "/tmp", Settings.new(**SETTINGS, **changes), 1.0)
     @link.close
     pid
   end

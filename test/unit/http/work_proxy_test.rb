@@ -17,7 +17,7 @@ class HTTPWorkProxyTest < Minitest::Test
   end
 
   def behind_proxy(**settings)
-    @served = HTTPSupport::ServedWork.new(APP, proxy_protocol: [true], **settings).start
+    @served = HTTPSupport::ServedWork.new(APP, proxied: true, **settings).start
   end
 
   def test_the_address_that_the_proxy_gives

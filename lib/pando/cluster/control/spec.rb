@@ -13,6 +13,7 @@ module Pando
         def tcp? = false
         def mode = 0o600
         def umask = 0o177
+        def proxy_protocol = false
         def backlog = 16
         def to_s = "unix:#{path}"
       end

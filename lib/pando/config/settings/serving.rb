@@ -15,10 +15,13 @@ module Pando
               flags: %w[-l --listen], argument: "ADDRESS", env: "PORT",
               resolve: ->(listen, directory) { listen.in(directory) },
               check: ->(all, _) { "names #{all.tally.key(all.tally.values.max)} twice" if all.uniq.size < all.size },
-              help: "An address to listen on: HOST:PORT, PORT, [v6]:PORT, unix:PATH or unix:@ABSTRACT. Repeatable.",
+              help: "An address to listen on: HOST:PORT, PORT, [v6]:PORT, unix:PATH, unix:@ABSTRACT or systemd. " \
+                    "Repeatable.",
               notes: "A bare PORT, `-l` or the environment variable's, means 0.0.0.0:PORT: every IPv4 address. " \
                      "`tcp://` may stand before the host. A relative path counts from the directory of `-C`. " \
-                     "Flags replace the addresses of the file, they do not add to them.",
+                     "Flags replace the addresses of the file, they do not add to them. A socket that systemd has " \
+                     "opened for the service is used for the line with its address; `systemd` stands for all that no " \
+                     "other line names, `systemd:NAME` for those of that FileDescriptorName. See docs/systemd.md.",
               example: 'listen "unix:tmp/web.sock", backlog: 512, mode: 0o660',
               options: [
                 Setting::Option.new(name: :backlog, type: Types::Whole.new(1..65_535), default: 1024,

@@ -19,7 +19,7 @@ module Pando
         end
 
         def expects
-          "HOST:PORT, PORT, [v6]:PORT, unix:PATH or unix:@ABSTRACT"
+          "HOST:PORT, PORT, [v6]:PORT, unix:PATH, unix:@ABSTRACT or systemd"
         end
 
         def write(value)
@@ -28,6 +28,10 @@ module Pando
 
         def export(value)
           { "address" => value.to_s, **value.options.transform_keys(&:name) }
+        end
+
+        def text(value)
+          value.to_s
         end
 
         private
@@ -54,6 +58,10 @@ module Pando
 
         def write(value)
           value.nil? ? "none" : format("0%o", value)
+        end
+
+        def text(value)
+          format("%o", value)
         end
       end
     end

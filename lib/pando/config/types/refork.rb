@@ -41,6 +41,10 @@ module Pando
           value.is_a?(Symbol) ? value.name : value
         end
 
+        def text(value)
+          super(value.is_a?(Hash) ? value[:after] : value)
+        end
+
         private
 
         def hint(value)

@@ -13,7 +13,13 @@ module Pando
       define "drain.ended", :info, %i[reason], "The server is in rotation again: health checks succeed."
       define "monitor.starved", :error, %i[reason],
              "The kernel had no memory or descriptor for the monitor; it tries again."
-      define "listener.opened", :info, %i[listen inherited], "A listening socket is bound and listens."
+      define "listener.opened", :info, %i[listen inherited],
+             "A listening socket is bound and listens; `inherited`: a service manager had opened it."
+      define "listener.closed", :info, %i[listen],
+             "A reload has taken a listening socket out; whoever had connected is answered still."
+      define "listener.unused", :warn, %i[listen name reason],
+             "A socket was handed to the server that it does not serve."
+      define "listener.failed", :warn, %i[listen reason], "Another option of a listening socket could not be set."
       define "control.unavailable", :warn, %i[reason], "There is no control socket; `pando status` cannot ask."
       define "control.failed", :error, %i[reason backtrace], "A command of the control socket raised in the monitor."
       define "workers.scaled", :info, %i[from to reason], "The wanted number of workers changed."

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster"
 require "pando/http"
 require "pando/sys"
 require "socket"
@@ -145,7 +146,8 @@ module HTTPSupport
       @worker.define_singleton_method(:lane_socket) { reactor.worker_socket }
       @worker.define_singleton_method(:reactor_eventfd) { reactor.eventfd }
       @listener = TCPServer.new("127.0.0.1", 0)
-      @work = Pando::HTTP::QueuedWork.new(app, [@listener], HTTPSupport.settings(**settings), @reactor.channel)
+      listeners = [Pando::Cluster::Listener.new(@listener)]
+      @work = Pando::HTTP::QueuedWork.new(app, listeners, HTTPSupport.settings(**settings), @reactor.channel)
       @work.start(@worker)
     end
 

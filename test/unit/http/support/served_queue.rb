@@ -30,7 +30,7 @@ module HTTPSupport
       open_channel
       start_reactor
       take_lane
-      @work = Pando::HTTP::QueuedWork.new(app, [@listener], @settings, @channel)
+      @work = Pando::HTTP::QueuedWork.new(app, [Pando::Cluster::Listener.new(@listener)], @settings, @channel)
       @work.start(@worker)
       order = [Pando::HTTP::Reactor::LANE_OPEN, LANE, 0, 0].pack("L4")
       Pando::Sys.send_record(@monitor, order, [@lane_eventfd, @lane_sockets.last])
@@ -73,7 +73,8 @@ module HTTPSupport
 
     def start_reactor
       @monitor, control = UNIXSocket.pair(:SEQPACKET)
-      @reactor = Pando::HTTP::Reactor.fork([@listener], @channel, @eventfd, control, nil, reactor_settings, 1.0)
+      listeners = [Pando::Cluster::Listener.new(@listener)]
+      @reactor = Pando::HTTP::Reactor.fork(listeners, @channel, @eventfd, control, nil, reactor_settings, 1.0)
       await("the reactor") { control.close }
     end
 

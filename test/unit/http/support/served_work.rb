@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster"
 require "pando/http"
 require "socket"
 require_relative "fake_worker"
@@ -50,8 +51,9 @@ module HTTPSupport
       start_work(app, **settings)
     end
 
-    def start_work(app, **settings)
-      @work = Pando::HTTP::Work.new(app, [@listener], HTTPSupport.settings(**settings))
+    def start_work(app, proxied: false, **settings)
+      listener = Pando::Cluster::Listener.new(@listener, proxied: proxied)
+      @work = Pando::HTTP::Work.new(app, [listener], HTTPSupport.settings(**settings))
       @work.start(@worker)
     end
 
@@ -75,7 +77,7 @@ module HTTPSupport
         readable, = IO.select([@listener, @wake])
         return if readable.include?(@wake)
 
-        @work.ready(@listener)
+        @work.ready(@work.sources.first.first)
       end
     end
 

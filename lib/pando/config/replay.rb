@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+require "pando/config/loader"
+
+module Pando
+  class Config
+    # A config file that has been run in another process: only what it said is repeated here. Its blocks
+    # stay there; services have their names.
+    #
+    # @api private
+    class Replay < Loader
+      # @param statements [Array<Array(String, Hash{String => String})>] see Server::Transcript
+      def initialize(flags, env, dir, statements)
+        super(flags, env, dir)
+        @statements = statements
+      end
+
+      private
+
+      def run_file
+        @statements.each do |word, said|
+          case word
+          when "set" then repeat(said)
+          when "service" then recorder.blocks << Recorder::Block.new(:service, said.fetch("name"), nil, said["source"])
+          end
+        end
+      end
+
+      # One that we do not know is the mold's.
+      def repeat(said)
+        setting = Settings.all.find { |one| one.name.name == said["name"] } or return
+        options = setting.options.keys.to_h { |name| [name, said["option_#{name}"]] }.compact
+        @values.set_by_file(setting, Values.cast(setting, said["value"], said["source"], options), said["source"])
+      end
+    end
+  end
+end
