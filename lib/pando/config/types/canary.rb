@@ -35,6 +35,8 @@ module Pando
           "{ #{value.map { |key, one| "#{key}: #{KEYS.fetch(key).write(one)}" }.join(", ")} }"
         end
 
+        def text(value) = value.is_a?(Hash) ? value.values_at(*KEYS.keys).join(",") : super
+
         def export(value) = value.is_a?(Symbol) ? value.name : value
 
         private
