@@ -77,14 +77,20 @@ module Bench
       @cases.each do |kind|
         warn "round #{round + 1}: #{kind.name} ..."
         # Not always in the same order: what one leaves behind shall not always fall on the same next.
-        servers.keys.rotate(round).each { |name| @samples[[kind, name]] << measure(servers[name], kind) }
+        servers.keys.rotate(round).each do |name|
+          sample = measure(servers[name], kind)
+          @samples[[kind, name]] << sample if sample
+        end
       end
     end
 
+    # @return [Sample, nil] nil: a process has ended whose time nobody keeps
     def measure(server, kind)
       before = CPUTime.of(server.pids)
       result = load(server, kind, @options.seconds)
       used = CPUTime.of(server.pids) - before
+      return if used.negative?
+
       Sample.new(cpu: used / [result.requests, 1].max * 1e6, rate: result.requests / result.seconds,
                  errors: result.errors)
     end

@@ -11,7 +11,13 @@ module Bench
     # @return [Array<String>] the beginning of a command line; where we may not raise the priority, without that
     def self.prefix(level, cores = nil)
       pinned = cores ? ["taskset", "-c", cores] : []
+      return [*pinned, "chrt", "-r", level.negative? ? "20" : "1"] if real_time?
+
       level.negative? && !Process.uid.zero? ? pinned : [*pinned, "nice", "-n", level.to_s]
     end
+
+    # Whether this program was started by chrt(1), so that nice values mean nothing: rt_priority in proc(5).
+    def self.real_time? = File.read("/proc/self/stat").rpartition(") ").last.split[37].to_i.positive?
+    private_class_method :real_time?
   end
 end

@@ -106,14 +106,11 @@ int pando_answer_compose(struct pando_answer *answer, VALUE status_line, VALUE f
     return 1;
 }
 
-/* ordinary(status_line, fields, body, ending): an ordinary answer, or nil if it is not. */
-static VALUE head_ordinary(VALUE module, VALUE status_line, VALUE fields, VALUE body, VALUE ending)
+VALUE pando_answer_text(const struct pando_answer *answer, VALUE body)
 {
-    struct pando_answer answer;
-    if (!pando_answer_compose(&answer, status_line, fields, body, ending)) return Qnil;
-    VALUE text = rb_str_buf_new((long)(answer.head_bytes + answer.body_bytes));
-    rb_str_cat(text, answer.head, (long)answer.head_bytes);
-    /* Not by answer.parts: where the garbage collector compacts, that allocation may have moved the body's Strings. */
+    VALUE text = rb_str_buf_new((long)(answer->head_bytes + answer->body_bytes));
+    rb_str_cat(text, answer->head, (long)answer->head_bytes);
+    /* Not by answer->parts: where the garbage collector compacts, that allocation may have moved the body's Strings. */
     for (long i = 0; i < RARRAY_LEN(body); i++) {
         VALUE part = RARRAY_AREF(body, i);
         rb_str_cat(text, RSTRING_PTR(part), RSTRING_LEN(part));
@@ -121,9 +118,4 @@ static VALUE head_ordinary(VALUE module, VALUE status_line, VALUE fields, VALUE 
     }
     RB_GC_GUARD(body);
     return text;
-}
-
-void pando_init_http_answer(VALUE mHead)
-{
-    rb_define_module_function(mHead, "ordinary", head_ordinary, 4);
 }

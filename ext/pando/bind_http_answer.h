@@ -22,6 +22,7 @@ struct pando_answer {
  * line. */
 int pando_answer_compose(struct pando_answer *answer, VALUE status_line, VALUE fields, VALUE body, VALUE ending);
 
-void pando_init_http_answer(VALUE mHead);
+/* All of it in a String; body: what it was composed of. */
+VALUE pando_answer_text(const struct pando_answer *answer, VALUE body);
 
 #endif

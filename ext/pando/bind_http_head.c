@@ -1,6 +1,6 @@
 /* Pando::HTTP::Head: writes the fields of a response head, and refuses what
  * would let an application's data become a field of its own. */
-#include "bind_http_answer.h"
+#include "bind_http.h"
 #include "http/date.h"
 #include "http/response.h"
 
@@ -221,7 +221,6 @@ void pando_init_http_head(void)
     rb_define_module_function(module, "line", head_line, 2);
     rb_define_module_function(module, "lines", head_lines, 2);
     rb_define_module_function(module, "complete", head_complete, 5);
-    pando_init_http_answer(module);
     add_method = rb_intern("add");
     length_variable = rb_intern("@length");
     rb_define_module_function(module, "chunk_line", head_chunk_line, 1);

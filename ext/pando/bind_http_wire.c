@@ -2,14 +2,14 @@
  * IO object for it. accept, receive, transmit and sendfile never block: they
  * return nil where they would, or raise the errno. Waiting, and for how long,
  * is the caller's. */
-#include "bind_http.h"
+#include "bind_http_answer.h"
 #include "http/address.h"
-#include "sys/fork.h"
 
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <ruby/io.h>
+#include <string.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -28,11 +28,28 @@ static VALUE outcome(ssize_t bytes, const char *call)
     return Qnil;
 }
 
-/* nil for a UNIX socket. */
-static VALUE address_text(const struct sockaddr_storage *address)
+/* Of the peer that was accepted last. */
+static struct {
+    struct in6_addr address;
+    size_t size;
+    VALUE text;
+} last;
+
+/* Behind a proxy all connections come from the same address. nil for a UNIX socket. */
+static VALUE address_text(const struct sockaddr_storage *peer)
 {
     char text[INET6_ADDRSTRLEN];
-    return pando_http_peer_text(address, text, sizeof(text)) ? rb_str_new_cstr(text) : Qnil;
+    int six = peer->ss_family == AF_INET6;
+    const void *address = six ? (const void *)&((const struct sockaddr_in6 *)peer)->sin6_addr
+                              : (const void *)&((const struct sockaddr_in *)peer)->sin_addr;
+    size_t size = six ? sizeof(struct in6_addr) : sizeof(struct in_addr);
+    if (!six && peer->ss_family != AF_INET) return Qnil;
+    if (size == last.size && memcmp(address, &last.address, size) == 0) return last.text;
+    if (!pando_http_peer_text(peer, text, sizeof(text))) return Qnil;
+    last.text = rb_obj_freeze(rb_str_new_cstr(text));
+    last.size = size;
+    memcpy(&last.address, address, size);
+    return last.text;
 }
 
 /* [descriptor, address of the peer], nil if nobody waits. Non-blocking and close-on-exec. */
@@ -92,10 +109,11 @@ static VALUE wire_finish(VALUE module, VALUE fd)
     return Qnil;
 }
 
-/* The peer sees the end of it now, also if a process that the application has forked lives on with a copy. */
+/* The peer gets all that was sent, and sees the end of it now: also if it has sent what nobody read (close alone would
+ * drop what is still here), or if a process that the application has forked lives on with a copy. */
 static VALUE wire_close(VALUE module, VALUE fd)
 {
-    if (pando_copies() > 0) shutdown(NUM2INT(fd), SHUT_WR);
+    shutdown(NUM2INT(fd), SHUT_WR); /* fails if the peer has gone */
     close(NUM2INT(fd)); /* whatever it returns, the descriptor is closed, close(2) */
     return Qnil;
 }
@@ -155,6 +173,22 @@ static VALUE wire_transmit(VALUE module, VALUE fd, VALUE parts, VALUE offset)
     return outcome(bytes, "sendmsg");
 }
 
+/* answer(descriptor, status_line, fields, body, ending): sends an ordinary answer, and waits a little (200 ms at most)
+ * for the connection's end, that both travel as one (MSG_MORE, send(2)): bytes sent, with the whole text in an Array if
+ * that is not all of it; nil: it is not ordinary. */
+static VALUE wire_answer(VALUE module, VALUE fd, VALUE status_line, VALUE fields, VALUE body, VALUE ending)
+{
+    struct pando_answer answer;
+    int socket = NUM2INT(fd);
+    if (!pando_answer_compose(&answer, status_line, fields, body, ending)) return Qnil;
+
+    struct msghdr message = {.msg_iov = answer.parts, .msg_iovlen = answer.count};
+    VALUE sent = outcome(sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE), "sendmsg");
+    RB_GC_GUARD(body);
+    if (sent == SIZET2NUM(answer.head_bytes + answer.body_bytes)) return sent;
+    return rb_ary_new_from_args(2, NIL_P(sent) ? INT2FIX(0) : sent, pando_answer_text(&answer, body));
+}
+
 /* The socket must be in non-blocking mode: sendfile(2) has no flag for it. 0 is the file's end. */
 static VALUE wire_sendfile(VALUE module, VALUE fd, VALUE file, VALUE offset, VALUE max)
 {
@@ -189,5 +223,8 @@ void pando_init_http_wire(void)
     rb_define_module_function(module, "reset", wire_reset, 1);
     rb_define_module_function(module, "receive", wire_receive, 4);
     rb_define_module_function(module, "transmit", wire_transmit, 3);
+    rb_define_module_function(module, "answer", wire_answer, 5);
     rb_define_module_function(module, "sendfile", wire_sendfile, 4);
+    last.text = Qnil;
+    rb_gc_register_address(&last.text);
 }

@@ -42,6 +42,34 @@ class HardTimeoutTest < Minitest::Test
   def test_a_request_that_computes_in_c = assert_killed("/derive")
   def test_a_process_that_was_stopped = assert_killed("/stopped")
 
+  # Its request's time stands still meanwhile; the client's has limits, which it no longer sees to.
+  def test_a_process_that_was_stopped_while_it_waits_for_its_client
+    @server = serve(app: <<~RUBY, config: <<~CONFIG)
+      run lambda { |env|
+        env["rack.input"].read(1)
+        File.write("reading", Process.pid.to_s)
+        [200, {}, [env["rack.input"].read.to_s]]
+      }
+    RUBY
+      workers 1
+      refork :manual
+      timeout 60, grace: 0.5
+      body_timeout 4
+      write_timeout 4
+      stream_bodies "/up"
+    CONFIG
+    @socket = @server.connect
+    @socket.write("POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nx")
+    reading = File.join(@server.folder, "reading")
+    wait_until(timeout: 30, message: "a worker that reads") { File.exist?(reading) && !File.empty?(reading) }
+    pid = @server.workers.first.pid
+    wait_until_asleep(pid)
+    Process.kill(:STOP, pid)
+
+    assert_equal("POST /up", @server.wait_past("request.killed", pid: pid)["request"])
+    @server.wait_past("worker.killed", pid: pid)
+  end
+
   def test_tells_the_hook_in_the_monitor
     event = killed("/never")
     @server.wait_past("worker.killed")
@@ -84,6 +112,15 @@ class HardTimeoutTest < Minitest::Test
   def begin_request(path)
     ask(path)
     wait_until(message: "a busy worker") { @server.workers.find { |worker| worker.title.end_with?("busy") } }
+  end
+
+  # It has nothing else to do than to wait.
+  def wait_until_asleep(pid)
+    looks = 0
+    wait_until(timeout: 3, message: "a worker that waits") do
+      asleep = File.read("/proc/#{pid}/stat")[/\) (\w)/, 1] == "S"
+      (looks = asleep ? looks + 1 : 0) > 10
+    end
   end
 
   def killed(path)

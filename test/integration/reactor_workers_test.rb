@@ -45,6 +45,42 @@ class ReactorWorkersTest < Minitest::Test
     assert_empty(@server.complaints)
   end
 
+  # It wakes up late, and with EINTR: what its clients have sent meanwhile counts.
+  def test_who_was_in_time_when_it_stood_still
+    start("workers 1\nbody_timeout 1")
+    client = ask("/").tap(&:answer)
+    client.ask("/", verb: "POST", fields: "Content-Length: 8003\r\n", body: "x" * 8000) # worth eight seconds
+    wait_until(timeout: 30) { asleep?(reactor) }
+    Process.kill("STOP", reactor)
+    client.socket.write("def")
+
+    assert_nil client.socket.wait_readable(2)
+    Process.kill("CONT", reactor)
+    assert_equal 200, client.answer.status
+  end
+
+  def asleep?(pid) = File.read("/proc/#{pid}/stat")[/\) (\w)/, 1] == "S"
+
+  def test_new_workers_while_it_has_no_descriptor_left
+    start("workers 2")
+    kept = ask("/")
+    before = kept.answer.body
+    allow_descriptors(0)
+    @server.refork
+    after = kept.ask("/").answer.body
+
+    refute_equal before, after
+    assert_includes @server.workers.map { |worker| worker.pid.to_s }, after
+    assert reactor
+  end
+
+  # So many more than the reactor has.
+  def allow_descriptors(count)
+    used = Dir.children("/proc/#{reactor}/fd").map(&:to_i)
+    limit = ((0..(used.size + count)).to_a - used)[count]
+    assert system("prlimit", "--pid=#{reactor}", "--nofile=#{limit}:")
+  end
+
   def test_more_workers_and_fewer_under_load
     start("workers 2")
     @load = Support::KeepAliveLoad.start(@server.method(:connect), clients: 4)

@@ -145,6 +145,21 @@ class ReloadTest < Minitest::Test
     end
   end
 
+  # Not even to read a file of ours that was not needed before.
+  def test_without_a_free_descriptor_the_old_release_serves_on
+    deploy
+    used = Dir.children("/proc/#{@server.pid}/fd").map(&:to_i)
+    allow_descriptors(([*0..used.size] - used).first)
+    failed = reload("reload.failed")
+
+    assert_match(/cannot load such file|Too many open files/, failed["reason"])
+    allow_descriptors(1000)
+    assert_healed_from_the_old_release
+    reload
+  end
+
+  def allow_descriptors(limit) = assert(system("prlimit", "--pid=#{@server.pid}", "--nofile=#{limit}:"))
+
   # A mold that is lost afterwards comes from the folder that worked.
   def assert_healed_from_the_old_release
     @server.wait_for("generation.current", purpose: "heal") { Process.kill("KILL", old_mold.pid) }

@@ -105,6 +105,7 @@ static void take_turn(struct pando_reactor *reactor, const struct epoll_event *e
     reactor->accept_ready = reactor->control_ready = 0;
     for (int i = 0; i < count; i++)
         take_event(reactor, &events[i]);
+    pando_reactor_reserve_fill(reactor); /* before anybody else takes what came free */
     pando_reactor_requests_announce(reactor);
     pando_reactor_lanes_read(reactor);
     if (reactor->control_ready)
@@ -162,6 +163,8 @@ static int wait_for_events(struct pando_reactor *reactor, struct epoll_event *ev
             timeout = 0;
     }
     int count = epoll_wait(reactor->epoll, events, EVENTS, timeout);
+    if (count == -1 && errno == EINTR) /* as after a stop, see signal(7): who was in time meanwhile is not late */
+        count = epoll_wait(reactor->epoll, events, EVENTS, 0);
     atomic_store(asleep, 0);
     return count == -1 && errno == EINTR ? 0 : count;
 }
@@ -194,6 +197,7 @@ static void init(struct pando_reactor *reactor, const struct pando_reactor_confi
 {
     reactor->config = config;
     reactor->epoll = -1;
+    pando_reactor_reserve_init(reactor);
     reactor->limits = (pando_http_limits){config->max_header_bytes, config->max_target_bytes, config->max_headers};
     pando_list_init(&reactor->connections);
     pando_list_init(&reactor->again);
@@ -232,6 +236,7 @@ static void stop(struct pando_reactor *reactor)
     pando_reactor_lanes_drop(reactor);
     pando_reactor_pool_drop(&reactor->pool);
     pando_addresses_drop(&reactor->addresses);
+    pando_reactor_reserve_release(reactor);
     if (reactor->epoll != -1)
         close(reactor->epoll);
     if (reactor->channel.shared)

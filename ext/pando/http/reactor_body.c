@@ -187,7 +187,7 @@ void pando_reactor_body_begin(struct pando_reactor *reactor, struct pando_connec
 
     int waits_for_us = parser->expect_continue && parser->minor > 0 && connection->raw == connection->in_end;
     if (waits_for_us)
-        pando_reactor_output_bytes(reactor, connection, continue_line, sizeof(continue_line) - 1);
+        pando_reactor_output_bytes(reactor, connection, continue_line, sizeof(continue_line) - 1, 0);
 }
 
 static size_t receive_body(struct pando_reactor *reactor, struct pando_connection *connection)

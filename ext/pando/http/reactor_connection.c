@@ -144,16 +144,13 @@ static void next_request(struct pando_reactor *reactor, struct pando_connection 
     pando_reactor_connection_again(reactor, connection);
 }
 
-/* RFC 9112 section 9.6: a close with unread input is a reset, which may overtake what was sent. */
+/* RFC 9112 section 9.6: a close with unread input is a reset, which may overtake what was sent, and drops what is still
+ * to be sent: hence shutdown first. */
 static void end(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     int unread = connection->raw < connection->in_end || connection->readable;
     pando_reactor_input_release(reactor, connection);
-    if (!connection->linger && !unread) {
-        pando_reactor_connection_close(reactor, connection);
-        return;
-    }
-    if (shutdown(connection->watch.fd, SHUT_WR) == -1) {
+    if (shutdown(connection->watch.fd, SHUT_WR) == -1 || (!connection->linger && !unread)) {
         pando_reactor_connection_close(reactor, connection);
         return;
     }

@@ -136,13 +136,23 @@ static int obey(struct pando_reactor *reactor, const struct pando_reactor_record
     }
 }
 
+static int receive(struct pando_reactor *reactor, struct pando_reactor_record *order, struct pando_record *record)
+{
+    pando_reactor_reserve_release(reactor);
+    int received = pando_record_receive(reactor->control.fd, order, sizeof(*order), record);
+    int failure = errno;
+    pando_reactor_reserve_fill(reactor);
+    errno = failure;
+    return received;
+}
+
 void pando_reactor_control_read(struct pando_reactor *reactor)
 {
     struct pando_reactor_record order;
     struct pando_record record;
     int received;
 
-    while ((received = pando_record_receive(reactor->control.fd, &order, sizeof(order), &record)) == 1) {
+    while ((received = receive(reactor, &order, &record)) == 1) {
         if (record.length == sizeof(order) && !record.truncated && obey(reactor, &order, record.fds, record.fd_count))
             continue;
         for (int i = 0; i < record.fd_count; i++)

@@ -109,6 +109,12 @@ static void file(struct pando_reactor *reactor, int socket, const struct pando_f
 
 /* --- the answer --- */
 
+/* As consume does. */
+static uint64_t behind(uint64_t position, const struct pando_frame *frame)
+{
+    return position + sizeof(*frame) + (((uint64_t)frame->bytes + 7) & ~(uint64_t)7);
+}
+
 /* Whether the end of a request's answer is already in the ring: then its worker waits for nothing, and who comes
  * behind it must not wait for this client. */
 static int whole_in_ring(struct pando_reactor *reactor, uint32_t lane, const struct pando_frame *frame)
@@ -121,7 +127,7 @@ static int whole_in_ring(struct pando_reactor *reactor, uint32_t lane, const str
         if (next.slot == frame->slot && next.turn == frame->turn &&
             (next.kind == PANDO_FRAME_END || next.kind == PANDO_FRAME_ABORT))
             return 1;
-        position += sizeof(next) + (((uint64_t)next.bytes + 7) & ~(uint64_t)7); /* as consume does */
+        position = behind(position, &next);
     }
     return 0;
 }
@@ -153,7 +159,19 @@ static int must_flush(struct pando_reactor *reactor, uint32_t number, const stru
     return 1;
 }
 
-static void data(struct pando_reactor *reactor, const struct pando_frame *frame, const char *payload,
+/* Whether these are the last bytes of the connection: the next frame ends it. */
+static int ends_with(struct pando_reactor *reactor, uint32_t lane, const struct pando_frame *frame,
+                     const struct pando_connection *connection)
+{
+    uint64_t position = behind(reactor->lanes[lane].position, frame);
+    struct pando_frame next;
+    const char *payload;
+    return !connection->persistent &&
+           pando_lane_peek(&reactor->channel.shared->lanes[lane], &position, &next, &payload) == 1 &&
+           next.kind == PANDO_FRAME_END && next.slot == frame->slot && next.turn == frame->turn;
+}
+
+static void data(struct pando_reactor *reactor, uint32_t lane, const struct pando_frame *frame, const char *payload,
                  struct pando_request *request)
 {
     if (frame->bytes == 0)
@@ -164,7 +182,8 @@ static void data(struct pando_reactor *reactor, const struct pando_frame *frame,
         request->answered = 1;
     if (!request->connection->out)
         pando_reactor_timer_stop(reactor, request->connection);
-    pando_reactor_output_bytes(reactor, request->connection, payload, frame->bytes);
+    pando_reactor_output_bytes(reactor, request->connection, payload, frame->bytes,
+                               ends_with(reactor, lane, frame, request->connection));
 }
 
 static void end(struct pando_reactor *reactor, const struct pando_frame *frame, struct pando_request *request)
@@ -209,7 +228,7 @@ enum pando_frame_verdict pando_reactor_frame_handle(struct pando_reactor *reacto
     case PANDO_FRAME_DATA:
         if (must_wait(reactor, lane, frame, connection))
             return PANDO_FRAME_NOT_NOW;
-        data(reactor, frame, payload, request);
+        data(reactor, lane, frame, payload, request);
         break;
     case PANDO_FRAME_FILE:
         if (must_wait(reactor, lane, frame, connection))

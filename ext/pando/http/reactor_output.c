@@ -192,10 +192,11 @@ static int enqueue(struct pando_reactor *reactor, struct pando_connection *conne
 }
 
 void pando_reactor_output_bytes(struct pando_reactor *reactor, struct pando_connection *connection, const char *data,
-                        size_t bytes)
+                                size_t bytes, int ends)
 {
     if (!connection->out && connection->writable) {
-        ssize_t now = send(connection->watch.fd, data, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+        int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (ends ? MSG_MORE : 0); /* the last bytes and the end travel as one */
+        ssize_t now = send(connection->watch.fd, data, bytes, flags);
         now = sent(reactor, connection, now);
         if (now == -1)
             return;

@@ -10,10 +10,10 @@
 #include "reactor_addresses.h"
 #include "reactor_list.h"
 #include "reactor_pool.h"
+#include "reactor_requests.h"
 
 #include <sys/types.h>
 
-#define PANDO_NONE UINT32_MAX
 #define PANDO_SCRATCH_BYTES 65536u
 
 /* --- what epoll watches: the first member of each says what it is --- */
@@ -111,26 +111,7 @@ struct pando_connection {
     char remote[48];
 };
 
-/* What the reactor alone knows of a slot. */
-struct pando_request {
-    struct pando_connection *connection;
-    uint64_t arrived;                   /* in the queue; nanoseconds */
-    uint32_t turn;
-    uint32_t lane;                      /* that has answered, or PANDO_NONE */
-    uint8_t busy, answered, retried, suspected;
-    uint8_t informed;                   /* of an interim response: no second try, but still a 502 */
-    uint8_t lent;                       /* its worker has the socket too: ours if that dies before it answers */
-};
-
-struct pando_reactor_lane {
-    uint8_t open, dead, corrupt, unreported, again;
-    uint8_t whole;                      /* the end of the answer that fills our buffers is already in the ring */
-    int wake, socket;
-    uint64_t position;
-    uint64_t seen;                      /* `written` when it was last read */
-    struct pando_connection *blocker;   /* takes no more for now */
-    uint32_t place;                     /* in reactor->open */
-};
+#define PANDO_RESERVE 16 /* descriptors; the order for a lane brings two */
 
 struct pando_reactor {
     const struct pando_reactor_config *config;
@@ -144,6 +125,7 @@ struct pando_reactor {
     uint64_t now;                       /* milliseconds, once a turn */
     uint8_t accepting, accept_ready, control_ready, draining, orphaned, finished;
     int status, failure;
+    int reserve[PANDO_RESERVE];         /* descriptors, or -1 */
     uint64_t accept_at;                 /* when a pause in accepting ends, or 0 */
     uint64_t wake_at, audit_at, deadline;
     uint8_t welcome;                    /* new requests are, as far as the monitor knows */
@@ -260,33 +242,10 @@ int pando_reactor_spool_write(struct pando_connection *connection, const char *d
 void pando_reactor_spool_seal(struct pando_connection *connection);
 void pando_reactor_spool_close(struct pando_reactor *reactor, struct pando_connection *connection);
 
-/* reactor_request.c */
-void pando_reactor_request_publish(struct pando_reactor *reactor, struct pando_connection *connection);
-/* Wakes workers for what was published. To be called before the reactor waits. */
-void pando_reactor_requests_announce(struct pando_reactor *reactor);
-void pando_reactor_request_expired(struct pando_reactor *reactor, struct pando_connection *connection);
-/* The connection has no more interest in its request. */
-void pando_reactor_request_abandon(struct pando_reactor *reactor, struct pando_connection *connection);
-/* Its answer is through, or will not come. */
-void pando_reactor_request_settle(struct pando_reactor *reactor, uint32_t slot);
-/* Its worker has the socket, and we keep it until that begins to answer. */
-void pando_reactor_request_lend(struct pando_reactor *reactor, uint32_t slot);
-/* Its client has announced its end. */
-void pando_reactor_request_half_closed(struct pando_reactor *reactor, const struct pando_connection *connection);
-/* There will be no (more) answer: 502 or 504, or a reset. */
-void pando_reactor_request_fail(struct pando_reactor *reactor, uint32_t slot, int status);
-/* What a worker held that is gone. */
-void pando_reactor_requests_lost(struct pando_reactor *reactor, uint32_t lane, uint32_t cause);
-/* Draining, and no worker is left: nobody will take what waits. */
-int pando_reactor_deserted(const struct pando_reactor *reactor);
-/* 503 for all that waits. */
-void pando_reactor_requests_give_up(struct pando_reactor *reactor);
-/* Requests whose claim makes no sense. */
-void pando_reactor_requests_audit(struct pando_reactor *reactor);
-
 /* reactor_output.c */
+/* ends: the connection's end follows at once, and may travel with them. */
 void pando_reactor_output_bytes(struct pando_reactor *reactor, struct pando_connection *connection, const char *data,
-                        size_t bytes);
+                                size_t bytes, int ends);
 void pando_reactor_output_file(struct pando_reactor *reactor, struct pando_connection *connection, int fd,
                                uint64_t bytes);
 void pando_reactor_output_flush(struct pando_reactor *reactor, struct pando_connection *connection);
@@ -302,25 +261,10 @@ void pando_reactor_refuse_for(struct pando_reactor *reactor, struct pando_connec
 void pando_reactor_shed(struct pando_reactor *reactor, struct pando_connection *connection,
                         _Atomic uint64_t *reason);
 
-/* reactor_lanes.c */
-void pando_reactor_lane_open(struct pando_reactor *reactor, uint32_t lane, int wake, int socket);
-void pando_reactor_lane_lost(struct pando_reactor *reactor, uint32_t lane, uint32_t cause);
-void pando_reactor_lanes_read(struct pando_reactor *reactor);
-/* Whether a lane has something that was not looked at. */
-int pando_reactor_lanes_pending(const struct pando_reactor *reactor);
-/* Its blocker takes more again. */
-void pando_reactor_lane_unblock(struct pando_reactor *reactor, struct pando_connection *connection);
-void pando_reactor_lane_corrupt(struct pando_reactor *reactor, uint32_t lane);
-/* Wakes as many sleeping workers, those that were busy last first. */
-void pando_reactor_lanes_wake(struct pando_reactor *reactor, uint32_t count);
-/* Tells of corrupt lanes that the link had no room for. */
-void pando_reactor_lanes_report(struct pando_reactor *reactor);
-void pando_reactor_lanes_drop(struct pando_reactor *reactor);
-
-/* reactor_frames.c */
-enum pando_frame_verdict { PANDO_FRAME_DONE, PANDO_FRAME_NOT_NOW };
-enum pando_frame_verdict pando_reactor_frame_handle(struct pando_reactor *reactor, uint32_t lane,
-                                            const struct pando_frame *frame, const char *payload);
+/* reactor_reserve.c */
+void pando_reactor_reserve_init(struct pando_reactor *reactor);
+void pando_reactor_reserve_fill(struct pando_reactor *reactor);
+void pando_reactor_reserve_release(struct pando_reactor *reactor);
 
 /* reactor_control.c */
 void pando_reactor_control_read(struct pando_reactor *reactor);

@@ -42,7 +42,7 @@ static void answer(struct pando_reactor *reactor, struct pando_connection *conne
     connection->state = PANDO_FINISHING;
     connection->persistent = 0;
     connection->linger = 1;
-    pando_reactor_output_bytes(reactor, connection, text, (size_t)length);
+    pando_reactor_output_bytes(reactor, connection, text, (size_t)length, 1);
     if (connection->state != PANDO_CLOSED)
         pando_reactor_connection_answered(reactor, connection, 0);
 }

@@ -60,7 +60,9 @@ module Pando
 
       def handle(child, packet)
         return adopt(child, packet.sender) if child.ordered?
-        return reject(child, "a report by pid #{packet.sender}") unless packet.sender == child.pid
+
+        objection = objection_to(child, packet)
+        return reject(child, objection) if objection
 
         message = packet.message
         case message.kind
@@ -72,6 +74,14 @@ module Pando
         when :fork_failed, :fork_refused then fork_failed(child, message)
         else reject(child, "an order instead of a report")
         end
+      end
+
+      # @return [String, nil] why that is no report of this child
+      def objection_to(child, packet)
+        return "a report by pid #{packet.sender}" unless packet.sender == child.pid
+
+        # Whoever else ends is told to, or just ends: it would neither be asked for anything again nor be replaced.
+        "a #{child.role} that says it leaves" if packet.message.kind == :leaving && !child.worker?
       end
 
       def pass_on(child, message)

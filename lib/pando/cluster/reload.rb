@@ -72,7 +72,7 @@ module Pando
 
       def attempt
         yield
-      rescue Pando::Error, SystemCallError => e
+      rescue Pando::Error, SystemCallError, LoadError => e
         failed(e.message)
         false
       end

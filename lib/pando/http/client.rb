@@ -86,16 +86,22 @@ module Pando
         gone(e)
       end
 
-      # A whole answer in one step, if it is ordinary.
+      # A whole answer in one step, if it is ordinary. It travels with the connection's
+      # end, for which it waits a little: {#finish} must come at once.
       #
       # @param line [String] the status line @param fields [Object] @param body [Array]
       # @param ending [String] of the head
       # @return [Boolean] false: nothing was done
       # @raise [ClientGone]
       def answer(line, fields, body, ending)
-        text = Head.ordinary(line, fields, body, ending)
-        transmit_last([text]) if text
-        !text.nil?
+        refuse_if_over
+        sent = Wire.answer(@fd, line, fields, body, ending)
+        return false unless sent
+
+        sent.is_a?(Integer) ? moved(sent) : send_rest(*sent)
+        true
+      rescue SystemCallError => e
+        gone(e)
       end
 
       # Sends all parts.
@@ -167,17 +173,26 @@ module Pando
 
       private
 
-      def send_all(parts)
-        raise ClientGone, "the response is over" unless @fd
-
-        left = Wire.bytes(parts)
-        total = left
-        until left.zero?
-          count = Wire.transmit(@fd, parts, total - left)
-          count ? left -= moved(count) : wait_writable
+      # @param done [Integer] bytes of them that were sent already
+      def send_all(parts, done = 0)
+        refuse_if_over
+        total = Wire.bytes(parts)
+        while done < total
+          count = Wire.transmit(@fd, parts, done)
+          count ? done += moved(count) : wait_writable
         end
       rescue SystemCallError => e
         gone(e)
+      end
+
+      def send_rest(done, text)
+        moved(done)
+        send_all([text], done)
+      end
+
+      # What an application kept of an earlier request must not get into another connection.
+      def refuse_if_over
+        raise ClientGone, "the response is over" unless @fd
       end
 
       def close(descriptor) = Wire.close(descriptor)

@@ -61,7 +61,7 @@ module Pando
       def start_timeout
         limits = @kit.limits
         @started = limits.timeout ? worker.job_deadline(limits.timeout, limits.hard_timeout) : now
-        timeout = Timeout.new(worker, limits.timeout, limits.timeout_grace, @started)
+        timeout = Timeout.new(worker, limits.timeout, limits.timeout_grace, @started, patience: limits.patience)
         @request.env["pando.timeout"] = @client.timeout = timeout
       end
 

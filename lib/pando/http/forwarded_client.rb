@@ -39,6 +39,9 @@ module Pando
         taken.bytesize
       end
 
+      # @return [false] the reactor may have the socket too, so that no end would follow at once
+      def answer(*) = false
+
       # @see Client#transmit
       def transmit(parts)
         part_from_reactor

@@ -21,6 +21,9 @@ module Pando
         freeze
       end
 
+      # @return [Float] for which a client is waited for at a time, at most
+      def patience = [body_timeout, write_timeout].max
+
       # @param path [String] of a request
       # @return [Boolean] whether its body is not waited for; as the reactor sees it
       def streamed?(path)

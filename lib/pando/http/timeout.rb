@@ -17,10 +17,12 @@ module Pando
       # @param seconds [Float, nil] until RequestTimeout is raised; nil: never
       # @param grace [Float] seconds from then until the worker is killed
       # @param started [Float] when the request was, monotonic seconds
+      # @param patience [Float, nil] seconds that a client may be waited for at a time
       # @api private
-      def initialize(worker, seconds, grace, started = now)
+      def initialize(worker, seconds, grace, started = now, patience: nil)
         @worker = worker
         @grace = grace
+        @longest_wait = patience && (patience + grace)
         @deadline = seconds && (started + seconds)
         @over = false
         @fired = false
@@ -70,7 +72,8 @@ module Pando
       end
 
       # Stops the clock while the server waits for a client that takes the answer
-      # slowly: that has a limit of its own, and says nothing about the application.
+      # slowly: that has a limit of its own, and says nothing about the application. A worker
+      # that has not come back long after this limit has been stopped.
       #
       # @api private
       def suspend
@@ -78,7 +81,7 @@ module Pando
 
         @suspended = true
         left = remaining
-        @worker.job_deadline(nil, nil)
+        @worker.job_deadline(nil, @longest_wait)
         begin
           yield
         ensure

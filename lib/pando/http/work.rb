@@ -118,9 +118,10 @@ module Pando
       end
 
       def serve(listener)
-        descriptor, remote = @acceptor.accept(listener)
-        return false unless descriptor
+        accepted = @acceptor.accept(listener)
+        return false unless accepted
 
+        descriptor, remote = accepted
         client = Client.new(descriptor, @limits.write_timeout, remote, listener.proxied?)
         @connection.serve(client, @environments[listener])
         true

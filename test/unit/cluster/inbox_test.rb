@@ -50,6 +50,17 @@ class ClusterInboxTest < Minitest::Test
     assert_equal [[:child_leaving, child, "too large"]], told(:child_leaving)
   end
 
+  # It would never be replaced, for it is not gone, nor forked from, for it is leaving.
+  def test_who_is_no_worker_does_not_say_that_it_leaves
+    %i[mold service].each do |role|
+      liar = adopted(role) { |link| link.send(Message.new(:leaving, text: "a lie")) }
+      hear(liar) until liar.condemned?
+
+      assert_match(/a #{role} that says it leaves/, liar.verdict)
+    end
+    assert_empty told(:child_leaving)
+  end
+
   def test_whoever_is_no_child_of_ours_is_not_adopted
     child, theirs = order
     reader, writer = IO.pipe

@@ -76,6 +76,13 @@ class HTTPTimeoutTest < Minitest::Test
     assert_raises(Pando::RequestTimeout) { timeout.fire }
   end
 
+  def test_suspended_the_worker_must_come_back_some_time
+    timeout = Pando::HTTP::Timeout.new(@worker, 10.0, 2.0, patience: 30.0)
+    timeout.suspend { nil }
+
+    assert_equal [:job_deadline, nil, 32.0], @worker.calls.first
+  end
+
   def test_without_a_deadline_there_is_nothing_to_suspend
     @timeout.finish
 

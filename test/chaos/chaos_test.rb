@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+require "tmpdir"
+
+# Promise: whatever goes wrong, and several things at once, no request is lost without a reason or done twice, and the
+# cluster heals by itself. A short run of what bin/chaos does for as long as one likes: docs/chaos.md.
+#
+#     CHAOS_SEED=7 bin/test test/chaos/chaos_test.rb
+class ChaosTest < Minitest::Test
+  MINUTES = 1.5
+
+  def test_nothing_is_violated
+    in_folder do |folder|
+      output, status = Open3.capture2e(*command("--minutes", MINUTES, "--seed", seed, "--artefacts", folder, "--quiet"))
+
+      puts output
+      assert_predicate status, :success?, "#{output}\n#{logs(folder)}"
+    end
+  end
+
+  def test_a_violation_is_told_with_the_seed
+    in_folder do |folder|
+      output, status = Open3.capture2e({ "CHAOS_TRUANT" => "1" }, *command("--minutes", 1, "--seed", 5, "--artefacts",
+                                                                           folder, "--quiet", "--only", "refork"))
+
+      assert_equal 1, status.exitstatus, output
+      assert_match(/^VIOLATION: answered, and never done: /, output)
+      assert_match(/^again: .*--seed 5 --only "refork"$/, output)
+      refute_empty logs(folder)
+    end
+  end
+
+  private
+
+  # One that a sound run removes.
+  def in_folder = Dir.mktmpdir("pando-chaos-logs") { |folder| yield File.join(folder, "run") }
+
+  def seed = ENV.fetch("CHAOS_SEED", Random.new_seed % 1_000_000)
+
+  def command(*options)
+    paths = ["-I", Support::Checkout.path("test"), "-I", Support::Checkout.path("test/chaos/support")]
+    [RbConfig.ruby, *paths, "-rchaos", "-e", "exit Chaos.run(ARGV)", "--", *options.map(&:to_s)]
+  end
+
+  def logs(folder)
+    Dir[File.join(folder, "*")].map { |path| "#{File.basename(path)}:\n#{File.readlines(path).last(150).join}" }.join
+  end
+end

@@ -1,0 +1,149 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "stringio"
+require "tempfile"
+
+$LOAD_PATH.unshift(File.join(__dir__, "support"))
+require "chaos"
+
+# What a chaos run (chaos_test.rb) finds wrong, and what it finds explained.
+class ChaosHarnessTest < Minitest::Test
+  def setup
+    @file = Tempfile.new("journal")
+    @chronicle = Chaos::Chronicle.new(StringIO.new)
+    journal = Chaos::Journal.new(@file.path) { |text| @chronicle.violate(text) }
+    @ledger = Chaos::Ledger.new(@chronicle, journal: journal)
+    @now = Chaos.now
+  end
+
+  def teardown
+    @file.close!
+  end
+
+  def done(*lines) = lines.each { |line| File.write(@file.path, "#{line}\n", mode: "a") }
+
+  # A request that ended now.
+  def fate(id, outcome, status: "-", verb: "GET", pid: "-", seconds: 0.5, overslept: 0.0)
+    @ledger.take("#{id} kind #{verb} #{@now - seconds} #{@now} #{outcome} #{status} #{pid} #{overslept}\n")
+  end
+
+  def died(role, pid, reason = "signal KILL")
+    @chronicle.hear("event" => "#{role}.lost", "pid" => pid, "reason" => reason)
+  end
+
+  def assert_fine
+    @ledger.judge(all: true)
+    assert_empty @chronicle.violations
+  end
+
+  def assert_violation(pattern)
+    @ledger.judge(all: true)
+    assert_match(pattern, @chronicle.violations.join("\n"))
+    assert_equal 1, @chronicle.violations.size
+  end
+
+  def test_an_answer
+    done("POST k1 10")
+    fate("k1", :answered, status: 200, verb: "POST", pid: 10)
+
+    assert_fine
+    assert_equal [1, 0], [@ledger.total, @ledger.failed]
+  end
+
+  def test_an_answer_to_what_was_never_done
+    done("POST k1 11")
+    fate("k1", :answered, status: 200, verb: "POST", pid: 10)
+
+    assert_violation(/answered by 10, done by \[11\]/)
+  end
+
+  def test_what_is_done_twice
+    done("GET k1 10", "GET k1 11", "POST k2 10", "POST k2 10")
+
+    assert_violation(/POST k2 was done 2 times, in 10, 10/)
+  end
+
+  def test_a_failure_without_a_cause
+    fate("k1", :closed)
+
+    assert_violation(/failed without a cause: GET k1 \(kind\) closed/)
+  end
+
+  def test_the_connection_of_a_reactor_that_died
+    fate("k1", :closed)
+    died("reactor", 5)
+
+    assert_fine
+    assert_equal({ ["closed", "reactor died"] => 1 }, @ledger.causes)
+  end
+
+  def test_a_reactor_that_died_at_another_time
+    died("reactor", 5)
+    @now += 60
+    fate("k1", :closed)
+
+    assert_violation(/without a cause/)
+  end
+
+  def test_a_post_in_a_worker_that_died
+    done("POST k1 10")
+    died("worker", 10)
+    fate("k1", :refused, status: 502, verb: "POST")
+
+    assert_fine
+  end
+
+  def test_a_post_in_another_worker
+    done("POST k1 11")
+    died("worker", 10)
+    fate("k1", :refused, status: 502, verb: "POST")
+
+    assert_violation(/without a cause: POST k1 \(kind\) 502/)
+  end
+
+  def test_a_get_must_be_tried_again
+    done("GET k1 10")
+    died("worker", 10)
+    fate("k1", :refused, status: 502)
+
+    assert_violation(/without a cause/)
+  end
+
+  def test_a_get_that_may_have_killed_its_worker_is_not
+    done("GET k1 10")
+    died("worker", 10, "signal SEGV")
+    fate("k1", :refused, status: 502)
+
+    assert_fine
+  end
+
+  def test_what_was_refused_and_yet_done
+    done("POST k1 10")
+    @chronicle.begin_spell(Chaos::Faults::FullDisk.new(nil, {}))
+    fate("k1", :refused, status: 503, verb: "POST")
+
+    assert_violation(/refused, and yet done by \[10\]/)
+  end
+
+  def test_a_client_that_is_late_has_itself_to_blame
+    fate("k1", :refused, status: 408, verb: "POST", overslept: 0.1)
+    fate("k2", :refused, status: 408, verb: "POST", overslept: 6.0)
+
+    assert_violation(/without a cause: POST k1/)
+  end
+
+  def test_a_seed_replays
+    plans = Array.new(2) do
+      schedule = Chaos::Schedule.new(7, nil, StringIO.new)
+      Array.new(200) { |number| schedule.round(number).to_h }
+    end
+    other = Chaos::Schedule.new(8, nil, StringIO.new).round(0).to_h
+
+    assert_equal plans.first, plans.last
+    refute_equal plans.first.first, other
+    assert_equal Chaos::Fault.kinds.map(&:label).sort, plans.first.flat_map { |plan| labels(plan) }.uniq.sort
+  end
+
+  def labels(plan) = plan["faults"].map { |fault| fault["fault"] }
+end

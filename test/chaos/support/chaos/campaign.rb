@@ -1,0 +1,173 @@
+# frozen_string_literal: true
+
+require "chaos/chronicle"
+require "chaos/ledger"
+require "chaos/load"
+require "chaos/report"
+require "chaos/scene"
+require "chaos/schedule"
+require "chaos/stage"
+require "chaos/stock"
+require "chaos/strength"
+require "chaos/watch"
+require "fileutils"
+
+module Chaos
+  # One run: rounds of faults under load, each followed by the way back to full strength, until the time is over or
+  # something does not hold.
+  class Campaign
+    # Seconds to be at full strength when the last fault of a round is over.
+    LIMIT = 5
+    # Seconds for the first boot, and for the end.
+    PATIENCE = 60
+    # Seconds until nobody comes or goes any more: a service that was killed often waits for up to 30.
+    QUIET = 45
+    # Seconds within which some request or other has its outcome.
+    SILENCE = 70
+
+    # A fault that was injected.
+    Incident = Struct.new(:fault, :spell, :heard, :missed) do
+      def over_at = spell.began + fault.seconds
+    end
+
+    def initialize(options)
+      @options = options
+      FileUtils.rm_rf(options.artefacts)
+      FileUtils.mkdir_p(options.artefacts)
+      @chronicle = Chronicle.new(artefact("chronicle.log"), echo: options.quiet ? nil : $stdout)
+      @stage = Stage.new(artefact("server.log"), direct: options.direct) { |event| @chronicle.hear(event) }
+      @scene = Scene.new(@stage, @chronicle)
+      journal = Journal.new(@stage.journal) { |text| @chronicle.violate(text) }
+      @ledger = Ledger.new(@chronicle, journal: journal, direct: options.direct)
+      @schedule = Schedule.new(options.seed, options.only, artefact("schedule.jsonl"))
+      @watch = Watch.new(@scene)
+      @report = Report.new(@chronicle, @ledger, @watch)
+    end
+
+    # @return [Boolean] whether everything held
+    def run
+      @deadline = Chaos.now + (@options.minutes * 60)
+      begin_all
+      (1..).each { |number| keep_on? ? round(@schedule.round(number)) : break }
+      end_all
+      conclude
+    rescue StandardError => e
+      @chronicle.violate("the run itself failed: #{e.full_message(highlight: false)}")
+      conclude
+    ensure
+      @watch.stop
+      @load&.stop
+      @stage.clean_up
+    end
+
+    private
+
+    def artefact(name) = File.new(File.join(@options.artefacts, name), "w").tap { |file| file.sync = true }
+
+    def sound? = @chronicle.violations.empty?
+    def keep_on? = Chaos.now < @deadline && sound?
+
+    def begin_all
+      @stage.start
+      raise "the server does not come up" unless @scene.wait(PATIENCE) { @scene.roll&.quiet? }
+
+      @before = stock
+      @watch.start
+      @load = LoadProcess.new(@stage, @options.seed) { |line| @ledger.take(line) }
+    end
+
+    # Of a server that has reforked: a mold of that kind will be there at the end.
+    def stock
+      @stage.signal("USR2")
+      roll = @scene.wait(PATIENCE) { @scene.roll&.then { |now| now if now.quiet? && now.generation.positive? } }
+      Stock.new(@stage.pid, roll || raise("the server does not refork"))
+    end
+
+    # Each fault on a thread: one that takes its time must not prolong another.
+    def round(round)
+      sleep round.pause
+      @report.close_round
+      began = Chaos.now
+      incidents = round.items.map { |item| Thread.new { bring_about(item, began + item.at) } }.filter_map(&:value)
+      incidents.each { |incident| @report.injected(incident) }
+      await_strength(incidents)
+      @ledger.judge
+      @chronicle.violate("no request has had an outcome for #{@ledger.silence.round} s") if @ledger.silence > SILENCE
+    end
+
+    # @return [Incident, nil]
+    def bring_about(item, moment)
+      obstacle = item.kind.obstacle(@stage)
+      return @report.impossible(item.kind.label, obstacle) if obstacle
+
+      sleep [moment - Chaos.now, 0].max
+      fault = item.kind.new(@scene, item.plan)
+      @chronicle.note("fault: #{fault}")
+      incident = Incident.new(fault, @chronicle.begin_spell(fault), @chronicle.heard(item.kind.evidence))
+      incident.missed = !fault.inject
+      incident.tap { |one| lift(one) }
+    end
+
+    def lift(incident)
+      sleep [incident.over_at - Chaos.now, 0].max
+      incident.fault.lift
+    ensure
+      @chronicle.end_spell(incident.spell)
+      @chronicle.note("lifted: #{incident.fault}") if incident.fault.seconds.positive?
+    end
+
+    # Time for which the machine let the server wait does not count.
+    def await_strength(incidents)
+      strength = Strength.new(@scene)
+      seconds, stalled = strength.await(LIMIT)
+      return @chronicle.violate(strength.to_s) unless seconds
+
+      @report.survived(incidents, seconds, stalled)
+    end
+
+    def end_all
+      @load.stop
+      return unless sound?
+
+      return @chronicle.violate("no quiet #{QUIET} s after the last fault: #{@scene.roll}") unless quiet
+
+      excess = excess_at_last
+      @chronicle.violate(excess.join("; ")) if excess.any?
+      @watch.stop
+      stop_server
+      @ledger.judge(all: true)
+    end
+
+    def quiet
+      stalled = @scene.stall.seconds
+      @scene.wait(QUIET) { @scene.roll&.quiet? } ||
+        @scene.wait(@scene.stall.seconds - stalled) { @scene.roll&.quiet? }
+    end
+
+    # A last connection may just be on its way out.
+    def excess_at_last
+      excess = []
+      @scene.wait(10) do
+        roll = @scene.roll
+        (excess = Stock.new(@stage.pid, roll).excess(@before)).empty? if roll&.quiet?
+      end
+      excess
+    end
+
+    def stop_server
+      status = @stage.stop(PATIENCE)
+      return @chronicle.violate("the server does not end") unless status
+
+      @chronicle.violate("the server ended with #{status}") unless status.success?
+      left = @stage.processes
+      @chronicle.violate("left behind: #{left.map { |one| one.to_a.join(" ") }.join(", ")}") if left.any?
+    end
+
+    def conclude
+      @report.close_round
+      @report.print($stdout, @options)
+      FileUtils.rm_rf(@options.artefacts) if sound? && !@options.keep
+      sound?
+    end
+  end
+end

@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+module Chaos
+  # What happened when, on one clock: what we did, what the server told, what was violated. All of it is written to
+  # a file; what may explain a failed request is kept for a while.
+  class Chronicle
+    # A process that was lost, between our doing and the server's word for it.
+    Death = Struct.new(:role, :pid, :began, :ended, :suspect, keyword_init: true) do
+      def overlaps?(from, to, slack) = began - slack <= to && ended + slack >= from
+    end
+    # A time in which a fault was there.
+    Spell = Struct.new(:fault, :began, :ended, :failures)
+    ENDS = { "worker.lost" => "worker", "worker.killed" => "worker", "worker.exited" => "worker",
+             "worker.failed" => "worker", "reactor.lost" => "reactor", "reactor.killed" => "reactor" }.freeze
+    # Whose request may have caused it is not given to the next.
+    SUSPECT = /signal (SEGV|BUS|ABRT|ILL|FPE|TRAP|SYS)|OOM|timeout|in time/
+    MEMORY = 300 # seconds
+
+    def initialize(log, echo: nil)
+      @log = log
+      @echo = echo
+      @lock = Mutex.new
+      @deaths = []
+      @spells = []
+      @violations = []
+      @names = Hash.new(0)
+      @signalled = {}
+    end
+
+    def violations = @lock.synchronize { @violations.dup }
+
+    # @return [Hash{String => Integer}] how often the server told of what
+    def names = @lock.synchronize { @names.dup }
+
+    # @param pattern [Regexp, nil] of events' names
+    # @return [Integer] how many there were so far
+    def heard(pattern)
+      return 0 unless pattern
+
+      names.sum { |name, count| name.match?(pattern) ? count : 0 }
+    end
+
+    def note(text)
+      line = format("%<at>.3f %<text>s", at: Chaos.now, text: text)
+      @lock.synchronize { @log.puts(line) }
+      @echo&.puts(line)
+    end
+
+    def violate(text)
+      @lock.synchronize { @violations << text }
+      note("VIOLATION #{text}")
+    end
+
+    # We are about to do something to it that may end it.
+    def strike(pid) = @lock.synchronize { @signalled[pid] ||= Chaos.now }
+
+    # @param event [Hash] of the server
+    def hear(event)
+      now = Chaos.now
+      @lock.synchronize do
+        name = event["event"]
+        @names[name] += 1
+        bury(event, ENDS[name], now) if ENDS[name] && event["pid"]
+      end
+    end
+
+    # @return [Spell] open until it is closed
+    def begin_spell(fault)
+      Spell.new(fault.name, Chaos.now, nil, fault.failures).tap { |spell| @lock.synchronize { @spells << spell } }
+    end
+
+    def end_spell(spell) = @lock.synchronize { spell.ended = Chaos.now }
+
+    # @return [Array<Death>] that may have met a request of this time
+    def deaths(from, to, slack) = @lock.synchronize { @deaths.select { |death| death.overlaps?(from, to, slack) } }
+
+    def spells(from, to, slack)
+      @lock.synchronize do
+        @spells.select { |spell| spell.began - slack <= to && (spell.ended.nil? || spell.ended + slack >= from) }
+      end
+    end
+
+    private
+
+    def bury(event, role, now)
+      pid = event["pid"]
+      @deaths.shift while @deaths.any? && @deaths.first.ended < now - MEMORY
+      @spells.shift while @spells.any? && @spells.first.ended&.<(now - MEMORY)
+      @deaths << Death.new(role: role, pid: pid, began: @signalled.delete(pid) || now, ended: now,
+                           suspect: event["reason"].to_s.match?(SUSPECT))
+    end
+  end
+end

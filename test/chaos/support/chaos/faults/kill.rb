@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+module Chaos
+  module Faults
+    # A process is gone, by a signal that nobody can handle or that looks like a crash.
+    class Kill < Fault
+      named "kill", weight: 30, evidence: /\A(worker|mold|reactor|service)\.(lost|exited|failed)\z/
+
+      ROLES = %w[worker worker worker mold reactor service].freeze
+      SIGNALS = %w[KILL KILL KILL SEGV ABRT BUS TERM].freeze
+
+      def self.plan(random)
+        { "role" => ROLES.sample(random: random), "signal" => SIGNALS.sample(random: random),
+          "pick" => random.rand.round(3), "times" => [1, 1, 1, 2, 4].sample(random: random) }
+      end
+
+      def name = "#{super} #{plan["role"]}"
+
+      def inject
+        entries = roll&.of(plan["role"]).to_a.sort_by(&:pid).rotate((plan["pick"] * 10).to_i)
+        hit = entries.first(plan["times"]).select { |entry| signal(entry.pid, plan["signal"]) }
+        hit.any?
+      end
+    end
+
+    # The next mold, on its way.
+    class KillUpcomingMold < Fault
+      named "kill upcoming mold", weight: 6, evidence: /\Ageneration\.discarded\z/
+
+      def self.plan(random) = { "after" => (random.rand * 0.3).round(3) }
+
+      def inject
+        stage.signal("USR2")
+        newcomer = scene.wait(3) { upcoming } or return false
+        sleep plan["after"]
+        signal(newcomer, "KILL")
+      end
+
+      private
+
+      def upcoming
+        molds = roll&.of("mold").to_a
+        molds.max_by(&:generation).pid if molds.size > 1
+      end
+    end
+
+    # The process between a forker and its child: it lives for an instant only.
+    class KillMiddle < Fault
+      named "kill middle process", weight: 6, evidence: /\A(fork|worker)\.failed\z/
+
+      WATCH = 1.0 # seconds
+
+      def inject
+        (mold = victim("mold") and worker = victim("worker")) or return false
+        signal(worker.pid, "KILL")
+        kill_children_of(mold.pid)
+      end
+
+      private
+
+      # Whoever is a mold's child is on the way to be somebody else's.
+      def kill_children_of(mold)
+        deadline = Chaos.now + WATCH
+        while Chaos.now < deadline
+          child = File.read("/proc/#{mold}/task/#{mold}/children").split.first
+          return signal(child.to_i, "KILL") if child
+        end
+      rescue SystemCallError
+        false
+      end
+    end
+  end
+end

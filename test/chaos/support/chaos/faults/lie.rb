@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+require "socket"
+
+module Chaos
+  module Faults
+    # A process says on its link what it never should, or what nobody can read.
+    class Lie < Fault
+      KINDS = ["ready twice", "an order", "a fork that failed", "leaving", "a last word", "a step", "garbage",
+               "an empty record", "a huge record", "a flood", "descriptors", "silence"].freeze
+
+      def self.plan(random) = { "lie" => KINDS.sample(random: random), "pick" => random.rand.round(3) }
+    end
+
+    # The one that forks next: a mold, mostly.
+    class LyingMold < Lie
+      named "lying mold", weight: 6, evidence: /\A(link\.malformed|mold\.(lost|killed))\z/
+
+      def inject
+        File.write(stage.path("lie"), plan["lie"])
+        worker = victim("worker") and signal(worker.pid, "KILL")
+        scene.wait(3) { !File.exist?(stage.path("lie")) }
+      end
+    end
+
+    # A worker, in the middle of a request of ours.
+    class LyingWorker < Lie
+      named "lying worker", weight: 6, evidence: /\A(link\.malformed|worker\.(lost|killed|exited))\z/
+
+      def inject
+        socket = UNIXSocket.new(stage.socket)
+        path = "/lie/l#{(plan["pick"] * 1000).to_i}?#{plan["lie"].gsub(" ", "%20")}"
+        socket.write("POST #{path} HTTP/1.1\r\nHost: chaos\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        socket.wait_readable(3) # an answer, or not: it is not to be relied on
+        true
+      rescue SystemCallError
+        false
+      ensure
+        socket&.close
+      end
+    end
+  end
+end

@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+module Chaos
+  module Faults
+    # Not a fault by itself: somebody runs the server meanwhile. Whether it succeeds depends on what else happens;
+    # nobody must notice.
+    class Refork < Fault
+      named "refork", weight: 10, evidence: /\Arefork\.finished\z/
+
+      def inject = stage.signal("USR2")
+    end
+
+    # A release, as good as the one before.
+    class Reload < Fault
+      named "reload", weight: 8, evidence: /\Areload\.finished\z/
+
+      def inject
+        stage.release
+        stage.signal("HUP")
+      end
+    end
+
+    # A release that does not serve: it changes nothing.
+    class BadRelease < Fault
+      named "bad release", weight: 4, evidence: /\Areload\.failed\z/
+
+      KINDS = {
+        "boot" => ->(rackup, config) { [%(raise "this release does not boot"\n#{rackup}), config] },
+        "syntax" => ->(rackup, config) { [rackup, "#{config}\nworkers ("] },
+        "hook" => ->(rackup, config) { [rackup, %(#{config}\nafter_worker_fork { raise "no worker of this release" })] }
+      }.freeze
+
+      def self.plan(random) = { "wrong" => KINDS.keys.sample(random: random) }
+
+      def inject
+        failed = scene.chronicle.names["reload.failed"]
+        good = stage.release(&KINDS.fetch(plan["wrong"]))
+        stage.signal("HUP")
+        scene.wait(20) { scene.chronicle.names["reload.failed"] > failed }
+      ensure
+        stage.link(good) if good
+      end
+    end
+
+    # Other numbers of workers.
+    class Scale < Fault
+      named "scale", weight: 5, evidence: /\Aworkers\.scaled\z/
+
+      def self.plan(random) = { "workers" => 1 + random.rand(7), "seconds" => (random.rand * 3).round(2) }
+
+      def inject = scale(plan["workers"])
+      def lift = scale(Stage::WORKERS)
+
+      private
+
+      def scale(workers) = scene.control.tell("scale workers=#{workers}")
+    end
+  end
+end

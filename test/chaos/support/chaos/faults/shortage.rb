@@ -1,0 +1,121 @@
+# frozen_string_literal: true
+
+module Chaos
+  module Faults
+    # The kernel refuses something to a process for a while, by a limit that it meets.
+    class Shortage < Fault
+      def self.plan(random)
+        { "role" => self::ROLES.sample(random: random), "pick" => random.rand.round(3),
+          "seconds" => (0.3 + (random.rand * 2)).round(2) }
+      end
+
+      def self.obstacle(_stage) = ("there is no prlimit(1)" unless system("which prlimit", out: File::NULL))
+
+      def name = "#{super} #{plan["role"]}"
+      def failures = self.class::FAILURES.fetch(plan["role"], [])
+
+      def inject
+        @lowered = victims.filter_map do |pid|
+          low = limit(pid) or next
+          before = scene.limits.lower(pid, self.class::LIMIT, low)
+          [low, before] if before
+        end
+        trouble if @lowered.any?
+        @lowered.any?
+      end
+
+      def lift
+        @lowered.to_a.uniq.each { |low, before| scene.limits.raise_again(self.class::LIMIT, low, before) }
+      end
+
+      private
+
+      def victims = [plan["role"] == "monitor" ? stage.pid : victim&.pid].compact
+
+      # What makes it feel the limit.
+      def trouble
+        return if plan["role"] == "reactor"
+
+        other = victim("worker") or return
+        signal(other.pid, "KILL") unless plan["role"] == "worker"
+      end
+    end
+
+    # EAGAIN: as in a container that has used up its processes.
+    class ForksRefused < Shortage
+      named "forks refused", weight: 6, evidence: /\A(fork|spawn)\.failed\z/
+
+      ROLES = %w[all].freeze
+      FAILURES = {}.freeze
+      LIMIT = "nproc"
+
+      private
+
+      def victims = [stage.pid, *roll&.pids]
+      def limit(_pid) = 1
+    end
+
+    # ENOMEM: not a page more than it has.
+    class NoMemory < Shortage
+      named "no memory", weight: 6, evidence: /\A(worker\.(lost|failed)|requests\.shed|mold\.lost|request\.failed)\z/
+
+      ROLES = %w[worker worker reactor mold service].freeze
+      LIMIT = "as"
+
+      FAILURES = { "reactor" => [503, :closed], "worker" => [500, 502, :cut], "mold" => [500, 502, :cut] }.freeze
+
+      private
+
+      def limit(pid)
+        File.read("/proc/#{pid}/status")[/^VmSize:\s+(\d+)/, 1].to_i * 1024
+      rescue SystemCallError
+        nil
+      end
+    end
+
+    # EMFILE: not a descriptor more than it has.
+    class NoDescriptors < Shortage
+      named "no descriptors", weight: 6, evidence: /\A(spawn|fork|accept)\.failed\z|\Arequests\.shed\z/
+
+      ROLES = %w[monitor monitor reactor reactor worker mold].freeze
+      LIMIT = "nofile"
+
+      # A connection between two requests is closed to make room, and its client may just be asking.
+      FAILURES = { "reactor" => [503, :closed], "worker" => [500, 502, :cut], "mold" => [500, 502, :cut] }.freeze
+
+      private
+
+      # The limit is a number, not a count: so many of the free ones lie below it.
+      def limit(pid)
+        used = Dir.children("/proc/#{pid}/fd").map(&:to_i)
+        ((0..(used.size + 3)).to_a - used)[(plan["pick"] * 4).to_i]
+      rescue SystemCallError
+        nil
+      end
+    end
+
+    # ENOSPC where large bodies wait.
+    class FullDisk < Fault
+      named "full disk", weight: 5, evidence: /\Arequests\.shed\z/
+
+      def self.plan(random) = { "seconds" => (0.5 + (random.rand * 2.5)).round(2) }
+      def self.obstacle(stage) = ("no file system can be mounted here" unless stage.disk?)
+
+      def failures = [503]
+
+      def inject
+        File.open(ballast, "wb") do |file|
+          loop { file.syswrite("x" * 65_536) }
+        end
+      rescue Errno::ENOSPC
+        true
+      end
+
+      def lift = File.unlink(ballast)
+
+      private
+
+      def ballast = File.join(stage.disk, "ballast")
+    end
+  end
+end

@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+module Chaos
+  module Faults
+    # A process stands still for a moment, and goes on.
+    class Freeze < Fault
+      named "freeze", weight: 10
+
+      ROLES = %w[worker worker mold reactor service].freeze
+
+      def self.plan(random)
+        { "role" => ROLES.sample(random: random), "seconds" => (0.1 + (random.rand * 2.5)).round(2),
+          "pick" => random.rand.round(3) }
+      end
+
+      def name = "#{super} #{plan["role"]}"
+
+      def inject
+        @pid = victim&.pid
+        @pid && signal(@pid, "STOP")
+      end
+
+      def lift = @pid && signal(@pid, "CONT")
+    end
+
+    # A process stands still until the server finds that out.
+    class Hang < Fault
+      named "hang", weight: 3, evidence: /\A(worker|mold|reactor)\.killed\z|\Arequest\.killed\z/
+
+      # Seconds after which it is found out at the latest: an idle worker's heartbeat and header_timeout; a turn of
+      # the reactor's; an order to fork. And what it takes to look.
+      LIMITS = { "worker" => 15 + 5 + 2, "reactor" => 15 + 3, "mold" => 3 + 2 }.freeze
+
+      def self.plan(random) = { "role" => LIMITS.keys.sample(random: random), "pick" => random.rand.round(3) }
+
+      def name = "#{super} #{plan["role"]}"
+
+      # It is only looked for in a mold that is needed.
+      def inject
+        @pid = victim&.pid
+        return false unless @pid && signal(@pid, "STOP")
+
+        worker = plan["role"] == "mold" && victim("worker") and signal(worker.pid, "KILL")
+        true
+      end
+
+      def lift
+        return unless @pid
+
+        stalled = scene.stall.seconds
+        limit = LIMITS.fetch(plan["role"])
+        return if scene.wait(limit) { !File.exist?("/proc/#{@pid}") }
+        return if scene.wait(scene.stall.seconds - stalled) { !File.exist?("/proc/#{@pid}") }
+
+        scene.chronicle.violate("#{plan["role"]} #{@pid} hangs, and nobody did anything for #{limit} s")
+        signal(@pid, "KILL")
+      end
+    end
+  end
+end

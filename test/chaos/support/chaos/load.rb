@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+
+module Chaos
+  # The clients' process.
+  class LoadProcess
+    CLIENTS = 12
+    PATIENCE = 90 # seconds for the last requests
+
+    # @yieldparam line [String] the fate of a request
+    def initialize(stage, seed, &take)
+      output, writer = IO.pipe
+      reader, @input = IO.pipe
+      @pid = Process.spawn(RbConfig.ruby, "-W0", "--disable=gems", "-I", File.expand_path("..", __dir__),
+                           File.join(__dir__, "load", "main.rb"), stage.socket, stage.port.to_s, seed.to_s,
+                           CLIENTS.to_s, stage.direct? ? "1" : "3", in: reader, out: writer)
+      [reader, writer].each(&:close)
+      @waiter = Process.detach(@pid)
+      @reader = Thread.new { output.each_line(&take) }
+    end
+
+    # After the requests that are on their way.
+    def stop
+      @input.close unless @input.closed?
+      Process.kill("KILL", @pid) unless @waiter.join(PATIENCE)
+      @reader.join
+    rescue Errno::ESRCH
+      @reader.join
+    end
+  end
+end

@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require "chaos/load/exchange"
+require "chaos/load/wire"
+
+module Chaos
+  module Load
+    # A client, on a thread: one request after another, some on a connection that it keeps, some several at a time.
+    class Client
+      # Of 100 requests.
+      MIX = { "get" => 30, "post" => 24, "chunked" => 10, "stream" => 8, "large" => 8, "slow-app" => 4, "upload" => 4,
+              "slow-post" => 3, "slow-head" => 3, "slow-reader" => 3, "slow-stream" => 3 }.freeze
+      KINDS = MIX.flat_map { |kind, share| [kind] * share }.freeze
+      # Seconds between two.
+      PAUSE = 0.06
+
+      # @param connect [Array<#call>] give new sockets
+      # @param number [#call] the next request's
+      # @param report [#call] takes each exchange
+      # @param depth [Integer] requests that are sent at once, now and then
+      def initialize(connect, random, number, report, depth)
+        @connect = connect
+        @random = random
+        @number = number
+        @report = report
+        @depth = depth
+      end
+
+      # @yieldreturn [Boolean] whether to stop
+      def run
+        until yield
+          exchanges = Array.new(pipelined) { Exchange.new(@number.call, KINDS.sample(random: @random), @random) }
+          exchanges = exchanges.first(1) unless exchanges.all? { |one| one.kind.match?(/\A(get|large|post)\z/) }
+          perform(exchanges)
+          sleep @random.rand * 2 * PAUSE
+        end
+      ensure
+        @wire&.close
+      end
+
+      private
+
+      def pipelined = @random.rand < 0.15 ? @depth : 1
+
+      def perform(exchanges)
+        hang_up if @wire&.ended?
+        exchanges.each(&:began!)
+        wire = @wire ||= Wire.new(@connect.sample(random: @random).call)
+        kept = exchanges.size == 1 ? exchanges.first.run(wire) : run_pipelined(exchanges, wire)
+        hang_up if !kept || @random.rand < 0.1
+      rescue SystemCallError => e
+        exchanges.each { |one| one.conclude(:unconnected, e.message) }
+        hang_up
+        sleep 0.2
+      ensure
+        exchanges.each { |one| @report.call(one) if one.outcome }
+      end
+
+      # The answers come in their order. What follows the last answer of a connection was not taken.
+      def run_pipelined(exchanges, wire)
+        exchanges.each { |one| one.send_all(wire) }
+        kept = true
+        exchanges.each { |one| kept ? kept = one.receive(wire) : one.conclude(:untaken) }
+        kept
+      end
+
+      def hang_up
+        @wire&.close
+        @wire = nil
+      end
+    end
+  end
+end

@@ -1,0 +1,24 @@
+# frozen_string_literal: true
+
+# The clients of a chaos run, a process of their own: main.rb SOCKET PORT SEED CLIENTS DEPTH, the last for how many
+# requests are sent ahead. Ends, when stdin does, after the requests that are on their way. Each request's fate is a
+# line of stdout.
+
+require "chaos/clock"
+require "chaos/load/client"
+
+socket, port, seed, clients, depth = ARGV
+ways = [-> { UNIXSocket.new(socket) }, -> { TCPSocket.new("127.0.0.1", port.to_i) }]
+lock = Mutex.new
+number = 0
+stopping = false
+next_number = -> { lock.synchronize { "k#{number += 1}" } }
+report = ->(exchange) { $stdout.syswrite("#{exchange}\n") }
+
+threads = Array.new(clients.to_i) do |index|
+  client = Chaos::Load::Client.new(ways, Random.new(seed.to_i + index), next_number, report, depth.to_i)
+  Thread.new { client.run { stopping } }
+end
+$stdin.read
+stopping = true
+threads.each(&:join)

@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+require "optparse"
+require "support/checkout"
+
+module Chaos
+  # What the command line says.
+  Options = Struct.new(:minutes, :seed, :only, :artefacts, :direct, :keep, :quiet, keyword_init: true) do
+    def self.parse(arguments)
+      options = new(minutes: 3.0, seed: Random.new_seed % 1_000_000, only: nil, quiet: false)
+      parser(options).parse!(arguments)
+      options.artefacts ||= Support::Checkout.path("tmp", "chaos", options.seed.to_s)
+      options
+    rescue OptionParser::ParseError => e
+      abort "#{e.message}\n#{parser(options)}"
+    end
+
+    def self.parser(options)
+      OptionParser.new("Usage: bin/chaos [options]") do |parser|
+        parser.on("--minutes N", Float, "how long (3)") { |minutes| options.minutes = minutes }
+        parser.on("--seed S", Integer, "the faults and their order (a new one)") { |seed| options.seed = seed }
+        parser.on("--only LIST", Array, "these faults only, by name") { |names| options.only = names }
+        parser.on("--direct", "without a reactor: the workers hold the connections") { options.direct = true }
+        parser.on("--artefacts FOLDER", "schedule and logs (tmp/chaos/SEED)") { |path| options.artefacts = path }
+        parser.on("--keep", "the logs of a run without a violation, too") { options.keep = true }
+        parser.on("--quiet", "only the report") { options.quiet = true }
+      end
+    end
+    private_class_method :parser
+
+    # @return [String] the command that does the same again
+    def replay
+      ["bin/chaos --minutes #{minutes} --seed #{seed}", *("--direct" if direct),
+       *(%(--only "#{only.join(",")}") if only)].join(" ")
+    end
+  end
+end

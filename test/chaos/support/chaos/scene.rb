@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+require "chaos/control"
+require "chaos/limits"
+require "chaos/roll"
+require "chaos/stall"
+
+module Chaos
+  # What faults work on.
+  class Scene
+    attr_reader :stage, :chronicle, :control, :limits, :stall
+
+    def initialize(stage, chronicle)
+      @stage = stage
+      @chronicle = chronicle
+      @control = Control.new(stage.path("control.sock"))
+      @limits = Limits.new(stage)
+      @stall = Stall.new
+    end
+
+    # @return [Roll, nil] at this moment
+    def roll = Roll.call(control, stage)
+
+    # @return [Object, nil] what the block returns, once that is something; nil after so many seconds
+    def wait(seconds)
+      deadline = Chaos.now + seconds
+      loop do
+        value = yield
+        return value if value
+        return if Chaos.now > deadline
+
+        sleep 0.02
+      end
+    end
+  end
+end

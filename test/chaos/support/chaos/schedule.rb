@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+require "chaos/fault"
+require "json"
+
+module Chaos
+  # Which faults come when, all of it from the seed: what is possible on the machine decides only whether they happen.
+  class Schedule
+    # What begins so many seconds after its round does.
+    Item = Struct.new(:at, :kind, :plan) do
+      def to_h = { "at" => at, "fault" => kind.label, **plan }
+    end
+    # Some faults that overlap, and the quiet before them.
+    Round = Struct.new(:number, :pause, :items) do
+      def to_h = { "round" => number, "pause" => pause, "faults" => items.map(&:to_h) }
+    end
+
+    # @param only [Array<String>, nil] kinds, by their names
+    # @param file [IO] each round is written to it before it begins
+    def initialize(seed, only, file)
+      @seed = seed
+      @file = file
+      @kinds = Fault.kinds.select { |kind| only.nil? || only.include?(kind.label) }
+      raise ArgumentError, "no such fault; there are: #{Fault.kinds.map(&:label).join(", ")}" if @kinds.empty?
+    end
+
+    # @return [Round] each from numbers of its own
+    def round(number)
+      random = Random.new((@seed * 1_000_003) + number)
+      items = sample([1, 1, 2, 3].sample(random: random), random).map do |kind|
+        Item.new((random.rand * 2).round(3), kind, kind.plan(random))
+      end
+      Round.new(number, (random.rand * 1.5).round(3), items.sort_by(&:at)).tap { |round| write(round) }
+    end
+
+    private
+
+    # No kind twice.
+    def sample(count, random)
+      weighed = @kinds.map { |kind| [kind, -random.rand**(1.0 / kind.weight)] }
+      weighed.min_by(count, &:last).map(&:first)
+    end
+
+    def write(round)
+      @file.puts(JSON.generate(round.to_h))
+      @file.flush
+    end
+  end
+end

@@ -1,0 +1,169 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "json"
+require "rbconfig"
+require "support/c_program"
+require "support/checkout"
+require "support/limited_user"
+require "support/ports"
+require "support/proc_tree"
+require "tmpdir"
+
+module Chaos
+  # The server under test: the real executable in a folder of its own, with releases behind a link, a small disk for
+  # its spools, a wall clock of its own and a user of its own, as far as the machine allows them.
+  class Stage
+    include Support::Ports
+
+    FILES = File.join(__dir__, "stage")
+    WORKERS = 4
+    DISK = 6 # MiB
+
+    attr_reader :folder, :pid, :port, :user
+
+    # @param log [IO] gets what the server says
+    # @yieldparam event [Hash] each of its events, in a thread
+    # @param direct [Boolean] without a reactor
+    def initialize(log, direct: false, &hear)
+      @log = log
+      @hear = hear
+      @direct = direct
+      @port = free_port
+      @folder = Dir.mktmpdir("pando-chaos")
+      @user = (user = Support::LimitedUser.new).obstacle ? nil : user
+      @own_disk = Process.uid.zero? && system(*private_mounts, "true", err: File::NULL)
+      @release = 0
+      lay_out
+    end
+
+    def start
+      reader, writer = IO.pipe
+      reader.fcntl(1031, 1 << 20) # F_SETPIPE_SZ: lest the server ever waits for us
+      streams = { in: File::NULL, out: writer, err: writer }
+      @pid = Process.spawn(environment, *wrapper, *command, chdir: @folder, rlimit_core: 0, **streams)
+      writer.close
+      @waiter = Process.detach(@pid)
+      @reader = Thread.new { reader.each_line { |line| take(line) } }
+    end
+
+    def direct? = @direct
+
+    # @return [Hash{String => Integer}] its processes when nobody comes and nobody goes, but for workers
+    def cast = { "mold" => 1, "service" => 1, **(@direct ? {} : { "reactor" => 1 }) }
+
+    def alive? = @waiter.alive?
+    def signal(name) = Process.kill(name, @pid)
+    def path(*names) = File.join(@folder, *names)
+    def socket = path("pando.sock")
+    def journal = path("journal")
+    # @return [Boolean] whether its spools are on a disk of its own
+    def disk? = @own_disk
+    # As we see that disk.
+    def disk = "/proc/#{@pid}/root#{path("spool")}"
+    def wall_clock? = !@clock.nil?
+    def jump(seconds) = File.binwrite(path("clock"), [seconds].pack("q"), mode: "r+b")
+
+    # What a command is put behind that may do what its user may.
+    # @return [Array<String>]
+    def as_its_user = @user ? @user.wrapper : []
+
+    # Another release, into which `current` leads from now on.
+    # @yieldreturn [Array(String, String)] its config.ru and its pando.rb, made from good ones
+    # @return [String] the one that it led to
+    def release
+      good = %w[config.ru pando.rb].map { |name| File.read(File.join(FILES, name)) }
+      before = File.symlink?(path("current")) ? File.readlink(path("current")) : nil
+      link(add_release(*(block_given? ? yield(*good) : good)))
+      before
+    end
+
+    # @param name [String] of a release
+    def link(name)
+      FileUtils.rm_f(path("next"))
+      File.symlink(name, path("next"))
+      File.rename(path("next"), path("current"))
+    end
+
+    # @return [Array<Support::ProcTree::Entry>] whatever works in our folder, whoever its parent is
+    def processes
+      Support::ProcTree.all.select do |entry|
+        File.readlink("/proc/#{entry.pid}/cwd").start_with?(@folder)
+      rescue SystemCallError
+        false
+      end
+    end
+
+    # @return [Process::Status, nil] nil: it did not end
+    def stop(patience)
+      Process.kill("TERM", @pid)
+      status = @waiter.join(patience)&.value
+      @reader.join(5) if status
+      status
+    end
+
+    # Whatever happened: nothing of it lives on.
+    def clean_up
+      [@pid, *processes.map(&:pid)].compact.each { |pid| Process.kill("KILL", pid) rescue nil } # rubocop:disable Style/RescueModifier
+      @waiter&.join
+      processes.each { |process| Process.kill("KILL", process.pid) rescue nil } # rubocop:disable Style/RescueModifier
+      FileUtils.rm_rf(@folder)
+    end
+
+    private
+
+    def lay_out
+      %w[stuck spool releases].each { |name| FileUtils.mkdir_p(path(name)) }
+      FileUtils.chmod(0o1777, path("spool"))
+      [@folder, path("stuck")].each { |name| FileUtils.chmod(0o777, name) }
+      File.binwrite(path("clock"), [0].pack("q"))
+      @clock = wall_clock
+      release
+    end
+
+    # @return [String, nil] a library; nil: this machine has no compiler
+    def wall_clock
+      Support::CProgram.library("wall_clock")
+    rescue RuntimeError, SystemCallError
+      nil
+    end
+
+    def add_release(rackup, config)
+      name = "releases/#{@release += 1}"
+      FileUtils.mkdir_p(path(name))
+      File.write(path(name, "config.ru"), rackup)
+      File.write(path(name, "pando.rb"), config)
+      name
+    end
+
+    def environment
+      { "CHAOS_FOLDER" => @folder, "CHAOS_STAGE" => FILES, "CHAOS_PORT" => @port.to_s, "CHAOS_JOURNAL" => journal,
+        "CHAOS_WORKERS" => WORKERS.to_s,
+        "CHAOS_REACTOR" => (!@direct).to_s, "TMPDIR" => path("spool"),
+        **(@clock ? { "LD_PRELOAD" => @clock, "PANDO_WALL_CLOCK" => path("clock") } : {}) }
+    end
+
+    def private_mounts = %w[unshare --mount]
+
+    # The mount ends with the last process that sees it.
+    def wrapper
+      return as_its_user unless @own_disk
+
+      mount = %(mount -t tmpfs -o size=#{DISK}m,mode=1777 spool "$0" && exec "$@")
+      [*private_mounts, "sh", "-c", mount, path("spool"), *as_its_user]
+    end
+
+    def command
+      [RbConfig.ruby, "-W0", "-I", Support::Checkout.path("lib"), Support::Checkout.path("exe/pando"),
+       "-C", path("current"), "-c", "pando.rb"]
+    end
+
+    def take(line)
+      @log.write("#{Chaos.now.round(3)} #{line}")
+      event = JSON.parse(line) if line.start_with?("{")
+      @hear.call(event) if event
+    rescue JSON::ParserError
+      nil
+    end
+  end
+end

@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+# The server of a chaos run; what is different from run to run comes through the environment.
+folder = ENV.fetch("CHAOS_FOLDER")
+$LOAD_PATH.unshift(ENV.fetch("CHAOS_STAGE"))
+require "lies"
+
+# While there is a file of its name, a hook does not end.
+stuck = ->(hook) { sleep 0.02 while File.exist?(File.join(folder, "stuck", hook)) }
+
+log_format :json
+listen "unix:#{folder}/pando.sock"
+listen "127.0.0.1:#{ENV.fetch("CHAOS_PORT")}"
+control "#{folder}/control.sock"
+workers Integer(ENV.fetch("CHAOS_WORKERS"))
+reactor ENV.fetch("CHAOS_REACTOR") == "true"
+refork after: [150, 300]
+timeout 8, grace: 2
+spawn_timeout 3
+stop_timeout 10
+header_timeout 5
+body_timeout 10
+write_timeout 10
+body_memory 32 * 1024
+self_check timeout: 2
+stream_bodies "/upload"
+
+before_fork do |server|
+  stuck.call("before_fork")
+  Lies.role = server.role
+  Lies.tell_if_told(File.join(folder, "lie"))
+end
+after_mold_fork { stuck.call("after_mold_fork") }
+after_worker_fork do |_, worker|
+  stuck.call("after_worker_fork")
+  Lies.role = worker
+end
+after_worker_ready { stuck.call("after_worker_ready") }
+self_check { stuck.call("self_check") }
+service(:ticker) { |service| nil until service.wait(1) }

@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require "support/proc_tree"
+
+module Chaos
+  # What the long-lived processes hold while nothing happens: descriptors by their kind, and memory. Taken before the
+  # faults and after them, the two must be alike.
+  class Stock
+    # MiB by which the monitor and the reactor may have grown.
+    GROWTH = { "monitor" => 16, "reactor" => 64 }.freeze
+
+    attr_reader :descriptors, :memory
+
+    # @param roll [Roll] a quiet one
+    def initialize(monitor, roll)
+      @pids = { "monitor" => monitor, "reactor" => roll.one("reactor"), "mold" => roll.one("mold") }.compact
+      @descriptors = @pids.transform_values { |pid| Support::ProcTree::Entry.new(pid).descriptor_kinds }
+      @memory = @pids.slice(*GROWTH.keys).transform_values do |pid|
+        Support::ProcTree::Entry.new(pid).pss_kib / 1024.0
+      end
+    end
+
+    # @param before [Stock]
+    # @return [Array<String>] what there is more than before
+    def excess(before)
+      [*descriptors.filter_map { |role, kinds| more(role, kinds, before.descriptors[role]) },
+       *memory.filter_map { |role, size| grown(role, before.memory[role], size) }]
+    end
+
+    private
+
+    def more(role, now, before)
+      now.reject { |kind, count| count <= before.fetch(kind, 0) }
+         .map { |kind, count| "#{role} has #{count} of #{kind}, and had #{before.fetch(kind, 0)}" }
+         .join("; ").then { |text| text unless text.empty? }
+    end
+
+    def grown(role, before, now)
+      return if now - before <= GROWTH.fetch(role)
+
+      format("%<role>s has grown from %<before>.1f to %<now>.1f MiB", role: role, before: before, now: now)
+    end
+  end
+end
