@@ -201,6 +201,12 @@ static VALUE lane_sleep(VALUE self)
     return pando_lane_sleep(view->channel, view->lane, pando_now()) ? Qtrue : Qfalse;
 }
 
+static VALUE lane_step_back(VALUE self)
+{
+    pando_lane_step_back(pando_lane_view_of(self)->lane, pando_now());
+    return Qnil;
+}
+
 static VALUE lane_awake(VALUE self)
 {
     pando_lane_awake(pando_lane_view_of(self)->lane);
@@ -260,6 +266,7 @@ void pando_init_http_lane(void)
     rb_define_method(cLane, "body", lane_body, 1);
     rb_define_method(cLane, "sleep", lane_sleep, 0);
     rb_define_method(cLane, "awake", lane_awake, 0);
+    rb_define_method(cLane, "step_back", lane_step_back, 0);
     rb_define_method(cLane, "waiting?", lane_waiting_p, 0);
     rb_define_method(cLane, "nudge", lane_nudge, 0);
     rb_define_method(cLane, "drain", lane_drain, 0);

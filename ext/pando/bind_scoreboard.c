@@ -5,6 +5,8 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "bind_row.h"
+#include "sys/measure.h"
 #include "sys/scoreboard.h"
 
 #define LONGEST 1e9 /* seconds; Float::INFINITY is cut to it */
@@ -60,12 +62,13 @@ static struct pando_scoreboard *board_of(VALUE self)
     return board;
 }
 
-static struct pando_row *row_of(VALUE self)
+struct pando_row *pando_row_of(VALUE self)
 {
     struct row_view *view;
     TypedData_Get_Struct(self, struct row_view, &row_type, view);
     return view->row;
 }
+#define row_of pando_row_of
 
 static VALUE scoreboard_wrap(struct pando_scoreboard **board)
 {
@@ -178,6 +181,7 @@ static VALUE row_claim(VALUE self, VALUE role, VALUE slot, VALUE generation)
     atomic_store_explicit(&row->generation, NUM2UINT(generation), memory_order_relaxed);
     atomic_store_explicit(&row->pid, (int32_t)getpid(), memory_order_relaxed);
     atomic_store_explicit(&row->started_at, pando_now(), memory_order_relaxed);
+    pando_measure_restart(row);
     atomic_store_explicit(&row->heartbeat, pando_now(), memory_order_release);
     return self;
 }
@@ -268,6 +272,7 @@ static void define_row(void)
     rb_define_method(cRow, "set_deadlines", row_set_deadlines, 2);
     rb_define_method(cRow, "finish_job", row_finish_job, 0);
     rb_define_method(cRow, "reset", row_reset, 0);
+    pando_init_row_measurements(cRow);
 }
 
 void pando_init_scoreboard(void)

@@ -40,7 +40,7 @@ class ReloadTest < Minitest::Test
     folder = File.join(@root, name)
     FileUtils.mkdir_p(folder)
     File.write(File.join(folder, "config.ru"), app)
-    File.write(File.join(folder, "pando.rb"), "log_format :json\n#{config}")
+    File.write(File.join(folder, "pando.rb"), "log_format :json; rollout canary: false\n#{config}")
   end
 
   # As deployments do it: atomically.

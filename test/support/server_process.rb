@@ -33,7 +33,7 @@ module Support
     end
 
     # @param app [String] the text of a config.ru
-    # @param config [String] the text of a config/pando.rb
+    # @param config [String] the text of a config/pando.rb; without a word about canaries they need not prove anything
     # @param listen [String, false, nil] false: what the config says
     # @param code [String] the folder of Pando's own code
     def initialize(app: DEFAULT_APP, config: "", arguments: [], env: {}, listen: nil, wrapper: [], unsetenv: false,
@@ -45,7 +45,7 @@ module Support
       @lock = Mutex.new
       @news = ConditionVariable.new
       write("config.ru", app)
-      write("pando.rb", "log_format :json\n#{config}")
+      write("pando.rb", "log_format :json; rollout canary: false\n#{config}")
       @code = code
       launch(wrapper, ["-c", "pando.rb", *listen_flag(listen), *arguments], env, unsetenv)
     end

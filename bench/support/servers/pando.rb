@@ -5,7 +5,7 @@ require "support/server"
 module Bench
   module Servers
     # This checkout. A refork is asked for by a signal, so that it comes at the same moment as Pitchfork's, unless
-    # it is off.
+    # it is off; nor does its first worker have to prove itself, for Pitchfork's does not.
     class Pando < Server
       ROOT = File.expand_path("../../..", __dir__)
       PROGRAM = ["-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/pando")].freeze
@@ -33,7 +33,8 @@ module Bench
       private
 
       def settings
-        { "reactor" => @reactor, "max_connections" => CONNECTIONS }.compact.select { |name, _value| known?(name) }
+        { "reactor" => @reactor, "max_connections" => CONNECTIONS, "rollout canary:" => false }
+          .compact.select { |name, _value| known?(name) }
       end
 
       def known?(setting)

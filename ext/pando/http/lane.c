@@ -24,6 +24,16 @@ int pando_lane_sleep(struct pando_channel *channel, struct pando_lane *lane, uin
     return 0;
 }
 
+/* Before the times of all who merely sleep, and before those that stepped back earlier. */
+#define LAST_OF_ALL 1000000000ULL
+#define STEP 100000000ULL
+
+void pando_lane_step_back(struct pando_lane *lane, uint64_t now)
+{
+    uint64_t steps = now / STEP;
+    atomic_store(&lane->idle_since, steps < LAST_OF_ALL ? LAST_OF_ALL - steps : 0);
+}
+
 void pando_lane_awake(struct pando_lane *lane)
 {
     if (atomic_load(&lane->asleep)) atomic_store(&lane->asleep, 0);

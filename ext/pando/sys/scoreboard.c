@@ -1,5 +1,7 @@
 #include "scoreboard.h"
 
+#include "measure.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -8,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAGIC 0x70616e646f303031ULL /* "pando001": layout version included */
+#define MAGIC 0x70616e646f303032ULL /* "pando002": layout version included */
 #define HEADER 4096
 
 struct header {
@@ -108,16 +110,19 @@ void pando_row_start(struct pando_row *row, const char *verb, size_t verb_length
     atomic_store_explicit(&row->soft_deadline, soft, memory_order_relaxed);
     atomic_store_explicit(&row->hard_deadline, hard, memory_order_relaxed);
     atomic_store_explicit(&row->job, (job | 1) + 1, memory_order_release);
+    pando_measure_begin(row);
     atomic_store_explicit(&row->busy_since, now, memory_order_release);
 }
 
 void pando_row_finish(struct pando_row *row)
 {
     uint64_t requests = atomic_load_explicit(&row->requests, memory_order_relaxed);
+    uint64_t now = pando_now();
+    pando_measure_end(row, requests, now);
     atomic_store_explicit(&row->soft_deadline, 0, memory_order_relaxed);
     atomic_store_explicit(&row->hard_deadline, 0, memory_order_relaxed);
     /* Whoever sees it idle from here on shall not count from before the job. */
-    atomic_store_explicit(&row->heartbeat, pando_now(), memory_order_relaxed);
+    atomic_store_explicit(&row->heartbeat, now, memory_order_relaxed);
     atomic_store_explicit(&row->busy_since, 0, memory_order_release);
     atomic_store_explicit(&row->requests, requests + 1, memory_order_relaxed);
 }

@@ -10,6 +10,9 @@
 #define PANDO_VERB_MAX 16
 #define PANDO_SUBJECT_MAX 112
 #define PANDO_SEATS_MAX 65536
+#define PANDO_YOUNG 256  /* a process's first jobs, each of which is measured */
+#define PANDO_RECENT 64  /* of later ones that were measured, the last */
+#define PANDO_STEPS 9    /* page faults are read at the job 1, 2, 4, ... 256 */
 
 enum pando_row_flag { PANDO_ROW_FORK_UNSAFE = 1, PANDO_ROW_LEAVING = 2 };
 
@@ -30,11 +33,23 @@ struct pando_row {
     _Atomic uint64_t busy_since;     /* 0: idle */
     _Atomic uint64_t soft_deadline;  /* 0: none */
     _Atomic uint64_t hard_deadline;
+    _Atomic uint64_t failures;       /* jobs that came to nothing by the process's own fault */
+    _Atomic uint64_t measured_until; /* jobs below this number are measured */
+    _Atomic uint64_t cpu_before;     /* nanoseconds of the process when the running job began; 0: it is not measured */
     /* lines 2 and 3 */
     _Alignas(64) char verb[PANDO_VERB_MAX];
     char subject[PANDO_SUBJECT_MAX];
+    /* what jobs have taken, see measure.h; written while a process is young, and when it is asked for */
+    _Alignas(64) _Atomic uint8_t cpu[PANDO_YOUNG];
+    _Atomic uint8_t wall[PANDO_YOUNG];
+    _Atomic uint8_t recent_cpu[PANDO_RECENT];
+    _Atomic uint8_t recent_wall[PANDO_RECENT];
+    _Atomic uint64_t recents;        /* measured ever: the last is at (recents - 1) % PANDO_RECENT */
+    _Atomic uint32_t faults[PANDO_STEPS];
+    char spare[64];
 };
-_Static_assert(sizeof(struct pando_row) == 256, "a row is four cache lines");
+_Static_assert(offsetof(struct pando_row, cpu) == 256, "what each job writes is in the first four cache lines");
+_Static_assert(sizeof(struct pando_row) == 1024, "rows do not cross pages");
 
 struct pando_scoreboard {
     struct pando_row *rows;

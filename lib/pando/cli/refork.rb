@@ -4,13 +4,21 @@ require "pando/cli/control_command"
 
 module Pando
   module CLI
-    # `pando refork`: a warm worker becomes the next mold; waits until every worker comes from it.
+    # `pando refork`: a warm worker becomes the next mold; waits until it has proved itself and every worker comes
+    # from it.
     #
     # @api private
     class Refork < ControlCommand
+      FORCE = Switch.new(name: :force, flags: %w[--force], argument: nil,
+                         help: "Even if reforking is suspended, or the next try is to wait.").freeze
+
+      def self.switches
+        [*super, FORCE]
+      end
+
       private
 
-      def perform = carry_out("refork")
+      def perform = carry_out("refork", flags[:force] ? { force: "yes" } : {})
     end
   end
 end

@@ -14,7 +14,7 @@ module Pando
                   "pss" => "PSS", "private" => "PRIVATE", "job" => "" }.freeze
       RIGHT = %w[generation pid requests pss private].freeze
       # Fields that are numbers, so that JSON has them as such.
-      WHOLE = %w[pid generation slot requests workers ready reforks waiting connections idle accepted mold
+      WHOLE = %w[pid generation slot requests workers ready reforks failures waiting connections idle accepted mold
                  number rate].freeze
       DECIMAL = %w[seconds uptime age].freeze
 
@@ -72,8 +72,9 @@ module Pando
 
       def head
         server = one("server")
+        suspended = "; reforking is suspended" if server["suspended"]
         "pando #{server["version"]}, #{server["state"]} for #{duration(server["uptime"])}: " \
-          "#{server["ready"]} of #{server["workers"]} workers ready, #{server["reforks"]} reforks"
+          "#{server["ready"]} of #{server["workers"]} workers ready, #{server["reforks"]} reforks#{suspended}"
       end
 
       def duration(seconds)
@@ -120,8 +121,9 @@ module Pando
 
       def notes
         all("generation").map do |generation|
+          proof = "; its canary has served #{generation["proof"]}" if generation["proof"]
           "generation #{generation["number"]} is #{generation["state"]} (#{generation["purpose"]}), " \
-            "begun #{duration(generation["age"])} ago"
+            "begun #{duration(generation["age"])} ago#{proof}"
         end.push(*dampers, *counts, "total PSS #{mebibytes(processes.sum { |_, pairs| pairs["pss"].to_i })}", *sizing)
       end
 

@@ -16,7 +16,7 @@ module Pando
         @roster = @start.roster
         @shutdown = Shutdown.new(roster, options, ->(child) { @inbox.read(child) })
         @spawner = build_spawner(@start.reactor(@payload), oom)
-        @generations = Generations.new(roster, @spawner, @policy, shutdown.method(:fail), dampers: dampers)
+        @generations = Generations.new(roster, @spawner, @policy, shutdown.method(:fail), options, dampers: dampers)
         @rollout = Rollout.new(roster, @spawner, generations, options, dampers: dampers)
         build_watch(caretaker)
       end

@@ -99,10 +99,11 @@ module Pando
         child.ending = ending
         starved = @oom.victim?(child)
         child.reason ||= "the kernel's OOM killer ended it" if starved
-        close_the_doors(child) if stopping?
+        close_the_doors(child)
         farewell = Farewell.new(child, ending)
         tell(child, farewell, starved)
         failed = farewell.failed? # while its row is still its own
+        take_stock(child, farewell) unless farewell.stillborn?
         hook(:after_worker_exit, child, ending) if child.worker? && ending
         @cluster.services.lost(child, farewell.reason, farewell.wanted?) if child.service? && !stopping?
         @cluster.dismiss(child)
@@ -141,7 +142,7 @@ module Pando
       # The first worker that leaves has found the listeners' queues empty: who comes later
       # would wait for the slowest, and be reset. The reactor does this by itself.
       def close_the_doors(child)
-        @cluster.refuse_connections if child.worker? && child.ending&.success?
+        @cluster.refuse_connections if stopping? && child.worker? && child.ending&.success?
       end
 
       # It came up when nobody wanted it any more; it may be serving by now.
@@ -159,6 +160,15 @@ module Pando
       def worker_ready(child)
         Events.emit("worker.ready", **child.identity)
         @cluster.rollout.worker_ready(child)
+      end
+
+      # While its row is still its own. Who is not only lost, but to blame for it, says something about its mold.
+      def take_stock(child, farewell)
+        return if stopping? || !child.worker?
+
+        fault = :own unless farewell.wanted?
+        fault &&= :elsewhere if farewell.killed_from_outside? && !child.condemned? && !@oom.victim?(child)
+        @cluster.generations.worker_gone(child, farewell.reason, fault || :none)
       end
 
       def pass_on(child, farewell, failed, innocent)

@@ -35,6 +35,9 @@ module Pando
         child.row.job.zero? && Sys.now - (child.row.started_at || 0) < YOUNG
       end
 
+      # By the kernel's OOM killer, by an operator, or by ourselves at a deadline.
+      def killed_from_outside? = ending&.killed? && ending.number == Signal.list["KILL"]
+
       # It served, and died of something that is no doing of ours.
       def accident? = !stillborn? && !wanted? && !child.condemned?
 
@@ -61,9 +64,6 @@ module Pando
       def called_off?
         stillborn? && !child.unwanted.nil? && (ending.nil? || ending.success? || child.condemned?)
       end
-
-      # By the kernel's OOM killer, by an operator, or by ourselves at a deadline.
-      def killed_from_outside? = ending&.killed? && ending.number == Signal.list["KILL"]
 
       # A mold's backtrace is told with its generation.
       def of_worker

@@ -7,8 +7,10 @@ module Pando
   module Cluster
     # One mold and all that was forked from it, on its way:
     #
-    #   booting -> ready -> canary -> rolling -> current -> retired
+    #   booting -> ready -> canary -> rolling -> current -> kept -> retired
     #        \________ any failure ________> discarded
+    #
+    # It is kept while its successor is watched, and current again if that fails.
     #
     # @api private
     class Generation
@@ -19,12 +21,15 @@ module Pando
         ready: %i[canary discarded retired],
         canary: %i[rolling current discarded retired],
         rolling: %i[current discarded retired],
-        current: %i[retired discarded]
+        current: %i[kept retired discarded],
+        kept: %i[current retired]
       }.freeze
       PURPOSES = %i[boot refork heal reload].freeze
 
       # Stands for a source that has ended since, after an upgrade.
-      Former = Struct.new(:pid, :slot, :barred)
+      Former = Struct.new(:pid, :slot, :barred) do
+        def tied_up? = false
+      end
 
       carry state: NEXT.keys, reason: :text, began_at: :number, unfit: :integer, backoff: Damper
 
@@ -71,6 +76,12 @@ module Pando
       NEXT.each_key { |state| define_method(:"#{state}?") { @state == state } }
 
       def heal? = purpose == :heal
+
+      # @return [Boolean] it is to take the place of one that serves
+      def successor? = %i[refork reload].include?(purpose)
+
+      # @return [Boolean] it serves, or has served, in all slots
+      def established? = %i[current kept].include?(state)
 
       # @return [Float] seconds since it was begun
       def age = (Sys.now - began_at).round(3)

@@ -1,10 +1,13 @@
 # frozen_string_literal: true
 
+require "forwardable"
 require "pando/cluster/dampers"
 require "pando/cluster/floor"
 require "pando/cluster/generation"
 require "pando/cluster/generations_carriage"
-require "pando/cluster/sources"
+require "pando/cluster/options"
+require "pando/cluster/proof/proving"
+require "pando/cluster/reforks"
 
 module Pando
   module Cluster
@@ -13,6 +16,7 @@ module Pando
     #
     # @api private
     class Generations
+      extend Forwardable
       include GenerationsCarriage
 
       # Failed boots in a row after which a cluster without workers gives up.
@@ -24,22 +28,32 @@ module Pando
       # What a mold that is no longer wanted is told, and its end called.
       ENDS = %w[retired discarded].freeze
 
-      attr_reader :current, :upcoming, :reforks
+      attr_reader :current, :upcoming
+
+      # reforks: how many since the last mold that booted from cold. proving?: the upcoming generation's first worker
+      # serves, and what it does is looked at; progress: how far that is. watching?: the current generation serves, and
+      # its predecessor's mold is kept meanwhile.
+      def_delegator :@reforks, :count, :reforks
+      def_delegators :@reforks, :suspension, :policy=
+      def_delegators :@proving, :progress, :worker_gone
+      def_delegator :@proving, :trial?, :proving?
+      def_delegator :@proving, :watch?, :watching?
 
       # @param policy [#threshold, #manual?, #choose] see Pando::Refork::Policy
       # @param give_up [#call] called with a reason and a backtrace when nothing can be served
+      # @param options [#canary, #refork_failures, #workers] how a generation proves itself
       # @param dampers [Dampers] that of the mold: one that dies again and again is replaced later each time
-      def initialize(roster, spawner, policy, give_up, dampers: Dampers.new)
+      def initialize(roster, spawner, policy, give_up, options = Options.new, dampers: Dampers.new)
         @dampers = dampers
         @roster = roster
         @spawner = spawner
-        @policy = policy
         @give_up = give_up
-        @sources = Sources.new(roster, policy, method(:outdated?))
         @backoff = Backoff.new
         @newest = -1
         @floor = Floor.new
-        @reforks = @failed_boots = 0
+        @proving = Proof::Proving.new(roster, options, self)
+        @reforks = Reforks.new(roster, policy, self, @backoff, options)
+        @failed_boots = 0
         @proven = false
       end
 
@@ -51,27 +65,27 @@ module Pando
 
       # Called at each turn of the monitor's loop.
       def reconcile
+        @proving.reconcile
         lose_current("it is gone") if current&.mold&.gone?
         return if upcoming || !@backoff.over?
+        return (heal if @dampers.over?(:mold)) unless current
 
-        if current.nil? then (heal if @dampers.over?(:mold))
-        else refork_when_due
-        end
+        reason = @reforks.wanted
+        refork(reason) if reason
       end
 
       # When reconcile has something to do again, nil: at the next event.
-      def due = @backoff.due
+      def due = [@backoff.due, @proving.due].compact.min
+
+      # @return [Generation, nil] the last one that need not prove anything
+      def proved = @proving.kept || current
 
       def begin_boot = begin_generation(:boot)
 
+      # @param force [Boolean] even if reforking is suspended, or the next try is to wait
       # @return [Boolean] false when it cannot be done now; an event says why
-      def refork(reason)
-        obstacle = refork_obstacle
-        return refuse(obstacle, reason) if obstacle
-
-        worker = @sources.best
-        return refuse("no worker is fit to become a mold", reason) unless worker
-
+      def refork(reason, force: false)
+        worker = @reforks.source(reason, force) or return false
         Events.emit("refork.started", generation: @newest + 1, source: worker.pid, slot: worker.slot,
                                       requests: worker.requests, reason: reason)
         begin_generation(:refork, worker)
@@ -94,12 +108,15 @@ module Pando
       def mold_gone(child, reason)
         if upcoming&.mold.equal?(child) then discard(upcoming, reason, child.detail)
         elsif current&.mold.equal?(child) then lose_current(reason)
+        elsif @proving.kept&.mold.equal?(child) then let_go(reason)
         end
       end
 
       def worker_ready(child)
         serving_generation(child)&.backoff&.succeed
-        upcoming.enter(:rolling) if upcoming&.number == child.generation && upcoming.canary?
+        return unless upcoming&.number == child.generation && upcoming.canary?
+
+        roll unless @proving.try(upcoming, child)
       end
 
       # It ended by itself: before it was ready, or hardly later.
@@ -108,7 +125,9 @@ module Pando
         generation = serving_generation(child) or return
         generation.backoff.fail(reason)
         bad = generation.equal?(upcoming) ? !tolerable?(generation, innocent) : hopeless?(generation)
-        discard(generation, reason, child.detail) if bad
+        return discard(generation, reason, child.detail) if bad
+
+        @proving.worker_failed(reason) unless innocent || generation.equal?(upcoming)
       end
 
       # Its self-check did not come back. A fork may catch a lock at a bad moment once; twice it is the mold's fault.
@@ -117,6 +136,7 @@ module Pando
         generation.backoff.fail(reason)
         return if generation.count_unfit < UNFIT
         return discard(generation, reason, child.detail) if generation.equal?(upcoming)
+        return roll_back(reason) if watching?
 
         generation.end_mold("discarded")
         lose_current(reason)
@@ -128,16 +148,16 @@ module Pando
 
       # The rollout is through, or there was none to do.
       def establish
-        generation = upcoming
+        last = current
+        @current = generation = upcoming
         @upcoming = nil
-        retire(current) if current
-        @current = generation
         @proven = true
-        @reforks = 0 unless generation.source # a schedule begins anew with a cold mold
-        @reforks += 1 if generation.purpose == :refork
         @failed_boots = 0
-        @backoff.reset
+        kept = @proving.established(generation, last)
+        kept ? last.enter(:kept) : retire(last)
+        @reforks.established(generation)
         generation.become_current
+        @reforks.proved(generation) unless kept
       end
 
       # New workers are to come from the upcoming generation from now on.
@@ -145,14 +165,30 @@ module Pando
         @floor.raise_to(upcoming.number) unless upcoming.heal?
       end
 
-      # When to refork, and from whom.
-      def policy=(policy)
-        @policy = @sources.policy = policy
+      # The canary has proved itself, or need not: the others may be replaced.
+      def roll = upcoming.enter(:rolling)
+
+      # @param reason [String] why the canary has not
+      def give_up(reason) = discard(upcoming, "its canary did not prove itself: #{reason}", nil)
+
+      # All workers are to be replaced from the last good mold.
+      def roll_back(reason)
+        bad = current
+        @current = @proving.release
+        discard(bad, "its workers do not prove themselves: #{reason}", nil)
+        current.enter(:current)
+      end
+
+      # The current generation is good: the mold that was kept is no longer needed.
+      def prove_for_good
+        @reforks.proved(current)
+        let_go("generation #{current.number} has proved itself")
       end
 
       private
 
       def begin_generation(purpose, source = nil, *release)
+        let_go("the next generation is on its way") if @proving.kept
         @newest += 1
         @upcoming = Generation.new(@newest, purpose, source)
         upcoming.mold = source ? @spawner.mold_from(source, @newest) : @spawner.cold_mold(@newest, *release)
@@ -163,29 +199,7 @@ module Pando
       end
 
       # The old mold is dead: its best child takes its place, else a clean image.
-      def heal = begin_generation(:heal, @sources.heir)
-
-      def refork_when_due
-        threshold = @policy.threshold(@reforks)
-        return unless threshold && refork_obstacle.nil?
-        return unless @sources.candidates.any? { |worker| worker.requests >= threshold }
-
-        refork("a worker served #{threshold} requests")
-      end
-
-      def refork_obstacle
-        return "reforking is switched off" unless @policy.manual?
-        return "generation #{upcoming.number} is #{upcoming.state}" if upcoming
-        return "there is no mold" unless current
-        return "the last attempt failed, the next one waits" unless @backoff.over?
-
-        "a worker is starting or leaving" if @roster.any? { |child| child.worker? && !child.ready? }
-      end
-
-      def refuse(obstacle, reason)
-        Events.emit("refork.refused", reason: obstacle, wanted: reason)
-        false
-      end
+      def heal = begin_generation(:heal, @reforks.heir)
 
       def serving_generation(child) = [upcoming, current].compact.find { |one| one.number == child.generation }
 
@@ -194,27 +208,32 @@ module Pando
 
       def lose_current(reason)
         @dampers.fail(:mold, reason)
-        retired = current
-        @current = nil
-        retired.enter(:retired, reason: reason)
+        let_go("its successor's mold is lost")
+        current.tap { @current = nil }.enter(:retired, reason: reason)
       end
 
-      def retire(generation)
-        generation.enter(:retired)
+      def retire(generation, reason = nil)
+        return unless generation
+
+        generation.enter(:retired, reason: reason)
         generation.end_mold("retired")
       end
+
+      # The mold that was kept is no longer needed.
+      def let_go(reason) = retire(@proving.release, reason)
 
       def discard(generation, reason, detail)
         @upcoming = nil if generation.equal?(upcoming)
         @current = nil if generation.equal?(current)
         @floor.discard(generation.number)
+        @proving.discarded(generation)
         generation.source&.then { |source| source.barred = true unless source.tied_up? }
+        @reforks.failed(generation, reason)
         generation.enter(:discarded, reason: reason, backtrace: (detail if @proven))
         generation.end_mold("discarded")
-        end_starting(generation)
+        @roster.call_off(generation.number, "its generation was discarded") # they would take others' places
         @failed_boots += 1 if generation.source.nil?
-        delay = @backoff.fail
-        judge(reason, detail, delay)
+        judge(reason, detail, @backoff.fail)
       end
 
       def judge(reason, detail, delay)
@@ -222,13 +241,6 @@ module Pando
         return @give_up.call(reason, detail) if hopeless
 
         Events.emit("refork.postponed", seconds: delay.round(2), reason: reason)
-      end
-
-      # They would take the places of workers that do well.
-      def end_starting(generation)
-        @roster.workers.each do |worker|
-          worker.call_off("its generation was discarded") if worker.generation == generation.number && worker.starting?
-        end
       end
     end
   end

@@ -3,15 +3,17 @@
 require "pando/cluster/carried"
 require "pando/cluster/floor"
 require "pando/cluster/generation"
+require "pando/cluster/reforks"
 
 module Pando
   module Cluster
-    # How Generations come through an upgrade of the monitor, during which none is on its way.
+    # How Generations come through an upgrade of the monitor, during which none is on its way
+    # or watched.
     #
     # @api private
     module GenerationsCarriage
       # See Carried.
-      FIELDS = { newest: :integer, reforks: :integer, proven: :flag, backoff: Backoff, floor: Floor }.freeze
+      FIELDS = { newest: :integer, reforks: Reforks, proven: :flag, backoff: Backoff, floor: Floor }.freeze
 
       def self.included(generations)
         generations.extend(Carried)

@@ -180,9 +180,9 @@ module Pando
       def reconcile
         return if upgrade.holds?
 
+        reload.reconcile # first: a mold that is booted anew is to be of the release that serves
         generations.reconcile
         rollout.reconcile
-        reload.reconcile
         services.reconcile
         dismissals.reconcile unless ending?
         @memory.reconcile

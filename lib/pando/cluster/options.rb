@@ -20,9 +20,11 @@ module Pando
     #   oom_score_adj   of workers; nil: left alone
     #   control         where the monitor can be asked, see Control::Spec; nil: nowhere
     #   memory          see MemoryLimits
+    #   canary          see Proof::Terms; nil: a generation whose first worker comes up is good
+    #   refork_failures reforks in a row that may come to nothing before reforking is suspended; nil: any number
     #   services        names, in the order in which the config declares them
     Options = Struct.new(:workers, :auto_workers, :surge, :unavailable, :boot_timeout, :spawn_timeout,
                          :stop_timeout, :drain_delay, :health, :grace, :longest_request, :longest_wait, :check_timeout,
-                         :oom_score_adj, :control, :memory, :services, keyword_init: true)
+                         :oom_score_adj, :control, :memory, :canary, :refork_failures, :services, keyword_init: true)
   end
 end

@@ -18,6 +18,8 @@ module Pando
 
       carry_as "reload", wanted: :text
 
+      LOST = "its mold is lost"
+
       # @param payload [Payload] that can renew itself
       # @param addresses [Addresses] where we listen
       # @param adopt [#call] takes the renewal into use once its generation serves
@@ -83,10 +85,14 @@ module Pando
         false
       end
 
+      # While it is watched it may still be taken back, and so the old settings stay.
       def conclude
         case @generation.state
-        when :current then finished
-        when :discarded, :retired then failed(@generation.reason || "its mold is lost")
+        when :current
+          @serves = true
+          finished unless @generations.watching?
+        when :retired then @serves ? finished : failed(LOST)
+        when :discarded then failed(@generation.reason || LOST)
         end
       end
 
@@ -107,7 +113,7 @@ module Pando
       end
 
       def forget
-        @generation = @renewal = nil
+        @generation = @renewal = @serves = nil
         @known = false
       end
     end

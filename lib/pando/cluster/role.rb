@@ -159,6 +159,10 @@ module Pando
         depart
       end
 
+      # Others are to be given work first.
+      # @return [nil]
+      def step_back; end
+
       # Told to leave, or without a monitor: there is nothing to stay for.
       def depart
         @leaving = true
@@ -173,6 +177,7 @@ module Pando
         when :leave, :drain
           @draining = packet.message.kind == :drain
           depart
+        when :step_back then step_back
         when :stay then stay
         when :spawn, :promote then ForkOrder.from(packet)
         end

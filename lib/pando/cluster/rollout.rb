@@ -45,6 +45,7 @@ module Pando
       def reconcile
         serving.each { |generation| generation.backoff.calm? }
         dismiss_surplus
+        dismiss_replaced
         fill_slots
         roll if rolling?
         @generations.establish if complete?
@@ -53,6 +54,8 @@ module Pando
       # A replacement has come up: whoever else is in its slot may go.
       def worker_ready(child)
         @generations.worker_ready(child)
+        return if @generations.proving? && @options.surge.positive? # both serve, for they are compared
+
         @roster.in_slot(child.slot).each do |other|
           ask_to_leave(other, other.outworn || "replaced") if other != child && other.ready?
         end
@@ -107,10 +110,24 @@ module Pando
       def outdated_in(slot) = @roster.in_slot(slot).find { |child| child.ready? && outdated?(child) }
       def outdated?(child) = !child.outworn.nil? || @generations.outdated?(child)
 
+      def up_to_date_in(slot)
+        @roster.in_slot(slot).find { |child| child.ready? && !outdated?(child) }
+      end
+
       # The last of all stays until one of the others has come up.
       def dismiss_surplus
         @roster.workers.each do |child|
           ask_to_leave(child, "scaled down") if child.slot >= size && child.ready? && !last?(child)
+        end
+      end
+
+      # Who stood beside the canary in its slot, now that it has proved itself; or the canary, if it has not.
+      def dismiss_replaced
+        return if @generations.proving?
+
+        slots.each do |slot|
+          outdated = outdated_in(slot)
+          ask_to_leave(outdated, outdated.outworn || "replaced") if outdated && up_to_date_in(slot)
         end
       end
 
@@ -125,7 +142,7 @@ module Pando
         return upcoming if upcoming&.rolling? && upcoming.forks?
         return current if current&.forks?
 
-        upcoming if upcoming&.canary? && upcoming.forks? && !canary_out?
+        upcoming if upcoming&.canary? && upcoming.forks? && (!canary_out? || @generations.proving?)
       end
 
       def canary_out?

@@ -60,6 +60,11 @@ module Pando
         @children.delete(child.seat)
       end
 
+      # Asks those workers of a generation to leave that have not come up yet.
+      def call_off(generation, reason)
+        workers.each { |worker| worker.call_off(reason) if worker.generation == generation && worker.starting? }
+      end
+
       def workers = select(&:worker?)
       def molds = select(&:mold?)
       def services = select(&:service?)

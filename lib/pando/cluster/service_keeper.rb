@@ -23,7 +23,7 @@ module Pando
 
       # Called at each turn of the monitor's loop.
       def reconcile
-        generation = @generations.current
+        generation = @generations.proved
         return unless generation&.forks?
 
         dismiss_surplus

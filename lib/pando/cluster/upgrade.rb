@@ -97,9 +97,16 @@ module Pando
 
       # What only this image of the monitor could bring to its end.
       # @return [String, nil]
-      def obstacle
-        upcoming = @cluster.generations.upcoming
-        return "generation #{upcoming.number} is #{upcoming.state}" if upcoming
+      def obstacle = unsettled_generation || unfinished_business
+
+      def unsettled_generation
+        generations = @cluster.generations
+        return "generation #{generations.upcoming.number} is #{generations.upcoming.state}" if generations.upcoming
+
+        "generation #{generations.current&.number} is still watched" if generations.watching?
+      end
+
+      def unfinished_business
         return "a reload is under way" if @cluster.reload.under_way?
         return "it is being found out where a process stands" if @cluster.examiner.due
         return "somebody outside has told a process to end" if @cluster.dismissals.due

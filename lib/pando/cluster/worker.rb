@@ -9,11 +9,13 @@ module Pando
     # work and for orders in one epoll, and obeys orders between two jobs.
     #
     # What the work is, it does not know: payload.work answers
-    # start / sources / ready / idle / resume / stop.
+    # start / sources / ready / idle / step_back / resume / stop.
     class Worker < Role
       # Seconds an idle worker sleeps at most: then it shows that it lives and
       # tries an accept, for a wake-up may have been lost (DESIGN.md, direct mode).
       TICK = 0.5
+      # Jobs that are measured after each order to step back: it is being compared.
+      MEASURED = 64
 
       # Seconds that it waits at most for the monitor's word on whether it may leave.
       PATIENCE = 1.0
@@ -41,6 +43,12 @@ module Pando
         row.finish_job
         Sys.end_title("idle") || Process.setproctitle("#{@title} idle")
       end
+
+      # The running job came to nothing, by a fault of ours.
+      def job_failed = row.fail_job
+
+      # As if nothing had been done yet.
+      def forget_jobs = row.restart
 
       # @return [Boolean]
       def soft_deadline_passed?
@@ -125,6 +133,14 @@ module Pando
         order = read_orders if ready.delete(@link)
         ready.each { |source| @work.ready(source) unless leaving? }
         order
+      end
+
+      # In direct mode the kernel wakes them in the order in which they came to a listener (epoll_ctl(2)).
+      def step_back
+        row.measure(MEASURED)
+        @work.step_back
+        @work.sources.each { |io, manner| poller.remove(io).add(io, io, manner) if manner == :exclusive }
+        nil
       end
 
       # A listener that a reload has taken out: whoever waits there is served, and nobody comes after him.

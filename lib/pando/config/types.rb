@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/config/types/bytes"
+require "pando/config/types/canary"
 require "pando/config/types/choice"
 require "pando/config/types/listen_on"
 require "pando/config/types/networks"

@@ -68,6 +68,7 @@ module Pando
       def answer
         body = nil
         @status, @fields, body = call_application
+        worker.job_failed if @status.to_i >= 500
         Response.deliver(@client, @request, @status, @fields, body) unless @client.handed_over?
         @whole = true
       ensure
@@ -89,6 +90,7 @@ module Pando
 
       def failed(error)
         @error = error
+        worker.job_failed
         emit("request.failed", error)
         worker.leave("out of memory") if error.is_a?(NoMemoryError)
         answer_with(500)
@@ -105,6 +107,7 @@ module Pando
 
       def timed_out(error)
         @error = error
+        worker.job_failed
         emit("request.timed_out", error)
         answer_with(504)
         worker.run_hook(:after_worker_timeout, error)

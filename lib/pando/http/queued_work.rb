@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/http/batch"
+require "pando/http/client"
 require "pando/http/connection"
 require "pando/http/detached_client"
 require "pando/http/environment"
@@ -11,6 +12,7 @@ require "pando/http/lane_link"
 require "pando/http/limits"
 require "pando/http/queued_reader"
 require "pando/http/request_reader"
+require "pando/http/self_test"
 require "pando/http/soft_timeout"
 require "pando/http/trusted_proxies"
 
@@ -31,6 +33,7 @@ module Pando
         @limits = Limits.new(config)
         @proxies = TrustedProxies.of(config.trusted_proxies)
         @channel = channel
+        @self_test = config.self_test
       end
 
       # In the new worker, before it reports ready.
@@ -49,8 +52,14 @@ module Pando
         @direct_kit = @kit.dup.tap { |kit| kit.reader = RequestReader.new(@limits) }
         @direct_connection = Connection.new(@direct_kit)
         @environments = @listeners.to_h { |each| [each.number, Environment.new(each, proxies: @proxies)] }
+        SelfTest.run(@self_test, worker) { |descriptor| serve_ourselves(descriptor) }
         rest
       end
+
+      # Others are to be woken first.
+      #
+      # @return [void]
+      def step_back = @lane.step_back
 
       # From the next request on.
       #
@@ -122,6 +131,10 @@ module Pando
         end
         worker.leave("the reactor does not read its lane") if client.stuck?
         true
+      end
+
+      def serve_ourselves(descriptor)
+        @direct_connection.serve(Client.new(descriptor, @limits.write_timeout), @environments.each_value.first)
       end
 
       # The body is not here yet: this worker reads it from the client's socket itself.

@@ -10,6 +10,7 @@ require "pando/http/environment"
 require "pando/http/kit"
 require "pando/http/limits"
 require "pando/http/request_reader"
+require "pando/http/self_test"
 require "pando/http/soft_timeout"
 require "pando/http/trusted_proxies"
 
@@ -28,6 +29,7 @@ module Pando
         @limits = Limits.new(config)
         @proxies = TrustedProxies.of(config.trusted_proxies)
         @acceptor = Acceptor.new
+        @self_test = config.self_test
       end
 
       # In the new worker, before it reports ready.
@@ -38,7 +40,15 @@ module Pando
         @kit = Kit.for(worker, @app, @limits, RequestReader.new(@limits))
         @connection = Connection.new(@kit)
         @environments = @listeners.to_h { |each| [each, Environment.new(each, proxies: @proxies)] }.compare_by_identity
+        SelfTest.run(@self_test, worker) do |descriptor|
+          @connection.serve(Client.new(descriptor, @limits.write_timeout), @environments.each_value.first)
+        end
       end
+
+      # Others are to be given connections first; the worker sees to the order of the {#sources}.
+      #
+      # @return [void]
+      def step_back; end
 
       # From the next request on.
       #

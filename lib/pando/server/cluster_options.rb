@@ -2,6 +2,7 @@
 
 require "pando/cluster/control/spec"
 require "pando/cluster/memory_limits"
+require "pando/cluster/proof/terms"
 require "pando/sys/control_group"
 
 module Pando
@@ -24,7 +25,8 @@ module Pando
           workers: @config.workers, auto_workers: auto?,
           surge: @config.rollout_surge, unavailable: @config.rollout_unavailable,
           oom_score_adj: @config.oom_score_adj || nil, services: @config.services.keys,
-          health: @config.health || @config.health_live, control: control, memory: memory, **deadlines
+          health: @config.health || @config.health_live, control: control, memory: memory, canary: canary,
+          refork_failures: @config.refork_failures, **deadlines
         )
       end
 
@@ -35,6 +37,17 @@ module Pando
           drain_delay: @config.drain_delay, grace: @config.timeout_grace,
           longest_request: @config.timeout && (@config.timeout + @config.timeout_grace),
           longest_wait: @config.header_timeout, check_timeout: (@config.self_check_timeout if @config.self_check) }
+      end
+
+      # In development nobody wants to wait for a refork, and few requests come.
+      USUAL = Config::Types::Canary::DEFAULT
+      DEVELOPMENT = { requests: 20, seconds: 0.5, longest: 3.0 }.freeze
+      private_constant :DEVELOPMENT, :USUAL
+
+      def canary
+        terms = @config.rollout_canary or return
+        terms = %w[development test].include?(@config.environment) ? DEVELOPMENT : USUAL if terms == :auto
+        Cluster::Proof::Terms.new(**terms)
       end
 
       def auto? = @config.entries(:workers).first&.value == :auto

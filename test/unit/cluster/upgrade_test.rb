@@ -44,7 +44,7 @@ class UpgradeUnitTest < Minitest::Test
   def setup
     super
     @roster = ClusterSupport.roster
-    @generations = Struct.new(:upcoming).new(nil)
+    @generations = Struct.new(:upcoming, :watching, :current) { alias_method :watching?, :watching }.new
     @lanes = Struct.new(:told) { alias_method :told?, :told }.new(true)
     @cluster = Cluster.new(generations: @generations, reload: Answer.new(under_way?: false),
                            examiner: Answer.new(due: nil), lanes: @lanes, reactors: Answer.new(told?: true),
@@ -88,6 +88,10 @@ class UpgradeUnitTest < Minitest::Test
     starting = @roster.admit(:worker, 0, 0, ClusterSupport::FakeLink.new, nil)
     assert_equal("a worker is starting", obstacle)
     @roster.dismiss(starting)
+    @generations.watching = true
+    @generations.current = Generation.new(3, :current)
+    assert_equal("generation 3 is still watched", obstacle)
+    @generations.watching = false
     @lanes.told = false
     assert_equal("the reactor has not read its orders", obstacle)
     @lanes.told = true

@@ -33,9 +33,9 @@ class ConfigErrorsTest < ConfigTestCase
   says "config/pando.rb:1: timeout must be a number of seconds, more than 0, or false, but is nil.", "timeout nil"
   says "config/pando.rb:1: timeout grace: must be a number of seconds, 0 or more, but is -1.", "timeout 1, grace: -1"
 
-  says "config/pando.rb:1: rollout takes options only: surge: and unavailable:", "rollout 1"
-  says "config/pando.rb:1: rollout needs an option: surge: and unavailable:", "rollout"
-  says "config/pando.rb:1: rollout has no option canary:.", "rollout canary: {}"
+  says "config/pando.rb:1: rollout takes options only: surge: and unavailable: and canary:", "rollout 1"
+  says "config/pando.rb:1: rollout needs an option: surge: and unavailable: and canary:", "rollout"
+  says "config/pando.rb:1: rollout has no option canaries:. Did you mean canary?", "rollout canaries: {}"
 
   says "config/pando.rb:1: refork must be auto, manual, false or a list of numbers of requests, but is :atuo. " \
        "Did you mean auto?", "refork :atuo"

@@ -21,6 +21,18 @@ class TypesTest < Minitest::Test
     assert_refuses type, 0, "Auto", nil
   end
 
+  def test_canary
+    type = Types::Canary.new
+    read = { requests: 5, seconds: 1.0, longest: 30.0 }
+
+    assert_reads type, { :auto => :auto, "off" => false, false => false, "5,1,30" => read,
+                         { requests: 5, seconds: 1 } => read,
+                         { seconds: 60 } => { requests: 20, seconds: 60.0, longest: 120.0 } }
+    assert_refuses type, nil, "", 5, "5", "5,1", { requests: -1 }, { request: 5 }, { seconds: 2, longest: 1 }
+    assert_equal ["{ requests: 5, seconds: 1, longest: 30 }", ":auto"], [type.write(read), type.write(:auto)]
+    assert_equal "auto", type.export(:auto)
+  end
+
   def test_networks
     type = Types::Networks.new
 

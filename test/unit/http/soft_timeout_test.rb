@@ -218,7 +218,7 @@ class HTTPSoftTimeoutTest < Minitest::Test
     events = serve(->(_) { [200, {}, [text]] }) do
       socket = @served.connect
       socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-      wait_until { @served.worker.called(:job_deadline).last == [:job_deadline, nil, nil] }
+      wait_until { @served.worker.called(:job_deadline).last == [:job_deadline, nil, 7.0] }
       signal
       @answers << HTTPSupport::Answer.new(socket.read)
     ensure

@@ -150,7 +150,7 @@ class HTTPStreamedBodyTest < Minitest::Test
   in_each_mode "the_timeout_waits_for_the_client" do
     streaming { |input, _env| input.read }
     client = upload
-    wait_until { @served.worker.called(:job_deadline).include?([:job_deadline, nil, nil]) }
+    wait_until { @served.worker.called(:job_deadline).include?([:job_deadline, nil, 7.0]) }
     client.write("abcdefghij")
 
     assert_equal "abcdefghij", body_of(client)

@@ -251,7 +251,7 @@ class SysScoreboardTest < Minitest::Test
   def test_while_a_name_is_written_there_is_none
     # What a writer leaves that is killed in the middle: an odd number.
     @row.start_job("GET", "/", nil, nil)
-    offset = 4096 + (2 * 256) + 64 + 8
+    offset = 4096 + (2 * 1024) + 64 + 8
     io_of(@board).pwrite([3].pack("Q"), offset)
 
     assert_equal 3, @row.job

@@ -28,7 +28,7 @@ module Pando
           word, arguments = Record.decode(line)
           case word
           when "status" then status(session)
-          when "refork" then task(Refork.new(@cluster))
+          when "refork" then task(Refork.new(@cluster, arguments["force"] == "yes"))
           when "reload" then task(ReloadRelease.new(@cluster))
           when "upgrade" then task(UpgradeMonitor.new(@cluster))
           when "scale" then task(Scale.new(@cluster, workers(arguments)))

@@ -32,7 +32,12 @@ module Pando
         def server
           { pid: Process.pid, version: Pando::VERSION, workers: @cluster.rollout.size,
             ready: @cluster.roster.ready_workers.size, state: state, uptime: @cluster.age.round(1),
-            reforks: @cluster.generations.reforks, sizing: @cluster.sizing.explain }
+            reforks: @cluster.generations.reforks, sizing: @cluster.sizing.explain, **reforking }
+        end
+
+        def reforking
+          suspension = @cluster.generations.suspension
+          { failures: suspension.failures, suspended: (true if suspension.suspended?) }
         end
 
         def state
@@ -55,11 +60,22 @@ module Pando
 
         def counts = @cluster.tally.counts.to_h { |name, number| [name.tr(".", "_").to_sym, number] }
 
-        def generations = [@cluster.generations.current, @cluster.generations.upcoming].compact
+        def generations
+          all = @cluster.generations
+          [(all.proved unless all.proved.equal?(all.current)), all.current, all.upcoming].compact
+        end
 
         def facts(generation)
           { number: generation.number, state: generation.state, purpose: generation.purpose,
-            mold: generation.mold&.pid, age: generation.age }
+            mold: generation.mold&.pid, age: generation.age, proof: proof(generation) }
+        end
+
+        # How far the canary is.
+        def proof(generation)
+          return unless @cluster.generations.proving? && generation.equal?(@cluster.generations.upcoming)
+
+          progress = @cluster.generations.progress
+          "#{progress[:requests]} requests in #{progress[:seconds].round} s"
         end
 
         def order(child) = [ROLES.index(child.role), child.slot, child.generation, child.seat]

@@ -40,8 +40,14 @@ module Pando
 
       # The next generation from a warm worker.
       class Refork < Task
+        # @param force [Boolean] see Generations#refork
+        def initialize(cluster, force)
+          super(cluster)
+          @force = force
+        end
+
         def start
-          @cluster.generations.refork("pando refork")
+          @cluster.generations.refork("pando refork", force: @force)
           @number = @cluster.generations.upcoming&.number unless over?
         end
 

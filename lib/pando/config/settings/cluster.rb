@@ -29,6 +29,13 @@ module Pando
                                     help: "Requests after which each generation is replaced.")
               ]
 
+      setting :refork_failures,
+              type: Types::OrOff.new(Types::Whole.new(1..1000)), default: 5, unit: "reforks",
+              within: :refork, keyword: :failures,
+              help: "After so many that came to nothing in a row, reforking is suspended.",
+              notes: "Until a release is reloaded, or `pando refork --force` tries again.",
+              example: "refork :auto, failures: 5"
+
       setting :rollout_surge,
               type: Types::Whole.new(0..1024), default: 1, unit: "workers", within: :rollout, keyword: :surge,
               help: "How many workers more than configured a rollout may run.",
@@ -42,6 +49,25 @@ module Pando
       setting :rollout_unavailable,
               type: Types::Whole.new(0..1024), default: 0, unit: "workers", within: :rollout, keyword: :unavailable,
               help: "How many workers fewer than configured a rollout may leave."
+
+      setting :rollout_canary,
+              type: Types::Canary.new, default: :auto, within: :rollout, keyword: :canary,
+              flags: %w[--canary], argument: "auto|off|REQUESTS,SECONDS,LONGEST",
+              help: "What a new generation's first worker must do before the others are replaced.",
+              notes: "It serves beside all the old ones: that many requests, for at least `seconds`, and is compared " \
+                     "with them; after `longest` seconds what there is must do (docs/canary.md). `:auto` is " \
+                     "`{ requests: 20, seconds: 10, longest: 30 }`, and in the environments development and test " \
+                     "`{ requests: 20, seconds: 0.5, longest: 3 }`. `false`: that it comes up is enough.",
+              example: "rollout canary: { requests: 20, seconds: 10, longest: 30 }"
+
+      setting :self_test,
+              type: Types::OrOff.new(Types::Text.new("a method and a path such as GET /up",
+                                                     %r{\A[A-Z]{1,16} /[!-~]*\z})), default: nil,
+              flags: %w[--self-test], argument: "REQUEST",
+              help: "A request that each new worker sends itself before it takes traffic.",
+              notes: "Through the whole application, with the deadline of any request. A status of 500 or more, or " \
+                     "none, and the worker does not become ready: a new generation is discarded.",
+              example: 'self_test "GET /up"'
 
       setting :oom_score_adj,
               type: Types::OrOff.new(Types::Whole.new(0..1000)), default: 100,

@@ -85,14 +85,25 @@ module Pando
       define "generation.canary", :info, GENERATION, "The new generation's first worker is on trial."
       define "generation.rolling", :info, GENERATION, "The other workers are being replaced."
       define "generation.current", :info, [*GENERATION, :seconds], "Every slot runs the new generation."
+      define "generation.kept", :info, GENERATION, "Its mold is kept while the next generation is watched."
       define "generation.retired", :info, [*GENERATION, :reason], "No more is forked from an old generation."
       define "generation.discarded", :error, [*GENERATION, :reason, :backtrace],
              "A new generation failed; the old one serves on."
+
+      define "canary.serving", :info, %i[slot generation pid requests seconds longest],
+             "A new generation's first worker serves beside the old ones; what it must do."
+      define "canary.passed", :info, %i[generation requests seconds],
+             "It did as well as those before: the others are replaced."
+      define "canary.failed", :error, %i[generation requests seconds reason],
+             "It did not: its generation is discarded."
 
       define "refork.started", :info, %i[slot generation source requests reason],
              "A worker (`source`, its pid) was chosen to be the next mold."
       define "refork.refused", :warn, %i[wanted reason], "A refork was asked for and is not possible now."
       define "refork.postponed", :warn, %i[reason seconds], "A generation failed; the next try waits this long."
+      define "refork.suspended", :error, %i[count reason],
+             "So many reforks in a row came to nothing: no more until `pando refork --force`, or a reload."
+      define "refork.resumed", :info, %i[reason], "Reforking is suspended no more."
       define "refork.finished", :info, %i[generation pid seconds], "All workers come from the new mold."
       define "reload.started", :info, %i[reason], "The configuration is read anew, and a new release is to boot."
       define "reload.finished", :info, %i[generation seconds], "Every worker runs the new release."

@@ -84,7 +84,7 @@ module ClusterSupport
       @spawner = Spawner.new(@roster)
       @policy = Policy.new(nil, true)
       @shutdown = Pando::Cluster::Shutdown.new(@roster, options, ->(child) { @reports&.call(child) })
-      @generations = Pando::Cluster::Generations.new(@roster, @spawner, @policy, ->(*why) { @given_up = why },
+      @generations = Pando::Cluster::Generations.new(@roster, @spawner, @policy, ->(*why) { @given_up = why }, options,
                                                      dampers: @dampers = Pando::Cluster::Dampers.new)
       @rollout = Pando::Cluster::Rollout.new(@roster, @spawner, @generations, options, dampers: @dampers)
       @services = Pando::Cluster::ServiceKeeper.new(@roster, @spawner, @generations, options,

@@ -18,6 +18,9 @@ module HTTPSupport
     def generation = 2
     def job_started(*arguments) = @calls << [:job_started, *arguments]
     def job_finished = @calls << [:job_finished]
+    def job_failed = @failures = failures + 1
+    def failures = @failures || 0
+    def forget_jobs = @calls << [:forget_jobs]
     def soft_deadline_passed? = @deadline_passed
     def leave(reason) = @calls << [:leave, reason]
     def leaving? = @leaving
@@ -40,7 +43,7 @@ module HTTPSupport
   SETTINGS = {
     max_header_bytes: 4096, max_target_bytes: 512, max_headers: 20, max_body_bytes: 100_000, body_memory: 1000,
     header_timeout: 5.0, body_timeout: 5.0, write_timeout: 5.0, timeout: 20.0, timeout_grace: 2.0,
-    early_hints: false, stream_bodies: [],
+    early_hints: false, stream_bodies: [], self_test: nil,
     trusted_proxies: %w[loopback unix]
   }.freeze
   Settings = Struct.new(*SETTINGS.keys, keyword_init: true)

@@ -1,0 +1,12 @@
+/* A row of the scoreboard, between the two files that bind it. */
+#ifndef PANDO_BIND_ROW_H
+#define PANDO_BIND_ROW_H
+
+#include <ruby.h>
+
+#include "sys/scoreboard.h"
+
+struct pando_row *pando_row_of(VALUE self);
+void pando_init_row_measurements(VALUE row);
+
+#endif

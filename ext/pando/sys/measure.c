@@ -1,0 +1,84 @@
+#include "measure.h"
+
+#include <sys/resource.h>
+#include <time.h>
+
+#define RELAXED memory_order_relaxed
+
+static uint64_t cpu_time(void)
+{
+    struct timespec spent;
+    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent) == -1) return 0;
+    return (uint64_t)spent.tv_sec * 1000000000ULL + (uint64_t)spent.tv_nsec;
+}
+
+/* The octave, and three bits of where in it. */
+uint8_t pando_duration_code(uint64_t nanoseconds)
+{
+    uint64_t eighths = nanoseconds / 125; /* of a microsecond */
+    if (eighths < 8) return 1;
+    unsigned octave = 63u - (unsigned)__builtin_clzll(eighths);
+    unsigned code = (octave - 3) * 8 + (unsigned)((eighths >> (octave - 3)) & 7) + 1;
+    return code > 255 ? 255 : (uint8_t)code;
+}
+
+void pando_measure_begin(struct pando_row *row)
+{
+    uint64_t number = atomic_load_explicit(&row->requests, RELAXED);
+    uint64_t until = atomic_load_explicit(&row->measured_until, RELAXED);
+    uint64_t before = number < until ? cpu_time() : 0;
+    atomic_store_explicit(&row->cpu_before, before, RELAXED);
+}
+
+static uint32_t minor_faults(void)
+{
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage) == -1 || usage.ru_minflt < 0) return 0;
+    return (uint32_t)usage.ru_minflt;
+}
+
+/* At its 1st, 2nd, 4th, ... job. */
+static void read_faults(struct pando_row *row, uint64_t age)
+{
+    unsigned step = (unsigned)__builtin_ctzll(age);
+    if ((age & (age - 1)) == 0 && step < PANDO_STEPS)
+        atomic_store_explicit(&row->faults[step], minor_faults(), RELAXED);
+}
+
+void pando_measure_end(struct pando_row *row, uint64_t number, uint64_t now)
+{
+    uint64_t before = atomic_load_explicit(&row->cpu_before, RELAXED);
+    if (before == 0) return;
+    uint64_t since = atomic_load_explicit(&row->busy_since, RELAXED);
+    uint64_t spent = cpu_time();
+    uint8_t cpu = pando_duration_code(spent > before ? spent - before : 0);
+    uint8_t wall = pando_duration_code(since && now > since ? now - since : 0);
+    uint64_t recents = atomic_load_explicit(&row->recents, RELAXED);
+
+    if (number < PANDO_YOUNG) {
+        atomic_store_explicit(&row->cpu[number], cpu, RELAXED);
+        atomic_store_explicit(&row->wall[number], wall, RELAXED);
+        read_faults(row, number + 1);
+    }
+    atomic_store_explicit(&row->recent_cpu[recents % PANDO_RECENT], cpu, RELAXED);
+    atomic_store_explicit(&row->recent_wall[recents % PANDO_RECENT], wall, RELAXED);
+    atomic_store_explicit(&row->recents, recents + 1, memory_order_release);
+    atomic_store_explicit(&row->cpu_before, 0, RELAXED);
+}
+
+void pando_measure_more(struct pando_row *row, uint64_t jobs)
+{
+    uint64_t until = atomic_load_explicit(&row->requests, RELAXED) + jobs;
+    if (until > atomic_load_explicit(&row->measured_until, RELAXED))
+        atomic_store_explicit(&row->measured_until, until, RELAXED);
+}
+
+void pando_measure_restart(struct pando_row *row)
+{
+    atomic_store_explicit(&row->requests, 0, RELAXED);
+    atomic_store_explicit(&row->failures, 0, RELAXED);
+    atomic_store_explicit(&row->job, 0, RELAXED);
+    atomic_store_explicit(&row->recents, 0, RELAXED);
+    atomic_store_explicit(&row->measured_until, PANDO_YOUNG, RELAXED);
+    for (unsigned i = 0; i < PANDO_STEPS; i++) atomic_store_explicit(&row->faults[i], 0, RELAXED);
+}

@@ -1,0 +1,127 @@
+# frozen_string_literal: true
+
+require "pando/cluster/proof/records"
+require "pando/cluster/proof/terms"
+require "pando/cluster/proof/trial"
+require "pando/cluster/proof/watch"
+require "pando/events"
+
+module Pando
+  module Cluster
+    module Proof
+      # Whether a new generation does as well as the one before: the trial of its first worker, and after the rollout
+      # the watch over all of them, during which the old mold is kept. What follows is up to Generations.
+      # docs/canary.md has the rules.
+      #
+      # Owned by Generations, in the monitor.
+      #
+      # @api private
+      class Proving
+        # The last good generation, whose mold is kept during the watch; nil: there is no watch.
+        # @return [Generation, nil]
+        attr_reader :kept
+
+        # @param options [#canary, #workers] of which a reload may change the terms; canary nil: no proof
+        # @param generations [#roll, #give_up, #roll_back, #prove_for_good, #discarded?]
+        def initialize(roster, options, generations)
+          @roster = roster
+          @options = options
+          @generations = generations
+          @records = Records.new(roster, generations.method(:discarded?))
+        end
+
+        # Called at each turn of the monitor's loop.
+        def reconcile(now = Sys.now)
+          verdict = (@trial || @watch)&.look(now) or return
+          return pass if verdict == :passed
+
+          fail(verdict)
+        end
+
+        # Its first worker has come up.
+        # @param generation [Generation]
+        # @return [Boolean] false: it need not prove anything
+        def try(generation, canary)
+          return false unless terms && generation.successor?
+          return true if @trial # another canary: its predecessor is gone
+
+          @number = generation.number
+          @trial = Trial.new(generation.number, terms, @roster, @records)
+          Events.emit("canary.serving", **canary.identity, **terms.to_h)
+          true
+        end
+
+        def trial? = !@trial.nil?
+        def watch? = !@watch.nil?
+
+        # @return [Hash] for events and `pando status`; empty: nobody is on trial
+        def progress = @trial ? @trial.progress : {}
+
+        # It serves in all slots.
+        # @param generation [Generation] @param last [Generation, nil] the one it has replaced
+        # @return [Boolean] whether the old one's mold is kept
+        def established(generation, last)
+          return @records.fold_into(generation.number) && false unless generation.successor?
+
+          before = @records.before(generation.number)
+          @records.forget_before(generation.number)
+          return false unless terms && last&.forks?
+
+          @kept = last
+          @watch = Watch.new(generation.number, terms, @roster, @records, before, @options.workers)
+          true
+        end
+
+        # The kept one is needed, or no longer.
+        # @return [Generation, nil]
+        def release
+          @watch = nil
+          @kept.tap { @kept = nil }
+        end
+
+        def discarded(generation)
+          @trial = @watch = nil
+          @records.forget(generation.number)
+        end
+
+        # Called for each that had come up, while its row is still its own.
+        # @param fault [Symbol] :none: it was to go; :elsewhere: somebody killed it; :own
+        def worker_gone(worker, reason, fault)
+          @records.bury(worker, fault == :own)
+          return if fault == :none || @number != worker.generation || !trial?
+
+          complaint = fault == :own ? reason : @trial.lose(reason)
+          fail(complaint) if complaint
+        end
+
+        # A worker of the current generation did not come up.
+        def worker_failed(reason)
+          complaint = @watch&.fail(reason)
+          fail(complaint) if complaint
+        end
+
+        # @return [Float, nil]
+        def due = (@trial || @watch)&.due
+
+        private
+
+        def pass
+          return @generations.prove_for_good unless trial?
+
+          Events.emit("canary.passed", generation: @number, **progress)
+          @trial = nil
+          @generations.roll
+        end
+
+        def fail(reason)
+          return @generations.roll_back(reason) unless trial?
+
+          Events.emit("canary.failed", generation: @number, **progress, reason: reason)
+          @generations.give_up(reason)
+        end
+
+        def terms = @options.canary
+      end
+    end
+  end
+end

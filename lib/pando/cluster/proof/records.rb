@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require "pando/cluster/proof/curve"
+
+module Pando
+  module Cluster
+    module Proof
+      # What each generation's workers have done: the living as their rows tell, the dead as they told last.
+      #
+      # Owned by the monitor.
+      #
+      # @api private
+      class Records
+        # Requests that a worker has done at some moment, and how many of them were measured.
+        Mark = Struct.new(:requests, :failures, :recents)
+
+        # @param discarded [#call] tells which workers were forked for a generation that came to nothing
+        def initialize(roster, discarded)
+          @roster = roster
+          @discarded = discarded
+          @dead = Hash.new { |curves, number| curves[number] = Curve.new }
+        end
+
+        # A worker is gone; its row is still its own.
+        # @param crashed [Boolean] as nobody wanted
+        def bury(worker, crashed)
+          return if @discarded.call(worker)
+
+          curve = @dead[worker.generation].add(worker.row)
+          curve.add_crash if crashed
+        end
+
+        # @param number [Integer] of a generation
+        # @return [Curve]
+        def of(number) = sum { |other| other == number }
+
+        # @param number [Integer] of the generation that is on trial
+        # @return [Curve] of all others that serve, or served before it
+        def before(number) = sum { |other| other < number }
+
+        # Forgets all generations before this one: they serve no more.
+        def forget_before(number) = @dead.delete_if { |other, _| other < number }
+        # It came to nothing.
+        def forget(number) = @dead.delete(number)
+
+        # A mold was lost: the workers of the new one are compared with all that were good before.
+        def fold_into(number)
+          sum = @dead.values.inject(Curve.new, :merge)
+          @dead.clear
+          @dead[number] = sum
+        end
+
+        # @param number [Integer] of the generation that is on trial
+        # @return [Hash{Child => Mark}] where the others are now
+        def marks(number)
+          workers { |other| other < number }.to_h { |worker| [worker, mark(worker.row)] }.compare_by_identity
+        end
+
+        # @param marks [Hash] as #marks returned it
+        # @return [Curve] what those have done since, all in one band
+        def since(marks)
+          curve = Curve.new
+          marks.each { |worker, mark| curve.add(Since.new(worker.row, mark)) unless worker.gone? }
+          curve
+        end
+
+        private
+
+        def sum(&wanted)
+          @dead.select { |number, _| wanted.call(number) }.values
+               .concat(workers(&wanted).map { |worker| Curve.new.add(worker.row) })
+               .inject(Curve.new, :merge)
+        end
+
+        def workers(&wanted)
+          @roster.workers.select { |worker| worker.pidfd && wanted.call(worker.generation) && !@discarded.call(worker) }
+        end
+
+        def mark(row) = Mark.new(row.requests, row.failures, row.recents)
+
+        # A row, as if what was before a mark had never been.
+        Since = Struct.new(:row, :mark) do
+          def requests = [row.requests - mark.requests, 0].max
+          def failures = [row.failures - mark.failures, 0].max
+          def first_jobs = row.jobs_since(mark.recents)
+          def faults = []
+        end
+      end
+    end
+  end
+end

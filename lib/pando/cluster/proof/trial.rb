@@ -1,0 +1,121 @@
+# frozen_string_literal: true
+
+require "pando/cluster/message"
+require "pando/cluster/proof/comparison"
+require "pando/cluster/proof/memory_check"
+
+module Pando
+  module Cluster
+    module Proof
+      # The trial of a generation: its first worker, the canary, serves beside all the old ones, and what it does is
+      # compared with what they did. Looks again and again, so that what is bad is ended early; then little chance is
+      # left to chance. What is only doubtful goes on, at the most for twice the longest time.
+      #
+      # Owned by Proving, in the monitor.
+      #
+      # @api private
+      class Trial
+        # Seconds between two looks: at first, when much may go wrong, and after that time.
+        SOON = 0.05
+        LOOK = 0.25
+        FIRST = 2.0
+        # How often a good one may be taken for a bad one: at any of the looks, and at the end.
+        AT_ONCE = 1e-5
+        AT_LAST = 0.001
+        # Less, against those before and against the present, is not enough to pass before the time is over.
+        DOUBT = [0.05, 0.3].freeze
+        # Canaries that somebody else may kill: it says nothing about their mold.
+        LOSSES = 3
+
+        # @return [Float] seconds on Sys.now
+        attr_reader :due
+
+        # @param number [Integer] of the generation
+        # @param terms [Terms]
+        # @param records [Records]
+        def initialize(number, terms, roster, records, memory: MemoryCheck.new, now: Sys.now)
+          @number = number
+          @terms = terms
+          @roster = roster
+          @records = records
+          @memory = memory
+          @marks = records.marks(number)
+          @began_at = @due = now
+          @losses = 0
+          @others_turn = false
+        end
+
+        # @return [Symbol, String, nil] :passed, or what is wrong with it; nil: it goes on
+        def look(now = Sys.now)
+          return if now < @due
+
+          age = now - @began_at
+          @due = now + (age < FIRST ? SOON : LOOK)
+          steer
+          judge(age)
+        end
+
+        # A canary was killed, and not by us.
+        # @return [String, nil] what is wrong
+        def lose(reason)
+          @losses += 1
+          "#{@losses} of its first workers were lost, at last: #{reason}" if @losses > LOSSES
+        end
+
+        # For events and `pando status`.
+        # @return [Hash]
+        def progress(now = Sys.now)
+          { requests: @records.of(@number).requests, seconds: (now - @began_at).round(3) }
+        end
+
+        private
+
+        def canaries = @roster.ready_workers.select { |worker| worker.generation == @number }
+
+        # The turn is taken by the canary and by the others, for both must serve to be compared: whoever steps
+        # back is given requests last.
+        def steer
+          @others_turn = !@others_turn
+          mine, others = @roster.ready_workers.partition { |worker| worker.generation == @number }
+          (@others_turn ? mine : others).each { |worker| worker.order(Message.new(:step_back)) }
+        end
+
+        def judge(age)
+          curve = @records.of(@number)
+          before = @records.before(@number)
+          comparison = Comparison.new(curve, before, @records.since(@marks))
+          fat(before) || comparison.complaint(AT_ONCE) || conclude(comparison, curve.requests, age)
+        end
+
+        def fat(before)
+          canaries.filter_map { |worker| @memory.complaint(worker, before) }.first
+        end
+
+        def conclude(comparison, requests, age)
+          over = age >= @terms.longest
+          return unless over || (requests >= @terms.requests && age >= @terms.seconds)
+          return (:passed unless stuck || comparison.complaint(*DOUBT) || comparison.hopeless) unless over
+
+          at_last(comparison, age >= @terms.longest * 2)
+        end
+
+        def at_last(comparison, last)
+          complaint = comparison.complaint(AT_LAST) || comparison.hopeless
+          return complaint if complaint
+          return stuck || :passed if last
+
+          :passed unless stuck || comparison.complaint(*DOUBT)
+        end
+
+        # What it is at may never end; or there is no canary, since each one leaves.
+        def stuck
+          return "no worker of it stays" if canaries.empty?
+
+          worker = canaries.find(&:engaged?) or return
+          job = worker.job
+          "it has been at #{job[:request]} for #{job[:seconds]} s" unless job.empty?
+        end
+      end
+    end
+  end
+end

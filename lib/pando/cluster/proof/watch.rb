@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require "pando/cluster/proof/comparison"
+require "pando/cluster/proof/memory_check"
+
+module Pando
+  module Cluster
+    module Proof
+      # What follows the rollout: the old mold is kept for a while, for what one worker has not shown all of them may.
+      # They are compared with those before at the same age; nothing is left to compare with that serves now, so only
+      # what is grave counts.
+      #
+      # Owned by Proving, in the monitor.
+      #
+      # @api private
+      class Watch
+        LOOK = 0.5
+        CHANCE = 1e-6
+        CRASHES = 0.005
+        # Workers that may fail at their start.
+        FAILURES = 2
+
+        # @return [Float] seconds on Sys.now
+        attr_reader :due
+
+        # @param number [Integer] of the generation that serves
+        # @param before [Curve] of those that it has replaced
+        # @param workers [Integer] how many it has
+        def initialize(number, terms, roster, records, before, workers, memory: MemoryCheck.new, now: Sys.now)
+          @number = number
+          @terms = terms
+          @roster = roster
+          @records = records
+          @before = before
+          @requests = terms.requests * workers
+          @memory = memory
+          @began_at = @due = now
+          @failures = 0
+        end
+
+        # @return [Symbol, String, nil] :passed, or what is wrong with it; nil: it goes on
+        def look(now = Sys.now)
+          return if now < @due
+
+          @due = now + LOOK
+          curve = @records.of(@number)
+          comparison = Comparison.new(curve, @before)
+          comparison.crashing(CRASHES) || comparison.complaint(CHANCE) || fat || conclude(curve, now - @began_at)
+        end
+
+        # A worker did not come up.
+        # @return [String, nil] what is wrong
+        def fail(reason)
+          @failures += 1
+          reason if @failures >= FAILURES
+        end
+
+        private
+
+        def fat
+          @roster.ready_workers.select { |worker| worker.generation == @number }
+                 .filter_map { |worker| @memory.complaint(worker, @before) }.first
+        end
+
+        def conclude(curve, age)
+          :passed if age >= @terms.longest || (curve.requests >= @requests && age >= @terms.seconds)
+        end
+      end
+    end
+  end
+end

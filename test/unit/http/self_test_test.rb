@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "support/served_work"
+
+# The request that a worker sends itself before it takes traffic.
+class HTTPSelfTestTest < Minitest::Test
+  Failed = Pando::HTTP::SelfTest::Failed
+
+  # @return [FakeWorker] of a work that has started
+  def start(status: 200, body: ["up"], self_test: "GET /up?now=1", &app)
+    app ||= ->(env) { (@env = env) && [status, { "content-type" => "text/plain" }, body] }
+    @served = HTTPSupport::ServedWork.new(app, self_test: self_test)
+    @served.worker
+  end
+
+  def teardown
+    @served&.listener&.close
+    super
+  end
+
+  def test_it_goes_through_everything
+    worker = start
+
+    assert_equal(["GET", "/up", "now=1", "localhost"],
+                 @env.values_at("REQUEST_METHOD", "PATH_INFO", "QUERY_STRING", "HTTP_HOST"))
+    assert_equal(%i[job_started job_deadline job_finished forget_jobs],
+                 worker.calls.map(&:first) - [:run_hook], "with its deadlines, and it does not count")
+  end
+
+  def test_without_one_nothing_is_called
+    start(self_test: nil)
+
+    assert_nil @env
+  end
+
+  def test_any_status_below_500_will_do
+    [204, 302, 404].each { |status| start(status: status, body: []) }
+
+    assert_equal "/up", @env["PATH_INFO"]
+  end
+
+  def test_an_answer_larger_than_any_buffer
+    start(body: ["x" * 3_000_000])
+
+    assert_equal "/up", @env["PATH_INFO"]
+  end
+
+  def test_what_fails
+    assert_match(/was answered with 503/, assert_raises(Failed) { start(status: 503) }.message)
+    assert_match(/answered with 500/, assert_raises(Failed) { start { |_| raise IOError, "no database" } }.message)
+    assert_match(/had no answer/, assert_raises(Failed) { start { |env| env["rack.hijack"].call.close } }.message)
+  end
+end
