@@ -16,6 +16,7 @@ module Pando
 
         def initialize
           @figures = []
+          counters # Ruby makes the counters' names when they are first asked for, and no request did that
         end
 
         # A request comes.
