@@ -61,7 +61,7 @@ class LogsTest < Minitest::Test
 
     workers = server.events("worker.ready").map { |event| "#{server.pid} #{event["pid"]}" }
     assert_equal(workers, File.readlines(File.join(server.folder, "heard"), chomp: true))
-    pid = server.events("request.failed").first["pid"]
+    pid = server.wait_past("request.failed")["pid"]
     assert_equal("#{pid} #{pid} ArgumentError", File.read(File.join(server.folder, "failed")))
   end
 
