@@ -133,6 +133,18 @@ class ChaosHarnessTest < Minitest::Test
     assert_violation(/without a cause: POST k1/)
   end
 
+  # Ruby's report of a crash and what was killed over it leave half lines in the same pipe.
+  def test_an_event_behind_half_a_line
+    event = { "time" => "2031-05-04T12:03:22.123Z", "event" => "worker.lost", "pid" => 10, "reason" => "signal ABRT" }
+    line = "#{JSON.generate(event)}\n"
+
+    assert_equal event, Support::EventLine.parse(line)
+    assert_equal event, Support::EventLine.parse("3.1(r[u0bxy7_fr1udn0_a\xFF{#{line}")
+    assert_equal event, Support::EventLine.parse("#{line[0, 30]}#{line}")
+    assert_nil Support::EventLine.parse(line[0, 40])
+    assert_nil Support::EventLine.parse("-- C level backtrace information\n")
+  end
+
   def test_a_seed_replays
     plans = Array.new(2) do
       schedule = Chaos::Schedule.new(7, nil, StringIO.new)
