@@ -3,6 +3,7 @@
 require "test_helper"
 require "stringio"
 require "tempfile"
+require "tmpdir"
 
 $LOAD_PATH.unshift(File.join(__dir__, "support"))
 require "chaos"
@@ -131,6 +132,76 @@ class ChaosHarnessTest < Minitest::Test
     fate("k2", :refused, status: 408, verb: "POST", overslept: 6.0)
 
     assert_violation(/without a cause: POST k1/)
+  end
+
+  # A server whose reloads end as the list says; its clients are left out.
+  class Reloading
+    def initialize(folder, chronicle, outcomes)
+      @folder = folder
+      @chronicle = chronicle
+      @outcomes = outcomes
+    end
+
+    def path(name) = File.join(@folder, name)
+    def release = "good".tap { yield "run app", "workers 1" }
+    def link(_name) = nil
+
+    def signal(_name)
+      number = @outcomes.first["generation"]
+      File.write(path("sick"), number.to_s)
+      @outcomes.shift(2).each { |event| @chronicle.hear(event) }
+    end
+  end
+
+  def release_sick(how, requests, *outcomes)
+    passed = { "event" => "canary.#{requests ? "passed" : "failed"}", "generation" => 5, "requests" => requests }
+    Dir.mktmpdir do |folder|
+      scene = Chaos::Scene.new(Reloading.new(folder, @chronicle, [passed, *outcomes]), @chronicle)
+      fault = Chaos::Faults::SickRelease.new(scene, "how" => how)
+      @chronicle.begin_spell(fault)
+      fault.inject
+    end
+  end
+
+  def reload(outcome, generation) = { "event" => "reload.#{outcome}", "generation" => generation }
+
+  def test_a_sick_release_that_its_canary_shows
+    release_sick("raises", nil, reload("failed", 5))
+
+    assert_fine
+  end
+
+  def test_a_sick_release_that_passes
+    release_sick("leaks", 20, reload("finished", 5), reload("finished", 6))
+
+    assert_violation(/a release that leaks has passed its canary/)
+  end
+
+  def test_a_sick_release_that_nobody_asked_anything
+    release_sick("raises", 0, reload("finished", 5), reload("finished", 6))
+
+    assert_fine
+  end
+
+  def test_what_something_else_may_have_hidden
+    @chronicle.begin_spell(Chaos::Faults::FullDisk.new(nil, {}))
+    release_sick("leaks", 20, reload("finished", 5), reload("finished", 6))
+
+    assert_fine
+    release_sick("raises", 20, reload("finished", 5), reload("finished", 6))
+    assert_violation(/a release that raises has passed its canary/)
+  end
+
+  # Ruby's report of a crash and what was killed over it leave half lines in the same pipe.
+  def test_an_event_behind_half_a_line
+    event = { "time" => "2031-05-04T12:03:22.123Z", "event" => "worker.lost", "pid" => 10, "reason" => "signal ABRT" }
+    line = "#{JSON.generate(event)}\n"
+
+    assert_equal event, Support::EventLine.parse(line)
+    assert_equal event, Support::EventLine.parse("3.1(r[u0bxy7_fr1udn0_a\xFF{#{line}")
+    assert_equal event, Support::EventLine.parse("#{line[0, 30]}#{line}")
+    assert_nil Support::EventLine.parse(line[0, 40])
+    assert_nil Support::EventLine.parse("-- C level backtrace information\n")
   end
 
   def test_a_seed_replays

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 require "fileutils"
-require "json"
 require "rbconfig"
 require "socket"
 require "tmpdir"
+require "support/event_line"
 require "support/proc_tree"
 
 module Support
@@ -172,10 +172,7 @@ module Support
     end
 
     def take(line)
-      event = JSON.parse(line) if line.start_with?("{")
-    rescue JSON::ParserError
-      nil
-    ensure
+      event = EventLine.parse(line)
       @lock.synchronize do
         @output << line
         @events << event if event

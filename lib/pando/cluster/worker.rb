@@ -41,11 +41,16 @@ module Pando
 
       def job_finished
         row.finish_job
+        row.fail_job if @job_failed
+        @job_failed = false
         Sys.end_title("idle") || Process.setproctitle("#{@title} idle")
       end
 
-      # The running job came to nothing, by a fault of ours.
-      def job_failed = row.fail_job
+      # The running job came to nothing, by a fault of ours. Counted once and when it is done: until then it is none
+      # of the requests that failures are a share of.
+      def job_failed
+        @job_failed = true
+      end
 
       # As if nothing had been done yet.
       def forget_jobs = row.restart

@@ -42,12 +42,14 @@ module Pando
           (2.0**octave) * (1 + (step / 8.0))
         end
 
-        # A worker, as its row tells of it.
+        # A worker, as its row tells of it. A job that ends meanwhile may be in one of its numbers and not yet in
+        # another, and more failures than requests would be beyond all chance.
         # @param row [#requests, #failures, #first_jobs, #faults]
         # @return [self]
         def add(row)
-          @requests += row.requests
-          @failures += row.failures
+          requests = row.requests
+          @requests += requests
+          @failures += [row.failures, requests].min
           cpu, time = row.first_jobs
           Curve.bands(cpu, @cpu)
           Curve.bands(time, @time)

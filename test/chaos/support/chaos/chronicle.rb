@@ -15,6 +15,8 @@ module Chaos
     # Whose request may have caused it is not given to the next.
     SUSPECT = /signal (SEGV|BUS|ABRT|ILL|FPE|TRAP|SYS)|OOM|timeout|in time/
     MEMORY = 300 # seconds
+    # What is kept for each generation.
+    TOLD = %w[canary.passed reload.failed reload.finished].freeze
 
     def initialize(log, echo: nil)
       @log = log
@@ -25,6 +27,7 @@ module Chaos
       @violations = []
       @names = Hash.new(0)
       @signalled = {}
+      @told = Hash.new { |told, name| told[name] = {} }
     end
 
     def violations = @lock.synchronize { @violations.dup }
@@ -39,6 +42,12 @@ module Chaos
 
       names.sum { |name, count| name.match?(pattern) ? count : 0 }
     end
+
+    # @return [Hash, nil] what the server told of this generation by an event of this name
+    def told(name, generation) = @lock.synchronize { @told[name][generation] }
+
+    # @return [Integer] the highest generation that it told this of
+    def latest(name) = @lock.synchronize { @told[name].keys.max || -1 }
 
     def note(text)
       line = format("%<at>.3f %<text>s", at: Chaos.now, text: text)
@@ -60,6 +69,7 @@ module Chaos
       @lock.synchronize do
         name = event["event"]
         @names[name] += 1
+        @told[name][event["generation"]] = event if TOLD.include?(name) && event["generation"]
         bury(event, ENDS[name], now) if ENDS[name] && event["pid"]
       end
     end

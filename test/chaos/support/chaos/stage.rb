@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 require "fileutils"
-require "json"
 require "rbconfig"
 require "support/c_program"
 require "support/checkout"
+require "support/event_line"
 require "support/limited_user"
 require "support/ports"
 require "support/proc_tree"
@@ -160,10 +160,8 @@ module Chaos
 
     def take(line)
       @log.write("#{Chaos.now.round(3)} #{line}")
-      event = JSON.parse(line) if line.start_with?("{")
+      event = Support::EventLine.parse(line)
       @hear.call(event) if event
-    rescue JSON::ParserError
-      nil
     end
   end
 end

@@ -79,6 +79,13 @@ class ClusterProofComparisonTest < Minitest::Test
     refute(Comparison.new(curve(0, 0), curve(0, 0)).hopeless)
   end
 
+  # A row is read while its worker goes on.
+  def test_a_failure_without_its_request_is_no_proof
+    refute(Comparison.new(curve(0, 1), curve(1000, 0)).complaint(AT_ONCE))
+    refute(Comparison.new(curve(0, 1), curve(1000, 0), curve(40, 0)).complaint(*DOUBT))
+    refute(Comparison.new(curve(1, 2), curve(1000, 0)).complaint(AT_ONCE))
+  end
+
   def test_workers_that_end_as_nobody_wanted
     crashes = curve(60, 0).tap { |one| 2.times { one.add_crash } }
 

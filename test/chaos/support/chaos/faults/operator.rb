@@ -7,7 +7,10 @@ module Chaos
     class Refork < Fault
       named "refork", weight: 10, evidence: /\Arefork\.finished\z/
 
-      def inject = stage.signal("USR2")
+      # By force even if so many have failed that reforking is suspended.
+      def self.plan(random) = { "by" => %w[signal force].sample(random: random) }
+
+      def inject = plan["by"] == "signal" ? stage.signal("USR2") : scene.control.tell("refork force=yes")
     end
 
     # A release, as good as the one before.

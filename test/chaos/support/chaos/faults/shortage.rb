@@ -62,7 +62,9 @@ module Chaos
       ROLES = %w[worker worker reactor mold service].freeze
       LIMIT = "as"
 
-      FAILURES = { "reactor" => [503, :closed], "worker" => [500, 502, :cut], "mold" => [500, 502, :cut] }.freeze
+      # Where the reactor cannot keep what a client has not taken of its answer yet, it resets the connection.
+      FAILURES = { "reactor" => [503, :closed, :cut], "worker" => [500, 502, :cut],
+                   "mold" => [500, 502, :cut] }.freeze
 
       private
 

@@ -28,8 +28,9 @@ module Chaos
       named "hang", weight: 3, evidence: /\A(worker|mold|reactor)\.killed\z|\Arequest\.killed\z/
 
       # Seconds after which it is found out at the latest: an idle worker's heartbeat and header_timeout; a turn of
-      # the reactor's; an order to fork. And what it takes to look.
-      LIMITS = { "worker" => 15 + 5 + 2, "reactor" => 15 + 3, "mold" => 3 + 2 }.freeze
+      # the reactor's; an order to fork, or, of a mold that is being replaced, the trial, the watch and its farewell.
+      # And what it takes to look.
+      LIMITS = { "worker" => 15 + 5 + 2, "reactor" => 15 + 3, "mold" => 3 + 4 + 2 + 5 + 2 }.freeze
 
       def self.plan(random) = { "role" => LIMITS.keys.sample(random: random), "pick" => random.rand.round(3) }
 

@@ -15,6 +15,7 @@ control "#{folder}/control.sock"
 workers Integer(ENV.fetch("CHAOS_WORKERS"))
 reactor ENV.fetch("CHAOS_REACTOR") == "true"
 refork after: [150, 300]
+rollout canary: { requests: 10, seconds: 0.3, longest: 2 }
 timeout 8, grace: 2
 spawn_timeout 3
 stop_timeout 10

@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/in_child"
+require "pando/cluster/worker"
+require "pando/sys"
+
+# What a worker writes into its row of the scoreboard.
+class ClusterWorkerTest < Minitest::Test
+  include Support::InChild
+
+  def setup
+    @board = Pando::Sys::Scoreboard.create(2)
+    @row = @board.row(1).claim(1, 0, 0)
+    @worker = Pando::Cluster::Worker.allocate
+    @worker.instance_variable_set(:@row, @row)
+    @worker.instance_variable_set(:@title, "a worker of no cluster")
+  end
+
+  def counted = [@row.requests, @row.failures]
+
+  # An app's status of 500, a body that raises, a time that is over: one request that has failed. In a child, for a
+  # worker names its process.
+  def test_a_job_fails_once_and_when_it_is_done
+    during, after = in_child do
+      @row.start_job("GET", "/", nil, nil)
+      2.times { @worker.job_failed }
+      during = counted
+      @worker.job_finished
+      [during, counted]
+    end
+
+    assert_equal [0, 0], during
+    assert_equal [1, 1], after
+  end
+
+  def test_the_next_one_has_not
+    after = in_child do
+      @worker.job_failed
+      2.times do
+        @row.start_job("GET", "/", nil, nil)
+        @worker.job_finished
+      end
+      counted
+    end
+
+    assert_equal [2, 1], after
+  end
+end
