@@ -128,7 +128,8 @@ module Pando
 
         # What Ruby or Bundler complains of, if it was not heard of again.
         def untold(words)
-          ["it ended before it had read the state", words.lines.map(&:strip).find { |line| !line.empty? }].compact.join(": ")
+          first = words.lines.map(&:strip).find { |line| !line.empty? }
+          ["it ended before it had read the state", *first].join(": ")
         end
       end
     end
