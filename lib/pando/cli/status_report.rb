@@ -72,10 +72,11 @@ module Pando
 
       def head
         server = one("server")
-        more = [("reforking is suspended" if server["suspended"]), ("a reload is under way" if server["reloading"])]
+        suspended = "; reforking is suspended" if server["suspended"]
+        reload = "; a reload is under way" if server["reloading"]
         state = server["state"] == "serving" ? "serving" : "#{server["state"]}, up"
         "pando #{server["version"]}, #{state} for #{duration(server["uptime"])}: " \
-          ["#{server["ready"]} of #{server["workers"]} workers ready, #{server["reforks"]} reforks", *more.compact].join("; ")
+          "#{server["ready"]} of #{server["workers"]} workers ready, #{server["reforks"]} reforks#{suspended}#{reload}"
       end
 
       def duration(seconds)
