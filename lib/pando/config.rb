@@ -29,12 +29,13 @@ module Pando
     # @param argv [Array<String>, Flags] the command line without the command
     # @param env [Hash{String => String}]
     # @param dir [String] where a relative -C counts from, and the directory without -C
+    # @param file [Boolean] whether the config file is read
     # @return [Config]
     # @raise [UsageError] the command line is wrong
     # @raise [ConfigError] a setting or the file is wrong; the message says where
-    def self.load(argv, env: ENV, dir: Dir.pwd)
+    def self.load(argv, env: ENV, dir: Dir.pwd, file: true)
       flags = argv.is_a?(Flags) ? argv : Flags.parse(argv)
-      new(Loader.new(flags, env, dir).load)
+      new(Loader.new(flags, env, dir).load(file: file))
     end
 
     # The same, of a file that has been run elsewhere.

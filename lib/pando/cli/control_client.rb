@@ -22,7 +22,7 @@ module Pando
         @socket = UNIXSocket.new(path)
       rescue Errno::ENOENT, Errno::ECONNREFUSED
         raise UsageError, "no server listens at #{path}. Is it running, with this `control` setting? " \
-                          "--control PATH names another socket"
+                          "--control PATH names another socket#{elsewhere(path)}"
       rescue Errno::EACCES
         raise UsageError, "#{path} belongs to another user: only the server's own user and root may ask it"
       rescue SystemCallError, ArgumentError => e
@@ -49,6 +49,15 @@ module Pando
       end
 
       private
+
+      # Such as a link to the release that is current.
+      def elsewhere(path)
+        folder = File.dirname(path)
+        real = File.realpath(folder)
+        ". (#{folder} is #{real} now; it was another folder if the link has changed since the start)" if real != folder
+      rescue SystemCallError
+        nil
+      end
 
       # Reads on where the last line ended.
       def line(deadline)

@@ -22,8 +22,23 @@ module Pando
 
       private
 
+      # Whether it takes a word that is no flag.
+      def argument? = false
+
       def path
+        given = flags.last(:rackup) unless argument?
+        raise UsageError, "one word too many: #{given.text.inspect}. See pando --help." if given
+
         config.control or raise UsageError, "the setting `control` is off: --control PATH names the server's socket"
+      rescue ConfigError => e
+        raise if flags.last(:control)
+
+        raise ConfigError, "#{e.message}\n--control PATH asks the server that runs, without reading the configuration"
+      end
+
+      # Whose socket is named is asked, whatever has become of the file since: that may be why.
+      def config
+        @config ||= Config.load(flags, env: terminal.env, dir: directory, file: flags.last(:control).nil?)
       end
 
       # Shows what happens, and how it ended.

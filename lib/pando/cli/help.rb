@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "pando/cli/doctor"
+require "pando/cli/drain"
+require "pando/cli/refork"
 require "pando/cli/serve"
 require "pando/cli/status"
 require "pando/cli/stop"
@@ -36,8 +38,8 @@ module Pando
       def flags
         settings = Config::Settings.all.select(&:argument)
         positional, flagged = settings.partition(&:positional?)
-        commands = [Serve, Status, Stop, Doctor]
-        switches = [*commands.flat_map(&:switches), Command::VERSION, Command::HELP]
+        commands = [Serve, Status, Refork, Drain, Stop, Doctor]
+        switches = [*commands.flat_map(&:switches).uniq, Command::VERSION, Command::HELP]
         [*positional.map { |setting| row(setting.argument, help(setting)) },
          *flagged.map { |setting| row(usage(setting), help(setting)) },
          *switches.map { |switch| row(usage(switch), switch.help) }]

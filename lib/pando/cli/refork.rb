@@ -10,7 +10,7 @@ module Pando
     # @api private
     class Refork < ControlCommand
       FORCE = Switch.new(name: :force, flags: %w[--force], argument: nil,
-                         help: "Even if reforking is suspended, or the next try is to wait.").freeze
+                         help: "With `refork`: even if reforking is suspended, or the next try is to wait.").freeze
 
       def self.switches
         [*super, FORCE]

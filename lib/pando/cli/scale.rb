@@ -12,6 +12,8 @@ module Pando
 
       def perform = carry_out("scale", workers: workers)
 
+      def argument? = true
+
       def workers
         text = flags.last(:rackup)&.text
         raise UsageError, "how many workers? pando scale N" unless text

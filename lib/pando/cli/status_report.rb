@@ -73,8 +73,10 @@ module Pando
       def head
         server = one("server")
         suspended = "; reforking is suspended" if server["suspended"]
-        "pando #{server["version"]}, #{server["state"]} for #{duration(server["uptime"])}: " \
-          "#{server["ready"]} of #{server["workers"]} workers ready, #{server["reforks"]} reforks#{suspended}"
+        reload = "; a reload is under way" if server["reloading"]
+        state = server["state"] == "serving" ? "serving" : "#{server["state"]}, up"
+        "pando #{server["version"]}, #{state} for #{duration(server["uptime"])}: " \
+          "#{server["ready"]} of #{server["workers"]} workers ready, #{server["reforks"]} reforks#{suspended}#{reload}"
       end
 
       def duration(seconds)
@@ -122,6 +124,7 @@ module Pando
       def notes
         all("generation").map do |generation|
           proof = "; its canary has served #{generation["proof"]}" if generation["proof"]
+          proof ||= "; it is watched, and has served #{generation["watch"]}" if generation["watch"]
           "generation #{generation["number"]} is #{generation["state"]} (#{generation["purpose"]}), " \
             "begun #{duration(generation["age"])} ago#{proof}"
         end.push(*dampers, *counts, "total PSS #{mebibytes(processes.sum { |_, pairs| pairs["pss"].to_i })}", *sizing)

@@ -117,12 +117,12 @@ module Pando
         @sessions = state.all("session").map { |record| Session.taken_up(record, state, @poller, @commands) }
       end
 
-      # The last words have been said.
+      # Whoever hears the last words may start another server here at once.
       def close
+        shut
         proceed
         Events.unsubscribe(@subscription)
         @sessions.each(&:close)
-        shut
       end
 
       private

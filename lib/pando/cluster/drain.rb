@@ -16,24 +16,27 @@ module Pando
     class Drain
       extend Carried
 
-      carry_as "drain", since: :number
+      carry_as "drain", since: :number, reactor: :integer, visible: :flag
 
       # Seconds between two words to the reactor, and until a full link is tried again.
       TELL = 1.0
       RETRY = 0.02
 
-      # @return [Boolean] whether anybody can ask
-      attr_reader :visible
       # @return [Float, nil] on Sys.now, when it began
       attr_reader :since
-      alias visible? visible
 
       def initialize(roster, shutdown, options)
         @roster = roster
         @shutdown = shutdown
         @options = options
-        @visible = !options.health.nil?
+        @health = @visible = !options.health.nil?
         @told_at = 0.0
+      end
+
+      # @return [Boolean] whether anybody can ask
+      def visible?
+        know(@roster.reactor)
+        @visible
       end
 
       def begun? = !since.nil?
@@ -84,6 +87,14 @@ module Pando
       end
 
       private
+
+      # A reactor answers as it was told to at its start: the one from before an upgrade by the settings of then.
+      def know(reactor)
+        return if reactor.nil? || reactor.pid == @reactor
+
+        @reactor = reactor.pid
+        @visible = @health
+      end
 
       def noticed_at = since + @options.drain_delay
       def listener = (@roster.reactor if visible?)

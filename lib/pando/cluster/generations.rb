@@ -154,7 +154,7 @@ module Pando
         @proven = true
         @failed_boots = 0
         kept = @proving.established(generation, last)
-        kept ? last.enter(:kept) : retire(last)
+        kept ? last.enter(:kept, **@proving.terms.to_h) : retire(last)
         @reforks.established(generation)
         generation.become_current
         @reforks.proved(generation) unless kept

@@ -107,8 +107,8 @@ module Pando
 
       def close
         reload&.abandon
-        @control&.close
         @listeners&.close
+        @control&.close
       end
 
       def set_up

@@ -28,11 +28,12 @@ module Pando
         @recorder = Recorder.new(@values, @directory)
       end
 
+      # @param file [Boolean] whether the config file is read
       # @return [self]
       # @raise [ConfigError]
-      def load
+      def load(file: true)
         @flags.given.each { |given| @values.set_by_flag(given.setting, given.text, given.source) }
-        @config_file = find_config_file
+        @config_file = find_config_file if file
         in_directory { run_file } if @config_file
         self
       end

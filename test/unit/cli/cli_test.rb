@@ -115,6 +115,39 @@ class CLITest < ConfigTestCase
                  pando("confg")
   end
 
+  def test_help_has_the_flags_of_all_commands
+    out, = pando("help")
+
+    %w[--wait --force --undo --how --format --output].each { |flag| assert_match(/^      #{flag}\b/, out) }
+    assert_equal 1, out.scan(/^      --wait/).size
+  end
+
+  def test_a_server_whose_socket_is_named_can_be_asked_whatever_the_config_file_has_become
+    write("config/pando.rb", "no_such_setting 1")
+    _, err, status = pando("status")
+    assert_equal 2, status
+    assert_match(/no_such_setting.*--control PATH asks the server that runs/m, err)
+    _, err, status = pando("status", "--control", "gone.sock")
+
+    assert_equal 2, status
+    assert_equal "pando: no server listens at #{@dir}/gone.sock. Is it running, with this `control` setting? " \
+                 "--control PATH names another socket\n", err
+  end
+
+  def test_a_link_to_a_release_leads_to_its_socket_only
+    write("releases/2/tmp/any", "")
+    File.symlink("releases/2", File.join(@dir, "current"))
+    _, err, = pando("status", "-C", "current")
+
+    assert_includes err, "#{@dir}/current/tmp is #{File.realpath(@dir)}/releases/2/tmp now; it was another folder"
+  end
+
+  def test_a_word_too_many
+    %w[status refork reload upgrade drain stop].each do |name|
+      assert_equal ["", "pando: one word too many: \"5\". See pando --help.\n", 2], pando(name, "5")
+    end
+  end
+
   def test_config_shows_the_settings
     write("config/pando.rb", "workers 3")
     out, err, status = pando("config", "-t", "5", env: { "PORT" => "99" })

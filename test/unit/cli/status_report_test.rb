@@ -30,6 +30,15 @@ class StatusReportTest < Minitest::Test
     end
   end
 
+  def test_what_is_waited_for
+    watched = { "number" => "1", "state" => "current", "purpose" => "reload", "age" => "2.0" }
+    text = report(["generation", { **watched, "watch" => "7 requests in 2 s" }], reloading: "true").text
+
+    assert_match(/\Apando 1.0, serving for 3 s: .*; a reload is under way\n/, text)
+    assert_includes text, "begun 2 s ago; it is watched, and has served 7 requests in 2 s\n"
+    assert_match(/\Apando 1.0, draining, up for 3 s: /, report(state: "draining").text)
+  end
+
   def test_json_has_numbers
     shown = JSON.parse(report(["damper", { "role" => "mold", "rate" => "5", "seconds" => "0.5" }],
                               ["counts", { "oom_killed" => "2" }]).json)

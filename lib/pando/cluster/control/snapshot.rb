@@ -37,7 +37,8 @@ module Pando
 
         def reforking
           suspension = @cluster.generations.suspension
-          { failures: suspension.failures, suspended: (true if suspension.suspended?) }
+          { failures: suspension.failures, suspended: (true if suspension.suspended?),
+            reloading: (true if @cluster.reload.under_way?) }
         end
 
         def state
@@ -67,15 +68,19 @@ module Pando
 
         def facts(generation)
           { number: generation.number, state: generation.state, purpose: generation.purpose,
-            mold: generation.mold&.pid, age: generation.age, proof: proof(generation) }
+            mold: generation.mold&.pid, age: generation.age, **proof(generation) }
         end
 
-        # How far the canary is.
+        # How far the canary is, or the watch over all after the rollout.
         def proof(generation)
-          return unless @cluster.generations.proving? && generation.equal?(@cluster.generations.upcoming)
+          all = @cluster.generations
+          return { proof: progress } if all.proving? && generation.equal?(all.upcoming)
 
-          progress = @cluster.generations.progress
-          "#{progress[:requests]} requests in #{progress[:seconds].round} s"
+          all.watching? && generation.equal?(all.current) ? { watch: progress } : {}
+        end
+
+        def progress
+          @cluster.generations.progress.then { |so_far| "#{so_far[:requests]} requests in #{so_far[:seconds].round} s" }
         end
 
         def order(child) = [ROLES.index(child.role), child.slot, child.generation, child.seat]

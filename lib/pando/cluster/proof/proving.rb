@@ -54,8 +54,8 @@ module Pando
         def trial? = !@trial.nil?
         def watch? = !@watch.nil?
 
-        # @return [Hash] for events and `pando status`; empty: nobody is on trial
-        def progress = @trial ? @trial.progress : {}
+        # @return [Hash] for events and `pando status`; empty: nobody is on trial, nor watched
+        def progress = (@trial || @watch)&.progress || {}
 
         # It serves in all slots.
         # @param generation [Generation] @param last [Generation, nil] the one it has replaced
@@ -103,6 +103,9 @@ module Pando
         # @return [Float, nil]
         def due = (@trial || @watch)&.due
 
+        # @return [Terms, nil] nil: nothing is to be proved
+        def terms = @options.canary
+
         private
 
         def pass
@@ -119,8 +122,6 @@ module Pando
           Events.emit("canary.failed", generation: @number, **progress, reason: reason)
           @generations.give_up(reason)
         end
-
-        def terms = @options.canary
       end
     end
   end

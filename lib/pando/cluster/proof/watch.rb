@@ -55,6 +55,11 @@ module Pando
           reason if @failures >= FAILURES
         end
 
+        # @return [Hash] for `pando status`
+        def progress(now = Sys.now)
+          { requests: @records.of(@number).requests, seconds: (now - @began_at).round(3) }
+        end
+
         private
 
         def fat

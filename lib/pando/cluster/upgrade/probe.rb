@@ -103,8 +103,9 @@ module Pando
           @pipes.each { |pipe, text| read(pipe, text) }
           report, words = @pipes.values
           close
-          outcome = @late ? Outcome.new(reason: "it was not ready within #{PATIENCE.round} s") : judge(report)
-          outcome.words = words.byteslice(0, WORDS_BYTES).force_encoding(Encoding::UTF_8).scrub("?")
+          words = words.byteslice(0, WORDS_BYTES).force_encoding(Encoding::UTF_8).scrub("?")
+          outcome = @late ? Outcome.new(reason: "it was not ready within #{PATIENCE.round} s") : judge(report, words)
+          outcome.words = words
           outcome
         end
 
@@ -114,13 +115,21 @@ module Pando
           @process.close
         end
 
-        def judge(report)
+        def judge(report, words)
+          return Outcome.new(reason: untold(words)) if report.empty?
+
           document = Document.parse(report)
           return Outcome.new(reason: document.one("failed").text(:reason)) if document.any("failed")
 
           Outcome.new(image: Image.from_state(document), version: document.one("ready").text(:version))
         rescue Unreadable => e
-          Outcome.new(reason: report.empty? ? "it ended before it had read the state" : "its report: #{e.message}")
+          Outcome.new(reason: "its report: #{e.message}")
+        end
+
+        # What Ruby or Bundler complains of, if it was not heard of again.
+        def untold(words)
+          first = words.lines.map(&:strip).find { |line| !line.empty? }
+          ["it ended before it had read the state", *first].join(": ")
         end
       end
     end

@@ -85,7 +85,9 @@ module Pando
       define "generation.canary", :info, GENERATION, "The new generation's first worker is on trial."
       define "generation.rolling", :info, GENERATION, "The other workers are being replaced."
       define "generation.current", :info, [*GENERATION, :seconds], "Every slot runs the new generation."
-      define "generation.kept", :info, GENERATION, "Its mold is kept while the next generation is watched."
+      define "generation.kept", :info, [*GENERATION, :requests, :seconds, :longest],
+             "Its mold is kept while the next generation is watched: until each of its workers has served " \
+             "`requests`, for at least `seconds`, at most `longest`."
       define "generation.retired", :info, [*GENERATION, :reason], "No more is forked from an old generation."
       define "generation.discarded", :error, [*GENERATION, :reason, :backtrace],
              "A new generation failed; the old one serves on."

@@ -158,9 +158,11 @@ class ClusterProvingTest < Minitest::Test
     prove
 
     assert_predicate old, :ready?
-    assert_equal([0], events("generation.kept").map { |event| event[:generation] })
+    told = events("generation.kept").map { |event| event.payload.slice(:generation, *TERMS.members) }
+    assert_equal([{ generation: 0, **TERMS.to_h }], told, "whoever waits sees for how long")
     assert_nil generations.tap { cluster.policy.threshold_value = 1 }.upcoming, "nor is there another refork meanwhile"
     2.times { |slot| serve(cluster.worker_in(slot), 20) }
+    assert_equal 60, generations.progress[:requests]
     pass 11
     cluster.settle
     assert_predicate old, :gone?
