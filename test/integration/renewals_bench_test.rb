@@ -18,7 +18,8 @@ class RenewalsBenchTest < Minitest::Test
   end
 
   def test_one_that_fails_is_told
-    output, status = run_bench("--reloads", "1", "--upgrades", "0", "--config", "rollout canary: false; max_body_bytes 5")
+    config = "rollout canary: false; max_body_bytes 5"
+    output, status = run_bench("--reloads", "1", "--upgrades", "0", "--config", config)
 
     assert_equal(1, status.exitstatus, output)
     assert_match(/^requests failed +[1-9]\d* .*\b413\b/, output)

@@ -12,5 +12,5 @@ class SysSchedulerTest < Minitest::Test
     assert_operator(Pando::Sys::Scheduler.run_delay(Process.pid), :>=, first)
   end
 
-  def test_nobody = assert_nil(Pando::Sys::Scheduler.run_delay(2**22 + 1))
+  def test_nobody = assert_nil(Pando::Sys::Scheduler.run_delay((2**22) + 1))
 end
