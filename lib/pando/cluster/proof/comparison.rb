@@ -26,7 +26,10 @@ module Pando
         # @param curve [Curve] of the new generation
         # @param before [Curve] of the old one
         # @param beside [Curve, nil] what the old workers have done meanwhile, whatever their age
-        def initialize(curve, before, beside = nil)
+        # @param waited [Float] microseconds a request that the new ones have waited for a CPU: of the time that a
+        #   request takes, so much more is not theirs
+        def initialize(curve, before, beside = nil, waited: 0.0)
+          @time = [TIME.first, TIME.last + waited]
           @curve = curve
           @before = before
           @beside = beside if beside && beside.requests >= ENOUGH
@@ -37,7 +40,7 @@ module Pando
         # @return [String, nil] what is worse
         def complaint(chance, now = NOW)
           failing(chance, now) || slower("CPU time", :cpu, @beside ? CPU : CPU_ALONE, chance, now) ||
-            (slower("time", :time, TIME, chance, now) if @beside)
+            (slower("time", :time, @time, chance, now) if @beside)
         end
 
         # However few there were: not one has succeeded, and for the old workers most do.

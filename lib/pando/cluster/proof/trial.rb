@@ -2,6 +2,7 @@
 
 require "pando/cluster/message"
 require "pando/cluster/proof/comparison"
+require "pando/cluster/proof/cpu_wait"
 require "pando/cluster/proof/memory_check"
 
 module Pando
@@ -33,12 +34,14 @@ module Pando
         # @param number [Integer] of the generation
         # @param terms [Terms]
         # @param records [Records]
-        def initialize(number, terms, roster, records, memory: MemoryCheck.new, now: Sys.now)
+        def initialize(number, terms, roster, records, memory: MemoryCheck.new, cpu_wait: CPUWait.new,
+                       now: Sys.now)
           @number = number
           @terms = terms
           @roster = roster
           @records = records
           @memory = memory
+          @cpu_wait = cpu_wait
           @marks = records.marks(number)
           @began_at = @due = now
           @losses = 0
@@ -83,7 +86,7 @@ module Pando
         def judge(age)
           curve = @records.of(@number)
           before = @records.before(@number)
-          comparison = Comparison.new(curve, before, @records.since(@marks))
+          comparison = Comparison.new(curve, before, @records.since(@marks), waited: @cpu_wait.per_request(canaries))
           fat(before) || comparison.complaint(AT_ONCE) || conclude(comparison, curve.requests, age)
         end
 

@@ -61,6 +61,21 @@ class ClusterProofComparisonTest < Minitest::Test
     assert_match(/CPU time/, Comparison.new(traffic.curve(40, 8.0), before).complaint(AT_ONCE))
   end
 
+  # It comes in bursts, and so those beside may have been spared.
+  def test_what_was_spent_waiting_for_a_cpu
+    traffic = Traffic.new(1, MIXES["one kind of request"])
+    before = traffic.workers(2, 256)
+    beside = traffic.curve(40, one_band: true)
+    slow = traffic.curve(20, 6.0)
+
+    assert_match(/times the CPU time/, Comparison.new(slow, before, beside, waited: 20_000.0).complaint(AT_ONCE))
+    jobs = [traffic.codes(20), traffic.codes(20, 6.0)].map { |codes| codes.pack("C*") }
+    waiting = Curve.new.add(Row.new(20, 0, jobs, []))
+    assert_match(/times the time/, Comparison.new(waiting, before, beside).complaint(AT_ONCE))
+    assert_match(/times the time/, Comparison.new(waiting, before, beside, waited: 1000.0).complaint(AT_ONCE))
+    refute(Comparison.new(waiting, before, beside, waited: 10_000.0).complaint(*DOUBT))
+  end
+
   def test_failures
     before = curve(1000, 0)
 
