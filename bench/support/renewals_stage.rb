@@ -41,7 +41,6 @@ module Bench
       RELEASES.each { |name| lay_out(name) }
     end
 
-    # @return [self]
     def start
       link(RELEASES.first)
       @versions.link(VERSIONS.first)
@@ -49,7 +48,6 @@ module Bench
         code: @versions.current, env: { "CHAOS_JOURNAL" => journal, "RUBYLIB" => APP },
         arguments: ["-C", File.join(@root, "current"), "--control", control, "-l", "127.0.0.1:#{port}"]
       )
-      self
     end
 
     # What the clients want to know of it.
@@ -106,7 +104,7 @@ module Bench
       names.flat_map { |name| @server.events(name) }
     end
 
-    def output = @server.output
+    def output = @server&.output.to_s
 
     def clean_up
       @server&.kill
