@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/mebibytes"
 require "pando/sys/memory"
 
 module Pando
@@ -9,6 +10,8 @@ module Pando
     #
     # @api private
     class StatusReport
+      include Mebibytes
+
       PROCESSES = %w[reactor mold worker service].freeze
       COLUMNS = { "role" => "ROLE", "generation" => "GEN", "pid" => "PID", "state" => "STATE", "requests" => "REQUESTS",
                   "pss" => "PSS", "private" => "PRIVATE", "job" => "" }.freeze
@@ -115,8 +118,6 @@ module Pando
                    "pss" => mebibytes(pairs["pss"]), "private" => mebibytes(pairs["private"]),
                    "job" => [job, ("not fork-safe" if pairs["unsafe"])].compact.join("; ") }
       end
-
-      def mebibytes(bytes) = bytes && format("%.1f MiB", bytes / 1_048_576.0)
 
       # A request's path is the client's: no control character of it reaches a terminal.
       def printable(text) = text.gsub(/[^[:print:]]/, "?")

@@ -5,6 +5,7 @@ require "pando/cluster/memory_gauge"
 require "pando/cluster/memory_limits"
 require "pando/cluster/memory_shortage"
 require "pando/events"
+require "pando/mebibytes"
 
 module Pando
   module Cluster
@@ -16,6 +17,8 @@ module Pando
     #
     # @api private
     class MemoryKeeper
+      include Mebibytes
+
       # Seconds between two looks.
       TICK = 0.25
       # And when the control group is filling.
@@ -132,8 +135,6 @@ module Pando
       end
 
       def size_of(worker) = @gauge.rested? ? @gauge.measure(worker.pid)&.private : @gauge.most(worker.pid)
-
-      def mebibytes(bytes) = format("%.1f MiB", bytes / 1_048_576.0)
     end
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/events"
+require "pando/mebibytes"
 require "pando/sys/memory"
 
 module Pando
@@ -12,6 +13,8 @@ module Pando
     #
     # @api private
     class MemoryShortage
+      include Mebibytes
+
       # How many percent before its limit a group is looked at more often.
       NEAR = 10
 
@@ -68,8 +71,6 @@ module Pando
 
         "memory is short (#{waiting}% of the time somebody waits for it)"
       end
-
-      def mebibytes(bytes) = format("%.1f MiB", bytes / 1_048_576.0)
     end
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/carried"
+require "pando/mebibytes"
 require "pando/sys/memory"
 
 module Pando
@@ -15,6 +16,8 @@ module Pando
     #
     # @api private
     class Sizing
+      include Mebibytes
+
       extend Carried
 
       carry_as "sizing", size: :integer # another than the rollout's: somebody else has chosen that
@@ -122,8 +125,6 @@ module Pando
         @rollout.resize(size, "auto: #{explain}")
         @size = size
       end
-
-      def mebibytes(bytes) = format("%.1f MiB", bytes / 1_048_576.0)
     end
   end
 end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/mebibytes"
 require "pando/sys/memory"
 
 module Pando
@@ -10,6 +11,8 @@ module Pando
       #
       # @api private
       class MemoryCheck
+        include Mebibytes
+
         # How many times as much it may have, and how many bytes more.
         TIMES = 1.5
         MORE = 8 * (1024**2)
@@ -35,7 +38,6 @@ module Pando
 
         private
 
-        def mebibytes(bytes) = "#{(bytes / 1_048_576.0).round(1)} MiB"
         def bytes(faults) = faults * Sys::Memory::PAGE
         def allowed(most) = (bytes(most) * TIMES) + MORE
       end

@@ -1,0 +1,14 @@
+# frozen_string_literal: true
+
+module Pando
+  # How sizes are written for people, in events and reports.
+  #
+  # @api private
+  module Mebibytes
+    private
+
+    # @param bytes [Integer, Float, nil]
+    # @return [String, nil]
+    def mebibytes(bytes) = bytes && format("%.1f MiB", bytes / 1_048_576.0)
+  end
+end
