@@ -13,9 +13,7 @@ module Pando
   module Cluster
     autoload :Monitor, "pando/cluster/monitor"
     autoload :Boot, "pando/cluster/boot"
-    autoload :Inherited, "pando/cluster/inherited"
-    autoload :Listener, "pando/cluster/listener"
-    autoload :Listeners, "pando/cluster/listeners"
+    autoload :Listening, "pando/cluster/listening"
     autoload :Options, "pando/cluster/options"
     autoload :Payload, "pando/cluster/payload"
   end

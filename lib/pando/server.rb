@@ -20,7 +20,7 @@ module Pando
     # @param config [Config]
     def initialize(config)
       @config = config
-      @inherited = Cluster::Inherited.none
+      @inherited = Cluster::Listening::Inherited.none
     end
 
     # Runs the monitor until the server stops. In the process that `pando` was started as.

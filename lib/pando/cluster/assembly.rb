@@ -10,8 +10,8 @@ module Pando
 
       def build
         options = @payload.options
-        oom = OomWatch.new
-        @dampers = Dampers.new
+        oom = Memory::OomWatch.new
+        @dampers = Damping::Dampers.new
         caretaker = Caretaker.new(self, @payload, oom)
         @roster = @start.roster
         @shutdown = Shutdown.new(roster, options, ->(child) { @inbox.read(child) })
@@ -23,9 +23,9 @@ module Pando
 
       # @param setup [Object, nil] see Payload#reactor
       def build_spawner(setup, oom)
-        @lanes = lanes = setup ? Lanes.new(setup, oom) : DirectMode.new(roster, listeners)
+        @lanes = lanes = setup ? Reactor::Lanes.new(setup, oom) : Listening::DirectMode.new(roster, listeners)
         spawner = Spawner.new(roster, @poller, listeners, @payload.options, @command, lanes)
-        @reactors = setup ? ReactorKeeper.new(roster, spawner, lanes, listeners, setup, dampers: dampers) : lanes
+        @reactors = setup ? Reactor::Keeper.new(roster, spawner, lanes, listeners, setup, dampers: dampers) : lanes
         spawner
       end
 
@@ -41,7 +41,7 @@ module Pando
       end
 
       def build_changes
-        addresses = Addresses.new(listeners, @control, reactors)
+        addresses = Listening::Addresses.new(listeners, @control, reactors)
         @reload = Reload.new(generations, @payload, @poller, addresses, method(:renew))
         @upgrade = Upgrade.new(self, @payload, @poller, @signals, @image)
       end
@@ -53,9 +53,9 @@ module Pando
       end
 
       def build_memory(options)
-        gauge = MemoryGauge.new
-        @memory = MemoryKeeper.new(roster, options, rollout, generations.method(:worker_wasted), gauge: gauge)
-        @sizing = Sizing.new(roster, rollout, options, gauge)
+        gauge = Memory::Gauge.new
+        @memory = Memory::Keeper.new(roster, options, rollout, generations.method(:worker_wasted), gauge: gauge)
+        @sizing = Memory::Sizing.new(roster, rollout, options, gauge)
       end
     end
   end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/base_frame"
-require "pando/cluster/listener"
+require "pando/cluster/listening/listener"
 
 module Pando
   module Cluster
@@ -57,7 +57,7 @@ module Pando
       end
 
       def listeners
-        @listeners.map.with_index { |text, place| Listener.decode(text, ListenerSocket.server(FIRST_LISTENER + place)) }
+        @listeners.map.with_index { |text, place| Listening::Listener.decode(text, Listening::ListenerSocket.server(FIRST_LISTENER + place)) }
       end
 
       def inherit(descriptor)

@@ -2,7 +2,7 @@
 
 require "pando/cluster/farewell"
 require "pando/cluster/newborn"
-require "pando/cluster/oom_watch"
+require "pando/cluster/memory/oom_watch"
 
 module Pando
   module Cluster
@@ -14,7 +14,7 @@ module Pando
     # @api private
     class Caretaker
       # @param cluster [Monitor]
-      # @param oom [OomWatch]
+      # @param oom [Memory::OomWatch]
       def initialize(cluster, payload, oom)
         @oom = oom
         @cluster = cluster

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/child_carriage"
+require "pando/cluster/child/carriage"
 require "pando/sys"
 
 module Pando
@@ -12,7 +12,7 @@ module Pando
     #
     # @api private
     class Child
-      include ChildCarriage
+      include Child::Carriage
 
       attr_reader :role, :seat, :slot, :generation, :link, :row, :pidfd, :state, :source
       # Seconds on Sys.now by which the next state must be reached, nil: none.

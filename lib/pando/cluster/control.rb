@@ -3,7 +3,7 @@
 require "pando/cluster/control/commands"
 require "pando/cluster/control/session"
 require "pando/cluster/control/spec"
-require "pando/cluster/listeners"
+require "pando/cluster/listening/listeners"
 require "pando/events"
 
 module Pando
@@ -108,7 +108,7 @@ module Pando
       # See .taken_up.
       def take_up(state, spec)
         record = state.any("control") or return
-        @door = @upcoming = OwnListener.taken_up(record, state, [spec].compact)
+        @door = @upcoming = Listening::OwnListener.taken_up(record, state, [spec].compact)
         @poller.add(@door.socket, %i[control newcomer])
       end
 
@@ -131,7 +131,7 @@ module Pando
       def door(spec)
         return unless spec
 
-        @door&.for?(spec) ? @door : OwnListener.open(spec, 0)
+        @door&.for?(spec) ? @door : Listening::OwnListener.open(spec, 0)
       end
 
       def shut

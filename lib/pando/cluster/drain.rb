@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/carried"
-require "pando/cluster/reactor_message"
+require "pando/cluster/reactor/message"
 require "pando/events"
 
 module Pando
@@ -108,7 +108,7 @@ module Pando
         return if word == @told && Sys.now < telling_at
 
         @told_at = Sys.now
-        @told = (word if reactor.order(ReactorMessage.new(word.last)))
+        @told = (word if reactor.order(Reactor::Message.new(word.last)))
       end
     end
   end

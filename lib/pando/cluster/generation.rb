@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/damper"
+require "pando/cluster/damping/damper"
 require "pando/events"
 
 module Pando
@@ -31,7 +31,7 @@ module Pando
         def tied_up? = false
       end
 
-      carry state: NEXT.keys, reason: :text, began_at: :number, unfit: :integer, backoff: Damper
+      carry state: NEXT.keys, reason: :text, began_at: :number, unfit: :integer, backoff: Damping::Damper
 
       attr_reader :number, :purpose, :state, :source, :began_at
       # Between failed attempts to fork from its mold; a Damper.
@@ -51,7 +51,7 @@ module Pando
         @purpose = purpose
         @source = source
         @state = :booting
-        @backoff = Damper.new({ role: :worker, generation: number }, limit: Backoff::LIMIT, free: 0)
+        @backoff = Damping::Damper.new({ role: :worker, generation: number }, limit: Damping::Backoff::LIMIT, free: 0)
         @began_at = Sys.now
         @unfit = 0
         tell unless told

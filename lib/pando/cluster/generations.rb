@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 require "forwardable"
-require "pando/cluster/dampers"
+require "pando/cluster/damping/dampers"
 require "pando/cluster/floor"
 require "pando/cluster/generation"
-require "pando/cluster/generations_carriage"
+require "pando/cluster/generations/carriage"
 require "pando/cluster/options"
 require "pando/cluster/proof/proving"
-require "pando/cluster/reforks"
+require "pando/cluster/generations/reforks"
 
 module Pando
   module Cluster
@@ -17,7 +17,7 @@ module Pando
     # @api private
     class Generations
       extend Forwardable
-      include GenerationsCarriage
+      include Generations::Carriage
 
       # Failed boots in a row after which a cluster without workers gives up.
       LAST_TRY = 5
@@ -42,13 +42,13 @@ module Pando
       # @param policy [#threshold, #manual?, #choose] see Pando::Refork::Policy
       # @param give_up [#call] called with a reason and a backtrace when nothing can be served
       # @param options [#canary, #refork_failures, #workers] how a generation proves itself
-      # @param dampers [Dampers] that of the mold: one that dies again and again is replaced later each time
-      def initialize(roster, spawner, policy, give_up, options = Options.new, dampers: Dampers.new)
+      # @param dampers [Damping::Dampers] that of the mold: one that dies again and again is replaced later each time
+      def initialize(roster, spawner, policy, give_up, options = Options.new, dampers: Damping::Dampers.new)
         @dampers = dampers
         @roster = roster
         @spawner = spawner
         @give_up = give_up
-        @backoff = Backoff.new
+        @backoff = Damping::Backoff.new
         @newest = -1
         @floor = Floor.new
         @proving = Proof::Proving.new(roster, options, self)

@@ -1,22 +1,22 @@
 # frozen_string_literal: true
 
 require "pando/cluster"
-require "pando/cluster/addresses"
+require "pando/cluster/listening/addresses"
 require "pando/cluster/assembly"
 require "pando/cluster/caretaker"
 require "pando/cluster/control"
-require "pando/cluster/dampers"
+require "pando/cluster/damping/dampers"
 require "pando/cluster/deadlines"
-require "pando/cluster/direct_mode"
+require "pando/cluster/listening/direct_mode"
 require "pando/cluster/dismissals"
 require "pando/cluster/drain"
 require "pando/cluster/examiner"
 require "pando/cluster/generations"
 require "pando/cluster/inbox"
-require "pando/cluster/lanes"
-require "pando/cluster/listeners"
-require "pando/cluster/memory_keeper"
-require "pando/cluster/reactor_keeper"
+require "pando/cluster/reactor/lanes"
+require "pando/cluster/listening/listeners"
+require "pando/cluster/memory/keeper"
+require "pando/cluster/reactor/keeper"
 require "pando/cluster/reaper"
 require "pando/cluster/reload"
 require "pando/cluster/rollout"
@@ -25,7 +25,7 @@ require "pando/cluster/service_keeper"
 require "pando/cluster/shutdown"
 require "pando/cluster/signal_orders"
 require "pando/cluster/signals"
-require "pando/cluster/sizing"
+require "pando/cluster/memory/sizing"
 require "pando/cluster/spawner"
 require "pando/cluster/systemd"
 require "pando/cluster/tally"
@@ -49,7 +49,7 @@ module Pando
                   :control, :upgrade, :began_at
 
       # @param payload [Payload] for its options and hooks; its application is never loaded here
-      # @param specs [Array] see Listeners.open
+      # @param specs [Array] see Listening::Listeners.open
       # @param policy [#threshold, #manual?, #choose] when to refork and from whom
       # @param command [Array<String>] what becomes the mold of a cold boot
       # @param start [Start, Upgrade::Resumption]

@@ -19,7 +19,7 @@ module Pando
     #   check_timeout   from a step of a child's self-check to the next one; nil: as long as it takes
     #   oom_score_adj   of workers; nil: left alone
     #   control         where the monitor can be asked, see Control::Spec; nil: nowhere
-    #   memory          see MemoryLimits
+    #   memory          see Memory::Limits
     #   canary          see Proof::Terms; nil: a generation whose first worker comes up is good
     #   refork_failures reforks in a row that may come to nothing before reforking is suspended; nil: any number
     #   services        names, in the order in which the config declares them

@@ -3,7 +3,7 @@
 module Pando
   module Cluster
     # What monitor, molds, workers and reactor say to each other: the records of links (Message,
-    # ReactorMessage), the descriptors and the variable that a cold mold is started with (Boot), and the
+    # Reactor::Message), the descriptors and the variable that a cold mold is started with (Boot), and the
     # layouts of scoreboard and channel. A change to any of them that the other side would take amiss gets
     # the next number.
     #

@@ -21,7 +21,7 @@ module Pando
       LOST = "its mold is lost"
 
       # @param payload [Payload] that can renew itself
-      # @param addresses [Addresses] where we listen
+      # @param addresses [Listening::Addresses] where we listen
       # @param adopt [#call] takes the renewal into use once its generation serves
       def initialize(generations, payload, poller, addresses, adopt)
         @generations = generations

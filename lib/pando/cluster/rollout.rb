@@ -20,8 +20,8 @@ module Pando
 
       attr_reader :size
 
-      # @param dampers [Dampers] those of the slots
-      def initialize(roster, spawner, generations, options, dampers: Dampers.new)
+      # @param dampers [Damping::Dampers] those of the slots
+      def initialize(roster, spawner, generations, options, dampers: Damping::Dampers.new)
         @dampers = dampers
         @roster = roster
         @spawner = spawner

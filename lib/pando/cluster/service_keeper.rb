@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/dampers"
+require "pando/cluster/damping/dampers"
 
 module Pando
   module Cluster
@@ -12,8 +12,8 @@ module Pando
     #
     # @api private
     class ServiceKeeper
-      # @param dampers [Dampers] those of the services
-      def initialize(roster, spawner, generations, options, dampers: Dampers.new)
+      # @param dampers [Damping::Dampers] those of the services
+      def initialize(roster, spawner, generations, options, dampers: Damping::Dampers.new)
         @dampers = dampers
         @roster = roster
         @spawner = spawner

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/reactor_message"
+require "pando/cluster/reactor/message"
 
 module Pando
   module Cluster
@@ -101,7 +101,7 @@ module Pando
         return end_late_comer(child, reason) if child.starting?
 
         child.leave(reason, child.reactor? ? deadline + LAST_WORDS : deadline)
-        child.order(child.reactor? ? ReactorMessage.new(:drain) : Message.new(order))
+        child.order(child.reactor? ? Reactor::Message.new(:drain) : Message.new(order))
         child.signal("TERM") if child.service?
       end
 

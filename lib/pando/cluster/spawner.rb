@@ -2,7 +2,7 @@
 
 require "pando/cluster/boot"
 require "pando/cluster/link"
-require "pando/cluster/reactor_link"
+require "pando/cluster/reactor/link"
 
 module Pando
   module Cluster
@@ -15,7 +15,7 @@ module Pando
       attr_writer :command
 
       # @param command [Array<String>] the executable and arguments of a cold mold
-      # @param lanes [Lanes, DirectMode] for workers
+      # @param lanes [Reactor::Lanes, Listening::DirectMode] for workers
       def initialize(roster, poller, listeners, options, command, lanes)
         @roster = roster
         @poller = poller
@@ -46,7 +46,7 @@ module Pando
 
       # @param setup [#fork] see Payload#reactor
       def reactor(setup)
-        start(:reactor, 0, 0, nil, @options.spawn_timeout, ReactorLink) do |child, their_end|
+        start(:reactor, 0, 0, nil, @options.spawn_timeout, Reactor::Link) do |child, their_end|
           pid = titled("pando reactor") { setup.fork([*@listeners, *@listeners.leaving], their_end, @options.grace) }
           child.row.claim(Roster::ROLES.index(:reactor), 0, 0)
           watch(child, pid)

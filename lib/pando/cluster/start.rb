@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/listeners"
+require "pando/cluster/listening/listeners"
 
 module Pando
   module Cluster
@@ -21,9 +21,9 @@ module Pando
       end
 
       def began_at = @began_at ||= Sys.now
-      # @return [Inherited] what a service manager has opened for us
-      def inherited_sockets = @inherited_sockets ||= Inherited.from(ENV)
-      def listeners(specs) = Listeners.open(specs, inherited_sockets, DescriptorStore.from(ENV))
+      # @return [Listening::Inherited] what a service manager has opened for us
+      def inherited_sockets = @inherited_sockets ||= Listening::Inherited.from(ENV)
+      def listeners(specs) = Listening::Listeners.open(specs, inherited_sockets, Systemd::DescriptorStore.from(ENV))
       def roster = Roster.new
       # @return [Object, nil] see Payload#reactor
       def reactor(payload) = payload.reactor

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/listener"
+require "pando/cluster/listening/listener"
 require "pando/cluster/role"
 
 module Pando
@@ -154,7 +154,7 @@ module Pando
 
         descriptor, *others = packet.descriptors
         others.each { |fd| Sys.close_fd(fd) }
-        listener = descriptor && Listener.decode(packet.message.text, ListenerSocket.server(descriptor))
+        listener = descriptor && Listening::Listener.decode(packet.message.text, Listening::ListenerSocket.server(descriptor))
         listener ? @work.serve_out(listener, Sys.now + (options.stop_timeout / 2)) : depart
       ensure
         listener&.close

@@ -24,7 +24,7 @@ module Pando
     # in each worker; {Work} is the same for direct mode.
     class QueuedWork
       # @param app [#call] the Rack application
-      # @param listeners [Array<Cluster::Listener>] that the reactor accepts from
+      # @param listeners [Array<Cluster::Listening::Listener>] that the reactor accepts from
       # @param config [Config]
       # @param channel [Channel]
       def initialize(app, listeners, config, channel)

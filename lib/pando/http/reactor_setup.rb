@@ -49,7 +49,7 @@ module Pando
       end
 
       # Starts a reactor.
-      # @param listeners [Array<Cluster::Listener>] that it accepts from
+      # @param listeners [Array<Cluster::Listening::Listener>] that it accepts from
       # @param control [#fileno] its end of the link to the monitor
       # @param grace [Float] seconds that it may outlive the monitor
       # @return [Integer] its pid

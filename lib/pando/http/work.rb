@@ -21,7 +21,7 @@ module Pando
     # Made in the mold, started in each worker. {QueuedWork} does it with a reactor.
     class Work
       # @param app [#call] the Rack application
-      # @param listeners [Array<Cluster::Listener>] non-blocking, shared with other workers
+      # @param listeners [Array<Cluster::Listening::Listener>] non-blocking, shared with other workers
       # @param config [Config]
       def initialize(app, listeners, config)
         @app = app
@@ -57,14 +57,14 @@ module Pando
         @kit.app = app
       end
 
-      # @return [Array<Array(Cluster::Listener, Symbol)>] to watch, and in which manner (Sys::Poller)
+      # @return [Array<Array(Cluster::Listening::Listener, Symbol)>] to watch, and in which manner (Sys::Poller)
       def sources
         @listeners.map { |listener| [listener, :exclusive] }
       end
 
       # Somebody connected: serve him, unless another worker was faster.
       #
-      # @param listener [Cluster::Listener] one of {#sources}
+      # @param listener [Cluster::Listening::Listener] one of {#sources}
       # @return [void]
       def ready(listener)
         Batch.serve(@kit.worker) { serve(listener) }
@@ -99,7 +99,7 @@ module Pando
 
       # Nobody listens there any more: serve all that waits, and let nobody in who comes later.
       #
-      # @param listener [Cluster::Listener] none of {#sources}
+      # @param listener [Cluster::Listening::Listener] none of {#sources}
       # @param deadline [Float] begin nothing after this moment (monotonic seconds)
       # @return [void]
       def serve_out(listener, deadline)

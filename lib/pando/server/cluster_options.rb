@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/control/spec"
-require "pando/cluster/memory_limits"
+require "pando/cluster/memory/limits"
 require "pando/cluster/proof/terms"
 require "pando/sys/control_group"
 
@@ -53,9 +53,10 @@ module Pando
       def auto? = @config.entries(:workers).first&.value == :auto
 
       def memory
-        Cluster::MemoryLimits.new(worker: @config.memory_worker, hard: @config.memory_hard, total: @config.memory_total,
-                                  pressure: @config.memory_pressure,
-                                  group: (@config.memory_group if Sys::ControlGroup.new.memory_limit))
+        Cluster::Memory::Limits.new(worker: @config.memory_worker, hard: @config.memory_hard,
+                                    total: @config.memory_total,
+                                    pressure: @config.memory_pressure,
+                                    group: (@config.memory_group if Sys::ControlGroup.new.memory_limit))
       end
 
       # The default is a convenience, and so it is done without where it does not fit.

@@ -3,7 +3,7 @@
 require "test_helper"
 require "pando/cluster"
 require "pando/cluster/base_frame"
-require "pando/cluster/listeners"
+require "pando/cluster/listening/listeners"
 require "pando/cluster/payload"
 require_relative "../sys/support/in_child"
 require_relative "support/fakes"

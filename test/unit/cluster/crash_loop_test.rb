@@ -7,7 +7,7 @@ require_relative "support/generations_case"
 class CrashLoopTest < Minitest::Test
   include ClusterSupport::GenerationsCase
 
-  QUIET = Pando::Cluster::Backoff::QUIET
+  QUIET = Pando::Cluster::Damping::Backoff::QUIET
 
   def kill(slot = 0) = cluster.die(cluster.worker_in(slot)).turn
   def refilled?(slot = 0) = !cluster.roster.in_slot(slot).empty?

@@ -68,7 +68,7 @@ class HTTPReactorBindingTest < Minitest::Test
 
   # @return [Integer] its pid
   def start(**changes)
-    listener = Pando::Cluster::Listener.new(@listener)
+    listener = Pando::Cluster::Listening::Listener.new(@listener)
     pid = Reactor.fork([listener], @channel, @wake, @link, "/tmp", Settings.new(**SETTINGS, **changes), 1.0)
     @link.close
     pid

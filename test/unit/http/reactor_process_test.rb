@@ -26,7 +26,7 @@ class HTTPReactorProcessTest < Minitest::Test
   end
 
   def start
-    @pid = @setup.fork([Pando::Cluster::Listener.new(@listener)], @link, 1.0)
+    @pid = @setup.fork([Pando::Cluster::Listening::Listener.new(@listener)], @link, 1.0)
     @link.close
     assert @monitor.wait_readable(20), "no word from the reactor"
     assert_equal Reactor::READY, @monitor.recv(100).unpack1("L4")
@@ -64,7 +64,7 @@ class HTTPReactorProcessTest < Minitest::Test
     reader, writer = IO.pipe
     parent = fork do
       reader.close
-      writer.puts @setup.fork([Pando::Cluster::Listener.new(@listener)], @link, 0.1)
+      writer.puts @setup.fork([Pando::Cluster::Listening::Listener.new(@listener)], @link, 0.1)
       writer.flush
       @monitor.recv(100)
       exit!(0)

@@ -69,8 +69,8 @@ module Pando
         end
 
         def began_at = @state.began_at
-        def inherited_sockets = @inherited_sockets ||= Inherited.taken_up(@state, ENV)
-        def listeners(specs) = Listeners.taken_up(@state, specs, inherited_sockets)
+        def inherited_sockets = @inherited_sockets ||= Listening::Inherited.taken_up(@state, ENV)
+        def listeners(specs) = Listening::Listeners.taken_up(@state, specs, inherited_sockets)
         def roster = Roster.new(scoreboard)
         def systemd = Systemd.taken_up(@state)
         def control(cluster, spec, poller) = Control.taken_up(@state, cluster, spec, poller)

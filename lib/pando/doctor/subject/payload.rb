@@ -34,7 +34,7 @@ module Pando
             options.oom_score_adj = nil
             options.longest_wait = QUESTION # an idle worker may be at one
             options.control = nil # the user's own server may be listening there
-            options.memory = Cluster::MemoryLimits.new # tracing makes processes fat
+            options.memory = Cluster::Memory::Limits.new # tracing makes processes fat
             options.canary = nil # the doctor's own requests are all that there are
           end
         end

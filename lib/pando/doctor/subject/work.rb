@@ -33,7 +33,7 @@ module Pando
           @place = File.open("#{path}.place".tap { |name| File.mkfifo(name) }, File::RDWR | File::NONBLOCK)
           Pando.keep_io(*ios)
           Sys.tell_place_on(PLACE_SIGNAL, @place)
-          @http = HTTP::Work.new(@app, [Cluster::Listener.new(@listener)], @config)
+          @http = HTTP::Work.new(@app, [Cluster::Listening::Listener.new(@listener)], @config)
           @http.start(worker)
         end
 

@@ -3,7 +3,7 @@
 require "pando/cluster"
 require "pando/cluster/child"
 require "pando/cluster/link"
-require "pando/cluster/memory_limits"
+require "pando/cluster/memory/limits"
 require "pando/cluster/roster"
 
 module ClusterSupport
@@ -99,7 +99,7 @@ module ClusterSupport
 
   OPTIONS = { workers: 2, surge: 1, unavailable: 0, boot_timeout: 60.0, spawn_timeout: 20.0, stop_timeout: 10.0,
               drain_delay: 0.0, grace: 1.0, longest_request: 8.0, oom_score_adj: nil, services: [],
-              memory: Pando::Cluster::MemoryLimits.new }.freeze
+              memory: Pando::Cluster::Memory::Limits.new }.freeze
 
   def self.options(**changes) = Pando::Cluster::Options.new(**OPTIONS, **changes)
   def self.roster(seats = 64) = Pando::Cluster::Roster.new(Pando::Sys::Scoreboard.create(seats))

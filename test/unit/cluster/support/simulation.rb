@@ -56,7 +56,7 @@ module ClusterSupport
       def find_folder; end
     end
 
-    # Stands for OomWatch: knows whom the kernel has killed.
+    # Stands for Memory::OomWatch: knows whom the kernel has killed.
     Oom = Struct.new(:victims) do
       def victim?(child) = victims.include?(child)
     end
@@ -85,7 +85,7 @@ module ClusterSupport
       @policy = Policy.new(nil, true)
       @shutdown = Pando::Cluster::Shutdown.new(@roster, options, ->(child) { @reports&.call(child) })
       @generations = Pando::Cluster::Generations.new(@roster, @spawner, @policy, ->(*why) { @given_up = why }, options,
-                                                     dampers: @dampers = Pando::Cluster::Dampers.new)
+                                                     dampers: @dampers = Pando::Cluster::Damping::Dampers.new)
       @rollout = Pando::Cluster::Rollout.new(@roster, @spawner, @generations, options, dampers: @dampers)
       @services = Pando::Cluster::ServiceKeeper.new(@roster, @spawner, @generations, options,
                                                     dampers: @dampers)

@@ -146,7 +146,7 @@ module HTTPSupport
       @worker.define_singleton_method(:lane_socket) { reactor.worker_socket }
       @worker.define_singleton_method(:reactor_eventfd) { reactor.eventfd }
       @listener = TCPServer.new("127.0.0.1", 0)
-      listeners = [Pando::Cluster::Listener.new(@listener)]
+      listeners = [Pando::Cluster::Listening::Listener.new(@listener)]
       @work = Pando::HTTP::QueuedWork.new(app, listeners, HTTPSupport.settings(**settings), @reactor.channel)
       @work.start(@worker)
     end

@@ -30,7 +30,8 @@ module HTTPSupport
       open_channel
       start_reactor
       take_lane
-      @work = Pando::HTTP::QueuedWork.new(app, [Pando::Cluster::Listener.new(@listener)], @settings, @channel)
+      listeners = [Pando::Cluster::Listening::Listener.new(@listener)]
+      @work = Pando::HTTP::QueuedWork.new(app, listeners, @settings, @channel)
       @work.start(@worker)
       order = [Pando::HTTP::Reactor::LANE_OPEN, LANE, 0, 0].pack("L4")
       Pando::Sys.send_record(@monitor, order, [@lane_eventfd, @lane_sockets.last])
@@ -73,7 +74,7 @@ module HTTPSupport
 
     def start_reactor
       @monitor, control = UNIXSocket.pair(:SEQPACKET)
-      listeners = [Pando::Cluster::Listener.new(@listener)]
+      listeners = [Pando::Cluster::Listening::Listener.new(@listener)]
       @reactor = Pando::HTTP::Reactor.fork(listeners, @channel, @eventfd, control, nil, reactor_settings, 1.0)
       await("the reactor") { control.close }
     end

@@ -52,7 +52,7 @@ module HTTPSupport
     end
 
     def start_work(app, proxied: false, **settings)
-      listener = Pando::Cluster::Listener.new(@listener, proxied: proxied)
+      listener = Pando::Cluster::Listening::Listener.new(@listener, proxied: proxied)
       @work = Pando::HTTP::Work.new(app, [listener], HTTPSupport.settings(**settings))
       @work.start(@worker)
     end

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require "pando/cluster/damping/backoff"
+require "pando/events"
+
+module Pando
+  module Cluster
+    module Damping
+      # Keeps one place in the cluster (a slot, a service, the mold, the reactor) from being filled again and again at
+      # full speed. A few deaths are made up for at once; who goes on dying is started again later each time.
+      #
+      # Owned by Dampers.
+      #
+      # @api private
+      class Damper
+        extend Carried
+
+        carry damped: :flag, reason: :text, backoff: Backoff
+
+        # @param place [Hash{Symbol => Object}] whose restarts they are, for events
+        # @param limit [Float] seconds of the longest wait @param free [Integer] deaths that are made up for at once
+        def initialize(place, limit:, free:)
+          @place = place
+          @backoff = Backoff.new(limit, free: free)
+          @damped = false
+        end
+
+        def over?(now = Sys.now) = @backoff.over?(now)
+        def due = @backoff.due
+        # @return [Integer] in a row
+        def failures = @backoff.failures
+        def succeed = @backoff.succeed
+
+        # @param refused [Boolean] it could not even be started
+        # @return [Float] seconds until the next try
+        def fail(reason = nil, now = Sys.now, refused: false)
+          waits = !@backoff.over?(now)
+          @reason = reason
+          seconds = @backoff.fail(now, refused: refused)
+          tell(seconds, now) if seconds.positive? && !waits
+          seconds
+        end
+
+        # Tells when all is quiet again.
+        # @return [Boolean] whether it is
+        def calm?(now = Sys.now)
+          return false unless @backoff.calm?(now)
+
+          Events.emit("restarts.recovered", **@place) if @damped
+          @damped = false
+          true
+        end
+
+        # For `pando status`.
+        # @return [Hash{Symbol => Object}]
+        def state(now = Sys.now)
+          { **@place, rate: @backoff.rate(now), seconds: ((@backoff.due || now) - now).round(2), reason: @reason }
+        end
+
+        private
+
+        def tell(seconds, now)
+          @damped = true
+          Events.emit("restarts.damped", **@place, rate: @backoff.rate(now), seconds: seconds.round(2), reason: @reason)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require "pando/cluster/damping/damper"
+
+module Pando
+  module Cluster
+    module Damping
+      # The dampers of all places that have seen a death lately.
+      #
+      # Owned by the monitor.
+      #
+      # @api private
+      class Dampers
+        # Of each role: the longest wait, in seconds, and the deaths that are made up for at once. Whoever else serves
+        # can do without one service for a while; without a reactor nobody is served, and without a mold no other death
+        # is mended. What never comes up at all is Generations' business, which waits longer.
+        MANNERS = { worker: { limit: 2.0, free: 3 }, mold: { limit: 2.0, free: 3 },
+                    reactor: { limit: 1.0, free: 3 }, service: { limit: 30.0, free: 1 } }.freeze
+
+        def initialize
+          @dampers = {}
+        end
+
+        # @param role [Symbol] @param place [Hash{Symbol => Object}] which of them, if there are several
+        # @return [Boolean] whether it may be started now
+        def over?(role, **place) = @dampers[[role, place]].nil? || @dampers[[role, place]].over?
+
+        # It has died, and nobody wanted it to; or it could not be started.
+        # @return [Float] seconds until it may be
+        def fail(role, reason, refused: false, **place)
+          @dampers[[role, place]] ||= Damper.new({ role: role, **place }, **MANNERS.fetch(role))
+          @dampers[[role, place]].fail(reason, refused: refused)
+        end
+
+        # @param state [Upgrade::State]
+        def to_state(state)
+          @dampers.each { |(role, place), damper| state.add("damper", role: role, **place, **damper.carried_fields) }
+        end
+
+        def from_state(state)
+          state.all("damper").each do |record|
+            role = record.choice(:role, MANNERS.keys)
+            place = { slot: record.read(:slot, :integer), name: record.read(:name, :text) }.compact
+            @dampers[[role, place]] = Damper.new({ role: role, **place }, **MANNERS.fetch(role)).take_up(record)
+          end
+        end
+
+        # Called at each turn of the monitor's loop.
+        def reconcile(now = Sys.now)
+          @dampers.reject! { |_, damper| damper.calm?(now) }
+        end
+
+        # @return [Float, nil] when the next one may be started
+        def due = @dampers.each_value.filter_map(&:due).min
+
+        # For `pando status`.
+        # @return [Array<Hash{Symbol => Object}>]
+        def states = @dampers.each_value.map(&:state)
+      end
+    end
+  end
+end

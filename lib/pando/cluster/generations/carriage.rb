@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+require "pando/cluster/carried"
+require "pando/cluster/floor"
+require "pando/cluster/generation"
+require "pando/cluster/generations/reforks"
+
+module Pando
+  module Cluster
+    class Generations
+      # How Generations come through an upgrade of the monitor, during which none is on its way
+      # or watched.
+      #
+      # @api private
+      module Carriage
+        # See Carried.
+        FIELDS = { newest: :integer, reforks: Reforks, proven: :flag, backoff: Damping::Backoff, floor: Floor }.freeze
+
+        def self.included(generations)
+          generations.extend(Carried)
+          generations.carry(**FIELDS)
+        end
+
+        # @param state [Upgrade::State]
+        def to_state(state)
+          state.add("generations", **carried_fields)
+          current&.to_state(state)
+        end
+
+        def from_state(state)
+          take_up(state.one("generations"))
+          record = state.any("generation")
+          @current = Generation.taken_up(record, @roster) if record
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+require "pando/cluster/carried"
+require "pando/cluster/proof/suspension"
+require "pando/cluster/generations/sources"
+require "pando/events"
+
+module Pando
+  module Cluster
+    class Generations
+      # When to refork, from which worker, and what stands against it. Owned by Generations, in the monitor.
+      #
+      # @api private
+      class Reforks
+        extend Carried
+
+        carry count: :integer, suspension: Proof::Suspension
+
+        # @return [Integer] since the last mold that booted from cold
+        attr_reader :count
+        # @return [Proof::Suspension]
+        attr_reader :suspension
+
+        # @param policy [#threshold, #manual?, #choose] see Pando::Refork::Policy
+        # @param backoff [Damping::Backoff] until the next try
+        # @param options [#refork_failures]
+        def initialize(roster, policy, generations, backoff, options)
+          @roster = roster
+          @policy = policy
+          @generations = generations
+          @backoff = backoff
+          @sources = Sources.new(roster, policy, generations.method(:outdated?))
+          @suspension = Proof::Suspension.new(-> { options.refork_failures })
+          @count = 0
+        end
+
+        def policy=(policy)
+          @policy = @sources.policy = policy
+        end
+
+        # @return [String, nil] why it is time
+        def wanted
+          threshold = @policy.threshold(count)
+          return if threshold.nil? || @generations.watching? || obstacle
+
+          "a worker served #{threshold} requests" if @sources.candidates.any? { |worker| worker.requests >= threshold }
+        end
+
+        # @param reason [String]
+        # @param force [Boolean] even if reforking is suspended, or the next try is to wait
+        # @return [Child, nil] who is to fork the next mold; nil: an event says why nobody is
+        def source(reason, force)
+          resume(reason) if force
+          what = obstacle
+          return refuse(what, reason) if what
+
+          @sources.best || refuse("no worker is fit to become a mold", reason)
+        end
+
+        # @return [Child, nil] who is to take the place of a mold that is gone
+        def heir = @sources.heir
+
+        # @param generation [Generation] that serves in all slots
+        def established(generation)
+          @count = 0 unless generation.source # a schedule begins anew with a cold mold
+          @count += 1 if generation.purpose == :refork
+        end
+
+        # @param generation [Generation] that need not prove anything any more
+        def proved(generation)
+          @backoff.reset
+          suspension.lift("generation #{generation.number} has proved itself") unless generation.heal?
+        end
+
+        # @param generation [Generation] that came to nothing
+        def failed(generation, reason)
+          return unless generation.purpose == :refork
+
+          @count -= 1 if generation.established?
+          suspension.count(reason)
+        end
+
+        private
+
+        def obstacle
+          upcoming = @generations.upcoming
+          return "reforking is switched off" unless @policy.manual?
+          return "generation #{upcoming.number} is #{upcoming.state}" if upcoming
+          return "there is no mold" unless @generations.current
+          return "reforking is suspended: try `pando refork --force`" if suspension.suspended?
+          return "the last attempt failed, the next one waits" unless @backoff.over?
+
+          "a worker is starting or leaving" if @roster.any? { |child| child.worker? && !child.ready? }
+        end
+
+        def resume(reason)
+          suspension.lift(reason)
+          @backoff.reset
+        end
+
+        def refuse(obstacle, reason)
+          Events.emit("refork.refused", reason: obstacle, wanted: reason)
+          nil
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+module Pando
+  module Cluster
+    class Generations
+      # The workers that may be asked to fork the next mold. Owned by the monitor.
+      #
+      # @api private
+      class Sources
+        attr_writer :policy
+
+        # @param policy [#manual?, #choose]
+        # @param outdated [#call] tells which workers are to be replaced themselves
+        def initialize(roster, policy, outdated)
+          @roster = roster
+          @policy = policy
+          @outdated = outdated
+        end
+
+        # @return [Child, nil] for a refork
+        def best = @policy.choose(candidates)
+
+        # Rather one that need not end a long job first; and once such a one has kept us waiting for nothing, no other.
+        # @return [Child, nil] in place of a mold that is gone; nil: a cold boot is better than one who failed
+        def heir
+          return unless @policy.manual?
+
+          asked = fit.reject(&:barred?)
+          free = asked.reject(&:engaged?)
+          @policy.choose(free.any? || @roster.any?(&:tied_up?) ? free : asked)
+        end
+
+        # Once all have failed as sources, the fault was likely elsewhere: all are asked again.
+        # Who is at a long job would let the others wait for its end.
+        # @return [Array<Child>]
+        def candidates
+          asked = fit.reject(&:barred?)
+          asked = fit.each { |worker| worker.barred = false } if asked.empty?
+          asked.all?(&:engaged?) ? asked : asked.reject(&:engaged?)
+        end
+
+        private
+
+        def fit
+          @roster.ready_workers.reject { |worker| @outdated.call(worker) || !worker.fork_safe? || worker.tied_up? }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+require "pando/cluster/listening/listener_socket"
+require "pando/events"
+
+module Pando
+  module Cluster
+    module Listening
+      # The sockets that a service manager has opened for us (sd_listen_fds(3)), until a line of the
+      # configuration claims them. They are the service manager's: we neither shut them down nor remove their
+      # files.
+      #
+      # Owned by the monitor. What tells of them is taken out of the environment: it is not for children.
+      #
+      # @api private
+      class Inherited
+        FIRST = 3
+        MOST = 100
+        VARIABLES = %w[LISTEN_FDS LISTEN_PID LISTEN_FDNAMES LISTEN_PIDFDID].freeze
+
+        # What the names begin with that we give.
+        STORED = "pando "
+
+        # A socket and the name that the service manager has for it (FileDescriptorName=).
+        Entry = Struct.new(:socket, :name) do
+          # @return [String] its address
+          def to_s = ListenerSocket.name(socket)
+
+          # @return [Boolean] an earlier life of this server has opened it
+          def stored? = name.start_with?(STORED)
+
+          # @param spec [#kind, #host, #port, #path] "systemd" is for all, or all of a name
+          def for?(spec)
+            return ListenerSocket.at?(socket, spec) unless spec.kind == :systemd
+
+            !stored? && (spec.path.nil? || spec.path == name)
+          end
+        end
+
+        # @param environment [ENV, Hash] loses what is about them
+        def self.from(environment)
+          count, pid, names = VARIABLES.map { |name| environment.delete(name) }
+          return none unless pid.to_i == Process.pid && count.to_i.between?(1, MOST)
+
+          names = names.to_s.split(":", -1)
+          new((0...count.to_i).filter_map { |place| entry(FIRST + place, names[place].to_s) })
+        end
+
+        def self.none = new([])
+
+        # After an upgrade.
+        # @param state [Upgrade::State]
+        # @param environment [ENV, Hash] loses what is about them
+        def self.taken_up(state, environment)
+          VARIABLES.each { |name| environment.delete(name) }
+          entries = state.all("inherited").map do |record|
+            Entry.new(Socket.for_fd(state.take(record.integer(:descriptor))), record.text(:name))
+          end
+          new(entries, any: entries.any? || state.all("listener").any? { |record| record.key?(:entry) })
+        end
+
+        def self.entry(descriptor, name)
+          socket = ListenerSocket.prepare(Socket.for_fd(descriptor))
+          return Entry.new(socket, name) if ListenerSocket.listens?(socket)
+
+          Events.emit("listener.unused", listen: "descriptor #{descriptor}", name: name,
+                                         reason: "it is no stream socket that listens")
+          socket.close
+          nil
+        rescue SystemCallError => e # no socket at all: it may be anybody's
+          Events.emit("listener.unused", listen: "descriptor #{descriptor}", name: name, reason: e.message)
+          nil
+        end
+        private_class_method :entry
+
+        # @param any [Boolean] whether there were any at the start
+        def initialize(entries, any: entries.any?)
+          @entries = entries
+          @any = any
+        end
+
+        # @param state [Upgrade::State]
+        def to_state(state)
+          @entries.each { |entry| state.add("inherited", descriptor: state.keep(entry.socket), name: entry.name) }
+        end
+
+        # @return [Boolean] whether there were any at the start
+        def any? = @any
+
+        # @param spec [Config::Listen]
+        # @return [Array<Entry>] that it is about, which are the caller's now
+        def take(spec)
+          taken = @entries.select { |entry| entry.for?(spec) }
+          @entries -= taken
+          taken
+        end
+
+        # @param entry [Entry] that the caller needs no more
+        def put_back(entry) = @entries.push(entry)
+
+        # Says which of them nobody wants: whoever connects there is not served.
+        def tell_unused
+          @entries.each do |entry|
+            Events.emit("listener.unused", listen: entry.to_s, name: entry.name,
+                                           reason: "the service manager opened it, but no `listen` line is about it")
+          end
+        end
+
+        def close = @entries.each { |entry| entry.socket.close }
+      end
+    end
+  end
+end

@@ -1,0 +1,190 @@
+# frozen_string_literal: true
+
+require "pando/cluster/systemd/descriptor_store"
+require "pando/cluster/listening/inherited"
+require "pando/cluster/listening/own_listener"
+
+module Pando
+  module Cluster
+    module Listening
+      # The listening sockets. The monitor opens and owns them for the life of
+      # the server, or until a reload takes one out; molds and workers inherit them.
+      #
+      # @api private
+      class Listeners
+        include Enumerable
+
+        # The kernel's constant, which Ruby's Socket does not name on every platform (tcp(7)).
+        TCP_DEFER_ACCEPT = 9
+        # As many as a cold mold can be handed with all else that it needs.
+        MOST = 100
+        # The reactor has as many places (ext/pando/http/reactor.h).
+        NUMBERS = 1024
+
+        # What another configuration would have: the listeners of each of its lines, and those among them that
+        # only it has.
+        Change = Struct.new(:lines, :fresh) do
+          # @return [Array<OwnListener>]
+          def listeners = lines.values.flatten
+
+          # @return [Array<Listener>] as it has them
+          def views = lines.flat_map { |spec, listeners| listeners.map { |listener| listener.as(spec) } }
+        end
+
+        # @return [Array<OwnListener>] that a reload has taken out; who waits there is to be served still
+        attr_reader :leaving
+
+        # @param specs [Array<Config::Listen>] or what answers alike
+        # @param inherited [Inherited] what a service manager has opened for us
+        # @param store [#keep, #forget, nil] where those that we open are kept for whoever comes after us
+        # @raise [BootError] the address is in use, not ours, or not allowed
+        def self.open(specs, inherited = Inherited.none, store = nil)
+          listeners = new(inherited, store)
+          listeners.adopt(listeners.prepare(specs))
+          inherited.tell_unused
+          listeners
+        end
+
+        # After an upgrade. What the configuration wants otherwise by now is a reload's affair.
+        # @param state [Upgrade::State]
+        # @param specs [Array] of the configuration
+        # @param inherited [Inherited] those of a service manager that nobody has claimed
+        def self.taken_up(state, specs, inherited)
+          new(inherited, Systemd::DescriptorStore.taken_up(state)).tap { |listeners| listeners.take_up(state, specs) }
+        end
+
+        def initialize(inherited = Inherited.none, store = nil)
+          @inherited = inherited
+          @store = store
+          @listeners = []
+          @leaving = []
+          @number = -1
+        end
+
+        def each(&block) = @listeners.each(&block)
+
+        # @param state [Upgrade::State]
+        def to_state(state)
+          each { |listener| listener.to_state(state, "listener") }
+          @inherited.to_state(state)
+          @store&.to_state(state)
+        end
+
+        # See .taken_up.
+        def from_state(_state) = nil
+
+        def take_up(state, specs)
+          @listeners = state.all("listener").map { |record| OwnListener.taken_up(record, state, specs) }
+        end
+
+        # Opens what is missing, and changes nothing yet.
+        # @return [Change] for #adopt or #give_up
+        # @raise [BootError] see .open
+        def prepare(specs)
+          raise BootError, "a server has at most #{MOST} listeners" if specs.size > MOST
+
+          change = Change.new({}, [])
+          addressed, any = specs.partition { |spec| spec.kind != :systemd }
+          [*addressed, *any].each { |spec| change.lines[spec] = listeners_for(spec, change) }
+          change
+        rescue BootError
+          give_up(change) if change
+          raise
+        end
+
+        # @param change [Change]
+        # @return [Array<OwnListener>] those that are new, or have other #flags
+        def adopt(change)
+          gone = @listeners - change.listeners
+          @listeners = change.listeners
+          change.fresh.each { |listener| listener.hold if listener.entry.nil? && @store&.keep(listener) }
+          gone.each { |listener| take_out(listener) }
+          @leaving.concat(gone)
+          changed = change.lines.flat_map { |spec, listeners| listeners.select { |listener| adjust(listener, spec) } }
+          change.fresh | changed
+        end
+
+        # @param change [Change] that came to nothing
+        def give_up(change) = put_away(change.fresh)
+
+        # Nobody waits there any more.
+        # @param listeners [Array<OwnListener>] of #leaving
+        def forget(listeners)
+          @leaving -= listeners
+          put_away(listeners)
+        end
+
+        # Where we listen, with the port that the kernel chose for port 0.
+        # @return [Array<String>]
+        def names = map(&:name)
+
+        # How many connections have come that nobody has accepted yet.
+        # @return [Hash{String => Integer, nil}] by address; nil where the kernel does not tell
+        def waiting = to_h { |listener| [listener.name, ListenerSocket.waiting(listener.socket)] }
+
+        # A client that is refused at once can go elsewhere.
+        def refuse = each(&:refuse)
+
+        # Closes all and removes the files of UNIX sockets that are still ours.
+        def close
+          [*@listeners, *@leaving].each(&:close)
+          @inherited.close
+          @listeners = []
+          @leaving = []
+        end
+
+        private
+
+        def listeners_for(spec, change)
+          known = select { |listener| listener.for?(spec) } - change.listeners
+          return known if known.any? && spec.kind != :systemd
+
+          known += @inherited.take(spec).map { |entry| fresh(OwnListener.of(entry, spec, number(change)), change) }
+          return known if known.any?
+          raise BootError, "cannot listen on #{spec}: it has handed us no such socket" if spec.kind == :systemd
+
+          [fresh(opened(spec, change), change)]
+        end
+
+        def fresh(listener, change)
+          change.fresh.push(listener)
+          listener
+        end
+
+        def opened(spec, change)
+          OwnListener.open(spec, number(change))
+        rescue BootError => e
+          rival = find { |listener| spec.tcp? && listener.spec.tcp? && listener.local_address.ip_port == spec.port }
+          raise e unless rival
+
+          raise BootError, "#{e.message}. It is this server itself, at #{rival.name}: that takes a restart"
+        end
+
+        # One that nobody has had for long: a request may still name the listener that it came by.
+        def number(change)
+          taken = [*@listeners, *@leaving, *change.fresh].map(&:number)
+          @number = (@number + 1) % NUMBERS while taken.include?(@number) || @number.negative?
+          @number
+        end
+
+        def take_out(listener)
+          listener.release if listener.stored? && @store&.forget(listener)
+          listener.hide
+        end
+
+        def adjust(listener, spec)
+          listener.adopt(spec)
+        rescue SystemCallError => e
+          Events.emit("listener.failed", listen: listener.name,
+                                         reason: "its options could not be changed: #{e.message}")
+          false
+        end
+
+        # Those of a service manager may be wanted again.
+        def put_away(listeners)
+          listeners.each { |listener| listener.entry ? @inherited.put_back(listener.entry) : listener.close }
+        end
+      end
+    end
+  end
+end

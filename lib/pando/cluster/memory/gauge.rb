@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require "pando/sys/memory"
+
+module Pando
+  module Cluster
+    module Memory
+      # How much memory each process has, as well as it can be known for next to nothing: one process at a
+      # time is measured exactly, and between two measurements its page faults say by how much it may have
+      # grown at most. The larger a process, the longer it takes to measure it (a millisecond for 150 MiB), and
+      # the longer the pause after that.
+      #
+      # Owned by the monitor.
+      #
+      # @api private
+      class Gauge
+        # Of one CPU, what measuring may take in the long run.
+        SHARE = 0.02
+
+        # Of a process, at some moment.
+        Sample = Struct.new(:usage, :faults, :at)
+
+        # @param source [#usage, #minor_faults]
+        # @param clock [#call] seconds of CPU that this thread has had
+        def initialize(source = Sys::Memory, clock: -> { Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) })
+          @source = source
+          @clock = clock
+          @samples = {}
+          @rested_at = 0.0
+        end
+
+        # @return [Boolean] whether another process may be measured without taking more than its share
+        def rested?(now = Sys.now) = now >= @rested_at
+
+        # Measures a process.
+        # @return [Sys::Memory::Usage, nil] nil: it is gone
+        def measure(pid)
+          began_at = @clock.call
+          faults = @source.minor_faults(pid) # before: what comes meanwhile counts twice rather than never
+          usage = @source.usage(pid)
+          @rested_at = [@rested_at, Sys.now].max + ((@clock.call - began_at) / SHARE)
+          return @samples.delete(pid) && nil unless usage && faults
+
+          @samples[pid] = Sample.new(usage, faults, Sys.now)
+          usage
+        end
+
+        # Each in turn.
+        # @param pids [Array<Integer>]
+        def measure_next(pids)
+          measure(pids.min_by { |pid| measured_at(pid) }) if pids.any? && rested?
+        end
+
+        # @return [Integer] bytes of private memory that it has at most, as far as its faults tell; 0: it is gone
+        def most(pid)
+          faults = @source.minor_faults(pid) or return 0
+          sample = @samples[pid] or return faults * Sys::Memory::PAGE
+          sample.usage.private + ((faults - sample.faults) * Sys::Memory::PAGE)
+        end
+
+        # @return [Sys::Memory::Usage, nil] as of its last measurement
+        def last(pid) = @samples[pid]&.usage
+
+        # @return [Float] when it was measured last; never: long ago
+        def measured_at(pid) = @samples[pid]&.at || 0.0
+
+        # @return [Integer] bytes, of all that were measured and are still there
+        def total = @samples.each_value.sum { |sample| sample.usage.pss }
+
+        # Forgets who is not among these.
+        def keep(pids) = @samples.select! { |pid, _| pids.include?(pid) }
+      end
+    end
+  end
+end

@@ -1,0 +1,129 @@
+# frozen_string_literal: true
+
+require "pando/cluster/carried"
+require "pando/cluster/damping/dampers"
+require "pando/events"
+
+module Pando
+  module Cluster
+    module Reactor
+      # Keeps one reactor alive, and tells it of the workers. The first one starts
+      # with the first worker that is ready, unless it has to answer for our health:
+      # until then clients wait in the listeners' queues, as they do while there is none.
+      #
+      # Owned by the monitor.
+      #
+      # @api private
+      class Keeper
+        extend Carried
+
+        carry_as "reactor", started: :flag
+
+        # Seconds until a full link is tried again, and between two reports.
+        RETRY = 0.02
+        REPORT = 1.0
+        # Seconds without a turn of its loop after which a reactor is taken for stuck.
+        STANDSTILL = 15.0
+
+        # @param dampers [Damping::Dampers] that of the reactor
+        def initialize(roster, spawner, lanes, listeners, setup, dampers: Damping::Dampers.new)
+          @dampers = dampers
+          @roster = roster
+          @spawner = spawner
+          @lanes = lanes
+          @listeners = listeners
+          @opened = []
+          @setup = setup
+          @started = @behind = false
+          @reported_at = @moved_at = Sys.now
+        end
+
+        # Called at each turn of the monitor's loop, in its last ones too.
+        def reconcile(stopping)
+          @lanes.close_deserted
+          start if !stopping && reactor.nil? && due_to_start?
+          @behind = reactor ? !(@lanes.tell(reactor) && tell_listeners) : @lanes.tell_nobody
+          report
+        end
+
+        # @param changed [Array<Listener>] it has them not, or not with these flags
+        def listeners_changed(changed) = @opened.concat(changed)
+
+        # @return [Boolean] whether it knows all listeners
+        def told? = @opened.empty? && @listeners.leaving.empty?
+
+        # @return [Float, nil]
+        def due
+          [(Sys.now + RETRY if @behind && reactor), (@reported_at + REPORT if reactor)]
+            .compact.min
+        end
+
+        def ready(child)
+          @moved_at = Sys.now
+          Events.emit("reactor.ready", **child.identity)
+        end
+
+        # @return [Hash{Symbol => Integer}] what a reactor that is gone has left undone
+        def in_flight = @setup.in_flight
+
+        # Another one follows at once, unless that happens often.
+        def lost(reason = nil)
+          @setup.report # what it did last
+          @dampers.fail(:reactor, reason)
+        end
+
+        # What it holds at this moment.
+        # @return [Hash{Symbol => Integer}]
+        def state = @setup.state
+
+        # It cannot be read any more, so what its worker answers reaches nobody.
+        def lane_corrupt(number)
+          worker = @lanes.owner(number)
+          worker&.kill("its lane to the reactor is damaged")
+        end
+
+        private
+
+        def reactor = @roster.reactor
+
+        def due_to_start? = @dampers.over?(:reactor) && (@started || @setup.early? || @roster.ready_workers.any?)
+
+        def start
+          return @dampers.fail(:reactor, "it could not be started", refused: true) unless @spawner.reactor(@setup)
+
+          @started = true
+          @opened.clear # it was born with them
+          @lanes.tell_all
+        end
+
+        # @return [Boolean] whether it knows all now
+        def tell_listeners
+          @opened.shift while @opened.any? && reactor.order(Message.opening(@opened.first), [@opened.first.socket])
+          told = @listeners.leaving.take_while { |listener| reactor.order(Message.closing(listener)) }
+          @listeners.forget(told)
+          @opened.empty? && @listeners.leaving.empty?
+        end
+
+        def report
+          return if reactor.nil? || Sys.now < @reported_at + REPORT
+
+          slept = Sys.now - @reported_at > STANDSTILL / 3 # we did, and whoever was stopped with us
+          @reported_at = Sys.now
+          @setup.report
+          watch(slept)
+        end
+
+        # Each report asks for a turn; the next one sees whether it came.
+        def watch(slept)
+          turns = @setup.turns
+          @moved_at = Sys.now if slept || turns != @turns
+          @turns = turns
+          @setup.nudge
+          return if reactor.condemned? || !reactor.ready?
+
+          reactor.kill("it stood still") if Sys.now - @moved_at > STANDSTILL
+        end
+      end
+    end
+  end
+end

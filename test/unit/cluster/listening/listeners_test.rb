@@ -1,0 +1,127 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tmpdir"
+require "pando/cluster"
+require "pando/config"
+
+# Which sockets stay, come and go when the configuration changes.
+class ListenersTest < Minitest::Test
+  Listeners = Pando::Cluster::Listening::Listeners
+  Listen = Pando::Config::Listen
+
+  def setup
+    @folder = File.realpath(Dir.mktmpdir)
+    @listeners = Listeners.new
+  end
+
+  def teardown
+    @listeners.close
+    FileUtils.rm_rf(@folder)
+  end
+
+  def at(name, **options) = Listen.parse("unix:#{@folder}/#{name}", **options)
+  def path(name) = File.join(@folder, name)
+  def become(*specs) = @listeners.adopt(@listeners.prepare(specs))
+  def numbers = @listeners.map(&:number)
+
+  def test_what_stays_keeps_its_socket_and_its_number
+    become(at("a"), at("b"))
+    before = @listeners.to_a
+    told = become(at("c"), at("b"))
+
+    assert_equal([1, 2], numbers.sort)
+    assert_equal(["unix:#{path("c")}"], told.map(&:name))
+    assert_same(before.last, @listeners.find { |one| one.number == 1 })
+    assert_equal([before.first], @listeners.leaving)
+    assert_equal(%w[b c], Dir.children(@folder).sort)
+  end
+
+  def test_who_is_taken_out_listens_until_it_is_forgotten
+    become(at("a"), at("b"))
+    become(at("b"))
+    gone = @listeners.leaving.first
+    refute_predicate(gone.socket, :closed?)
+    @listeners.forget([gone])
+
+    assert_predicate(gone.socket, :closed?)
+    assert_empty(@listeners.leaving)
+  end
+
+  def test_a_number_comes_back_only_when_all_others_have_been_used
+    become(at("a"))
+    4.times { |round| become(at("a"), at(round.to_s)) && @listeners.forget(@listeners.leaving) }
+
+    assert_equal([0, 4], numbers)
+  end
+
+  def test_one_that_cannot_be_opened_leaves_all_as_it_was
+    become(at("a"))
+    taken = UNIXServer.new(path("taken"))
+    error = assert_raises(Pando::BootError) { @listeners.prepare([at("new"), at("taken")]) }
+
+    assert_match(/another process listens there/, error.message)
+    assert_equal(%w[a taken], Dir.children(@folder).sort)
+    assert_equal([0], numbers)
+  ensure
+    taken&.close
+  end
+
+  def test_a_change_that_is_given_up
+    become(at("a"))
+    @listeners.give_up(@listeners.prepare([at("b")]))
+
+    assert_equal(%w[a], Dir.children(@folder))
+  end
+
+  def test_other_options_of_the_same_address
+    become(at("a", mode: 0o600))
+    told = become(at("a", mode: 0o640, proxy_protocol: true))
+
+    assert_equal(0o640, File.stat(path("a")).mode & 0o777)
+    assert_equal([[0, 1]], told.map { |one| [one.number, one.flags] })
+    assert_empty(become(at("a", mode: 0o640, proxy_protocol: true)))
+  end
+
+  def test_the_new_release_is_told_its_own_options
+    become(at("a"))
+    change = @listeners.prepare([at("a", proxy_protocol: true)])
+
+    assert_equal([%w[0], %w[0p]], [@listeners.map(&:encode), change.views.map(&:encode)])
+    @listeners.give_up(change)
+  end
+
+  def test_a_file_that_somebody_has_removed_is_made_again
+    become(at("a"))
+    File.unlink(path("a"))
+    become(at("a"))
+
+    assert(File.socket?(path("a")))
+    assert_equal([1, 1], [@listeners.count, @listeners.leaving.size])
+  end
+
+  def test_the_same_port_in_other_words
+    become(Listen.parse("127.0.0.1:0"))
+    port = @listeners.first.local_address.ip_port
+    told = become(Listen.parse("localhost:#{port}"))
+    skip "localhost is not 127.0.0.1 here" if @listeners.leaving.any?
+
+    assert_empty(told)
+  end
+
+  def test_an_address_that_overlaps_with_our_own
+    become(Listen.parse("127.0.0.1:0"))
+    port = @listeners.first.local_address.ip_port
+    error = assert_raises(Pando::BootError) { @listeners.prepare([Listen.parse("0.0.0.0:#{port}")]) }
+
+    assert_match(/It is this server itself, at 127.0.0.1:#{port}: that takes a restart/, error.message)
+  end
+
+  def test_what_a_child_is_told
+    listener = Pando::Cluster::Listening::Listener.decode("17ph", $stdin)
+
+    assert_equal([17, true, true, 3], [listener.number, listener.proxied?, listener.held?, listener.flags])
+    assert_equal("17ph", listener.encode)
+    ["", "x", "1x", "12345", "1hp", "1\n"].each { |text| assert_nil(Pando::Cluster::Listening::Listener.decode(text, $stdin)) }
+  end
+end

@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tempfile"
+require "pando/cluster"
+require "pando/cluster/memory/oom_watch"
+require_relative "../support/clock"
+
+# Whether the kernel has killed for want of memory.
+class OomWatchTest < Minitest::Test
+  include ClusterSupport::Clock
+
+  def counter(number)
+    @file ||= Tempfile.new("events")
+    File.write(@file.path, "low 0\noom 7\noom_kill #{number}\noom_group_kill 0\n")
+    @file.path
+  end
+
+  def test_a_counter_that_rose_says_so_for_a_moment
+    watch = Pando::Cluster::Memory::OomWatch.new([counter(3)])
+    refute_predicate watch, :struck?
+
+    counter(4)
+    assert_predicate watch, :struck?
+    assert_predicate watch, :struck?
+    elapse 3
+
+    refute_predicate watch, :struck?
+  end
+
+  def test_a_file_without_the_line_is_passed_over
+    plain = Tempfile.new("vmstat").tap { |file| file.write("nothing 1\n") && file.flush }
+    watch = Pando::Cluster::Memory::OomWatch.new([plain.path, "/nowhere", counter(1)])
+    counter(2)
+
+    assert_predicate watch, :struck?
+  end
+
+  def test_a_kernel_that_does_not_tell
+    refute_predicate Pando::Cluster::Memory::OomWatch.new(["/nowhere"]), :struck?
+  end
+
+  # Of Child.
+  Victim = Struct.new(:ending, :condemned) do
+    def condemned? = !!condemned
+  end
+
+  def test_its_victims_are_those_that_nobody_else_has_killed
+    watch = Pando::Cluster::Memory::OomWatch.new([counter(3)])
+    killed, crashed = %w[KILL SEGV].map { |name| Pando::Sys::Ending.new(:killed, Signal.list.fetch(name)) }
+    refute watch.victim?(Victim.new(killed))
+    counter(4)
+
+    assert watch.victim?(Victim.new(killed))
+    refute watch.victim?(Victim.new(killed, true)), "the monitor has"
+    refute watch.victim?(Victim.new(crashed))
+    refute watch.victim?(Victim.new(Pando::Sys::Ending.new(:exited, 9)))
+    refute watch.victim?(Victim.new(nil))
+  end
+
+  def test_this_machine_tells
+    watch = Pando::Cluster::Memory::OomWatch.new
+
+    assert_kind_of Integer, watch.send(:read)
+  end
+end

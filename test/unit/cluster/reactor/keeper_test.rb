@@ -1,0 +1,358 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/cluster/damping/backoff"
+require "pando/cluster/reactor/lanes"
+require "pando/cluster/memory/oom_watch"
+require "pando/cluster/reactor/keeper"
+require_relative "../support/clock"
+require_relative "../support/fakes"
+
+# When there is a reactor, and what it hears of the workers.
+class ReactorKeeperTest < Minitest::Test
+  include ClusterSupport::Clock
+  include ClusterSupport::Listening
+
+  # Stands for HTTP::ReactorSetup.
+  class Setup
+    attr_reader :reports
+    attr_accessor :turns, :stuck
+
+    def initialize = @reports = @turns = 0
+    def nudge = stuck || @turns += 1
+    def early? = false
+    def lanes = 4
+    def lane = [File.open(File::NULL), UNIXSocket.pair(:SEQPACKET)]
+    def report = @reports += 1
+    def in_flight = { connections: 3, requests: 2 }
+  end
+
+  # Stands for the spawner: a reactor is there at once, or the kernel has none.
+  class Spawner
+    attr_reader :born
+    attr_accessor :refusing
+
+    def initialize(roster)
+      @roster = roster
+      @born = []
+    end
+
+    def reactor(_setup)
+      return if refusing
+
+      child = @roster.admit(:reactor, 0, 0, Link.new, nil)
+      child.adopt(ClusterSupport::FakePidfd.new(100 + born.size))
+      born << child
+      child
+    end
+  end
+
+  # Stands for the link to the reactor: takes as many orders as it has room for.
+  class Link
+    attr_reader :orders
+    attr_accessor :room
+
+    def initialize
+      @orders = []
+      @room = 1000
+    end
+
+    def send(message, descriptors = [])
+      return false if @room.zero?
+
+      @room -= 1
+      @orders << [message.kind, message.lane, descriptors.size]
+      true
+    end
+
+    def close = @closed = true
+    def closed? = !!@closed
+  end
+
+  def setup
+    super
+    @roster = ClusterSupport.roster
+    @setup = Setup.new
+    @lanes = Pando::Cluster::Reactor::Lanes.new(@setup, Pando::Cluster::Memory::OomWatch.new)
+    @spawner = Spawner.new(@roster)
+    @dampers = Pando::Cluster::Damping::Dampers.new
+    listeners = Pando::Cluster::Listening::Listeners.new
+    @keeper = Pando::Cluster::Reactor::Keeper.new(@roster, @spawner, @lanes, listeners, @setup, dampers: @dampers)
+  end
+
+  def reactors = @spawner.born
+  def orders = reactors.last.link.orders
+  def turn(stopping: false) = @keeper.reconcile(stopping)
+
+  def worker(ready: true)
+    child = @roster.admit(:worker, @roster.size, 0, ClusterSupport::FakeLink.new, nil)
+    child.deadline = now + 20
+    @lanes.open_for(child)
+    child.adopt(ClusterSupport::FakePidfd.new(1000 + @roster.size))
+    child.become_ready if ready
+    child
+  end
+
+  # As the caretaker does it.
+  def die(child, ending = ClusterSupport.killed)
+    child.ending = ending
+    @roster.dismiss(child)
+    @keeper.lost if child.reactor?
+  end
+
+  def with_reactor
+    worker
+    turn
+    reactors.last.become_ready
+  end
+
+  def test_the_first_one_starts_with_the_first_worker_that_is_ready
+    unready = worker(ready: false)
+    turn
+    assert_empty reactors
+    unready.become_ready
+    turn
+
+    assert_equal 1, reactors.size
+    turn
+    assert_equal 1, reactors.size
+  end
+
+  def test_it_is_told_of_all_lanes_once
+    3.times { worker }
+    turn
+    turn
+
+    assert_equal([[:lane_open, 0, 2], [:lane_open, 1, 2], [:lane_open, 2, 2]], orders)
+  end
+
+  def test_it_is_told_of_who_comes_and_goes
+    with_reactor
+    second = worker
+    turn
+    die(second)
+    turn
+
+    assert_equal([[:lane_open, 0, 2], [:lane_open, 1, 2], [:lane_dead, 1, 0]], orders)
+  end
+
+  def test_after_a_death_another_one_starts_at_once_even_without_a_worker
+    with_reactor
+    elapse(5)
+    @roster.workers.each { |child| die(child) }
+    die(reactors.last)
+    turn
+
+    assert_equal 2, reactors.size
+    assert_empty orders
+  end
+
+  def test_a_new_one_is_told_of_all_who_live
+    with_reactor
+    workers = Array.new(3) { worker }
+    turn
+    elapse(5)
+    die(workers[1])
+    die(reactors.last)
+    turn
+
+    assert_equal([[:lane_open, 0, 2], [:lane_open, 1, 2], [:lane_open, 3, 2]], orders)
+  end
+
+  def test_what_happens_while_there_is_none_is_not_told_twice
+    with_reactor
+    4.times { die(reactors.last) || turn } # too often: there is a pause
+    gone = worker
+    worker
+    die(gone)
+    turn
+    elapse(1)
+    turn
+
+    assert_equal([[:lane_open, 0, 2], [:lane_open, 2, 2]], orders)
+  end
+
+  def test_one_that_dies_again_and_again_is_followed_by_another_after_a_pause
+    with_reactor
+    3.times do
+      die(reactors.last)
+      turn
+      refute_nil @roster.reactor
+    end
+    pauses = Array.new(5) do
+      die(reactors.last)
+      turn
+      assert_nil @roster.reactor
+      (@dampers.due - now).tap do |pause|
+        elapse(pause + 0.001)
+        turn
+        refute_nil @roster.reactor
+      end
+    end
+
+    [0.25, 0.5, 1.0, 1.0, 1.0].zip(pauses) { |expected, pause| assert_in_delta expected, pause, 0.1 }
+  end
+
+  def test_one_that_dies_now_and_then_is_followed_at_once_for_ever
+    with_reactor
+    20.times do
+      die(reactors.last)
+      turn
+      refute_nil @roster.reactor
+      elapse(Pando::Cluster::Damping::Backoff::QUIET + 1)
+    end
+
+    assert_empty events("restarts.damped")
+  end
+
+  def test_one_that_cannot_be_had_is_tried_for_again
+    worker
+    @spawner.refusing = true
+    turn
+    assert_in_delta 0.25, @dampers.due - now, 0.1
+    @spawner.refusing = false
+    turn
+    assert_empty reactors
+    elapse(0.3)
+    turn
+
+    assert_equal([[:lane_open, 0, 2]], orders)
+  end
+
+  def test_the_first_one_that_cannot_be_had_waits_for_a_worker_again
+    only = worker
+    @spawner.refusing = true
+    turn
+    @spawner.refusing = false
+    die(only)
+    elapse(5)
+    turn
+
+    assert_empty reactors
+  end
+
+  def test_a_full_link_is_tried_again_soon_and_in_order
+    with_reactor
+    reactors.last.link.room = 1
+    3.times { worker }
+    turn
+    assert_in_delta 0.02, @keeper.due - now, 0.01
+    turn
+    assert_equal([0, 1], orders.map { |order| order[1] })
+    reactors.last.link.room = 9
+    turn
+
+    assert_equal([0, 1, 2, 3], orders.map { |order| order[1] })
+    assert_operator @keeper.due - now, :>, 0.1, "nothing is left to be told"
+  end
+
+  def test_what_a_full_link_could_not_take_is_nothing_to_a_new_one
+    with_reactor
+    reactors.last.link.room = 0
+    gone = worker
+    die(gone)
+    turn
+    elapse(5)
+    die(reactors.last)
+    turn
+
+    assert_equal([[:lane_open, 0, 2]], orders)
+  end
+
+  def test_a_damaged_lane_ends_its_worker_and_nobody_else
+    with_reactor
+    victim = worker
+    others = @roster.to_a - [victim]
+    @keeper.lane_corrupt(1)
+
+    assert_equal ["KILL"], victim.pidfd.signals
+    assert_match(/lane .* damaged/, victim.reason)
+    assert_empty(others.flat_map { |child| child.pidfd.signals })
+  end
+
+  def test_a_lane_that_is_nobodys_ends_nobody
+    with_reactor
+    die(worker)
+    turn
+    [1, 2, 4, 0xFFFF_FFFF].each { |number| @keeper.lane_corrupt(number) }
+
+    assert_empty(@roster.flat_map { |child| child.pidfd.signals })
+  end
+
+  def test_while_the_server_stops_none_is_started
+    worker
+    turn(stopping: true)
+    assert_empty reactors
+    turn
+    elapse(5)
+    die(reactors.last)
+    3.times { turn(stopping: true) }
+
+    assert_equal 1, reactors.size
+  end
+
+  def test_while_the_server_stops_the_one_that_lives_is_told
+    with_reactor
+    die(@roster.workers.first)
+    turn(stopping: true)
+
+    assert_equal [:lane_dead, 0, 0], orders.last
+  end
+
+  def test_it_reports_once_a_second_and_a_last_time
+    worker
+    elapse(5)
+    turn
+    assert_equal 1, @setup.reports
+    turn
+    assert_equal 1, @setup.reports
+    assert_in_delta 1.0, @keeper.due - now, 0.1
+    elapse(1)
+    turn
+    assert_equal 2, @setup.reports
+    die(reactors.last)
+
+    assert_equal 3, @setup.reports
+  end
+
+  def test_nothing_is_due_before_there_is_a_worker
+    assert_nil @keeper.due
+  end
+
+  def test_what_it_says_of_a_reactor
+    with_reactor
+    @keeper.ready(reactors.last)
+
+    assert_equal([{ pid: 100 }], events("reactor.ready").map(&:payload))
+    assert_equal({ connections: 3, requests: 2 }, @keeper.in_flight)
+  end
+
+  def test_one_that_stands_still_is_killed
+    with_reactor
+    reactor = reactors.last
+    @setup.stuck = true
+    14.times { elapse(1) && turn }
+    assert_empty reactor.pidfd.signals
+    3.times { elapse(1) && turn }
+
+    assert_equal ["KILL"], reactor.pidfd.signals
+  end
+
+  def test_one_that_turns_when_it_is_asked_lives
+    with_reactor
+    reactor = reactors.last
+    60.times { elapse(1) && turn }
+
+    assert_empty reactor.pidfd.signals
+  end
+
+  def test_one_that_was_stopped_together_with_us_gets_time_to_stir
+    with_reactor
+    reactor = reactors.last
+    @setup.stuck = true
+    elapse(3600)
+    turn
+
+    assert_empty reactor.pidfd.signals
+  end
+end
