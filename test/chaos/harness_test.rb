@@ -143,8 +143,8 @@ class ChaosHarnessTest < Minitest::Test
     end
 
     def path(name) = File.join(@folder, name)
-    def release = "good".tap { yield "run app", "workers 1" }
-    def link(_name) = nil
+    def spoil = yield "run app", "workers 1"
+    def restore = nil
 
     def signal(_name)
       number = @outcomes.first["generation"]
@@ -217,4 +217,19 @@ class ChaosHarnessTest < Minitest::Test
   end
 
   def labels(plan) = plan["faults"].map { |fault| fault["fault"] }
+
+  # Faults overlap: what `current` led to when the second one began was the first one's release.
+  def test_a_good_release_comes_back_after_two_bad_ones
+    stage = Chaos::Stage.new(StringIO.new)
+    stage.release
+    good = File.readlink(stage.path("current"))
+    2.times { stage.spoil { |rackup, config| ["raise\n#{rackup}", config] } }
+
+    refute_equal good, File.readlink(stage.path("current"))
+    2.times { stage.restore }
+
+    assert_equal good, File.readlink(stage.path("current"))
+  ensure
+    FileUtils.rm_rf(stage.folder) if stage
+  end
 end

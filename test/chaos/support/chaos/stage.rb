@@ -17,6 +17,8 @@ module Chaos
     include Support::Ports
 
     FILES = File.join(__dir__, "stage")
+    # Of a release: its config.ru and its pando.rb.
+    GOOD = %w[config.ru pando.rb].map { |name| File.read(File.join(FILES, name)).freeze }.freeze
     WORKERS = 4
     DISK = 6 # MiB
 
@@ -34,6 +36,7 @@ module Chaos
       @user = (user = Support::LimitedUser.new).obstacle ? nil : user
       @own_disk = Process.uid.zero? && system(*private_mounts, "true", err: File::NULL)
       @release = 0
+      @releases = Mutex.new
       lay_out
     end
 
@@ -68,22 +71,16 @@ module Chaos
     # @return [Array<String>]
     def as_its_user = @user ? @user.wrapper : []
 
-    # Another release, into which `current` leads from now on.
-    # @yieldreturn [Array(String, String)] its config.ru and its pando.rb, made from good ones
-    # @return [String] the one that it led to
-    def release
-      good = %w[config.ru pando.rb].map { |name| File.read(File.join(FILES, name)) }
-      before = File.symlink?(path("current")) ? File.readlink(path("current")) : nil
-      link(add_release(*(block_given? ? yield(*good) : good)))
-      before
-    end
+    # Another good release, into which `current` leads from now on.
+    def release = @releases.synchronize { link(@good = add_release(*GOOD)) }
 
-    # @param name [String] of a release
-    def link(name)
-      FileUtils.rm_f(path("next"))
-      File.symlink(name, path("next"))
-      File.rename(path("next"), path("current"))
-    end
+    # A release that is not good, until #restore.
+    # @yieldparam rackup [String] @yieldparam config [String] of a good one
+    # @yieldreturn [Array(String, String)]
+    def spoil = @releases.synchronize { link(add_release(*yield(*GOOD))) }
+
+    # Not what `current` led to before: faults overlap, and that may be another bad one.
+    def restore = @releases.synchronize { link(@good) }
 
     # @return [Array<Support::ProcTree::Entry>] whatever works in our folder, whoever its parent is
     def processes
@@ -126,6 +123,12 @@ module Chaos
       Support::CProgram.library("wall_clock")
     rescue RuntimeError, SystemCallError
       nil
+    end
+
+    def link(name)
+      FileUtils.rm_f(path("next"))
+      File.symlink(name, path("next"))
+      File.rename(path("next"), path("current"))
     end
 
     def add_release(rackup, config)

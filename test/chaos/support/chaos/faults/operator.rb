@@ -37,11 +37,11 @@ module Chaos
 
       def inject
         failed = scene.chronicle.names["reload.failed"]
-        good = stage.release(&KINDS.fetch(plan["wrong"]))
+        stage.spoil(&KINDS.fetch(plan["wrong"]))
         stage.signal("HUP")
         scene.wait(20) { scene.chronicle.names["reload.failed"] > failed }
       ensure
-        stage.link(good) if good
+        stage.restore
       end
     end
 

@@ -26,11 +26,11 @@ module Chaos
       def inject
         @began = Chaos.now
         FileUtils.rm_f(mark)
-        good = stage.release { |rackup, config| [poisoned(rackup), "#{config}\n#{MARK}\n"] }
+        stage.spoil { |rackup, config| [poisoned(rackup), "#{config}\n#{MARK}\n"] }
         stage.signal("HUP")
         number = scene.wait(PATIENCE) { decided }
       ensure
-        stage.link(good) if good
+        stage.restore
         judge(number || generation)
       end
 
