@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "securerandom"
 require "socket"
 
 module Chaos
@@ -29,7 +30,7 @@ module Chaos
 
       def inject
         socket = UNIXSocket.new(stage.socket)
-        path = "/lie/l#{(plan["pick"] * 1000).to_i}?#{plan["lie"].gsub(" ", "%20")}"
+        path = "/lie/l#{SecureRandom.hex(8)}?#{plan["lie"].gsub(" ", "%20")}"
         socket.write("POST #{path} HTTP/1.1\r\nHost: chaos\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
         socket.wait_readable(3) # an answer, or not: it is not to be relied on
         true
