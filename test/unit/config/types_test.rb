@@ -29,6 +29,7 @@ class TypesTest < Minitest::Test
                          { requests: 5, seconds: 1 } => read,
                          { seconds: 60 } => { requests: 20, seconds: 60.0, longest: 120.0 } }
     assert_refuses type, nil, "", 5, "5", "5,1", { requests: -1 }, { request: 5 }, { seconds: 2, longest: 1 }
+    assert_refuses type, { requests: 0 }, "0,1,30", { longest: 0 }
     assert_equal ["{ requests: 5, seconds: 1, longest: 30 }", ":auto"], [type.write(read), type.write(:auto)]
     assert_equal "auto", type.export(:auto)
   end

@@ -24,7 +24,11 @@ module Pando
               type: Types::OrOff.new(path), default: nil, within: :health, keyword: :live,
               help: "Where it answers 200 while reactor and monitor are at work, during a boot and a drain too.",
               example: 'health "/readyz", live: "/livez"',
-              check: reactors
+              check: lambda { |path, config|
+                next "must not be the path of health, for the two say different things" if path && path == config.health
+
+                reactors.call(path, config)
+              }
 
       setting :drain_delay,
               type: Types::Seconds.new(zero: true), default: 0.0, unit: "seconds",

@@ -12,7 +12,7 @@ module Pando
       #
       # @api private
       class Canary < Type
-        KEYS = { requests: Whole.new(0..1_000_000), seconds: Seconds.new(zero: true), longest: Seconds.new }.freeze
+        KEYS = { requests: Whole.new(1..1_000_000), seconds: Seconds.new(zero: true), longest: Seconds.new }.freeze
         NAMES = { "auto" => :auto, "off" => false, "false" => false }.freeze
         LIST = /\A[^,]+,[^,]+,[^,]+\z/
         # Of what is not said.
@@ -21,7 +21,7 @@ module Pando
         def cast(value, **)
           case value
           when "auto", "off", "false", :auto, false then NAMES.fetch(value.to_s)
-          when LIST then read(KEYS.keys.zip(value.split(",")).to_h)
+          when LIST then read(KEYS.keys.zip(value.split(",")).to_h, value)
           when Hash then read(value)
           else invalid(value)
           end
@@ -41,20 +41,23 @@ module Pando
 
         private
 
-        def read(hash)
+        def read(hash, written = hash)
           wrong = hash.keys.find { |key| !KEYS.key?(key) }
-          invalid(hash, " There is no #{wrong}:.#{Suggestion.for(wrong, KEYS.keys)}") if wrong
+          invalid(written, " There is no #{wrong}:.#{Suggestion.for(wrong, KEYS.keys)}") if wrong
 
-          read = hash.to_h { |key, value| [key, cast_one(key, value, hash)] }
+          read = hash.to_h { |key, value| [key, cast_one(key, value, written)] }
           read[:longest] ||= [DEFAULT[:longest], (read[:seconds] || DEFAULT[:seconds]) * 2].max
-          in_order(DEFAULT.merge(read), hash)
+          in_order(DEFAULT.merge(read), written)
         end
 
-        def cast_one(key, value, hash)
+        def cast_one(key, value, written)
           KEYS.fetch(key).cast(value)
         rescue Invalid => e
-          invalid(hash, " #{key}: #{e.message}")
+          invalid(written, " #{key}: #{e.message}#{" Write canary: false for a rollout without one." if zero?(value)}")
         end
+
+        # A proof by no request is none.
+        def zero?(value) = value.to_s.match?(/\A0+\z/)
 
         def in_order(canary, written)
           return canary.freeze if canary[:longest] >= canary[:seconds]
