@@ -142,13 +142,13 @@ static int accept_one(struct pando_reactor *reactor, uint32_t listener)
     if (fd == -1)
         return accept_failed(reactor, listener);
 
+    pando_stat_add(&reactor->stats->accepted, 1);
     struct pando_connection *connection = pando_reactor_connection_open(reactor, fd, listener);
     if (!connection) {
-        close(fd);
-        pando_reactor_accept_pause(reactor);
-        return 0;
+        make_room(reactor); /* for the next one */
+        pando_reactor_turn_away(reactor, fd);
+        return 1;
     }
-    pando_stat_add(&reactor->stats->accepted, 1);
     pando_http_peer_text(&address, connection->remote, sizeof(connection->remote));
     if (connection->state != PANDO_READING_PROXY && !pando_reactor_accept_admit(reactor, connection))
         return 1;

@@ -191,6 +191,13 @@ static int enqueue(struct pando_reactor *reactor, struct pando_connection *conne
     return 0;
 }
 
+/* An answer has begun, and there is no room for the rest: no other can follow. */
+static void out_of_memory(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    pando_stat_add(&reactor->stats->shed_resources, 1);
+    pando_reactor_connection_reset(reactor, connection);
+}
+
 void pando_reactor_output_bytes(struct pando_reactor *reactor, struct pando_connection *connection, const char *data,
                                 size_t bytes, int ends)
 {
@@ -204,7 +211,7 @@ void pando_reactor_output_bytes(struct pando_reactor *reactor, struct pando_conn
         bytes -= (size_t)now;
     }
     if (enqueue(reactor, connection, data, bytes) == -1) {
-        pando_reactor_connection_reset(reactor, connection);
+        out_of_memory(reactor, connection);
         return;
     }
     if (connection->out && connection->writable)
@@ -218,7 +225,7 @@ void pando_reactor_output_file(struct pando_reactor *reactor, struct pando_conne
     struct pando_output *output = append(reactor, connection, (uint32_t)sizeof(*output));
     if (!output) {
         close(fd);
-        pando_reactor_connection_reset(reactor, connection);
+        out_of_memory(reactor, connection);
         return;
     }
     output->fd = fd;

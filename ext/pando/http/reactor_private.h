@@ -260,6 +260,8 @@ void pando_reactor_refuse_for(struct pando_reactor *reactor, struct pando_connec
 /* 503 because there is too much to do; `reason` is one of the statistics' shed_ counts. */
 void pando_reactor_shed(struct pando_reactor *reactor, struct pando_connection *connection,
                         _Atomic uint64_t *reason);
+/* 503 to a client for whom there is no connection, as there is no memory: by what the kernel takes at once. Closes it. */
+void pando_reactor_turn_away(struct pando_reactor *reactor, int fd);
 
 /* reactor_reserve.c */
 void pando_reactor_reserve_init(struct pando_reactor *reactor);

@@ -4,6 +4,11 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ANSWER_BYTES 512
+#define DRAUGHTS 16 /* of PANDO_SCRATCH_BYTES, that are read of a client who is turned away */
 
 static const char *phrase(int status)
 {
@@ -24,25 +29,32 @@ static const char *phrase(int status)
     }
 }
 
-static void answer(struct pando_reactor *reactor, struct pando_connection *connection, int status)
+static size_t compose(const struct pando_reactor *reactor, int status, int head_only, char *text)
 {
-    char text[512], later[48] = "";
+    char later[48] = "";
     int body = (int)strlen(phrase(status)) + 5;
     if (status == 503) /* RFC 9110 section 10.2.3 */
         snprintf(later, sizeof(later), "retry-after: %u\r\n", reactor->config->retry_after);
-    int length = snprintf(text, sizeof(text),
+    int length = snprintf(text, ANSWER_BYTES,
                           "HTTP/1.1 %d %s\r\ncontent-type: text/plain\r\n%scontent-length: %d\r\n%s"
                           "connection: close\r\n\r\n",
                           status, phrase(status), later, body, pando_http_date_line());
-    if (!connection->head_only)
-        length += snprintf(text + length, sizeof(text) - (size_t)length, "%d %s\n", status, phrase(status));
+    if (!head_only)
+        length += snprintf(text + length, ANSWER_BYTES - (size_t)length, "%d %s\n", status, phrase(status));
+    return (size_t)length;
+}
+
+static void answer(struct pando_reactor *reactor, struct pando_connection *connection, int status)
+{
+    char text[ANSWER_BYTES];
+    size_t length = compose(reactor, status, connection->head_only, text);
 
     pando_reactor_request_abandon(reactor, connection);
     pando_reactor_timer_stop(reactor, connection);
     connection->state = PANDO_FINISHING;
     connection->persistent = 0;
     connection->linger = 1;
-    pando_reactor_output_bytes(reactor, connection, text, (size_t)length, 1);
+    pando_reactor_output_bytes(reactor, connection, text, length, 1);
     if (connection->state != PANDO_CLOSED)
         pando_reactor_connection_answered(reactor, connection, 0);
 }
@@ -79,4 +91,17 @@ void pando_reactor_shed(struct pando_reactor *reactor, struct pando_connection *
                         _Atomic uint64_t *reason)
 {
     pando_reactor_refuse_for(reactor, connection, 503, reason);
+}
+
+/* What he has said is read, for to close a socket with unread bytes resets it, and takes the answer back: tcp(7). */
+void pando_reactor_turn_away(struct pando_reactor *reactor, int fd)
+{
+    char text[ANSWER_BYTES];
+    size_t length = compose(reactor, 503, 0, text);
+    pando_stat_add(&reactor->stats->shed_resources, 1);
+    if (send(fd, text, length, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)length && shutdown(fd, SHUT_WR) == 0)
+        for (int left = DRAUGHTS; left > 0; left--)
+            if (recv(fd, reactor->scratch, PANDO_SCRATCH_BYTES, MSG_DONTWAIT) <= 0)
+                break;
+    close(fd);
 }

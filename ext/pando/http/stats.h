@@ -26,7 +26,7 @@
     _(shed_queue)             /* 503: max_queue */ \
     _(shed_queue_time)        /* 503: queue_timeout */ \
     _(shed_stopping)          /* 503: the server stops, and has no worker left */ \
-    _(shed_resources)         /* 503: no memory, or no room on the disk */ \
+    _(shed_resources)         /* 503, or a reset where an answer had begun: no memory, or no room on the disk */ \
     _(refused_malformed)      /* 400 and the like */ \
     _(refused_cut_off)        /* 400: the client sent no more in the middle of a request */ \
     _(refused_too_large)      /* 413, 414, 431 */ \

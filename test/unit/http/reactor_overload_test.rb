@@ -173,7 +173,39 @@ class HTTPReactorOverloadTest < Minitest::Test
     assert_equal "hello", body_of(client)
   end
 
+  # Nobody is turned away without a word, nor without being counted.
+  def test_clients_for_whom_there_is_no_memory_are_told
+    skip("there is no prlimit") unless system("prlimit", "--version", out: File::NULL)
+    stage(sanitizers: [], max_connections: 2000)
+    serves(0) # what it takes once it has
+    reset(@clients.last)
+    count("connections", 0)
+    limit_memory
+    begin
+      600.times { connect } # each takes a record, of which there is room for some
+      wait_until(timeout: 20) { @stage.stats["accepted"] == 601 }
+      spoken = Array.new(5) { request(GET) }
+      wait_until(timeout: 20) { @stage.stats["accepted"] == 606 }
+      told = @clients.select { |client| client.wait_readable(0) }
+      answers = told.to_h { |client| [client, client.read] }
+    ensure
+      limit_memory("unlimited")
+    end
+
+    assert_equal(["HTTP/1.1 503 Service Unavailable"], answers.values.map { |text| text[/\A[^\r]*/] }.uniq)
+    assert_equal(spoken, spoken & told)
+    counts("shed_resources" => told.size, "connections" => 605 - told.size)
+    serves(1)
+  end
+
   private
+
+  # Its address space may not grow, but its stack a little.
+  def limit_memory(most = nil)
+    pid = @stage.tell("pid")
+    most ||= (Integer(File.read("/proc/#{pid}/statm").split.first) * 4096) + 65_536
+    assert(system("prlimit", "--pid=#{pid}", "--as=#{most}:"))
+  end
 
   def request_files
     pid = @stage.tell("pid")
