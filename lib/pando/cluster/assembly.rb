@@ -16,9 +16,14 @@ module Pando
         @roster = @start.roster
         @shutdown = Shutdown.new(roster, options, ->(child) { @inbox.read(child) })
         @spawner = build_spawner(@start.reactor(@payload), oom)
-        @generations = Generations.new(roster, @spawner, @policy, shutdown.method(:fail), options, dampers: dampers)
+        @generations = build_generations(options)
         @rollout = Rollout.new(roster, @spawner, generations, options, dampers: dampers)
         build_watch(caretaker)
+      end
+
+      def build_generations(options)
+        Generations.new(roster, @spawner, @policy, shutdown.method(:fail), options,
+                        dampers: dampers, heard_at: reactors.method(:heard_at))
       end
 
       # @param setup [Object, nil] see Payload#reactor

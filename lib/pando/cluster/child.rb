@@ -188,6 +188,15 @@ module Pando
         !since.nil? && Sys.now - since > LONG
       end
 
+      # Seconds in which an idle worker shows several times that it lives (Worker::TICK).
+      STILL = 1.5
+
+      # It is at no job, and has not shown for a while that it lives. Whether it never will is up to Deadlines.
+      def still?
+        beat = row.heartbeat
+        !beat.nil? && row.busy_since.nil? && Sys.now - beat > STILL
+      end
+
       # It was asked to fork and never came to it, for it is at one job all the time.
       def tie_up = @tied_since = row.busy_since
       def tied_up? = !@tied_since.nil? && row.busy_since == @tied_since

@@ -43,7 +43,9 @@ module Pando
       # @param give_up [#call] called with a reason and a backtrace when nothing can be served
       # @param options [#canary, #refork_failures, #workers] how a generation proves itself
       # @param dampers [Damping::Dampers] that of the mold: one that dies again and again is replaced later each time
-      def initialize(roster, spawner, policy, give_up, options = Options.new, dampers: Damping::Dampers.new)
+      # @param heard_at [#call] see Proof::Stopwatch
+      def initialize(roster, spawner, policy, give_up, options = Options.new, dampers: Damping::Dampers.new,
+                     heard_at: :itself.to_proc)
         @dampers = dampers
         @roster = roster
         @spawner = spawner
@@ -51,7 +53,7 @@ module Pando
         @backoff = Damping::Backoff.new
         @newest = -1
         @floor = Floor.new
-        @proving = Proof::Proving.new(roster, options, self)
+        @proving = Proof::Proving.new(roster, options, self, heard_at)
         @reforks = Reforks.new(roster, policy, self, @backoff, options)
         @failed_boots = 0
         @proven = false

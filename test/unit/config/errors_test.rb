@@ -38,8 +38,8 @@ class ConfigErrorsTest < ConfigTestCase
   says "config/pando.rb:1: rollout has no option canaries:. Did you mean canary?", "rollout canaries: {}"
 
   says "config/pando.rb:1: rollout canary: must be auto, false or a Hash of requests:, seconds: and longest:, but is " \
-       "#{{ requests: 0 }.inspect}. requests: must be a whole number from 1 to 1000000, but is 0. Write canary: false " \
-       "for a rollout without one.", "rollout canary: { requests: 0 }"
+       "#{{ requests: 0 }.inspect}. requests: must be a whole number from 1 to 1000000, but is 0. Write canary: " \
+       "false for a rollout without one.", "rollout canary: { requests: 0 }"
   says "config/pando.rb:1: health live: must not be the path of health, for the two say different things",
        'health "/up", live: "/up"'
 

@@ -22,6 +22,7 @@ module Pando
         def due = nil
         def state = nil
         def told? = @listeners.leaving.empty?
+        def heard_at(now) = now
         def to_state(_state) = nil
         def from_state(_state) = nil
 

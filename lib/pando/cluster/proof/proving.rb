@@ -23,7 +23,9 @@ module Pando
 
         # @param options [#canary, #workers] of which a reload may change the terms; canary nil: no proof
         # @param generations [#roll, #give_up, #roll_back, #prove_for_good, #discarded?]
-        def initialize(roster, options, generations)
+        # @param heard_at [#call] see Stopwatch
+        def initialize(roster, options, generations, heard_at)
+          @heard_at = heard_at
           @roster = roster
           @options = options
           @generations = generations
@@ -46,7 +48,7 @@ module Pando
           return true if @trial # another canary: its predecessor is gone
 
           @number = generation.number
-          @trial = Trial.new(generation.number, terms, @roster, @records)
+          @trial = Trial.new(generation.number, terms, @roster, @records, heard_at: @heard_at)
           Events.emit("canary.serving", **canary.identity, **terms.to_h)
           true
         end
@@ -68,7 +70,7 @@ module Pando
           return false unless terms && last&.forks?
 
           @kept = last
-          @watch = Watch.new(generation.number, terms, @roster, @records, before, @options.workers)
+          @watch = Watch.new(generation.number, terms, @roster, @records, before, @options.workers, heard_at: @heard_at)
           true
         end
 

@@ -4,6 +4,7 @@ require "pando/cluster/message"
 require "pando/cluster/proof/comparison"
 require "pando/cluster/proof/cpu_wait"
 require "pando/cluster/proof/memory_check"
+require "pando/cluster/proof/stopwatch"
 
 module Pando
   module Cluster
@@ -34,8 +35,9 @@ module Pando
         # @param number [Integer] of the generation
         # @param terms [Terms]
         # @param records [Records]
+        # @param heard_at [#call] see Stopwatch
         def initialize(number, terms, roster, records, memory: MemoryCheck.new, cpu_wait: CPUWait.new,
-                       now: Sys.now)
+                       heard_at: :itself.to_proc, now: Sys.now)
           @number = number
           @terms = terms
           @roster = roster
@@ -44,6 +46,7 @@ module Pando
           @cpu_wait = cpu_wait
           @marks = records.marks(number)
           @began_at = @due = now
+          @stopwatch = Stopwatch.new(heard_at, now)
           @losses = 0
           @others_turn = false
         end
@@ -55,7 +58,7 @@ module Pando
           age = now - @began_at
           @due = now + (age < FIRST ? SOON : LOOK)
           steer
-          judge(age)
+          judge(age, @stopwatch.read(now))
         end
 
         # A canary was killed, and not by us.
@@ -83,23 +86,26 @@ module Pando
           (@others_turn ? mine : others).each { |worker| worker.order(Message.new(:step_back)) }
         end
 
-        def judge(age)
+        # @param age [Float] seconds @param quiet [Float] those in which requests could come
+        def judge(age, quiet)
           curve = @records.of(@number)
           before = @records.before(@number)
           comparison = Comparison.new(curve, before, @records.since(@marks), waited: @cpu_wait.per_request(canaries))
-          fat(before) || comparison.complaint(AT_ONCE) || conclude(comparison, curve.requests, age)
+          fat(before) || comparison.complaint(AT_ONCE) || conclude(comparison, curve.requests, age, quiet)
         end
 
         def fat(before)
           canaries.filter_map { |worker| @memory.complaint(worker, before) }.first
         end
 
-        def conclude(comparison, requests, age)
-          over = age >= @terms.longest
+        # Not while a canary stands still that nobody asks for anything: it may just catch its breath, or hang.
+        def conclude(comparison, requests, age, quiet)
+          over = quiet >= @terms.longest
+          return if canaries.any?(&:still?)
           return unless over || (requests >= @terms.requests && age >= @terms.seconds)
           return (:passed unless stuck || comparison.complaint(*DOUBT) || comparison.hopeless) unless over
 
-          at_last(comparison, age >= @terms.longest * 2)
+          at_last(comparison, quiet >= @terms.longest * 2)
         end
 
         def at_last(comparison, last)

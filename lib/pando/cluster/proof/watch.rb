@@ -2,6 +2,7 @@
 
 require "pando/cluster/proof/comparison"
 require "pando/cluster/proof/memory_check"
+require "pando/cluster/proof/stopwatch"
 
 module Pando
   module Cluster
@@ -26,7 +27,9 @@ module Pando
         # @param number [Integer] of the generation that serves
         # @param before [Curve] of those that it has replaced
         # @param workers [Integer] how many it has
-        def initialize(number, terms, roster, records, before, workers, memory: MemoryCheck.new, now: Sys.now)
+        # @param heard_at [#call] see Stopwatch
+        def initialize(number, terms, roster, records, before, workers, memory: MemoryCheck.new,
+                       heard_at: :itself.to_proc, now: Sys.now)
           @number = number
           @terms = terms
           @roster = roster
@@ -35,6 +38,7 @@ module Pando
           @requests = terms.requests * workers
           @memory = memory
           @began_at = @due = now
+          @stopwatch = Stopwatch.new(heard_at, now)
           @failures = 0
         end
 
@@ -45,7 +49,9 @@ module Pando
           @due = now + LOOK
           curve = @records.of(@number)
           comparison = Comparison.new(curve, @before)
-          comparison.crashing(CRASHES) || comparison.complaint(CHANCE) || fat || conclude(curve, now - @began_at)
+          quiet = @stopwatch.read(now)
+          comparison.crashing(CRASHES) || comparison.complaint(CHANCE) || fat ||
+            conclude(curve, now - @began_at, quiet)
         end
 
         # A worker did not come up.
@@ -62,13 +68,15 @@ module Pando
 
         private
 
-        def fat
-          @roster.ready_workers.select { |worker| worker.generation == @number }
-                 .filter_map { |worker| @memory.complaint(worker, @before) }.first
-        end
+        def workers = @roster.ready_workers.select { |worker| worker.generation == @number }
 
-        def conclude(curve, age)
-          :passed if age >= @terms.longest || (curve.requests >= @requests && age >= @terms.seconds)
+        def fat = workers.filter_map { |worker| @memory.complaint(worker, @before) }.first
+
+        # @param age [Float] seconds @param quiet [Float] those in which requests could come
+        def conclude(curve, age, quiet)
+          return if workers.any?(&:still?)
+
+          :passed if quiet >= @terms.longest || (curve.requests >= @requests && age >= @terms.seconds)
         end
       end
     end

@@ -63,6 +63,9 @@ module Pando
           Events.emit("reactor.ready", **child.identity)
         end
 
+        # @return [Float, nil] on Sys.now, when the reactor was last seen to be at work; nil: there is none
+        def heard_at(_now) = (@moved_at if reactor&.ready? && !reactor.condemned?)
+
         # @return [Hash{Symbol => Integer}] what a reactor that is gone has left undone
         def in_flight = @setup.in_flight
 

@@ -141,8 +141,8 @@ module Pando
       define "requests.refused", :info, %i[count reason],
              "The reactor refused requests as malformed, too large or too slow; `reason` counts each kind."
       define "requests.shed", :warn, %i[count reason waiting connections],
-             "The reactor answered with 503, or reset what had begun: too much to do. `reason` counts by the limit that " \
-             "was met."
+             "The reactor answered with 503, or reset what had begun: too much to do. `reason` counts by the limit " \
+             "that was met."
       define "requests.retried", :warn, %i[count], "Safe requests of workers that died were served by others."
       define "requests.lost", :error, %i[count reason],
              "Requests whose worker died or gave up: 502 or 504, or a reset if the answer had begun."

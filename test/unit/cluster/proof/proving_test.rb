@@ -45,6 +45,74 @@ class ClusterProvingTest < Minitest::Test
     assert_predicate generations.upcoming, :rolling?
   end
 
+  # By the time at which it is taken for stuck the trial would long be over.
+  def test_a_canary_that_stands_still_while_nobody_asks_for_anything
+    on_trial
+    cluster.hung << canary
+    pass 70
+    assert_predicate generations.upcoming, :canary?, "it is not known what is wrong with it"
+    canary.kill("it stood still for 70 s")
+    cluster.die(canary).turn
+
+    assert_match(/it stood still/, events("canary.failed").last[:reason])
+  end
+
+  def test_a_canary_that_moves_again
+    on_trial
+    cluster.hung << canary
+    pass 31
+    cluster.hung.clear
+    pass 1
+
+    assert_predicate generations.upcoming, :rolling?
+  end
+
+  def test_a_canary_that_stands_still_when_it_has_served_enough
+    on_trial
+    serve(canary, 20)
+    cluster.hung << canary
+    pass 20
+    assert_predicate generations.upcoming, :canary?
+  end
+
+  def test_time_in_which_no_request_can_come_proves_nothing
+    on_trial
+    pass 20
+    cluster.deaf = true
+    pass 100
+    assert_predicate generations.upcoming, :canary?
+    cluster.deaf = false
+    pass 8
+    assert_predicate generations.upcoming, :canary?
+    pass 3
+
+    assert_predicate generations.upcoming, :rolling?
+  end
+
+  def test_nor_does_it_afterwards
+    on_trial
+    prove
+    cluster.deaf = true
+    pass 40
+    assert_predicate generations, :watching?
+    cluster.deaf = false
+    pass 31
+
+    refute_predicate generations, :watching?
+  end
+
+  def test_while_one_of_its_workers_stands_still_a_generation_does_not_pass_afterwards
+    on_trial
+    prove
+    cluster.hung << cluster.worker_in(0)
+    pass 40
+    assert_predicate generations, :watching?
+    cluster.hung.clear
+    pass 1
+
+    refute_predicate generations, :watching?
+  end
+
   def test_a_canary_whose_requests_fail
     on_trial
     old = cluster.roster.ready_workers - [canary]

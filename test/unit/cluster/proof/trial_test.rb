@@ -18,6 +18,7 @@ class ClusterProofTrialTest < Minitest::Test
   Worker = Struct.new(:generation, :requests) do
     def order(_message) = true
     def engaged? = false
+    def still? = false
   end
 
   def test_a_canary_that_is_slow

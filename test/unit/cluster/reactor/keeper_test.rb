@@ -338,6 +338,21 @@ class ReactorKeeperTest < Minitest::Test
     assert_equal ["KILL"], reactor.pidfd.signals
   end
 
+  def test_when_clients_were_heard_last
+    assert_nil @keeper.heard_at(now), "there is no reactor"
+    with_reactor
+    3.times { elapse(1) && turn }
+    assert_in_delta now, last = @keeper.heard_at(now), 0.5
+    @setup.stuck = true
+    2.times { elapse(1) && turn } # what it did before is seen once more
+    still = @keeper.heard_at(now)
+    9.times { elapse(1) && turn }
+    assert_equal still, @keeper.heard_at(now)
+    assert_operator still, :<, last + 1.5
+    6.times { elapse(1) && turn }
+    assert_nil @keeper.heard_at(now), "it is killed"
+  end
+
   def test_one_that_turns_when_it_is_asked_lives
     with_reactor
     reactor = reactors.last

@@ -85,7 +85,8 @@ module ClusterSupport
       @policy = Policy.new(nil, true)
       @shutdown = Pando::Cluster::Shutdown.new(@roster, options, ->(child) { @reports&.call(child) })
       @generations = Pando::Cluster::Generations.new(@roster, @spawner, @policy, ->(*why) { @given_up = why }, options,
-                                                     dampers: @dampers = Pando::Cluster::Damping::Dampers.new)
+                                                     dampers: @dampers = Pando::Cluster::Damping::Dampers.new,
+                                                     heard_at: ->(now) { @deaf_since || now })
       @rollout = Pando::Cluster::Rollout.new(@roster, @spawner, @generations, options, dampers: @dampers)
       @services = Pando::Cluster::ServiceKeeper.new(@roster, @spawner, @generations, options,
                                                     dampers: @dampers)
@@ -105,8 +106,17 @@ module ClusterSupport
     # As Monitor#dismiss.
     def dismiss(child) = roster.dismiss(child)
 
+    # Workers that stand still while they are idle.
+    def hung = @hung ||= []
+
+    # The reactor stands still, or no longer.
+    def deaf=(deaf)
+      @deaf_since = (Pando::Sys.now if deaf)
+    end
+
     # As Monitor#reconcile.
     def turn
+      (roster.ready_workers - hung).each { |worker| worker.row.beat }
       generations.reconcile
       rollout.reconcile
       services.reconcile
