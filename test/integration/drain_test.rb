@@ -47,7 +47,7 @@ class DrainTest < Minitest::Test
     balancer.wait_for_more(200)
     announce(leaving)
     balancer.wait_until_in_rotation([staying])
-    leaving.wait_for("monitor.stopping") { leaving.signal("TERM") }
+    leaving.wait_for("monitor.stopping") { leaving.signal_again("TERM") }
     assert_ended(leaving)
     balancer.wait_for_more(50)
 
@@ -68,7 +68,7 @@ class DrainTest < Minitest::Test
     states = []
     ask(server, "status") { |_, pairs| states << pairs["state"] }
     assert_equal ["draining", ["failed", "the server is stopping"]], [states.first, ask(server, "refork")]
-    server.wait_for("monitor.stopping", reason: "TERM") { server.signal("TERM") }
+    server.wait_for("monitor.stopping", reason: "TERM") { server.signal_again("TERM") }
 
     assert_predicate kept, :ended?
     assert_ended(server)
@@ -123,7 +123,7 @@ class DrainTest < Minitest::Test
     server = serve(config: "workers 1\nreactor false\n#{LONG}")
     announce(server)
     assert_equal 200, server.get("/").status
-    server.wait_for("monitor.stopping") { server.signal("TERM") }
+    server.wait_for("monitor.stopping") { server.signal_again("TERM") }
 
     assert_ended(server)
   end

@@ -55,7 +55,7 @@ class GroupStopTest < Minitest::Test
 
     assert_empty load.failures
     assert_empty server.events("worker.leaving")
-    server.wait_for("monitor.stopping") { server.signal("TERM") }
+    server.wait_for("monitor.stopping") { server.signal_again("TERM") }
     assert_equal 0, server.wait_for_exit.exitstatus
   end
 end

@@ -189,7 +189,8 @@ class ReactorStopTest < Minitest::Test
     running = ask("/never")
     waiting = ask("/")
     @server.wait_until_busy(1)
-    2.times { @server.wait_for("monitor.stopping", reason: "TERM") { @server.signal("TERM") } }
+    @server.wait_for("monitor.stopping", reason: "TERM") { @server.signal("TERM") }
+    @server.wait_for("monitor.stopping", reason: "TERM") { @server.signal_again("TERM") }
 
     assert_ended(10)
     assert_equal ["", ""], [running.rest, waiting.rest]

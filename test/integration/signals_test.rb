@@ -68,7 +68,7 @@ class SignalsTest < Minitest::Test
       socket = open_request(server, "/never")
       wait_until_busy(server, 1)
       server.wait_for("monitor.stopping") { server.signal(first) }
-      server.wait_for("monitor.stopping", reason: second) { server.signal(second) }
+      server.wait_for("monitor.stopping", reason: second) { server.signal_again(second) }
 
       assert_equal(0, server.wait_for_exit(10).exitstatus)
       assert_equal("GET /never", server.events("worker.killed").first["request"])

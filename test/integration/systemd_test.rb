@@ -45,7 +45,7 @@ class SystemdNotifyTest < Minitest::Test
     server.signal("TERM")
     hear(manager, /\ASTOPPING=1\nSTATUS=draining: TERM\nEXTEND_TIMEOUT_USEC=310\d{6}\z/)
     hear(manager, /\ASTATUS=2 of 2 workers serve, draining\z/)
-    server.signal("TERM")
+    server.signal_again("TERM")
     hear(manager, /\ASTOPPING=1\nSTATUS=stopping: TERM\n/)
 
     assert_predicate(server.wait_for_exit, :success?)

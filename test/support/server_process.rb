@@ -4,6 +4,7 @@ require "fileutils"
 require "rbconfig"
 require "socket"
 require "tmpdir"
+require "pando/cluster/signals"
 require "support/event_line"
 require "support/proc_tree"
 
@@ -119,6 +120,13 @@ module Support
     end
 
     def signal(name) = Process.kill(name, @pid)
+
+    # When the first one has been heard, and so late that it is not taken for a repeat of that.
+    def signal_again(name)
+      IO.select(nil, nil, nil, Pando::Cluster::Signals::ONE * 1.5)
+      signal(name)
+    end
+
     def alive? = @status.nil? && !@waiter.join(0)
     def tree = ProcTree.new(@pid)
     def workers = tree.titled("worker")

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/sys"
+
 module Pando
   module Cluster
     # The monitor's signals, turned into something to read in its event loop.
@@ -8,16 +10,23 @@ module Pando
     # @api private
     class Signals
       NAMES = %w[TERM QUIT INT USR2 TTIN TTOU CHLD HUP USR1].freeze
+      # Seconds within which the same request to stop is one, though it comes twice: timeout(1) sends TERM to the
+      # process that it has started and then to the process group that this is in, a supervisor of a container may
+      # tell each process, and a shell passes on what a terminal has sent to all of them. A second one that is meant,
+      # "at once", comes from a hand, which is slower.
+      ONE = 0.1
+      STOPS = %w[TERM QUIT INT].freeze
 
       def initialize
         @reader, @writer = IO.pipe
+        @noted_at = Array.new(NAMES.size, -Float::INFINITY)
       end
 
       def fileno = @reader.fileno
 
       def trap_all
         NAMES.each_with_index do |name, number|
-          trap(name) { note(number) }
+          trap(name) { note(number) unless repeated?(name, number) }
         end
       end
 
@@ -47,6 +56,15 @@ module Pando
       private
 
       def note(number) = @writer.write_nonblock(number.chr, exception: false)
+
+      # In the handler, for it knows best when a signal has come. The first one counts.
+      def repeated?(name, number)
+        now = Sys.now
+        return true if STOPS.include?(name) && now - @noted_at[number] < ONE
+
+        @noted_at[number] = now
+        false
+      end
     end
   end
 end

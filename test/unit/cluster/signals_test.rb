@@ -24,6 +24,22 @@ class SignalsTest < Minitest::Test
     assert_equal([false, %w[HUP], true, %w[USR2]], said)
   end
 
+  def test_a_stop_that_is_said_twice_at_once_is_one
+    said = in_child do
+      now = Pando::Sys.now
+      Pando::Sys.singleton_class.prepend(Module.new { define_method(:now) { now } })
+      signals = Pando::Cluster::Signals.new
+      signals.trap_all
+      [0, 0.09, 0.02, 5].map do |later|
+        now += later
+        %w[TERM INT TTIN].each { |name| Process.kill(name, Process.pid) }
+        signals.take
+      end
+    end
+
+    assert_equal([%w[TERM INT TTIN], %w[TTIN], %w[TERM INT TTIN], %w[TERM INT TTIN]], said)
+  end
+
   # By default the death of a child is nothing to a process; if it were ignored its status would be lost.
   def test_the_death_of_a_child_is_not_ignored
     status = in_child do
