@@ -122,6 +122,21 @@ class UpgradeTest < Minitest::Test
     assert_empty(@server.events("worker.lost") + @server.events("worker.killed"))
   end
 
+  # The other image sends them to itself when it has loaded next to nothing of Pando.
+  def test_signals_that_come_between_two_monitors_are_obeyed
+    start
+    @versions.add("1.1.0").edit("1.1.0", "exe/pando") do |code|
+      code.sub(/^require "pando.cli"/, <<~'RUBY' + 'require "pando/cli"')
+        system("kill -TTIN #{$$}; kill -USR2 #{$$}") if ENV["PANDO_UPGRADE"].to_s.start_with?("take")
+      RUBY
+    end.link("1.1.0")
+    ask!("upgrade")
+
+    @server.wait_past("workers.scaled", from: 2, to: 3)
+    @server.wait_past("refork.started", "refork.refused")
+    assert_predicate(@server.stop, :success?)
+  end
+
   def test_it_is_for_the_monitor_alone
     start
     ["take:99", "probe", "x"].each do |value|

@@ -36,17 +36,16 @@ module Pando
         bytes.is_a?(String) ? bytes.bytes.filter_map { |number| NAMES[number] } : []
       end
 
-      # They have no effect from now on, unless one has come that is not obeyed yet.
-      # @return [Boolean] whether that is so; else all is as it was
-      def ignore
-        (NAMES - ["CHLD"]).each { |name| trap(name, "IGNORE") }
+      # @return [Boolean] whether one has come that is not obeyed yet
+      def waiting?
         come = take
-        return true if (come - ["CHLD"]).empty?
-
-        trap_all
-        come.each { |name| note(NAMES.index(name)) }
-        false
+        remember(come)
+        (come - ["CHLD"]).any?
       end
+
+      # They are to be obeyed still.
+      # @param names [Array<String>]
+      def remember(names) = names.each { |name| note(NAMES.index(name)) }
 
       def release
         NAMES.each { |name| trap(name, "DEFAULT") }

@@ -2,26 +2,39 @@
 
 require "test_helper"
 require "pando/cluster/signals"
+require "pando/cluster/upgrade/interim"
 require "support/in_child"
 
-# Signals as the monitor reads them, and as it ignores them before it executes itself.
+# Signals as the monitor reads them, and as they are passed on when it executes itself.
 class SignalsTest < Minitest::Test
   include Support::InChild
 
-  def test_what_has_come_is_not_lost_and_what_comes_is_ignored
+  def test_what_has_come_waits_to_be_obeyed
     said = in_child do
       signals = Pando::Cluster::Signals.new
       signals.trap_all
+      told = [signals.waiting?]
       Process.kill("HUP", Process.pid)
-      told = [signals.ignore, signals.take]
-      told << signals.ignore
-      Process.kill("TERM", Process.pid)
-      signals.trap_all
-      Process.kill("USR2", Process.pid)
+      told.push(signals.waiting?, signals.take)
+      signals.remember(%w[TERM])
       [*told, signals.take]
     end
 
-    assert_equal([false, %w[HUP], true, %w[USR2]], said)
+    assert_equal([false, true, %w[HUP], %w[TERM]], said)
+  end
+
+  def test_from_one_image_to_the_next_they_are_remembered
+    interim = Pando::Cluster::Upgrade::Interim
+    said = in_child do
+      passed = interim.pass_on(%w[HUP CHLD])
+      Process.kill("TERM", Process.pid) # ignored: it would have ended the process
+      interim.begin(passed)
+      Process.kill("USR2", Process.pid)
+      Process.kill("USR2", Process.pid)
+      [passed.empty?, interim.take, interim.take]
+    end
+
+    assert_equal([true, %w[HUP USR2], []], said)
   end
 
   def test_a_stop_that_is_said_twice_at_once_is_one
@@ -38,17 +51,5 @@ class SignalsTest < Minitest::Test
     end
 
     assert_equal([%w[TERM INT TTIN], %w[TTIN], %w[TERM INT TTIN], %w[TERM INT TTIN]], said)
-  end
-
-  # By default the death of a child is nothing to a process; if it were ignored its status would be lost.
-  def test_the_death_of_a_child_is_not_ignored
-    status = in_child do
-      signals = Pando::Cluster::Signals.new
-      signals.trap_all
-      signals.ignore
-      Process.wait2(Process.spawn("exit 3")).last.exitstatus
-    end
-
-    assert_equal(3, status)
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/upgrade/descriptors"
+require "pando/cluster/upgrade/interim"
 require "pando/cluster/upgrade/resumption"
 require "pando/cluster/upgrade/state"
 
@@ -11,8 +12,8 @@ module Pando
       # parent's thread, and the monitor's only one is the one that goes on (prctl(2), PR_SET_PDEATHSIG). That we
       # are their subreaper, the limits and the folder stay as well.
       #
-      # Signals are ignored from here until the other image has its handlers: by default they would end it. Those
-      # that have come before are obeyed first; SIGCHLD has a harmless default, and the dead are looked for.
+      # Signals that have come before are obeyed first, and those that come from then on by the other image (Interim);
+      # SIGCHLD has a harmless default, and the dead are looked for.
       #
       # Owned by Upgrade, in the monitor.
       #
@@ -30,7 +31,7 @@ module Pando
         # @return [nil] a signal has come first; it is to be tried again
         # @raise [SystemCallError, Pando::Error] this image goes on
         def go(image)
-          return unless @signals.ignore
+          return if @signals.waiting?
 
           yield
           @cluster.control.say_farewell
@@ -46,8 +47,10 @@ module Pando
           memory = IO.for_fd(Sys.sealed_memory("pando-state", state.to_s))
           passed = [memory.fileno, *state.kept]
           Descriptors.close_on_exec(passed, false)
-          image.execute(Resumption::VARIABLE => "take:#{memory.fileno}", Resumption::REASON => nil)
+          come = Interim.pass_on(@signals.take)
+          image.execute(Resumption::VARIABLE => "take:#{memory.fileno}", Resumption::REASON => nil, **come)
         rescue SystemCallError
+          @signals.remember(come.fetch(Interim::VARIABLE).split(",")) if come
           Descriptors.close_on_exec(passed, true) if passed
           raise
         ensure

@@ -2,6 +2,7 @@
 
 require "pando/cluster/start"
 require "pando/cluster/upgrade/image"
+require "pando/cluster/upgrade/interim"
 require "pando/cluster/upgrade/state"
 
 module Pando
@@ -41,9 +42,15 @@ module Pando
           return unless document.one("monitor").integer(:pid) == Process.pid
 
           Descriptors.close_on_exec([number, *document.one("descriptors").integers(:numbers)], false)
-          Image.from_state(document).execute(VARIABLE => "back:#{number}", REASON => reason)
+          Image.from_state(document).execute(VARIABLE => "back:#{number}", REASON => reason,
+                                             **Interim.pass_on([*@signals&.take]))
         rescue SystemCallError, Unreadable
           nil
+        end
+
+        class << self
+          # @return [Signals, nil] where those are that have come since they are the monitor's again
+          attr_writer :signals
         end
 
         # @param number [Integer] of the descriptor
@@ -62,9 +69,11 @@ module Pando
 
         def rehearsal? = false
 
-        # The process is what it was, but its signals are ignored until now.
+        # The process is what it was, but its signals are only remembered until now.
         def take_charge(signals)
+          Resumption.signals = signals
           signals.trap_all
+          signals.remember(Interim.take)
           Process.setproctitle(Monitor::TITLE)
         end
 
