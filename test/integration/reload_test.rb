@@ -245,6 +245,9 @@ class ReloadTest < Minitest::Test
     reader = wait_until(timeout: 20) { File.read(File.join(@root, "bad", "pid")).to_i.nonzero? rescue nil } # rubocop:disable Style/RescueModifier
 
     assert_equal([200], answers.uniq)
+    assert_match(/called off/, pando("reload", "--cancel").first)
+    assert_equal("pando reload --cancel", @server.wait_past("reload.failed")["reason"])
+    @server.wait_for("reload.started") { @server.signal("HUP") } # and is ended with the server
     assert_predicate(@server.stop, :success?)
     wait_until(timeout: 20) { !File.exist?("/proc/#{reader}") || File.read("/proc/#{reader}/stat")[/\) (.)/, 1] == "Z" }
   end

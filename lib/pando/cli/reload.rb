@@ -8,9 +8,16 @@ module Pando
     #
     # @api private
     class Reload < ControlCommand
+      CANCEL = Switch.new(name: :cancel, flags: %w[--cancel], argument: nil,
+                          help: "With `reload`: call one off whose configuration is still being read.").freeze
+
+      def self.switches
+        [*super, CANCEL]
+      end
+
       private
 
-      def perform = carry_out("reload")
+      def perform = carry_out("reload", flags[:cancel] ? { cancel: "yes" } : {})
     end
   end
 end

@@ -19,6 +19,8 @@ module Pando
       carry_as "reload", wanted: :text
 
       LOST = "its mold is lost"
+      # Seconds after which whoever asks again does not wait for the one who reads the configuration: it may hang.
+      PATIENCE = 2.0
 
       # @param payload [Payload] that can renew itself
       # @param addresses [Listening::Addresses] where we listen
@@ -31,10 +33,23 @@ module Pando
         @adopt = adopt
       end
 
-      # Another one that is asked for while one is under way follows it: the release may have changed again.
+      # Another one that is asked for while one is under way follows it: the release may have changed again. If the
+      # configuration is still being read, after quite a while, it takes its place.
       # @param reason [String]
       def request(reason)
+        failed("another one was asked for (#{reason})") if reading? && Sys.now - @began_at > PATIENCE
         @wanted = reason
+      end
+
+      # Nothing has come of it but that the configuration is, or has been, read.
+      # @param reason [String]
+      # @return [Boolean] false: there is none, or its generation is on its way
+      def cancel(reason)
+        return false if @generation || (@renewal.nil? && @wanted.nil?)
+
+        failed(reason)
+        @wanted = nil
+        true
       end
 
       # @return [Boolean] whether what it has begun would be lost
@@ -62,6 +77,8 @@ module Pando
       end
 
       private
+
+      def reading? = !@renewal.nil? && !@known
 
       def start
         reason = @wanted

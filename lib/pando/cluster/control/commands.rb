@@ -29,7 +29,7 @@ module Pando
           case word
           when "status" then status(session)
           when "refork" then task(Refork.new(@cluster, arguments["force"] == "yes"))
-          when "reload" then task(ReloadRelease.new(@cluster))
+          when "reload" then task((arguments["cancel"] ? CancelReload : ReloadRelease).new(@cluster))
           when "upgrade" then task(UpgradeMonitor.new(@cluster))
           when "scale" then task(Scale.new(@cluster, workers(arguments)))
           when "drain" then task(arguments["undo"] ? Undrain.new(@cluster) : Drain.new(@cluster))

@@ -79,6 +79,15 @@ module Pando
         end
       end
 
+      # No other release after all.
+      class CancelReload < Task
+        def start
+          return achieve("the reload is called off") if @cluster.reload.cancel("pando reload --cancel")
+
+          fail(@cluster.reload.under_way? ? "its generation is on its way already" : "no reload is under way")
+        end
+      end
+
       # More workers, or fewer.
       class Scale < Task
         def initialize(cluster, size)
