@@ -15,6 +15,9 @@ module Pando
       # No answer within the time, or one that is none of ours.
       class Silent < Pando::Error; end
 
+      # It is at work, or seems to be.
+      class Late < Silent; end
+
       # @param path [String]
       # @raise [UsageError] nobody listens there
       def initialize(path)
@@ -34,6 +37,7 @@ module Pando
       # @return [Array(String, Hash)] the last record, "ok" or "failed"
       # @raise [Silent]
       def ask(word, pairs = {}, timeout: nil)
+        @timeout = timeout
         deadline = timeout && (now + timeout)
         @socket.write(Record.encode(word, pairs))
         loop do
@@ -64,7 +68,7 @@ module Pando
         @buffer ||= +""
         until (whole = @buffer.slice!(/\A[^\n]*\n/))
           left = deadline && [deadline - now, 0].max
-          raise Silent, "there was no answer in time" unless @socket.wait_readable(left)
+          raise Late, "there was no answer within #{@timeout} s" unless @socket.wait_readable(left)
 
           @buffer << @socket.readpartial(65_536)
         end

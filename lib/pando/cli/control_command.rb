@@ -44,13 +44,17 @@ module Pando
       # Shows what happens, and how it ended.
       # @return [Integer] exit status
       def carry_out(word, pairs = {})
+        last = nil
         outcome, said = ControlClient.new(path).ask(word, pairs, timeout: patience) do |_, event|
+          last = event["name"]
           terminal.err.puts(progress(event))
         end
         return report_failure(said["reason"]) if outcome == "failed"
 
         terminal.out.puts said["text"]
         CLI::OK
+      rescue ControlClient::Late => e
+        report_failure("#{e.message}; the server goes on with it#{" (last: #{last})" if last}: see pando status")
       rescue ControlClient::Silent => e
         report_failure(e.message)
       end

@@ -88,9 +88,14 @@ module Pando
           return "generation #{upcoming.number} is #{upcoming.state}" if upcoming
           return "there is no mold" unless @generations.current
           return "reforking is suspended: try `pando refork --force`" if suspension.suspended?
-          return "the last attempt failed, the next one waits" unless @backoff.over?
+          return waiting unless @backoff.over?
 
           "a worker is starting or leaving" if @roster.any? { |child| child.worker? && !child.ready? }
+        end
+
+        def waiting
+          seconds = [@backoff.due.to_f - Sys.now, 0.1].max.round(1)
+          "the last attempt failed, the next one waits for another #{seconds} s: `pando refork --force` does not"
         end
 
         def resume(reason)
