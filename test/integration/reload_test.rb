@@ -194,7 +194,8 @@ class ReloadTest < Minitest::Test
     deploy
     release("two", app("two"), "workers 2\nidle_timeout 5\n")
     link("two")
-    2.times { assert_equal("idle_timeout", incomplete_reload, "it is still not what it should be") }
+    assert_equal("idle_timeout", incomplete_reload, "it is still not what it should be")
+    assert_match(/ after [\d.]+ s; a restart is needed for: idle_timeout$/, pando("reload").first)
     link("one")
     reload
 

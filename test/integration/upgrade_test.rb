@@ -126,11 +126,13 @@ class UpgradeTest < Minitest::Test
   def test_signals_that_come_between_two_monitors_are_obeyed
     start
     @versions.add("1.1.0").edit("1.1.0", "exe/pando") do |code|
-      code.sub(/^require "pando.cli"/, <<~'RUBY' + 'require "pando/cli"')
+      code.sub('require "pando/cli"', <<~'RUBY')
         system("kill -TTIN #{$$}; kill -USR2 #{$$}") if ENV["PANDO_UPGRADE"].to_s.start_with?("take")
+        require "pando/cli"
       RUBY
     end.link("1.1.0")
-    ask!("upgrade")
+    @server.write("pando.rb", "log_format :json\n#{CONFIG.sub("control.sock", "another.sock")}")
+    assert_match(/was touched; pando reload takes over what has changed of: control\z/, ask!("upgrade"))
 
     @server.wait_past("workers.scaled", from: 2, to: 3)
     @server.wait_past("refork.started", "refork.refused")

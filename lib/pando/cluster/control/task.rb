@@ -71,7 +71,8 @@ module Pando
         def observe(event)
           case event.name
           when "reload.finished"
-            achieve("every worker runs the new release, after #{event[:seconds]} s") if @mine
+            achieve("every worker runs the new release, after #{event[:seconds]} s#{@kept}") if @mine
+          when "reload.incomplete" then @kept = "; a restart is needed for: #{event[:settings]}"
           when "reload.started" then @mine = true
           when "reload.failed" then fail(event[:reason]) if @mine
           when "monitor.stopping" then fail("the server stops")
@@ -166,8 +167,10 @@ module Pando
 
         def observe(event)
           case event.name
+          when "upgrade.incomplete" then @kept = "; pando reload takes over what has changed of: #{event[:settings]}"
           when "monitor.upgraded"
-            achieve("the monitor runs Pando #{event[:to]} now, and ran #{event[:from]}; no other process was touched")
+            achieve("the monitor runs Pando #{event[:to]} now, and ran #{event[:from]}; no other process was touched" \
+                    "#{@kept}")
           when "upgrade.failed" then fail(event[:reason])
           end
         end

@@ -79,10 +79,19 @@ module Pando
 
         def began_at = @state.began_at
         def inherited_sockets = @inherited_sockets ||= Listening::Inherited.taken_up(@state, ENV)
-        def listeners(specs) = Listening::Listeners.taken_up(@state, specs, inherited_sockets)
+
+        def listeners(specs)
+          compare(:listen, "listener", specs)
+          Listening::Listeners.taken_up(@state, specs, inherited_sockets)
+        end
+
         def roster = Roster.new(scoreboard)
         def systemd = Systemd.taken_up(@state)
-        def control(cluster, spec, poller) = Control.taken_up(@state, cluster, spec, poller)
+
+        def control(cluster, spec, poller)
+          compare(:control, "control", [spec].compact)
+          Control.taken_up(@state, cluster, spec, poller)
+        end
 
         # @return [Object, nil] in the mode that the workers were begun in
         def reactor(payload)
@@ -97,6 +106,7 @@ module Pando
           @file.autoclose = true
           @file.close
           GC.enable
+          tell_changed
           tell
           monitor.reaper.bury_strangers # nobody has told us of those who died meanwhile
         end
@@ -104,6 +114,18 @@ module Pando
         private
 
         def take(number) = @state.take(number)
+
+        # Whether the configuration in the folder wants other sockets than those that are open.
+        def compare(setting, word, specs)
+          open = @state.all(word).map { |record| record.text(:spec) }
+          changed << setting unless open.uniq.sort == specs.map(&:to_s).uniq.sort
+        end
+
+        def changed = @changed ||= []
+
+        def tell_changed
+          Events.emit("upgrade.incomplete", settings: changed.join(", ")) if changed.any?
+        end
 
         def scoreboard = Sys::Scoreboard.attach(take(@state.one("scoreboard").integer(:descriptor)))
 

@@ -20,6 +20,8 @@ module Pando
       define "upgrade.started", :info, %i[from reason], "Another Pando is to take the monitor's place."
       define "upgrade.failed", :error, %i[from reason backtrace],
              "The monitor runs the Pando that it did; the backtrace is what the other one complained of."
+      define "upgrade.incomplete", :warn, %i[settings],
+             "The configuration in the folder says something else of these; a reload takes it over."
       define "listener.opened", :info, %i[listen inherited],
              "A listening socket is bound and listens; `inherited`: a service manager had opened it."
       define "listener.closed", :info, %i[listen],
