@@ -75,7 +75,8 @@ module HTTPSupport
     def start_reactor
       @monitor, control = UNIXSocket.pair(:SEQPACKET)
       listeners = [Pando::Cluster::Listening::Listener.new(@listener)]
-      @reactor = Pando::HTTP::Reactor.fork(listeners, @channel, @eventfd, control, nil, reactor_settings, 1.0)
+      program = Pando::HTTP::ReactorProgram.new(@channel)
+      @reactor = program.start(listeners, @channel, @eventfd, control, nil, reactor_settings, 1.0)
       await("the reactor") { control.close }
     end
 
