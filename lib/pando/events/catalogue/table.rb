@@ -69,7 +69,7 @@ module Pando
 
       define "reactor.ready", :info, %i[pid], "The reactor accepts connections."
       define "reactor.forked", :warn, %i[reason],
-             "The reactor's own program could not be run: the reactor is a fork of the monitor, and keeps some MiB of it."
+             "The reactor's own program cannot be run: the reactor is a fork of the monitor, and keeps some MiB of it."
       define "reactor.limited", :warn, %i[connections reason],
              "Fewer connections than `max_connections` can be held."
       define "spool.unavailable", :warn, %i[path reason], "The reactor has no folder for large request bodies."
