@@ -37,7 +37,7 @@ locked() {
 digest() { sha256sum | cut -c 1-64; }
 up_to_date() { [ -f "$1" ] && [ "$(<"$1")" = "$2" ]; }
 
-# --- the C extension: tmp/<version>/ext/ -> lib/pando/<series>/pando_ext.so
+# --- the C extension and the reactor's program: tmp/<version>/ext/ -> lib/pando/<series>/
 
 sources_digest() {
   {
@@ -48,13 +48,14 @@ sources_digest() {
 
 compile_extension() {
   extension=$root/lib/pando/$ruby_series/pando_ext.so
+  reactor=$root/lib/pando/$ruby_series/pando-reactor
   # Kept by series, as the library is: two builds of one series take turns.
   extension_stamp=$root/tmp/extension-$ruby_series
   extension_digest=$(sources_digest)
   extension_is_current || locked extension compile_now
 }
 
-extension_is_current() { [ -f "$extension" ] && up_to_date "$extension_stamp" "$extension_digest"; }
+extension_is_current() { [ -f "$extension" ] && [ -f "$reactor" ] && up_to_date "$extension_stamp" "$extension_digest"; }
 
 compile_now() {
   extension_is_current && return
@@ -66,7 +67,9 @@ compile_now() {
     grep -B 2 -A 12 -E 'error|warning|needs|\*\*\*' "$work/ext.log" | head -n 80 >&2
     die "the extension does not compile; see $work/ext.log"
   fi
-  # Renamed into place, so that a running server keeps the file it has mapped.
+  # Renamed into place, so that a running server keeps the files it has mapped.
+  cp "$work/ext/pando-reactor" "$reactor.new"
+  mv "$reactor.new" "$reactor"
   cp "$work/ext/pando_ext.so" "$extension.new"
   mv "$extension.new" "$extension"
   printf '%s' "$extension_digest" >"$extension_stamp"

@@ -1,4 +1,4 @@
-/* Pando::HTTP::Reactor: starts http/reactor_process.c. Only the settings are Ruby. */
+/* Pando::HTTP::Reactor: starts http/reactor_process.c, which knows no Ruby: its papers are filled in here. */
 #include "bind_http.h"
 #include "bind_sys.h"
 
@@ -8,8 +8,6 @@
 
 #include "http/reactor_process.h"
 
-#define STREAM_PATHS 4096
-#define HEALTH_PATH 256
 #define MONITOR_SILENCE 30000u /* milliseconds; it tells us something each second */
 
 static VALUE setting(VALUE settings, const char *name)
@@ -67,15 +65,8 @@ static void read_settings(struct pando_reactor_config *config, VALUE settings)
     config->monitor_silence = MONITOR_SILENCE;
 }
 
-struct run {
-    struct pando_reactor_config config;
-    struct pando_listener listeners[PANDO_REACTOR_LISTENERS];
-    char stream_paths[STREAM_PATHS];
-    char ready_path[HEALTH_PATH], live_path[HEALTH_PATH];
-};
-
 /* An Array of Strings: copied one behind the other, and an empty one. */
-static void read_stream_paths(struct run *run, VALUE paths)
+static void read_stream_paths(struct pando_reactor_papers *papers, VALUE paths)
 {
     size_t used = 0;
     Check_Type(paths, T_ARRAY);
@@ -83,53 +74,51 @@ static void read_stream_paths(struct run *run, VALUE paths)
         VALUE path = rb_ary_entry(paths, i);
         const char *text = StringValueCStr(path);
         size_t size = strlen(text) + 1;
-        if (used + size >= STREAM_PATHS) rb_raise(rb_eArgError, "stream_bodies is too long");
-        memcpy(run->stream_paths + used, text, size);
+        if (used + size >= sizeof(papers->stream_paths)) rb_raise(rb_eArgError, "stream_bodies is too long");
+        memcpy(papers->stream_paths + used, text, size);
         used += size;
     }
-    run->stream_paths[used] = '\0';
-    run->config.stream_paths = run->stream_paths;
+    papers->stream_paths[used] = '\0';
 }
 
-/* NULL for nil */
-static const char *read_path(char *place, VALUE settings, const char *name)
+/* nil: none */
+static void read_text(char *place, size_t room, VALUE value, const char *name)
 {
-    VALUE value = setting(settings, name);
-    if (!RTEST(value)) return NULL;
+    if (!RTEST(value)) return;
     const char *text = StringValueCStr(value);
-    if (strlen(text) >= HEALTH_PATH) rb_raise(rb_eArgError, "%s is too long", name);
-    return strcpy(place, text);
+    if (strlen(text) >= room) rb_raise(rb_eArgError, "%s is too long", name);
+    strcpy(place, text);
 }
 
 /* An Array of what answers fileno, number and flags. */
-static void read_listeners(struct run *run, VALUE listeners)
+static void read_listeners(struct pando_reactor_papers *papers, VALUE listeners)
 {
     Check_Type(listeners, T_ARRAY);
     long count = RARRAY_LEN(listeners);
     if (count > (long)PANDO_REACTOR_LISTENERS) rb_raise(rb_eArgError, "more than %u listeners", PANDO_REACTOR_LISTENERS);
     for (long i = 0; i < count; i++) {
         VALUE listener = rb_ary_entry(listeners, i);
-        run->listeners[i] = (struct pando_listener){.fd = pando_fd_of(listener), .number = count_of(listener, "number"),
-                                                    .flags = count_of(listener, "flags")};
+        papers->listeners[i] = (struct pando_listener){
+            .fd = pando_fd_of(listener), .number = count_of(listener, "number"), .flags = count_of(listener, "flags")};
     }
-    run->config.listeners = run->listeners;
-    run->config.listener_count = (uint32_t)count;
+    papers->config.listener_count = (uint32_t)count;
 }
 
-/* All that may raise. The strings are the caller's to keep alive. */
-static void read_arguments(struct run *run, VALUE listeners, VALUE channel, VALUE wake, VALUE control,
-                           VALUE spool_directory, VALUE settings)
+/* Of the Ruby arguments listeners, channel, wake, control, spool_directory, settings and grace. All that may raise. */
+static void read_arguments(struct pando_reactor_papers *papers, const VALUE *arguments)
 {
-    struct pando_reactor_config *config = &run->config;
-    read_listeners(run, listeners);
-    config->channel = pando_fd_of(channel);
-    config->wake = pando_fd_of(wake);
-    config->control = pando_fd_of(control);
-    config->spool_directory = NIL_P(spool_directory) ? NULL : StringValueCStr(spool_directory);
+    struct pando_reactor_config *config = &papers->config;
+    VALUE settings = arguments[5];
+    read_listeners(papers, arguments[0]);
+    config->channel = pando_fd_of(arguments[1]);
+    config->wake = pando_fd_of(arguments[2]);
+    config->control = pando_fd_of(arguments[3]);
+    read_text(papers->spool_directory, sizeof(papers->spool_directory), arguments[4], "spool_directory");
     read_settings(config, settings);
-    read_stream_paths(run, setting(settings, "stream_bodies"));
-    config->ready_path = read_path(run->ready_path, settings, "ready_path");
-    config->live_path = read_path(run->live_path, settings, "live_path");
+    read_stream_paths(papers, setting(settings, "stream_bodies"));
+    read_text(papers->ready_path, sizeof(papers->ready_path), setting(settings, "ready_path"), "ready_path");
+    read_text(papers->live_path, sizeof(papers->live_path), setting(settings, "live_path"), "live_path");
+    config->grace = (uint32_t)pando_milliseconds(arguments[6]);
 }
 
 /* fork(listeners, channel, wake, control, spool_directory, settings, grace)
@@ -138,15 +127,28 @@ static void read_arguments(struct run *run, VALUE listeners, VALUE channel, VALU
  * or is gone; its exit status is one of the constants below. It has no other
  * descriptors than these and the standard ones, and may outlive this process by
  * `grace` seconds. The caller keeps its descriptors. */
-static VALUE reactor_fork(VALUE module, VALUE listeners, VALUE channel, VALUE wake, VALUE control,
-                          VALUE spool_directory, VALUE settings, VALUE grace)
+static VALUE reactor_fork(int count, VALUE *arguments, VALUE module)
 {
-    struct run run = {0};
-    read_arguments(&run, listeners, channel, wake, control, spool_directory, settings);
-    run.config.grace = (uint32_t)pando_milliseconds(grace);
-    pid_t pid = pando_reactor_fork(&run.config);
-    RB_GC_GUARD(spool_directory);
+    struct pando_reactor_papers papers = {0};
+    rb_check_arity(count, 7, 7);
+    read_arguments(&papers, arguments);
+    pid_t pid = pando_reactor_fork(&papers);
     if (pid == -1) rb_sys_fail("fork (of the reactor)");
+    return PIDT2NUM(pid);
+}
+
+/* spawn(program, listeners, ...)
+ *
+ * The same, but the process executes that open file, which is to be
+ * program/reactor_main.c, and so has nothing of this one's memory. */
+static VALUE reactor_spawn(int count, VALUE *arguments, VALUE module)
+{
+    struct pando_reactor_papers papers = {0};
+    rb_check_arity(count, 8, 8);
+    int program = pando_fd_of(arguments[0]);
+    read_arguments(&papers, arguments + 1);
+    pid_t pid = pando_reactor_spawn(program, &papers);
+    if (pid == -1) rb_sys_fail("exec (of the reactor)");
     return PIDT2NUM(pid);
 }
 
@@ -158,7 +160,8 @@ static void define_record(VALUE module, const char *name, int value)
 void pando_init_http_reactor(void)
 {
     VALUE module = rb_define_module_under(pando_mHTTP, "Reactor");
-    rb_define_module_function(module, "fork", reactor_fork, 7);
+    rb_define_module_function(module, "fork", reactor_fork, -1);
+    rb_define_module_function(module, "spawn", reactor_spawn, -1);
 
     /* Exit statuses; 1 if it could not run. */
     define_record(module, "DRAINED", PANDO_REACTOR_DRAINED);

@@ -20,7 +20,8 @@ folders = [".", "sys", "http"]
 sources = folders.flat_map { |folder| Dir.glob(File.join(__dir__, folder, "*.c")) }
 $srcs = sources.map { |path| File.basename(path) }
 $objs = $srcs.map { |name| name.sub(/\.c\z/, ".#{$OBJEXT}") }
-folders.drop(1).each { |folder| $VPATH << "$(srcdir)/#{folder}" }
+[*folders.drop(1), "program"].each { |folder| $VPATH << "$(srcdir)/#{folder}" }
+$cleanfiles << "pando-reactor"
 
 $CFLAGS << " -std=gnu11 -D_GNU_SOURCE -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter"
 $CFLAGS << " -Werror" if ENV["PANDO_WERROR"]
@@ -28,3 +29,21 @@ $CFLAGS << " #{ENV["PANDO_CFLAGS"]}" if ENV["PANDO_CFLAGS"]
 $LDFLAGS << " #{ENV["PANDO_LDFLAGS"]}" if ENV["PANDO_LDFLAGS"]
 
 create_makefile("pando/pando_ext")
+
+# And what the monitor runs as the reactor: of all this the part without Ruby, in a program of its own.
+program = Dir.glob(File.join(__dir__, "{program,http}", "*.c")).map { |path| File.basename(path, ".c") }
+objects = [*program, "fds", "process", "record"].map { |name| "#{name}.#{$OBJEXT}" }.sort
+File.write("Makefile", <<~MAKE, mode: "a")
+
+  PROGRAM = pando-reactor
+  PROGRAM_OBJS = #{objects.join(" ")}
+  all: $(PROGRAM)
+  $(PROGRAM): $(PROGRAM_OBJS) Makefile
+  \t$(ECHO) linking $(PROGRAM)
+  \t$(Q) $(CC) $(CFLAGS) -pie -o $@ $(PROGRAM_OBJS) -Wl,-z,relro,-z,now #{ENV.fetch("PANDO_LDFLAGS", "")}
+  install-so: install-program
+  .PHONY: install-program
+  install-program: $(PROGRAM)
+  \t$(Q) $(MAKEDIRS) $(RUBYARCHDIR)
+  \t$(INSTALL_PROG) $(PROGRAM) $(RUBYARCHDIR)
+MAKE

@@ -6,7 +6,7 @@ require "tmpdir"
 
 # The gem as users get it: built, installed into an empty GEM_HOME, run from another folder.
 class GemInstallTest < Minitest::Test
-  def test_installed_gem_has_a_working_executable_and_its_own_extension
+  def test_installed_gem_has_a_working_executable_its_own_extension_and_a_reactor
     Dir.mktmpdir("pando-gem") do |folder|
       install(build(folder), folder)
 
@@ -18,8 +18,11 @@ class GemInstallTest < Minitest::Test
         require "pando"
         require "pando/native"
         puts $LOADED_FEATURES.grep(/pando/)
+        require "pando/http/reactor_program"
+        puts [Pando::HTTP::ReactorProgram.path].select { |path| File.executable?(path) }
       RUBY
       assert_match(%r{^#{folder}/home/\S+/pando_ext\.so$}, loaded)
+      assert_match(%r{^#{folder}/home/\S+/pando-reactor$}, loaded)
       refute_match(%r{^#{Support::Checkout.path("lib")}/}, loaded)
     end
   end

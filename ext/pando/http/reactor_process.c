@@ -4,14 +4,17 @@
 #include "sys/process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#define TITLE "pando reactor"
 #define REST 500 /* milliseconds, to end by itself */
 
 /* What would tell a crash must; all else is the monitor's to say, over the link. */
@@ -33,7 +36,7 @@ static void unblock_signals(void)
 
 static void die(const char *what)
 {
-    dprintf(STDERR_FILENO, "pando reactor: %s: %s\n", what, strerror(errno));
+    dprintf(STDERR_FILENO, TITLE ": %s: %s\n", what, strerror(errno));
     _exit(PANDO_REACTOR_FAILED);
 }
 
@@ -59,12 +62,12 @@ static void close_the_others(const struct pando_reactor_config *config)
     free(kept);
 }
 
-static void live(const struct pando_reactor_config *config, pid_t parent)
+void pando_reactor_live(const struct pando_reactor_config *config, pid_t monitor)
 {
     forget_handlers();
     if (pando_outlive_parent((int)config->grace + REST) == -1) die("prctl(PR_SET_PDEATHSIG)");
-    if (getppid() != parent) _exit(PANDO_REACTOR_ORPHANED); /* it died before the signal was set */
-    prctl(PR_SET_NAME, "pando reactor", 0, 0, 0);
+    if (getppid() != monitor) _exit(PANDO_REACTOR_ORPHANED); /* it died before the signal was set */
+    prctl(PR_SET_NAME, TITLE, 0, 0, 0);
     close_the_others(config);
     raise_limit();
     unblock_signals();
@@ -73,17 +76,74 @@ static void live(const struct pando_reactor_config *config, pid_t parent)
     _exit(status);
 }
 
-/* No signal may find the child with its parent's handlers. */
-pid_t pando_reactor_fork(const struct pando_reactor_config *config)
+/* No signal may find the child with its parent's handlers, nor a program that has not set its own. */
+static void block_signals(sigset_t *before)
 {
-    sigset_t all, before;
-    pid_t parent = getpid();
+    sigset_t all;
     sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &before);
-    pid_t pid = fork();
-    if (pid == 0) live(config, parent);
+    sigprocmask(SIG_SETMASK, &all, before);
+}
+
+static void restore_signals(const sigset_t *before)
+{
     int failure = errno;
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    sigprocmask(SIG_SETMASK, before, NULL);
     errno = failure;
+}
+
+pid_t pando_reactor_fork(struct pando_reactor_papers *papers)
+{
+    sigset_t before;
+    pid_t monitor = getpid();
+    block_signals(&before);
+    pid_t pid = fork();
+    if (pid == 0) pando_reactor_live(pando_reactor_papers_config(papers), monitor);
+    restore_signals(&before);
     return pid;
+}
+
+/* --- as a program --- */
+
+/* Each in a number of its own, which it keeps: the table of a child of vfork(2) is its own. */
+static int hand_over(const struct pando_reactor_papers *papers, int sealed)
+{
+    const struct pando_reactor_config *config = &papers->config;
+    for (uint32_t i = 0; i < config->listener_count; i++)
+        if (fcntl(papers->listeners[i].fd, F_SETFD, 0) == -1) return -1;
+    if (fcntl(config->channel, F_SETFD, 0) == -1 || fcntl(config->wake, F_SETFD, 0) == -1) return -1;
+    if (fcntl(config->control, F_SETFD, 0) == -1 || fcntl(sealed, F_SETFD, 0) == -1) return -1;
+    return 0;
+}
+
+/* The child borrows our memory until it is another program or has ended: it changes nothing but `failure`. */
+static pid_t execute(int program, const struct pando_reactor_papers *papers, int sealed, char *variable,
+                     volatile int *failure)
+{
+    char *const arguments[] = {TITLE, NULL};
+    char *const environment[] = {variable, NULL};
+    pid_t pid = vfork();
+    if (pid == 0) {
+        if (hand_over(papers, sealed) == 0) fexecve(program, arguments, environment);
+        *failure = errno;
+        _exit(127);
+    }
+    return pid;
+}
+
+pid_t pando_reactor_spawn(int program, struct pando_reactor_papers *papers)
+{
+    sigset_t before;
+    char variable[sizeof(PANDO_REACTOR_VARIABLE) + 12];
+    volatile int failure = 0;
+    int sealed = pando_reactor_papers_seal(papers);
+    if (sealed == -1) return -1;
+    snprintf(variable, sizeof(variable), "%s=%d", PANDO_REACTOR_VARIABLE, sealed);
+    block_signals(&before);
+    pid_t pid = execute(program, papers, sealed, variable, &failure);
+    if (pid > 0 && failure) waitpid(pid, NULL, 0);
+    if (pid == -1) failure = errno;
+    restore_signals(&before);
+    close(sealed);
+    errno = failure;
+    return failure ? -1 : pid;
 }

@@ -36,7 +36,7 @@ module Pando
       def successor = raise(Pando::Error, "there is nothing to upgrade to")
 
       # What a reactor and its workers share, made in the monitor:
-      # descriptors / lanes / lane / fork / report / in_flight / state (see HTTP::ReactorSetup).
+      # descriptors / lanes / lane / start / report / in_flight / state (see HTTP::ReactorSetup).
       # @param _descriptors [Array<Integer>, nil] of the former image, after an upgrade; nil: there was none
       # @return [Object, nil] nil: workers accept by themselves (direct mode)
       def reactor(_descriptors = nil) = nil

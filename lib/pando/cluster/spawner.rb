@@ -44,10 +44,10 @@ module Pando
         fork_by(worker, :promote, :mold, 0, generation, patience)
       end
 
-      # @param setup [#fork] see Payload#reactor
+      # @param setup [#start] see Payload#reactor
       def reactor(setup)
         start(:reactor, 0, 0, nil, @options.spawn_timeout, Reactor::Link) do |child, their_end|
-          pid = titled("pando reactor") { setup.fork([*@listeners, *@listeners.leaving], their_end, @options.grace) }
+          pid = titled("pando reactor") { setup.start([*@listeners, *@listeners.leaving], their_end, @options.grace) }
           child.row.claim(Roster::ROLES.index(:reactor), 0, 0)
           watch(child, pid)
         end
@@ -58,7 +58,7 @@ module Pando
 
       private
 
-      # No Ruby runs in the reactor, so it is born with its title.
+      # No Ruby runs in the reactor, so it is born with its title, should it be a fork of ours.
       def titled(title)
         Process.setproctitle(title)
         yield

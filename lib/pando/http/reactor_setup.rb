@@ -2,6 +2,7 @@
 
 require "socket"
 require "tmpdir"
+require "pando/http/reactor_program"
 require "pando/http/reactor_report"
 require "pando/http/reactor_settings"
 require "pando/native"
@@ -28,6 +29,7 @@ module Pando
         warn unless channel
         @channel = channel ? Channel.attach(channel) : Channel.create
         @eventfd = eventfd ? IO.for_fd(eventfd, "r+b") : self.eventfd
+        @program = ReactorProgram.new(@channel)
         @report = ReactorReport.new(@channel, queue_timeout: config.queue_timeout)
       end
 
@@ -54,8 +56,8 @@ module Pando
       # @param grace [Float] seconds that it may outlive the monitor
       # @return [Integer] its pid
       # @raise [SystemCallError] the kernel gives no process
-      def fork(listeners, control, grace)
-        Reactor.fork(listeners, @channel, @eventfd, control, @spool_directory, @settings, grace)
+      def start(listeners, control, grace)
+        @program.start(listeners, @channel, @eventfd, control, @spool_directory, @settings, grace)
       end
 
       # Called about once a second while a reactor lives.

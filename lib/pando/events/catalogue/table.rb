@@ -70,6 +70,8 @@ module Pando
              "What Pando does for a library around a fork did not work; the fork took place all the same."
 
       define "reactor.ready", :info, %i[pid], "The reactor accepts connections."
+      define "reactor.forked", :warn, %i[reason],
+             "The reactor's own program cannot be run: the reactor is a fork of the monitor, and keeps some MiB of it."
       define "reactor.limited", :warn, %i[connections reason],
              "Fewer connections than `max_connections` can be held."
       define "spool.unavailable", :warn, %i[path reason], "The reactor has no folder for large request bodies."

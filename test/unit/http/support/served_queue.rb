@@ -3,6 +3,7 @@
 require "delegate"
 require "fcntl"
 require "pando/config"
+require "pando/http/reactor_program"
 require "pando/http/reactor_settings"
 require "pando/sys"
 require_relative "served_work"
@@ -75,7 +76,8 @@ module HTTPSupport
     def start_reactor
       @monitor, control = UNIXSocket.pair(:SEQPACKET)
       listeners = [Pando::Cluster::Listening::Listener.new(@listener)]
-      @reactor = Pando::HTTP::Reactor.fork(listeners, @channel, @eventfd, control, nil, reactor_settings, 1.0)
+      program = Pando::HTTP::ReactorProgram.new(@channel)
+      @reactor = program.start(listeners, @channel, @eventfd, control, nil, reactor_settings, 1.0)
       await("the reactor") { control.close }
     end
 

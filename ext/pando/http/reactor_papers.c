@@ -1,0 +1,56 @@
+#include "reactor_papers.h"
+
+#include "sys/fds.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *text(const char *place)
+{
+    return place[0] ? place : NULL;
+}
+
+const struct pando_reactor_config *pando_reactor_papers_config(struct pando_reactor_papers *papers)
+{
+    struct pando_reactor_config *config = &papers->config;
+    config->listeners = papers->listeners;
+    config->stream_paths = papers->stream_paths;
+    config->ready_path = text(papers->ready_path);
+    config->live_path = text(papers->live_path);
+    config->spool_directory = text(papers->spool_directory);
+    return config;
+}
+
+int pando_reactor_papers_seal(struct pando_reactor_papers *papers)
+{
+    papers->version = PANDO_REACTOR_PAPERS_VERSION;
+    papers->bytes = sizeof(*papers);
+    papers->monitor = getpid();
+    return pando_sealed_memory("pando reactor", (const char *)papers, sizeof(*papers));
+}
+
+/* A list of texts ends with an empty one. */
+static int all_end(const struct pando_reactor_papers *papers)
+{
+    const char *paths = papers->stream_paths + sizeof(papers->stream_paths);
+    return !paths[-1] && !paths[-2] && !papers->ready_path[sizeof(papers->ready_path) - 1] &&
+           !papers->live_path[sizeof(papers->live_path) - 1] &&
+           !papers->spool_directory[sizeof(papers->spool_directory) - 1];
+}
+
+int pando_reactor_papers_read(struct pando_reactor_papers *papers, int file)
+{
+    struct stat found;
+    if (fstat(file, &found) == -1) return -1;
+    if (found.st_size == sizeof(*papers)) {
+        ssize_t got = pread(file, papers, sizeof(*papers), 0);
+        if (got == -1) return -1;
+        if (got == sizeof(*papers) && papers->version == PANDO_REACTOR_PAPERS_VERSION &&
+            papers->bytes == sizeof(*papers) && papers->config.listener_count <= PANDO_REACTOR_LISTENERS &&
+            all_end(papers))
+            return 0;
+    }
+    errno = EPROTO;
+    return -1;
+}
