@@ -92,13 +92,9 @@ class ContainerTest < Minitest::Test
     port = free_port
     server = start("workers 1\nhealth \"/up\"", script: READ_ONLY, user: user.wrapper, listen: "127.0.0.1:#{port}",
                                                 env: { "HOME" => nil, "USER" => nil })
-    answers = { "/up" => 0, "/" => 100_000, "/large" => 1_000_000 }.map do |path, bytes|
-      client = Support::KeptConnection.new(TCPSocket.new("127.0.0.1", port))
-      fields = "Content-Length: #{bytes}\r\n" if bytes.positive?
-      client.ask(path, fields: fields.to_s, body: "x" * bytes).answer.status
-    end
+    wait_until(timeout: 30, message: "its readiness") { ask(port, "/up", 0) == 200 }
 
-    assert_equal [200, 200, 503], answers, "there is no place for a large body"
+    assert_equal [200, 503], [ask(port, "/", 100_000), ask(port, "/large", 1_000_000)], "no place for a large body"
     assert_equal 1, server.events("spool.unavailable").size
     signal(server, "TERM")
     assert_equal 0, server.wait_for_exit.exitstatus
@@ -112,6 +108,12 @@ class ContainerTest < Minitest::Test
   end
 
   private
+
+  def ask(port, path, bytes)
+    client = Support::KeptConnection.new(TCPSocket.new("127.0.0.1", port))
+    fields = "Content-Length: #{bytes}\r\n" if bytes.positive?
+    client.ask(path, fields: fields.to_s, body: "x" * bytes).answer.status
+  end
 
   def worker_outside(server)
     Support::ProcTree.new(first_process(server)).titled("worker").first.pid
