@@ -47,8 +47,11 @@ class ReloadListenersTest < Minitest::Test
   def path(name) = File.join(@server.folder, name)
 
   # Without a Host, so that the listener gives the port.
-  def ask(socket)
-    socket.write("GET / HTTP/1.0\r\n\r\n")
+  def ask(socket) = answer_of(send_request(socket))
+
+  def send_request(socket) = socket.tap { socket.write("GET / HTTP/1.0\r\n\r\n") }
+
+  def answer_of(socket)
     answer = socket.read
     answer[%r{\AHTTP/1.1 200 .*\r\n\r\n(\d+)\z}m, 1] || answer
   ensure
@@ -137,7 +140,8 @@ class ReloadListenersTest < Minitest::Test
     wait_until(timeout: 20) { ask(unix("old.sock")) }
     early = Array.new(5) { unix("old.sock") }
     reload
-    assert_equal(["80"] * 5, early.map { |socket| ask(socket) })
+    early.each { |socket| send_request(socket) } # who asks nothing has a second left
+    assert_equal(["80"] * 5, early.map { |socket| answer_of(socket) })
   end
 
   def test_a_kept_connection_of_a_closed_listener_ends_after_an_answer_or_while_it_is_idle
