@@ -85,6 +85,10 @@ module Pando
       # @param _role [Mold]
       def tick(_role); end
 
+      # In a worker, now and then between two jobs.
+      # @return [Integer] bytes of machine code that Ruby has made of what it carries
+      def code_bytes = 0
+
       # Tells the payload which role this process now has.
       # @param _role [Mold, Worker, Service]
       def attach(_role); end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/server/cluster_options"
+require "pando/server/jit"
 require "pando/server/surroundings" # not when it is needed: there may be no descriptor left to read it
 
 module Pando
@@ -95,6 +96,7 @@ module Pando
       def verify(role, &step) = @care.verify(role, &step)
       def audit(role) = @care.audit(role)
       def tick(role) = @care.tick(role)
+      def code_bytes = Jit.code_bytes
       def examination_command = Launch.examination
 
       def run_hook(name, *arguments) = @config.hooks.run(name, @server, *arguments)
