@@ -55,7 +55,7 @@ class ReforkTest < Minitest::Test
   end
 
   def test_every_policy_chooses_the_best_candidate
-    row = Struct.new(:requests, :generation, :fork_safe?, :barred?)
+    row = Struct.new(:requests, :generation, :fork_safe?, :barred?, :sample)
     workers = [row.new(5, 1, true, false), row.new(9, 1, true, false), row.new(99, 1, false, false)]
 
     [:auto, :manual, { after: [1] }].each do |setting|

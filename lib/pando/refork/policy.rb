@@ -30,6 +30,12 @@ module Pando
         Candidates.best(workers)
       end
 
+      # @param worker [Object] that was chosen
+      # @return [String] why, for an event
+      def explain(worker, workers)
+        Candidates.explain(worker, workers)
+      end
+
       # @return [Boolean] whether a user may ask for a refork (USR2)
       def manual?
         true

@@ -21,7 +21,7 @@ module Pando
         # @return [Proof::Suspension]
         attr_reader :suspension
 
-        # @param policy [#threshold, #manual?, #choose] see Pando::Refork::Policy
+        # @param policy [#threshold, #manual?, #choose, #explain] see Pando::Refork::Policy
         # @param backoff [Damping::Backoff] until the next try
         # @param options [#refork_failures]
         def initialize(roster, policy, generations, backoff, options)
@@ -56,6 +56,10 @@ module Pando
 
           @sources.best || refuse("no worker is fit to become a mold", reason)
         end
+
+        # @param worker [Child] as {source} has chosen it
+        # @return [String] why that one
+        def explain(worker) = @policy.explain(worker, @sources.candidates)
 
         # @return [Child, nil] who is to take the place of a mold that is gone
         def heir = @sources.heir

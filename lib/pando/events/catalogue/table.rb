@@ -103,8 +103,8 @@ module Pando
       define "canary.failed", :error, %i[generation requests seconds reason],
              "It did not: its generation is discarded."
 
-      define "refork.started", :info, %i[slot generation source requests reason],
-             "A worker (`source`, its pid) was chosen to be the next mold."
+      define "refork.started", :info, %i[slot generation source requests reason choice],
+             "A worker (`source`, its pid) was chosen to be the next mold; `choice` says by which figures."
       define "refork.refused", :warn, %i[wanted reason], "A refork was asked for and is not possible now."
       define "refork.postponed", :warn, %i[reason seconds], "A generation failed; the next try waits this long."
       define "refork.suspended", :error, %i[count reason],

@@ -21,6 +21,7 @@ module ClusterSupport
       def threshold(_reforks) = threshold_value
       def manual? = allowed
       def choose(workers) = workers.max_by(&:requests)
+      def explain(_worker, workers) = "one of #{workers.size}"
     end
 
     # Stands for the spawner: admits who is ordered, or refuses as the kernel may.
