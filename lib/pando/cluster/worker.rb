@@ -10,7 +10,7 @@ module Pando
     # work and for orders in one epoll, and obeys orders between two jobs.
     #
     # What the work is, it does not know: payload.work answers
-    # start / sources / ready / idle / step_back / resume / stop.
+    # start / sources / ready / idle / step_forward / step_back / resume / stop.
     class Worker < Role
       # Seconds an idle worker sleeps at most: then it shows that it lives and
       # tries an accept, for a wake-up may have been lost (DESIGN.md, direct mode).
@@ -154,6 +154,13 @@ module Pando
         row.measure(MEASURED)
         @work.step_back
         @work.sources.each { |io, manner| poller.remove(io).add(io, io, manner) if manner == :exclusive }
+        nil
+      end
+
+      # In direct mode it is enough that the others step back.
+      def train
+        payload.train(self)
+        @work.step_forward
         nil
       end
 

@@ -3,6 +3,7 @@
 require "pando/cluster/carried"
 require "pando/cluster/proof/suspension"
 require "pando/cluster/generations/sources"
+require "pando/cluster/generations/training"
 require "pando/events"
 
 module Pando
@@ -20,16 +21,19 @@ module Pando
         attr_reader :count
         # @return [Proof::Suspension]
         attr_reader :suspension
+        # @return [Training]
+        attr_reader :training
 
-        # @param policy [#threshold, #manual?, #choose, #explain] see Pando::Refork::Policy
+        # @param policy [#threshold, #manual?, #choose, #explain, #trains?] see Pando::Refork::Policy
         # @param backoff [Damping::Backoff] until the next try
-        # @param options [#refork_failures]
+        # @param options [#refork_failures, #trainee]
         def initialize(roster, policy, generations, backoff, options)
           @roster = roster
           @policy = policy
           @generations = generations
           @backoff = backoff
           @sources = Sources.new(roster, policy, generations.method(:outdated?))
+          @training = Training.new(roster, @sources, -> { trains?(options.trainee) })
           @suspension = Proof::Suspension.new(-> { options.refork_failures })
           @count = 0
         end
@@ -85,6 +89,13 @@ module Pando
         end
 
         private
+
+        # While all are watched, each of them is to serve requests.
+        def trains?(trainee)
+          return false if !trainee || @generations.upcoming || @generations.current.nil? || @generations.watching?
+
+          @policy.trains?(count) || (trainee == :once_at_least && count.zero?)
+        end
 
         def obstacle
           upcoming = @generations.upcoming

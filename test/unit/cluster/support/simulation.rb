@@ -20,6 +20,7 @@ module ClusterSupport
     Policy = Struct.new(:threshold_value, :allowed) do
       def threshold(_reforks) = threshold_value
       def manual? = allowed
+      def trains?(reforks) = allowed && reforks < 1
       def choose(workers) = workers.max_by(&:requests)
       def explain(_worker, workers) = "one of #{workers.size}"
     end
