@@ -43,7 +43,8 @@ module Pando
 
       # @param _listeners [Array<Listener>]
       # @param _channel [IO, nil] to the reactor, nil in direct mode
-      # @return [#start, #sources, #ready, #idle, #step_forward, #step_back, #resume, #stop, #serve_out] what a worker does
+      # @return [#start, #sources, #ready, #idle, #step_forward, #step_back, #resume, #stop, #serve_out] what a worker
+      #   does
       def work(_listeners, _channel) = raise(NoMethodError, "#{self.class} must say what its workers do")
 
       # @raise [HookError]

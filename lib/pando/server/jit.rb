@@ -21,7 +21,7 @@ module Pando
       def self.code_bytes
         return 0 unless enabled?
 
-        RubyVM::YJIT.runtime_stats.values_at(:inline_code_size, :outlined_code_size).sum(&:to_i)
+        RubyVM::YJIT.runtime_stats.to_h.values_at(:inline_code_size, :outlined_code_size).sum(&:to_i)
       end
 
       # @param setting [:all, :trainee, nil] nil: it is left alone
@@ -49,7 +49,7 @@ module Pando
       end
 
       # In a new mold: whoever it was forked from, its workers are to have one.
-      def inherited
+      def promoted
         enable if @setting == :trainee && Process.pid != @home
       end
 
@@ -64,12 +64,9 @@ module Pando
       end
 
       def complain
-        unavailable(
-          if @from_the_start then "YJIT is on from the start (RUBYOPT, RUBY_YJIT_ENABLE or --yjit): all workers compile"
-          else "the application has enabled YJIT while it was loaded (Rails does, unless config.yjit is false): " \
-               "all workers compile"
-          end
-        )
+        cause = "YJIT is on from the start (RUBYOPT, RUBY_YJIT_ENABLE or --yjit)"
+        cause = "the application has enabled YJIT (Rails does, unless config.yjit is false)" unless @from_the_start
+        unavailable("#{cause}: all workers compile")
       end
 
       def unavailable(reason)

@@ -108,7 +108,7 @@ module Pando
       def attach(role)
         @server.role = role
         Pando.keep_io(*role.ios)
-        @jit.inherited if role.role == :mold
+        @jit.promoted if role.role == :mold
         ForkSafety.on_unsafe(&(give_up(role) if role.role == :worker))
         ForkSafety.on_callback_failure { |failure| tell(role, failure) }
       end

@@ -11,7 +11,8 @@ class ReforkWarmthTest < Minitest::Test
 
   # @param faults [Numeric, nil] for each request, lately
   def worker(name, requests, code: 0, kinds: 10, faults: 4)
-    sample = Pando::Sys::Sample.new(1.0, requests, 0.1, 100, 1, 1, code, kinds, faults ? 100 : 0, faults.to_i * 100, 0.1)
+    spell = [faults ? 100 : 0, faults.to_i * 100, 0.1]
+    sample = Pando::Sys::Sample.new(1.0, requests, 0.1, 100, 1, 1, code, kinds, *spell)
     Worker.new(name, requests, sample)
   end
 

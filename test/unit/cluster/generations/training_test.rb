@@ -19,7 +19,7 @@ class ClusterTrainingTest < Minitest::Test
     cluster.ready(cluster.upcoming_mold).settle
 
     assert_same cluster.worker_in(0), trainee
-    assert_equal [[:train], [:step_back], [:step_back]], (0..2).map { |slot| orders(slot) }
+    assert_equal([[:train], [:step_back], [:step_back]], (0..2).map { |slot| orders(slot) })
     assert_equal [0], chosen
   end
 
@@ -39,7 +39,8 @@ class ClusterTrainingTest < Minitest::Test
     cluster.turn
 
     assert_same cluster.worker_in(2), trainee
-    assert_equal [[:train, :step_back], [:step_back] * 2, [:step_back, :train]], (0..2).map { |slot| orders(slot) }
+    assert_equal([%i[train step_back], %i[step_back step_back], %i[step_back train]],
+                 (0..2).map { |slot| orders(slot) })
   end
 
   def test_one_that_dies_is_replaced
