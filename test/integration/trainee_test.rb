@@ -41,13 +41,12 @@ class TraineeTest < Minitest::Test
     event["pid"]
   end
 
-  # Almost: on a busy machine a worker may not have fallen asleep before the next request comes, and then another one
-  # is called.
+  # Most: on a busy machine it may not have fallen asleep before the next request comes, and then another one is called.
   def assert_serves(trainee)
     wait_until_told(trainee)
     pids = Array.new(30) { ask_when_idle(trainee) }
 
-    assert_operator pids.count(trainee), :>=, 24, "#{trainee} served few of #{pids.tally}"
+    assert_operator pids.count(trainee), :>=, 20, "#{trainee} served few of #{pids.tally}"
   end
 
   # It, and in direct mode the others, are told over their links.

@@ -39,7 +39,7 @@ module Pando
       def_delegator :@proving, :trial?, :proving?
       def_delegator :@proving, :watch?, :watching?
 
-      # @param policy [#threshold, #manual?, #choose, #explain, #trains?] see Pando::Refork::Policy
+      # @param policy [#threshold, #manual?, #choose, #justify, #trains?] see Pando::Refork::Policy
       # @param give_up [#call] called with a reason and a backtrace when nothing can be served
       # @param options [#canary, #refork_failures, #workers] how a generation proves itself
       # @param dampers [Damping::Dampers] that of the mold: one that dies again and again is replaced later each time
@@ -90,7 +90,7 @@ module Pando
       def refork(reason, force: false)
         worker = @reforks.source(reason, force) or return false
         Events.emit("refork.started", generation: @newest + 1, source: worker.pid, slot: worker.slot,
-                                      requests: worker.requests, reason: reason, choice: @reforks.explain(worker))
+                                      requests: worker.requests, reason: reason, choice: @reforks.justify(worker))
         begin_generation(:refork, worker)
         true
       end

@@ -32,7 +32,7 @@ module Pando
 
       # @param worker [Object] that was chosen
       # @return [String] why, for an event
-      def explain(worker, workers)
+      def justify(worker, workers)
         Candidates.explain(worker, workers)
       end
 
@@ -42,7 +42,7 @@ module Pando
       # @param reforks [Integer] as for {threshold}
       # @return [Boolean] whether one worker should be given requests before the others, for it is to be the next mold
       def trains?(reforks)
-        reforks < TRAINED && !threshold(reforks).nil?
+        reforks < TRAINED
       end
 
       # @return [Boolean] whether a user may ask for a refork (USR2)

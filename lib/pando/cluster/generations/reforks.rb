@@ -24,7 +24,7 @@ module Pando
         # @return [Training]
         attr_reader :training
 
-        # @param policy [#threshold, #manual?, #choose, #explain, #trains?] see Pando::Refork::Policy
+        # @param policy [#threshold, #manual?, #choose, #justify, #trains?] see Pando::Refork::Policy
         # @param backoff [Damping::Backoff] until the next try
         # @param options [#refork_failures, #trainee]
         def initialize(roster, policy, generations, backoff, options)
@@ -63,7 +63,7 @@ module Pando
 
         # @param worker [Child] as {source} has chosen it
         # @return [String] why that one
-        def explain(worker) = @policy.explain(worker, @sources.candidates)
+        def justify(worker) = @policy.justify(worker, @sources.candidates)
 
         # @return [Child, nil] who is to take the place of a mold that is gone
         def heir = @sources.heir

@@ -22,7 +22,7 @@ module ClusterSupport
       def manual? = allowed
       def trains?(reforks) = allowed && reforks < 1
       def choose(workers) = workers.max_by(&:requests)
-      def explain(_worker, workers) = "one of #{workers.size}"
+      def justify(_worker, workers) = "one of #{workers.size}"
     end
 
     # Stands for the spawner: admits who is ordered, or refuses as the kernel may.
