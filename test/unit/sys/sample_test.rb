@@ -2,9 +2,14 @@
 
 require "test_helper"
 require "pando/sys"
+require "support/in_child"
 
 # What a row of the scoreboard tells of what its process has become.
 class SysSampleTest < Minitest::Test
+  include Support::InChild
+
+  PAGES = 2048
+
   def setup
     @board = Pando::Sys::Scoreboard.create(2)
     @row = @board.row(1).claim(1, 0, 0)
@@ -48,18 +53,27 @@ class SysSampleTest < Minitest::Test
     assert_operator due.size, :<, 256
   end
 
-  def test_lately_is_a_spell_of_its_own
+  def test_lately_is_a_spell_of_32_jobs_or_more
     do_jobs(16)
-    assert_equal [0, nil, nil], [@row.sample.lately_jobs, @row.sample.faults_per_job, @row.sample.cpu_per_job]
+    assert_equal [0, nil, nil], lately
     do_jobs(16)
-    @row.take_sample(0, 0, 0)
-    first = @row.sample.lately_jobs
-    assert_includes 32.., first
+    assert_equal 32, lately.first
     assert_operator @row.sample.cpu_per_job, :>, 0
-    pages { do_jobs(64 - first) && @row.take_sample(0, 0, 0) }
+  end
 
-    assert_equal 64 - first, @row.sample.lately_jobs
-    assert_operator @row.sample.faults_per_job, :>=, 256.fdiv(64 - first)
+  # A child's first write to a page that it shares is a fault.
+  def test_lately_is_not_before
+    shared = "x" * (PAGES * 4096)
+    during, afterwards = in_child do
+      @row.claim(1, 0, 0)
+      PAGES.times { |number| shared.setbyte(number * 4096, 0) }
+      do_jobs(32)
+      [lately, (do_jobs(32) && lately)]
+    end
+
+    assert_equal [32, 32], [during.first, afterwards.first]
+    assert_operator during[1], :>=, PAGES.fdiv(32)
+    assert_operator afterwards[1], :<, during[1]
   end
 
   def test_kinds_are_counted_but_not_who_is_meant
@@ -93,8 +107,8 @@ class SysSampleTest < Minitest::Test
 
   private
 
-  # 256 of them are written to for the first time.
-  def pages
-    yield("x" * (256 * 4096))
+  def lately
+    sample = @row.sample
+    [sample.lately_jobs, sample.faults_per_job, sample.cpu_per_job]
   end
 end
