@@ -68,7 +68,7 @@ class SysSampleTest < Minitest::Test
       @row.claim(1, 0, 0)
       PAGES.times { |number| shared.setbyte(number * 4096, 0) }
       do_jobs(32)
-      [lately, (do_jobs(32) && lately)]
+      [lately, do_jobs(32) && lately]
     end
 
     assert_equal [32, 32], [during.first, afterwards.first]
