@@ -73,8 +73,7 @@ module Pando
         return if upcoming || !@backoff.over?
         return (heal if @dampers.over?(:mold)) unless current
 
-        reason = @reforks.wanted
-        refork(reason) if reason
+        @reforks.wanted&.then { |reason| refork(reason) }
       end
 
       # When reconcile has something to do again, nil: at the next event.
