@@ -198,12 +198,23 @@ static VALUE lane_body(VALUE self, VALUE buffer)
 static VALUE lane_sleep(VALUE self)
 {
     struct lane_view *view = pando_lane_view_of(self);
-    return pando_lane_sleep(view->channel, view->lane, pando_now()) ? Qtrue : Qfalse;
+    uint64_t now = pando_now() | (view->first ? PANDO_LANE_FIRST : 0);
+    return pando_lane_sleep(view->channel, view->lane, now) ? Qtrue : Qfalse;
+}
+
+static VALUE lane_step_forward(VALUE self)
+{
+    struct lane_view *view = pando_lane_view_of(self);
+    view->first = 1;
+    pando_lane_step_forward(view->lane, pando_now());
+    return Qnil;
 }
 
 static VALUE lane_step_back(VALUE self)
 {
-    pando_lane_step_back(pando_lane_view_of(self)->lane, pando_now());
+    struct lane_view *view = pando_lane_view_of(self);
+    view->first = 0;
+    pando_lane_step_back(view->lane, pando_now());
     return Qnil;
 }
 
@@ -266,6 +277,7 @@ void pando_init_http_lane(void)
     rb_define_method(cLane, "body", lane_body, 1);
     rb_define_method(cLane, "sleep", lane_sleep, 0);
     rb_define_method(cLane, "awake", lane_awake, 0);
+    rb_define_method(cLane, "step_forward", lane_step_forward, 0);
     rb_define_method(cLane, "step_back", lane_step_back, 0);
     rb_define_method(cLane, "waiting?", lane_waiting_p, 0);
     rb_define_method(cLane, "nudge", lane_nudge, 0);

@@ -14,6 +14,7 @@ struct lane_view {
     VALUE last_remote; /* the address that was asked for last, frozen; or nil */
     uint32_t number;
     int eventfd, reactor_eventfd;
+    int first;     /* it is woken before all others that sleep */
 
     /* the request that was taken last, copied once */
     uint32_t slot, turn, head_bytes, body_bytes, listener, flags;

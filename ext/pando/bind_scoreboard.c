@@ -219,10 +219,10 @@ static VALUE row_set_deadlines(VALUE self, VALUE soft, VALUE hard)
     return seconds(now);
 }
 
+/* True: a sample is due. */
 static VALUE row_finish_job(VALUE self)
 {
-    pando_row_finish(row_of(self));
-    return Qnil;
+    return pando_row_finish(row_of(self)) ? Qtrue : Qfalse;
 }
 
 static VALUE row_reset(VALUE self)
@@ -273,6 +273,7 @@ static void define_row(void)
     rb_define_method(cRow, "finish_job", row_finish_job, 0);
     rb_define_method(cRow, "reset", row_reset, 0);
     pando_init_row_measurements(cRow);
+    pando_init_row_samples(cRow);
 }
 
 void pando_init_scoreboard(void)

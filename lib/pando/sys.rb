@@ -2,6 +2,7 @@
 
 require "pando/native"
 require "pando/sys/pidfd"
+require "pando/sys/sample"
 
 module Pando
   # Thin Linux calls without policy, written in C. Each failure is the Errno of its call.

@@ -46,6 +46,14 @@ class ReforkTest < Minitest::Test
     assert_equal [true, true, true, false], allowed
   end
 
+  def test_one_worker_is_trained_for_the_first_three_where_there_will_be_any
+    trained = [:auto, :manual, false, { after: [1] }, { after: [1, false] }].map do |setting|
+      (0..4).count { |reforks| Pando::Refork.policy(setting).trains?(reforks) }
+    end
+
+    assert_equal [3, 0, 0, 3, 1], trained
+  end
+
   def test_due_compares_the_served_requests_with_the_threshold
     policy = Pando::Refork.policy({ after: [500, false] })
 
@@ -55,7 +63,7 @@ class ReforkTest < Minitest::Test
   end
 
   def test_every_policy_chooses_the_best_candidate
-    row = Struct.new(:requests, :generation, :fork_safe?, :barred?)
+    row = Struct.new(:requests, :generation, :fork_safe?, :barred?, :sample)
     workers = [row.new(5, 1, true, false), row.new(9, 1, true, false), row.new(99, 1, false, false)]
 
     [:auto, :manual, { after: [1] }].each do |setting|

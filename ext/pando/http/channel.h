@@ -155,6 +155,10 @@ uint32_t pando_channel_waiting(const struct pando_channel *channel);
 int pando_channel_holds(const struct pando_channel *channel, uint32_t slot, uint32_t turn, uint32_t lane);
 /* 1: nothing is on offer, the reactor will wake this lane. 0: something is. */
 int pando_lane_sleep(struct pando_channel *channel, struct pando_lane *lane, uint64_t now);
+/* In that time: behind the times of all who merely sleep. */
+#define PANDO_LANE_FIRST (1ULL << 63)
+/* Is woken first, until it sleeps anew. */
+void pando_lane_step_forward(struct pando_lane *lane, uint64_t now);
 /* Is woken only if nobody else can be, until it sleeps anew. */
 void pando_lane_step_back(struct pando_lane *lane, uint64_t now);
 /* Needs no waking. Before take, so that no wake-up is spent on it. */

@@ -1,11 +1,13 @@
 #include "measure.h"
 
+#include "sample.h"
+
 #include <sys/resource.h>
 #include <time.h>
 
 #define RELAXED memory_order_relaxed
 
-static uint64_t cpu_time(void)
+uint64_t pando_cpu_time(void)
 {
     struct timespec spent;
     if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent) == -1) return 0;
@@ -26,11 +28,11 @@ void pando_measure_begin(struct pando_row *row)
 {
     uint64_t number = atomic_load_explicit(&row->requests, RELAXED);
     uint64_t until = atomic_load_explicit(&row->measured_until, RELAXED);
-    uint64_t before = number < until ? cpu_time() : 0;
+    uint64_t before = number < until ? pando_cpu_time() : 0;
     atomic_store_explicit(&row->cpu_before, before, RELAXED);
 }
 
-static uint32_t minor_faults(void)
+uint32_t pando_minor_faults(void)
 {
     struct rusage usage;
     if (getrusage(RUSAGE_SELF, &usage) == -1 || usage.ru_minflt < 0) return 0;
@@ -42,7 +44,7 @@ static void read_faults(struct pando_row *row, uint64_t age)
 {
     unsigned step = (unsigned)__builtin_ctzll(age);
     if ((age & (age - 1)) == 0 && step < PANDO_STEPS)
-        atomic_store_explicit(&row->faults[step], minor_faults(), RELAXED);
+        atomic_store_explicit(&row->faults[step], pando_minor_faults(), RELAXED);
 }
 
 void pando_measure_end(struct pando_row *row, uint64_t number, uint64_t now)
@@ -50,7 +52,7 @@ void pando_measure_end(struct pando_row *row, uint64_t number, uint64_t now)
     uint64_t before = atomic_load_explicit(&row->cpu_before, RELAXED);
     if (before == 0) return;
     uint64_t since = atomic_load_explicit(&row->busy_since, RELAXED);
-    uint64_t spent = cpu_time();
+    uint64_t spent = pando_cpu_time();
     uint8_t cpu = pando_duration_code(spent > before ? spent - before : 0);
     uint8_t wall = pando_duration_code(since && now > since ? now - since : 0);
     uint64_t recents = atomic_load_explicit(&row->recents, RELAXED);
@@ -81,4 +83,5 @@ void pando_measure_restart(struct pando_row *row)
     atomic_store_explicit(&row->recents, 0, RELAXED);
     atomic_store_explicit(&row->measured_until, PANDO_YOUNG, RELAXED);
     for (unsigned i = 0; i < PANDO_STEPS; i++) atomic_store_explicit(&row->faults[i], 0, RELAXED);
+    pando_sample_restart(row);
 }

@@ -14,6 +14,9 @@ void pando_measure_end(struct pando_row *row, uint64_t number, uint64_t now);
 void pando_measure_more(struct pando_row *row, uint64_t jobs);
 /* Nothing has been done yet. */
 void pando_measure_restart(struct pando_row *row);
+/* Of this process since it was forked: nanoseconds, pages. */
+uint64_t pando_cpu_time(void);
+uint32_t pando_minor_faults(void);
 uint8_t pando_duration_code(uint64_t nanoseconds);
 
 #endif

@@ -1,6 +1,7 @@
 #include "scoreboard.h"
 
 #include "measure.h"
+#include "sample.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -110,11 +111,12 @@ void pando_row_start(struct pando_row *row, const char *verb, size_t verb_length
     atomic_store_explicit(&row->soft_deadline, soft, memory_order_relaxed);
     atomic_store_explicit(&row->hard_deadline, hard, memory_order_relaxed);
     atomic_store_explicit(&row->job, (job | 1) + 1, memory_order_release);
+    pando_sample_kind(row, verb, verb_length, subject, subject_length);
     pando_measure_begin(row);
     atomic_store_explicit(&row->busy_since, now, memory_order_release);
 }
 
-void pando_row_finish(struct pando_row *row)
+int pando_row_finish(struct pando_row *row)
 {
     uint64_t requests = atomic_load_explicit(&row->requests, memory_order_relaxed);
     uint64_t now = pando_now();
@@ -125,6 +127,7 @@ void pando_row_finish(struct pando_row *row)
     atomic_store_explicit(&row->heartbeat, now, memory_order_relaxed);
     atomic_store_explicit(&row->busy_since, 0, memory_order_release);
     atomic_store_explicit(&row->requests, requests + 1, memory_order_relaxed);
+    return pando_sample_due(row, requests + 1, now);
 }
 
 uint64_t pando_row_job(const struct pando_row *row, char verb[PANDO_VERB_MAX + 1],

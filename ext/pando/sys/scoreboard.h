@@ -46,9 +46,20 @@ struct pando_row {
     _Atomic uint8_t recent_wall[PANDO_RECENT];
     _Atomic uint64_t recents;        /* measured ever: the last is at (recents - 1) % PANDO_RECENT */
     _Atomic uint32_t faults[PANDO_STEPS];
-    char spare[64];
+    /* where the spell began that is under way, see sample.h */
+    _Atomic uint32_t spell_jobs, spell_faults;
+    _Atomic uint64_t spell_cpu;
+    /* the last line: what it has become, written now and then between two jobs; blank in the rows of an older Pando */
+    _Alignas(64) _Atomic uint64_t sampled_at; /* 0: never, or just being written */
+    _Atomic uint64_t sampled_cpu;
+    _Atomic uint64_t code_bytes;
+    _Atomic uint64_t kinds;          /* of jobs: a bit of each is set when it begins */
+    _Atomic uint32_t sampled_jobs, sampled_faults;
+    _Atomic uint32_t minor_gcs, major_gcs;
+    _Atomic uint32_t lately_jobs, lately_faults, lately_cpu; /* microseconds */
 };
 _Static_assert(offsetof(struct pando_row, cpu) == 256, "what each job writes is in the first four cache lines");
+_Static_assert(offsetof(struct pando_row, sampled_at) == 960, "samples have a line of their own");
 _Static_assert(sizeof(struct pando_row) == 1024, "rows do not cross pages");
 
 struct pando_scoreboard {
@@ -67,7 +78,8 @@ uint64_t pando_now(void);
 void pando_row_reset(struct pando_row *row);
 void pando_row_start(struct pando_row *row, const char *verb, size_t verb_length,
                      const char *subject, size_t subject_length, uint64_t soft, uint64_t hard, uint64_t now);
-void pando_row_finish(struct pando_row *row);
+/* 1: a sample is due, see sample.h. */
+int pando_row_finish(struct pando_row *row);
 /* Copies a job's verb and subject; returns its number, 0 when it was being written. Both are terminated. */
 uint64_t pando_row_job(const struct pando_row *row, char verb[PANDO_VERB_MAX + 1],
                        char subject[PANDO_SUBJECT_MAX + 1]);

@@ -18,8 +18,8 @@ module Pando
       RIGHT = %w[generation pid requests pss private].freeze
       # Fields that are numbers, so that JSON has them as such.
       WHOLE = %w[pid generation slot requests workers ready reforks failures waiting connections idle accepted mold
-                 number rate].freeze
-      DECIMAL = %w[seconds uptime age].freeze
+                 number rate code kinds].freeze
+      DECIMAL = %w[seconds uptime age faults].freeze
 
       # @param records [Array<Array(String, Hash{String => String})>]
       def initialize(records)
@@ -114,9 +114,10 @@ module Pando
 
       def row(role, pairs)
         job = pairs["job"] && "#{printable(pairs["job"])} for #{pairs["seconds"]} s"
+        remarks = { "not fork-safe" => pairs["unsafe"], "trainee" => pairs["trainee"] }.select { |_, said| said }.keys
         { **pairs, "role" => [role, pairs["name"] || pairs["slot"]].compact.join(" "),
                    "pss" => mebibytes(pairs["pss"]), "private" => mebibytes(pairs["private"]),
-                   "job" => [job, ("not fork-safe" if pairs["unsafe"])].compact.join("; ") }
+                   "job" => [job, *remarks].compact.join("; ") }
       end
 
       # A request's path is the client's: no control character of it reaches a terminal.

@@ -202,6 +202,7 @@ module Pando
       def tied_up? = !@tied_since.nil? && row.busy_since == @tied_since
 
       def requests = row.requests
+      def sample = row.sample
       def fork_safe? = !row.fork_unsafe?
       def barred? = !!barred
       def outworn? = !outworn.nil?

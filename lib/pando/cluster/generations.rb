@@ -34,12 +34,12 @@ module Pando
       # serves, and what it does is looked at; progress: how far that is. watching?: the current generation serves, and
       # its predecessor's mold is kept meanwhile.
       def_delegator :@reforks, :count, :reforks
-      def_delegators :@reforks, :suspension, :policy=
+      def_delegators :@reforks, :suspension, :training, :policy=
       def_delegators :@proving, :progress, :worker_gone
       def_delegator :@proving, :trial?, :proving?
       def_delegator :@proving, :watch?, :watching?
 
-      # @param policy [#threshold, #manual?, #choose] see Pando::Refork::Policy
+      # @param policy [#threshold, #manual?, #choose, #justify, #trains?] see Pando::Refork::Policy
       # @param give_up [#call] called with a reason and a backtrace when nothing can be served
       # @param options [#canary, #refork_failures, #workers] how a generation proves itself
       # @param dampers [Damping::Dampers] that of the mold: one that dies again and again is replaced later each time
@@ -69,11 +69,11 @@ module Pando
       def reconcile
         @proving.reconcile
         lose_current("it is gone") if current&.mold&.gone?
+        @reforks.training.reconcile
         return if upcoming || !@backoff.over?
         return (heal if @dampers.over?(:mold)) unless current
 
-        reason = @reforks.wanted
-        refork(reason) if reason
+        @reforks.wanted&.then { |reason| refork(reason) }
       end
 
       # When reconcile has something to do again, nil: at the next event.
@@ -89,7 +89,7 @@ module Pando
       def refork(reason, force: false)
         worker = @reforks.source(reason, force) or return false
         Events.emit("refork.started", generation: @newest + 1, source: worker.pid, slot: worker.slot,
-                                      requests: worker.requests, reason: reason)
+                                      requests: worker.requests, reason: reason, choice: @reforks.justify(worker))
         begin_generation(:refork, worker)
         true
       end

@@ -22,9 +22,12 @@ module Pando
     #   memory          see Memory::Limits
     #   canary          see Proof::Terms; nil: a generation whose first worker comes up is good
     #   refork_failures reforks in a row that may come to nothing before reforking is suspended; nil: any number
+    #   trainee         whether one worker is warmed up for all, as long as the policy says; :once_at_least: until the
+    #                   first refork even if the policy does not know when that is
     #   services        names, in the order in which the config declares them
     Options = Struct.new(:workers, :auto_workers, :surge, :unavailable, :boot_timeout, :spawn_timeout,
                          :stop_timeout, :drain_delay, :health, :grace, :longest_request, :longest_wait, :check_timeout,
-                         :oom_score_adj, :control, :memory, :canary, :refork_failures, :services, keyword_init: true)
+                         :oom_score_adj, :control, :memory, :canary, :refork_failures, :trainee,
+                         :services, keyword_init: true)
   end
 end

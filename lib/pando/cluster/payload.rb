@@ -43,7 +43,8 @@ module Pando
 
       # @param _listeners [Array<Listener>]
       # @param _channel [IO, nil] to the reactor, nil in direct mode
-      # @return [#start, #sources, #ready, #idle, #resume, #stop, #serve_out] what a worker does
+      # @return [#start, #sources, #ready, #idle, #step_forward, #step_back, #resume, #stop, #serve_out] what a worker
+      #   does
       def work(_listeners, _channel) = raise(NoMethodError, "#{self.class} must say what its workers do")
 
       # @raise [HookError]
@@ -84,6 +85,14 @@ module Pando
       # In a mold, at least once a second, unless it has more to do.
       # @param _role [Mold]
       def tick(_role); end
+
+      # In a worker, now and then between two jobs.
+      # @return [Integer] bytes of machine code that Ruby has made of what it carries
+      def code_bytes = 0
+
+      # In a worker that the next mold is to be forked from: it is given work before the others from now on.
+      # @param _role [Worker]
+      def train(_role); end
 
       # Tells the payload which role this process now has.
       # @param _role [Mold, Worker, Service]

@@ -163,6 +163,10 @@ module Pando
       # @return [nil]
       def step_back; end
 
+      # To be given work first, for others are to be forked from it.
+      # @return [nil]
+      def train; end
+
       # Told to leave, or without a monitor: there is nothing to stay for.
       def depart
         @leaving = true
@@ -178,6 +182,7 @@ module Pando
           @draining = packet.message.kind == :drain
           depart
         when :step_back then step_back
+        when :train then train
         when :stay then stay
         when :spawn, :promote then ForkOrder.from(packet)
         end

@@ -2,6 +2,7 @@
 
 require "pando/cluster/listening/listener"
 require "pando/cluster/role"
+require "pando/cluster/sampler"
 
 module Pando
   module Cluster
@@ -9,7 +10,7 @@ module Pando
     # work and for orders in one epoll, and obeys orders between two jobs.
     #
     # What the work is, it does not know: payload.work answers
-    # start / sources / ready / idle / step_back / resume / stop.
+    # start / sources / ready / idle / step_forward / step_back / resume / stop.
     class Worker < Role
       # Seconds an idle worker sleeps at most: then it shows that it lives and
       # tries an accept, for a wake-up may have been lost (DESIGN.md, direct mode).
@@ -40,10 +41,11 @@ module Pando
       def job_deadline(soft, hard) = row.set_deadlines(soft, hard)
 
       def job_finished
-        row.finish_job
+        sample = row.finish_job
         row.fail_job if @job_failed
         @job_failed = false
         Sys.end_title("idle") || Process.setproctitle("#{@title} idle")
+        sampler.take if sample
       end
 
       # The running job came to nothing, by a fault of ours. Counted once and when it is done: until then it is none
@@ -134,10 +136,17 @@ module Pando
       end
 
       def attend(ready)
-        @work.idle if ready.empty? && !leaving?
+        idle if ready.empty?
         order = read_orders if ready.delete(@link)
         ready.each { |source| @work.ready(source) unless leaving? }
         order
+      end
+
+      def sampler = @sampler ||= Sampler.new(row, payload)
+
+      def idle
+        sampler.catch_up
+        @work.idle unless leaving?
       end
 
       # In direct mode the kernel wakes them in the order in which they came to a listener (epoll_ctl(2)).
@@ -145,6 +154,13 @@ module Pando
         row.measure(MEASURED)
         @work.step_back
         @work.sources.each { |io, manner| poller.remove(io).add(io, io, manner) if manner == :exclusive }
+        nil
+      end
+
+      # In direct mode it is enough that the others step back.
+      def train
+        payload.train(self)
+        @work.step_forward
         nil
       end
 

@@ -56,6 +56,11 @@ module Pando
         rest
       end
 
+      # This one is to be woken first, until it steps back.
+      #
+      # @return [void]
+      def step_forward = @lane.step_forward
+
       # Others are to be woken first.
       #
       # @return [void]

@@ -45,6 +45,11 @@ module Pando
         end
       end
 
+      # This one is to be given connections first, when the others have stepped back.
+      #
+      # @return [void]
+      def step_forward; end
+
       # Others are to be given connections first; the worker sees to the order of the {#sources}.
       #
       # @return [void]

@@ -6,6 +6,11 @@ module Pando
   module Refork
     # `refork false`: never, not even when asked. The first mold serves for good.
     class Off < Policy
+      # (see Policy#trains?)
+      def trains?(_reforks)
+        false
+      end
+
       # (see Policy#manual?)
       def manual?
         false

@@ -30,6 +30,21 @@ module Pando
         Candidates.best(workers)
       end
 
+      # @param worker [Object] that was chosen
+      # @return [String] why, for an event
+      def justify(worker, workers)
+        Candidates.explain(worker, workers)
+      end
+
+      # Reforks before which one worker is warmed up for all.
+      TRAINED = 3
+
+      # @param reforks [Integer] as for {threshold}
+      # @return [Boolean] whether one worker should be given requests before the others, for it is to be the next mold
+      def trains?(reforks)
+        reforks < TRAINED
+      end
+
       # @return [Boolean] whether a user may ask for a refork (USR2)
       def manual?
         true

@@ -23,6 +23,11 @@ module Pando
       def threshold(reforks)
         @counts.fetch(reforks) { @ends ? nil : @counts.last }
       end
+
+      # (see Policy#trains?)
+      def trains?(reforks)
+        super && !threshold(reforks).nil?
+      end
     end
   end
 end

@@ -26,7 +26,7 @@ module Pando
           surge: @config.rollout_surge, unavailable: @config.rollout_unavailable,
           oom_score_adj: @config.oom_score_adj || nil, services: @config.services.keys,
           health: @config.health || @config.health_live, control: control, memory: memory, canary: canary,
-          refork_failures: @config.refork_failures, **deadlines
+          refork_failures: @config.refork_failures, trainee: trainee, **deadlines
         )
       end
 
@@ -49,6 +49,9 @@ module Pando
         terms = %w[development test].include?(@config.environment) ? DEVELOPMENT : USUAL if terms == :auto
         Cluster::Proof::Terms.new(**terms)
       end
+
+      # By whom all others come to their JIT is trained however reforks come about.
+      def trainee = @config.jit == :trainee ? :once_at_least : @config.refork_trainee
 
       def auto? = @config.entries(:workers).first&.value == :auto
 

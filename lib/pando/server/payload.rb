@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/server/cluster_options"
+require "pando/server/jit"
 require "pando/server/surroundings" # not when it is needed: there may be no descriptor left to read it
 
 module Pando
@@ -50,7 +51,9 @@ module Pando
         @care = ForkCare.new(@server)
         @care.begin
         load_first_request if @config.first_request_profile
+        @jit = Jit.new(@config.jit)
         @app = HTTP::Rackup.load(@config.rackup)
+        @jit.loaded
         @care.loaded
       end
 
@@ -95,6 +98,8 @@ module Pando
       def verify(role, &step) = @care.verify(role, &step)
       def audit(role) = @care.audit(role)
       def tick(role) = @care.tick(role)
+      def code_bytes = Jit.code_bytes
+      def train(worker) = @jit.train(worker)
       def examination_command = Launch.examination
 
       def run_hook(name, *arguments) = @config.hooks.run(name, @server, *arguments)
@@ -103,6 +108,7 @@ module Pando
       def attach(role)
         @server.role = role
         Pando.keep_io(*role.ios)
+        @jit.promoted if role.role == :mold
         ForkSafety.on_unsafe(&(give_up(role) if role.role == :worker))
         ForkSafety.on_callback_failure { |failure| tell(role, failure) }
       end

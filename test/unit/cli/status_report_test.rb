@@ -47,6 +47,16 @@ class StatusReportTest < Minitest::Test
     assert_equal({ "oom_killed" => 2 }, shown["counts"])
   end
 
+  def test_who_is_warm_and_who_is_trained
+    worker = { "slot" => "0", "generation" => "0", "state" => "busy", "job" => "GET /", "seconds" => "0.1",
+               "trainee" => "true", "code" => "1048576", "kinds" => "7", "faults" => "2.5" }
+    shown = JSON.parse(report(["worker", worker]).json)["processes"].last
+
+    assert_equal [true, 1_048_576, 7, 2.5], shown.values_at("trainee", "code", "kinds", "faults")
+    assert_match(%r{worker 0 .* busy .* GET / for 0.1 s; trainee$}, report(["worker", worker]).text)
+    assert_match(/not fork-safe$/, report(["worker", { **worker, "trainee" => nil, "unsafe" => "true" }.compact]).text)
+  end
+
   def test_where_all_is_well_nothing_is_said_of_it
     refute_match(/lost|since the start|auto/, report.text)
   end

@@ -2,6 +2,9 @@
 
 require "test_helper"
 require "support/in_child"
+require "pando/cluster"
+require "pando/cluster/context"
+require "pando/cluster/payload"
 require "pando/cluster/worker"
 require "pando/sys"
 
@@ -15,6 +18,7 @@ class ClusterWorkerTest < Minitest::Test
     @worker = Pando::Cluster::Worker.allocate
     @worker.instance_variable_set(:@row, @row)
     @worker.instance_variable_set(:@title, "a worker of no cluster")
+    @worker.instance_variable_set(:@context, Pando::Cluster::Context.new(payload: Pando::Cluster::Payload.new))
   end
 
   def counted = [@row.requests, @row.failures]
@@ -45,5 +49,15 @@ class ClusterWorkerTest < Minitest::Test
     end
 
     assert_equal [2, 1], after
+  end
+
+  def test_what_has_become_of_it_is_sampled
+    jobs = in_child do
+      3.times { @row.start_job("GET", "/", nil, nil) || @worker.job_finished }
+      [@row.sample.jobs, @worker.send(:sampler).catch_up || @row.sample.jobs]
+    end
+
+    assert_includes 2..3, jobs.first
+    assert_equal 3, jobs.last
   end
 end

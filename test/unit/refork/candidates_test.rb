@@ -4,7 +4,7 @@ require "test_helper"
 require "pando/refork/candidates"
 
 class ReforkCandidatesTest < Minitest::Test
-  Row = Struct.new(:slot, :requests, :generation, :safe, :barred) do
+  Row = Struct.new(:slot, :requests, :generation, :safe, :barred, :sample) do
     def fork_safe? = safe
     def barred? = barred
   end
@@ -39,6 +39,13 @@ class ReforkCandidatesTest < Minitest::Test
   def test_only_with_enough_requests
     assert_equal 1, best(row(1, 50), at_least: 50)
     assert_nil best(row(1, 49), at_least: 50)
+  end
+
+  def test_why_that_one
+    rows = [row(1, 10), row(2, 30)]
+
+    assert_equal "the warmest of 2: 30 requests", Pando::Refork::Candidates.explain(rows[1], rows)
+    assert_equal "the only one: 10 requests", Pando::Refork::Candidates.explain(rows[0], rows.first(1))
   end
 
   def test_of_nobody_nobody

@@ -91,7 +91,14 @@ module Pando
           { slot: (child.slot if child.worker?), name: (@cluster.services.name(child) if child.service?),
             generation: (child.generation unless child.reactor?), pid: child.pid, state: doing(child, job),
             requests: (row.requests if child.worker?), seconds: job[:seconds], job: job[:request],
-            unsafe: (true if child.worker? && !child.fork_safe?) }
+            unsafe: (true if child.worker? && !child.fork_safe?), **(child.worker? ? warmth(child) : {}) }
+        end
+
+        # What has become of it, as it was last sampled.
+        def warmth(worker)
+          sample = worker.sample
+          { trainee: (true if worker.equal?(@cluster.generations.training.trainee)),
+            code: sample&.code_bytes, kinds: sample&.kinds, faults: sample&.faults_per_job&.round(2) }
         end
 
         def doing(child, job)

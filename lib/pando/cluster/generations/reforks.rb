@@ -3,6 +3,7 @@
 require "pando/cluster/carried"
 require "pando/cluster/proof/suspension"
 require "pando/cluster/generations/sources"
+require "pando/cluster/generations/training"
 require "pando/events"
 
 module Pando
@@ -20,16 +21,19 @@ module Pando
         attr_reader :count
         # @return [Proof::Suspension]
         attr_reader :suspension
+        # @return [Training]
+        attr_reader :training
 
-        # @param policy [#threshold, #manual?, #choose] see Pando::Refork::Policy
+        # @param policy [#threshold, #manual?, #choose, #justify, #trains?] see Pando::Refork::Policy
         # @param backoff [Damping::Backoff] until the next try
-        # @param options [#refork_failures]
+        # @param options [#refork_failures, #trainee]
         def initialize(roster, policy, generations, backoff, options)
           @roster = roster
           @policy = policy
           @generations = generations
           @backoff = backoff
           @sources = Sources.new(roster, policy, generations.method(:outdated?))
+          @training = Training.new(roster, @sources, -> { trains?(options.trainee) })
           @suspension = Proof::Suspension.new(-> { options.refork_failures })
           @count = 0
         end
@@ -57,6 +61,10 @@ module Pando
           @sources.best || refuse("no worker is fit to become a mold", reason)
         end
 
+        # @param worker [Child] as {source} has chosen it
+        # @return [String] why that one
+        def justify(worker) = @policy.justify(worker, @sources.candidates)
+
         # @return [Child, nil] who is to take the place of a mold that is gone
         def heir = @sources.heir
 
@@ -81,6 +89,13 @@ module Pando
         end
 
         private
+
+        # While all are watched, each of them is to serve requests.
+        def trains?(trainee)
+          return false if !trainee || @generations.upcoming || @generations.current.nil? || @generations.watching?
+
+          @policy.trains?(count) || (trainee == :once_at_least && count.zero?)
+        end
 
         def obstacle
           upcoming = @generations.upcoming

@@ -39,11 +39,13 @@ module Pando
           asked.all?(&:engaged?) ? asked : asked.reject(&:engaged?)
         end
 
+        # @return [Boolean] it may be asked at any time
+        def fit?(worker) = worker.ready? && may_fork?(worker) && !worker.barred?
+
         private
 
-        def fit
-          @roster.ready_workers.reject { |worker| @outdated.call(worker) || !worker.fork_safe? || worker.tied_up? }
-        end
+        def fit = @roster.ready_workers.select { |worker| may_fork?(worker) }
+        def may_fork?(worker) = !@outdated.call(worker) && worker.fork_safe? && !worker.tied_up?
       end
     end
   end

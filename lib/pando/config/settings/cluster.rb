@@ -36,6 +36,29 @@ module Pando
               notes: "Until a release is reloaded, or `pando refork --force` tries again.",
               example: "refork :auto, failures: 5"
 
+      setting :refork_trainee,
+              type: Types::Truth.new, default: true, within: :refork, keyword: :trainee,
+              help: "Whether one worker is given requests before the others until the first three reforks.",
+              notes: "So it warms up soon, and the others need not do so by themselves. Whoever is busy is passed " \
+                     "over: no request waits for it beside an idle worker. Where Pando reforks by itself only, and " \
+                     "with `jit :trainee` ([more](reforking.md#the-trainee)).",
+              example: "refork :auto, trainee: false"
+
+      setting :jit,
+              type: Types::OrOff.new(Types::Choice.new(:all, :trainee)), default: nil,
+              flags: %w[--jit], argument: "all|trainee|off",
+              help: "Whether YJIT is enabled once the application is loaded: in all workers, or in the trainee.",
+              notes: "`:trainee`: until the first refork only one worker compiles, then all of them have what it has " \
+                     "compiled. Takes Ruby 3.3 or newer, with YJIT built in and not enabled from the start. `false` " \
+                     "leaves Ruby alone: YJIT is what RUBYOPT, RUBY_YJIT_ENABLE or the application make of it.",
+              example: "jit :trainee",
+              check: lambda { |jit, config|
+                next unless jit == :trainee
+                next "trainee needs reforking, and refork is false" if config.refork == false
+
+                "trainee needs one, and refork trainee: is false" unless config.refork_trainee
+              }
+
       setting :rollout_surge,
               type: Types::Whole.new(0..1024), default: 1, unit: "workers", within: :rollout, keyword: :surge,
               help: "How many workers more than configured a rollout may run.",

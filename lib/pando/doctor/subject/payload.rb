@@ -35,6 +35,7 @@ module Pando
             options.longest_wait = QUESTION # an idle worker may be at one
             options.control = nil # the user's own server may be listening there
             options.memory = Cluster::Memory::Limits.new # tracing makes processes fat
+            options.trainee = nil # nobody is before the others: the doctor asks each by itself
             options.canary = nil # the doctor's own requests are all that there are
           end
         end

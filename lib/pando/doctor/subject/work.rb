@@ -47,6 +47,7 @@ module Pando
         end
 
         def idle = @http.idle
+        def step_forward = @http.step_forward
         def step_back = @http.step_back
         def stop(deadline = nil) = @http.stop(deadline)
         def ios = [@listener, @questions, @place].compact

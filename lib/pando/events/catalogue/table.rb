@@ -103,8 +103,14 @@ module Pando
       define "canary.failed", :error, %i[generation requests seconds reason],
              "It did not: its generation is discarded."
 
-      define "refork.started", :info, %i[slot generation source requests reason],
-             "A worker (`source`, its pid) was chosen to be the next mold."
+      define "refork.started", :info, %i[slot generation source requests reason choice],
+             "A worker (`source`, its pid) was chosen to be the next mold; `choice` says by which figures."
+      define "trainee.chosen", :info, %i[slot generation pid requests],
+             "From now on this worker is given requests before the others while it is idle: the next mold is to be " \
+             "forked from it."
+      define "jit.enabled", :info, %i[slot generation pid],
+             "YJIT is on in the trainee, and nowhere else before the first refork (`jit :trainee`)."
+      define "jit.unavailable", :warn, %i[setting reason], "YJIT cannot be enabled as `jit` says."
       define "refork.refused", :warn, %i[wanted reason], "A refork was asked for and is not possible now."
       define "refork.postponed", :warn, %i[reason seconds], "A generation failed; the next try waits this long."
       define "refork.suspended", :error, %i[count reason],

@@ -20,7 +20,9 @@ module ClusterSupport
     Policy = Struct.new(:threshold_value, :allowed) do
       def threshold(_reforks) = threshold_value
       def manual? = allowed
+      def trains?(reforks) = allowed && reforks < 1
       def choose(workers) = workers.max_by(&:requests)
+      def justify(_worker, workers) = "one of #{workers.size}"
     end
 
     # Stands for the spawner: admits who is ordered, or refuses as the kernel may.

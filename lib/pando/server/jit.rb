@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+require "pando/events"
+
+module Pando
+  class Server
+    # Ruby's just-in-time compiler, as the setting `jit` wants it: on in all workers, or in the trainee until the first
+    # refork, when everybody else comes from it. Made in a mold that boots from cold, inherited by all that is forked
+    # from it.
+    #
+    # @api private
+    class Jit
+      # @return [Boolean]
+      def self.enabled? = !!(defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?)
+
+      # @return [Boolean] it can be enabled in a Ruby that runs
+      def self.possible? = defined?(RubyVM::YJIT) && RubyVM::YJIT.respond_to?(:enable)
+
+      # Costs three microseconds.
+      # @return [Integer] that it has compiled; 0: it is off, or there is none
+      def self.code_bytes
+        return 0 unless enabled?
+
+        RubyVM::YJIT.runtime_stats.to_h.values_at(:inline_code_size, :outlined_code_size).sum(&:to_i)
+      end
+
+      # @param setting [:all, :trainee, nil] nil: it is left alone
+      def initialize(setting)
+        @setting = setting
+        @home = Process.pid
+        @from_the_start = Jit.enabled?
+      end
+
+      # The application has been: what its boot would have compiled is not run again.
+      def loaded
+        return if @setting.nil?
+        return complain if @setting == :trainee && Jit.enabled?
+        return unavailable("Ruby #{RUBY_VERSION} cannot enable YJIT: that takes 3.3 or newer with YJIT built in") unless
+          Jit.possible?
+
+        enable if @setting == :all
+      end
+
+      # @param worker [#slot, #generation]
+      def train(worker)
+        return unless @setting == :trainee && enable
+
+        Events.emit("jit.enabled", slot: worker.slot, generation: worker.generation, pid: Process.pid)
+      end
+
+      # In a new mold: whoever it was forked from, its workers are to have one.
+      def promoted
+        enable if @setting == :trainee && Process.pid != @home
+      end
+
+      private
+
+      # @return [Boolean] it is on by this
+      def enable
+        return false if Jit.enabled? || !Jit.possible?
+
+        RubyVM::YJIT.enable
+        true
+      end
+
+      def complain
+        cause = "YJIT is on from the start (RUBYOPT, RUBY_YJIT_ENABLE or --yjit)"
+        cause = "the application has enabled YJIT (Rails does, unless config.yjit is false)" unless @from_the_start
+        unavailable("#{cause}: all workers compile")
+      end
+
+      def unavailable(reason)
+        Events.emit("jit.unavailable", setting: @setting, reason: reason)
+      end
+    end
+  end
+end

@@ -1,0 +1,115 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "../support/generations_case"
+
+# Who is given requests before the others, and when.
+class ClusterTrainingTest < Minitest::Test
+  include ClusterSupport::GenerationsCase
+
+  def trainee = generations.training.trainee
+  def orders(slot) = cluster.worker_in(slot).link.orders
+  def chosen = events("trainee.chosen").map { |event| event[:slot] }
+
+  def test_the_warmest_when_all_have_come_up
+    cluster(workers: 3, trainee: true)
+    generations.begin_boot
+    cluster.turn
+    assert_nil trainee
+    cluster.ready(cluster.upcoming_mold).settle
+
+    assert_same cluster.worker_in(0), trainee
+    assert_equal([[:train], [:step_back], [:step_back]], (0..2).map { |slot| orders(slot) })
+    assert_equal [0], chosen
+  end
+
+  def test_it_stays_one_whoever_serves_more
+    booted(workers: 3, trainee: true)
+    cluster.serve(cluster.worker_in(1), 5)
+    3.times { cluster.turn }
+
+    assert_same cluster.worker_in(0), trainee
+    assert_equal [0], chosen
+  end
+
+  def test_one_that_must_not_be_forked_is_relieved
+    booted(workers: 3, trainee: true)
+    cluster.serve(cluster.worker_in(2), 5)
+    trainee.row.fork_unsafe!
+    cluster.turn
+
+    assert_same cluster.worker_in(2), trainee
+    assert_equal([%i[train step_back], %i[step_back step_back], %i[step_back train]],
+                 (0..2).map { |slot| orders(slot) })
+  end
+
+  def test_one_that_dies_is_replaced
+    booted(workers: 2, trainee: true)
+    cluster.die(trainee).turn
+
+    assert_same cluster.worker_in(1), trainee
+    cluster.settle
+    assert_equal [0, 1], chosen
+  end
+
+  def test_one_that_cannot_be_told_is_none
+    booted(workers: 2, trainee: true)
+    cluster.worker_in(1).link.deaf = true
+    trainee.row.fork_unsafe!
+    cluster.turn
+
+    refute_same cluster.worker_in(1), trainee
+    assert_equal [0], chosen
+  end
+
+  def test_it_is_over_when_the_first_generation_has_been_forked_from_it
+    booted(workers: 2, trainee: true)
+    assert_same trainee, (reforking && generations.upcoming.source)
+    cluster.turn
+    assert_nil trainee
+    cluster.settle
+
+    assert_nil trainee
+    assert_equal [0], chosen
+    assert_empty(cluster.roster.ready_workers.flat_map { |worker| worker.link.orders })
+  end
+
+  # The canary and the others have stepped back in turns.
+  def test_after_a_refork_that_came_to_nothing_it_is_told_again
+    booted(workers: 2, trainee: true)
+    cluster.serve(trainee, 3)
+    reforking
+    cluster.die(cluster.upcoming_mold)
+    cluster.settle
+
+    assert_equal 1, generations.training.trainee.slot, "whose mold has failed is not asked again"
+    assert_equal [0, 1], chosen
+  end
+
+  def test_nobody_where_it_is_not_wanted
+    booted(workers: 2, trainee: false)
+
+    assert_nil trainee
+    assert_empty chosen
+  end
+
+  def test_nobody_where_the_policy_forks_nobody
+    cluster(workers: 2, trainee: true).policy.allowed = false
+    booted
+
+    assert_nil trainee
+  end
+
+  # `jit :trainee` and `refork :manual`.
+  def test_once_at_least_though_the_policy_does_not_know_when
+    booted(workers: 2, trainee: :once_at_least)
+    cluster.policy.define_singleton_method(:trains?) { |_reforks| false }
+    trainee.row.fork_unsafe!
+    cluster.turn
+    assert_equal [0, 1], chosen
+    reforking
+    cluster.settle
+
+    assert_nil trainee
+  end
+end
