@@ -22,9 +22,11 @@ module Pando
     #   memory          see Memory::Limits
     #   canary          see Proof::Terms; nil: a generation whose first worker comes up is good
     #   refork_failures reforks in a row that may come to nothing before reforking is suspended; nil: any number
+    #   prefault        whether molds look at what their workers write to
     #   services        names, in the order in which the config declares them
     Options = Struct.new(:workers, :auto_workers, :surge, :unavailable, :boot_timeout, :spawn_timeout,
                          :stop_timeout, :drain_delay, :health, :grace, :longest_request, :longest_wait, :check_timeout,
-                         :oom_score_adj, :control, :memory, :canary, :refork_failures, :services, keyword_init: true)
+                         :oom_score_adj, :control, :memory, :canary, :refork_failures, :prefault, :services,
+                         keyword_init: true)
   end
 end

@@ -36,6 +36,15 @@ module Pando
               notes: "Until a release is reloaded, or `pando refork --force` tries again.",
               example: "refork :auto, failures: 5"
 
+      setting :refork_prefault,
+              type: Types::Prefault.new, default: true, within: :refork, keyword: :prefault,
+              flags: %w[--prefault], argument: "on|off|BYTES,MILLISECONDS",
+              resolve: ->(prefault, _) { prefault == true ? Types::Prefault::DEFAULT : prefault },
+              help: "Whether a new worker is given its own copies of the pages that others have written to.",
+              notes: "Before it serves, and at most so many bytes, for at most so many milliseconds " \
+                     "([more](reforking.md#prefault)). `true` is `{ bytes: 64.mb, milliseconds: 30 }`. Needs Linux 5.14.",
+              example: "refork :auto, prefault: { bytes: 32.mb, milliseconds: 20 }"
+
       setting :rollout_surge,
               type: Types::Whole.new(0..1024), default: 1, unit: "workers", within: :rollout, keyword: :surge,
               help: "How many workers more than configured a rollout may run.",
