@@ -35,8 +35,8 @@ int pando_hot_set_observe(struct pando_hot_set *set, int pagemap);
 
 void pando_hot_set_clear(struct pando_hot_set *set);
 
-/* In a child that was forked since: populates those pages, in rising order, until so many bytes or nanoseconds are used
- * up. Only what is private, anonymous and writable in the caller too is touched. What the kernel refuses is left out.
+/* In a child that was forked since: populates those pages, in rising order, until so many bytes, or nanoseconds of CPU
+ * time, are used up; ten times as long by the clock. Only what is private, anonymous and writable in the caller too is touched. What the kernel refuses is left out.
  * 0; -1 and errno: /proc/self/maps cannot be read. */
 int pando_hot_set_populate(const struct pando_hot_set *set, uint64_t bytes, uint64_t nanoseconds,
                            struct pando_populated *done);

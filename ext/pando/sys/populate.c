@@ -14,16 +14,25 @@
 #define PAGE 4096
 #define CHUNK ((uint64_t)64 * PAGE) /* populated between two looks at the clock */
 
+/* Times as much may go by while others have the CPU, or the kernel looks for memory. */
+#define PATIENCE 10
+
 /* What may be used up still. */
 struct budget {
-    uint64_t bytes, until;
+    uint64_t bytes, cpu_until, until;
 };
 
-static uint64_t now(void)
+static uint64_t now(clockid_t clock)
 {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(clock, &time);
     return (uint64_t)time.tv_sec * 1000000000ULL + (uint64_t)time.tv_nsec;
+}
+
+static bool used_up(const struct budget *budget)
+{
+    return budget->bytes == 0 || now(CLOCK_MONOTONIC) >= budget->until ||
+           now(CLOCK_THREAD_CPUTIME_ID) >= budget->cpu_until;
 }
 
 /* A kernel that does not know the advice says so before it looks at the range. */
@@ -38,7 +47,7 @@ static bool populate(uintptr_t from, uintptr_t to, struct budget *budget, struct
     while (from < to) {
         uint64_t size = to - from < CHUNK ? to - from : CHUNK;
         if (size > budget->bytes) size = budget->bytes;
-        if (size == 0 || now() >= budget->until) return false;
+        if (used_up(budget)) return false;
         if (madvise((void *)from, (size_t)size, MADV_POPULATE_WRITE) == 0) {
             done->bytes += size;
             budget->bytes -= size;
@@ -81,17 +90,19 @@ static int populate_all(const struct pando_hot_set *set, struct pando_maps *maps
 int pando_hot_set_populate(const struct pando_hot_set *set, uint64_t bytes, uint64_t nanoseconds,
                            struct pando_populated *done)
 {
-    uint64_t began = now();
+    uint64_t began = now(CLOCK_THREAD_CPUTIME_ID);
+    struct budget budget = { .bytes = bytes / PAGE * PAGE, .cpu_until = began + nanoseconds,
+                             .until = now(CLOCK_MONOTONIC) + PATIENCE * nanoseconds };
     *done = (struct pando_populated){ 0 };
     if (set->count == 0) return 0;
     struct pando_maps *maps = mmap(NULL, sizeof(*maps), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (maps == MAP_FAILED) return -1;
     int result = pando_maps_open(maps);
-    if (result == 0) result = populate_all(set, maps, (struct budget){ bytes / PAGE * PAGE, began + nanoseconds }, done);
+    if (result == 0) result = populate_all(set, maps, budget, done);
     pando_maps_close(maps);
     int saved = errno;
     munmap(maps, sizeof(*maps));
     errno = saved;
-    done->nanoseconds = now() - began;
+    done->nanoseconds = now(CLOCK_THREAD_CPUTIME_ID) - began;
     return result;
 }
