@@ -215,11 +215,15 @@ int main(void)
     a_set_is_what_a_child_has_written();
     a_second_look_replaces_the_first();
     what_cannot_be_read_leaves_it_empty();
-    if (!pando_hot_set_supported()) return 0;
+    if (!pando_hot_set_supported()) {
+        puts("this kernel has no MADV_POPULATE_WRITE");
+        return 0;
+    }
     set = observed();
     in_a_child(populates_all);
     in_a_child(keeps_to_its_budget);
     in_a_child(leaves_alone_what_is_another_mapping);
     pando_hot_set_clear(&set);
+    puts("all hold");
     return 0;
 }
