@@ -104,7 +104,7 @@ module Pando
       define "canary.failed", :error, %i[generation requests seconds reason],
              "It did not: its generation is discarded."
 
-      define "hot_set.observed", :info, %i[generation pid bytes ranges seconds],
+      define "prefault.prepared", :info, %i[generation pid bytes ranges seconds],
              "A mold has looked at what its first worker writes to; later ones are given that much at their start."
       define "prefault.unavailable", :info, %i[generation reason], "New workers are given nothing at their start."
 
