@@ -31,12 +31,17 @@ module Bench
 
     def measure
       now = reading
-      @number, @last = 0, nil if @pid != Process.pid
-      @pid = Process.pid
+      begin_anew unless @pid == Process.pid
       cost = @last ? [@pid, @number, *now.zip(@last).map { |new, old| new - old }] : [@pid]
       @number += 1
       @last = now
       cost
+    end
+
+    def begin_anew
+      @pid = Process.pid
+      @number = 0
+      @last = nil
     end
 
     def reading

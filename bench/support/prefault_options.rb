@@ -15,7 +15,7 @@ module Bench
       @workers = 4
       @reforks = 20
       @requests = 600
-      @settings = ["false", "true"]
+      @settings = %w[false true]
       @canary = "{ requests: 100, seconds: 1, longest: 30 }"
       read(arguments)
     end

@@ -55,7 +55,7 @@ module Bench
       sets = @stage.prepared.select { |event| event["generation"].positive? }
       return if all.empty?
 
-      format("given to a worker, on average: %<size>.1f MiB of %<whole>.1f, in %<time>.1f ms; looked at in %<look>.1f ms",
+      format("given to a worker, on average: %<size>.1f MiB of %<whole>.1f, in %<time>.1f ms; found in %<look>.1f ms",
              size: average(all, "prefaulted") / MIB, whole: average(sets, "bytes") / MIB,
              time: average(all, "prefault_seconds") * 1000, look: average(sets, "seconds") * 1000)
     end

@@ -20,8 +20,9 @@ module Pando
       def all(maps = File.read("/proc/self/maps"))
         { kernel: File.read("/proc/sys/kernel/osrelease").chomp, ruby: RUBY_DESCRIPTION,
           yjit: defined?(RubyVM::YJIT) ? RubyVM::YJIT.enabled? : false, jemalloc: maps.include?("jemalloc"),
-          libc: libc(maps), pidfd: pidfd?, kcmp: kcmp?, pagemap_scan: pagemap_scan?, populate_write: Sys::HotSet.supported?, userfaultfd: userfaultfd?,
-          transparent_huge_pages: selected(:thp), ksm: ksm, process_warmup: Process.respond_to?(:warmup),
+          libc: libc(maps), pidfd: pidfd?, kcmp: kcmp?, pagemap_scan: pagemap_scan?, userfaultfd: userfaultfd?,
+          transparent_huge_pages: selected(:thp), ksm: ksm, populate_write: Sys::HotSet.supported?,
+          process_warmup: Process.respond_to?(:warmup),
           cpus: Etc.nprocessors }
       end
 

@@ -6,8 +6,9 @@ require "pando/sys"
 module Pando
   module Refork
     # A new worker shares all memory with its mold, and each page that it writes to costs a fault first: most of them in
-    # its first requests, and nearly the same ones in each worker. So the mold looks at what its first worker has written
-    # to (its hot set), and each later one is given its own copies of those pages at once, before it serves anybody.
+    # its first requests, and nearly the same ones in each worker. So the mold looks at what its first worker has
+    # written to (its hot set), and each later one is given its own copies of those pages at once, before it serves
+    # anybody.
     #
     # Made in a mold that boots, inherited by all that is forked from it. A worker has no use for the set afterwards: so
     # the mold that it may become begins without one.
@@ -29,7 +30,7 @@ module Pando
         began = Sys.now
         @hot_set.observe(pagemap)
         Events.emit("prefault.prepared", generation: mold.generation, pid: Pando.pid, bytes: @hot_set.bytes,
-                                        ranges: @hot_set.ranges, seconds: (Sys.now - began).round(4))
+                                              ranges: @hot_set.ranges, seconds: (Sys.now - began).round(4))
       rescue SystemCallError => e
         Events.emit("prefault.unavailable", generation: mold.generation, reason: e.message)
       end

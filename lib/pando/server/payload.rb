@@ -98,6 +98,7 @@ module Pando
 
       def before_fork(role, of) = @care.before_fork(role, of)
       def around_fork(&fork) = @care.around_fork(&fork)
+
       def observe(mold, pagemap)
         @prefault&.observe(mold, pagemap)
         nil

@@ -43,7 +43,7 @@ class SysHotSetTest < Minitest::Test
     RUBY
 
     assert_operator bytes, :>=, (PAGES - 1) * 4096
-    assert_includes (PAGES - 1) * 4096..bytes, given
+    assert_includes ((PAGES - 1) * 4096)..bytes, given
     assert_operator seconds, :>, 0
     assert_operator before, :>=, PAGES - 1
     assert_operator after, :<, PAGES / 4

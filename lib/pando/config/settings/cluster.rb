@@ -41,8 +41,9 @@ module Pando
               flags: %w[--prefault], argument: "on|off|BYTES,MILLISECONDS",
               resolve: ->(prefault, _) { prefault == true ? Types::Prefault::DEFAULT : prefault },
               help: "Whether a new worker is given its own copies of the pages that others have written to.",
-              notes: "Before it serves, and at most so many bytes, for at most so many milliseconds " \
-                     "([more](reforking.md#prefault)). `true` is `{ bytes: 64.mb, milliseconds: 30 }`. Needs Linux 5.14.",
+              notes: "Before it serves, and at most so many bytes, for at most so many milliseconds of " \
+                     "CPU time. `true` is `{ bytes: 64.mb, milliseconds: 30 }`. Needs Linux 5.14. " \
+                     "[More](reforking.md#prefault).",
               example: "refork :auto, prefault: { bytes: 32.mb, milliseconds: 20 }"
 
       setting :rollout_surge,
