@@ -30,7 +30,7 @@ module Pando
         began = Sys.now
         @hot_set.observe(pagemap)
         Events.emit("prefault.prepared", generation: mold.generation, pid: Pando.pid, bytes: @hot_set.bytes,
-                                             ranges: @hot_set.ranges, seconds: (Sys.now - began).round(4))
+                                         ranges: @hot_set.ranges, seconds: (Sys.now - began).round(4))
       rescue SystemCallError => e
         Events.emit("prefault.unavailable", generation: mold.generation, reason: e.message)
       end
