@@ -45,7 +45,7 @@ module Bench
     # @param refork [Boolean] and comes from a new generation
     def serve(requests, refork: false)
       under_load do
-        @server.refork(patience: PATIENCE) if refork
+        renew if refork
         wait_until { pids.size == @workers && pids.all? { |pid| @served.fetch(pid, 0) >= requests } }
       end
     end
@@ -73,6 +73,18 @@ module Bench
 
     def reforked
       @reforked ||= @server.events("worker.ready").filter_map { |event| event["pid"] if event["generation"].positive? }
+    end
+
+    # Until one succeeds: a canary may be unlucky, as with a major collection in its first requests.
+    def renew
+      loop do
+        began = @server.wait_for("refork.started", "refork.refused", patience: PATIENCE) { @server.signal("USR2") }
+        next sleep(1) if began["event"] == "refork.refused"
+
+        ended = @server.wait_past("refork.finished", "generation.discarded", patience: PATIENCE,
+                                                                             generation: began["generation"])
+        return if ended["event"] == "refork.finished"
+      end
     end
 
     def under_load
