@@ -15,17 +15,18 @@ class ProofRecordsTest < Minitest::Test
     2.times { |slot| @cluster.serve(@cluster.worker_in(slot), 10) }
   end
 
-  def jobs(curve) = curve.cpu.sum { |band| band.values.sum }
+  # @return [Array(Integer, Integer)] requests, and those of them whose cost is known
+  def seen(curve) = [curve.requests, curve.cpu.sum { |band| band.values.sum }]
 
   def test_what_was_prefaulted_is_no_measure_for_a_canary
-    assert_equal [20, 10], @records.before(1).then { |curve| [curve.requests, jobs(curve)] }
+    assert_equal [20, 10], seen(@records.before(1))
     @records.bury(@eased, false)
     @cluster.die(@eased)
 
-    assert_equal [20, 10], @records.before(1).then { |curve| [curve.requests, jobs(curve)] }
+    assert_equal [20, 10], seen(@records.before(1))
   end
 
   def test_it_is_looked_at_itself
-    assert_equal [20, 20], @records.of(0).then { |curve| [curve.requests, jobs(curve)] }
+    assert_equal [20, 20], seen(@records.of(0))
   end
 end
