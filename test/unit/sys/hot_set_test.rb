@@ -69,7 +69,8 @@ class SysHotSetTest < Minitest::Test
   private
 
   def in_program(code)
-    IO.popen([{ "RUBY_YJIT_ENABLE" => nil, "RUBYOPT" => nil }, RbConfig.ruby, "-I", Support::Checkout.path("lib"), "-r", "pando/sys", "-e", code], &:read)
+    command = [RbConfig.ruby, "-I", Support::Checkout.path("lib"), "-r", "pando/sys", "-e", code]
+    IO.popen([{ "RUBY_YJIT_ENABLE" => nil, "RUBYOPT" => nil }, *command], &:read)
       .split.map { |word| word.include?(".") ? word.to_f : word.to_i }
   end
 end
