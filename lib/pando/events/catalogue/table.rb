@@ -50,8 +50,7 @@ module Pando
       define "mold.lost", :error, %i[generation pid reason cause], "A mold died that nobody told to."
 
       define "worker.spawning", :info, %i[slot generation], "The mold was ordered to fork a worker."
-      define "worker.ready", :info, %i[slot generation pid prefaulted prefault_seconds],
-             "A worker takes requests; bytes that it has been given before, and how long that took."
+      define "worker.ready", :info, %i[slot generation pid prefaulted prefault_seconds], "A worker takes requests."
       define "worker.leaving", :info, %i[slot generation pid reason cause],
              "A worker takes no more requests and will exit."
       define "worker.exited", :info, %i[slot generation pid requests reason], "A worker that was told to leave is gone."
@@ -104,8 +103,7 @@ module Pando
       define "canary.failed", :error, %i[generation requests seconds reason],
              "It did not: its generation is discarded."
 
-      define "prefault.prepared", :info, %i[generation pid bytes ranges seconds],
-             "A mold has looked at what its first worker writes to; later ones are given that much at their start."
+      define "prefault.prepared", :info, %i[generation pid bytes ranges seconds], "A mold has found its hot set."
       define "prefault.unavailable", :info, %i[generation reason], "New workers are given nothing at their start."
 
       define "refork.started", :info, %i[slot generation source requests reason],
