@@ -9,5 +9,6 @@
 struct pando_row *pando_row_of(VALUE self);
 void pando_init_row_measurements(VALUE row);
 void pando_init_row_samples(VALUE row);
+void pando_init_row_prefault(VALUE row);
 
 #endif

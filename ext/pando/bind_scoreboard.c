@@ -274,6 +274,7 @@ static void define_row(void)
     rb_define_method(cRow, "reset", row_reset, 0);
     pando_init_row_measurements(cRow);
     pando_init_row_samples(cRow);
+    pando_init_row_prefault(cRow);
 }
 
 void pando_init_scoreboard(void)

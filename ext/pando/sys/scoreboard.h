@@ -26,7 +26,9 @@ struct pando_row {
     _Atomic uint32_t flags;
     _Atomic uint64_t heartbeat;      /* CLOCK_MONOTONIC, nanoseconds, as every time here */
     _Atomic uint64_t started_at;
-    _Atomic uint64_t reserved[3];
+    _Atomic uint64_t prefault_bytes; /* that it was given before it was ready, and in how many nanoseconds */
+    _Atomic uint64_t prefault_time;
+    _Atomic uint64_t reserved;
     /* line 1: what it does, written at each job */
     _Alignas(64) _Atomic uint64_t requests;
     _Atomic uint64_t job;            /* odd while verb and subject are being written */

@@ -40,6 +40,7 @@ module Pando
         @reaper = Reaper.new(roster, @inbox, caretaker)
         @examiner = Examiner.new(@poller, @payload.examination_command)
         @deadlines = Deadlines.new(roster, caretaker, @payload.options)
+        @hot_sets = Generations::HotSets.new(roster, generations, @payload.options)
         @services = ServiceKeeper.new(roster, @spawner, generations, @payload.options, dampers: dampers)
         build_memory(@payload.options)
         build_changes

@@ -158,7 +158,7 @@ module Pando
       end
 
       def worker_ready(child)
-        Events.emit("worker.ready", **child.identity)
+        Events.emit("worker.ready", **child.identity, **child.prefaulted)
         @cluster.rollout.worker_ready(child)
       end
 

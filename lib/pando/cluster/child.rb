@@ -201,6 +201,13 @@ module Pando
       def tie_up = @tied_since = row.busy_since
       def tied_up? = !@tied_since.nil? && row.busy_since == @tied_since
 
+      # What it was given before it was ready, for events.
+      # @return [Hash{Symbol => Object}] empty when nothing
+      def prefaulted
+        bytes, seconds = row.prefaulted
+        bytes.zero? ? {} : { prefaulted: bytes, prefault_seconds: seconds.round(4) }
+      end
+
       def requests = row.requests
       def sample = row.sample
       def fork_safe? = !row.fork_unsafe?

@@ -31,7 +31,7 @@ module Pando
         def tied_up? = false
       end
 
-      carry state: NEXT.keys, reason: :text, began_at: :number, unfit: :integer, backoff: Damping::Damper
+      carry state: NEXT.keys, reason: :text, began_at: :number, unfit: :integer, observed: :flag, backoff: Damping::Damper
 
       attr_reader :number, :purpose, :state, :source, :began_at
       # Between failed attempts to fork from its mold; a Damper.
@@ -54,6 +54,7 @@ module Pando
         @backoff = Damping::Damper.new({ role: :worker, generation: number }, limit: Damping::Backoff::LIMIT, free: 0)
         @began_at = Sys.now
         @unfit = 0
+        @observed = false
         tell unless told
       end
 
@@ -85,6 +86,10 @@ module Pando
 
       # @return [Float] seconds since it was begun
       def age = (Sys.now - began_at).round(3)
+
+      # Its mold has been told to look at what its first worker writes to, see HotSets.
+      def observed! = @observed = true
+      def observed? = @observed
 
       # @return [Integer] how often that has happened
       def count_unfit = @unfit += 1

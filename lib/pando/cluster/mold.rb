@@ -69,6 +69,16 @@ module Pando
         nil # a sandbox may forbid it: a preference, not a need
       end
 
+      # With it comes the pagemap of one of its workers: what that has written to, others will.
+      def obey(packet)
+        return super unless packet.message.kind == :observe
+
+        pagemap = packet.descriptors.first
+        payload.observe(self, pagemap) if pagemap
+      ensure
+        packet.descriptors.each { |fd| Sys.close_fd(fd) } if packet.message.kind == :observe
+      end
+
       def title = "gen #{generation}"
       def outlives_monitor? = false
     end

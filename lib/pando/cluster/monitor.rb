@@ -12,6 +12,7 @@ require "pando/cluster/dismissals"
 require "pando/cluster/drain"
 require "pando/cluster/examiner"
 require "pando/cluster/generations"
+require "pando/cluster/generations/hot_sets"
 require "pando/cluster/inbox"
 require "pando/cluster/reactor/lanes"
 require "pando/cluster/listening/listeners"
@@ -182,6 +183,7 @@ module Pando
 
         reload.reconcile # first: a mold that is booted anew is to be of the release that serves
         generations.reconcile
+        @hot_sets.reconcile
         rollout.reconcile
         services.reconcile
         dismissals.reconcile unless ending?

@@ -24,10 +24,11 @@ module Pando
     #   refork_failures reforks in a row that may come to nothing before reforking is suspended; nil: any number
     #   trainee         whether one worker is warmed up for all, as long as the policy says; :once_at_least: until the
     #                   first refork even if the policy does not know when that is
+    #   prefault        whether molds look at what their workers write to
     #   services        names, in the order in which the config declares them
     Options = Struct.new(:workers, :auto_workers, :surge, :unavailable, :boot_timeout, :spawn_timeout,
                          :stop_timeout, :drain_delay, :health, :grace, :longest_request, :longest_wait, :check_timeout,
-                         :oom_score_adj, :control, :memory, :canary, :refork_failures, :trainee,
+                         :oom_score_adj, :control, :memory, :canary, :refork_failures, :trainee, :prefault,
                          :services, keyword_init: true)
   end
 end

@@ -65,6 +65,11 @@ module Pando
       # @yieldparam step [String] what it does next, and may never come back from
       def after_fork(_role); end
 
+      # In a mold: looks at what one of its workers has made its own.
+      # @param _role [Mold] @param _pagemap [Integer] a descriptor of /proc/PID/pagemap
+      # @return [nil]
+      def observe(_role, _pagemap) = nil
+
       # Looks whether a forked process that is otherwise ready is fit to be used.
       # @param _role [Mold, Worker, Service]
       # @yieldparam step [String] what it does next, and may never come back from

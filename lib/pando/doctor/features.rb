@@ -21,7 +21,8 @@ module Pando
         { kernel: File.read("/proc/sys/kernel/osrelease").chomp, ruby: RUBY_DESCRIPTION,
           yjit: defined?(RubyVM::YJIT) ? RubyVM::YJIT.enabled? : false, jemalloc: maps.include?("jemalloc"),
           libc: libc(maps), pidfd: pidfd?, kcmp: kcmp?, pagemap_scan: pagemap_scan?, userfaultfd: userfaultfd?,
-          transparent_huge_pages: selected(:thp), ksm: ksm, process_warmup: Process.respond_to?(:warmup),
+          transparent_huge_pages: selected(:thp), ksm: ksm, populate_write: Sys::HotSet.supported?,
+          process_warmup: Process.respond_to?(:warmup),
           cpus: Etc.nprocessors }
       end
 

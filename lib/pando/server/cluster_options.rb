@@ -26,7 +26,8 @@ module Pando
           surge: @config.rollout_surge, unavailable: @config.rollout_unavailable,
           oom_score_adj: @config.oom_score_adj || nil, services: @config.services.keys,
           health: @config.health || @config.health_live, control: control, memory: memory, canary: canary,
-          refork_failures: @config.refork_failures, trainee: trainee, **deadlines
+          refork_failures: @config.refork_failures, trainee: trainee, prefault: @config.refork_prefault,
+          **deadlines
         )
       end
 

@@ -34,6 +34,17 @@ class TypesTest < Minitest::Test
     assert_equal "auto", type.export(:auto)
   end
 
+  def test_prefault
+    type = Types::Prefault.new
+    read = { bytes: 32 * (1024**2), milliseconds: 20 }
+
+    assert_reads type, { true => true, "on" => true, false => false, "off" => false, "32mb,20" => read, read => read,
+                         { milliseconds: 5 } => { bytes: 64 * (1024**2), milliseconds: 5 } }
+    assert_refuses type, nil, "", 5, "5", "yes", { bytes: 1 }, { milliseconds: 0 }, { byte: 8192 }
+    assert_equal ["{ bytes: 32.mb, milliseconds: 20 }", "false"], [type.write(read), type.write(false)]
+    assert_equal read, type.cast(type.text(read))
+  end
+
   def test_networks
     type = Types::Networks.new
 

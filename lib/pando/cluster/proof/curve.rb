@@ -45,14 +45,13 @@ module Pando
         # A worker, as its row tells of it. A job that ends meanwhile may be in one of its numbers and not yet in
         # another, and more failures than requests would be beyond all chance.
         # @param row [#requests, #failures, #first_jobs, #faults]
+        # @param jobs [Boolean] with what they took
         # @return [self]
-        def add(row)
+        def add(row, jobs: true)
           requests = row.requests
           @requests += requests
           @failures += [row.failures, requests].min
-          cpu, time = row.first_jobs
-          Curve.bands(cpu, @cpu)
-          Curve.bands(time, @time)
+          add_jobs(*row.first_jobs) if jobs
           add_faults(row.faults)
           self
         end
@@ -72,6 +71,11 @@ module Pando
         end
 
         private
+
+        def add_jobs(cpu, time)
+          Curve.bands(cpu, @cpu)
+          Curve.bands(time, @time)
+        end
 
         def add_faults(others)
           @faults = @faults.zip(others).map { |mine, other| [mine, other.to_i].max }

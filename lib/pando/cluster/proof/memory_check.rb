@@ -27,10 +27,11 @@ module Pando
         # @return [String, nil] what is wrong
         def complaint(worker, before)
           faults, most = worker.row.faults.zip(before.faults).reverse.find { |pair| pair.none?(&:zero?) }
-          return unless faults && bytes(faults) > allowed(most)
+          given = worker.row.prefaulted.first
+          return unless faults && bytes(faults) > allowed(most, given)
 
           size = @source.usage(worker.pid)&.private
-          return unless size && size > allowed(most)
+          return unless size && size > allowed(most, given)
 
           "its private memory is #{mebibytes(size)} after #{worker.requests} requests, that of those before was at " \
             "most #{mebibytes(bytes(most))}"
@@ -39,7 +40,9 @@ module Pando
         private
 
         def bytes(faults) = faults * Sys::Memory::PAGE
-        def allowed(most) = (bytes(most) * TIMES) + MORE
+
+        # @param given [Integer] bytes that it was given at its start, as it would have taken them later
+        def allowed(most, given) = (bytes(most) * TIMES) + MORE + given
       end
     end
   end

@@ -26,7 +26,7 @@ module Pando
         def bury(worker, crashed)
           return if @discarded.call(worker)
 
-          curve = @dead[worker.generation].add(worker.row)
+          curve = @dead[worker.generation].add(worker.row, jobs: measure?(worker.row))
           curve.add_crash if crashed
         end
 
@@ -36,7 +36,7 @@ module Pando
 
         # @param number [Integer] of the generation that is on trial
         # @return [Curve] of all others that serve, or served before it
-        def before(number) = sum { |other| other < number }
+        def before(number) = sum(method(:measure?)) { |other| other < number }
 
         # Forgets all generations before this one: they serve no more.
         def forget_before(number) = @dead.delete_if { |other, _| other < number }
@@ -66,9 +66,13 @@ module Pando
 
         private
 
-        def sum(&wanted)
+        # What was prefaulted had it easier in its first jobs: it is no measure for a canary, which never is.
+        def measure?(row) = row.prefaulted.first.zero?
+
+        # @param jobs [#call] tells whether what a worker's jobs took counts
+        def sum(jobs = ->(_row) { true }, &wanted)
           @dead.select { |number, _| wanted.call(number) }.values
-               .concat(workers(&wanted).map { |worker| Curve.new.add(worker.row) })
+               .concat(workers(&wanted).map { |worker| Curve.new.add(worker.row, jobs: jobs.call(worker.row)) })
                .inject(Curve.new, :merge)
         end
 

@@ -58,6 +58,15 @@ module Pando
 
                 "trainee needs one, and refork trainee: is false" unless config.refork_trainee
               }
+      setting :refork_prefault,
+              type: Types::Prefault.new, default: true, within: :refork, keyword: :prefault,
+              flags: %w[--prefault], argument: "on|off|BYTES,MILLISECONDS",
+              resolve: ->(prefault, _) { prefault == true ? Types::Prefault::DEFAULT : prefault },
+              help: "Whether a new worker is given its own copies of the pages that others have written to.",
+              notes: "Before it serves, and at most so many bytes, for at most so many milliseconds of " \
+                     "CPU time. `true` is `{ bytes: 64.mb, milliseconds: 30 }`. Needs Linux 5.14. " \
+                     "[More](reforking.md#prefault).",
+              example: "refork :auto, prefault: { bytes: 32.mb, milliseconds: 20 }"
 
       setting :rollout_surge,
               type: Types::Whole.new(0..1024), default: 1, unit: "workers", within: :rollout, keyword: :surge,

@@ -50,7 +50,7 @@ module Pando
       define "mold.lost", :error, %i[generation pid reason cause], "A mold died that nobody told to."
 
       define "worker.spawning", :info, %i[slot generation], "The mold was ordered to fork a worker."
-      define "worker.ready", :info, %i[slot generation pid], "A worker takes requests."
+      define "worker.ready", :info, %i[slot generation pid prefaulted prefault_seconds], "A worker takes requests."
       define "worker.leaving", :info, %i[slot generation pid reason cause],
              "A worker takes no more requests and will exit."
       define "worker.exited", :info, %i[slot generation pid requests reason], "A worker that was told to leave is gone."
@@ -111,6 +111,9 @@ module Pando
       define "jit.enabled", :info, %i[slot generation pid],
              "YJIT is on in the trainee, and nowhere else before the first refork (`jit :trainee`)."
       define "jit.unavailable", :warn, %i[setting reason], "YJIT cannot be enabled as `jit` says."
+      define "prefault.prepared", :info, %i[generation pid bytes ranges seconds], "A mold has found its hot set."
+      define "prefault.unavailable", :info, %i[generation reason], "New workers are given nothing at their start."
+
       define "refork.refused", :warn, %i[wanted reason], "A refork was asked for and is not possible now."
       define "refork.postponed", :warn, %i[reason seconds], "A generation failed; the next try waits this long."
       define "refork.suspended", :error, %i[count reason],

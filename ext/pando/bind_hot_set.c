@@ -1,0 +1,111 @@
+/* Binds sys/hot_set.c: Pando::Sys::HotSet. */
+#include "bind_sys.h"
+
+#include "bind_row.h"
+#include "sys/hot_set.h"
+
+static void release(void *data)
+{
+    pando_hot_set_clear(data);
+    xfree(data);
+}
+
+static size_t size_of(const void *data)
+{
+    return sizeof(struct pando_hot_set);
+}
+
+static const rb_data_type_t type = {
+    .wrap_struct_name = "Pando::Sys::HotSet",
+    .function = { .dfree = release, .dsize = size_of },
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static VALUE allocate(VALUE class)
+{
+    struct pando_hot_set *set;
+    return TypedData_Make_Struct(class, struct pando_hot_set, &type, set);
+}
+
+static struct pando_hot_set *set_of(VALUE self)
+{
+    return rb_check_typeddata(self, &type);
+}
+
+/* call-seq: HotSet.supported? -> true or false. Whether the kernel can populate. */
+static VALUE supported(VALUE class)
+{
+    return pando_hot_set_supported() ? Qtrue : Qfalse;
+}
+
+/* call-seq: observe(pagemap) -> self. What the child with this pagemap has written to. */
+static VALUE observe(VALUE self, VALUE pagemap)
+{
+    if (pando_hot_set_observe(set_of(self), pando_fd_of(pagemap)) == -1) rb_sys_fail("pagemap");
+    return self;
+}
+
+/* call-seq: clear -> self */
+static VALUE clear(VALUE self)
+{
+    pando_hot_set_clear(set_of(self));
+    return self;
+}
+
+/* call-seq: populate(bytes, seconds) -> [bytes, seconds]. At most so much; returns what it was. */
+static VALUE populate(VALUE self, VALUE bytes, VALUE seconds)
+{
+    struct pando_populated done;
+    double most = NUM2DBL(seconds);
+    uint64_t nanoseconds = most <= 0 ? 0 : most >= 3600 ? UINT64_C(3600000000000) : (uint64_t)(most * 1e9);
+    if (pando_hot_set_populate(set_of(self), NUM2ULL(bytes), nanoseconds, &done) == -1) rb_sys_fail("/proc/self/maps");
+    return rb_assoc_new(ULL2NUM(done.bytes), DBL2NUM((double)done.nanoseconds / 1e9));
+}
+
+/* Bytes of all its pages. */
+static VALUE bytes(VALUE self)
+{
+    return ULL2NUM(set_of(self)->bytes);
+}
+
+/* Into how many pieces they fall. */
+static VALUE ranges(VALUE self)
+{
+    return SIZET2NUM(set_of(self)->count);
+}
+
+/* call-seq: prefault(bytes, seconds) -> nil. What this process was given. */
+static VALUE row_prefault(VALUE self, VALUE bytes, VALUE seconds)
+{
+    struct pando_row *row = pando_row_of(self);
+    atomic_store_explicit(&row->prefault_time, (uint64_t)(NUM2DBL(seconds) * 1e9), memory_order_relaxed);
+    atomic_store_explicit(&row->prefault_bytes, NUM2ULL(bytes), memory_order_release);
+    return Qnil;
+}
+
+/* call-seq: prefaulted -> [bytes, seconds] */
+static VALUE row_prefaulted(VALUE self)
+{
+    struct pando_row *row = pando_row_of(self);
+    uint64_t bytes = atomic_load_explicit(&row->prefault_bytes, memory_order_acquire);
+    uint64_t time = atomic_load_explicit(&row->prefault_time, memory_order_relaxed);
+    return rb_assoc_new(ULL2NUM(bytes), DBL2NUM((double)time / 1e9));
+}
+
+void pando_init_row_prefault(VALUE row)
+{
+    rb_define_method(row, "prefault", row_prefault, 2);
+    rb_define_method(row, "prefaulted", row_prefaulted, 0);
+}
+
+void pando_init_hot_set(void)
+{
+    VALUE class = rb_define_class_under(pando_mSys, "HotSet", rb_cObject);
+    rb_define_alloc_func(class, allocate);
+    rb_define_singleton_method(class, "supported?", supported, 0);
+    rb_define_method(class, "observe", observe, 1);
+    rb_define_method(class, "populate", populate, 2);
+    rb_define_method(class, "clear", clear, 0);
+    rb_define_method(class, "bytes", bytes, 0);
+    rb_define_method(class, "ranges", ranges, 0);
+}

@@ -1,0 +1,133 @@
+#include "hot_set.h"
+
+#include "maps.h"
+#include "present.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE 4096
+#define ENTRIES 8192
+#define PRESENT (UINT64_C(1) << 63)
+#define OF_FILE (UINT64_C(1) << 61)
+#define EXCLUSIVE (UINT64_C(1) << 56)
+
+/* Of one observation; mapped for it alone, lest the observer's own memory is written to more than need be. */
+struct scratch {
+    struct pando_maps maps;
+    uint64_t theirs[ENTRIES], ours[ENTRIES];
+    int pagemap, own;
+};
+
+static void *map_memory(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static bool eligible(const struct pando_mapping *mapping)
+{
+    return pando_mapping_anonymous(mapping) && pando_mapping_writable(mapping);
+}
+
+/* How many entries there are, 0: the process has gone; -1. */
+static ssize_t read_entries(int pagemap, uint64_t entries[ENTRIES], uintptr_t from, size_t wanted)
+{
+    size_t bytes = (wanted < ENTRIES ? wanted : ENTRIES) * sizeof(*entries);
+    ssize_t got;
+    do got = pread(pagemap, entries, bytes, (off_t)(from / PAGE * sizeof(*entries)));
+    while (got == -1 && errno == EINTR);
+    return got == -1 ? -1 : got / (ssize_t)sizeof(*entries);
+}
+
+static bool add(struct pando_hot_set *set, uintptr_t page)
+{
+    struct pando_range *last = set->count ? &set->ranges[set->count - 1] : NULL;
+    if (last && last->to == page) {
+        last->to += PAGE;
+    } else {
+        if (set->count == PANDO_HOT_RANGES) return false;
+        set->ranges[set->count++] = (struct pando_range){ page, page + PAGE };
+    }
+    set->bytes += PAGE;
+    return true;
+}
+
+static bool hot(uint64_t theirs, uint64_t ours)
+{
+    return (theirs & (PRESENT | OF_FILE | EXCLUSIVE)) == (PRESENT | EXCLUSIVE) &&
+           (ours & (PRESENT | OF_FILE)) == PRESENT;
+}
+
+/* 1; 0: there is no more to be had; -1. */
+static int observe_range(struct pando_hot_set *set, struct scratch *scratch, uintptr_t from, uintptr_t to)
+{
+    while (from < to) {
+        ssize_t theirs = read_entries(scratch->pagemap, scratch->theirs, from, (to - from) / PAGE);
+        if (theirs <= 0) return (int)theirs;
+        ssize_t ours = read_entries(scratch->own, scratch->ours, from, (size_t)theirs);
+        if (ours <= 0) return (int)ours;
+        for (ssize_t at = 0; at < ours; at++, from += PAGE)
+            if (hot(scratch->theirs[at], scratch->ours[at]) && !add(set, from)) return 0;
+    }
+    return 1;
+}
+
+static int observe_mapping(struct pando_hot_set *set, struct scratch *scratch, const struct pando_mapping *mapping)
+{
+    struct pando_present present;
+    uintptr_t from, to;
+    pando_present_begin(&present, scratch->pagemap, mapping->from, mapping->to);
+    int more;
+    while ((more = pando_present_next(&present, &from, &to)) == 1)
+        if ((more = observe_range(set, scratch, from, to)) != 1) return more;
+    return more == -1 ? -1 : 1;
+}
+
+static int observe_all(struct pando_hot_set *set, struct scratch *scratch)
+{
+    struct pando_mapping mapping;
+    int more;
+    while ((more = pando_maps_next(&scratch->maps, &mapping)) == 1)
+        if (eligible(&mapping) && (more = observe_mapping(set, scratch, &mapping)) != 1) break;
+    return more;
+}
+
+static int observe(struct pando_hot_set *set, struct scratch *scratch)
+{
+    scratch->own = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    if (scratch->own == -1) return -1;
+    int result = pando_maps_open(&scratch->maps);
+    if (result == 0) result = observe_all(set, scratch);
+    pando_maps_close(&scratch->maps);
+    int saved = errno;
+    close(scratch->own);
+    errno = saved;
+    return result;
+}
+
+int pando_hot_set_observe(struct pando_hot_set *set, int pagemap)
+{
+    pando_hot_set_clear(set);
+    struct scratch *scratch = map_memory(sizeof(*scratch));
+    set->ranges = map_memory(PANDO_HOT_RANGES * sizeof(*set->ranges));
+    if (!scratch || !set->ranges) {
+        errno = ENOMEM;
+    } else {
+        scratch->pagemap = pagemap;
+    }
+    int result = scratch && set->ranges ? observe(set, scratch) : -1;
+    int saved = errno;
+    if (scratch) munmap(scratch, sizeof(*scratch));
+    if (result == -1) pando_hot_set_clear(set);
+    errno = saved;
+    return result == -1 ? -1 : 0;
+}
+
+void pando_hot_set_clear(struct pando_hot_set *set)
+{
+    if (set->ranges) munmap(set->ranges, PANDO_HOT_RANGES * sizeof(*set->ranges));
+    *set = (struct pando_hot_set){ 0 };
+}

@@ -1,0 +1,108 @@
+/* Populating a hot set: see hot_set.h. */
+#include "hot_set.h"
+
+#include "maps.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+#define PAGE 4096
+#define CHUNK ((uint64_t)64 * PAGE) /* populated between two looks at the clock */
+
+/* Times as much may go by while others have the CPU, or the kernel looks for memory. */
+#define PATIENCE 10
+
+/* What may be used up still. */
+struct budget {
+    uint64_t bytes, cpu_until, until;
+};
+
+static uint64_t now(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (uint64_t)time.tv_sec * 1000000000ULL + (uint64_t)time.tv_nsec;
+}
+
+static bool used_up(const struct budget *budget)
+{
+    return budget->bytes == 0 || now(CLOCK_MONOTONIC) >= budget->until ||
+           now(CLOCK_THREAD_CPUTIME_ID) >= budget->cpu_until;
+}
+
+/* A kernel that does not know the advice says so before it looks at the range. */
+bool pando_hot_set_supported(void)
+{
+    return madvise(NULL, 0, MADV_POPULATE_WRITE) == 0;
+}
+
+/* False when the budget is used up. */
+static bool populate(uintptr_t from, uintptr_t to, struct budget *budget, struct pando_populated *done)
+{
+    while (from < to) {
+        uint64_t size = to - from < CHUNK ? to - from : CHUNK;
+        if (size > budget->bytes) size = budget->bytes;
+        if (used_up(budget)) return false;
+        if (madvise((void *)from, (size_t)size, MADV_POPULATE_WRITE) == 0) {
+            done->bytes += size;
+            budget->bytes -= size;
+        } else if (errno == EINTR) {
+            continue;
+        }
+        from += size;
+    }
+    return true;
+}
+
+/* The ranges, as far as the mapping has them. at: the first one that may reach into it or lies behind. */
+static bool populate_mapping(const struct pando_hot_set *set, size_t *at, const struct pando_mapping *mapping,
+                             struct budget *budget, struct pando_populated *done)
+{
+    for (; *at < set->count && set->ranges[*at].from < mapping->to; ++*at) {
+        struct pando_range range = set->ranges[*at];
+        uintptr_t from = range.from > mapping->from ? range.from : mapping->from;
+        uintptr_t to = range.to < mapping->to ? range.to : mapping->to;
+        if (!populate(from, to, budget, done)) return false;
+        if (range.to > mapping->to) break; /* the next mapping has the rest */
+    }
+    return true;
+}
+
+static int populate_all(const struct pando_hot_set *set, struct pando_maps *maps, struct budget budget,
+                        struct pando_populated *done)
+{
+    struct pando_mapping mapping;
+    size_t at = 0;
+    int more;
+    while ((more = pando_maps_next(maps, &mapping)) == 1 && at < set->count) {
+        while (at < set->count && set->ranges[at].to <= mapping.from) at++;
+        if (!pando_mapping_anonymous(&mapping) || !pando_mapping_writable(&mapping)) continue;
+        if (!populate_mapping(set, &at, &mapping, &budget, done)) return 0;
+    }
+    return more == -1 ? -1 : 0;
+}
+
+int pando_hot_set_populate(const struct pando_hot_set *set, uint64_t bytes, uint64_t nanoseconds,
+                           struct pando_populated *done)
+{
+    uint64_t began = now(CLOCK_THREAD_CPUTIME_ID);
+    struct budget budget = { .bytes = bytes / PAGE * PAGE, .cpu_until = began + nanoseconds,
+                             .until = now(CLOCK_MONOTONIC) + PATIENCE * nanoseconds };
+    *done = (struct pando_populated){ 0 };
+    if (set->count == 0) return 0;
+    struct pando_maps *maps = mmap(NULL, sizeof(*maps), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (maps == MAP_FAILED) return -1;
+    int result = pando_maps_open(maps);
+    if (result == 0) result = populate_all(set, maps, budget, done);
+    pando_maps_close(maps);
+    int saved = errno;
+    munmap(maps, sizeof(*maps));
+    errno = saved;
+    done->nanoseconds = now(CLOCK_THREAD_CPUTIME_ID) - began;
+    return result;
+}

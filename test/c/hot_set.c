@@ -1,0 +1,229 @@
+/* The hot set without Ruby around it, under the sanitizers: what is found in a child, what the next one gets, and what is
+ * left alone. */
+#include "sys/hot_set.h"
+#include "sys/maps.h"
+#include "sys/present.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define REQUIRE(condition)                                                                  \
+    do {                                                                                    \
+        if (!(condition)) {                                                                 \
+            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition); \
+            abort();                                                                        \
+        }                                                                                   \
+    } while (0)
+
+#define PAGE 4096
+#define PAGES 600
+#define MUCH (UINT64_C(1) << 40)
+#define LONG (UINT64_C(600) * 1000000000)
+
+static char *area;
+static const int written[] = { 3, 4, 10, 130, 599 };
+#define WRITTEN (sizeof(written) / sizeof(*written))
+
+struct sibling {
+    pid_t pid;
+    int pagemap, life; /* it ends when that is closed */
+};
+
+/* A child that does its work and waits: its pages can be looked at meanwhile. */
+static struct sibling start(void (*work)(void))
+{
+    int ready[2], life[2];
+    REQUIRE(pipe2(ready, O_CLOEXEC) == 0 && pipe2(life, O_CLOEXEC) == 0);
+    struct sibling sibling = { .pid = fork(), .life = life[1] };
+    REQUIRE(sibling.pid != -1);
+    char byte = 0;
+    if (sibling.pid == 0) {
+        close(life[1]);
+        work();
+        REQUIRE(write(ready[1], &byte, 1) == 1);
+        REQUIRE(read(life[0], &byte, 1) == 0);
+        _exit(0);
+    }
+    close(life[0]);
+    close(ready[1]);
+    REQUIRE(read(ready[0], &byte, 1) == 1);
+    close(ready[0]);
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)sibling.pid);
+    sibling.pagemap = open(path, O_RDONLY | O_CLOEXEC);
+    REQUIRE(sibling.pagemap != -1);
+    return sibling;
+}
+
+static void end(struct sibling sibling)
+{
+    int status;
+    close(sibling.life);
+    REQUIRE(waitpid(sibling.pid, &status, 0) == sibling.pid);
+    REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    close(sibling.pagemap);
+}
+
+static void write_pages(void)
+{
+    for (size_t i = 0; i < WRITTEN; i++) area[(size_t)written[i] * PAGE] = 2;
+}
+
+static void write_nothing(void)
+{
+}
+
+static bool holds(const struct pando_hot_set *set, const char *address)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (set->ranges[i].from <= (uintptr_t)address && (uintptr_t)address < set->ranges[i].to) return true;
+    return false;
+}
+
+static bool was_written(int page)
+{
+    for (size_t i = 0; i < WRITTEN; i++)
+        if (written[i] == page) return true;
+    return false;
+}
+
+static struct pando_hot_set observed(void)
+{
+    struct pando_hot_set set = { 0 };
+    struct sibling first = start(write_pages);
+    REQUIRE(pando_hot_set_observe(&set, first.pagemap) == 0);
+    end(first);
+    return set;
+}
+
+static void a_set_is_what_a_child_has_written(void)
+{
+    struct pando_hot_set set = observed();
+    uint64_t bytes = 0;
+    for (int page = 0; page < PAGES; page++) REQUIRE(holds(&set, area + (size_t)page * PAGE) == was_written(page));
+    for (size_t i = 0; i < set.count; i++) {
+        REQUIRE(set.ranges[i].from < set.ranges[i].to);
+        REQUIRE(i == 0 || set.ranges[i - 1].to < set.ranges[i].from);
+        bytes += set.ranges[i].to - set.ranges[i].from;
+    }
+    REQUIRE(bytes == set.bytes);
+    pando_hot_set_clear(&set);
+    REQUIRE(set.count == 0 && set.bytes == 0 && set.ranges == NULL);
+    pando_hot_set_clear(&set);
+}
+
+static void a_second_look_replaces_the_first(void)
+{
+    struct pando_hot_set set = observed();
+    size_t count = set.count;
+    struct sibling idle = start(write_nothing);
+    REQUIRE(pando_hot_set_observe(&set, idle.pagemap) == 0);
+    end(idle);
+    REQUIRE(set.count < count);
+    for (int page = 0; page < PAGES; page++) REQUIRE(!holds(&set, area + (size_t)page * PAGE));
+    pando_hot_set_clear(&set);
+}
+
+static void what_cannot_be_read_leaves_it_empty(void)
+{
+    struct pando_hot_set set = observed();
+    REQUIRE(pando_hot_set_observe(&set, -1) == -1 && errno == EBADF);
+    REQUIRE(set.count == 0 && set.ranges == NULL);
+    struct sibling gone = start(write_pages);
+    int pagemap = dup(gone.pagemap);
+    end(gone);
+    REQUIRE(pando_hot_set_observe(&set, pagemap) == 0);
+    REQUIRE(set.count == 0);
+    close(pagemap);
+    pando_hot_set_clear(&set);
+}
+
+static long faults(void)
+{
+    struct rusage usage;
+    REQUIRE(getrusage(RUSAGE_SELF, &usage) == 0);
+    return usage.ru_minflt;
+}
+
+static struct pando_hot_set set; /* of the next tests; children get it with the fork */
+
+static void populates_all(void)
+{
+    struct pando_populated done;
+    REQUIRE(pando_hot_set_populate(&set, MUCH, LONG, &done) == 0);
+    REQUIRE(done.bytes > 0 && done.bytes <= set.bytes && done.nanoseconds > 0);
+    long before = faults();
+    write_pages();
+    REQUIRE(faults() == before);
+    for (int page = 0; page < PAGES; page++) REQUIRE(area[(size_t)page * PAGE] == (was_written(page) ? 2 : 1));
+    area[0] = 2;
+    REQUIRE(faults() == before + 1);
+}
+
+static void keeps_to_its_budget(void)
+{
+    struct pando_populated done;
+    REQUIRE(pando_hot_set_populate(&set, 2 * PAGE + 1, LONG, &done) == 0);
+    REQUIRE(done.bytes == 2 * PAGE);
+    REQUIRE(pando_hot_set_populate(&set, PAGE - 1, LONG, &done) == 0);
+    REQUIRE(done.bytes == 0);
+    REQUIRE(pando_hot_set_populate(&set, MUCH, 0, &done) == 0);
+    REQUIRE(done.bytes == 0);
+}
+
+/* In the place of pages 3, 4, 10 and 130. */
+static void leaves_alone_what_is_another_mapping(void)
+{
+    struct pando_populated done;
+    int file = memfd_create("hot set", MFD_CLOEXEC);
+    REQUIRE(file != -1 && ftruncate(file, PAGE) == 0);
+    REQUIRE(munmap(area + 3 * PAGE, PAGE) == 0);
+    REQUIRE(mmap(area + 4 * PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) != MAP_FAILED);
+    REQUIRE(mprotect(area + 10 * PAGE, PAGE, PROT_READ) == 0);
+    REQUIRE(mmap(area + 130 * PAGE, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED);
+    REQUIRE(pando_hot_set_populate(&set, MUCH, LONG, &done) == 0);
+    struct stat state;
+    REQUIRE(fstat(file, &state) == 0 && state.st_blocks == 0);
+    close(file);
+    long before = faults();
+    area[599 * PAGE] = 2;
+    REQUIRE(faults() == before);
+    REQUIRE(mprotect(area + 130 * PAGE, PAGE, PROT_READ | PROT_WRITE) == 0);
+    area[130 * PAGE] = 2;
+    REQUIRE(faults() == before + 1);
+}
+
+static void in_a_child(void (*work)(void))
+{
+    end(start(work));
+}
+
+int main(void)
+{
+    alarm(60);
+    area = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(area != MAP_FAILED);
+    for (size_t page = 0; page < PAGES; page++) area[page * PAGE] = 1;
+    a_set_is_what_a_child_has_written();
+    a_second_look_replaces_the_first();
+    what_cannot_be_read_leaves_it_empty();
+    if (!pando_hot_set_supported()) {
+        puts("this kernel has no MADV_POPULATE_WRITE");
+        return 0;
+    }
+    set = observed();
+    in_a_child(populates_all);
+    in_a_child(keeps_to_its_budget);
+    in_a_child(leaves_alone_what_is_another_mapping);
+    pando_hot_set_clear(&set);
+    puts("all hold");
+    return 0;
+}

@@ -1,0 +1,125 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "minitest/mock"
+require "pando/cluster/generations/hot_sets"
+require_relative "../support/simulation"
+
+class ClusterHotSetsTest < Minitest::Test
+  include ClusterSupport::Clock
+  include ClusterSupport::Listening
+
+  HotSets = Pando::Cluster::Generations::HotSets
+
+  def setup
+    super
+    @cluster = ClusterSupport::Simulation.new
+    @cluster.boot
+    @hot_sets = hot_sets
+  end
+
+  def hot_sets(prefault: true)
+    options = ClusterSupport.options(prefault: prefault)
+    HotSets.new(@cluster.roster, @cluster.generations, options)
+  end
+
+  def mold = @cluster.current_mold
+  def worker(slot = 0) = @cluster.worker_in(slot)
+  def orders(mold) = mold.link.orders.count(:observe)
+
+  # Its pid is one that the kernel knows.
+  def look(sets = @hot_sets, pid: Process.pid, supported: true)
+    Pando::Sys::HotSet.stub(:supported?, supported) do
+      @cluster.roster.ready_workers.inject(-> { sets.reconcile }) do |inner, one|
+        -> { one.stub(:pid, pid) { inner.call } }
+      end.call
+    end
+  end
+
+  def test_a_mold_looks_once_at_a_worker_that_has_served_enough
+    @cluster.serve(worker, HotSets::ENOUGH - 1)
+    look
+
+    assert_equal 0, orders(mold)
+    @cluster.serve(worker)
+    2.times { look }
+
+    assert_equal 1, orders(mold)
+    assert_predicate @cluster.generations.current, :observed?
+  end
+
+  def test_it_looks_before_the_others_are_forked
+    next_generation
+    upcoming = @cluster.upcoming_mold
+    @cluster.serve(canary, HotSets::LEAST - 1)
+    look
+
+    assert_equal 0, orders(upcoming)
+    @cluster.serve(canary)
+    look
+    assert_equal 0, orders(upcoming), "there is time until they are"
+    @cluster.generations.roll
+    look
+
+    assert_equal 1, orders(upcoming)
+  end
+
+  def test_who_is_gone_is_not_looked_at
+    @cluster.serve(worker, HotSets::ENOUGH)
+    look(pid: 2**30)
+
+    refute_predicate @cluster.generations.current, :observed?
+    assert_empty events("prefault.unavailable")
+  end
+
+  def test_an_order_that_does_not_arrive_is_given_again
+    @cluster.serve(worker, HotSets::ENOUGH)
+    mold.link.deaf = true
+    look
+    mold.link.deaf = false
+    look
+
+    assert_equal 1, orders(mold)
+  end
+
+  def test_what_the_kernel_lacks_is_said_once
+    @cluster.serve(worker, HotSets::ENOUGH)
+    2.times { look(supported: false) }
+
+    assert_equal 1, events("prefault.unavailable").size
+    assert_equal 0, orders(mold)
+  end
+
+  def test_what_may_not_be_read_is_said_once
+    @cluster.serve(worker, HotSets::ENOUGH)
+    File.stub(:open, ->(*) { raise Errno::EACCES, "pagemap" }) { 2.times { look } }
+
+    assert_equal 1, events("prefault.unavailable").size
+    assert_equal 0, orders(mold)
+  end
+
+  def test_off
+    @cluster.serve(worker, HotSets::ENOUGH)
+    look(hot_sets(prefault: false))
+
+    assert_equal 0, orders(mold)
+  end
+
+  private
+
+  def next_generation
+    @cluster.generations.refork("a test")
+    @cluster.ready(@cluster.upcoming_mold)
+    @cluster.turn
+    @cluster.starting.each { |child| start_only(child) }
+  end
+
+  # It serves; that its generation is to roll is said by the test.
+  def start_only(child)
+    @cluster.adopt(child)
+    child.row.claim(0, child.slot, child.generation)
+    child.become_ready
+  end
+
+  def canary = @cluster.roster.ready_workers.max_by(&:generation)
+end
