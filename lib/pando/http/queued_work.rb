@@ -15,6 +15,7 @@ require "pando/http/request_reader"
 require "pando/http/self_test"
 require "pando/http/soft_timeout"
 require "pando/http/trusted_proxies"
+require "pando/refork/collector"
 
 module Pando
   module HTTP
@@ -34,6 +35,7 @@ module Pando
         @proxies = TrustedProxies.of(config.trusted_proxies)
         @channel = channel
         @self_test = config.self_test
+        @collector = Refork::Collector.new(config.gc_between_requests)
       end
 
       # In the new worker, before it reports ready.
@@ -53,6 +55,7 @@ module Pando
         @direct_connection = Connection.new(@direct_kit)
         @environments = @listeners.to_h { |each| [each.number, Environment.new(each, proxies: @proxies)] }
         SelfTest.run(@self_test, worker) { |descriptor| serve_ourselves(descriptor) }
+        @collector.start
         rest
       end
 
@@ -86,6 +89,7 @@ module Pando
         return if worker.leaving?
 
         Batch.serve(worker) { serve }
+        @collector.between(idle: !@lane.waiting?)
         rest unless worker.leaving?
       end
 
