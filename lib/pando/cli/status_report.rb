@@ -129,8 +129,10 @@ module Pando
           proof ||= "; it is watched, and has served #{generation["watch"]}" if generation["watch"]
           "generation #{generation["number"]} is #{generation["state"]} (#{generation["purpose"]}), " \
             "begun #{duration(generation["age"])} ago#{proof}"
-        end.push(*dampers, *counts, "total PSS #{mebibytes(processes.sum { |_, pairs| pairs["pss"].to_i })}", *sizing, *allocator)
+        end.push(*dampers, *counts, total, *sizing, *allocator)
       end
+
+      def total = "total PSS #{mebibytes(processes.sum { |_, pairs| pairs["pss"].to_i })}"
 
       def dampers
         all("damper").map do |damper|

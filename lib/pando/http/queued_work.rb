@@ -44,10 +44,7 @@ module Pando
       #   (IO), lane_socket (UNIXSocket) and reactor_eventfd (IO)
       # @return [void]
       def start(worker)
-        @eventfd = worker.lane_eventfd
-        @reactor_eventfd = worker.reactor_eventfd # kept from the garbage collector: the lane knows the numbers only
-        @lane = Lane.new(@channel, worker.lane_number, @eventfd, @reactor_eventfd)
-        @link = LaneLink.new(@lane, @eventfd, worker.lane_socket)
+        take_lane(worker)
         @reader = QueuedReader.new(@limits, @lane)
         @kit = Kit.for(worker, @app, @limits, @reader)
         @connection = Connection.new(@kit)
@@ -121,6 +118,13 @@ module Pando
       private
 
       def worker = @kit.worker
+
+      def take_lane(worker)
+        @eventfd = worker.lane_eventfd
+        @reactor_eventfd = worker.reactor_eventfd # kept from the garbage collector: the lane knows the numbers only
+        @lane = Lane.new(@channel, worker.lane_number, @eventfd, @reactor_eventfd)
+        @link = LaneLink.new(@lane, @eventfd, worker.lane_socket)
+      end
 
       # To sleep until the reactor calls, or at once to the poller if something waits.
       def rest

@@ -28,8 +28,8 @@ module Pando
               within: :gc, keyword: :mold,
               help: "What is done with a mold's heap before the first worker is forked from it.",
               notes: "`:promote` collects until all that lives counts as old, so that no worker has to mark it as " \
-                     "such in memory of its own. `:warmup` is Process.warmup of Ruby 3.3 and newer, which compacts the " \
-                     "heap as well; before, it is `:promote`. [More](sharing.md#the-mold)."
+                     "such in memory of its own. `:warmup` is Process.warmup of Ruby 3.3 and newer, which compacts " \
+                     "the heap as well; before, it is `:promote`. [More](sharing.md#the-mold)."
     end
   end
 end
