@@ -13,9 +13,9 @@ module Pando
     class Allocator
       PRELOAD = "LD_PRELOAD"
       CONF = "MALLOC_CONF"
-      # Free pages go back soon. No thread of its own, which would not live in a child; no huge pages, of which one
-      # write makes the whole a child's own.
-      DEFAULTS = "background_thread:false,thp:never,dirty_decay_ms:1000,muzzy_decay_ms:0"
+      # No thread of its own, which would not live in a child, and no huge pages, of which more than one page may
+      # become a child's own at once. Other options made no difference.
+      DEFAULTS = "background_thread:false,thp:never"
       PACKAGE = "Debian and Ubuntu have it as libjemalloc2, Fedora as jemalloc"
 
       # @param wanted [:auto, :jemalloc, :glibc]

@@ -60,7 +60,7 @@ module Pando
 
       # @return [Cluster::Image] what becomes the new release's mold
       # @raise [BootError]
-      def command = Launch.mold(config, *(@folders if @folders.any?))
+      def command = @command ||= Launch.mold(config, *(@folders if @folders.any?))
 
       def policy = Refork.policy(config.refork)
       def listen = @server.listen(config)

@@ -7,15 +7,16 @@ require "pando/cluster/image"
 class ImageTest < Minitest::Test
   Image = Pando::Cluster::Image
   OWN = { "PATH" => "/bin", "LD_PRELOAD" => "/lib/theirs.so" }.freeze
+  OURS = { "LD_PRELOAD" => "/lib/ours.so", "MALLOC_CONF" => "thp:never" }.freeze
 
   def test_what_its_start_needs_is_beside_what_there_was
-    environment = Image.new(["ruby"], { "LD_PRELOAD" => "/lib/ours.so", "MALLOC_CONF" => "thp:never" }).environment(OWN)
+    environment = Image.new(["ruby"], OURS).environment(OWN)
 
     assert_equal ["/bin", "/lib/ours.so", "thp:never"], environment.values_at("PATH", "LD_PRELOAD", "MALLOC_CONF")
   end
 
   def test_the_application_has_what_there_was
-    environment = Image.new(["ruby"], { "LD_PRELOAD" => "/lib/ours.so", "MALLOC_CONF" => "thp:never" }).environment(OWN)
+    environment = Image.new(["ruby"], OURS).environment(OWN)
     Image.settle(environment)
 
     assert_equal OWN, environment
