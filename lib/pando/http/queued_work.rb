@@ -86,7 +86,7 @@ module Pando
         return if worker.leaving?
 
         Batch.serve(worker) { serve }
-        @collector.between(idle: !@lane.waiting?)
+        @collector.between { !@lane.waiting? }
         rest unless worker.leaving?
       end
 

@@ -76,7 +76,7 @@ module Pando
       # @return [void]
       def ready(listener)
         Batch.serve(@kit.worker) { serve(listener) }
-        @collector.between
+        @collector.between { false } # who waits at the listeners, it does not know
       end
 
       # Now and then: a worker that was woken but died first has taken the wake-up

@@ -33,13 +33,13 @@ module Pando
       end
 
       # After some jobs.
-      # @param idle [Boolean] nobody waits for the next one
+      # @yieldreturn [Boolean] whether nobody waits for the next one
       # @return [void]
-      def between(idle: false)
+      def between
         return unless @share && (@left -= 1).negative?
 
         pace
-        collect if due?(idle)
+        collect if due?(yield)
       end
 
       private

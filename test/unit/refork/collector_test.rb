@@ -19,7 +19,7 @@ class CollectorTest < Minitest::Test
       collector = Pando::Refork::Collector.new(percent).tap(&:start)
       count.times do
         objects.times { Object.new }
-        collector.between(idle: idle)
+        collector.between { idle }
       end
       GC.stat.slice(:minor_gc_count, :major_gc_count).to_h { |name, number| [name, number - before[name]] }
     end
