@@ -9,8 +9,9 @@ class AllocatorTest < Minitest::Test
   SAFE = Library.new(path: "/lib/libjemalloc.so.2", version: "5.3.0", safe?: true)
   OLD = Library.new(path: "/lib/libjemalloc.so.2", version: "5.2.1", safe?: false)
 
-  def allocator(wanted = :auto, library: SAFE, environment: {}, loaded: nil)
-    Pando::Server::Allocator.new(wanted, library: library, environment: environment, loaded: loaded)
+  def allocator(wanted = :auto, library: SAFE, environment: {}, loaded: nil, page: 4096)
+    Pando::Server::Allocator.new(wanted, library: library, environment: environment, loaded: loaded,
+                                               page: page)
   end
 
   def error = assert_raises(Pando::BootError) { yield.variables }.message
@@ -37,6 +38,12 @@ class AllocatorTest < Minitest::Test
     assert_empty allocator(:glibc).variables
     assert_empty allocator(:jemalloc, loaded: "5.3.0").variables
     assert_empty allocator(:jemalloc, library: nil, loaded: "5.3.0").variables
+  end
+
+  def test_it_may_have_been_built_for_other_pages
+    assert_empty allocator(page: 16_384).variables
+    assert_includes allocator(page: 16_384).obstacle, "16384 bytes"
+    assert_equal SAFE.path, allocator(:jemalloc, page: 16_384).variables["LD_PRELOAD"]
   end
 
   def test_what_cannot_be_had
