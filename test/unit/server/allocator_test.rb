@@ -10,8 +10,8 @@ class AllocatorTest < Minitest::Test
   OLD = Library.new(path: "/lib/libjemalloc.so.2", version: "5.2.1", safe?: false)
 
   def allocator(wanted = :auto, library: SAFE, environment: {}, loaded: nil, page: 4096)
-    Pando::Server::Allocator.new(wanted, library: library, environment: environment, loaded: loaded,
-                                               page: page)
+    facts = { library: library, environment: environment, loaded: loaded, page: page }
+    Pando::Server::Allocator.new(wanted, **facts)
   end
 
   def error = assert_raises(Pando::BootError) { yield.variables }.message
