@@ -1,9 +1,9 @@
 /* Binds sys/pages.c. */
 #include "bind_sys.h"
 
+#include "sys/allocator.h"
 #include "sys/pages.h"
 
-#include <malloc.h>
 #include <stdlib.h>
 
 /* Of the objspace extension: exported by every Ruby, in no public header. */
@@ -57,14 +57,20 @@ static VALUE private_memory(VALUE self)
 /* Gives free pages of malloc's back to the kernel. Of no effect where the C library (or another malloc) does so itself. */
 static VALUE trim_memory(VALUE self)
 {
-#ifdef __GLIBC__
-    malloc_trim(0);
-#endif
+    pando_trim_memory();
     return Qnil;
+}
+
+/* nil: malloc is the C library's own. */
+static VALUE jemalloc(VALUE self)
+{
+    const char *version = pando_jemalloc_version();
+    return version ? rb_str_new_cstr(version) : Qnil;
 }
 
 void pando_init_pages(void)
 {
     rb_define_singleton_method(pando_mSys, "private_memory", private_memory, 0);
     rb_define_singleton_method(pando_mSys, "trim_memory", trim_memory, 0);
+    rb_define_singleton_method(pando_mSys, "jemalloc", jemalloc, 0);
 }

@@ -70,7 +70,7 @@ module Pando
     def monitor(start)
       subscribe unless start.rehearsal?
       @inherited = start.inherited_sockets
-      Cluster::Monitor.new(Payload.new(self), listen(config), Refork.policy(config.refork), Launch.command(config),
+      Cluster::Monitor.new(Payload.new(self), listen(config), Refork.policy(config.refork), Launch.mold(config),
                            start)
     end
 

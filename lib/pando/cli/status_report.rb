@@ -129,8 +129,10 @@ module Pando
           proof ||= "; it is watched, and has served #{generation["watch"]}" if generation["watch"]
           "generation #{generation["number"]} is #{generation["state"]} (#{generation["purpose"]}), " \
             "begun #{duration(generation["age"])} ago#{proof}"
-        end.push(*dampers, *counts, "total PSS #{mebibytes(processes.sum { |_, pairs| pairs["pss"].to_i })}", *sizing)
+        end.push(*dampers, *counts, total, *sizing, *allocator)
       end
+
+      def total = "total PSS #{mebibytes(processes.sum { |_, pairs| pairs["pss"].to_i })}"
 
       def dampers
         all("damper").map do |damper|
@@ -145,6 +147,15 @@ module Pando
       def counts
         counts = one("counts") or return
         "since the start: #{counts.map { |name, number| "#{number} #{name.sub("_", ".")}" }.join(", ")}"
+      end
+
+      # Of the molds, for it is they that it is loaded into; read here like their memory.
+      def allocator
+        pid = all("mold").first&.fetch("pid", nil) or return
+        path = File.read("/proc/#{pid}/maps")[%r{/\S*libjemalloc\S*$}]
+        "allocator: #{printable(path)}" if path
+      rescue SystemCallError
+        nil
       end
 
       def sizing

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/base_frame"
+require "pando/cluster/image"
 require "pando/cluster/listening/listener"
 
 module Pando
@@ -31,6 +32,7 @@ module Pando
       def initialize(value)
         raise UsageError, "this is run by the pando monitor only" unless value
 
+        Image.settle
         *numbers, listeners = value.split(":", -1)
         @listeners = listeners.split(",")
         @monitor_pid, seat, generation, @others = numbers.map { |number| Integer(number, 10) }

@@ -51,6 +51,7 @@ module Pando
         payload.attach(self)
         lower_oom_score
         payload.run_hook(:after_mold_fork, self)
+        payload.prepare
       end
 
       private

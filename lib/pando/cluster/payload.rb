@@ -87,6 +87,10 @@ module Pando
       # @raise [StandardError] it must not become ready
       def audit(_role); end
 
+      # In a mold, when the hooks of the user are through: what is done once here need not be done in each of those
+      # that will be forked.
+      def prepare; end
+
       # In a mold, at least once a second, unless it has more to do.
       # @param _role [Mold]
       def tick(_role); end

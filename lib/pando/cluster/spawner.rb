@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/boot"
+require "pando/cluster/image"
 require "pando/cluster/link"
 require "pando/cluster/reactor/link"
 
@@ -14,7 +15,7 @@ module Pando
       # What becomes a mold that boots from cold.
       attr_writer :command
 
-      # @param command [Array<String>] the executable and arguments of a cold mold
+      # @param command [Image, Array<String>] the executable and arguments of a cold mold
       # @param lanes [Reactor::Lanes, Listening::DirectMode] for workers
       def initialize(roster, poller, listeners, options, command, lanes)
         @roster = roster
@@ -26,14 +27,15 @@ module Pando
       end
 
       # Generation 0, or any later cold boot: fork and exec of a clean image.
-      # @param command [Array<String>] of another release @param listeners [Array<Listener>] likewise
+      # @param command [Image, Array<String>] of another release @param listeners [Array<Listener>] likewise
       # @return [Child, nil] nil when the kernel refused
       def cold_mold(generation, command = @command, listeners = @listeners.to_a)
         start(:mold, 0, generation, nil, @options.boot_timeout) do |child, their_end|
           others = @lanes.descriptors
           value = Boot.value(Process.pid, child.seat, generation, listeners, others.size)
-          environment = ENV.to_h.merge(Boot::VARIABLE => value).map { |name, text| "#{name}=#{text}" }
-          pid = Sys.spawn(command, environment, [their_end, @roster.scoreboard, *listeners, *others])
+          image = Image.of(command)
+          environment = { **image.environment, Boot::VARIABLE => value }.map { |name, text| "#{name}=#{text}" }
+          pid = Sys.spawn(image.command, environment, [their_end, @roster.scoreboard, *listeners, *others])
           watch(child, pid)
         end
       end

@@ -60,6 +60,7 @@ end
 require "pando/config/settings/serving"
 require "pando/config/settings/cluster"
 require "pando/config/settings/memory"
+require "pando/config/settings/sharing"
 require "pando/config/settings/deadlines"
 require "pando/config/settings/fork_safety"
 require "pando/config/settings/http"

@@ -2,6 +2,7 @@
 
 require "etc"
 require "rbconfig"
+require "pando/server/allocator"
 require "pando/sys"
 
 module Pando
@@ -19,11 +20,18 @@ module Pando
       # @return [Hash{Symbol => Object}] what JSON knows
       def all(maps = File.read("/proc/self/maps"))
         { kernel: File.read("/proc/sys/kernel/osrelease").chomp, ruby: RUBY_DESCRIPTION,
-          yjit: defined?(RubyVM::YJIT) ? RubyVM::YJIT.enabled? : false, jemalloc: maps.include?("jemalloc"),
+          yjit: defined?(RubyVM::YJIT) ? RubyVM::YJIT.enabled? : false, jemalloc: jemalloc,
           libc: libc(maps), pidfd: pidfd?, kcmp: kcmp?, pagemap_scan: pagemap_scan?, userfaultfd: userfaultfd?,
           transparent_huge_pages: selected(:thp), ksm: ksm, populate_write: Sys::HotSet.supported?,
           process_warmup: Process.respond_to?(:warmup),
           cpus: Etc.nprocessors }
+      end
+
+      # @return [String] the version in use, or why there is none
+      def jemalloc
+        version = Sys.jemalloc and return version[/\A[\d.]+/]
+        obstacle = Server::Allocator.new(:auto, loaded: nil).obstacle
+        "no#{": #{obstacle}; with one, workers share more (docs/sharing.md)" if obstacle}"
       end
 
       def libc(maps)

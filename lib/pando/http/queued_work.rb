@@ -15,6 +15,7 @@ require "pando/http/request_reader"
 require "pando/http/self_test"
 require "pando/http/soft_timeout"
 require "pando/http/trusted_proxies"
+require "pando/refork/collector"
 
 module Pando
   module HTTP
@@ -34,6 +35,7 @@ module Pando
         @proxies = TrustedProxies.of(config.trusted_proxies)
         @channel = channel
         @self_test = config.self_test
+        @collector = Refork::Collector.new(config.gc_between_requests)
       end
 
       # In the new worker, before it reports ready.
@@ -42,10 +44,7 @@ module Pando
       #   (IO), lane_socket (UNIXSocket) and reactor_eventfd (IO)
       # @return [void]
       def start(worker)
-        @eventfd = worker.lane_eventfd
-        @reactor_eventfd = worker.reactor_eventfd # kept from the garbage collector: the lane knows the numbers only
-        @lane = Lane.new(@channel, worker.lane_number, @eventfd, @reactor_eventfd)
-        @link = LaneLink.new(@lane, @eventfd, worker.lane_socket)
+        take_lane(worker)
         @reader = QueuedReader.new(@limits, @lane)
         @kit = Kit.for(worker, @app, @limits, @reader)
         @connection = Connection.new(@kit)
@@ -53,6 +52,7 @@ module Pando
         @direct_connection = Connection.new(@direct_kit)
         @environments = @listeners.to_h { |each| [each.number, Environment.new(each, proxies: @proxies)] }
         SelfTest.run(@self_test, worker) { |descriptor| serve_ourselves(descriptor) }
+        @collector.start
         rest
       end
 
@@ -86,6 +86,7 @@ module Pando
         return if worker.leaving?
 
         Batch.serve(worker) { serve }
+        @collector.between { !@lane.waiting? }
         rest unless worker.leaving?
       end
 
@@ -117,6 +118,13 @@ module Pando
       private
 
       def worker = @kit.worker
+
+      def take_lane(worker)
+        @eventfd = worker.lane_eventfd
+        @reactor_eventfd = worker.reactor_eventfd # kept from the garbage collector: the lane knows the numbers only
+        @lane = Lane.new(@channel, worker.lane_number, @eventfd, @reactor_eventfd)
+        @link = LaneLink.new(@lane, @eventfd, worker.lane_socket)
+      end
 
       # To sleep until the reactor calls, or at once to the poller if something waits.
       def rest

@@ -13,6 +13,7 @@ require "pando/http/request_reader"
 require "pando/http/self_test"
 require "pando/http/soft_timeout"
 require "pando/http/trusted_proxies"
+require "pando/refork/collector"
 
 module Pando
   module HTTP
@@ -30,6 +31,7 @@ module Pando
         @proxies = TrustedProxies.of(config.trusted_proxies)
         @acceptor = Acceptor.new
         @self_test = config.self_test
+        @collector = Refork::Collector.new(config.gc_between_requests)
       end
 
       # In the new worker, before it reports ready.
@@ -43,6 +45,7 @@ module Pando
         SelfTest.run(@self_test, worker) do |descriptor|
           @connection.serve(Client.new(descriptor, @limits.write_timeout), @environments.each_value.first)
         end
+        @collector.start
       end
 
       # This one is to be given connections first, when the others have stepped back.
@@ -73,6 +76,7 @@ module Pando
       # @return [void]
       def ready(listener)
         Batch.serve(@kit.worker) { serve(listener) }
+        @collector.between { false } # who waits at the listeners, it does not know
       end
 
       # Now and then: a worker that was woken but died first has taken the wake-up

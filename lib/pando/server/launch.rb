@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/cluster/image"
+require "pando/server/allocator"
 require "rbconfig"
 
 module Pando
@@ -16,6 +18,12 @@ module Pando
 
       # What becomes a mold.
       # @param folders [Array<String>] where its Pando is
+      # @return [Cluster::Image]
+      # @raise [BootError] it cannot be as it was asked for
+      def mold(config, *folders)
+        Cluster::Image.new(command(config, *folders), Allocator.new(config.allocator).variables)
+      end
+
       # @return [Array<String>] for exec
       def command(config, *folders) = image("pando/server/cold_mold.rb", config, folders)
 

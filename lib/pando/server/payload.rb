@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/refork/preparation"
 require "pando/server/cluster_options"
 require "pando/server/jit"
 require "pando/server/surroundings" # not when it is needed: there may be no descriptor left to read it
@@ -94,10 +95,19 @@ module Pando
 
       # What each child would otherwise do for the first time, in memory of its own.
       def warm_up(role, &step)
+        tell_allocator(role)
         @care.warm_up(&step)
         work(role.context.listeners, role.context.channel)
         HTTP::Rehearsal.run(@config, role.context.listeners.first)
       end
+
+      def tell_allocator(role)
+        version = Sys.jemalloc or return
+        Events.emit("allocator.loaded", generation: role.generation, pid: role.pid, name: "jemalloc", version: version)
+      end
+      private :tell_allocator
+
+      def prepare = Refork::Preparation.run(@config.gc_mold)
 
       def before_fork(role, of) = @care.before_fork(role, of)
       def around_fork(&fork) = @care.around_fork(&fork)

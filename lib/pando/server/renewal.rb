@@ -58,8 +58,9 @@ module Pando
       # In the new release's folder.
       def within(&block) = @surroundings.within(&block)
 
-      # @return [Array<String>] what becomes the new release's mold
-      def command = Launch.command(config, *(@folders if @folders.any?))
+      # @return [Cluster::Image] what becomes the new release's mold
+      # @raise [BootError]
+      def command = @command ||= Launch.mold(config, *(@folders if @folders.any?))
 
       def policy = Refork.policy(config.refork)
       def listen = @server.listen(config)

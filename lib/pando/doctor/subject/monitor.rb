@@ -11,5 +11,6 @@ Pando::Sys.die_with_parent! # and with the monitor all the others
 server, payload = Pando::Doctor::Subject::Staging.build(ARGV)
 config = server.config
 script = File.expand_path("cold_mold.rb", __dir__)
-command = Pando::Server::Launch.command(config).map { |word| word == Pando::Server::Launch::SCRIPT ? script : word }
+command = Pando::Server::Launch.mold(config)
+command.command.map! { |word| word == Pando::Server::Launch::SCRIPT ? script : word }
 exit Pando::Cluster::Monitor.new(payload, config.listen, Pando::Refork::Manual.new, command).prepare.run

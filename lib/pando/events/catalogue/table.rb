@@ -62,6 +62,9 @@ module Pando
              "where the kernel killed it for memory."
       define "worker.unsafe", :warn, %i[slot generation pid reason], "A worker said that it can never be a mold."
 
+      define "allocator.loaded", :info, %i[generation pid name version],
+             "The application's memory is not the C library's malloc; where it is, nothing is said."
+
       define "libraries.checked", :info, %i[fine handled yours unknown],
              "The app is loaded; how the libraries in it stand to forks. See docs/libraries.md."
       define "library.reported", :warn, %i[library version reason advice],

@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+module Pando
+  class Config
+    # What keeps memory shared between a mold and what is forked from it.
+    Settings.group "Sharing memory" do
+      setting :allocator,
+              type: Types::Choice.new(:auto, :jemalloc, :glibc), default: :auto,
+              flags: %w[--allocator], argument: "auto|jemalloc|glibc",
+              help: "Whose malloc the application uses.",
+              notes: "`:auto`: jemalloc where a 5.3 or newer is installed and LD_PRELOAD is not set. It is loaded " \
+                     "into molds by LD_PRELOAD and inherited by workers, not by processes that the application " \
+                     "starts. `:jemalloc` makes it an error if there is none. `MALLOC_CONF` is respected. " \
+                     "[More](sharing.md#the-allocator).",
+              example: "allocator :jemalloc"
+
+      setting :gc_between_requests,
+              type: Types::OrOff.new(Types::Whole.new(1..50)), default: 1, unit: "percent of a worker's CPU time",
+              within: :gc, keyword: :between_requests,
+              help: "How much of its time a worker collects young garbage between two requests.",
+              notes: "Then the same few pages are used for new objects again and again, and large heaps stay shared. " \
+                     "What one collection costs is measured. `false`: Ruby alone decides, in the midst of requests. " \
+                     "[More](sharing.md#garbage).",
+              example: "gc between_requests: 2, mold: :warmup"
+
+      setting :gc_mold,
+              type: Types::OrOff.new(Types::Choice.new(:promote, :warmup)), default: :promote,
+              within: :gc, keyword: :mold,
+              help: "What is done with a mold's heap before the first worker is forked from it.",
+              notes: "`:promote` collects until all that lives counts as old, so that no worker has to mark it as " \
+                     "such in memory of its own. `:warmup` is Process.warmup of Ruby 3.3 and newer, which compacts " \
+                     "the heap as well; before, it is `:promote`. [More](sharing.md#the-mold)."
+    end
+  end
+end

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/server/allocator"
+
+# Which allocator a cold boot is given, and why.
+class AllocatorTest < Minitest::Test
+  Library = Struct.new(:path, :version, :safe?, keyword_init: true)
+  SAFE = Library.new(path: "/lib/libjemalloc.so.2", version: "5.3.0", safe?: true)
+  OLD = Library.new(path: "/lib/libjemalloc.so.2", version: "5.2.1", safe?: false)
+
+  def allocator(wanted = :auto, library: SAFE, environment: {}, loaded: nil, page: 4096)
+    facts = { library: library, environment: environment, loaded: loaded, page: page }
+    Pando::Server::Allocator.new(wanted, **facts)
+  end
+
+  def error = assert_raises(Pando::BootError) { yield.variables }.message
+
+  def test_what_is_there_is_used
+    %i[auto jemalloc].each do |wanted|
+      variables = allocator(wanted).variables
+
+      assert_equal SAFE.path, variables["LD_PRELOAD"]
+      assert_includes variables["MALLOC_CONF"].split(","), "background_thread:false"
+    end
+  end
+
+  def test_the_last_word_is_the_users
+    conf = allocator(environment: { "MALLOC_CONF" => "dirty_decay_ms:0" }).variables["MALLOC_CONF"]
+
+    assert_equal "dirty_decay_ms:0", conf.split(",").last
+    assert_empty allocator(environment: { "LD_PRELOAD" => "/lib/other.so" }).variables
+    assert_equal "#{SAFE.path}:/lib/other.so",
+                 allocator(:jemalloc, environment: { "LD_PRELOAD" => "/lib/other.so" }).variables["LD_PRELOAD"]
+  end
+
+  def test_who_has_one_or_wants_none_is_left_alone
+    assert_empty allocator(:glibc).variables
+    assert_empty allocator(:jemalloc, loaded: "5.3.0").variables
+    assert_empty allocator(:jemalloc, library: nil, loaded: "5.3.0").variables
+  end
+
+  def test_it_may_have_been_built_for_other_pages
+    assert_empty allocator(page: 16_384).variables
+    assert_includes allocator(page: 16_384).obstacle, "16384 bytes"
+    assert_equal SAFE.path, allocator(:jemalloc, page: 16_384).variables["LD_PRELOAD"]
+  end
+
+  def test_what_cannot_be_had
+    assert_empty allocator(library: nil).variables
+    assert_empty allocator(library: OLD).variables
+    assert_match(/\Aallocator :jemalloc, but there is no libjemalloc.*libjemalloc2/,
+                 error { allocator(:jemalloc, library: nil) })
+    assert_match(/version 5\.2\.1: before 5\.3 a fork may hang/, error { allocator(:jemalloc, library: OLD) })
+  end
+end
