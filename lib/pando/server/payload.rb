@@ -92,6 +92,13 @@ module Pando
       def before_fork(role, of) = @care.before_fork(role, of)
       def around_fork(&fork) = @care.around_fork(&fork)
       def after_fork(role, &step) = @care.after_fork(role, &step)
+
+      # Loaded when it is asked for: it is of no use to anybody else.
+      def record_pages(worker, wish, descriptors)
+        require "pando/pages/recorder"
+        Pages::Recorder.start(worker, wish, descriptors)
+      end
+
       def verify(role, &step) = @care.verify(role, &step)
       def audit(role) = @care.audit(role)
       def tick(role) = @care.tick(role)

@@ -34,6 +34,7 @@ module Pando
           when "scale" then task(Scale.new(@cluster, workers(arguments)))
           when "drain" then task(arguments["undo"] ? Undrain.new(@cluster) : Drain.new(@cluster))
           when "stop" then stop(arguments)
+          when "pages" then pages(arguments, session)
           else raise Refused, "there is no such command"
           end
         end
@@ -44,6 +45,33 @@ module Pando
           Snapshot.new(@cluster).each { |role, pairs| session.say(role, pairs) }
           session.finish("ok")
           nil
+        end
+
+        # From here on the worker and who asks have a file between them; the monitor reads none of it.
+        def pages(arguments, session)
+          worker = worker_of(arguments)
+          raise Refused, "a file and a pipe must come along" unless session.descriptors.size == 2
+
+          wish = Record.encode("pages", jobs: whole(arguments, "jobs"), seconds: whole(arguments, "seconds"))
+          raise Refused, "the worker does not listen" unless
+            worker.link.send(Message.new(:record_pages, text: wish), session.descriptors)
+
+          session.say("worker", **worker.identity, mold: mold_of(worker)&.pid)
+          session.finish("ok")
+          nil
+        end
+
+        # Without a slot, who has served most.
+        def worker_of(arguments)
+          workers = @cluster.roster.ready_workers
+          workers.select! { |worker| worker.slot == whole(arguments, "slot") } if arguments["slot"]
+          workers.max_by { |worker| worker.row.requests } or raise Refused, "no worker is ready there"
+        end
+
+        def mold_of(worker) = @cluster.roster.molds.find { |mold| mold.generation == worker.generation && mold.ready? }
+
+        def whole(arguments, name)
+          Integer(arguments[name].to_s, 10, exception: false)&.abs or raise Refused, "#{name} must be a number"
         end
 
         def task(task)
