@@ -29,6 +29,10 @@ module Pando
 
       def perform
         prepare
+        answer
+      end
+
+      def answer
         recording = record
         write_report(report(recording))
         report_cut(recording)
@@ -38,13 +42,12 @@ module Pando
 
       # What is wrong is told before anybody is asked.
       def prepare
+        require "pando/pages/report"
         @slot = flags.last(:rackup)&.then { |given| whole(given.text, "pando pages SLOT") }
         @jobs = whole(flags[:record] || "0", "--record")
         raise UsageError, "--record: must be at most #{JOBS.max}, but is #{@jobs}." unless JOBS.cover?(@jobs)
 
         @format = chosen_format(FORMATS)
-        require "pando/pages"
-        require "pando/pages/report"
       end
 
       def argument? = true

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/events"
 require "pando/pages/recording"
 require "pando/pages/compiler"
 require "pando/sys"
@@ -54,11 +55,11 @@ module Pando
         give_up(e)
       end
 
-      # @param request [String]
+      # @param request [Array(String, String), nil] verb and subject
       # @return [Recorder, nil] nil when it is over
       def job_finished(request)
         Sys.watch_next_job
-        @jobs << { request: request, compiled: @compiler&.blocks_since }
+        @jobs << { request: request.to_a.join(" "), compiled: @compiler&.blocks_since }
         @bell.write_nonblock(".", exception: false)
         @jobs.size < @wanted ? self : finish
       rescue StandardError => e # nobody listens any more, say

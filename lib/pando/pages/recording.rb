@@ -43,7 +43,7 @@ module Pando
       # @param io [IO] @return [Recording]
       # @raise [Broken]
       def self.read(io)
-        raise Broken, "there is nothing" unless io.read(MAGIC.bytesize) == MAGIC
+        raise Broken, "the worker has written nothing: it ended, or could not" unless io.read(MAGIC.bytesize) == MAGIC
 
         new(PARTS.to_h { |name| [name, part(io, name)] })
       end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/pages"
 require "pando/pages/census"
 
 module Pando
