@@ -85,6 +85,7 @@ module Pando
       # What each child would otherwise do for the first time, in memory of its own.
       def warm_up(role, &step)
         @care.warm_up(&step)
+        require "pando/pages/recorder" # loaded by a worker it would be of its private memory that it is asked for
         work(role.context.listeners, role.context.channel)
         HTTP::Rehearsal.run(@config, role.context.listeners.first)
       end
@@ -93,11 +94,7 @@ module Pando
       def around_fork(&fork) = @care.around_fork(&fork)
       def after_fork(role, &step) = @care.after_fork(role, &step)
 
-      # Loaded when it is asked for: it is of no use to anybody else.
-      def record_pages(worker, wish, descriptors)
-        require "pando/pages/recorder"
-        Pages::Recorder.start(worker, wish, descriptors)
-      end
+      def record_pages(worker, wish, descriptors) = Pages::Recorder.start(worker, wish, descriptors)
 
       def verify(role, &step) = @care.verify(role, &step)
       def audit(role) = @care.audit(role)
