@@ -5,7 +5,7 @@
 require_relative "cow"
 
 GC.start
-young = Array.new(300_000) { |number| number.to_s }
+young = Array.new(300_000, &:to_s)
 $stdout.flush
 Cow.child("one minor GC, objects young at the fork") { GC.start(full_mark: false) }
 Cow.child("four minor GCs") { 4.times { GC.start(full_mark: false) } }

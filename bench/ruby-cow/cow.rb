@@ -30,7 +30,7 @@ module Cow
     all, *uses = reader.read.split
     Process.wait(pid)
     uses = USES.zip(uses).reject { |_, size| size.to_f.zero? }.map { |use, size| "#{use} #{size}" }
-    puts format("%-58s %7.2f MiB  %s", what, all, uses.join(", "))
+    puts "#{what.ljust(58)} #{all.rjust(7)} MiB  #{uses.join(", ")}"
   end
 
   # Everything alive is old from here on, and nothing is half done.

@@ -4,10 +4,10 @@
 # a few of them writes to pages all over the heap.
 require_relative "cow"
 
-kept = Array.new(600_000) { |number| number.to_s }
+kept = Array.new(600_000, &:to_s)
 kept.each_index { |index| kept[index] = nil if (index % 20).zero? }
 kept.compact!
-few = -> { Array.new(20_000) { |number| number.to_s }.size } # 20,000 objects of 40 bytes are 0.8 MiB
+few = -> { Array.new(20_000, &:to_s).size } # objects of 40 bytes: 0.8 MiB
 
 Cow.settle
 Cow.child("20,000 objects in a heap of which 5% are free") { few.call }

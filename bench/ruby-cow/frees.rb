@@ -4,7 +4,7 @@
 # slots themselves, and free(3) writes into the chunk and its neighbours.
 require_relative "cow"
 
-kept = Array.new(200_000) { |number| "a text of more bytes than fit into a slot, so that malloc has it: #{number} #{"x" * 700}" }
+kept = Array.new(200_000) { |number| "#{number} #{"x" * 770}" } # more bytes than fit into a slot: malloc has them
 
 Cow.settle
 Cow.child("1% of 200,000 strings let go of, and a GC") do

@@ -11,7 +11,8 @@ end
 Work = Class.new { class_eval(SOURCE.join("\n")) }
 work = Work.new
 CALLS = (0...METHODS).map { |number| :"method#{number}" }
-CALLS.each { |name| 40.times { |turn| work.public_send(name, turn % 3, 1) } } # in a row: who is called seldom is never compiled
+# One after the other: who is called seldom is never compiled.
+CALLS.each { |name| 40.times { |turn| work.public_send(name, turn % 3, 1) } }
 OBJECTS = Array.new(200_000) { |number| "object #{number}" }
 puts "# #{RubyVM::YJIT.runtime_stats[:compiled_iseq_count]} methods compiled" if Cow.yjit?
 

@@ -12,7 +12,7 @@ class PagesTest < Minitest::Test
 
   PANDO = File.expand_path("../../exe/pando", __dir__)
   PAGES = 200
-  APP = <<~RUBY
+  APP = <<~RUBY.freeze
     TEXT = "a" * (4096 * #{PAGES + 1})
     OBJECTS = Array.new(50_000) { |number| "object \#{number}" }
     run lambda { |env|

@@ -5,8 +5,8 @@ require "pando/pages/maps_line"
 module Pando
   module Pages
     # What each page of a process is for, by its mappings (/proc/PID/maps, proc_pid_maps(5)) and by the worker's word
-    # for where Ruby's heap is. Exact for Ruby's heap, for files and for what has a name; the rest goes by the layout that
-    # the GNU C library and Ruby give it:
+    # for where Ruby's heap is. Exact for Ruby's heap, for files and for what has a name; the rest goes by the layout
+    # that the GNU C library and Ruby give it:
     #
     # - an arena of malloc's begins at a multiple of 64 MiB, and what is not used of these can't be accessed;
     # - a stack of a thread or fiber lies above a single page that can't be accessed;
@@ -66,16 +66,12 @@ module Pando
         line = @lines[at]
         before = @lines[at - 1] if at.positive?
         behind = @lines[at + 1]
-        return [mapping(line, kind_of(line, before, behind))] unless variables?(line, before)
+        return [Mapping.new(line.from, line.to, kind_of(line, before, behind))] unless variables?(line, before)
 
         middle = [line.from + VARIABLES, line.to].min
         rest = MapsLine.new(middle, line.to, line.rights, line.inode, "")
-        parts = [mapping(line, :data), mapping(rest, kind_of(rest, nil, behind))]
-        parts.first.to = middle
-        parts.select { |part| part.to > part.from }
+        [Mapping.new(line.from, middle, :data), Mapping.new(middle, line.to, kind_of(rest, nil, behind))]
       end
-
-      def mapping(line, kind) = Mapping.new(line.from, line.to, kind)
 
       def variables?(line, before)
         line.anonymous? && line.writable? && before&.file? && before.writable? && before.private? &&

@@ -70,7 +70,8 @@ class PagesAddressSpaceTest < Minitest::Test
   end
 
   def test_lines_that_are_none_are_passed_over
-    hostile = ["\xFF\xFE-zz", "1-2 rwxp", "9-1 rw-p 0 0:0 0", "#{"f" * 40}-#{"f" * 41} rw-p 0 0:0 0", "", MAPS].join("\n")
+    huge = "#{"f" * 40}-#{"f" * 41} rw-p 0 0:0 0"
+    hostile = ["\xFF\xFE-zz", "1-2 rwxp", "9-1 rw-p 0 0:0 0", huge, "", MAPS].join("\n")
     space = Pando::Pages::AddressSpace.new(hostile, HEAP)
 
     assert_equal :malloc, space.kind(0x5573f2836000 / 4096, false)

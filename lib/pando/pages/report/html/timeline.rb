@@ -50,9 +50,10 @@ module Pando
 
           def scale
             size = format("%.2f MiB", @figures.mebibytes(@most))
+            last = @figures.requests.size
             "<path class=\"edge\" d=\"M#{LEFT} 10V#{HEIGHT}H#{WIDTH}\"/><text x=\"0\" y=\"16\">#{size}</text>" \
               "<text x=\"#{LEFT}\" y=\"#{HEIGHT + 18}\">1</text>" \
-              "<text x=\"#{WIDTH}\" y=\"#{HEIGHT + 18}\" text-anchor=\"end\">#{@figures.requests.size}</text>"
+              "<text x=\"#{(LEFT + (last * @step)).round}\" y=\"#{HEIGHT + 18}\" text-anchor=\"end\">#{last}</text>"
           end
         end
       end
