@@ -29,9 +29,10 @@ class PagesRecorderTest < Minitest::Test
     requests = Pando::Pages::Report::Figures.new(census).requests
 
     assert_equal ["GET /write", "GET /gc", "GET /nothing"], requests.map(&:name)
-    assert_operator requests[0].causes.values_at(:request, :compiling).sum, :>=, PAGES
+    # On a slow machine looking takes so long that they are not told apart any more.
+    assert_operator requests[0].causes.values_at(:request, :compiling, :mixed).sum, :>=, PAGES
     assert_operator requests[0].kinds[:anonymous] + requests[0].kinds[:malloc], :>=, PAGES
-    assert_operator requests[1].causes[:major_gc], :>, PAGES / 4
+    assert_operator requests[1].causes.values_at(:major_gc, :mixed).sum, :>, PAGES / 4
     assert_operator requests[2].causes.values.sum, :<, PAGES / 4
   end
 

@@ -54,7 +54,7 @@ module Pando
 
           wish = Record.encode("pages", jobs: whole(arguments, "jobs"), seconds: whole(arguments, "seconds"))
           raise Refused, "the worker does not listen" unless
-            worker.link.send(Message.new(:record_pages, text: wish), session.descriptors)
+            worker.order(Message.new(:record_pages, text: wish), session.descriptors)
 
           session.say("worker", **worker.identity, mold: mold_of(worker)&.pid)
           session.finish("ok")
