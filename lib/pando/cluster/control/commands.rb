@@ -27,24 +27,28 @@ module Pando
         def call(line, session)
           word, arguments = Record.decode(line)
           case word
-          when "status" then status(session)
+          when "status", "pages" then answer(word, arguments, session)
           when "refork" then task(Refork.new(@cluster, arguments["force"] == "yes"))
           when "reload" then task((arguments["cancel"] ? CancelReload : ReloadRelease).new(@cluster))
           when "upgrade" then task(UpgradeMonitor.new(@cluster))
           when "scale" then task(Scale.new(@cluster, workers(arguments)))
           when "drain" then task(arguments["undo"] ? Undrain.new(@cluster) : Drain.new(@cluster))
           when "stop" then stop(arguments)
-          when "pages" then pages(arguments, session)
           else raise Refused, "there is no such command"
           end
         end
 
         private
 
-        def status(session)
-          Snapshot.new(@cluster).each { |role, pairs| session.say(role, pairs) }
+        # @return [nil] there is nothing to wait for
+        def answer(word, arguments, session)
+          word == "status" ? status(session) : pages(arguments, session)
           session.finish("ok")
           nil
+        end
+
+        def status(session)
+          Snapshot.new(@cluster).each { |role, pairs| session.say(role, pairs) }
         end
 
         # From here on the worker and who asks have a file between them; the monitor reads none of it.
@@ -57,8 +61,6 @@ module Pando
             worker.order(Message.new(:record_pages, text: wish), session.descriptors)
 
           session.say("worker", **worker.identity, mold: mold_of(worker)&.pid)
-          session.finish("ok")
-          nil
         end
 
         # Without a slot, who has served most.
