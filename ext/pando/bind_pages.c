@@ -1,8 +1,8 @@
 /* Binds sys/pages.c. */
+#include "bind_pages.h"
 #include "bind_sys.h"
 
 #include "sys/allocator.h"
-#include "sys/pages.h"
 
 #include <stdlib.h>
 
@@ -27,7 +27,7 @@ static int add_page(void *from, void *to, size_t stride, void *data)
     return 0;
 }
 
-static void list_heap(void)
+const uintptr_t *pando_heap_pages(size_t *count)
 {
     heap.count = 0;
     rb_objspace_each_objects(add_page, NULL);
@@ -41,14 +41,19 @@ static void list_heap(void)
         rb_objspace_each_objects(add_page, NULL);
     }
     qsort(heap.pages, heap.count, sizeof(*heap.pages), compare);
+    *count = 0;
+    for (size_t at = 0; at < heap.count; at++)
+        if (*count == 0 || heap.pages[*count - 1] != heap.pages[at]) heap.pages[(*count)++] = heap.pages[at];
+    return heap.pages;
 }
 
 /* Bytes that no other process maps: [Ruby's heap, malloc, compiled code, libraries' data, stack]. */
 static VALUE private_memory(VALUE self)
 {
     uint64_t bytes[PANDO_USES];
-    list_heap();
-    if (pando_pages_count(heap.pages, heap.count, bytes) == -1) rb_sys_fail("/proc/self/pagemap");
+    size_t count;
+    const uintptr_t *pages = pando_heap_pages(&count);
+    if (pando_pages_count(pages, count, bytes) == -1) rb_sys_fail("/proc/self/pagemap");
     VALUE found = rb_ary_new_capa(PANDO_USES);
     for (int use = 0; use < PANDO_USES; use++) rb_ary_push(found, ULL2NUM(bytes[use]));
     return found;

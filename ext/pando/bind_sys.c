@@ -26,6 +26,7 @@ void pando_init_sys(void)
     pando_init_fork_check();
     pando_init_pages();
     pando_init_hot_set();
+    pando_init_page_watch();
     pando_init_record();
     pando_init_scoreboard();
     pando_init_poller();

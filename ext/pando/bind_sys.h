@@ -12,6 +12,7 @@ void pando_init_fork(void);
 void pando_init_fork_check(void);
 void pando_init_pages(void);
 void pando_init_hot_set(void);
+void pando_init_page_watch(void);
 void pando_init_record(void);
 void pando_init_scoreboard(void);
 void pando_init_poller(void);

@@ -26,6 +26,7 @@ module Pando
                              "Take up the Pando that is installed now; nobody restarts."),
       "scale" => Known.new(:Scale, "pando/cli/scale", "Change the number of workers: pando scale N."),
       "drain" => Known.new(:Drain, "pando/cli/drain", "Take the server out of its load balancers' rotation, and wait."),
+      "pages" => Known.new(:Pages, "pando/cli/pages", "Show which memory of a worker is its own, and why."),
       "stop" => Known.new(:Stop, "pando/cli/stop", "Stop the running server, and wait for its end."),
       "config" => Known.new(:ShowConfig, "pando/cli/show_config", "Show the settings and where each came from."),
       "doctor" => Known.new(:Doctor, "pando/cli/doctor", "Find what a fork would break in an application."),

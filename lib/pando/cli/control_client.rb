@@ -33,13 +33,14 @@ module Pando
       end
 
       # @param timeout [Float, nil] seconds for all; nil: as long as it takes
+      # @param descriptors [Array<IO>] that go along
       # @yieldparam word [String] @yieldparam pairs [Hash{String => String}] of each record before the last
       # @return [Array(String, Hash)] the last record, "ok" or "failed"
       # @raise [Silent]
-      def ask(word, pairs = {}, timeout: nil)
+      def ask(word, pairs = {}, timeout: nil, descriptors: [])
         @timeout = timeout
         deadline = timeout && (now + timeout)
-        @socket.write(Record.encode(word, pairs))
+        say(Record.encode(word, pairs), descriptors)
         loop do
           record = Record.decode(line(deadline)) or raise Silent, "#{@path} answers something else than Pando would"
           return record if %w[ok failed].include?(record.first)
@@ -53,6 +54,12 @@ module Pando
       end
 
       private
+
+      def say(line, descriptors)
+        return @socket.write(line) if descriptors.empty?
+
+        @socket.sendmsg(line, 0, nil, Socket::AncillaryData.unix_rights(*descriptors))
+      end
 
       # Such as a link to the release that is current.
       def elsewhere(path)

@@ -12,10 +12,7 @@ module Pando
       include Format
 
       SWITCHES = [
-        Switch.new(name: :format, flags: %w[--format], argument: "text|json|html",
-                   help: "With `doctor`: how to write the report."),
-        Switch.new(name: :output, flags: %w[--output], argument: "FILE",
-                   help: "With `doctor`: where to write it, instead of stdout."),
+        Format::REPORT, Format::OUTPUT,
         Switch.new(name: :requests, flags: %w[--requests], argument: "FILE|routes",
                    help: "With `doctor`: what to ask the application: a list, a log to replay, or Rails' routes."),
         Switch.new(name: :reforks, flags: %w[--reforks], argument: "N",
@@ -39,7 +36,7 @@ module Pando
         prepare
         report = Pando::Doctor.examine(config, requests: @requests, reforks: @reforks, patience: @patience)
         report = report.against(@baseline)
-        write(report.write(@format))
+        write_report(report.write(@format))
         return accept(report) if flags[:write_baseline]
 
         report.clean? ? CLI::OK : CLI::FAILED
@@ -62,12 +59,6 @@ module Pando
       def accept(report)
         Pando::Doctor::Baseline.write(flags[:write_baseline], report.findings)
         CLI::OK
-      end
-
-      def write(text)
-        flags[:output] ? File.write(flags[:output], text) : terminal.out.write(text)
-      rescue SystemCallError => e
-        raise UsageError, "--output: #{e.message}"
       end
 
       def reforks

@@ -11,6 +11,11 @@ module Pando
       TEXT_OR_JSON = Command::Switch.new(name: :format, flags: %w[--format], argument: "text|json",
                                          help: "With `config` and `status`: how to show it.").freeze
 
+      REPORT = Command::Switch.new(name: :format, flags: %w[--format], argument: "text|json|html",
+                                   help: "With `doctor` and `pages`: how to write the report.").freeze
+      OUTPUT = Command::Switch.new(name: :output, flags: %w[--output], argument: "FILE",
+                                   help: "With `doctor` and `pages`: where to write it, instead of stdout.").freeze
+
       private
 
       # @param known [Array<String>] the first one is the default
@@ -22,6 +27,13 @@ module Pando
 
         raise UsageError, "--format: must be #{[known[0..-2].join(", "), known.last].join(" or ")}, " \
                           "but is #{wanted.inspect}."
+      end
+
+      # @raise [UsageError]
+      def write_report(text)
+        flags[:output] ? File.write(flags[:output], text) : terminal.out.write(text)
+      rescue SystemCallError => e
+        raise UsageError, "--output: #{e.message}"
       end
     end
   end

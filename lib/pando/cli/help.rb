@@ -2,6 +2,7 @@
 
 require "pando/cli/doctor"
 require "pando/cli/drain"
+require "pando/cli/pages"
 require "pando/cli/refork"
 require "pando/cli/serve"
 require "pando/cli/status"
@@ -38,7 +39,7 @@ module Pando
       def flags
         settings = Config::Settings.all.select(&:argument)
         positional, flagged = settings.partition(&:positional?)
-        commands = [Serve, Status, Refork, Drain, Stop, Doctor]
+        commands = [Serve, Status, Refork, Drain, Stop, Pages, Doctor]
         switches = [*commands.flat_map(&:switches).uniq, Command::VERSION, Command::HELP]
         [*positional.map { |setting| row(setting.argument, help(setting)) },
          *flagged.map { |setting| row(usage(setting), help(setting)) },

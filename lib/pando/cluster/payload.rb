@@ -70,6 +70,15 @@ module Pando
       # @return [nil]
       def observe(_role, _pagemap) = nil
 
+      # In a worker that was asked which pages of its memory are its own, and why.
+      # @param _worker [Worker] @param _wish [String] @param descriptors [Array<Integer>] ours from here on
+      # @return [#tick, #job_finished, #finish, nil] told of each turn, each job and the end; what it returns takes its
+      #   place, nil: it is done
+      def record_pages(_worker, _wish, descriptors)
+        descriptors.each { |fd| Sys.close_fd(fd) }
+        nil
+      end
+
       # Looks whether a forked process that is otherwise ready is fit to be used.
       # @param _role [Mold, Worker, Service]
       # @yieldparam step [String] what it does next, and may never come back from

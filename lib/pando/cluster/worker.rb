@@ -41,11 +41,13 @@ module Pando
       def job_deadline(soft, hard) = row.set_deadlines(soft, hard)
 
       def job_finished
+        job = row.job_name if @recorder
         sample = row.finish_job
         row.fail_job if @job_failed
         @job_failed = false
         Sys.end_title("idle") || Process.setproctitle("#{@title} idle")
         sampler.take if sample
+        @recorder = @recorder.job_finished(job) if @recorder
       end
 
       # The running job came to nothing, by a fault of ours. Counted once and when it is done: until then it is none
@@ -92,8 +94,10 @@ module Pando
           row.beat
           pass_signal_on
           order = attend(ready)
-          return order if order
+          @recorder = @recorder.tick if @recorder
+          return end_recording("it was forked").then { order } if order
         end
+        end_recording("it leaves")
         @work.stop(@draining ? Sys.now + (options.stop_timeout / 2) : nil)
         payload.run_hook(:before_worker_exit, self)
         nil
@@ -164,16 +168,34 @@ module Pando
         nil
       end
 
-      # A listener that a reload has taken out: whoever waits there is served, and nobody comes after him.
       def obey(packet)
-        return super unless packet.message.kind == :serve_out
+        case packet.message.kind
+        when :serve_out then serve_out(packet)
+        when :record_pages then record_pages(packet)
+        else super
+        end
+      end
 
+      # A listener that a reload has taken out: whoever waits there is served, and nobody comes after him.
+      def serve_out(packet)
         descriptor, *others = packet.descriptors
         others.each { |fd| Sys.close_fd(fd) }
         listener = descriptor && Listening::Listener.decode(packet.message.text, Listening::ListenerSocket.server(descriptor))
         listener ? @work.serve_out(listener, Sys.now + (options.stop_timeout / 2)) : depart
       ensure
         listener&.close
+      end
+
+      # Somebody wants to know why its memory is its own. One at a time: the former one ends.
+      def record_pages(packet)
+        end_recording("another one was asked for")
+        @recorder = payload.record_pages(self, packet.message.text, packet.descriptors)
+        nil
+      end
+
+      # What it has seen until then is handed over.
+      def end_recording(reason)
+        @recorder = @recorder&.finish(reason)
       end
 
       # Spares monitor and mold when the kernel must choose.

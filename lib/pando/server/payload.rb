@@ -97,6 +97,7 @@ module Pando
       def warm_up(role, &step)
         tell_allocator(role)
         @care.warm_up(&step)
+        require "pando/pages/recorder" # loaded by a worker it would be of its private memory that it is asked for
         work(role.context.listeners, role.context.channel)
         HTTP::Rehearsal.run(@config, role.context.listeners.first)
       end
@@ -122,6 +123,8 @@ module Pando
         @prefault&.populate(role) if role.role == :worker
         @care.after_fork(role, &step)
       end
+
+      def record_pages(worker, wish, descriptors) = Pages::Recorder.start(worker, wish, descriptors)
 
       def verify(role, &step) = @care.verify(role, &step)
       def audit(role) = @care.audit(role)

@@ -27,7 +27,7 @@ module Pando
         def call(line, session)
           word, arguments = Record.decode(line)
           case word
-          when "status" then status(session)
+          when "status", "pages" then answer(word, arguments, session)
           when "refork" then task(Refork.new(@cluster, arguments["force"] == "yes"))
           when "reload" then task((arguments["cancel"] ? CancelReload : ReloadRelease).new(@cluster))
           when "upgrade" then task(UpgradeMonitor.new(@cluster))
@@ -40,10 +40,40 @@ module Pando
 
         private
 
-        def status(session)
-          Snapshot.new(@cluster).each { |role, pairs| session.say(role, pairs) }
+        # @return [nil] there is nothing to wait for
+        def answer(word, arguments, session)
+          word == "status" ? status(session) : pages(arguments, session)
           session.finish("ok")
           nil
+        end
+
+        def status(session)
+          Snapshot.new(@cluster).each { |role, pairs| session.say(role, pairs) }
+        end
+
+        # From here on the worker and who asks have a file between them; the monitor reads none of it.
+        def pages(arguments, session)
+          worker = worker_of(arguments)
+          raise Refused, "a file and a pipe must come along" unless session.descriptors.size == 2
+
+          wish = Record.encode("pages", jobs: whole(arguments, "jobs"), seconds: whole(arguments, "seconds"))
+          raise Refused, "the worker does not listen" unless
+            worker.order(Message.new(:record_pages, text: wish), session.descriptors)
+
+          session.say("worker", **worker.identity, mold: mold_of(worker)&.pid)
+        end
+
+        # Without a slot, who has served most.
+        def worker_of(arguments)
+          workers = @cluster.roster.ready_workers
+          workers.select! { |worker| worker.slot == whole(arguments, "slot") } if arguments["slot"]
+          workers.max_by { |worker| worker.row.requests } or raise Refused, "no worker is ready there"
+        end
+
+        def mold_of(worker) = @cluster.roster.molds.find { |mold| mold.generation == worker.generation && mold.ready? }
+
+        def whole(arguments, name)
+          Integer(arguments[name].to_s, 10, exception: false)&.abs or raise Refused, "#{name} must be a number"
         end
 
         def task(task)

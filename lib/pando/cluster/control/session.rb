@@ -19,6 +19,8 @@ module Pando
 
         # Bytes that may wait for a client which does not read.
         BACKLOG = 1_048_576
+        # That may come along with a command.
+        DESCRIPTORS = 2
         # Seconds that a client may take to say what it wants.
         PATIENCE = 10.0
 
@@ -29,12 +31,17 @@ module Pando
           @poller = poller.add(socket, [:control, self])
           @input = +""
           @output = +""
+          @descriptors = []
           @since = Sys.now
         end
 
         # What it waits for, nil: it has not said what it wants, or has been told.
         # @return [Task, nil]
         attr_accessor :task
+
+        # What came along with its command, until it is answered.
+        # @return [Array<Integer>] descriptors
+        attr_reader :descriptors
 
         # After an upgrade.
         # @param record [Upgrade::Record] @param state [Upgrade::State]
@@ -72,14 +79,14 @@ module Pando
 
           @poller.remove(@socket)
           @socket.close
+          forget_descriptors
         end
 
         # @return [String, nil] its command, once the line is whole
         def command
-          chunk = @socket.read_nonblock(Record::LIMIT, exception: false)
-          return if chunk == :wait_readable
-          return close && nil if chunk.nil?
-
+          chunk, _, descriptors = Sys.receive_record(@socket, Record::LIMIT)
+          return if chunk == false
+          return close && nil unless take_descriptors(descriptors) && chunk && !chunk.empty?
           return if @asked
 
           @input << chunk
@@ -99,6 +106,7 @@ module Pando
         def finish(word, pairs = {})
           @task = nil
           @finished = true
+          forget_descriptors
           say(word, pairs)
         end
 
@@ -110,6 +118,20 @@ module Pando
         end
 
         private
+
+        # @return [Boolean] false: more than anybody needs
+        def take_descriptors(descriptors)
+          @descriptors.concat(descriptors.to_a)
+          return @descriptors.size <= DESCRIPTORS unless @asked
+
+          forget_descriptors
+          true
+        end
+
+        def forget_descriptors
+          @descriptors.each { |fd| Sys.close_fd(fd) }
+          @descriptors = []
+        end
 
         def take_line
           if (line = @input[/\A[^\n]*\n/])

@@ -172,6 +172,8 @@ module Pando
       define "profile.written", :info, %i[slot generation pid path request seconds],
              "The first request of a generation was profiled; `path` is the file."
       define "profile.failed", :warn, %i[slot generation pid reason], "A profile could not be made; the request was."
+      define "pages.failed", :warn, %i[slot generation pid reason],
+             "`pando pages` got no recording of this worker, which serves on."
 
       define "hook.failed", :error, %i[hook slot generation pid reason], "A hook raised; names the hook and its line."
       define "link.malformed", :error, %i[role slot generation pid reason],

@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+require "pando/cli/control_command"
+require "pando/cli/format"
+
+module Pando
+  module CLI
+    # `pando pages [SLOT]`: which memory of a worker is its own, what it is for, and what made it so. The worker writes
+    # what it finds to a file that we have opened, so that nobody waits for anybody.
+    #
+    # @api private
+    class Pages < ControlCommand
+      include Format
+
+      RECORD = Switch.new(name: :record, flags: %w[--record], argument: "N",
+                          help: "With `pages`: watch the worker's next N requests (up to 1000).").freeze
+      FORMATS = %w[text json html].freeze
+      JOBS = (0..1000)
+      # Seconds for the monitor's answer.
+      ANSWER = 10.0
+      # Seconds that the worker may need beyond the time that it was given: it may be in the midst of a request.
+      GRACE = 30.0
+
+      def self.switches
+        [*super, RECORD, Format::REPORT, Format::OUTPUT]
+      end
+
+      private
+
+      def perform
+        prepare
+        answer
+      end
+
+      def answer
+        recording = record
+        write_report(report(recording))
+        report_cut(recording)
+      rescue ControlClient::Silent, Pando::Pages::Recording::Broken => e
+        report_failure(e.message)
+      end
+
+      # What is wrong is told before anybody is asked.
+      def prepare
+        require "pando/pages/report"
+        @slot = flags.last(:rackup)&.then { |given| whole(given.text, "pando pages SLOT") }
+        @jobs = whole(flags[:record] || "0", "--record")
+        raise UsageError, "--record: must be at most #{JOBS.max}, but is #{@jobs}." unless JOBS.cover?(@jobs)
+
+        @format = chosen_format(FORMATS)
+      end
+
+      def argument? = true
+
+      def whole(text, of)
+        Integer(text, 10, exception: false)&.then { |number| number if number >= 0 } or
+          raise UsageError, "#{of}: must be a whole number, but is #{text.inspect}."
+      end
+
+      def record
+        require "tempfile"
+        Tempfile.create("pando-pages", anonymous: true) do |file|
+          ours, theirs = IO.pipe
+          order(file, theirs)
+          theirs.close
+          wait(ours)
+          Pando::Pages::Recording.read(file.tap(&:rewind))
+        ensure
+          [ours, theirs].compact.each(&:close)
+        end
+      end
+
+      def order(file, bell)
+        wish = { slot: @slot, jobs: @jobs, seconds: patience.ceil }
+        client = ControlClient.new(path)
+        outcome, said = client.ask("pages", wish, timeout: ANSWER, descriptors: [file, bell]) do |word, told|
+          @worker = told if word == "worker"
+        end
+        raise ControlClient::Silent, said["reason"] if outcome == "failed"
+      end
+
+      # The pipe has a byte for each request, and ends with the recording or with the worker.
+      def wait(bell)
+        deadline = now + patience + GRACE
+        seen = 0
+        while bell.wait_readable([deadline - now, 0].max)
+          seen += bell.read_nonblock(4096).bytesize
+          progress_to(seen)
+        end
+        raise ControlClient::Silent, "the worker did not answer in time"
+      rescue EOFError
+        nil
+      end
+
+      def progress_to(seen)
+        terminal.err.print("\r  #{seen} of #{@jobs} requests#{"\n" if seen >= @jobs}") if terminal.err.tty?
+      end
+
+      def report(recording)
+        mold, worker = %w[mold pid].map { |name| @worker[name] && Pando::Pages::Pagemap.of(@worker[name].to_i) }
+        census = Pando::Pages::Census.new(recording, mold: mold, worker: worker)
+        Pando::Pages::Report.write(census, @format)
+      ensure
+        [mold, worker].compact.each(&:close)
+      end
+
+      # What it has seen so far has been shown.
+      def report_cut(recording)
+        reason = recording.facts["cut_short"] or return CLI::OK
+        report_failure("the recording is not whole: #{reason}")
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require "pando/pages/address_space"
+require "pando/pages/pagemap"
+require "pando/pages/recording"
+
+module Pando
+  module Pages
+    # The private pages of one worker, counted by what they are for, by what made them private, and by whether the mold
+    # has a page there too: then it was shared until the worker wrote to it.
+    #
+    # @api private
+    class Census
+      # In the order in which they are shown, with what they are called.
+      CAUSES = { before: "before", request: "request", compiling: "compiling request", compile: "compile",
+                 minor_gc: "minor GC", major_gc: "major GC", mixed: "request or GC" }.freeze
+
+      # Pages of one kind and cause that became private in one step.
+      Cell = Struct.new(:kind, :cause, :step, :pages)
+
+      # @return [Recording]
+      attr_reader :recording
+
+      # @param recording [Recording]
+      # @param mold [Pagemap, nil] of the process that it was forked from
+      # @param worker [Pagemap, nil] of the process itself, for what is still shared
+      def initialize(recording, mold: nil, worker: nil)
+        @recording = recording
+        @space = AddressSpace.new(recording.parts["maps"], recording.heap)
+        @mold = mold
+        @runs = []
+        count_private
+        @shared = count_shared(worker) if worker
+      end
+
+      # @return [Array<Cell>]
+      def cells = @cells.map { |(kind, cause, step), pages| Cell.new(kind, cause, step, pages) }
+
+      # @return [Hash{Symbol => Integer}] pages by kind
+      def private = @private ||= sum(&:kind)
+      # @return [Hash{Symbol => Integer}] pages by cause
+      def causes = @causes ||= sum(&:cause)
+      # @return [Hash{Array(Symbol, Symbol) => Integer}] pages by kind and cause
+      def by_kind_and_cause = @by_kind_and_cause ||= sum { |cell| [cell.kind, cell.cause] }
+      # @return [Hash{Symbol => Integer}, nil] of these, pages that the mold has as well; nil: not known
+      attr_reader :copied
+      # @return [Hash{Symbol => Integer}, nil] pages that others have too, by kind; nil: not known
+      attr_reader :shared
+      # @return [Array<Array(Integer, Integer, Symbol, Symbol, Integer)>] the first page, how many, kind, cause, step:
+      #   neighbours that are alike
+      attr_reader :runs
+
+      def total = private.values.sum
+      def recorded? = recording.jobs.any?
+
+      private
+
+      def sum
+        @cells.each_with_object(Hash.new(0)) do |((kind, cause, step), pages), sums|
+          sums[yield(Cell.new(kind, cause, step, pages))] += pages
+        end
+      end
+
+      def count_private
+        @cells = Hash.new(0)
+        @copied = Hash.new(0) if @mold
+        recording.each_page do |page|
+          kind = @space.kind(page.number, page.of_file)
+          cause = cause(kind, recording.steps[page.step])
+          @cells[[kind, cause, page.step]] += 1
+          @copied[kind] += 1 if @mold&.page?(page.number)
+          extend_run(page.number, kind, cause, page.step)
+        end
+      end
+
+      def extend_run(number, kind, cause, step)
+        last = @runs.last
+        if last && last[0] + last[1] == number && last[2] == kind && last[4] == step
+          last[1] += 1
+        else
+          @runs << [number, 1, kind, cause, step]
+        end
+      end
+
+      # Only a compiler writes compiled code. What else it wrote cannot be told from what the request wrote.
+      def cause(kind, step)
+        return step.cause unless step.cause == :job
+        return :compile if kind == :code
+
+        recording.jobs.dig(step.job - 1, "compiled").to_i.positive? ? :compiling : :request
+      end
+
+      def count_shared(worker)
+        found = Hash.new(0)
+        @space.each_range do |from, to|
+          worker.each(from, to) do |number, entry|
+            next if entry.nobits?(Pagemap::PRESENT) || entry.anybits?(Pagemap::EXCLUSIVE)
+
+            found[@space.kind(number, entry.anybits?(Pagemap::OF_FILE))] += 1
+          end
+        end
+        found
+      end
+    end
+  end
+end

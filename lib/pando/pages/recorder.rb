@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+require "pando/events"
+require "pando/pages/recording"
+require "pando/pages/compiler"
+require "pando/sys"
+require "pando/sys/memory"
+
+module Pando
+  module Pages
+    # Watches which pages become a worker's own, for some of its jobs or for none (what is so now), and hands over what
+    # it has found. The worker serves on meanwhile; what goes wrong here ends the recording and nothing else.
+    #
+    # Owned by the worker that was asked; loaded into it then.
+    #
+    # @api private
+    class Recorder
+      JOBS = (0..1000)
+      SECONDS = (0..3600)
+
+      # @param worker [Cluster::Worker]
+      # @param wish [String] a record: jobs, seconds
+      # @param descriptors [Array<Integer>] of the file that takes the recording, and of a pipe that gets a byte for
+      #   each job and ends with the recording. Both are ours from here on.
+      # @return [Recorder, nil] nil when it was over at once
+      def self.start(worker, wish, descriptors)
+        _, wanted = Cluster::Control::Record.decode(wish)
+        jobs, seconds = wanted&.values_at("jobs", "seconds")&.map { |text| Integer(text.to_s, 10, exception: false) }
+        if descriptors.size == 2 && JOBS.cover?(jobs) && SECONDS.cover?(seconds)
+          return new(worker, jobs, seconds, *descriptors.map { |fd| IO.for_fd(fd, "wb") }).start
+        end
+
+        descriptors.each { |fd| Sys.close_fd(fd) }
+        nil
+      end
+
+      def initialize(worker, jobs, seconds, file, bell)
+        @worker = worker
+        @wanted = jobs
+        @began = Sys.now
+        @deadline = @began + seconds
+        @file = file
+        @bell = bell
+        @jobs = []
+      end
+
+      # @return [Recorder, nil]
+      def start
+        @facts = { pid: Process.pid, slot: @worker.slot, generation: @worker.generation, served: @worker.requests,
+                   ruby: RUBY_DESCRIPTION, minor_gcs: GC.stat(:minor_gc_count), major_gcs: GC.stat(:major_gc_count) }
+        @compiler = Compiler.of_this_ruby
+        Sys.watch_pages
+        @wanted.zero? ? finish : self
+      rescue StandardError => e
+        give_up(e)
+      end
+
+      # @param request [Array(String, String), nil] verb and subject
+      # @return [Recorder, nil] nil when it is over
+      def job_finished(request)
+        Sys.watch_next_job
+        @jobs << { request: request.to_a.join(" "), compiled: @compiler&.blocks_since }
+        @bell.write_nonblock(".", exception: false)
+        @jobs.size < @wanted ? self : finish
+      rescue StandardError => e # nobody listens any more, say
+        give_up(e)
+      end
+
+      # Called at each turn of the worker's loop.
+      # @return [Recorder, nil] nil when it is over
+      def tick = Sys.now < @deadline ? self : finish("its time was over")
+
+      # @param cut_short [String, nil] why it ends before it has seen what it was to see
+      # @return [nil]
+      def finish(cut_short = nil)
+        steps, pages, all = Sys.watched_pages
+        cut_short ||= "there is more than a recording can hold" unless all
+        usage = Sys::Memory.usage(Process.pid)
+        recording(steps, pages, private: usage&.private, pss: usage&.pss, cut_short: cut_short).write(@file)
+        close
+      rescue StandardError => e
+        give_up(e)
+      end
+
+      private
+
+      def recording(steps, pages, more)
+        facts = @facts.merge(more, jit: @compiler&.name, jit_code: @compiler&.code_bytes,
+                                   jit_metadata: @compiler&.metadata_bytes, seconds: (Sys.now - @began).round(3),
+                                   minor_gcs_after: GC.stat(:minor_gc_count), major_gcs_after: GC.stat(:major_gc_count))
+        Recording.new("facts" => record("facts", facts), "jobs" => @jobs.map { |job| record("job", job) }.join,
+                      "maps" => File.binread("/proc/self/maps"), "heap" => Sys.heap_pages,
+                      "steps" => steps, "pages" => pages)
+      end
+
+      def record(word, pairs) = Cluster::Control::Record.encode(word, pairs)
+
+      def give_up(error)
+        Sys.watched_pages
+        Events.emit("pages.failed", slot: @worker.slot, generation: @worker.generation, pid: Process.pid,
+                                    reason: error.message)
+        close
+      end
+
+      # @return [nil]
+      def close
+        [@file, @bell].each(&:close)
+        nil
+      end
+    end
+  end
+end

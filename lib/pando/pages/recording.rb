@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+require "pando/cluster/control/record"
+require "pando/errors"
+
+module Pando
+  module Pages
+    # What a worker has found out about its own memory, on its way to who asked: a file that the worker writes and
+    # the command reads. Tables of numbers are as the C part has them (see ext/pando/sys/page_watch.h), for both ends
+    # are on one machine; texts are records of the control socket's kind. Who reads believes nothing.
+    #
+    # @api private
+    class Recording
+      # It is not whole, or none of ours.
+      class Broken < Pando::Error; end
+
+      Record = Cluster::Control::Record
+      # Of the process: what it is, how far the recording came, and what else was measured.
+      Step = Struct.new(:job, :cause, :faults, :fresh, :gone, :microseconds)
+      # A page that is the process's own: its number, whether it is a file's, and the index of the step that made it so.
+      Page = Struct.new(:number, :of_file, :step)
+
+      MAGIC = "pando pages 1\n"
+      PARTS = %w[facts jobs maps heap steps pages].freeze
+      # Bytes of a part at most.
+      LARGEST = 1 << 27
+      CAUSES = %i[before job minor_gc major_gc mixed].freeze
+      STEP_BITS = 18
+
+      # @return [Hash{String => String}] by part
+      attr_reader :parts
+
+      # @param parts [Hash{String => String}]
+      def initialize(parts)
+        @parts = parts
+      end
+
+      # @param io [IO]
+      def write(io)
+        io.write(MAGIC, *PARTS.flat_map { |name| [[parts.fetch(name).bytesize].pack("Q<"), parts.fetch(name)] })
+      end
+
+      # @param io [IO] @return [Recording]
+      # @raise [Broken]
+      def self.read(io)
+        raise Broken, "the worker has written nothing: it ended, or could not" unless io.read(MAGIC.bytesize) == MAGIC
+
+        new(PARTS.to_h { |name| [name, part(io, name)] })
+      end
+
+      def self.part(io, name)
+        size = io.read(8)&.then { |bytes| bytes.unpack1("Q<") if bytes.bytesize == 8 }
+        raise Broken, "#{name} are missing" unless size&.<=(LARGEST)
+
+        bytes = size.zero? ? "" : io.read(size)
+        raise Broken, "#{name} are cut off" unless bytes&.bytesize == size
+
+        bytes
+      end
+      private_class_method :part
+
+      # @return [Hash{String => String}]
+      def facts = @facts ||= Record.decode(parts["facts"])&.last || raise(Broken, "facts are none")
+
+      # @return [Integer, nil]
+      def number(fact) = facts[fact]&.then { |text| Integer(text, 10, exception: false) }
+
+      # @return [Array<Hash{String => String}>] what each job was: "request", "compiled"
+      def jobs
+        @jobs ||= parts["jobs"].each_line.map { |line| Record.decode(line)&.last || raise(Broken, "a job is none") }
+      end
+
+      # @return [Array<Step>]
+      def steps
+        @steps ||= numbers("steps", "L*").each_slice(6).map do |job, cause, *rest|
+          raise Broken, "a step of no known cause" unless CAUSES[cause] && rest.size == 4
+
+          Step.new(job, CAUSES[cause], *rest)
+        end
+      end
+
+      # @return [Array<Integer>] addresses
+      def heap = numbers("heap", "Q*")
+
+      # @yieldparam page [Page] the same object each time; in rising order
+      def each_page
+        page = Page.new
+        numbers("pages", "Q*").each do |packed|
+          page.number = packed >> (STEP_BITS + 1)
+          page.of_file = packed[STEP_BITS] == 1
+          page.step = packed & ((1 << STEP_BITS) - 1)
+          raise Broken, "a page of no step" unless page.step < steps.size
+
+          yield page
+        end
+      end
+
+      private
+
+      def numbers(part, format) = parts.fetch(part).unpack(format)
+    end
+  end
+end
