@@ -25,7 +25,7 @@ module Bench
         { requests: @measured, failures: @failures.size, failed: @failures.first(5), seconds: seconds,
           memory: memory, cpu: cpu, latency: latency, app_cpu: app_cpu, first: first, jit: jit, kills: kills,
           reforks: @watch.reforks, turnovers: turnovers.size, turnover_seconds: turnovers.sum { |from, to| to - from },
-          refork_places: refork_places, fewest_workers: @watch.fewest, curve: curve, warmth: warmth }
+          refork_places: refork_places, fewest_workers: @watch.fewest, curve: curve, warmth: warmth, raw: raw }
       end
 
       private
@@ -87,10 +87,22 @@ module Bench
       end
 
       def steady
-        @steady ||= by_target(served.select { |each, _| each.number > FIRST && each.sequence > @measured / 2 })
+        @steady ||= by_target(served.select { |each, _| steady?(each) })
       end
 
+      def steady?(each) = each.number > FIRST && each.sequence > @measured / 2
+
       def by_target(served) = served.map { |each, sent| [sent.target, each.cpu] }
+
+      # For percentiles over several runs: of each request of the load what it asked for and its CPU time in microseconds
+      # (nil: the meters do not know it), and which of them were the first ones of a reforked worker.
+      def raw
+        cpu = Array.new(@measured)
+        served.each { |each, _| cpu[each.sequence - 1] = (each.cpu * 1e6).round }
+        { targets: @sent.first(@measured).map(&:target), cpu: cpu,
+          first: served.filter_map { |each, _| each.sequence - 1 if each.process.reforked? && each.number <= FIRST },
+          steady: served.filter_map { |each, _| each.sequence - 1 if steady?(each) } }
+      end
 
       # Bytes of compiled code: of the process that answered, averaged over all requests, and of those that lived last.
       def jit
@@ -122,9 +134,7 @@ module Bench
         Figures.percentile(newborn.select { |each| each.number == 1 }.map(&:cpu), 0.5)
       end
 
-      def steady_latencies
-        latencies(served.select { |each, _| each.number > FIRST && each.sequence > @measured / 2 })
-      end
+      def steady_latencies = latencies(served.select { |each, _| steady?(each) })
 
       def latencies(pairs) = pairs.filter_map { |_, sent| [sent.target, sent.seconds] if sent.seconds }
 
