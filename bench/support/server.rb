@@ -104,8 +104,9 @@ module Bench
     def generations = titles.filter_map { |title| title[generation_title, :generation]&.to_i }
 
     def start
-      @pid = Process.spawn(@environment, *@prefix, *pinning, *command, chdir: @folder, pgroup: true, in: File::NULL, out: log,
-                                                             err: %i[child out], rlimit_nofile: OPEN_FILES)
+      @pid = Process.spawn(@environment, *@prefix, *pinning, *command,
+                           chdir: @folder, pgroup: true, in: File::NULL, out: log, err: %i[child out],
+                           rlimit_nofile: OPEN_FILES)
       @guard = Guard.new(@pid)
       wait_until(START_WITHIN, "its start") { answers? && all_workers? }
     end

@@ -12,9 +12,10 @@ module Bench
 
       COMMON = { "title" => "string", "code" => "string", "status" => "integer", "position" => "integer" }.freeze
       POOL = { "description" => "text", "priority" => "integer", "quantity" => "integer", "amount_cents" => "integer",
-               "weight" => "float", "rate" => "float", "active" => "boolean", "starts_on" => "date", "ends_on" => "date",
-               "notes" => "text", "email" => "string", "city" => "string", "country" => "string", "color" => "string",
-               "locale" => "string", "score" => "float", "visits" => "integer", "reference" => "string" }.freeze
+               "weight" => "float", "rate" => "float", "active" => "boolean", "starts_on" => "date",
+               "ends_on" => "date", "notes" => "text", "email" => "string", "city" => "string", "country" => "string",
+               "color" => "string", "locale" => "string", "score" => "float", "visits" => "integer",
+               "reference" => "string" }.freeze
       OWN = 7 # attributes out of the pool
       STATUSES = %w[draft open waiting approved closed archived].freeze
       CONCERNS = %w[Labelled Counted Dated Priced Searchable Scored].freeze
@@ -47,7 +48,9 @@ module Bench
         [index - 1, index / 2, index / 3].select { |other| other >= 0 && other < index }.uniq.map { |at| at_index(at) }
       end
 
-      def children = ((index + 1)...NAMES.size).map { |at| at_index(at) }.select { |other| other.parents.include?(self) }
+      def children
+        ((index + 1)...NAMES.size).map { |at| at_index(at) }.select { |other| other.parents.include?(self) }
+      end
 
       def ==(other) = other.is_a?(Blueprint) && index == other.index
 

@@ -7,8 +7,8 @@ require_relative "blueprint"
 module Bench
   # A Rails 8 app of realistic size: 44 models, two controllers, a presenter, a serializer and six views for each.
   module RailsApp
-    # Writes the app into a folder. Templates are in templates/: those in `each/` are filled in once for each model, with
-    # its names in the place of NAME and PLURAL in the path, all others once.
+    # Writes the app into a folder. Templates are in templates/: those in `each/` are filled in once for each model,
+    # with its names in the place of NAME and PLURAL in the path, all others once.
     class Generator
       TEMPLATES = File.join(__dir__, "templates")
       ROWS = 60 # of each table

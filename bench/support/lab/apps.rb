@@ -48,21 +48,34 @@ module Bench
         end
 
         def prepare(bundle)
-          return if File.exist?(File.join(data, DATABASE))
+          FileUtils.mkdir_p(home)
+          File.open(File.join(home, "lock"), File::CREAT | File::RDWR) do |lock|
+            lock.flock(File::LOCK_EX) # of several that generate it at a time, the later ones wait
+            generate(bundle) unless File.exist?(File.join(data, DATABASE))
+          end
+        end
 
-          FileUtils.rm_rf(home)
+        private
+
+        def home
+          @home ||= File.join(ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") }, "pando", "lab", digest)
+        end
+
+        def code = File.join(home, "app")
+        def data = File.join(home, "data")
+
+        def digest
+          Digest::SHA256.hexdigest(RailsApp::Generator.sources.map { |path| File.read(path) }.join("\0"))[0, 16]
+        end
+
+        def generate(bundle)
+          FileUtils.rm_rf([code, "#{data}.new"])
           FileUtils.mkdir_p("#{data}.new")
           RailsApp::Generator.new(code).write
           fill(bundle)
           File.rename("#{data}.new", data)
         end
 
-        private
-
-        def home = @home ||= File.join(ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") }, "pando", "lab", digest)
-        def code = File.join(home, "app")
-        def data = File.join(home, "data")
-        def digest = Digest::SHA256.hexdigest(RailsApp::Generator.sources.map { |path| File.read(path) }.join("\0"))[0, 16]
         def surroundings(folder) = { "LAB_FOLDER" => folder, "RAILS_ENV" => "production" }
 
         def fill(bundle)

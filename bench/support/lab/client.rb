@@ -15,6 +15,7 @@ module Bench
 
       REPLY_WITHIN = 60 # seconds
       BODY = "position=7"
+      FORM = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: #{BODY.bytesize}\r\n\r\n#{BODY}".freeze
       CHUNK = 65_536
 
       # @return [Array<Sent>]
@@ -56,16 +57,16 @@ module Bench
       end
 
       def head(verb, path, sequence)
-        body = verb == "GET" ? "" : BODY
-        form = verb == "GET" ? "" : "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: #{body.bytesize}\r\n"
-        "#{verb} #{path} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Lab: #{sequence}\r\n#{form}Connection: close\r\n\r\n#{body}"
+        head = "#{verb} #{path} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Lab: #{sequence}\r\nConnection: close\r\n"
+        verb == "GET" ? "#{head}\r\n" : "#{head}#{FORM}"
       end
 
       def answer
         ready, = IO.select(@open.keys, nil, nil, REPLY_WITHIN)
-        return @open.each_key.to_a.each { |socket| fail_with("no answer within #{REPLY_WITHIN} s", socket) } unless ready
+        return ready.each { |socket| read(socket) } if ready
 
-        ready.each { |socket| read(socket) }
+        stuck = @open.keys
+        stuck.each { |socket| fail_with("no answer within #{REPLY_WITHIN} s", socket) }
       end
 
       def read(socket)

@@ -11,10 +11,12 @@ module Bench
       # @!attribute marks [Array<Numeric>] places on the x axis: reforks
       Line = Struct.new(:label, :points, :marks)
 
-      COLOURS = %w[#1b7f5c #4c78a8 #d1495b #f2a541 #7b5ea7 #4aa5a0 #8c6d46 #b0b7bf #e377c2 #2f4b7c #a05195 #665191].freeze
+      COLOURS = %w[#1b7f5c #4c78a8 #d1495b #f2a541 #7b5ea7 #4aa5a0 #8c6d46 #b0b7bf #e377c2 #2f4b7c #a05195
+                   #665191].freeze
       WIDTH = 860
       HEIGHT = 300
       LEFT = 56
+      RIGHT = WIDTH + LEFT + 20
       TOP = 44
       ROW = 18
       STEPS = 5
@@ -28,7 +30,7 @@ module Bench
 
       def to_s
         <<~SVG
-          <svg xmlns="http://www.w3.org/2000/svg" width="#{WIDTH + LEFT + 20}" height="#{bottom}" viewBox="0 0 #{WIDTH + LEFT + 20} #{bottom}">
+          <svg xmlns="http://www.w3.org/2000/svg" width="#{RIGHT}" height="#{bottom}" viewBox="0 0 #{RIGHT} #{bottom}">
           <g font-family="sans-serif" font-size="12" fill="#222">
           <rect width="100%" height="100%" fill="#fff"/>
           #{text(LEFT, 24, @title, size: 16)}
@@ -64,14 +66,16 @@ module Bench
         left = LEFT + ((index % 2) * WIDTH / 2)
         [%(<polyline points="#{path}" fill="none" stroke="#{colour}" stroke-width="1.8"/>),
          *line.marks.map { |x| %(<circle cx="#{across(x)}" cy="#{TOP + HEIGHT}" r="2.5" fill="#{colour}"/>) },
-         %(<rect x="#{left}" y="#{row - 9}" width="16" height="4" fill="#{colour}"/>), text(left + 22, row - 3, line.label)].join("\n")
+         %(<rect x="#{left}" y="#{row - 9}" width="16" height="4" fill="#{colour}"/>),
+         text(left + 22, row - 3, line.label)].join("\n")
       end
 
       def across(value) = (LEFT + (WIDTH * value / widest)).round(1)
       def up(value) = (TOP + (HEIGHT * (1 - (value / tallest)))).round(1)
 
       def text(left, baseline, words, anchor: "start", size: 12)
-        %(<text x="#{left.round(1)}" y="#{baseline.round(1)}" text-anchor="#{anchor}" font-size="#{size}">#{CGI.escapeHTML(words)}</text>)
+        %(<text x="#{left.round(1)}" y="#{baseline.round(1)}" text-anchor="#{anchor}" font-size="#{size}">) +
+          "#{CGI.escapeHTML(words)}</text>"
       end
     end
   end

@@ -5,9 +5,9 @@ require "support/process_tree"
 
 module Bench
   module Lab
-    # A control group (version 2) for the processes of one server: who they are, whoever their parents may be by now, and
-    # the CPU time of them all, dead or alive, to the microsecond. The kernel counts that in every group, without any
-    # controller.
+    # A control group (version 2) for the processes of one server: who they are, whoever their parents may be by now,
+    # and the CPU time of them all, dead or alive, to the microsecond. The kernel counts that in every group, without
+    # any controller.
     class Group
       PREFIX = ["sh", "-c", 'echo $$ > "$0" && exec "$@"'].freeze
 

@@ -58,11 +58,12 @@ module Bench
         return if @options.pando_root == Bench::Servers::Pando::ROOT
 
         path = [File.dirname(Gem.ruby), ENV.fetch("PATH", "")].join(File::PATH_SEPARATOR)
-        system({ "PATH" => path }, File.join(@options.pando_root, "bin/compile")) || abort("the extension does not compile")
+        system({ "PATH" => path },
+               File.join(@options.pando_root, "bin/compile")) || abort("the extension does not compile")
       end
 
       def results
-        Dir[File.join(runs, "*.json")].sort.map { |path| JSON.parse(File.read(path), symbolize_names: true) }
+        Dir[File.join(runs, "*.json")].map { |path| JSON.parse(File.read(path), symbolize_names: true) }
       end
 
       def runs = File.join(@options.results, "runs")

@@ -18,11 +18,13 @@ module Bench
       SERVERS = %w[pando-auto pando-off pando-list pitchfork-off pitchfork-list puma puma-fork].freeze
       SETTINGS = ["rollout canary: { requests: 20, seconds: 0.5, longest: 3 }", "log_format :json"].freeze
       QUICK = { requests: 300, kills: 1, methods: 5_000 }.freeze
+      COUNTS = { requests: "of each worker", workers: "worker processes", clients: "that ask at a time",
+                 repeat: "rounds", seed: "of the traffic", methods: "of the constant-caches app" }.freeze
       SAMPLES = 160 # looks at memory in one run, at most
       LEAST = 25 # requests of each client between two of them
 
-      attr_reader :apps, :servers, :workers, :requests, :clients, :seed, :kills, :methods, :repeat, :results, :pando_root,
-                  :settings
+      attr_reader :apps, :servers, :workers, :requests, :clients, :seed, :kills, :methods, :repeat, :results,
+                  :pando_root, :settings
 
       def initialize(arguments)
         @apps = %w[rails]
@@ -50,7 +52,8 @@ module Bench
       # @return [Array<Variant>] in the order in which they are measured: the servers in turn, round by round
       def variants
         (1..@repeat).to_a.product(@apps, @jits, @allocators, @servers).map do |round, app, jit, allocator, server|
-          Variant.new(app: app, server: server, allocator: allocator, yjit: JITS.fetch(jit), round: round, tag: @tag)
+          Variant.new(app: app, server: server, allocator: allocator, yjit: JITS.fetch(jit), round: round, tag: @tag,
+                      each_serves: @requests)
         end
       end
 
@@ -69,8 +72,12 @@ module Bench
 
       def what(options)
         list(options, "--app LIST", Apps::NAMES, "the apps (default rails; all: every one)") { |names| @apps = names }
-        list(options, "--servers LIST", Servers::ALL.keys, "(default #{SERVERS.join(",")})") { |names| @servers = names }
-        list(options, "--allocators LIST", ALLOCATORS, "default: the server's own (default)") { |names| @allocators = names }
+        list(options, "--servers LIST", Servers::ALL.keys, "(default #{SERVERS.join(",")})") do |names|
+          @servers = names
+        end
+        list(options, "--allocators LIST", ALLOCATORS, "default: the server's own (default)") do |names|
+          @allocators = names
+        end
         list(options, "--jits LIST", JITS.keys, "yjit (default) or plain") { |names| @jits = names }
       end
 
@@ -79,8 +86,7 @@ module Bench
       end
 
       def how_much(options)
-        numbers_of(options, { requests: "of each worker", workers: "worker processes", clients: "that ask at a time",
-                              repeat: "rounds", seed: "of the traffic", methods: "of the constant-caches app" }, POSITIVE)
+        numbers_of(options, COUNTS, POSITIVE)
         numbers_of(options, { kills: "workers killed at the end" }, WHOLE)
         options.on("--quick", "a trial: #{QUICK.map { |name, number| "#{number} #{name}" }.join(", ")}") do
           QUICK.each { |name, number| instance_variable_set(:"@#{name}", number) }

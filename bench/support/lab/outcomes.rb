@@ -4,7 +4,8 @@ require "support/statistics"
 
 module Bench
   module Lab
-    # What was measured of one server under the same conditions, in one round or several: a figure is the rounds' median.
+    # What was measured of one server under the same conditions, in one round or several: a figure is the rounds'
+    # median.
     class Outcome
       # @return [Array<Hash>]
       attr_reader :runs
@@ -29,11 +30,14 @@ module Bench
       def allocator = first(:allocator_found)
       def curve = first(:curve)
 
+      # @return [Integer] of a worker
+      def requests = first(:requests) / workers
+
       # @return [String] for a row among others of the same app and JIT
       def label = "#{first(:label)}#{", jemalloc" if asked_allocator == "jemalloc"}"
 
       # @return [Array] what makes a table of its own
-      def conditions = [app, yjit]
+      def conditions = [app, yjit, workers, requests]
 
       private
 
@@ -44,11 +48,12 @@ module Bench
     class Outcomes
       include Enumerable
 
-      SAME = %i[app server tag allocator yjit].freeze
+      SAME = %i[app server tag allocator yjit workers requests].freeze
 
       # @param runs [Array<Hash>] as the laboratory keeps them
       def initialize(runs)
-        @all = runs.group_by { |run| run.values_at(*SAME) }.values.map { |same| Outcome.new(same) }.sort_by { |each| order(each) }
+        groups = runs.group_by { |run| run.values_at(*SAME) }.values
+        @all = groups.map { |same| Outcome.new(same) }.sort_by { |each| order(each) }
       end
 
       def each(&) = @all.each(&)
@@ -59,13 +64,14 @@ module Bench
       # @return [Outcome, nil] another server under the conditions of this one; a Pando of the same checkout
       def beside(outcome, server, allocator: outcome.asked_allocator)
         tag = server.start_with?("pando") ? outcome.tag : nil
-        where(app: outcome.app, yjit: outcome.yjit, server: server, tag: tag, asked_allocator: allocator).first
+        where(conditions: outcome.conditions, server: server, tag: tag, asked_allocator: allocator).first
       end
 
       private
 
       def order(outcome)
-        [outcome.app, outcome.yjit ? 0 : 1, Servers::ALL.keys.index(outcome.server) || 99, outcome.tag.to_s, outcome.asked_allocator]
+        [outcome.app, outcome.yjit ? 0 : 1, outcome.requests, Servers::ALL.keys.index(outcome.server) || 99,
+         outcome.tag.to_s, outcome.asked_allocator]
       end
     end
   end

@@ -8,7 +8,8 @@ module Bench
     class Page
       STYLE = <<~CSS
         body { font: 15px/1.45 sans-serif; max-width: 1000px; margin: 2em auto; color: #222 }
-        table { border-collapse: collapse; margin: .5em 0 2em } th, td { padding: .25em .7em; border-bottom: 1px solid #ddd }
+        table { border-collapse: collapse; margin: .5em 0 2em }
+        th, td { padding: .25em .7em; border-bottom: 1px solid #ddd }
         td + td, th + th { text-align: right } .pass { color: #1b7f5c } .FAIL { color: #c0392b; font-weight: bold }
         .note { color: #666 } svg { max-width: 100%; height: auto }
       CSS
@@ -43,7 +44,9 @@ module Bench
       def requirements
         rows = @lines.map do |line|
           cells = [line.name, "at most #{line.limit}", line.value&.round(3) || "-", line.words]
-          "<tr>#{cells.map { |cell| "<td>#{escape(cell)}</td>" }.join}<td class=\"#{line.verdict[/\w+/]}\">#{line.verdict}</td></tr>"
+          "<tr>#{cells.map do |cell|
+            "<td>#{escape(cell)}</td>"
+          end.join}<td class=\"#{line.verdict[/\w+/]}\">#{line.verdict}</td></tr>"
         end
         "<table>#{rows.join("\n")}</table>"
       end

@@ -17,11 +17,13 @@ module Bench
 
       # @return [Hash{String => String}] names and SVG
       def all
-        @outcomes.group_by(&:conditions).each_with_object({}) do |((app, yjit), outcomes), all|
-          place = "#{app} #{Tables::JITS.fetch(yjit)}"
-          name = "#{app}-#{yjit ? "yjit" : "plain"}"
+        @outcomes.group_by(&:conditions).each_with_object({}) do |(conditions, outcomes), all|
+          app, yjit, _workers, requests = conditions
+          place = Tables.place(*conditions)
+          name = "#{app}-#{yjit ? "yjit" : "plain"}-#{requests}"
           all["#{name}-pss"] = memory(outcomes, :pss, "PSS of the tree, MiB, by requests of a worker: #{place}")
-          all["#{name}-uss"] = memory(outcomes, :worker_uss, "Private memory of a worker, MiB, by its requests: #{place}")
+          all["#{name}-uss"] =
+            memory(outcomes, :worker_uss, "Private memory of a worker, MiB, by its requests: #{place}")
           all["#{name}-cpu"] = chart(outcomes, "CPU time, ms a request: #{place}") { |each| cpu(each) }
         end
       end
@@ -33,13 +35,16 @@ module Bench
       end
 
       def chart(outcomes, title)
-        CurveChart.new(outcomes.map { |each| CurveChart::Line.new(each.label, yield(each), marks(each)) }, title: title).to_s
+        CurveChart.new(outcomes.map do |each|
+          CurveChart::Line.new(each.label, yield(each), marks(each))
+        end, title: title).to_s
       end
 
       def marks(outcome) = outcome.runs.first[:refork_places].map { |place| place / outcome.workers.to_f }
 
       def points(outcome)
-        outcome.curve.select { |sample| sample[:pss] }.map { |sample| [sample[:requests] / outcome.workers.to_f, yield(sample)] }
+        samples = outcome.curve.select { |sample| sample[:pss] }
+        samples.map { |sample| [sample[:requests] / outcome.workers.to_f, yield(sample)] }
       end
 
       def cpu(outcome)

@@ -13,8 +13,10 @@ module Bench
   module Lab
     # All that was measured: as text, as CSV files, as pictures, as one page.
     class Report
-      FIGURES = { reforks: %i[reforks], failed: %i[failures], pss_mean: %i[memory pss average], pss_end: %i[memory pss final],
-                  uss_mean: %i[memory uss average], uss_end: %i[memory uss final], worker_uss_end: %i[memory worker_uss final],
+      FIGURES = { reforks: %i[reforks], failed: %i[failures],
+                  pss_mean: %i[memory pss average], pss_end: %i[memory pss final],
+                  uss_mean: %i[memory uss average], uss_end: %i[memory uss final],
+                  worker_uss_end: %i[memory worker_uss final],
                   cpu: %i[cpu overall], cpu_later: %i[cpu later], latency_p50: %i[latency all p50],
                   latency_p99: %i[latency all p99], latency_p99_in: %i[latency inside p99],
                   latency_p99_out: %i[latency outside p99], app_cpu_p99: %i[app_cpu all p99],
@@ -34,7 +36,9 @@ module Bench
       def passed? = @requirements.met?
 
       def to_s
-        tables = Tables.new(@outcomes).all.map { |table| "#{table.title} (#{table.note})\n\n#{Columns.new(table.head, table.rows)}" }
+        tables = Tables.new(@outcomes).all.map do |table|
+          "#{table.title} (#{table.note})\n\n#{Columns.new(table.head, table.rows)}"
+        end
         [*tables, requirements].join("\n\n")
       end
 
@@ -68,7 +72,8 @@ module Bench
         runs = @outcomes.flat_map(&:runs)
         counts = runs.map { |run| run[:requests] / run[:workers] }.uniq.sort
         "Ruby #{runs.map { |run| run[:ruby] }.uniq.join(", ")}; #{counts.join(", ")} requests for each worker; " \
-          "#{runs.size} runs. A dot on the axis is a refork. Compare what was measured together: machines differ, and their days."
+          "#{runs.size} runs. A dot on the axis is a refork. Compare what was measured together: machines differ, " \
+          "and their days."
       end
 
       def summary

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "support/lab/first_requests"
 require "support/lab/servers"
 
 module Bench
@@ -12,9 +13,17 @@ module Bench
       # @!attribute words [String] what the figure does not say
       Line = Struct.new(:name, :limit, :value, :words) do
         def met? = value && value <= limit
-        def verdict = value ? (met? ? "pass" : "FAIL") : "not measured"
+
+        def verdict
+          if value
+            met? ? "pass" : "FAIL"
+          else
+            "not measured"
+          end
+        end
       end
 
+      AVERAGE = %i[memory pss average].freeze
       RHO = 3.0 # per cent of memory that one per cent of CPU time is worth
       POOLED = 10_000 # first requests that a percentile of them takes
 
@@ -38,10 +47,16 @@ module Bench
       private
 
       def of(tag)
-        autos = @outcomes.where(server: "pando-auto", tag: tag, asked_allocator: "default")
-        rails = autos.find { |each| each.app == "rails" && each.yjit }
-        [*(rails ? rails_lines(rails) : []), *fixed_lines(autos.select(&:yjit)), *roda_lines(autos), *constants_lines(autos)]
-          .each { |line| line.name = "#{tag}: #{line.name}" if tag }
+        autos = longest(@outcomes.where(server: "pando-auto", tag: tag, asked_allocator: "default"))
+        rails = autos.select { |each| each.app == "rails" && each.yjit }
+        lines = rails.flat_map { |each| rails_lines(each) } + fixed_lines(autos.select(&:yjit)) +
+                roda_lines(autos) + constants_lines(autos)
+        lines.each { |line| line.name = "#{tag}: #{line.name}" if tag }
+      end
+
+      # Of several loads the largest counts.
+      def longest(autos)
+        autos.group_by { |each| [each.app, each.yjit] }.values.map { |same| same.max_by(&:requests) }
       end
 
       def rails_lines(auto)
@@ -52,10 +67,10 @@ module Bench
          Line.new("CPU a request, of no reforking's", 1.03, over(auto, off, :cpu, :overall)),
          Line.new("the same from the second thousand on", 1.0, over(auto, off, :cpu, :later)),
          first_requests(auto),
-         Line.new("workers that were missing in a rollout", 0, auto.all(:fewest_workers).min.then { |few| few && (auto.workers - few) })]
+         Line.new("workers that were missing in a rollout", 0, auto.all(:fewest_workers).min.then do |few|
+           few && (auto.workers - few)
+         end)]
       end
-
-      AVERAGE = %i[memory pss average].freeze
 
       def over(auto, other, *path)
         auto[*path] / other[*path].to_f if other && auto[*path] && other[*path]
@@ -69,15 +84,20 @@ module Bench
       def unbeaten(auto)
         lists = (Servers::FIXED - %w[pando-off]).filter_map { |name| @outcomes.beside(auto, name) }
         better = lists.select { |list| list[*AVERAGE] < auto[*AVERAGE] && list[:cpu, :overall] < auto[:cpu, :overall] }
-        Line.new("lists that beat it in both memory and CPU", 0, lists.empty? ? nil : better.size, better.map(&:label).join("; "))
+        Line.new("lists that beat it in both memory and CPU", 0, lists.empty? ? nil : better.size,
+                 better.map(&:label).join("; "))
       end
 
       def first_requests(auto)
-        pooled = auto.all(:first, :all, :requests).sum
-        few = pooled < POOLED ? ": too few to say" : ""
-        Line.new("p99 CPU of reforked workers' first 200 requests, of steady state's", 1.10, auto[:first, :all, :p99_ratio],
-                 "#{pooled} requests#{few}; of warm ancestors #{auto[:first, :warm, :p99_ratio]&.round(2) || "-"}")
+        first = FirstRequests.new(auto)
+        same = first.of_the_same(@outcomes.beside(auto, "pando-off"))
+        few = first.size < POOLED ? ", too few to say" : ""
+        Line.new("p99 CPU of reforked workers' first 200 requests, of steady state's", 1.10, first.of_steady,
+                 "#{first.size} requests#{few}; of warm ancestors #{rounded(first.of_steady_when_warm)}; " \
+                 "of the same requests without reforking #{rounded(same)}")
       end
+
+      def rounded(value) = value&.round(2) || "-"
 
       def fixed_lines(autos)
         autos.map do |auto|
@@ -94,7 +114,8 @@ module Bench
         autos.select { |each| each.app == "roda" && each.yjit }.flat_map do |auto|
           half = auto[:requests] / 2
           late = auto.runs.map { |run| run[:refork_places].count { |place| place > half } }.max
-          [Line.new("roda: CPU a request, of no reforking's", 1.005, over(auto, @outcomes.beside(auto, "pando-off"), :cpu, :overall)),
+          off = @outcomes.beside(auto, "pando-off")
+          [Line.new("roda: CPU a request, of no reforking's", 1.005, over(auto, off, :cpu, :overall)),
            Line.new("roda: reforks in the second half", 0, late)]
         end
       end

@@ -13,8 +13,8 @@ require "support/memory"
 module Bench
   module Lab
     # One server through one load: slices of requests, and between two of them, when nothing is under way, a look at
-    # memory and CPU time. Then some workers are killed as the kernel does when memory runs out (kill -9), each after the
-    # one before has been replaced and its replacement has served.
+    # memory and CPU time. Then some workers are killed as the kernel does when memory runs out (kill -9), each after
+    # the one before has been replaced and its replacement has served.
     class Run
       class Failed < StandardError; end
 

@@ -9,13 +9,13 @@ module Bench
     # The servers of the lab, by the names they have on its command line: each reforks in a way of its own, or not.
     module Servers
       # Article 003's: growing, and then no more.
-      GROWING = [500, 750, 1000, 1200, 1400, 1800, 2000, 2200, 2400, 2600, 2800, 3000, 3200, 3400, 3600, 3800, 4000, 4200,
-                 4400, 4600].freeze
+      GROWING = [500, 750, 1000, 1200, 1400, 1800, 2000, 2200, 2400, 2600, 2800, 3000, 3200, 3400, 3600, 3800, 4000,
+                 4200, 4400, 4600].freeze
       LIST = [50, 100, 1000].freeze # the last one again and again
       DOUBLING = (0..10).map { |power| 50 << power }.freeze
 
-      # Pando as it comes, except for what is compared, and for time: a minute here stands for hours, so a canary must be
-      # able to pass in less than its 10 seconds.
+      # Pando as it comes, except for what is compared, and for time: a minute here stands for hours, so a canary must
+      # be able to pass in less than its 10 seconds.
       class Pando < Bench::Servers::Pando
         # @param label [String]
         # @param settings [Array<String>] lines of the configuration

@@ -53,7 +53,9 @@ module Bench
       # Of the client: when processes came and went, and when they did not.
       def latency
         answered = @sent.first(@measured).select(&:seconds)
-        inside, outside = answered.partition { |sent| Figures.within?(turnovers, sent.began_at, sent.began_at + sent.seconds) }
+        inside, outside = answered.partition do |sent|
+          Figures.within?(turnovers, sent.began_at, sent.began_at + sent.seconds)
+        end
         { all: spread(answered.map(&:seconds)), inside: spread(inside.map(&:seconds)),
           outside: spread(outside.map(&:seconds)) }
       end
@@ -70,12 +72,11 @@ module Bench
           outside: spread(outside.map { |each, _| each.cpu }) }
       end
 
-      # The first requests of reforked workers, and steady state: the other requests of the run's second half. `warm` are
-      # those of workers whose ancestors had served a thousand requests.
+      # The first requests of reforked workers, and steady state: the other requests of the run's second half. `warm`
+      # are those of workers whose ancestors had served a thousand requests.
       def first
-        fresh = served.select { |each, _| each.process.reforked? && each.number <= FIRST }
-        { all: against_steady(fresh),
-          warm: against_steady(fresh.select { |each, _| each.process.ancestors >= THOUSAND }) }
+        fresh = served.select { |each, _| first?(each) }
+        { all: against_steady(fresh), warm: against_steady(fresh.select { |each, _| warm?(each) }) }
       end
 
       def against_steady(fresh)
@@ -94,15 +95,19 @@ module Bench
 
       def by_target(served) = served.map { |each, sent| [sent.target, each.cpu] }
 
-      # For percentiles over several runs: of each request of the load what it asked for and its CPU time in microseconds
-      # (nil: the meters do not know it), and which of them were the first ones of a reforked worker.
+      # For percentiles over several runs: of each request of the load what it asked for and its CPU time in
+      # microseconds (nil: the meters do not know it), and which were the first ones of a reforked worker.
       def raw
         cpu = Array.new(@measured)
-        served.each { |each, _| cpu[each.sequence - 1] = (each.cpu * 1e6).round }
+        served.map(&:first).each { |each| cpu[each.sequence - 1] = (each.cpu * 1e6).round }
         { targets: @sent.first(@measured).map(&:target), cpu: cpu,
-          first: served.filter_map { |each, _| each.sequence - 1 if each.process.reforked? && each.number <= FIRST },
-          steady: served.filter_map { |each, _| each.sequence - 1 if steady?(each) } }
+          first: places { |each| first?(each) }, warm: places { |each| first?(each) && warm?(each) },
+          steady: places { |each| steady?(each) } }
       end
+
+      def places = served.filter_map { |each, _| each.sequence - 1 if yield(each) }
+      def first?(each) = each.process.reforked? && each.number <= FIRST
+      def warm?(each) = each.process.ancestors >= THOUSAND
 
       # Bytes of compiled code: of the process that answered, averaged over all requests, and of those that lived last.
       def jit
@@ -119,15 +124,16 @@ module Bench
         (process.warmth.reverse_each.find { |note| note[:number] <= number } || process.warmth.first)&.fetch(:code) || 0
       end
 
-      # What became of the workers that replaced a killed one: CPU time and latency of their first requests, as a multiple
-      # of steady state at the same mix.
+      # What became of the workers that replaced a killed one: CPU time and latency of their first requests, as a
+      # multiple of steady state at the same mix.
       def kills
         newborn = @journal.requests.select do |each|
           each.sequence > @measured && each.number <= NEWBORN && @replacements.include?(each.process.pid)
         end
         pairs = newborn.map { |each| [each, @sent[each.sequence - 1]] }
-        { killed: @replacements.size, requests: pairs.size, cpu: Figures.mean_ratio_at_equal_mix(by_target(pairs), steady),
-          first_request: first_of(newborn), latency: Figures.mean_ratio_at_equal_mix(latencies(pairs), steady_latencies) }
+        { killed: @replacements.size, requests: pairs.size, first_request: first_of(newborn),
+          cpu: Figures.mean_ratio_at_equal_mix(by_target(pairs), steady),
+          latency: Figures.mean_ratio_at_equal_mix(latencies(pairs), steady_latencies) }
       end
 
       def first_of(newborn)
@@ -139,8 +145,8 @@ module Bench
       def latencies(pairs) = pairs.filter_map { |_, sent| [sent.target, sent.seconds] if sent.seconds }
 
       def spread(values)
-        { requests: values.size, mean: values.empty? ? nil : values.sum / values.size, p50: Figures.percentile(values, 0.5),
-          p99: Figures.percentile(values, 0.99), worst: values.max }
+        { requests: values.size, mean: values.empty? ? nil : values.sum / values.size,
+          p50: Figures.percentile(values, 0.5), p99: Figures.percentile(values, 0.99), worst: values.max }
       end
 
       # How many requests had been sent when a generation was first seen.
@@ -155,11 +161,13 @@ module Bench
         @samples.map { |sample| sample.merge(at: sample[:at] - began_at) }
       end
 
+      def middle(notes, field) = Figures.percentile(notes.map { |note| note[field] }, 0.5)
+
       # How warm the workers were by age: medians of compiled code and collections.
       def warmth
         @journal.processes.flat_map(&:warmth).group_by { |note| note[:number] }.sort.map do |number, notes|
           { number: number, processes: notes.size,
-            **%i[code compiled minor major].to_h { |field| [field, Figures.percentile(notes.map { |note| note[field] }, 0.5)] } }
+            **%i[code compiled minor major].to_h { |field| [field, middle(notes, field)] } }
         end
       end
     end

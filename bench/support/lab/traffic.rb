@@ -2,9 +2,9 @@
 
 module Bench
   module Lab
-    # Requests in a fixed order: which target comes next follows Zipf's law (the n-th most popular is asked for 1/n times
-    # as often as the first), which target is how popular, and which row it asks for, follow from the seed alone. So every
-    # server gets the same requests in the same order.
+    # Requests in a fixed order: which target comes next follows Zipf's law (the n-th most popular is asked for 1/n
+    # times as often as the first); which target is how popular, and which row it asks for, follow from the seed alone.
+    # So every server gets the same requests in the same order.
     class Traffic
       EXPONENT = 1.0
       ROWS = 60

@@ -4,8 +4,8 @@ require "support/server"
 
 module Bench
   module Servers
-    # This checkout, unless another is named. A refork is asked for by a signal, so that it comes at the same moment as Pitchfork's, unless
-    # it is off; nor does its first worker have to prove itself, for Pitchfork's does not.
+    # This checkout, unless another is named. A refork is asked for by a signal, so that it comes at the same moment as
+    # Pitchfork's, unless it is off; nor does its first worker have to prove itself, for Pitchfork's does not.
     class Pando < Server
       ROOT = File.expand_path("../../..", __dir__)
       CONNECTIONS = 20_000
