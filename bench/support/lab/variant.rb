@@ -5,12 +5,13 @@ require "support/packages"
 
 module Bench
   module Lab
-    # What one run measures: an app on a server, with an allocator, with or without a JIT, over how many requests of each
-    # worker, for the n-th time.
+    # What one run measures: an app on a server, with an allocator, with or without a JIT, over how many requests of
+    # each worker, for the n-th time.
     Variant = Struct.new(:app, :server, :allocator, :yjit, :round, :tag, :each_serves, keyword_init: true) do
       # @return [String] names its file
       def id
-        [app, "#{server}#{"@#{tag}" if tag && pando?}", allocator, yjit ? "yjit" : "plain", each_serves, round].join("-")
+        name = "#{server}#{"@#{tag}" if tag && pando?}"
+        [app, name, allocator, yjit ? "yjit" : "plain", each_serves, round].join("-")
       end
 
       def label = "#{Servers.label(server)}#{" (#{tag})" if tag && pando?}"
