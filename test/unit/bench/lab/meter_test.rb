@@ -14,8 +14,8 @@ class LabMeterTest < Minitest::Test
       meter.call("HTTP_X_LAB" => "6")
 
       requests = Bench::Lab::Journal.new(folder).requests
-      assert_equal [[1, 1, 0], [2, 2, 0], [3, 3, 0], [4, 1, 3], [5, 2, 3], [6, 4, 0]],
-                   requests.map { |each| [each.sequence, each.number, each.process.ancestors] }
+      seen = requests.map { |each| [each.sequence, each.number, each.process.ancestors] }
+      assert_equal [[1, 1, 0], [2, 2, 0], [3, 3, 0], [4, 1, 3], [5, 2, 3], [6, 4, 0]], seen
       assert_equal([false, true], requests.map { |each| each.process.reforked? }.uniq)
       assert_equal 2, requests.map { |each| each.process.pid }.uniq.size
     end
