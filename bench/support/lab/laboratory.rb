@@ -33,12 +33,30 @@ module Bench
         FileUtils.mkdir_p(runs)
         bundle = Bundle.new("lab", GEMFILE).prepare
         compile
-        @options.variants.each { |variant| measure(variant, bundle) if @options.again? || !File.exist?(file(variant)) }
+        wanted = @options.variants.select { |variant| @options.again? || !File.exist?(file(variant)) }
+        return wanted.each { |variant| measure(variant, bundle) } unless @options.together?
+
+        wanted.chunk_while { |one, next_one| one.rivals?(next_one) }.each { |rivals| measure_together(rivals, bundle) }
       end
 
-      def measure(variant, bundle)
+      # Each in a fiber of its own, so that what the machine does besides hits all of them alike. However this ends,
+      # each stops its server.
+      def measure_together(variants, bundle)
+        fibers = variants.map { |variant| Fiber.new { measure(variant, bundle, pause: -> { Fiber.yield }) } }
+        fibers.select(&:alive?).each(&:resume) while fibers.any?(&:alive?)
+      ensure
+        fibers.select(&:alive?).each { |fiber| abandon(fiber) }
+      end
+
+      def abandon(fiber)
+        fiber.raise(Interrupt)
+      rescue FiberError, Interrupt
+        # It had not begun, or has cleaned up.
+      end
+
+      def measure(variant, bundle, **options)
         warn "#{variant.id} ..."
-        figures = Run.new(variant, @options, app: app(variant.app, bundle), bundle: bundle).call
+        figures = Run.new(variant, @options, app: app(variant.app, bundle), bundle: bundle, **options).call
         File.write(file(variant), JSON.generate({ **variant.to_h, label: variant.label, **surroundings, **figures }))
       rescue Server::Failed, Run::Failed => e
         warn "#{variant.id}: #{e.message}"

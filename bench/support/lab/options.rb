@@ -46,6 +46,7 @@ module Bench
 
       def report_only? = @report || false
       def again? = @again || false
+      def together? = @together || false
       def total = @requests * @workers
       def slice = [total / SAMPLES, LEAST * @clients].max
 
@@ -88,6 +89,7 @@ module Bench
       def how_much(options)
         numbers_of(options, COUNTS, POSITIVE)
         numbers_of(options, { kills: "workers killed at the end" }, WHOLE)
+        options.on("--together", "all servers of a round at a time, in turn") { @together = true }
         options.on("--quick", "a trial: #{QUICK.map { |name, number| "#{number} #{name}" }.join(", ")}") do
           QUICK.each { |name, number| instance_variable_set(:"@#{name}", number) }
         end

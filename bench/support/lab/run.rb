@@ -24,11 +24,13 @@ module Bench
 
       # @param variant [Variant]
       # @param options [Options]
-      def initialize(variant, options, app:, bundle:)
+      # @param pause [Proc] called between two slices: another server's turn
+      def initialize(variant, options, app:, bundle:, pause: -> {})
         @variant = variant
         @options = options
         @app = app
         @bundle = bundle
+        @pause = pause
         @samples = []
       end
 
@@ -74,6 +76,7 @@ module Bench
       def load
         sample
         until (left = @options.total - @client.sent.size).zero?
+          @pause.call
           @client.run([@options.slice, left].min)
           sample
         end

@@ -17,6 +17,9 @@ module Bench
       def label = "#{Servers.label(server)}#{" (#{tag})" if tag && pando?}"
       def pando? = server.start_with?("pando")
 
+      # @return [Boolean] whether they differ in nothing but the server
+      def rivals?(other) = [app, allocator, yjit, round] == [other.app, other.allocator, other.yjit, other.round]
+
       # As the server comes, or with jemalloc in all of its processes.
       def environment
         { "LD_PRELOAD" => allocator == "jemalloc" ? Jemalloc.path : nil, "RUBY_YJIT_ENABLE" => yjit ? "1" : nil }
