@@ -28,6 +28,6 @@ module Bench
     rescue Errno::ENOENT, Errno::ESRCH
       0.0
     end
-    private_class_method :living, :ended_children
+    private_class_method :ended_children
   end
 end

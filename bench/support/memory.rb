@@ -8,23 +8,28 @@ module Bench
   # @!attribute pss [Integer] bytes, of the whole tree
   # @!attribute uss [Integer] bytes, of the whole tree
   # @!attribute worker [Integer] bytes, the PSS of the median worker
+  # @!attribute worker_uss [Integer] bytes, as worker_rss
+  # @!attribute worker_rss [Integer] bytes, what ps(1) says of it, shared or not
   # @!attribute processes [Integer] how many the tree has
-  Memory = Struct.new(:pss, :uss, :worker, :processes, keyword_init: true) do
+  Memory = Struct.new(:pss, :uss, :worker, :worker_uss, :worker_rss, :processes, keyword_init: true) do
     # @param tree [Array<Integer>] pids of all processes of the server
     # @param workers [Array<Integer>] those of them that serve
     def self.of(tree, workers)
       read = tree.to_h { |pid| [pid, rollup(pid)] }.compact
-      served = read.slice(*workers).values.map { |sums| sums["Pss"] }.sort
-      new(pss: read.values.sum { |sums| sums["Pss"] },
-          uss: read.values.sum { |sums| sums["Private_Clean"] + sums["Private_Dirty"] },
-          worker: served[served.size / 2], processes: read.size)
+      served = read.slice(*workers).values
+      new(pss: read.values.sum { |sums| sums["Pss"] }, uss: read.values.sum { |sums| own(sums) },
+          worker: middle(served) { |sums| sums["Pss"] }, worker_uss: middle(served) { |sums| own(sums) },
+          worker_rss: middle(served) { |sums| sums["Rss"] }, processes: read.size)
     end
+
+    def self.own(sums) = sums["Private_Clean"] + sums["Private_Dirty"]
+    def self.middle(served, &) = served.map(&).sort[served.size / 2]
 
     def self.rollup(pid)
       File.read("/proc/#{pid}/smaps_rollup").scan(/^(\w+): +(\d+) kB$/).to_h { |name, kib| [name, kib.to_i * 1024] }
     rescue Errno::ENOENT, Errno::ESRCH
       nil # it has just ended
     end
-    private_class_method :rollup
+    private_class_method :rollup, :own, :middle
   end
 end

@@ -19,19 +19,21 @@ module Bench
     SETTLED_FOR = 0.5
     POLL_INTERVAL = 0.05
 
-    attr_reader :port
+    attr_reader :port, :pid
 
     # @param app [String] path of the rackup file
     # @param folder [String] an empty folder to run in, so that no configuration of anybody else is found
     # @param environment [Hash{String => String, nil}]
     # @param workers [Integer] processes (of a server with two threads each: half as many)
     # @param cores [String, nil] the only CPUs that it may use, as taskset(1) has them
-    def initialize(app:, folder:, environment:, workers:, cores: nil)
+    # @param prefix [Array<String>] the beginning of the command line: a program that becomes the server
+    def initialize(app:, folder:, environment:, workers:, cores: nil, prefix: [])
       @app = app
       @folder = folder
       @environment = environment
       @workers = workers
       @cores = cores
+      @prefix = prefix
       @port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
     end
 
@@ -102,8 +104,9 @@ module Bench
     def generations = titles.filter_map { |title| title[generation_title, :generation]&.to_i }
 
     def start
-      @pid = Process.spawn(@environment, *pinning, *command, chdir: @folder, pgroup: true, in: File::NULL, out: log,
-                                                             err: %i[child out], rlimit_nofile: OPEN_FILES)
+      @pid = Process.spawn(@environment, *@prefix, *pinning, *command,
+                           chdir: @folder, pgroup: true, in: File::NULL, out: log, err: %i[child out],
+                           rlimit_nofile: OPEN_FILES)
       @guard = Guard.new(@pid)
       wait_until(START_WITHIN, "its start") { answers? && all_workers? }
     end

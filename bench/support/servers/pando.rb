@@ -4,18 +4,19 @@ require "support/server"
 
 module Bench
   module Servers
-    # This checkout. A refork is asked for by a signal, so that it comes at the same moment as Pitchfork's, unless
-    # it is off; nor does its first worker have to prove itself, for Pitchfork's does not.
+    # This checkout, unless another is named. A refork is asked for by a signal, so that it comes at the same moment as
+    # Pitchfork's, unless it is off; nor does its first worker have to prove itself, for Pitchfork's does not.
     class Pando < Server
       ROOT = File.expand_path("../../..", __dir__)
-      PROGRAM = ["-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/pando")].freeze
       CONNECTIONS = 20_000
 
       # @param reactor [Boolean, nil] nil: what is Pando's default
-      def initialize(refork: "manual", reactor: nil, **options)
+      # @param root [String] of a checkout
+      def initialize(refork: "manual", reactor: nil, root: ROOT, **options)
         super(**options)
         @refork = refork
         @reactor = reactor
+        @root = root
       end
 
       def label = @reactor == false ? "Pando, direct" : "Pando"
@@ -23,7 +24,7 @@ module Bench
       def command
         config = File.join(@folder, "pando.rb")
         File.write(config, settings.map { |name, value| "#{name} #{value}\n" }.join)
-        [Gem.ruby, *PROGRAM, "serve", @app, "-c", config, "-l", "127.0.0.1:#{port}", "-w", @workers.to_s,
+        [Gem.ruby, *program, "serve", @app, "-c", config, "-l", "127.0.0.1:#{port}", "-w", @workers.to_s,
          "--refork", @refork, "-e", "production"]
       end
 
@@ -32,13 +33,15 @@ module Bench
 
       private
 
+      def program = ["-I", File.join(@root, "lib"), File.join(@root, "exe/pando")]
+
       def settings
         { "reactor" => @reactor, "max_connections" => CONNECTIONS, "rollout canary:" => false }
           .compact.select { |name, _value| known?(name) }
       end
 
       def known?(setting)
-        @known ||= IO.popen([@environment, Gem.ruby, *PROGRAM, "config"], chdir: @folder, &:read)
+        @known ||= IO.popen([@environment, Gem.ruby, *program, "config"], chdir: @folder, &:read)
         @known.match?(/^#{setting} /)
       end
     end

@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require "support/lab/figures"
+
+module Bench
+  module Lab
+    # The first requests of reforked workers, pooled over all rounds of an outcome: the 99th percentile of their CPU
+    # time as a multiple of what it is compared with, at the same mix of requests.
+    class FirstRequests
+      SHARE = 0.99
+
+      # @param outcome [Outcome]
+      def initialize(outcome)
+        @raws = outcome.runs.filter_map { |run| run[:raw] }
+      end
+
+      # @return [Integer]
+      def size = pooled(:first).size
+
+      # @return [Float, nil] of steady state: workers' later requests in the second half of the run
+      def of_steady = Figures.ratio_at_equal_mix(pooled(:first), pooled(:steady), SHARE)
+
+      # @return [Float, nil] the same, of those only whose ancestors had served a thousand requests
+      def of_steady_when_warm = Figures.ratio_at_equal_mix(pooled(:warm), pooled(:steady), SHARE)
+
+      # The very same requests, at the same time of its life, to a server that does not refork: what remains is the
+      # price of the refork, without that of an app's warming up.
+      #
+      # @param other [Outcome, nil]
+      # @return [Float, nil]
+      def of_the_same(other)
+        theirs = other&.runs&.filter_map { |run| run.dig(:raw, :cpu) } || []
+        places = @raws.flat_map { |raw| raw[:first] }
+        same = Figures.percentile(theirs.flat_map { |cpu| cpu.values_at(*places).compact }, SHARE)
+        Figures.percentile(pooled(:first).map(&:last), SHARE) / same.to_f if same
+      end
+
+      private
+
+      # @return [Array<Array(Integer, Integer)>] targets and microseconds
+      def pooled(kind) = @raws.flat_map { |raw| raw[kind].map { |place| [raw[:targets][place], raw[:cpu][place]] } }
+    end
+  end
+end

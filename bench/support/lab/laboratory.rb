@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "json"
+require "support/bundle"
+require "support/lab/apps"
+require "support/lab/report"
+require "support/lab/run"
+
+module Bench
+  module Lab
+    # The program: measures what has not been measured, then reports on all there is.
+    class Laboratory
+      GEMFILE = File.expand_path("../../gems/lab/Gemfile", __dir__)
+
+      def initialize(options)
+        @options = options
+      end
+
+      # @return [Boolean] false when a check was asked for and failed
+      def call
+        measure_all unless @options.report_only?
+        report = Report.new(results)
+        puts report
+        report.write(@options.results)
+        warn "wrote #{@options.results}/report.html"
+        !@options.check? || report.passed?
+      end
+
+      private
+
+      def measure_all
+        FileUtils.mkdir_p(runs)
+        bundle = Bundle.new("lab", GEMFILE).prepare
+        compile
+        wanted = @options.variants.select { |variant| @options.again? || !File.exist?(file(variant)) }
+        return wanted.each { |variant| measure(variant, bundle) } unless @options.together?
+
+        wanted.chunk_while { |one, next_one| one.rivals?(next_one) }.each { |rivals| measure_together(rivals, bundle) }
+      end
+
+      # Each in a fiber of its own, so that what the machine does besides hits all of them alike. However this ends,
+      # each stops its server.
+      def measure_together(variants, bundle)
+        fibers = variants.map { |variant| Fiber.new { measure(variant, bundle, pause: -> { Fiber.yield }) } }
+        fibers.select(&:alive?).each(&:resume) while fibers.any?(&:alive?)
+      ensure
+        fibers.select(&:alive?).each { |fiber| abandon(fiber) }
+      end
+
+      def abandon(fiber)
+        fiber.raise(Interrupt)
+      rescue FiberError, Interrupt
+        # It had not begun, or has cleaned up.
+      end
+
+      def measure(variant, bundle, **options)
+        warn "#{variant.id} ..."
+        figures = Run.new(variant, @options, app: app(variant.app, bundle), bundle: bundle, **options).call
+        File.write(file(variant), JSON.generate({ **variant.to_h, label: variant.label, **surroundings, **figures }))
+      rescue Server::Failed, Run::Failed => e
+        warn "#{variant.id}: #{e.message}"
+      end
+
+      def app(name, bundle)
+        (@apps ||= {})[name] ||= Apps.build(name, methods: @options.methods).tap { |app| app.prepare(bundle) }
+      end
+
+      def surroundings
+        { ruby: RUBY_VERSION, workers: @options.workers, clients: @options.clients, seed: @options.seed,
+          settings: @options.settings }
+      end
+
+      # Another checkout's extension; this one's is compiled already.
+      def compile
+        return if @options.pando_root == Bench::Servers::Pando::ROOT
+
+        path = [File.dirname(Gem.ruby), ENV.fetch("PATH", "")].join(File::PATH_SEPARATOR)
+        system({ "PATH" => path },
+               File.join(@options.pando_root, "bin/compile")) || abort("the extension does not compile")
+      end
+
+      def results
+        Dir[File.join(runs, "*.json")].map { |path| JSON.parse(File.read(path), symbolize_names: true) }
+      end
+
+      def runs = File.join(@options.results, "runs")
+      def file(variant) = File.join(runs, "#{variant.id}.json")
+    end
+  end
+end

@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+require "support/command_line"
+require "support/lab/apps"
+require "support/lab/servers"
+require "support/lab/variant"
+
+module Bench
+  module Lab
+    # The command line of bench/lab.
+    class Options
+      include CommandLine
+
+      POSITIVE = /\A[1-9]\d{0,6}\z/
+      WHOLE = /\A\d{1,6}\z/
+      ALLOCATORS = %w[default jemalloc].freeze
+      JITS = { "yjit" => true, "plain" => false }.freeze
+      SERVERS = %w[pando-auto pando-off pando-list pitchfork-off pitchfork-list puma puma-fork].freeze
+      SETTINGS = ["rollout canary: { requests: 20, seconds: 0.5, longest: 3 }", "log_format :json"].freeze
+      QUICK = { requests: 300, kills: 1, methods: 5_000 }.freeze
+      COUNTS = { requests: "of each worker", workers: "worker processes", clients: "that ask at a time",
+                 repeat: "rounds", seed: "of the traffic", methods: "of the constant-caches app" }.freeze
+      SAMPLES = 160 # looks at memory in one run, at most
+      LEAST = 25 # requests of each client between two of them
+
+      attr_reader :apps, :servers, :workers, :requests, :clients, :seed, :kills, :methods, :repeat, :results,
+                  :pando_root, :settings
+
+      def initialize(arguments)
+        @apps = %w[rails]
+        @servers = SERVERS
+        @allocators = %w[default]
+        @jits = %w[yjit]
+        @workers = 4
+        @requests = 10_000
+        @clients = 4
+        @seed = 1
+        @kills = 3
+        @methods = 100_000
+        @repeat = 1
+        @results = File.expand_path("../../../tmp/lab", __dir__)
+        @pando_root = Bench::Servers::Pando::ROOT
+        @settings = SETTINGS.dup
+        read(arguments)
+      end
+
+      def report_only? = @report || false
+      def again? = @again || false
+      def together? = @together || false
+      def total = @requests * @workers
+      def slice = [total / SAMPLES, LEAST * @clients].max
+
+      # @return [Array<Variant>] in the order in which they are measured: the servers in turn, round by round
+      def variants
+        (1..@repeat).to_a.product(@apps, @jits, @allocators, @servers).map do |round, app, jit, allocator, server|
+          Variant.new(app: app, server: server, allocator: allocator, yjit: JITS.fetch(jit), round: round, tag: @tag,
+                      each_serves: @requests)
+        end
+      end
+
+      private
+
+      def program = "bench/lab"
+
+      def parser
+        @parser ||= OptionParser.new("Usage: #{program} [options]") do |options|
+          what(options)
+          how_much(options)
+          pando(options)
+          outcome(options)
+        end
+      end
+
+      def what(options)
+        list(options, "--app LIST", Apps::NAMES, "the apps (default rails; all: every one)") { |names| @apps = names }
+        list(options, "--servers LIST", Servers::ALL.keys, "(default #{SERVERS.join(",")})") do |names|
+          @servers = names
+        end
+        list(options, "--allocators LIST", ALLOCATORS, "default: the server's own (default)") do |names|
+          @allocators = names
+        end
+        list(options, "--jits LIST", JITS.keys, "yjit (default) or plain") { |names| @jits = names }
+      end
+
+      def list(options, flag, all, meaning)
+        options.on(flag, Array, meaning) { |names| yield(names == %w[all] ? all : known(names, all)) }
+      end
+
+      def how_much(options)
+        numbers_of(options, COUNTS, POSITIVE)
+        numbers_of(options, { kills: "workers killed at the end" }, WHOLE)
+        options.on("--together", "all servers of a round at a time, in turn") { @together = true }
+        options.on("--quick", "a trial: #{QUICK.map { |name, number| "#{number} #{name}" }.join(", ")}") do
+          QUICK.each { |name, number| instance_variable_set(:"@#{name}", number) }
+        end
+      end
+
+      def pando(options)
+        options.on("--pando-root PATH", "of the checkout that Pando's servers run from (default: this)") do |path|
+          @pando_root = File.expand_path(path)
+        end
+        options.on("--tag NAME", /\A[\w.]+\z/, "what the report calls that Pando") { |name| @tag = name }
+        options.on("--setting LINE", "of Pando's configuration; several times") { |line| @settings << line }
+      end
+
+      def outcome(options)
+        options.on("--results FOLDER", "what was measured there is not measured again (default tmp/lab)") do |path|
+          @results = File.expand_path(path)
+        end
+        options.on("--again", "measure it again all the same") { @again = true }
+        options.on("--report", "no measurement: the report of what is there") { @report = true }
+        options.on("--check", "exit 1 if a requirement of docs/lab.md is missed") { @check = true }
+        options.on("--ruby PATH", "to run on; this: the one at hand (default: one with YJIT)")
+      end
+    end
+  end
+end

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require "support/statistics"
+
+module Bench
+  module Lab
+    # What was measured of one server under the same conditions, in one round or several: a figure is the rounds'
+    # median.
+    class Outcome
+      # @return [Array<Hash>]
+      attr_reader :runs
+
+      def initialize(runs)
+        @runs = runs
+      end
+
+      # @param path [Array<Symbol>] of a figure, in a run
+      # @return [Numeric, nil]
+      def [](*path) = all(*path).then { |values| values.empty? ? nil : Statistics.median(values) }
+
+      # @return [Array<Numeric>] of each round
+      def all(*path) = @runs.filter_map { |run| run.dig(*path) }
+
+      def app = first(:app)
+      def server = first(:server)
+      def tag = first(:tag)
+      def yjit = first(:yjit)
+      def workers = first(:workers)
+      def asked_allocator = first(:allocator)
+      def allocator = first(:allocator_found)
+      def curve = first(:curve)
+
+      # @return [Integer] of a worker
+      def requests = first(:requests) / workers
+
+      # @return [String] for a row among others of the same app and JIT
+      def label = "#{first(:label)}#{", jemalloc" if asked_allocator == "jemalloc"}"
+
+      # @return [Array] what makes a table of its own
+      def conditions = [app, yjit, workers, requests]
+
+      private
+
+      def first(name) = @runs.first[name]
+    end
+
+    # All of them.
+    class Outcomes
+      include Enumerable
+
+      SAME = %i[app server tag allocator yjit workers requests].freeze
+
+      # @param runs [Array<Hash>] as the laboratory keeps them
+      def initialize(runs)
+        groups = runs.group_by { |run| run.values_at(*SAME) }.values
+        @all = groups.map { |same| Outcome.new(same) }.sort_by { |each| order(each) }
+      end
+
+      def each(&) = @all.each(&)
+
+      # @return [Array<Outcome>] whose methods answer what is asked for
+      def where(**wanted) = select { |each| wanted.all? { |name, value| each.public_send(name) == value } }
+
+      # @return [Outcome, nil] another server under the conditions of this one; a Pando of the same checkout
+      def beside(outcome, server, allocator: outcome.asked_allocator)
+        tag = server.start_with?("pando") ? outcome.tag : nil
+        where(conditions: outcome.conditions, server: server, tag: tag, asked_allocator: allocator).first
+      end
+
+      private
+
+      def order(outcome)
+        [outcome.app, outcome.yjit ? 0 : 1, outcome.requests, Servers::ALL.keys.index(outcome.server) || 99,
+         outcome.tag.to_s, outcome.asked_allocator]
+      end
+    end
+  end
+end

@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require "support/lab/curve_chart"
+require "support/lab/outcomes"
+require "support/lab/tables"
+
+module Bench
+  module Lab
+    # The pictures of the report: three for each app and JIT.
+    class Pictures
+      MIB = Tables::MIB
+      AVERAGED = 5 # samples, in the curve of CPU time
+
+      def initialize(outcomes)
+        @outcomes = outcomes
+      end
+
+      # @return [Hash{String => String}] names and SVG
+      def all
+        @outcomes.group_by(&:conditions).each_with_object({}) do |(conditions, outcomes), all|
+          app, yjit, _workers, requests = conditions
+          place = Tables.place(*conditions)
+          name = "#{app}-#{yjit ? "yjit" : "plain"}-#{requests}"
+          all["#{name}-pss"] = memory(outcomes, :pss, "PSS of the tree, MiB, by requests of a worker: #{place}")
+          all["#{name}-uss"] =
+            memory(outcomes, :worker_uss, "Private memory of a worker, MiB, by its requests: #{place}")
+          all["#{name}-cpu"] = chart(outcomes, "CPU time, ms a request: #{place}") { |each| cpu(each) }
+        end
+      end
+
+      private
+
+      def memory(outcomes, field, title)
+        chart(outcomes, title) { |each| points(each) { |sample| sample[field] / MIB } }
+      end
+
+      def chart(outcomes, title)
+        CurveChart.new(outcomes.map do |each|
+          CurveChart::Line.new(each.label, yield(each), marks(each))
+        end, title: title).to_s
+      end
+
+      def marks(outcome) = outcome.runs.first[:refork_places].map { |place| place / outcome.workers.to_f }
+
+      def points(outcome)
+        samples = outcome.curve.select { |sample| sample[:pss] }
+        samples.map { |sample| [sample[:requests] / outcome.workers.to_f, yield(sample)] }
+      end
+
+      def cpu(outcome)
+        outcome.curve.each_slice(AVERAGED).each_cons(2).map do |(first, *), (last, *)|
+          spent = (last[:cpu] - first[:cpu]) * 1000 / (last[:requests] - first[:requests])
+          [(first[:requests] + last[:requests]) / 2.0 / outcome.workers, spent]
+        end
+      end
+    end
+  end
+end

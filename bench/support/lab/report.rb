@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+require "csv"
+require "fileutils"
+require "support/columns"
+require "support/lab/outcomes"
+require "support/lab/page"
+require "support/lab/pictures"
+require "support/lab/requirements"
+require "support/lab/tables"
+
+module Bench
+  module Lab
+    # All that was measured: as text, as CSV files, as pictures, as one page.
+    class Report
+      FIGURES = { reforks: %i[reforks], failed: %i[failures],
+                  pss_mean: %i[memory pss average], pss_end: %i[memory pss final],
+                  uss_mean: %i[memory uss average], uss_end: %i[memory uss final],
+                  worker_uss_end: %i[memory worker_uss final],
+                  cpu: %i[cpu overall], cpu_later: %i[cpu later], latency_p50: %i[latency all p50],
+                  latency_p99: %i[latency all p99], latency_p99_in: %i[latency inside p99],
+                  latency_p99_out: %i[latency outside p99], app_cpu_p99: %i[app_cpu all p99],
+                  app_cpu_p99_in: %i[app_cpu inside p99], app_cpu_p99_out: %i[app_cpu outside p99],
+                  first_requests: %i[first all requests], first_p99_ratio: %i[first all p99_ratio],
+                  first_warm_p99_ratio: %i[first warm p99_ratio], code_mean: %i[jit average], code_end: %i[jit final],
+                  fewest_workers: %i[fewest_workers], kill_cpu: %i[kills cpu], kill_latency: %i[kills latency] }.freeze
+      CONDITIONS = %i[app server tag asked_allocator allocator yjit workers].freeze
+      CURVE = %i[requests at pss uss worker worker_uss cpu generation].freeze
+
+      # @param runs [Array<Hash>]
+      def initialize(runs)
+        @outcomes = Outcomes.new(runs)
+        @requirements = Requirements.new(@outcomes)
+      end
+
+      def passed? = @requirements.met?
+
+      def to_s
+        tables = Tables.new(@outcomes).all.map do |table|
+          "#{table.title} (#{table.note})\n\n#{Columns.new(table.head, table.rows)}"
+        end
+        [*tables, requirements].join("\n\n")
+      end
+
+      # @param folder [String]
+      # @return [void]
+      def write(folder)
+        FileUtils.mkdir_p(folder)
+        pictures = Pictures.new(@outcomes).all
+        pictures.each { |name, svg| File.write(File.join(folder, "#{name}.svg"), svg) }
+        File.write(File.join(folder, "summary.csv"), summary)
+        File.write(File.join(folder, "curves.csv"), curves)
+        File.write(File.join(folder, "report.html"), page(pictures))
+      end
+
+      private
+
+      def requirements
+        return "Nothing of Pando's refork :auto was measured." if @requirements.lines.empty?
+
+        rows = @requirements.lines.map do |line|
+          [line.name, "<= #{line.limit}", line.value ? format("%.3f", line.value) : "-", line.verdict, line.words.to_s]
+        end
+        Columns.new(["What must be reached", "", "", "", ""], rows).to_s
+      end
+
+      def page(pictures)
+        Page.new(about: about, lines: @requirements.lines, tables: Tables.new(@outcomes).all, pictures: pictures).to_s
+      end
+
+      def about
+        runs = @outcomes.flat_map(&:runs)
+        counts = runs.map { |run| run[:requests] / run[:workers] }.uniq.sort
+        "Ruby #{runs.map { |run| run[:ruby] }.uniq.join(", ")}; #{counts.join(", ")} requests for each worker; " \
+          "#{runs.size} runs. A dot on the axis is a refork. Compare what was measured together: machines differ, " \
+          "and their days."
+      end
+
+      def summary
+        CSV.generate do |csv|
+          csv << (CONDITIONS + FIGURES.keys)
+          @outcomes.each do |each|
+            csv << (CONDITIONS.map { |name| each.public_send(name) } + FIGURES.values.map { |path| each[*path] })
+          end
+        end
+      end
+
+      def curves
+        CSV.generate do |csv|
+          csv << (%i[app server tag allocator yjit] + CURVE)
+          @outcomes.each do |each|
+            each.curve.each do |sample|
+              csv << [each.app, each.server, each.tag, each.asked_allocator, each.yjit, *sample.values_at(*CURVE)]
+            end
+          end
+        end
+      end
+    end
+  end
+end

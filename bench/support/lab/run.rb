@@ -1,0 +1,136 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "tmpdir"
+require "support/lab/client"
+require "support/lab/group"
+require "support/lab/journal"
+require "support/lab/servers"
+require "support/lab/summary"
+require "support/lab/watch"
+require "support/memory"
+
+module Bench
+  module Lab
+    # One server through one load: slices of requests, and between two of them, when nothing is under way, a look at
+    # memory and CPU time. Then some workers are killed as the kernel does when memory runs out (kill -9), each after
+    # the one before has been replaced and its replacement has served.
+    class Run
+      class Failed < StandardError; end
+
+      METERED = File.expand_path("metered.ru", __dir__)
+      REPLACED_WITHIN = 30 # seconds
+      AFTER_A_KILL = 200 # requests for each worker
+
+      # @param variant [Variant]
+      # @param options [Options]
+      # @param pause [Proc] called between two slices: another server's turn
+      def initialize(variant, options, app:, bundle:, pause: -> {})
+        @variant = variant
+        @options = options
+        @app = app
+        @bundle = bundle
+        @pause = pause
+        @samples = []
+      end
+
+      # @return [Hash] the figures
+      def call
+        Dir.mktmpdir("pando-lab") do |folder|
+          @folder = folder
+          @group = Group.make || Ledger.new
+          serve
+          summary
+        ensure
+          @group&.release
+        end
+      end
+
+      private
+
+      def serve
+        @server = build
+        @server.run do
+          @client = Client.new(@server.port, @app.traffic(@options.seed), clients: @options.clients)
+          @watch = Watch.new(@server, @group)
+          @watch.during { load }
+          @allocator = allocator
+          kill_some
+        end
+      end
+
+      def build
+        Servers.build(@variant.server, app: METERED, folder: @folder, workers: @options.workers, prefix: @group.prefix,
+                                       bundle: @bundle, pando: @variant.pando(@options), environment: environment)
+      end
+
+      def environment
+        FileUtils.mkdir_p(journal)
+        @bundle.environment
+               .merge(@app.environment(@folder), @variant.environment, "LAB_JOURNAL" => journal,
+                                                                       "RACK_ENV" => "production")
+      end
+
+      def journal = File.join(@folder, "journal")
+
+      def load
+        sample
+        until (left = @options.total - @client.sent.size).zero?
+          @pause.call
+          @client.run([@options.slice, left].min)
+          sample
+        end
+      end
+
+      def sample
+        sight = @watch.look
+        memory = Memory.of(sight.workers + sight.others, sight.workers)
+        @samples << { requests: @client.sent.size, at: now, cpu: @group.cpu, generation: sight.generations.max,
+                      **memory.to_h }
+      end
+
+      # What the workers' memory is managed by, as their mappings show it.
+      def allocator
+        File.read("/proc/#{@watch.workers.first}/maps").include?("jemalloc") ? "jemalloc" : "glibc"
+      rescue SystemCallError
+        nil
+      end
+
+      def kill_some
+        @measured = @client.sent.size
+        @after = Watch.new(@server, @group)
+        @replacements = Array.new(@options.kills) do
+          before = settled
+          Process.kill(:KILL, before.sample(random: Random.new(@options.seed)))
+          fresh = settled - before
+          @client.run(AFTER_A_KILL * @options.workers)
+          fresh
+        end.flatten
+      end
+
+      # @return [Array<Integer>] pids of the workers, when they are as many as they should be and stay so
+      def settled
+        deadline = now + REPLACED_WITHIN
+        loop do
+          before = @after.look.workers
+          sleep 1
+          return before if @after.look.workers == before && before.size == @options.workers
+          raise Failed, "no #{@options.workers} workers within #{REPLACED_WITHIN} s\n#{output}" if now > deadline
+        end
+      end
+
+      def output = @server.output.lines.last(20).join
+
+      def summary
+        Summary.new(samples: @samples, sent: @client.sent, failures: @client.failures, journal: Journal.new(journal),
+                    watch: @watch, measured: @measured, replacements: @replacements, workers: @options.workers).to_h
+               .merge(allocator_found: @allocator, events: events)
+      end
+
+      # What the server itself said of its reforks.
+      def events = @server.output.lines.grep(/refork|discarded|killed|suspended/i).first(60).map(&:chomp)
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

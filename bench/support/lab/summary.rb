@@ -1,0 +1,175 @@
+# frozen_string_literal: true
+
+require "support/lab/figures"
+
+module Bench
+  module Lab
+    # The figures of one run.
+    class Summary
+      FIRST = 200 # requests of a process that count as its first
+      NEWBORN = 50 # of those that replaced a killed one
+      THOUSAND = 1000 # requests a worker: a step of the curve of CPU time
+
+      def initialize(samples:, sent:, failures:, journal:, watch:, measured:, replacements:, workers:)
+        @samples = samples
+        @sent = sent
+        @failures = failures
+        @journal = journal
+        @watch = watch
+        @measured = measured
+        @replacements = replacements
+        @workers = workers
+      end
+
+      def to_h
+        { requests: @measured, failures: @failures.size, failed: @failures.first(5), seconds: seconds,
+          memory: memory, cpu: cpu, latency: latency, app_cpu: app_cpu, first: first, jit: jit, kills: kills,
+          reforks: @watch.reforks, turnovers: turnovers.size, turnover_seconds: turnovers.sum { |from, to| to - from },
+          refork_places: refork_places, fewest_workers: @watch.fewest, curve: curve, warmth: warmth, raw: raw }
+      end
+
+      private
+
+      def seconds = @samples.last[:at] - @samples.first[:at]
+      def turnovers = @turnovers ||= @watch.turnovers
+
+      def points(field) = @samples.map { |sample| [sample[:requests], sample[field]] }
+
+      def memory
+        %i[pss uss worker worker_uss worker_rss].to_h do |field|
+          [field, { average: Figures.average(points(field)), final: @samples.last[field], boot: @samples.first[field] }]
+        end
+      end
+
+      # Seconds a request: of the whole run, of each thousand requests a worker, and from the second thousand on.
+      def cpu
+        points = points(:cpu)
+        step = THOUSAND * @workers
+        starts = (0...@measured).step(step).to_a
+        { overall: Figures.slope(points), later: (Figures.slope(points, from: step) if @measured > step),
+          thousands: starts.map { |from| Figures.slope(points, from: from, to: [from + step, @measured].min) } }
+      end
+
+      # Of the client: when processes came and went, and when they did not.
+      def latency
+        answered = @sent.first(@measured).select(&:seconds)
+        inside, outside = answered.partition do |sent|
+          Figures.within?(turnovers, sent.began_at, sent.began_at + sent.seconds)
+        end
+        { all: spread(answered.map(&:seconds)), inside: spread(inside.map(&:seconds)),
+          outside: spread(outside.map(&:seconds)) }
+      end
+
+      # The requests of the load that the meters know of, with what they asked for.
+      def served
+        @served ||= @journal.requests.select { |each| each.sequence.between?(1, @measured) }
+                            .map { |each| [each, @sent[each.sequence - 1]] }
+      end
+
+      def app_cpu
+        inside, outside = served.partition { |_, sent| Figures.within?(turnovers, sent.began_at, sent.began_at) }
+        { all: spread(served.map { |each, _| each.cpu }), inside: spread(inside.map { |each, _| each.cpu }),
+          outside: spread(outside.map { |each, _| each.cpu }) }
+      end
+
+      # The first requests of reforked workers, and steady state: the other requests of the run's second half. `warm`
+      # are those of workers whose ancestors had served a thousand requests.
+      def first
+        fresh = served.select { |each, _| first?(each) }
+        { all: against_steady(fresh), warm: against_steady(fresh.select { |each, _| warm?(each) }) }
+      end
+
+      def against_steady(fresh)
+        sample = by_target(fresh)
+        { requests: sample.size, **spread(sample.map(&:last)), steady: steady.size,
+          p50_ratio: Figures.ratio_at_equal_mix(sample, steady, 0.5),
+          p99_ratio: Figures.ratio_at_equal_mix(sample, steady, 0.99),
+          mean_ratio: Figures.mean_ratio_at_equal_mix(sample, steady) }
+      end
+
+      def steady
+        @steady ||= by_target(served.select { |each, _| steady?(each) })
+      end
+
+      def steady?(each) = each.number > FIRST && each.sequence > @measured / 2
+
+      def by_target(served) = served.map { |each, sent| [sent.target, each.cpu] }
+
+      # For percentiles over several runs: of each request of the load what it asked for and its CPU time in
+      # microseconds (nil: the meters do not know it), and which were the first ones of a reforked worker.
+      def raw
+        cpu = Array.new(@measured)
+        served.map(&:first).each { |each| cpu[each.sequence - 1] = (each.cpu * 1e6).round }
+        { targets: @sent.first(@measured).map(&:target), cpu: cpu,
+          first: places { |each| first?(each) }, warm: places { |each| first?(each) && warm?(each) },
+          steady: places { |each| steady?(each) } }
+      end
+
+      def places = served.filter_map { |each, _| each.sequence - 1 if yield(each) }
+      def first?(each) = each.process.reforked? && each.number <= FIRST
+      def warm?(each) = each.process.ancestors >= THOUSAND
+
+      # Bytes of compiled code: of the process that answered, averaged over all requests, and of those that lived last.
+      def jit
+        codes = served.map { |each, _| code_at(each.process, each.number) }
+        last = @journal.processes.select { |process| @watch.workers.include?(process.pid) }
+        { average: codes.empty? ? nil : codes.sum / codes.size,
+          final: Figures.percentile(last.filter_map { |process| process.warmth.last&.fetch(:code) }, 0.5),
+          at_birth: Figures.percentile(born.filter_map { |process| process.warmth.first&.fetch(:code) }, 0.5) }
+      end
+
+      def born = @journal.processes.select(&:reforked?)
+
+      def code_at(process, number)
+        (process.warmth.reverse_each.find { |note| note[:number] <= number } || process.warmth.first)&.fetch(:code) || 0
+      end
+
+      # What became of the workers that replaced a killed one: CPU time and latency of their first requests, as a
+      # multiple of steady state at the same mix.
+      def kills
+        newborn = @journal.requests.select do |each|
+          each.sequence > @measured && each.number <= NEWBORN && @replacements.include?(each.process.pid)
+        end
+        pairs = newborn.map { |each| [each, @sent[each.sequence - 1]] }
+        { killed: @replacements.size, requests: pairs.size, first_request: first_of(newborn),
+          cpu: Figures.mean_ratio_at_equal_mix(by_target(pairs), steady),
+          latency: Figures.mean_ratio_at_equal_mix(latencies(pairs), steady_latencies) }
+      end
+
+      def first_of(newborn)
+        Figures.percentile(newborn.select { |each| each.number == 1 }.map(&:cpu), 0.5)
+      end
+
+      def steady_latencies = latencies(served.select { |each, _| steady?(each) })
+
+      def latencies(pairs) = pairs.filter_map { |_, sent| [sent.target, sent.seconds] if sent.seconds }
+
+      def spread(values)
+        { requests: values.size, mean: values.empty? ? nil : values.sum / values.size,
+          p50: Figures.percentile(values, 0.5), p99: Figures.percentile(values, 0.99), worst: values.max }
+      end
+
+      # How many requests had been sent when a generation was first seen.
+      def refork_places
+        @watch.sights.flat_map { |sight| sight.generations.map { |generation| [generation, sight.at] } }
+              .reject { |generation, _| generation.zero? }.uniq(&:first)
+              .map { |_, at| @sent.bsearch_index { |sent| sent.began_at >= at } || @sent.size }
+      end
+
+      def curve
+        began_at = @samples.first[:at]
+        @samples.map { |sample| sample.merge(at: sample[:at] - began_at) }
+      end
+
+      def middle(notes, field) = Figures.percentile(notes.map { |note| note[field] }, 0.5)
+
+      # How warm the workers were by age: medians of compiled code and collections.
+      def warmth
+        @journal.processes.flat_map(&:warmth).group_by { |note| note[:number] }.sort.map do |number, notes|
+          { number: number, processes: notes.size,
+            **%i[code compiled minor major].to_h { |field| [field, middle(notes, field)] } }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require_relative "../bench_helper"
+require "support/lab/outcomes"
+require "support/lab/requirements"
+
+# Which figures are held against which.
+class LabRequirementsTest < Minitest::Test
+  def test_auto_is_held_against_puma_and_against_itself_without_reforking
+    lines = lines(measured("pando-auto", pss: 40, cpu: 1.02), measured("pando-off", pss: 90, cpu: 1.0),
+                  measured("puma", pss: 100, cpu: 2.0))
+
+    assert_equal [0.4, true], line(lines, /as it comes/)
+    assert_equal [0.4, true], line(lines, /same allocator/)
+    assert_equal [1.02, true], line(lines, /no reforking's/)
+    assert_equal [1.02, false], line(lines, /second thousand/)
+    assert_equal [nil, nil], line(lines, /beat it/)
+  end
+
+  def test_with_another_allocator_it_is_pumas_with_the_same_one_that_counts
+    lines = lines(measured("pando-auto", pss: 40, allocator_found: "jemalloc"), measured("puma", pss: 100),
+                  measured("puma", pss: 50, allocator: "jemalloc", allocator_found: "jemalloc"))
+
+    assert_equal [0.4, true], line(lines, /as it comes/)
+    assert_equal [0.8, false], line(lines, /same allocator/)
+  end
+
+  def test_a_list_beats_it_only_in_both
+    one = lines(measured("pando-auto", pss: 40, cpu: 1.0), measured("pando-list", pss: 30, cpu: 1.1))
+    both = lines(measured("pando-auto", pss: 40, cpu: 1.0), measured("pando-list", pss: 30, cpu: 0.9))
+
+    assert_equal [0, true], line(one, /beat it/)
+    assert_equal [1, false], line(both, /beat it/)
+  end
+
+  def test_a_figure_is_the_median_of_the_rounds_and_the_fewest_workers_are_the_worst
+    autos = [30, 40, 80].map { |pss| measured("pando-auto", pss: pss, fewest: pss == 80 ? 3 : 4) }
+    lines = lines(*autos, measured("puma", pss: 100))
+
+    assert_equal [0.4, true], line(lines, /as it comes/)
+    assert_equal [1, false], line(lines, /missing/)
+  end
+
+  def test_first_requests_are_pooled_over_the_rounds
+    auto = Array.new(2) do |round|
+      raw = { targets: [0, 0, 0, 0], cpu: [10, 30 + round, 20, 20], first: [0, 1], warm: [1], steady: [2, 3] }
+      measured("pando-auto", raw: raw)
+    end
+    lines = lines(*auto)
+
+    assert_equal [1.55, false], line(lines, /first 200/)
+    assert_includes lines.find { |each| each.name.match?(/first 200/) }.words, "4 requests, too few to say"
+  end
+
+  def test_loads_of_another_size_are_not_compared
+    assert_equal [nil, nil], line(lines(measured("pando-auto"), measured("puma", requests: 8000)), /as it comes/)
+  end
+
+  private
+
+  def lines(*runs) = Bench::Lab::Requirements.new(Bench::Lab::Outcomes.new(runs)).lines
+
+  def line(lines, pattern)
+    found = lines.find { |each| each.name.match?(pattern) }
+    [found.value&.round(3), found.met?]
+  end
+
+  def measured(server, pss: 100, cpu: 1.0, fewest: 4, **more)
+    { app: "rails", server: server, label: server, tag: nil, allocator: "default", allocator_found: "glibc", yjit: true,
+      workers: 4, requests: 40_000, memory: { pss: { average: pss } }, cpu: { overall: cpu, later: cpu },
+      fewest_workers: fewest, refork_places: [], **more }
+  end
+end
