@@ -12,17 +12,19 @@ module Bench
       CONNECTIONS = 20_000
 
       # @param reactor [Boolean, nil] nil: what is Pando's default
-      def initialize(refork: "manual", reactor: nil, **options)
+      # @param extra [String, nil] a file of settings that the app needs
+      def initialize(refork: "manual", reactor: nil, extra: nil, **options)
         super(**options)
         @refork = refork
         @reactor = reactor
+        @extra = extra
       end
 
       def label = @reactor == false ? "Pando, direct" : "Pando"
 
       def command
         config = File.join(@folder, "pando.rb")
-        File.write(config, settings.map { |name, value| "#{name} #{value}\n" }.join)
+        File.write(config, settings.map { |name, value| "#{name} #{value}\n" }.join + extra)
         [Gem.ruby, *PROGRAM, "serve", @app, "-c", config, "-l", "127.0.0.1:#{port}", "-w", @workers.to_s,
          "--refork", @refork, "-e", "production"]
       end
@@ -31,6 +33,8 @@ module Bench
       def generation_title = /\Apando (?:mold|worker \d+) gen (?<generation>\d+)/
 
       private
+
+      def extra = @extra && File.exist?(@extra) ? File.read(@extra) : ""
 
       def settings
         { "reactor" => @reactor, "max_connections" => CONNECTIONS, "rollout canary:" => false }

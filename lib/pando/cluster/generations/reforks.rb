@@ -1,8 +1,11 @@
 # frozen_string_literal: true
 
 require "pando/cluster/carried"
-require "pando/cluster/proof/suspension"
+require "pando/cluster/generations/conditions"
 require "pando/cluster/generations/sources"
+require "pando/cluster/generations/survey"
+require "pando/cluster/memory/gauge"
+require "pando/cluster/proof/suspension"
 require "pando/events"
 
 module Pando
@@ -14,21 +17,26 @@ module Pando
       class Reforks
         extend Carried
 
-        carry count: :integer, suspension: Proof::Suspension
+        # A policy too may remember something.
+        carry count: :integer, suspension: Proof::Suspension, survey: Survey, policy: Object
 
         # @return [Integer] since the last mold that booted from cold
         attr_reader :count
         # @return [Proof::Suspension]
         attr_reader :suspension
 
-        # @param policy [#threshold, #manual?, #choose] see Pando::Refork::Policy
+        # @param policy [#threshold, #measures?, #manual?, #choose] see Pando::Refork::Policy
         # @param backoff [Damping::Backoff] until the next try
         # @param options [#refork_failures]
-        def initialize(roster, policy, generations, backoff, options)
+        # @param conditions [#obstacle, #quiet?] what else speaks against a refork that nobody has asked for
+        def initialize(roster, policy, generations, backoff, options,
+                       gauge: Memory::Gauge.new, conditions: Conditions::NONE)
           @roster = roster
           @policy = policy
           @generations = generations
           @backoff = backoff
+          @conditions = conditions
+          @survey = Survey.new(roster, generations, gauge)
           @sources = Sources.new(roster, policy, generations.method(:outdated?))
           @suspension = Proof::Suspension.new(-> { options.refork_failures })
           @count = 0
@@ -40,18 +48,38 @@ module Pando
 
         # @return [String, nil] why it is time
         def wanted
+          return measured if @policy.measures?
+
           threshold = @policy.threshold(count)
-          return if threshold.nil? || @generations.watching? || obstacle
+          return if threshold.nil? || @generations.watching? || hindrance
 
           "a worker served #{threshold} requests" if @sources.candidates.any? { |worker| worker.requests >= threshold }
         end
+
+        # When something is to be looked at again, nil: at the next event.
+        def due = (@survey.due if @policy.measures? && @backoff.over?)
+
+        # How it stands with the policy, for `pando status`.
+        # @return [Hash{Symbol => Object}]
+        def explain = @policy.explain
+
+        # What speaks against a refork that nobody has asked for.
+        # @return [String, nil]
+        def obstacle
+          return "generation #{@generations.current.number} is watched" if @generations.watching?
+
+          hindrance || @conditions.obstacle || ("no worker is fit to become a mold" if @sources.candidates.empty?)
+        end
+
+        # @return [Boolean] whether hardly anybody would notice
+        def quiet? = @conditions.quiet?
 
         # @param reason [String]
         # @param force [Boolean] even if reforking is suspended, or the next try is to wait
         # @return [Child, nil] who is to fork the next mold; nil: an event says why nobody is
         def source(reason, force)
           resume(reason) if force
-          what = obstacle
+          what = hindrance
           return refuse(what, reason) if what
 
           @sources.best || refuse("no worker is fit to become a mold", reason)
@@ -82,7 +110,15 @@ module Pando
 
         private
 
-        def obstacle
+        def measured
+          vitals = @survey.look(count) or return
+          decision = @policy.decide(vitals, self)
+          Events.emit("refork.decided", generation: vitals.generation, **decision.facts) if decision.news?
+          decision.reason if decision.refork?
+        end
+
+        # What speaks against any refork.
+        def hindrance
           upcoming = @generations.upcoming
           return "reforking is switched off" unless @policy.manual?
           return "generation #{upcoming.number} is #{upcoming.state}" if upcoming

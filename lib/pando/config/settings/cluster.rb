@@ -21,8 +21,8 @@ module Pando
               help: "When a warm worker becomes the mold of the next generation.",
               notes: "`after: [500, 750, 1000]` reforks when the worker that served most has served 500 requests, " \
                      "the next generation after 750, and from then on after 1000: the last number repeats, unless " \
-                     "`false` (`off` on the command line) ends the list. `:auto` decides by itself. `:manual` " \
-                     "waits for SIGUSR2. `false` never reforks.",
+                     "`false` (`off` on the command line) ends the list. `:auto` decides by measured memory and CPU " \
+                     "time ([how](reforking.md)). `:manual` waits for SIGUSR2. `false` never reforks.",
               example: "refork after: [500, 750, false]",
               options: [
                 Setting::Option.new(name: :after, type: Types::Refork::After.new, default: nil,
@@ -35,6 +35,32 @@ module Pando
               help: "After so many that came to nothing in a row, reforking is suspended.",
               notes: "Until a release is reloaded, or `pando refork --force` tries again.",
               example: "refork :auto, failures: 5"
+
+      setting :refork_rho,
+              type: Types::Whole.new(1..100), default: 3, within: :refork, keyword: :rho,
+              help: "How many percent of memory one percent of CPU must buy, for `refork :auto`.",
+              notes: "More: fewer reforks. Fewer: more memory is saved, for more CPU time.",
+              example: "refork :auto, rho: 3, floor: 10, ceiling: false, memory: 1.5.gb"
+
+      setting :refork_floor,
+              type: Types::Seconds.new(zero: true), default: 10.0, unit: "seconds", within: :refork, keyword: :floor,
+              help: "For how long a generation serves before `refork :auto` replaces it."
+
+      setting :refork_ceiling,
+              type: Types::OrOff.new(Types::Seconds.new), default: nil, unit: "seconds",
+              within: :refork, keyword: :ceiling,
+              help: "When a generation has served for so long `refork :auto` replaces it, whether that pays or not.",
+              check: lambda { |ceiling, config|
+                "must be more than floor:" if ceiling && ceiling <= config.refork_floor
+              }
+
+      setting :refork_memory,
+              type: Types::OrOff.new(Types::ShareOfMemory.new((64 * (1024**2))..)), default: nil, unit: "bytes",
+              within: :refork, keyword: :memory,
+              resolve: ->(target, _) { target && Types::ShareOfMemory.of(target, Sys::Memory.limit) },
+              help: "When workers and mold take more than this, `refork :auto` replaces a generation at any cost.",
+              notes: "The sum of PSS. If it saves a twentieth of the memory, and not sooner than `floor:`. A share " \
+                     "is of the control group's limit, or of the machine's memory where there is none."
 
       setting :rollout_surge,
               type: Types::Whole.new(0..1024), default: 1, unit: "workers", within: :rollout, keyword: :surge,
