@@ -3,10 +3,15 @@
 module Bench
   # What bench/refork-curves has recorded of one app: memory and CPU time by a generation's age, for generations whose
   # ancestors had served so many requests (their warmth). In between: straight lines in the age, and in the logarithm
-  # of the warmth. Beyond the oldest age memory stays as it is, and CPU time goes on as it did; beyond the warmest
-  # ancestor nothing is warmer.
+  # of the warmth. Beyond the oldest age memory stays as it is; beyond the warmest ancestor nothing is warmer.
+  #
+  # Each curve was recorded at another time, when the machine had more or less to do. So CPU time is told in terms of
+  # its own steady state: what a request takes there is the same in all, and only the beginnings differ.
   class ReforkCurves
     FOLDER = File.expand_path("../curves", __dir__)
+
+    # The age at which the steady state has been reached.
+    STEADY = 800
 
     Point = Struct.new(:age, :pss, :cpu)
 
@@ -21,15 +26,26 @@ module Bench
       @curves = rows.map { |row| row.split(",").map(&:to_f) }.group_by(&:first)
                     .transform_values { |points| points.map { |_, *point| Point.new(*point) } }
       @warmths = @curves.keys.sort
+      @each = @curves.values.map { |points| rate(points) }.sort[@curves.size / 2]
     end
 
     # @return [Float] bytes
     def pss(warmth, age) = blend(warmth) { |points| between(points, [age, points.last.age].min, :pss) }
 
     # @return [Float] seconds of a worker since its fork
-    def cpu(warmth, age) = blend(warmth) { |points| between(points, age, :cpu) }
+    def cpu(warmth, age)
+      early = [age, STEADY].min
+      blend(warmth) { |points| (between(points, early, :cpu) / rate(points)) + age - early } * @each
+    end
 
     private
+
+    # @return [Float] seconds a request, in the steady state
+    def rate(points)
+      steady = points.select { |point| point.age >= STEADY }
+      first, last = (steady.size > 1 ? steady : points).minmax_by(&:age)
+      (last.cpu - first.cpu) / (last.age - first.age)
+    end
 
     def blend(warmth)
       warmth = [warmth, @warmths.last].min

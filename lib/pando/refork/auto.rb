@@ -20,8 +20,9 @@ module Pando
     class Auto < Policy
       extend Cluster::Carried
 
-      # Less memory than this share of it is not worth a refork.
+      # What a refork must save to be worth it: a share of the memory, and bytes a worker.
       WORTH = 0.05
+      WORTH_BYTES = 1_048_576
       # Seconds that a quiet moment is waited for.
       PATIENCE = 10.0
       # Nothing stands against a refork.
@@ -37,6 +38,10 @@ module Pando
         @reforks = 0
         begin_anew
       end
+
+      # @param share [Float] of the memory @param size [Float] bytes a worker
+      # @return [Boolean] whether it is worth a refork
+      def self.worth?(share, size) = share >= WORTH && share * size >= WORTH_BYTES
 
       # (see Policy#measures?)
       def measures? = true
@@ -55,7 +60,7 @@ module Pando
         turn_over(vitals) unless vitals.generation == @generation
         @cycle.add(vitals)
         @phase = phase
-        verdict = admit(pressing || part.look(@cycle), vitals, conditions)
+        verdict = admit(pressing || part.look(@cycle, price), vitals, conditions)
         @settled = true if verdict.action == :settle
         @last = decision(verdict)
         @told = "#{verdict.action}: #{verdict.reason}" if @last.news?
@@ -71,6 +76,7 @@ module Pando
 
       private
 
+      def price = @paying.cost(@cycle)
       def part = @settled ? @paying : @warming
 
       # What is known of the app is from the last mold that booted from cold on.
@@ -86,7 +92,7 @@ module Pando
       def begin_anew
         @settled = false
         @cycle = Cycle.new
-        @warming = Warming.new
+        @warming = Warming.new(@rules)
         @paying = Paying.new(@rules)
       end
 
@@ -98,7 +104,7 @@ module Pando
 
       # What does not ask for the cost.
       def pressing
-        return over_target if @rules.memory && @cycle.pss.to_i > @rules.memory && @cycle.saving >= WORTH
+        return over_target if @rules.memory && @cycle.pss.to_i > @rules.memory && @cycle.worth?
         return unless @rules.ceiling && @cycle.seconds >= @rules.ceiling && @cycle.age >= Warming::FIRST
 
         Verdict.new(:refork, "the last one was #{@cycle.seconds.round} s ago", "ceiling #{@rules.ceiling} s")
@@ -130,7 +136,7 @@ module Pando
 
       def decision(verdict)
         Decision.new(action: verdict.action, reason: verdict.reason, rule: verdict.rule, phase: @phase,
-                     age: @cycle.age, saving: @cycle.saving, cost: @paying.cost(@cycle), pss: @cycle.pss)
+                     age: @cycle.age, saving: @cycle.saving, cost: price, pss: @cycle.pss)
       end
     end
   end

@@ -67,6 +67,28 @@ class ReforkAutoTest < Minitest::Test
     assert_equal :wait, act(200, 96)
   end
 
+  def test_once_its_price_is_known_doubling_must_pay_too
+    look(50, 100)
+    refork
+    assert_equal :wait, act(50, 90)
+    assert_equal :refork, act(1000, 95) # half a second at the beginning: 500 requests, but nobody knows yet
+    refork
+    [400, 900].each { |age| assert_equal :wait, act(age, 80) }
+    assert_equal :wait, act(1000, 85)
+    decision = look(2000, 85)
+
+    assert_equal [:settle, "0.105 * 2000 < 3 * 500"], decision.to_h.values_at(:action, :rule)
+    assert_equal :paying, auto.phase
+  end
+
+  def test_who_comes_from_an_old_worker_is_warm
+    look(5000, 100)
+    refork
+
+    assert_equal "age 5000 > 3200", look(10, 50).rule
+    assert_equal :paying, auto.phase
+  end
+
   def test_memory_that_is_not_known_yet_is_waited_for
     look(50, nil)
     look(50, 100)
@@ -120,7 +142,7 @@ class ReforkAutoTest < Minitest::Test
     assert_equal [:rest], actions.map(&:action)
     assert_equal :resting, auto.phase
     assert_equal :wait, act(9000, 125)
-    assert_equal :rearm, act(10_000, 127)
+    assert_equal %i[rearm wait wait], [act(10_000, 127), act(10_100, 127), act(19_000, 127)]
     assert_equal :refork, act(30_000, 300)
   end
 
@@ -129,6 +151,22 @@ class ReforkAutoTest < Minitest::Test
     actions = (100..100_000).step(100).map { |age| act(age, 100 + (age / 20_000.0)) }
 
     refute_includes actions, :refork
+  end
+
+  def test_less_than_a_mebibyte_a_worker_is_not_worth_it_whatever_share_that_is
+    look(50, 8)
+    refork
+    decision = look(50, 5)
+
+    assert_equal [:settle, "gain 0.375 < 0.5"], decision.to_h.values_at(:action, :rule)
+    refute_includes((100..9000).step(100).map { |age| act(age, 5 + (age / 3000.0)) }, :refork)
+  end
+
+  def test_a_price_is_at_least_what_a_fork_takes
+    settle
+    [400, 900].each { |age| look(age, 98, cpu: age / 10_000.0) }
+
+    assert_in_delta 50.0, look(1000, 98, cpu: 0.1).cost # of a tenth of a millisecond each: five milliseconds
   end
 
   def test_a_target_for_memory_comes_before_the_price

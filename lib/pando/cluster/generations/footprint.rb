@@ -26,10 +26,13 @@ module Pando
         # Measures one process more, if it may.
         # @param members [Array<Child>] workers and mold
         # @param leavers [Array<Child>] whoever shares with them and will not stay
-        def look(members, leavers, now = Sys.now)
+        # @param idle [Boolean] nothing has been done since the last look
+        def look(members, leavers, idle: false, now: Sys.now)
           @members = members.map(&:pid)
           @leavers = leavers.map(&:pid)
           begin_anew(now) unless (@members | @leavers) == @pids
+          return if idle && known?
+
           oldest = @pids.min_by { |pid| @gauge.measured_at(pid) }
           return unless oldest && @allowance.left?(now)
 

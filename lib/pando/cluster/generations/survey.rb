@@ -56,9 +56,11 @@ module Pando
 
         def take(generation, workers, now)
           begin_with(generation, workers, now) unless generation.number == @number
+          before = @record.requests
           @record.add(workers)
-          others = @roster.molds.select(&:pidfd) - [generation.mold]
-          @footprint.look([*workers, *generation.mold].select(&:pidfd), others, now)
+          members = [*workers, generation.mold].select { |child| child&.pidfd }
+          others = @roster.molds.select(&:pidfd) - members
+          @footprint.look(members, others, idle: before == @record.requests, now: now)
           @due = now + HASTE if @footprint.wanting?
         end
 

@@ -19,8 +19,10 @@ module Pando
         YOUNG = 400
         # Requests after those, from which the steady state is known.
         STEADY = 400
-        # No refork is cheaper, whatever was measured: its rollout is felt by more than CPU time.
+        # No refork is cheaper, whatever was measured: requests, and seconds of CPU of a worker, which its fork, its
+        # hooks and its part of the mold take alone.
         LEAST_COST = 20.0
+        LEAST_CPU = 0.005
 
         carry age: :number, seconds: :number, pss: :number, workers: :integer, covered_to: :number, covered: :number,
               area: :number, young_age: :number, young_cpu: :number, cpu_age: :number, cpu: :number,
@@ -58,17 +60,27 @@ module Pando
           [1 - (@area / @covered / @pss), 0.0].max
         end
 
+        # @return [Boolean] whether that is enough
+        def worth? = !size.nil? && Auto.worth?(saving, size)
+
         # What its beginning has taken above its own steady state, as so many requests of the latter.
         # @return [Float, nil] it is too young
         def cost
           return unless @young_age && @cpu_age - @young_age >= STEADY
 
           each = (@cpu - @young_cpu) / (@cpu_age - @young_age)
-          each.positive? ? [(@young_cpu / each) - @young_age, LEAST_COST].max : nil
+          each.positive? ? [(@young_cpu / each) - @young_age, LEAST_COST, LEAST_CPU / each].max : nil
         end
 
         # @return [Float, nil] the share of its present memory by which it has grown while its age doubled last
         attr_reader :growth
+
+        # How it has grown so far no longer matters.
+        def watch_growth_anew
+          @growth = nil
+          @mark_age = @age
+          @mark_size = size
+        end
 
         private
 
@@ -90,17 +102,12 @@ module Pando
         end
 
         def mark
-          unless @mark_age
-            return (if @age >= YOUNG
-                      @mark_age = @age
-                      @mark_size = size
-                    end)
-          end
+          return (watch_growth_anew if @age >= YOUNG) unless @mark_age
           return if @age < @mark_age * 2
 
-          @growth = [1 - (@mark_size / size), 0.0].max
-          @mark_age = @age
-          @mark_size = size
+          growth = [1 - (@mark_size / size), 0.0].max
+          watch_growth_anew
+          @growth = growth
         end
 
         def spend(cpu)

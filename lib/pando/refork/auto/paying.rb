@@ -47,12 +47,11 @@ module Pando
         end
 
         # @param cycle [Cycle] that serves
+        # @param cost [Float, nil] requests
         # @return [Verdict]
-        def look(cycle)
+        def look(cycle, cost)
           return Verdict.new(:wait, "memory has not been measured yet") unless cycle.size
           return rest(cycle) if resting?
-
-          cost = cost(cycle)
           return Verdict.new(:wait, "what a refork costs is not known yet") unless cost
 
           weigh(cycle, cost)
@@ -60,19 +59,21 @@ module Pando
 
         private
 
-        # Memory that has grown by a twentieth since is looked at again.
+        # Memory that has grown by what is worth a refork is looked at again.
         def rest(cycle)
-          if cycle.size < @rest_size / (1 - WORTH)
-            return Verdict.new(:wait, "memory has come to rest; it is looked at again when it has grown by a twentieth")
+          growth = 1 - (@rest_size / cycle.size)
+          unless Auto.worth?(growth, cycle.size)
+            return Verdict.new(:wait, "memory has come to rest; it is looked at again when it has grown")
           end
 
           @rest_size = nil
-          Verdict.new(:rearm, "memory grows again", "growth >= #{WORTH}")
+          cycle.watch_growth_anew
+          Verdict.new(:rearm, "memory grows again", "growth #{growth.round(3)} >= #{WORTH}")
         end
 
         def weigh(cycle, cost)
           saving = cycle.saving
-          return pays(cycle, saving, cost) if saving >= WORTH && saving * cycle.age >= @rules.rho * cost
+          return pays(cycle, saving, cost) if cycle.worth? && saving * cycle.age >= @rules.rho * cost
           return stop(cycle) if cycle.growth && cycle.growth < REST
 
           Verdict.new(:wait, outlook(cycle, saving, cost))
@@ -89,8 +90,8 @@ module Pando
                       "growth #{cycle.growth.round(3)} < #{REST}")
         end
 
-        def outlook(_cycle, saving, cost)
-          return "a refork would save #{(saving * 100).round(1)}% of the memory, too little" if saving < WORTH
+        def outlook(cycle, saving, cost)
+          return "a refork would save #{(saving * 100).round(1)}% of the memory, too little" unless cycle.worth?
 
           "a refork would pay at #{(@rules.rho * cost / saving).round} requests"
         end

@@ -8,7 +8,8 @@ module Pando
   module Refork
     class Auto < Policy
       # The first phase: the first requests warm most, so the first refork comes early and each next one at double the
-      # age, until a generation at the age at which its predecessor was forked has hardly less memory than that one had.
+      # age, until a generation at the age at which its predecessor was forked has hardly less memory than that one had;
+      # or until the next one would not pay, where it comes so late that its price is known.
       #
       # @api private
       class Warming
@@ -16,10 +17,14 @@ module Pando
 
         # Requests before the first refork.
         FIRST = 50
+        # An ancestor that has served more is warm, whatever its children's memory is like.
+        WARM = 3200
 
-        carry before_age: :number, before_size: :number, judged: :flag
+        carry before_age: :number, before_size: :number, gain: :number, judged: :flag
 
-        def initialize
+        # @param rules [Rules]
+        def initialize(rules)
+          @rules = rules
           @judged = false
         end
 
@@ -30,28 +35,31 @@ module Pando
           @before_age = cycle.age
           @before_size = cycle.size
           @judged = @before_size.nil?
+          @gain = nil
         end
 
         # @return [Float] requests at which the next refork is due
         def target = @before_age ? @before_age * 2 : FIRST.to_f
 
         # @param cycle [Cycle] that serves
+        # @param cost [Float, nil] requests, see Paying
         # @return [Verdict]
-        def look(cycle)
+        def look(cycle, cost)
           return due(cycle, "#{FIRST} requests") unless @before_age
 
-          judge(cycle) || due(cycle, "twice the #{@before_age.round} requests of the one before")
+          judge(cycle) || due(cycle, "twice the #{@before_age.round} requests of the one before", cost)
         end
 
         private
 
         # @return [Verdict, nil] nil: it was worth it
         def judge(cycle)
+          return warm if @before_age > WARM
           return if @judged
           return Verdict.new(:wait, "its memory is to be compared at #{@before_age.round} requests") if young?(cycle)
 
-          gain = 1 - (cycle.size / @before_size)
-          return settled(gain) if gain < WORTH
+          @gain = 1 - (cycle.size / @before_size)
+          return settled unless Auto.worth?(@gain, @before_size)
 
           @judged = true
           nil
@@ -59,17 +67,33 @@ module Pando
 
         def young?(cycle) = cycle.age < @before_age || cycle.size.nil?
 
-        def settled(gain)
-          Verdict.new(:settle, "at the age of #{@before_age.round} requests it has #{(gain * 100).round(1)}% less " \
-                               "memory than the generation before it had",
-                      "gain #{gain.round(3)} < #{WORTH}")
+        def warm
+          Verdict.new(:settle, "it was forked from a worker that had served #{@before_age.round} requests",
+                      "age #{@before_age.round} > #{WARM}")
         end
 
-        def due(cycle, rule)
+        def settled
+          Verdict.new(:settle, "at the age of #{@before_age.round} requests it has #{percent} less memory than the " \
+                               "generation before it had", "gain #{@gain.round(3)} < #{least}")
+        end
+
+        def due(cycle, rule, cost = nil)
           return Verdict.new(:wait, "the next refork is due at #{target.round} requests") if cycle.age < target
+          return unpaid(cycle, cost) if cost && @gain && @gain * cycle.age < @rules.rho * cost
 
           Verdict.new(:refork, "a worker served #{cycle.age.floor} requests", rule)
         end
+
+        def unpaid(cycle, cost)
+          Verdict.new(:settle, "the last refork saved #{percent} of the memory, and another one costs " \
+                               "#{cost.round} requests",
+                      "#{@gain.round(3)} * #{cycle.age.round} < #{@rules.rho} * #{cost.round}")
+        end
+
+        # The share that would have been worth it.
+        def least = [WORTH, WORTH_BYTES / @before_size].max.round(3)
+
+        def percent = "#{(@gain * 100).round(1)}%"
       end
     end
   end
