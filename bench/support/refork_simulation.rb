@@ -61,7 +61,7 @@ module Bench
     def decide
       vitals = Pando::Cluster::Generations::Vitals.new(
         generation: @reforks.size, reforks: @reforks.size, seconds: @age / @rate, workers: @workers,
-        age: @age.to_f, pss: pss, cpu: @curves.cpu(@warmth, @age)
+        age: @age.to_f, most: @age, pss: pss, cpu: @curves.cpu(@warmth, @age)
       )
       @disturb&.call(vitals)
       @policy.decide(vitals).tap { |decision| @decisions << decision if decision.news? }

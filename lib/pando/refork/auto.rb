@@ -23,6 +23,8 @@ module Pando
       # What a refork must save to be worth it: a share of the memory, and bytes a worker.
       WORTH = 0.05
       WORTH_BYTES = 1_048_576
+      # Reforks before which one worker is warmed up for all.
+      TRAINED = 3
       # Seconds that a quiet moment is waited for.
       PATIENCE = 10.0
       # Nothing stands against a refork.
@@ -67,6 +69,10 @@ module Pando
         @last
       end
 
+      # One worker is warmed up for all while the app is not warm yet.
+      # @param reforks [Integer] see {#threshold}
+      def trains?(reforks) = !@settled && reforks < TRAINED
+
       # For `pando status`: how it stands, what was decided last, and what is waited for.
       # @return [Hash{Symbol => Object}]
       def explain
@@ -105,7 +111,7 @@ module Pando
       # What does not ask for the cost.
       def pressing
         return over_target if @rules.memory && @cycle.pss.to_i > @rules.memory && @cycle.worth?
-        return unless @rules.ceiling && @cycle.seconds >= @rules.ceiling && @cycle.age >= Warming::FIRST
+        return unless @rules.ceiling && @cycle.seconds >= @rules.ceiling && @cycle.most >= Warming::FIRST
 
         Verdict.new(:refork, "the last one was #{@cycle.seconds.round} s ago", "ceiling #{@rules.ceiling} s")
       end

@@ -20,10 +20,11 @@ class ReforkAutoTest < Minitest::Test
 
   # What it says to a worker's age and the memory of all, in MiB. A request takes a millisecond, the first ones half a
   # second more.
-  def look(age, size = 100.0, on: nil, seconds: 100.0, workers: 4, cpu: 0.5 + (age / 1000.0))
+  def look(age, size = 100.0, on: nil, seconds: 100.0, workers: 4, cpu: 0.5 + (age / 1000.0),
+           most: age)
     vitals = Pando::Cluster::Generations::Vitals.new(generation: @generation, reforks: @reforks, seconds: seconds,
-                                                     workers: workers, age: age.to_f, pss: size && (size * MIB),
-                                                     cpu: cpu)
+                                                     workers: workers, age: age.to_f, most: most, cpu: cpu,
+                                                     pss: size && (size * MIB))
     on ? auto.decide(vitals, on) : auto.decide(vitals)
   end
 
@@ -44,6 +45,12 @@ class ReforkAutoTest < Minitest::Test
   def test_the_first_refork_comes_at_fifty_requests
     assert_equal %i[wait refork], [act(49), act(50)]
     assert_equal "50 requests", look(51).rule
+  end
+
+  def test_the_age_of_the_one_who_has_served_most_counts_and_memory_at_the_same_age_of_all
+    assert_equal %i[wait refork], [act(12, most: 48), act(13, most: 52)] # a trainee
+    refork
+    assert_equal %i[wait wait refork], [act(12, 80, most: 120), act(14, 90, most: 103), act(15, 90, most: 104)]
   end
 
   def test_as_long_as_memory_at_the_same_age_falls_each_comes_at_double_the_age_of_the_last

@@ -31,14 +31,10 @@ module Pando
           @members = members.map(&:pid)
           @leavers = leavers.map(&:pid)
           begin_anew(now) unless (@members | @leavers) == @pids
-          return if idle && known?
+          return if idle && pss
 
-          oldest = @pids.min_by { |pid| @gauge.measured_at(pid) }
-          return unless oldest && @allowance.left?(now)
-
-          spent = @gauge.spent
-          @gauge.measure(oldest)
-          @allowance.spend(@gauge.spent - spent)
+          measure_one(now)
+          @pss = known? ? sum : nil
         end
 
         # @return [Boolean] whether each has been measured since one came or went: what one shares, the others have not
@@ -48,17 +44,25 @@ module Pando
         def wanting? = !known? && @allowance.left?
 
         # @return [Integer, nil] bytes; nil: not known yet
-        def pss
-          return unless known?
-
-          @members.sum { |pid| @gauge.pss(pid) } + @leavers.sum { |pid| shared(@gauge.last(pid)) }
-        end
+        attr_reader :pss
 
         private
+
+        def measure_one(now)
+          oldest = @pids.min_by { |pid| @gauge.measured_at(pid) }
+          return unless oldest && @allowance.left?(now)
+
+          spent = @gauge.spent
+          @gauge.measure(oldest)
+          @allowance.spend(@gauge.spent - spent)
+        end
+
+        def sum = @members.sum { |pid| @gauge.pss(pid) } + @leavers.sum { |pid| shared(@gauge.last(pid)) }
 
         def begin_anew(now)
           @pids = @members | @leavers
           @changed_at = now
+          @pss = nil
           @gauge.keep([Process.pid, *@roster.filter_map(&:pid)])
         end
 

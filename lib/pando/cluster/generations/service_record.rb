@@ -6,61 +6,59 @@ require "pando/sys/scheduler"
 module Pando
   module Cluster
     class Generations
-      # What the workers of a generation have served, and the CPU time that took, for one of them on average. It only
-      # grows: who takes the place of one that has died goes on from there, and if they become more or fewer each is
-      # as old as before.
+      # What has been served in each slot since a generation began, and the CPU time that took; of one slot on average.
+      # Who takes the place of one that has died goes on from there.
       #
-      # Owned by Survey, in the monitor.
+      # Owned by Survey, in the monitor. An upgrade forgets the dead.
       #
       # @api private
       class ServiceRecord
         extend Carried
 
-        carry requests: :number, cpu: :number
+        carry shared: :number
 
-        # Requests and seconds of one who has done nothing yet.
-        NOTHING = [0, 0.0].freeze
+        # What one has done: requests, and seconds of CPU.
+        Done = Struct.new(:requests, :cpu) do
+          def +(other) = Done.new(requests + other.requests, cpu + other.cpu)
+        end
+        NOTHING = Done.new(0, 0.0).freeze
 
-        # @return [Float] a worker
-        attr_reader :requests
-        # @return [Float] seconds, of a worker
-        attr_reader :cpu
+        # Of a slot: the worker that serves in it, and what those before it have done.
+        Slot = Struct.new(:worker, :done, :before) do
+          def sum = before + done
+        end
 
         # @param clock [#cpu_time]
         def initialize(clock = Sys::Scheduler)
           @clock = clock
-          @requests = @cpu = 0.0
-          @workers = {}
+          @shared = 0.0
+          @slots = {}
         end
 
         # @param seconds [Float] of CPU that all workers have in common
-        def share(seconds, workers)
-          @cpu += seconds / workers.size
-        end
-
-        # After an upgrade: how far each had come is not known, but that it is in the sums.
-        def take_up(...)
-          super.tap { @workers = nil }
+        def share(seconds)
+          @shared += seconds
         end
 
         # @param workers [Array<Child>] that serve
         def add(workers)
-          before = @workers || {}
-          marks = workers.to_h { |worker| [worker.pid, mark(worker, before[worker.pid] || NOTHING)] }
-          grow(marks, before) if @workers
-          @workers = marks
+          @slots = workers.to_h { |worker| [worker.slot, slot(worker, @slots[worker.slot])] }
         end
+
+        # @return [Float] a slot
+        def requests = @slots.each_value.sum { |slot| slot.sum.requests } / @slots.size.to_f
+
+        # @return [Float] seconds, a slot
+        def cpu = (@shared + @slots.each_value.sum { |slot| slot.sum.cpu }) / @slots.size
 
         private
 
-        def grow(marks, before)
-          grown = marks.map { |pid, mark| mark.zip(before[pid] || NOTHING).map { |now, last| [now - last, 0].max } }
-          @requests += grown.sum(&:first) / marks.size.to_f
-          @cpu += grown.sum(&:last) / marks.size
+        def slot(worker, last)
+          same = last && last.worker.equal?(worker)
+          # who has just died has had what it had
+          done = Done.new(worker.requests, @clock.cpu_time(worker.pid) || (same ? last.done.cpu : 0.0))
+          Slot.new(worker, done, same ? last.before : last&.sum || NOTHING)
         end
-
-        # Who has just died has had what it had.
-        def mark(worker, before) = [worker.requests, @clock.cpu_time(worker.pid) || before.last]
       end
     end
   end

@@ -49,28 +49,29 @@ module Pando
 
           take(generation, workers, now)
           Vitals.new(generation: generation.number, reforks: reforks, seconds: now - @began_at, workers: workers.size,
-                     age: @record.requests, pss: @footprint.pss, cpu: @record.cpu)
+                     age: @served, most: workers.map(&:requests).max, pss: @footprint.pss, cpu: @record.cpu)
         end
 
         private
 
         def take(generation, workers, now)
-          begin_with(generation, workers, now) unless generation.number == @number
-          before = @record.requests
+          begin_with(generation, now) unless generation.number == @number
+          before = @served
           @record.add(workers)
+          @served = @record.requests
           members = [*workers, generation.mold].select { |child| child&.pidfd }
           others = @roster.molds.select(&:pidfd) - members
-          @footprint.look(members, others, idle: before == @record.requests, now: now)
+          @footprint.look(members, others, idle: before == @served, now: now)
           @due = now + HASTE if @footprint.wanting?
         end
 
         # What a mold has had since it was promoted is in the price; one that booted from cold has loaded the app.
-        def begin_with(generation, workers, now)
+        def begin_with(generation, now)
           @number = generation.number
           @began_at = now
           @record = ServiceRecord.new
           promoted = Sys::Scheduler.cpu_time(generation.mold.pid) if generation.source && generation.mold
-          @record.share(promoted || 0.0, workers)
+          @record.share(promoted || 0.0)
         end
       end
     end

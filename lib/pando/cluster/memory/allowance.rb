@@ -13,7 +13,7 @@ module Pando
         # Of one CPU.
         SHARE = 0.001
         # Seconds of CPU that are saved up at most, and that there are at first.
-        SAVED = 0.1
+        SAVED = 0.05
 
         def initialize(now = Sys.now)
           @left = SAVED

@@ -24,19 +24,21 @@ module Pando
         LEAST_COST = 20.0
         LEAST_CPU = 0.005
 
-        carry age: :number, seconds: :number, pss: :number, workers: :integer, covered_to: :number, covered: :number,
-              area: :number, young_age: :number, young_cpu: :number, cpu_age: :number, cpu: :number,
-              mark_age: :number, mark_size: :number, growth: :number
+        carry age: :number, most: :number, seconds: :number, pss: :number, workers: :integer,
+              covered_to: :number, covered: :number, area: :number, cpu_age: :number, cpu: :number,
+              young_age: :number, young_cpu: :number, mark_age: :number, mark_size: :number, growth: :number
 
-        # @return [Float] requests
+        # @return [Float] requests, on average
         attr_reader :age
+        # @return [Float] requests of the worker that has served most: it is the next mold's source
+        attr_reader :most
         # @return [Float] since it serves in all slots
         attr_reader :seconds
         # @return [Integer, Float, nil] bytes, of all together
         attr_reader :pss
 
         def initialize
-          @age = @seconds = @area = @covered = 0.0
+          @age = @most = @seconds = @area = @covered = 0.0
           @workers = 0
         end
 
@@ -45,6 +47,7 @@ module Pando
           @seconds = vitals.seconds
           begin_memory_anew(vitals.workers) unless vitals.workers == @workers
           @age = vitals.age
+          @most = vitals.most.to_f
           grow(vitals.pss) if vitals.pss
           spend(vitals.cpu) if vitals.cpu
         end

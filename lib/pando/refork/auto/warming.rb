@@ -20,7 +20,7 @@ module Pando
         # An ancestor that has served more is warm, whatever its children's memory is like.
         WARM = 3200
 
-        carry before_age: :number, before_size: :number, gain: :number, judged: :flag
+        carry before_age: :number, before_most: :number, before_size: :number, gain: :number, judged: :flag
 
         # @param rules [Rules]
         def initialize(rules)
@@ -30,16 +30,17 @@ module Pando
 
         # @param cycle [Cycle] that a refork has ended; one before its time says nothing
         def follow(cycle)
-          return if cycle.age < FIRST
+          return if cycle.most < FIRST
 
           @before_age = cycle.age
+          @before_most = cycle.most
           @before_size = cycle.size
           @judged = @before_size.nil?
           @gain = nil
         end
 
         # @return [Float] requests at which the next refork is due
-        def target = @before_age ? @before_age * 2 : FIRST.to_f
+        def target = @before_most ? @before_most * 2 : FIRST.to_f
 
         # @param cycle [Cycle] that serves
         # @param cost [Float, nil] requests, see Paying
@@ -47,14 +48,14 @@ module Pando
         def look(cycle, cost)
           return due(cycle, "#{FIRST} requests") unless @before_age
 
-          judge(cycle) || due(cycle, "twice the #{@before_age.round} requests of the one before", cost)
+          judge(cycle) || due(cycle, "twice the #{@before_most.round} requests of the one before", cost)
         end
 
         private
 
         # @return [Verdict, nil] nil: it was worth it
         def judge(cycle)
-          return warm if @before_age > WARM
+          return warm if @before_most > WARM
           return if @judged
           return Verdict.new(:wait, "its memory is to be compared at #{@before_age.round} requests") if young?(cycle)
 
@@ -68,20 +69,20 @@ module Pando
         def young?(cycle) = cycle.age < @before_age || cycle.size.nil?
 
         def warm
-          Verdict.new(:settle, "it was forked from a worker that had served #{@before_age.round} requests",
-                      "age #{@before_age.round} > #{WARM}")
+          Verdict.new(:settle, "it was forked from a worker that had served #{@before_most.round} requests",
+                      "age #{@before_most.round} > #{WARM}")
         end
 
         def settled
-          Verdict.new(:settle, "at the age of #{@before_age.round} requests it has #{percent} less memory than the " \
-                               "generation before it had", "gain #{@gain.round(3)} < #{least}")
+          Verdict.new(:settle, "at the age of #{@before_age.round} requests it has #{percent} #{sign} memory than " \
+                               "the generation before it had", "gain #{@gain.round(3)} < #{least}")
         end
 
         def due(cycle, rule, cost = nil)
-          return Verdict.new(:wait, "the next refork is due at #{target.round} requests") if cycle.age < target
+          return Verdict.new(:wait, "the next refork is due at #{target.round} requests") if cycle.most < target
           return unpaid(cycle, cost) if cost && @gain && @gain * cycle.age < @rules.rho * cost
 
-          Verdict.new(:refork, "a worker served #{cycle.age.floor} requests", rule)
+          Verdict.new(:refork, "a worker served #{cycle.most.floor} requests", rule)
         end
 
         def unpaid(cycle, cost)
@@ -93,7 +94,8 @@ module Pando
         # The share that would have been worth it.
         def least = [WORTH, WORTH_BYTES / @before_size].max.round(3)
 
-        def percent = "#{(@gain * 100).round(1)}%"
+        def percent = "#{(@gain.abs * 100).round(1)}%"
+        def sign = @gain.negative? ? "more" : "less"
       end
     end
   end

@@ -53,7 +53,7 @@ class SurveyTest < Minitest::Test
   def test_requests_of_a_worker_on_average
     workers.zip([10, 30]) { |worker, count| serve(worker, count) }
 
-    assert_equal [20.0, 0, 3, 2], look.to_h.values_at(:age, :generation, :reforks, :workers)
+    assert_equal [20.0, 30, 0, 3, 2], look.to_h.values_at(:age, :most, :generation, :reforks, :workers)
   end
 
   def test_it_looks_now_and_then
@@ -104,7 +104,7 @@ class SurveyTest < Minitest::Test
   def test_measuring_takes_a_thousandth_of_a_cpu
     allowance = Pando::Cluster::Memory::Allowance.new(0.0)
     assert allowance.left?(0.0)
-    allowance.spend(0.15)
+    allowance.spend(0.1)
 
     refute allowance.left?(49.0)
     assert allowance.left?(51.0)
@@ -143,15 +143,35 @@ class SurveyTest < Minitest::Test
     assert_in_delta 100.0, look.age
   end
 
-  def test_an_upgrade_does_not_count_twice
+  def test_more_workers_are_younger_on_average
+    workers.each { |worker| serve(worker, 100) }
+    look
+    @cluster.rollout.resize(4)
+    @cluster.settle
+
+    assert_in_delta 50.0, look.age
+  end
+
+  def test_cpu_time_of_a_slot
+    clock = Struct.new(:seconds) { def cpu_time(_pid) = seconds }.new(0.25)
+    record = Pando::Cluster::Generations::ServiceRecord.new(clock)
+    record.share(0.5)
+    record.add(workers)
+    clock.seconds = nil # they have just died
+    record.add(workers)
+
+    assert_in_delta 0.5, record.cpu
+  end
+
+  def test_it_comes_through_an_upgrade
     workers.each { |worker| serve(worker, 100) }
     before = look
     record = Pando::Cluster::Upgrade::Document.new.add("survey", **@survey.carried_fields)
     @survey = survey.take_up(Pando::Cluster::Upgrade::Document.parse(record.to_s).one("survey"))
+    after = look
 
-    assert_equal before.age, look.age
-    workers.each { |worker| serve(worker, 10) }
-    assert_in_delta before.age + 10, look.age
+    assert_equal before.age, after.age
+    assert_operator after.seconds, :>, before.seconds
   end
 
   def test_another_generation_begins_at_its_own_age
