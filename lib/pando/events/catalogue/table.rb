@@ -106,8 +106,7 @@ module Pando
       define "refork.started", :info, %i[slot generation source requests reason],
              "A worker (`source`, its pid) was chosen to be the next mold."
       define "refork.decided", :info, %i[generation decision phase reason rule age saving cost pss],
-             "`refork :auto` found that it is time (decision: refork), or changed its mind: settle, rest, rearm. " \
-             "See docs/reforking.md."
+             "`refork :auto` found it is time (decision: refork), or else: settle, rest, rearm. See docs/reforking.md."
       define "refork.refused", :warn, %i[wanted reason], "A refork was asked for and is not possible now."
       define "refork.postponed", :warn, %i[reason seconds], "A generation failed; the next try waits this long."
       define "refork.suspended", :error, %i[count reason],
