@@ -86,6 +86,9 @@ module Bench
     # @return [Array<Integer>] pids of those that serve
     def worker_pids = worker_title ? tree.titles.select { |_pid, title| worker_title.match?(title) }.keys : pids
 
+    # @return [Array<Integer>] pids of those whose titles look like this
+    def pids_of(title) = tree.titles.select { |_pid, text| title.match?(text) }.keys
+
     def output = File.read(log)
 
     private
@@ -116,7 +119,8 @@ module Bench
     def answers?
       Socket.tcp("127.0.0.1", port, connect_timeout: 5) do |socket|
         socket.write("GET /up HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
-        socket.wait_readable(ANSWER_WITHIN) && socket.readpartial(64).start_with?("HTTP/1.1 200")
+        socket.wait_readable(ANSWER_WITHIN) && # 404: an app that has no such page
+          socket.readpartial(64).match?(%r{\AHTTP/1.1 (?:200|404) })
       end
     rescue SystemCallError, IOError
       false

@@ -1,23 +1,24 @@
 # frozen_string_literal: true
 
+require "pando/refork/auto"
 require "pando/refork/policy"
 require "pando/refork/schedule"
-require "pando/refork/doubling"
 require "pando/refork/manual"
 require "pando/refork/off"
 require "pando/refork/candidates"
 
 module Pando
   # When to refork, and from which worker. Pure decisions, asked by the monitor;
-  # nothing here forks, waits or remembers.
+  # nothing here forks, waits or reads a clock.
   module Refork
     # @param setting [Symbol, Hash, false] the `refork` setting: `:auto`,
     #   `:manual`, `false`, or `{ after: [500, 750, false] }`
+    # @param rules [Auto::Rules] of `:auto`
     # @return [Policy]
     # @raise [ArgumentError] for anything else
-    def self.policy(setting)
+    def self.policy(setting, rules = Auto::Rules.new)
       case setting
-      in :auto then Doubling.new
+      in :auto then Auto.new(rules)
       in :manual then Manual.new
       in false then Off.new
       in { after: Array => list } then Schedule.new(list)

@@ -2,9 +2,9 @@
 
 require "pando/cluster"
 require "pando/config"
-require "pando/refork"
 require "pando/server/entrance"
 require "pando/server/launch"
+require "pando/server/refork_policy"
 require "pando/telemetry/log"
 
 module Pando
@@ -70,7 +70,7 @@ module Pando
     def monitor(start)
       subscribe unless start.rehearsal?
       @inherited = start.inherited_sockets
-      Cluster::Monitor.new(Payload.new(self), listen(config), Refork.policy(config.refork), Launch.mold(config),
+      Cluster::Monitor.new(Payload.new(self), listen(config), ReforkPolicy.of(config), Launch.mold(config),
                            start)
     end
 

@@ -31,8 +31,11 @@ class ReforkTest < Minitest::Test
     assert_equal 500, policy.threshold(0)
   end
 
-  def test_auto_doubles_and_stops
-    assert_equal [50, 100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200, nil, nil], thresholds(:auto, 13)
+  def test_only_auto_goes_by_what_is_measured
+    measures = [:auto, :manual, { after: [1] }, false].map { |setting| Pando::Refork.policy(setting).measures? }
+
+    assert_equal [true, false, false, false], measures
+    assert_equal [nil, nil], thresholds(:auto, 2)
   end
 
   def test_manual_and_off_never_refork_by_themselves

@@ -12,18 +12,20 @@ module Bench
 
       # @param reactor [Boolean, nil] nil: what is Pando's default
       # @param root [String] of a checkout
-      def initialize(refork: "manual", reactor: nil, root: ROOT, **options)
+      # @param extra [String, nil] a file of settings that the app needs
+      def initialize(refork: "manual", reactor: nil, root: ROOT, extra: nil, **options)
         super(**options)
         @refork = refork
         @reactor = reactor
         @root = root
+        @extra = extra
       end
 
       def label = @reactor == false ? "Pando, direct" : "Pando"
 
       def command
         config = File.join(@folder, "pando.rb")
-        File.write(config, settings.map { |name, value| "#{name} #{value}\n" }.join)
+        File.write(config, settings.map { |name, value| "#{name} #{value}\n" }.join + extra)
         [Gem.ruby, *program, "serve", @app, "-c", config, "-l", "127.0.0.1:#{port}", "-w", @workers.to_s,
          "--refork", @refork, "-e", "production"]
       end
@@ -34,6 +36,7 @@ module Bench
       private
 
       def program = ["-I", File.join(@root, "lib"), File.join(@root, "exe/pando")]
+      def extra = @extra && File.exist?(@extra) ? File.read(@extra) : ""
 
       def settings
         { "reactor" => @reactor, "max_connections" => CONNECTIONS, "rollout canary:" => false }

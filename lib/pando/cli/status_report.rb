@@ -18,8 +18,8 @@ module Pando
       RIGHT = %w[generation pid requests pss private].freeze
       # Fields that are numbers, so that JSON has them as such.
       WHOLE = %w[pid generation slot requests workers ready reforks failures waiting connections idle accepted mold
-                 number rate code kinds].freeze
-      DECIMAL = %w[seconds uptime age faults].freeze
+                 number rate code kinds cost pss].freeze
+      DECIMAL = %w[seconds uptime age faults saving].freeze
 
       # @param records [Array<Array(String, Hash{String => String})>]
       def initialize(records)
@@ -31,7 +31,7 @@ module Pando
         require "json"
         JSON.pretty_generate(
           "server" => one("server"), "listeners" => all("listener"), "queue" => one("queue"),
-          "generations" => all("generation"),
+          "generations" => all("generation"), "refork" => one("refork"),
           "dampers" => all("damper"), "counts" => one("counts") || {},
           "processes" => processes.map { |role, pairs| { "role" => role, **pairs } }
         )
@@ -129,10 +129,18 @@ module Pando
           proof ||= "; it is watched, and has served #{generation["watch"]}" if generation["watch"]
           "generation #{generation["number"]} is #{generation["state"]} (#{generation["purpose"]}), " \
             "begun #{duration(generation["age"])} ago#{proof}"
-        end.push(*dampers, *counts, total, *sizing, *allocator)
+        end.push(*reforking, *dampers, *counts, total, *sizing, *allocator)
       end
 
       def total = "total PSS #{mebibytes(processes.sum { |_, pairs| pairs["pss"].to_i })}"
+
+      # How it stands with `refork :auto`.
+      def reforking
+        refork = one("refork") or return
+        decided = "; decided last: #{refork["decided"]}" if refork["decided"]
+        waits = "; now: #{refork["waits"]}" if refork["waits"]
+        printable("refork :auto is #{refork["phase"]}#{decided}#{waits}")
+      end
 
       def dampers
         all("damper").map do |damper|

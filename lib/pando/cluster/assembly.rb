@@ -22,8 +22,10 @@ module Pando
       end
 
       def build_generations(options)
+        @gauge = Memory::Gauge.new
         Generations.new(roster, @spawner, @policy, shutdown.method(:fail), options,
-                        dampers: dampers, heard_at: reactors.method(:heard_at))
+                        dampers: dampers, heard_at: reactors.method(:heard_at),
+                        gauge: @gauge, conditions: Generations::Conditions.new(self))
       end
 
       # @param setup [Object, nil] see Payload#reactor
@@ -59,9 +61,8 @@ module Pando
       end
 
       def build_memory(options)
-        gauge = Memory::Gauge.new
-        @memory = Memory::Keeper.new(roster, options, rollout, generations.method(:worker_wasted), gauge: gauge)
-        @sizing = Memory::Sizing.new(roster, rollout, options, gauge)
+        @memory = Memory::Keeper.new(roster, options, rollout, generations.method(:worker_wasted), gauge: @gauge)
+        @sizing = Memory::Sizing.new(roster, rollout, options, @gauge)
       end
     end
   end

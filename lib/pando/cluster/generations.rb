@@ -34,7 +34,7 @@ module Pando
       # serves, and what it does is looked at; progress: how far that is. watching?: the current generation serves, and
       # its predecessor's mold is kept meanwhile.
       def_delegator :@reforks, :count, :reforks
-      def_delegators :@reforks, :suspension, :training, :policy=
+      def_delegators :@reforks, :suspension, :training, :explain, :policy=
       def_delegators :@proving, :progress, :worker_gone
       def_delegator :@proving, :trial?, :proving?
       def_delegator :@proving, :watch?, :watching?
@@ -44,8 +44,9 @@ module Pando
       # @param options [#canary, #refork_failures, #workers] how a generation proves itself
       # @param dampers [Damping::Dampers] that of the mold: one that dies again and again is replaced later each time
       # @param heard_at [#call] see Proof::Stopwatch
+      # @param measuring [Hash] gauge: and conditions: of Reforks
       def initialize(roster, spawner, policy, give_up, options = Options.new, dampers: Damping::Dampers.new,
-                     heard_at: :itself.to_proc)
+                     heard_at: :itself.to_proc, **measuring)
         @dampers = dampers
         @roster = roster
         @spawner = spawner
@@ -54,7 +55,7 @@ module Pando
         @newest = -1
         @floor = Floor.new
         @proving = Proof::Proving.new(roster, options, self, heard_at)
-        @reforks = Reforks.new(roster, policy, self, @backoff, options)
+        @reforks = Reforks.new(roster, policy, self, @backoff, options, **measuring)
         @failed_boots = 0
         @proven = false
       end
@@ -77,7 +78,7 @@ module Pando
       end
 
       # When reconcile has something to do again, nil: at the next event.
-      def due = [@backoff.due, @proving.due].compact.min
+      def due = [@backoff.due, @proving.due, (@reforks.due if current && upcoming.nil?)].compact.min
 
       # @return [Generation, nil] the last one that need not prove anything
       def proved = @proving.kept || current

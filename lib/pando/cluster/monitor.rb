@@ -47,7 +47,7 @@ module Pando
 
       attr_reader :listeners, :roster, :generations, :rollout, :services, :reactors, :shutdown, :reload,
                   :inbox, :examiner, :drain, :dismissals, :dampers, :sizing, :tally, :lanes, :reaper, :systemd,
-                  :control, :upgrade, :began_at
+                  :control, :upgrade, :memory, :began_at
 
       # @param payload [Payload] for its options and hooks; its application is never loaded here
       # @param specs [Array] see Listening::Listeners.open
@@ -156,6 +156,8 @@ module Pando
       end
 
       def due
+        return [@deadlines, @systemd, reactors, drain].filter_map(&:due).min if shutdown.begun? # nobody else is asked
+
         waiting = [@deadlines, @memory, @systemd, generations, rollout, reactors, examiner, drain, dismissals, dampers,
                    sizing, reload, upgrade]
         waiting.filter_map(&:due).min

@@ -59,6 +59,7 @@ end
 
 require "pando/config/settings/serving"
 require "pando/config/settings/cluster"
+require "pando/config/settings/refork"
 require "pando/config/settings/memory"
 require "pando/config/settings/sharing"
 require "pando/config/settings/deadlines"

@@ -4,8 +4,9 @@ require "pando/refork/candidates"
 
 module Pando
   module Refork
-    # What the monitor asks before it reforks. A policy overrides {threshold};
-    # it holds no state, so that a failed refork needs no undoing.
+    # What the monitor asks before it reforks. One that goes by counts overrides {threshold}; one that goes by what is
+    # measured says so (`measures?`) and answers `decide`, see {Auto}. A policy does not hear of attempts: what it
+    # remembers is about generations that have served, so that a failed refork needs no undoing.
     # @abstract
     class Policy
       # @param _reforks [Integer] reforks finished since the last cold boot; 0
@@ -22,6 +23,16 @@ module Pando
       def due?(requests:, reforks:)
         wanted = threshold(reforks)
         !wanted.nil? && requests >= wanted
+      end
+
+      # @return [Boolean] whether it decides by memory and CPU time
+      def measures?
+        false
+      end
+
+      # @return [Hash{Symbol => Object}] how it stands, for `pando status`
+      def explain
+        {}
       end
 
       # @param workers [Array] see {Candidates}
@@ -48,6 +59,17 @@ module Pando
       # @return [Boolean] whether a user may ask for a refork (USR2)
       def manual?
         true
+      end
+
+      # What must outlive an upgrade of the monitor, see Cluster::Carried: nothing.
+      # @return [Hash{Symbol => Object}]
+      def carried_fields
+        {}
+      end
+
+      # @return [self]
+      def take_up(_record, _prefix = "")
+        self
       end
     end
   end

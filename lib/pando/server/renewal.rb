@@ -3,10 +3,10 @@
 require "pando/cluster/inquiry"
 require "pando/cluster/protocol"
 require "pando/config"
-require "pando/refork"
 require "pando/server/cluster_options"
 require "pando/server/launch"
 require "pando/server/probed_release"
+require "pando/server/refork_policy"
 require "pando/server/surroundings"
 
 module Pando
@@ -62,7 +62,7 @@ module Pando
       # @raise [BootError]
       def command = @command ||= Launch.mold(config, *(@folders if @folders.any?))
 
-      def policy = Refork.policy(config.refork)
+      def policy = ReforkPolicy.of(config)
       def listen = @server.listen(config)
 
       # @return [Cluster::Control::Spec, nil] where it can be asked

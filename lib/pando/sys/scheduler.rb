@@ -4,6 +4,23 @@ module Pando
   module Sys
     # What the kernel's scheduler tells of other processes.
     module Scheduler
+      # CPUCLOCK_SCHED, and where the pid begins in the number of a process's clock (clock_getcpuclockid(3); Linux'
+      # include/linux/posix-timers.h).
+      SCHED = 2
+      PID_SHIFT = 3
+      private_constant :SCHED, :PID_SHIFT
+
+      # The CPU time that a process has had, all threads together, in user and kernel mode: to the nanosecond, where
+      # /proc/PID/stat has hundredths of a second, and for a microsecond of ours.
+      #
+      # @param pid [Integer]
+      # @return [Float, nil] seconds; nil: it has ended
+      def self.cpu_time(pid)
+        Process.clock_gettime((~pid << PID_SHIFT) | SCHED)
+      rescue SystemCallError
+        nil
+      end
+
       # How long its main thread was ready to run and waited for a CPU: the second field of /proc/PID/schedstat
       # (sched-stats.rst of Linux).
       #

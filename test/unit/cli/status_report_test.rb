@@ -39,6 +39,17 @@ class StatusReportTest < Minitest::Test
     assert_match(/\Apando 1.0, draining, up for 3 s: /, report(state: "draining").text)
   end
 
+  def test_how_it_stands_with_reforking
+    refork = { "phase" => "paying", "decided" => "settle: it has 1.0% less", "waits" => "a refork would pay at 900",
+               "saving" => "0.04", "cost" => "80", "pss" => "1048576", "age" => "700" }
+
+    assert_includes report(["refork", refork]).text,
+                    "refork :auto is paying; decided last: settle: it has 1.0% less; now: a refork would pay at 900\n"
+    assert_equal [0.04, 80, 1_048_576, 700.0],
+                 JSON.parse(report(["refork", refork]).json)["refork"].values_at("saving", "cost", "pss", "age")
+    assert_includes report(["refork", { "phase" => "warming" }]).text, "refork :auto is warming\n"
+  end
+
   def test_json_has_numbers
     shown = JSON.parse(report(["damper", { "role" => "mold", "rate" => "5", "seconds" => "0.5" }],
                               ["counts", { "oom_killed" => "2" }]).json)

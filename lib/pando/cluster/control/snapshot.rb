@@ -23,6 +23,8 @@ module Pando
           queue = @cluster.reactors.state
           yield "queue", queue if queue
           generations.each { |generation| yield "generation", facts(generation) }
+          policy = @cluster.generations.explain
+          yield "refork", policy if policy.any?
           troubles.each(&block)
           processes.each(&block)
         end

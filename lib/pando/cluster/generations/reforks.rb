@@ -1,9 +1,12 @@
 # frozen_string_literal: true
 
 require "pando/cluster/carried"
-require "pando/cluster/proof/suspension"
+require "pando/cluster/generations/conditions"
 require "pando/cluster/generations/sources"
+require "pando/cluster/generations/survey"
 require "pando/cluster/generations/training"
+require "pando/cluster/memory/gauge"
+require "pando/cluster/proof/suspension"
 require "pando/events"
 
 module Pando
@@ -15,7 +18,8 @@ module Pando
       class Reforks
         extend Carried
 
-        carry count: :integer, suspension: Proof::Suspension
+        # A policy too may remember something.
+        carry count: :integer, suspension: Proof::Suspension, survey: Survey, policy: Object
 
         # @return [Integer] since the last mold that booted from cold
         attr_reader :count
@@ -24,14 +28,18 @@ module Pando
         # @return [Training]
         attr_reader :training
 
-        # @param policy [#threshold, #manual?, #choose, #justify, #trains?] see Pando::Refork::Policy
+        # @param policy [#threshold, #measures?, #manual?, #choose, #justify, #trains?] see Pando::Refork::Policy
         # @param backoff [Damping::Backoff] until the next try
         # @param options [#refork_failures, #trainee]
-        def initialize(roster, policy, generations, backoff, options)
+        # @param conditions [#obstacle, #quiet?] what else speaks against a refork that nobody has asked for
+        def initialize(roster, policy, generations, backoff, options,
+                       gauge: Memory::Gauge.new, conditions: Conditions::NONE)
           @roster = roster
           @policy = policy
           @generations = generations
           @backoff = backoff
+          @conditions = conditions
+          @survey = Survey.new(roster, generations, gauge)
           @sources = Sources.new(roster, policy, generations.method(:outdated?))
           @training = Training.new(roster, @sources, -> { trains?(options.trainee) })
           @suspension = Proof::Suspension.new(-> { options.refork_failures })
@@ -44,18 +52,38 @@ module Pando
 
         # @return [String, nil] why it is time
         def wanted
+          return measured if @policy.measures?
+
           threshold = @policy.threshold(count)
-          return if threshold.nil? || @generations.watching? || obstacle
+          return if threshold.nil? || @generations.watching? || hindrance
 
           "a worker served #{threshold} requests" if @sources.candidates.any? { |worker| worker.requests >= threshold }
         end
+
+        # When something is to be looked at again, nil: at the next event.
+        def due = (@survey.due if @policy.measures? && @backoff.over?)
+
+        # How it stands with the policy, for `pando status`.
+        # @return [Hash{Symbol => Object}]
+        def explain = @policy.explain
+
+        # What speaks against a refork that nobody has asked for.
+        # @return [String, nil]
+        def obstacle
+          return "generation #{@generations.current.number} is watched" if @generations.watching?
+
+          hindrance || @conditions.obstacle || ("no worker is fit to become a mold" if @sources.candidates.empty?)
+        end
+
+        # @return [Boolean] whether hardly anybody would notice
+        def quiet? = @conditions.quiet?
 
         # @param reason [String]
         # @param force [Boolean] even if reforking is suspended, or the next try is to wait
         # @return [Child, nil] who is to fork the next mold; nil: an event says why nobody is
         def source(reason, force)
           resume(reason) if force
-          what = obstacle
+          what = hindrance
           return refuse(what, reason) if what
 
           @sources.best || refuse("no worker is fit to become a mold", reason)
@@ -97,7 +125,15 @@ module Pando
           @policy.trains?(count) || (trainee == :once_at_least && count.zero?)
         end
 
-        def obstacle
+        def measured
+          vitals = @survey.look(count) or return
+          decision = @policy.decide(vitals, self)
+          Events.emit("refork.decided", generation: vitals.generation, **decision.facts) if decision.news?
+          decision.reason if decision.refork?
+        end
+
+        # What speaks against any refork.
+        def hindrance
           upcoming = @generations.upcoming
           return "reforking is switched off" unless @policy.manual?
           return "generation #{upcoming.number} is #{upcoming.state}" if upcoming

@@ -26,8 +26,11 @@ module Pando
           @source = source
           @clock = clock
           @samples = {}
-          @rested_at = 0.0
+          @rested_at = @spent = 0.0
         end
+
+        # @return [Float] seconds of CPU that all measurements have taken
+        attr_reader :spent
 
         # @return [Boolean] whether another process may be measured without taking more than its share
         def rested?(now = Sys.now) = now >= @rested_at
@@ -38,7 +41,7 @@ module Pando
           began_at = @clock.call
           faults = @source.minor_faults(pid) # before: what comes meanwhile counts twice rather than never
           usage = @source.usage(pid)
-          @rested_at = [@rested_at, Sys.now].max + ((@clock.call - began_at) / SHARE)
+          spend(@clock.call - began_at)
           return @samples.delete(pid) && nil unless usage && faults
 
           @samples[pid] = Sample.new(usage, faults, Sys.now)
@@ -58,6 +61,14 @@ module Pando
           sample.usage.private + ((faults - sample.faults) * Sys::Memory::PAGE)
         end
 
+        # What it adds to the sum of PSS: of a page that it was given since, nobody else has a part.
+        # @return [Integer] bytes; 0: it is gone, or was never measured
+        def pss(pid)
+          sample = @samples[pid] or return 0
+          grown = (@source.minor_faults(pid) || sample.faults) - sample.faults
+          sample.usage.pss + (grown * Sys::Memory::PAGE)
+        end
+
         # @return [Sys::Memory::Usage, nil] as of its last measurement
         def last(pid) = @samples[pid]&.usage
 
@@ -69,6 +80,13 @@ module Pando
 
         # Forgets who is not among these.
         def keep(pids) = @samples.select! { |pid, _| pids.include?(pid) }
+
+        private
+
+        def spend(seconds)
+          @spent += seconds
+          @rested_at = [@rested_at, Sys.now].max + (seconds / SHARE)
+        end
       end
     end
   end

@@ -58,6 +58,9 @@ module Pando
           short ? relieve(short, now) : @respite.reset
         end
 
+        # @return [Boolean] whether, at the last look, memory was short
+        def short? = limits.any? && @shortage.short?
+
         # @return [Float, nil]
         def due = (@looked_at + (@shortage.near? ? HASTE : TICK) if limits.any?)
 

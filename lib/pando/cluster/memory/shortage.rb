@@ -30,6 +30,9 @@ module Pando
           @short = @critical = @near = false
         end
 
+        # @return [Boolean] whether, at the last look, memory was short
+        def short? = @short
+
         # @return [Boolean] whether, at the last look, it was not far from being short
         def near? = @near
 

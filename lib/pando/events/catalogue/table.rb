@@ -117,6 +117,8 @@ module Pando
       define "prefault.prepared", :info, %i[generation pid bytes ranges seconds], "A mold has found its hot set."
       define "prefault.unavailable", :info, %i[generation reason], "New workers are given nothing at their start."
 
+      define "refork.decided", :info, %i[generation decision phase reason rule age saving cost pss],
+             "`refork :auto` found it is time (decision: refork), or else: settle, rest, rearm. See docs/reforking.md."
       define "refork.refused", :warn, %i[wanted reason], "A refork was asked for and is not possible now."
       define "refork.postponed", :warn, %i[reason seconds], "A generation failed; the next try waits this long."
       define "refork.suspended", :error, %i[count reason],

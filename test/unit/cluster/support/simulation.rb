@@ -19,6 +19,10 @@ module ClusterSupport
     # Stands for Refork::Policy.
     Policy = Struct.new(:threshold_value, :allowed) do
       def threshold(_reforks) = threshold_value
+      def measures? = false
+      def explain = {}
+      def carried_fields = {}
+      def take_up(_record, _prefix) = self
       def manual? = allowed
       def trains?(reforks) = allowed && reforks < 1
       def choose(workers) = workers.max_by(&:requests)

@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require "pando/cluster/memory/allowance"
+
+module Pando
+  module Cluster
+    class Generations
+      # The memory of a generation: the summed PSS of its workers and its mold, each measured in turn within the
+      # allowance, and their page faults since: a page that is written to for the first time is one more for all of
+      # them together. The mold that is kept while a generation is watched holds pages that go with it; those are not
+      # counted.
+      #
+      # Owned by Survey, in the monitor.
+      #
+      # @api private
+      class Footprint
+        # @param gauge [Memory::Gauge]
+        def initialize(roster, gauge, allowance = Memory::Allowance.new)
+          @roster = roster
+          @gauge = gauge
+          @allowance = allowance
+          @pids = []
+          @changed_at = 0.0
+        end
+
+        # Measures one process more, if it may.
+        # @param members [Array<Child>] workers and mold
+        # @param leavers [Array<Child>] whoever shares with them and will not stay
+        # @param idle [Boolean] nothing has been done since the last look
+        def look(members, leavers, idle: false, now: Sys.now)
+          @members = members.map(&:pid)
+          @leavers = leavers.map(&:pid)
+          begin_anew(now) unless (@members | @leavers) == @pids
+          return if idle && pss
+
+          measure_one(now)
+          @pss = known? ? sum : nil
+        end
+
+        # @return [Boolean] whether each has been measured since one came or went: what one shares, the others have not
+        def known? = @pids.any? && @pids.all? { |pid| @gauge.measured_at(pid) >= @changed_at }
+
+        # @return [Boolean] whether it is worth looking again soon
+        def wanting? = !known? && @allowance.left?
+
+        # @return [Integer, nil] bytes; nil: not known yet
+        attr_reader :pss
+
+        private
+
+        def measure_one(now)
+          oldest = @pids.min_by { |pid| @gauge.measured_at(pid) }
+          return unless oldest && @allowance.left?(now)
+
+          spent = @gauge.spent
+          @gauge.measure(oldest)
+          @allowance.spend(@gauge.spent - spent)
+        end
+
+        def sum = @members.sum { |pid| @gauge.pss(pid) } + @leavers.sum { |pid| shared(@gauge.last(pid)) }
+
+        def begin_anew(now)
+          @pids = @members | @leavers
+          @changed_at = now
+          @pss = nil
+          @gauge.keep([Process.pid, *@roster.filter_map(&:pid)])
+        end
+
+        def shared(usage) = usage ? [usage.pss - usage.private, 0].max : 0
+      end
+    end
+  end
+end

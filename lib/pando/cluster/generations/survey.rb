@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+require "pando/cluster/generations/footprint"
+require "pando/cluster/generations/service_record"
+require "pando/cluster/generations/vitals"
+
+module Pando
+  module Cluster
+    class Generations
+      # Looks at the generation that serves, now and then and for next to nothing: requests and CPU time of its
+      # workers, and its memory. Nothing is looked at while a worker comes or goes.
+      #
+      # Owned by Reforks, in the monitor.
+      #
+      # @api private
+      class Survey
+        extend Carried
+
+        # Seconds between two looks, and for each worker: one costs some 25 microseconds.
+        TICK = 0.5
+        EACH = 0.05
+        # And while its memory is not known.
+        HASTE = 0.02
+
+        carry number: :integer, began_at: :number, record: ServiceRecord
+
+        # @param generations [#current, #outdated?]
+        # @param gauge [Memory::Gauge]
+        def initialize(roster, generations, gauge)
+          @roster = roster
+          @generations = generations
+          @footprint = Footprint.new(roster, gauge)
+          @record = ServiceRecord.new
+          @due = 0.0
+        end
+
+        # @return [Float] when there may be more to see
+        attr_reader :due
+
+        # @param reforks [Integer] see Vitals
+        # @return [Vitals, nil] nil: it is not time, or not the moment
+        def look(reforks, now = Sys.now)
+          generation = @generations.current
+          return if now < due || generation.nil?
+
+          workers = @roster.workers
+          @due = now + [TICK, workers.size * EACH].max
+          return if workers.empty? || !workers.all? { |worker| worker.ready? && !@generations.outdated?(worker) }
+
+          take(generation, workers, now)
+          Vitals.new(generation: generation.number, reforks: reforks, seconds: now - @began_at, workers: workers.size,
+                     age: @served, most: workers.map(&:requests).max, pss: @footprint.pss, cpu: @record.cpu)
+        end
+
+        private
+
+        def take(generation, workers, now)
+          begin_with(generation, now) unless generation.number == @number
+          before = @served
+          @record.add(workers)
+          @served = @record.requests
+          members = [*workers, generation.mold].select { |child| child&.pidfd }
+          others = @roster.molds.select(&:pidfd) - members
+          @footprint.look(members, others, idle: before == @served, now: now)
+          @due = now + HASTE if @footprint.wanting?
+        end
+
+        # What a mold has had since it was promoted is in the price; one that booted from cold has loaded the app.
+        def begin_with(generation, now)
+          @number = generation.number
+          @began_at = now
+          @record = ServiceRecord.new
+          promoted = Sys::Scheduler.cpu_time(generation.mold.pid) if generation.source && generation.mold
+          @record.share(promoted || 0.0)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+require "pando/refork/auto/cycle"
+require "pando/refork/auto/verdict"
+require "pando/refork/policy"
+
+module Pando
+  module Refork
+    class Auto < Policy
+      # The first phase: the first requests warm most, so the first refork comes early and each next one at double the
+      # age, until a generation at the age at which its predecessor was forked has hardly less memory than that one had;
+      # or until the next one would not pay, where it comes so late that its price is known.
+      #
+      # @api private
+      class Warming
+        extend Cluster::Carried
+
+        # Requests before the first refork.
+        FIRST = 50
+        # An ancestor that has served more is warm, whatever its children's memory is like.
+        WARM = 3200
+
+        carry before_age: :number, before_most: :number, before_size: :number, gain: :number, judged: :flag
+
+        # @param rules [Rules]
+        def initialize(rules)
+          @rules = rules
+          @judged = false
+        end
+
+        # @param cycle [Cycle] that a refork has ended; one before its time says nothing
+        def follow(cycle)
+          return if cycle.most < FIRST
+
+          @before_age = cycle.age
+          @before_most = cycle.most
+          @before_size = cycle.size
+          @judged = @before_size.nil?
+          @gain = nil
+        end
+
+        # @return [Float] requests at which the next refork is due
+        def target = @before_most ? @before_most * 2 : FIRST.to_f
+
+        # @param cycle [Cycle] that serves
+        # @param cost [Float, nil] requests, see Paying
+        # @return [Verdict]
+        def look(cycle, cost)
+          return due(cycle, "#{FIRST} requests") unless @before_age
+
+          judge(cycle) || due(cycle, "twice the #{@before_most.round} requests of the one before", cost)
+        end
+
+        private
+
+        # @return [Verdict, nil] nil: it was worth it
+        def judge(cycle)
+          return warm if @before_most > WARM
+          return if @judged
+          return Verdict.new(:wait, "its memory is to be compared at #{@before_age.round} requests") if young?(cycle)
+
+          @gain = 1 - (cycle.size / @before_size)
+          return settled unless Auto.worth?(@gain, @before_size)
+
+          @judged = true
+          nil
+        end
+
+        def young?(cycle) = cycle.age < @before_age || cycle.size.nil?
+
+        def warm
+          Verdict.new(:settle, "it was forked from a worker that had served #{@before_most.round} requests",
+                      "age #{@before_most.round} > #{WARM}")
+        end
+
+        def settled
+          Verdict.new(:settle, "at the age of #{@before_age.round} requests it has #{percent} #{sign} memory than " \
+                               "the generation before it had", "gain #{@gain.round(3)} < #{least}")
+        end
+
+        def due(cycle, rule, cost = nil)
+          return Verdict.new(:wait, "the next refork is due at #{target.round} requests") if cycle.most < target
+          return unpaid(cycle, cost) if cost && @gain && @gain * cycle.age < @rules.rho * cost
+
+          Verdict.new(:refork, "a worker served #{cycle.most.floor} requests", rule)
+        end
+
+        def unpaid(cycle, cost)
+          Verdict.new(:settle, "the last refork saved #{percent} of the memory, and another one costs " \
+                               "#{cost.round} requests",
+                      "#{@gain.round(3)} * #{cycle.age.round} < #{@rules.rho} * #{cost.round}")
+        end
+
+        # The share that would have been worth it.
+        def least = [WORTH, WORTH_BYTES / @before_size].max.round(3)
+
+        def percent = "#{(@gain.abs * 100).round(1)}%"
+        def sign = @gain.negative? ? "more" : "less"
+      end
+    end
+  end
+end

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/servers"
+
+# Promise: `refork :auto` reforks while that saves memory, and then stops, and says why. On the constant-caches app,
+# a small one: what each of its requests warms is shared by all after a refork.
+class ReforkAutoTest < Minitest::Test
+  include Support::Servers
+
+  APP = Support::Checkout.path("bench/apps/constants.ru")
+  # Of all workers together, before it must have come so far.
+  REQUESTS_AT_MOST = 3000
+
+  def test_reforks_while_it_saves_memory_and_then_no_more
+    @server = serve(config: "refork :auto, floor: 0; control 'control.sock'", arguments: [APP, "-w", "2"],
+                    env: { "BENCH_METHODS" => "8000" })
+    ask_until { decisions("settle").any? }
+    first, second = decisions("refork")
+    settled = decisions("settle").first
+
+    assert_equal ["warming", "50 requests"], first.values_at("phase", "rule")
+    assert_operator requests(first), :>=, 50
+    assert_equal "twice the #{requests(first)} requests of the one before", second["rule"]
+    assert_operator requests(second), :>=, requests(first) * 2
+    assert_match(/\Again -?\d\.\d+ < \d\.\d+\z/, settled["rule"])
+    assert_operator settled["pss"], :>, 0
+    assert_stopped
+  end
+
+  private
+
+  def decisions(what) = @server.events("refork.decided").select { |event| event["decision"] == what }
+
+  def requests(decision) = decision["reason"][/\Aa worker served (\d+) requests\z/, 1].to_i
+
+  def ask_until
+    REQUESTS_AT_MOST.times do
+      return if yield
+
+      assert_equal 200, @server.get("/").status
+    end
+    flunk "it has not come so far:\n#{@server.events("refork.decided")}"
+  end
+
+  # Where doubling would have gone on, nothing happens; `pando status` says what is waited for.
+  def assert_stopped
+    reforks = @server.events("refork.started").size
+    60.times { @server.get("/") }
+    control = File.join(@server.folder, "control.sock")
+    status = IO.popen(Support::Checkout.pando("status", "--control", control), &:read)
+
+    assert_match(/^refork :auto is (paying|resting); decided last: (settle|rest): .+; now: .+$/, status)
+    assert_equal reforks, @server.events("refork.started").size
+  end
+end

@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+$LOAD_PATH.unshift(File.expand_path("../../../bench", __dir__))
+require "support/refork_curves"
+require "support/refork_simulation"
+
+# `refork :auto` on recorded curves, as bench/refork-sim prints it.
+class ReforkSimulationTest < Minitest::Test
+  LISTS = [{ after: [50, 100, 1000] }, { after: [*Array.new(20) { |step| (50 * (1.5**step)).round }, false] },
+           { after: [*Array.new(11) { |step| 50 << step }, false] }].freeze
+
+  def simulation(app, **options) = Bench::ReforkSimulation.new(Bench::ReforkCurves.load(app), **options)
+  def run_with(app, setting, **options) = simulation(app, **options).run(Pando::Refork.policy(setting))
+
+  def test_constant_caches_as_little_memory_as_with_any_list
+    auto = run_with("constants", :auto)
+
+    LISTS.each { |list| assert_operator auto.average, :<=, run_with("constants", list).average * 1.05, list }
+    assert_operator auto.average, :<, run_with("constants", false).average / 2
+  end
+
+  def test_rails_nearly_as_little_memory_as_with_any_list_for_fewer_reforks
+    auto = run_with("rails", :auto)
+
+    LISTS.each do |list|
+      other = run_with("rails", list)
+      assert_operator auto.average, :<=, other.average * 1.1, list
+      assert_operator auto.reforks.size, :<, other.reforks.size, list
+    end
+  end
+
+  def test_a_small_app_is_left_alone_after_the_first_phase
+    auto = run_with("roda", :auto, requests: 30_000)
+
+    assert_operator auto.reforks.size, :<=, 4
+    assert_equal %i[settle rest], auto.decisions.map(&:action).reject { |action| action == :refork }.first(2)
+    assert_operator auto.cpu, :<=, run_with("roda", false, requests: 30_000).cpu * 1.005
+  end
+
+  # Figures of memory are off by two percent, those of CPU time by five; an hour without growth must not refork.
+  def test_it_does_not_fall_for_noise
+    random = Random.new(7)
+    noisy = simulation("roda", requests: 30_000).run(Pando::Refork.policy(:auto)) do |vitals|
+      vitals.pss *= 1 + ((random.rand - 0.5) * 0.04)
+      vitals.cpu *= 1 + ((random.rand - 0.5) * 0.02)
+    end
+
+    assert_operator noisy.reforks.size, :<=, 5
+  end
+
+  def test_curves_are_straight_between_what_was_recorded
+    curves = Bench::ReforkCurves.new(["0,0,100,0.0", "0,10,200,1.0", "9,0,50,0.0", "9,10,60,0.5"])
+
+    assert_equal [150.0, 200.0, 50.0, 60.0], [curves.pss(0, 5), curves.pss(0, 99), curves.pss(9, 0), curves.pss(99, 10)]
+    assert_in_delta 75.0, curves.pss(Math.sqrt(10) - 1, 0)
+    assert_in_delta 2.0, curves.cpu(0, 20)
+  end
+end

@@ -1,0 +1,185 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/cluster/upgrade/document"
+require_relative "../support/simulation"
+
+# What is known of the generation that serves.
+class SurveyTest < Minitest::Test
+  include ClusterSupport::Clock
+
+  MIB = 1024**2
+  Survey = Pando::Cluster::Generations::Survey
+  Usage = Pando::Sys::Memory::Usage
+
+  # Stands for /proc.
+  class Processes
+    attr_reader :usages, :faults, :measured
+
+    def initialize
+      @usages = Hash.new { |usages, pid| usages[pid] = Usage.new(10 * MIB, 4 * MIB, 20 * MIB) }
+      @faults = Hash.new(0)
+      @measured = []
+    end
+
+    def usage(pid) = usages[pid.tap { measured << pid }]
+    def minor_faults(pid) = faults[pid]
+  end
+
+  def setup
+    super
+    @cluster = ClusterSupport::Simulation.new
+    @cluster.boot
+    @processes = Processes.new
+    @gauge = Pando::Cluster::Memory::Gauge.new(@processes, clock: -> { @measuring.to_f })
+    @survey = survey
+  end
+
+  def survey = Survey.new(@cluster.roster, @cluster.generations, @gauge)
+  def workers = @cluster.roster.ready_workers
+
+  def serve(worker, requests) = @cluster.serve(worker, requests)
+
+  # Looks until there is no more haste.
+  def look
+    vitals = nil
+    8.times do
+      elapse(1)
+      vitals = @survey.look(3) || vitals
+    end
+    vitals
+  end
+
+  def test_requests_of_a_worker_on_average
+    workers.zip([10, 30]) { |worker, count| serve(worker, count) }
+
+    assert_equal [20.0, 30, 0, 3, 2], look.to_h.values_at(:age, :most, :generation, :reforks, :workers)
+  end
+
+  def test_it_looks_now_and_then
+    assert @survey.look(0)
+    assert_nil @survey.look(0)
+    assert_operator @survey.due, :>, now
+  end
+
+  def test_nothing_while_a_worker_comes_or_goes
+    @cluster.rollout.ask_to_leave(workers.first, "test")
+
+    assert_nil look
+  end
+
+  def test_the_memory_of_all_once_each_is_measured
+    elapse(1)
+
+    assert_nil @survey.look(0).pss
+    assert_equal 30 * MIB, look.pss
+  end
+
+  def test_page_faults_since_a_measurement_are_memory
+    look
+    pid = workers.first.pid
+    before = @gauge.pss(pid)
+    @processes.faults[pid] += 256 # pages: a mebibyte
+
+    assert_equal before + MIB, @gauge.pss(pid)
+  end
+
+  def test_of_a_mold_that_will_go_only_what_it_shares_counts
+    old = @cluster.roster.admit(:mold, 0, 0, ClusterSupport::FakeLink.new, nil)
+    old.adopt(ClusterSupport::FakePidfd.new(999_999))
+
+    assert_equal 36 * MIB, look.pss
+  end
+
+  def test_who_comes_makes_all_be_measured_again
+    look
+    @processes.measured.clear
+    @cluster.rollout.resize(3)
+    @cluster.settle
+    look
+
+    assert_empty workers.map(&:pid) - @processes.measured
+  end
+
+  def test_measuring_takes_a_thousandth_of_a_cpu
+    allowance = Pando::Cluster::Memory::Allowance.new(0.0)
+    assert allowance.left?(0.0)
+    allowance.spend(0.1)
+
+    refute allowance.left?(49.0)
+    assert allowance.left?(51.0)
+    allowance.spend(0.0)
+    allowance.left?(100_000.0)
+    allowance.spend(0.11)
+    refute allowance.left?(100_001.0)
+  end
+
+  def test_without_an_allowance_nothing_is_measured_and_nobody_hurries
+    allowance = Pando::Cluster::Memory::Allowance.new(now)
+    allowance.spend(1.0)
+    footprint = Pando::Cluster::Generations::Footprint.new(@cluster.roster, @gauge, allowance)
+    footprint.look(workers, [])
+
+    assert_empty @processes.measured
+    refute_predicate footprint, :wanting?
+  end
+
+  def test_who_takes_the_place_of_a_dead_one_goes_on_where_he_was
+    workers.each { |worker| serve(worker, 100) }
+    look
+    @cluster.die(workers.first)
+    @cluster.settle
+    workers.each { |worker| serve(worker, 10) }
+
+    assert_in_delta 110.0, look.age
+  end
+
+  def test_fewer_workers_are_not_older
+    workers.each { |worker| serve(worker, 100) }
+    look
+    @cluster.rollout.resize(1)
+    @cluster.settle
+
+    assert_in_delta 100.0, look.age
+  end
+
+  def test_more_workers_are_younger_on_average
+    workers.each { |worker| serve(worker, 100) }
+    look
+    @cluster.rollout.resize(4)
+    @cluster.settle
+
+    assert_in_delta 50.0, look.age
+  end
+
+  def test_cpu_time_of_a_slot
+    clock = Struct.new(:seconds) { def cpu_time(_pid) = seconds }.new(0.25)
+    record = Pando::Cluster::Generations::ServiceRecord.new(clock)
+    record.share(0.5)
+    record.add(workers)
+    clock.seconds = nil # they have just died
+    record.add(workers)
+
+    assert_in_delta 0.5, record.cpu
+  end
+
+  def test_it_comes_through_an_upgrade
+    workers.each { |worker| serve(worker, 100) }
+    before = look
+    record = Pando::Cluster::Upgrade::Document.new.add("survey", **@survey.carried_fields)
+    @survey = survey.take_up(Pando::Cluster::Upgrade::Document.parse(record.to_s).one("survey"))
+    after = look
+
+    assert_equal before.age, after.age
+    assert_operator after.seconds, :>, before.seconds
+  end
+
+  def test_another_generation_begins_at_its_own_age
+    workers.each { |worker| serve(worker, 100) }
+    look
+    @cluster.generations.refork("test")
+    @cluster.settle
+
+    assert_equal [0.0, 1], look.to_h.values_at(:age, :generation)
+  end
+end
