@@ -31,6 +31,8 @@ module Chaos
       # the reactor's; an order to fork, or, of a mold that is being replaced, the trial, the watch and its farewell.
       # And what it takes to look.
       LIMITS = { "worker" => 15 + 5 + 2, "reactor" => 15 + 3, "mold" => 3 + 4 + 2 + 5 + 2 }.freeze
+      # Of a mold that boots.
+      BOOT_LIMIT = 20 + 2
 
       def self.plan(random) = { "role" => LIMITS.keys.sample(random: random), "pick" => random.rand.round(3) }
 
@@ -38,7 +40,9 @@ module Chaos
 
       # It is only looked for in a mold that is needed.
       def inject
-        @pid = victim&.pid
+        found = victim
+        @pid = found&.pid
+        @limit = found&.serving? ? LIMITS.fetch(plan["role"]) : BOOT_LIMIT
         return false unless @pid && signal(@pid, "STOP")
 
         worker = plan["role"] == "mold" && victim("worker") and signal(worker.pid, "KILL")
@@ -49,11 +53,10 @@ module Chaos
         return unless @pid
 
         stalled = scene.stall.seconds
-        limit = LIMITS.fetch(plan["role"])
-        return if scene.wait(limit) { !File.exist?("/proc/#{@pid}") }
+        return if scene.wait(@limit) { !File.exist?("/proc/#{@pid}") }
         return if scene.wait(scene.stall.seconds - stalled) { !File.exist?("/proc/#{@pid}") }
 
-        scene.chronicle.violate("#{plan["role"]} #{@pid} hangs, and nobody did anything for #{limit} s")
+        scene.chronicle.violate("#{plan["role"]} #{@pid} hangs, and nobody did anything for #{@limit} s")
         signal(@pid, "KILL")
       end
     end

@@ -17,6 +17,7 @@ reactor ENV.fetch("CHAOS_REACTOR") == "true"
 refork after: [150, 300]
 rollout canary: { requests: 10, seconds: 0.3, longest: 2 }
 timeout 8, grace: 2
+boot_timeout 20
 spawn_timeout 3
 stop_timeout 10
 header_timeout 5
