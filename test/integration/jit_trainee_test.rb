@@ -22,7 +22,7 @@ class JitTraineeTest < Minitest::Test
     @server = serve(app: APP, config: "workers 2\njit :trainee\nrefork :manual", env: { "RUBY_YJIT_ENABLE" => nil })
     trainee = @server.wait_past("jit.enabled")["pid"]
 
-    assert_equal(trainee, @server.events("trainee.chosen").last["pid"])
+    assert_equal(trainee, @server.wait_past("trainee.chosen")["pid"])
     assert_equal({ true => [trainee] }, workers.select { |enabled, _| enabled })
     @server.get("/")
     @server.refork
