@@ -101,8 +101,17 @@ class ReforkAutoTest < Minitest::Test
     look(50, 100)
     refork
 
-    assert_equal :wait, act(100, nil)
-    assert_equal :settle, act(101, 100)
+    assert_equal :wait, act(60, nil)
+    assert_equal :settle, act(61, 100)
+  end
+
+  # As it has gone on growing, it would seem to have more.
+  def test_memory_that_becomes_known_late_is_not_compared
+    look(50, 100)
+    refork
+
+    assert_equal %i[wait wait wait], [act(50, nil), act(62, nil), act(63, 120)]
+    assert_equal :refork, act(100, 130)
   end
 
   def test_where_memory_cannot_be_known_it_doubles_all_the_same

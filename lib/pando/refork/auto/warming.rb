@@ -17,6 +17,9 @@ module Pando
 
         # Requests before the first refork.
         FIRST = 50
+        # Memory that becomes known later than at so many times the age of the one before is not compared: it has
+        # gone on growing, and would seem to be more for that.
+        LATE = 1.25
         # An ancestor that has served more is warm, whatever its children's memory is like.
         WARM = 3200
 
@@ -59,14 +62,15 @@ module Pando
           return if @judged
           return Verdict.new(:wait, "its memory is to be compared at #{@before_age.round} requests") if young?(cycle)
 
-          @gain = 1 - (cycle.size / @before_size)
-          return settled unless Auto.worth?(@gain, @before_size)
-
           @judged = true
-          nil
+          return if late?(cycle)
+
+          @gain = 1 - (cycle.size / @before_size)
+          settled unless Auto.worth?(@gain, @before_size)
         end
 
-        def young?(cycle) = cycle.age < @before_age || cycle.size.nil?
+        def young?(cycle) = cycle.age < @before_age || (cycle.size.nil? && !late?(cycle))
+        def late?(cycle) = cycle.age > @before_age * LATE
 
         def warm
           Verdict.new(:settle, "it was forked from a worker that had served #{@before_most.round} requests",
