@@ -66,6 +66,18 @@ static VALUE outlive_parent(VALUE self, VALUE seconds)
     return Qtrue;
 }
 
+static VALUE disable_huge_pages(VALUE self)
+{
+    if (pando_huge_pages_disable() == -1) rb_sys_fail("prctl(PR_SET_THP_DISABLE)");
+    return Qtrue;
+}
+
+static VALUE merge_same_pages(VALUE self)
+{
+    if (pando_same_pages_merge() == -1) rb_sys_fail("prctl(PR_SET_MEMORY_MERGE)");
+    return Qtrue;
+}
+
 static VALUE orphaned(VALUE self)
 {
     return pando_orphaned() ? Qtrue : Qfalse;
@@ -86,6 +98,8 @@ void pando_init_process(void)
     rb_define_singleton_method(pando_mSys, "wait_adoption", wait_adoption, 2);
     rb_define_singleton_method(pando_mSys, "die_with_parent!", die_with_parent, 0);
     rb_define_singleton_method(pando_mSys, "outlive_parent!", outlive_parent, 1);
+    rb_define_singleton_method(pando_mSys, "disable_huge_pages!", disable_huge_pages, 0);
+    rb_define_singleton_method(pando_mSys, "merge_same_pages!", merge_same_pages, 0);
     rb_define_singleton_method(pando_mSys, "orphaned?", orphaned, 0);
     rb_define_singleton_method(pando_mSys, "parent_pid", parent_pid, 0);
 }

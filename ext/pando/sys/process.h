@@ -21,4 +21,8 @@ int pando_die_with_parent(void);
 int pando_outlive_parent(int grace_ms);
 int pando_orphaned(void);
 
+/* For this process and all that is forked from it; the first also through an exec (prctl(2)). 0 or -1 with errno. */
+int pando_huge_pages_disable(void);
+int pando_same_pages_merge(void); /* EINVAL: before Linux 6.4, or without KSM */
+
 #endif

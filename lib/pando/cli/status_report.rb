@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
+require "pando/code_bound"
 require "pando/mebibytes"
 require "pando/sys/memory"
+require "pando/sys/special_pages"
 
 module Pando
   module CLI
@@ -129,7 +131,7 @@ module Pando
           proof ||= "; it is watched, and has served #{generation["watch"]}" if generation["watch"]
           "generation #{generation["number"]} is #{generation["state"]} (#{generation["purpose"]}), " \
             "begun #{duration(generation["age"])} ago#{proof}"
-        end.push(*reforking, *dampers, *counts, total, *sizing, *allocator)
+        end.push(*reforking, *dampers, *counts, total, *sizing, *allocator, *pages, *compiler)
       end
 
       def total = "total PSS #{mebibytes(processes.sum { |_, pairs| pairs["pss"].to_i })}"
@@ -164,6 +166,21 @@ module Pando
         "allocator: #{printable(path)}" if path
       rescue SystemCallError
         nil
+      end
+
+      # Where the kernel has given the application huge pages, or merged pages of it.
+      def pages
+        seen = children.filter_map { |_, pairs| Sys::SpecialPages.of(pairs["pid"]) if pairs["pid"] }
+        huge, merged, gain = %i[huge merged gain].map { |name| seen.sum { |one| one[name].to_i } }
+        [("huge pages: #{mebibytes(huge)}" if huge.positive?),
+         ("merged pages: #{mebibytes(merged)}, saving #{mebibytes(gain)}" if merged.positive?)].compact
+      end
+
+      # Of the worker that has compiled most.
+      def compiler
+        worker = all("worker").max_by { |pairs| pairs["code"].to_i } or return
+        bound = CodeBound.of(*worker.values_at("pid", "code"), worker["requests"].to_i)
+        "YJIT: #{bound}" if bound
       end
 
       def sizing

@@ -2,6 +2,7 @@
 
 require "pando/native"
 require "pando/sys/memory"
+require "pando/sys/special_pages"
 
 module Pando
   module Doctor
@@ -60,10 +61,11 @@ module Pando
         @tasks = {}
       end
 
-      # @return [Hash{Symbol => Integer}] bytes: rss, pss, and uss, what is this process's alone
+      # @return [Hash{Symbol => Integer}] bytes: rss, pss, and uss, what is this process's alone; of its pages the huge
+      #   and the merged ones, and what is gained by these
       def memory
         usage = Sys::Memory.usage(pid)
-        usage ? { rss: usage.rss, pss: usage.pss, uss: usage.private } : {}
+        usage ? { rss: usage.rss, pss: usage.pss, uss: usage.private, **Sys::SpecialPages.of(pid).to_h } : {}
       end
 
       private

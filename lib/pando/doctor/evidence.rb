@@ -13,7 +13,7 @@ module Pando
       # A request and what became of it.
       Sent = Struct.new(:request, :generation, :slot, :answer, keyword_init: true)
       # A process's memory in bytes.
-      Memory = Struct.new(:moment, :title, :pid, :rss, :pss, :uss, keyword_init: true)
+      Memory = Struct.new(:moment, :title, :pid, :rss, :pss, :uss, :huge, :merged, :gain, keyword_init: true)
 
       attr_reader :generations, :sent, :counts, :memory, :lazy
       # @return [Array<Hash>] see Subject

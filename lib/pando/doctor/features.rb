@@ -22,7 +22,8 @@ module Pando
         { kernel: File.read("/proc/sys/kernel/osrelease").chomp, ruby: RUBY_DESCRIPTION,
           yjit: defined?(RubyVM::YJIT) ? RubyVM::YJIT.enabled? : false, jemalloc: jemalloc,
           libc: libc(maps), pidfd: pidfd?, kcmp: kcmp?, pagemap_scan: pagemap_scan?, userfaultfd: userfaultfd?,
-          transparent_huge_pages: selected(:thp), ksm: ksm, populate_write: Sys::HotSet.supported?,
+          transparent_huge_pages: selected(:thp), huge_pages_allowed: huge_pages_allowed?, ksm: ksm,
+          merging_allowed: merging_allowed?, populate_write: Sys::HotSet.supported?,
           process_warmup: Process.respond_to?(:warmup),
           cpus: Etc.nprocessors }
       end
@@ -73,8 +74,16 @@ module Pando
 
       def userfaultfd? = File.exist?("/proc/sys/vm/unprivileged_userfaultfd") || File.exist?("/dev/userfaultfd")
 
-      def selected(name)
-        File.read(PATHS.fetch(name))[/\[(\w+)\]/, 1]
+      def selected(name) = told(PATHS.fetch(name), /\[(\w+)\]/)
+
+      # To this process, by the setting `transparent_huge_pages`.
+      def huge_pages_allowed? = { "1" => true, "0" => false }[told("/proc/self/status", /^THP_enabled:\s*(\d)$/)]
+
+      # In this process, by the setting `same_page_merging`.
+      def merging_allowed? = { "yes" => true, "no" => false }[told("/proc/self/ksm_stat", /^ksm_merge_any: (\w+)$/)]
+
+      def told(path, pattern)
+        File.read(path)[pattern, 1]
       rescue SystemCallError
         nil
       end

@@ -2,6 +2,7 @@
 
 require "time"
 require "pando/doctor/baseline"
+require "pando/doctor/report/measured"
 require "pando/doctor/subject/wire"
 require "pando/version"
 
@@ -93,7 +94,13 @@ module Pando
       end
 
       def libraries = section("libraries")[:entries] || []
-      def features = @evidence.facts.find { |fact| fact.key?(:features) }&.fetch(:features) || {}
+
+      # What there is, and what came of it.
+      def features
+        told = @evidence.facts.find { |fact| fact.key?(:features) }&.fetch(:features) || {}
+        told.merge(Measured.new(@evidence).to_h)
+      end
+
       def lazy_state = @evidence.lazy.first&.fetch(:figures, nil)
 
       # What a section could not do.

@@ -49,6 +49,7 @@ module Pando
         require "pando/http"
         require "pando/http/rackup"
         ENV["RACK_ENV"] = @config.environment
+        apply_page_settings
         @care = ForkCare.new(@server)
         @care.begin
         load_first_request if @config.first_request_profile
@@ -58,6 +59,12 @@ module Pando
         @care.loaded
         load_prefault if @config.refork_prefault
       end
+
+      def apply_page_settings
+        require "pando/server/page_settings"
+        PageSettings.apply(huge: @config.transparent_huge_pages, merge: @config.same_page_merging)
+      end
+      private :apply_page_settings
 
       def load_prefault
         require "pando/refork/prefault"

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "json"
+require "minitest/mock"
 require "pando/cli"
 require "pando/cli/status_report"
 
@@ -66,6 +67,16 @@ class StatusReportTest < Minitest::Test
     assert_equal [true, 1_048_576, 7, 2.5], shown.values_at("trainee", "code", "kinds", "faults")
     assert_match(%r{worker 0 .* busy .* GET / for 0.1 s; trainee$}, report(["worker", worker]).text)
     assert_match(/not fork-safe$/, report(["worker", { **worker, "trainee" => nil, "unsafe" => "true" }.compact]).text)
+  end
+
+  def test_the_bound_of_the_compilers_code
+    worker = { "slot" => "0", "pid" => "7", "requests" => "2000", "code" => "5" }
+    shown = nil
+    Pando::Sys::CodeRegion.stub(:of, Pando::Sys::CodeRegion.new(2 << 20, 48 << 20)) do
+      shown = report(["worker", { **worker, "pid" => "8", "code" => "4" }], ["worker", worker]).text
+    end
+
+    assert_match(/^YJIT: 2.0 MiB of 48.0 MiB for code in use; --yjit-exec-mem-size=3 is enough$/, shown)
   end
 
   def test_where_all_is_well_nothing_is_said_of_it

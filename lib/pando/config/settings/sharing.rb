@@ -30,6 +30,20 @@ module Pando
               notes: "`:promote` collects until all that lives counts as old, so that no worker has to mark it as " \
                      "such in memory of its own. `:warmup` is Process.warmup of Ruby 3.3 and newer, which compacts " \
                      "the heap as well; before, it is `:promote`. [More](sharing.md#the-mold)."
+
+      setting :transparent_huge_pages,
+              type: Types::Truth.new, default: true,
+              help: "Whether the application's processes may have huge pages.",
+              notes: "`true`: as the system has it. `false`: none, whatever the system has, nor in processes that " \
+                     "the application starts (PR_SET_THP_DISABLE). [More](sharing.md#huge-and-merged-pages).",
+              example: "transparent_huge_pages false"
+
+      setting :same_page_merging,
+              type: Types::Truth.new, default: false,
+              help: "Whether the kernel may merge pages of the application's processes that are alike (KSM).",
+              notes: "For Linux 6.4 and newer, where root has turned KSM on (`/sys/kernel/mm/ksm/run`). Without it " \
+                     "nothing happens but `pages.unavailable`. [More](sharing.md#huge-and-merged-pages).",
+              example: "same_page_merging true"
     end
   end
 end

@@ -47,6 +47,7 @@ module Pando
           require "pando/doctor/subject/work"
           require "pando/doctor/subject/libraries"
           require "pando/doctor/features"
+          require "pando/sys/code_region"
           require "pando/fork_safety"
           @before_load = open_descriptors
           remember_tasks
@@ -102,8 +103,11 @@ module Pando
           facts = everything ? snapshot.take_all : snapshot.take
           wire.tell({ snapshot: moment, role: @role.role, slot: @role.slot, generation: @role.generation,
                       kept: ForkSafety::Audit.kept_numbers(@config.keep_io),
-                      routes: (routes if moment == :fork) }.merge(facts))
+                      routes: (routes if moment == :fork), code_region: code_region }.merge(facts))
         end
+
+        # @return [Array<Integer>, nil] bytes: used, and that may be used at most
+        def code_region = code_bytes.positive? ? Sys::CodeRegion.of(Process.pid, code_bytes)&.to_a : nil
 
         def snapshot = Snapshot.new(own_descriptors, @tasks)
 

@@ -65,6 +65,9 @@ module Pando
       define "allocator.loaded", :info, %i[generation pid name version],
              "The application's memory is not the C library's malloc; where it is, nothing is said."
 
+      define "pages.unavailable", :warn, %i[setting reason],
+             "The kernel does not do with the application's pages what a setting asks for; it runs all the same."
+
       define "libraries.checked", :info, %i[fine handled yours unknown],
              "The app is loaded; how the libraries in it stand to forks. See docs/libraries.md."
       define "library.reported", :warn, %i[library version reason advice],

@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+require "etc"
+
+module Pando
+  module Sys
+    # Of the memory of another process, what the kernel keeps in huge pages, and what it has merged with pages that are
+    # alike (KSM), in bytes; read from /proc.
+    SpecialPages = Struct.new(:huge, :merged, :gain) do
+      # `merged` is nil before Linux 6.1; `gain`, what is saved less what the kernel needs for it, before 6.4.
+      #
+      # @param pid [Integer]
+      # @return [SpecialPages, nil] nil: it has ended, or is not ours to look at
+      def self.of(pid)
+        huge = File.read("/proc/#{pid}/smaps_rollup")[/^AnonHugePages: +(\d+) kB$/, 1]
+        new(huge.to_i * 1024, *merged(pid))
+      rescue SystemCallError
+        nil
+      end
+
+      # (proc_pid_ksm_stat: ksm.rst of Linux)
+      def self.merged(pid)
+        told = File.read("/proc/#{pid}/ksm_stat")
+        pages = told[/^ksm_merging_pages (\d+)$/, 1]
+        [pages && (pages.to_i * Etc.sysconf(Etc::SC_PAGESIZE)), told[/^ksm_process_profit (-?\d+)$/, 1]&.to_i]
+      rescue SystemCallError
+        []
+      end
+      private_class_method :merged
+    end
+  end
+end
