@@ -18,6 +18,8 @@ module Pando
     # Of what is used, where a lower bound is proposed; and how far above that the bound is then at least.
     ROOM = 1.5
     FAR = 2
+    # What no proposal goes below, for a next release or a rarer request.
+    LEAST = 8 * MIB
 
     # @param pid [Integer] of a worker @param code [Integer] bytes that it has compiled
     # @param requests [Integer] that it has served
@@ -48,7 +50,7 @@ module Pando
 
     private
 
-    def enough = (@used * ROOM / MIB).ceil * MIB
+    def enough = [(@used * ROOM / MIB).ceil * MIB, LEAST].max
     def option(bytes) = "--yjit-exec-mem-size=#{(bytes / MIB.to_f).ceil}"
   end
 end

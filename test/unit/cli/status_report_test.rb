@@ -76,7 +76,7 @@ class StatusReportTest < Minitest::Test
       shown = report(["worker", { **worker, "pid" => "8", "code" => "4" }], ["worker", worker]).text
     end
 
-    assert_match(/^YJIT: 2.0 MiB of 48.0 MiB for code in use; --yjit-exec-mem-size=3 is enough$/, shown)
+    assert_match(/^YJIT: 2.0 MiB of 48.0 MiB for code in use; --yjit-exec-mem-size=8 is enough$/, shown)
   end
 
   def test_where_all_is_well_nothing_is_said_of_it
