@@ -95,11 +95,18 @@ module Pando
       def receive(ticket)
         while (record = next_record)
           bytes, _sender, descriptors = record
-          mine, *others = bytes&.start_with?(ticket) ? descriptors : [nil, *descriptors]
+          lose(descriptors) unless bytes
+          mine, *others = bytes.start_with?(ticket) ? descriptors : [nil, *descriptors]
           others.each { |other| Sys.close_fd(other) }
           return [mine, bytes.byteslice(ticket.bytesize..)] if mine
-          raise ClientGone, "the client is gone" if bytes&.start_with?(ticket)
+          raise ClientGone, "the client is gone" if bytes.start_with?(ticket)
         end
+      end
+
+      # The record was cut short and what it brought is gone: nothing else would come, however long one waits.
+      def lose(descriptors)
+        descriptors.each { |descriptor| Sys.close_fd(descriptor) }
+        raise ClientGone, "there is no free descriptor for what belongs to the request"
       end
 
       # @return [Array, false] false if none waits

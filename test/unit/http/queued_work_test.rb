@@ -166,6 +166,18 @@ class HTTPQueuedWorkTest < Minitest::Test
     assert_equal %i[want_file abort], reactor.frames.map(&:kind)
   end
 
+  # As where no descriptor is free: the kernel cuts the record short, and drops what came with it.
+  def test_what_got_lost_on_its_way_is_not_waited_for
+    stage(ECHO)
+    reactor.publish("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 50000\r\n\r\n", flags: [:body_in_file])
+    Pando::Sys.send_record(reactor.socket, "x" * (Pando::HTTP::LaneLink::PACKET + 1), [])
+    began = Pando::Sys.now
+    @stage.work.ready(nil)
+
+    assert_equal %i[want_file abort], reactor.frames.map(&:kind)
+    assert_operator Pando::Sys.now - began, :<, Pando::HTTP::LaneLink::PATIENCE
+  end
+
   def test_the_connection_comes_over_the_socket_with_what_the_client_sent_ahead
     taken = nil
     stage { |env| (taken = env["rack.hijack"].call) && [200, {}, ["ignored"]] }

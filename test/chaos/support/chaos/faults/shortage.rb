@@ -82,8 +82,10 @@ module Chaos
       ROLES = %w[monitor monitor reactor reactor worker mold].freeze
       LIMIT = "nofile"
 
-      # A connection between two requests is closed to make room, and its client may just be asking.
-      FAILURES = { "reactor" => [503, :closed], "worker" => [500, 502, :cut], "mold" => [500, 502, :cut] }.freeze
+      # A connection between two requests is closed to make room, and its client may just be asking. A worker that
+      # cannot be given its client's socket, for a body that it is to read itself, can only let it be closed.
+      FAILURES = { "reactor" => [503, :closed], "worker" => [500, 502, :cut, :closed],
+                   "mold" => [500, 502, :cut, :closed] }.freeze
 
       private
 
