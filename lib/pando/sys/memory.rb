@@ -12,6 +12,8 @@ module Pando
 
       # Of /proc/PID/smaps_rollup (proc(5)).
       FIELDS = /^(Rss|Pss|Private_Clean|Private_Dirty): +(\d+) kB$/
+      # Of /proc/PID/status.
+      ANONYMOUS = /^(?:RssAnon|VmSwap):\s+(\d+) kB$/
       PAGE = 4096
       # Fields of /proc/PID/stat behind the command's name, in which anything may stand (proc(5)).
       MINOR_FAULTS = 7
@@ -26,6 +28,18 @@ module Pando
           return unless bytes.size == 4
 
           Usage.new(bytes["Pss"], bytes["Private_Clean"] + bytes["Private_Dirty"], bytes["Rss"])
+        rescue SystemCallError
+          nil
+        end
+
+        # Memory that no file is behind, also what it shares with who forked it, and what was swapped out: a page that
+        # is copied because it is written to changes nothing. The kernel keeps count of it.
+        #
+        # @param pid [Integer]
+        # @return [Integer, nil]
+        def anonymous(pid)
+          sizes = File.read("/proc/#{pid}/status").scan(ANONYMOUS).flatten
+          sizes.sum(&:to_i) * 1024 if sizes.size == 2
         rescue SystemCallError
           nil
         end

@@ -21,6 +21,20 @@ class SysMemoryTest < Minitest::Test
     gets
   RUBY
 
+  # Its child writes to what it has inherited.
+  COPY = <<~RUBY.freeze
+    $stdout.sync = true
+    ballast = "x" * #{32 * MIB}
+    child = fork do
+      puts Process.pid
+      gets
+      0.step(ballast.bytesize - 1, 4096) { |at| ballast.setbyte(at, 0) }
+      puts
+      gets
+    end
+    Process.wait(child)
+  RUBY
+
   def setup = @folder = Dir.mktmpdir
   def teardown = FileUtils.rm_rf(@folder)
 
@@ -28,14 +42,29 @@ class SysMemoryTest < Minitest::Test
     process = IO.popen([RbConfig.ruby, "--disable-gems", "-e", GROW], "r+")
     pid = process.pid
     process.gets
-    before = [Memory.usage(pid), Memory.minor_faults(pid)]
+    before = [Memory.usage(pid), Memory.minor_faults(pid), Memory.anonymous(pid)]
     process.puts
     process.gets
-    after = [Memory.usage(pid), Memory.minor_faults(pid)]
+    after = [Memory.usage(pid), Memory.minor_faults(pid), Memory.anonymous(pid)]
 
     assert_in_delta(32 * MIB, after.first.private - before.first.private, 8 * MIB)
     assert_operator(after.first.pss, :>=, after.first.private)
-    assert_operator((after.last - before.last) * Memory::PAGE, :>=, 30 * MIB)
+    assert_operator((after[1] - before[1]) * Memory::PAGE, :>=, 30 * MIB)
+    assert_in_delta(32 * MIB, after.last - before.last, 8 * MIB)
+  ensure
+    process&.close
+  end
+
+  def test_what_a_child_copies_of_its_parents_memory_is_not_more
+    process = IO.popen([RbConfig.ruby, "--disable-gems", "-e", COPY], "r+")
+    pid = Integer(process.gets)
+    before = [Memory.usage(pid).private, Memory.anonymous(pid)]
+    process.puts
+    process.gets
+    after = [Memory.usage(pid).private, Memory.anonymous(pid)]
+
+    assert_in_delta(32 * MIB, after.first - before.first, 8 * MIB)
+    assert_in_delta(before.last, after.last, 8 * MIB)
   ensure
     process&.close
   end
@@ -46,6 +75,7 @@ class SysMemoryTest < Minitest::Test
 
     assert_nil(Memory.usage(pid))
     assert_nil(Memory.minor_faults(pid))
+    assert_nil(Memory.anonymous(pid))
   end
 
   def test_what_may_be_used_is_the_least_of_the_groups_limit_and_the_machines_memory

@@ -36,7 +36,7 @@ module Pando
         # @param terms [Terms]
         # @param records [Records]
         # @param heard_at [#call] see Stopwatch
-        def initialize(number, terms, roster, records, memory: MemoryCheck.new, cpu_wait: CPUWait.new,
+        def initialize(number, terms, roster, records, memory: MemoryCheck.new(roster), cpu_wait: CPUWait.new,
                        heard_at: :itself.to_proc, now: Sys.now)
           @number = number
           @terms = terms

@@ -28,7 +28,7 @@ module Pando
         # @param before [Curve] of those that it has replaced
         # @param workers [Integer] how many it has
         # @param heard_at [#call] see Stopwatch
-        def initialize(number, terms, roster, records, before, workers, memory: MemoryCheck.new,
+        def initialize(number, terms, roster, records, before, workers, memory: MemoryCheck.new(roster),
                        heard_at: :itself.to_proc, now: Sys.now)
           @number = number
           @terms = terms

@@ -1,32 +1,56 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/proof/curve"
 require "pando/cluster/proof/memory_check"
 
 class ProofMemoryCheckTest < Minitest::Test
   MIB = 1024 * 1024
-  Worker = Struct.new(:pid, :requests, :row)
+  MOLD = 60
+  Process = Struct.new(:pid, :generation, :requests, :row)
   Row = Struct.new(:faults, :prefaulted, :requests, :failures, :first_jobs)
 
-  def row(mebibytes, given = 0)
-    Row.new([mebibytes * 256, *[0] * 8], [given * MIB, 0.0], 1, 0, ["", ""])
+  def row(faulted, given = 0)
+    Row.new([0, 0, 0, 0, faulted * 256, 0, 0, 0, 0], [given * MIB, 0.0], 16, 0, ["", ""])
   end
 
-  def complaint(has, given: 0, before: 4)
+  # A worker that has faulted in so many mebibytes in its first 16 requests, and grown by so many since its fork.
+  def complaint(faulted, grown, given: 0, before: 4, requests: 16, mold: 1)
+    sizes = { 1 => MOLD * MIB, 2 => ((MOLD + grown) * MIB if grown) }
     source = Object.new
-    source.define_singleton_method(:usage) { |_pid| Pando::Sys::Memory::Usage.new(0, has * MIB, 0) }
+    source.define_singleton_method(:anonymous) { |pid| sizes.fetch(pid) }
+    roster = Struct.new(:molds).new([Process.new(3, 0), Process.new(1, mold)])
     curve = Pando::Cluster::Proof::Curve.new.add(row(before))
-    Pando::Cluster::Proof::MemoryCheck.new(source).complaint(Worker.new(1, 1, row(has, given)), curve)
+    worker = Process.new(2, 1, requests, row(faulted, given))
+    Pando::Cluster::Proof::MemoryCheck.new(roster, source).complaint(worker, curve)
   end
 
-  def test_half_as_much_again_and_eight_mebibytes_are_allowed
-    assert_nil complaint(14)
-    assert_match(/private memory is 15.0 MiB after 1 requests, that of those before was at most 4.0 MiB/, complaint(15))
+  def test_what_those_before_took_and_eight_mebibytes_are_allowed
+    assert_nil complaint(20, 12)
+    assert_equal "it has grown by 13.0 MiB in 16 requests, those before by at most 4.0 MiB", complaint(20, 13)
   end
 
-  def test_what_it_was_given_at_its_start_it_may_have_besides
-    assert_nil complaint(30, given: 16)
-    refute_nil complaint(31, given: 16)
+  # A full collection.
+  def test_what_it_copies_of_its_molds_memory_is_not_more
+    assert_nil complaint(MOLD, 0)
+  end
+
+  def test_who_has_no_more_page_faults_has_not_grown
+    assert_nil complaint(14, 40)
+    refute_nil complaint(15, 40)
+  end
+
+  def test_what_it_was_given_at_its_start_it_has_faulted_in_besides
+    assert_nil complaint(30, 40, given: 16)
+    refute_nil complaint(31, 40, given: 16)
+  end
+
+  def test_more_requests_may_take_more
+    assert_nil complaint(20, 16, requests: 32)
+    assert_match(/grown by 17.0 MiB in 32 requests, those before by at most 8.0 MiB/, complaint(20, 17, requests: 32))
+  end
+
+  def test_what_cannot_be_measured_is_not_held_against_it
+    assert_nil complaint(20, nil)
+    assert_nil complaint(20, 13, mold: 2)
   end
 end
