@@ -5,7 +5,7 @@ require "pando/refork/preparation"
 require "support/in_child"
 
 # What a mold's heap is like when it forks.
-class PreparationTest < Minitest::Test
+class ReforkPreparationTest < Minitest::Test
   include Support::InChild
 
   # What has come to be since the last collections is young.
