@@ -66,9 +66,11 @@ module Pando
       # @return [Boolean] whether it was forked for a generation that came to nothing
       def discarded?(child) = @floor.discarded?(child)
 
-      # Called at each turn of the monitor's loop.
+      # Called at each turn of the monitor's loop. Nothing is begun in the turn in which a watch ends: if it was over a
+      # reload, that one's settings say what is to be done, and the next turn brings them.
       def reconcile
-        @proving.reconcile
+        return if @proving.reconcile
+
         lose_current("it is gone") if current&.mold&.gone?
         @reforks.training.reconcile
         return if upcoming || !@backoff.over?

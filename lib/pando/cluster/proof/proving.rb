@@ -33,11 +33,12 @@ module Pando
         end
 
         # Called at each turn of the monitor's loop.
+        # @return [Boolean] whether a watch has ended
         def reconcile(now = Sys.now)
-          verdict = (@trial || @watch)&.look(now) or return
-          return pass if verdict == :passed
-
-          fail(verdict)
+          watched = watch?
+          verdict = (@trial || @watch)&.look(now) or return false
+          verdict == :passed ? pass : fail(verdict)
+          watched && !watch?
         end
 
         # Its first worker has come up.

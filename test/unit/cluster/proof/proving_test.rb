@@ -298,6 +298,21 @@ class ClusterProvingTest < Minitest::Test
     assert_equal 1, generations.current.number, "there is none to go back to"
   end
 
+  # A reload that was watched brings its settings with the next turn: the old ones must not refork once more.
+  def test_nothing_is_begun_in_the_turn_in_which_a_watch_ends
+    on_trial
+    prove
+    cluster.settle
+    cluster.policy.threshold_value = 0
+    seconds = 0
+    (pass 1) while generations.watching? && (seconds += 1) < 100
+    refute_predicate generations, :watching?
+    assert_nil generations.upcoming
+    cluster.turn
+
+    assert_predicate generations.upcoming, :booting?
+  end
+
   def test_after_some_failures_reforking_is_suspended
     booted(canary: TERMS, refork_failures: 3)
     3.times { fail_once }
