@@ -50,9 +50,9 @@ module Pando
 
       # @return [:warming, :paying, :resting]
       def phase
-        return :warming unless @settled
+        return :resting if part.resting?
 
-        @paying.resting? ? :resting : :paying
+        @settled ? :paying : :warming
       end
 
       # @param vitals [Cluster::Vitals]
@@ -71,7 +71,7 @@ module Pando
 
       # One worker is warmed up for all while the app is not warm yet.
       # @param reforks [Integer] see {#threshold}
-      def trains?(reforks) = !@settled && reforks < TRAINED
+      def trains?(reforks) = phase == :warming && reforks < TRAINED
 
       # For `pando status`: how it stands, what was decided last, and what is waited for.
       # @return [Hash{Symbol => Object}]

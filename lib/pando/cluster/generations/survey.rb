@@ -48,11 +48,22 @@ module Pando
           return if workers.empty? || !workers.all? { |worker| worker.ready? && !@generations.outdated?(worker) }
 
           take(generation, workers, now)
-          Vitals.new(generation: generation.number, reforks: reforks, seconds: now - @began_at, workers: workers.size,
-                     age: @served, most: workers.map(&:requests).max, pss: @footprint.pss, cpu: @record.cpu)
+          vitals(generation, reforks, workers, now)
         end
 
         private
+
+        def vitals(generation, reforks, workers, now)
+          Vitals.new(generation: generation.number, reforks: reforks, seconds: now - @began_at, workers: workers.size,
+                     age: @served, most: workers.map(&:requests).max, warmed: warmed(workers.map(&:requests)),
+                     pss: @footprint.pss, cpu: @record.cpu)
+        end
+
+        # The first requests warm most.
+        def warmed(requests)
+          most = Math.log(1 + requests.max)
+          most.zero? ? requests.size.to_f : requests.sum { |count| Math.log(1 + count) } / most
+        end
 
         def take(generation, workers, now)
           begin_with(generation, now) unless generation.number == @number
