@@ -4,7 +4,7 @@ require "test_helper"
 require "support/servers"
 
 # Promise: `refork :auto` reforks while that saves memory, and then stops, and says why. On the constant-caches app,
-# a small one: what each of its requests warms is shared by all after a refork.
+# what each of its requests warms is shared by all after a refork.
 class ReforkAutoTest < Minitest::Test
   include Support::Servers
 
@@ -14,7 +14,7 @@ class ReforkAutoTest < Minitest::Test
 
   def test_reforks_while_it_saves_memory_and_then_no_more
     @server = serve(config: "refork :auto, floor: 0; control 'control.sock'", arguments: [APP, "-w", "2"],
-                    env: { "BENCH_METHODS" => "8000" })
+                    env: { "BENCH_METHODS" => "40000" })
     ask_until { decisions("settle").any? }
     first, second = decisions("refork")
     settled = decisions("settle").first

@@ -50,10 +50,13 @@ module Pando
 
       # @return [:warming, :paying, :resting]
       def phase
-        return :resting if part.resting?
+        return :resting if resting?
 
         @settled ? :paying : :warming
       end
+
+      # (see Policy#resting?)
+      def resting? = part.resting?
 
       # @param vitals [Cluster::Vitals]
       # @param conditions [#obstacle, #quiet?] asked only when a refork is due

@@ -21,6 +21,8 @@ module Pando
         EACH = 0.05
         # And while its memory is not known.
         HASTE = 0.02
+        # And while nothing is to be decided.
+        CALM = 5.0
 
         carry number: :integer, began_at: :number, record: ServiceRecord
 
@@ -49,6 +51,11 @@ module Pando
 
           take(generation, workers, now)
           vitals(generation, reforks, workers, now)
+        end
+
+        # Nothing is to be decided soon.
+        def relax(now = Sys.now)
+          @due = now + CALM unless @footprint.wanting?
         end
 
         private

@@ -64,6 +64,15 @@ class SurveyTest < Minitest::Test
     assert_in_delta 1.5, look.warmed
   end
 
+  def test_where_nothing_is_to_be_decided_it_looks_seldom
+    look
+    @survey.relax
+    elapse(4)
+    assert_nil @survey.look(0)
+    elapse(2)
+    assert @survey.look(0)
+  end
+
   def test_it_looks_now_and_then
     assert @survey.look(0)
     assert_nil @survey.look(0)
