@@ -27,7 +27,8 @@ module Pando
         BORN = 5
 
         carry age: :number, most: :number, seconds: :number, pss: :number, workers: :integer,
-              warmed: :number, born: :number, covered_to: :number, covered: :number, area: :number, cpu_age: :number, cpu: :number,
+              warmed: :number, born: :number, covered_to: :number, covered: :number, area: :number,
+              cpu_age: :number, cpu: :number,
               young_age: :number, young_cpu: :number, mark_age: :number, mark_size: :number, growth: :number
 
         # @return [Float] requests, on average

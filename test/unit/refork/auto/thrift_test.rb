@@ -39,7 +39,7 @@ class ReforkThriftTest < Minitest::Test
     assert_equal "a refork would save at most 16.7% of the memory, 5.0 MiB a worker: it waits until it costs less " \
                  "than 0.5% of the CPU time so far", first.reason
     assert_predicate auto, :resting?
-    assert_equal [:resting, :wait, :wait], [auto.phase, act(60, 120), act(4990, 120)]
+    assert_equal %i[resting wait wait], [auto.phase, act(60, 120), act(4990, 120)]
     due = look(5000, 120)
     assert_equal [:refork, "0.025 <= 0.005 * 5.0"], due.to_h.values_at(:action, :rule)
   end
