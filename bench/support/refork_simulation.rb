@@ -36,6 +36,7 @@ module Bench
       @sum = @cpu = 0.0
       @reforks = []
       @decisions = []
+      decide if @policy.measures? # what it takes at birth
       (@requests / STEP).times { proceed }
       Result.new(average: @sum / (@requests / STEP), final: pss, reforks: @reforks,
                  cpu: @cpu + @curves.cpu(@warmth, @age), decisions: @decisions)

@@ -50,10 +50,13 @@ module Pando
 
       # @return [:warming, :paying, :resting]
       def phase
-        return :warming unless @settled
+        return :resting if resting?
 
-        @paying.resting? ? :resting : :paying
+        @settled ? :paying : :warming
       end
+
+      # (see Policy#resting?)
+      def resting? = part.resting?
 
       # @param vitals [Cluster::Vitals]
       # @param conditions [#obstacle, #quiet?] asked only when a refork is due
@@ -71,7 +74,7 @@ module Pando
 
       # One worker is warmed up for all while the app is not warm yet.
       # @param reforks [Integer] see {#threshold}
-      def trains?(reforks) = !@settled && reforks < TRAINED
+      def trains?(reforks) = phase == :warming && reforks < TRAINED
 
       # For `pando status`: how it stands, what was decided last, and what is waited for.
       # @return [Hash{Symbol => Object}]

@@ -30,6 +30,11 @@ module Pando
         false
       end
 
+      # @return [Boolean] whether it measures only to see if something has changed, so that now and then is enough
+      def resting?
+        false
+      end
+
       # @return [Hash{Symbol => Object}] how it stands, for `pando status`
       def explain
         {}

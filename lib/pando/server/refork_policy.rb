@@ -12,7 +12,8 @@ module Pando
       # @return [Refork::Policy]
       def self.of(config)
         rules = Refork::Auto::Rules.new(rho: config.refork_rho, floor: config.refork_floor,
-                                        ceiling: config.refork_ceiling, memory: config.refork_memory)
+                                        ceiling: config.refork_ceiling, memory: config.refork_memory,
+                                        thrift: config.jit != :trainee) # the others' JIT waits for the first one
         Refork.policy(config.refork, rules)
       end
     end

@@ -28,7 +28,7 @@ module Pando
         # @return [Training]
         attr_reader :training
 
-        # @param policy [#threshold, #measures?, #manual?, #choose, #justify, #trains?] see Pando::Refork::Policy
+        # @param policy [#threshold, #measures?, #resting?, #manual?, #choose, #justify, #trains?] see Pando::Refork::Policy
         # @param backoff [Damping::Backoff] until the next try
         # @param options [#refork_failures, #trainee]
         # @param conditions [#obstacle, #quiet?] what else speaks against a refork that nobody has asked for
@@ -129,6 +129,7 @@ module Pando
           vitals = @survey.look(count) or return
           decision = @policy.decide(vitals, self)
           Events.emit("refork.decided", generation: vitals.generation, **decision.facts) if decision.news?
+          @survey.relax if @policy.resting?
           decision.reason if decision.refork?
         end
 

@@ -21,6 +21,8 @@ module Pando
         EACH = 0.05
         # And while its memory is not known.
         HASTE = 0.02
+        # And while nothing is to be decided.
+        CALM = 5.0
 
         carry number: :integer, began_at: :number, record: ServiceRecord
 
@@ -48,11 +50,27 @@ module Pando
           return if workers.empty? || !workers.all? { |worker| worker.ready? && !@generations.outdated?(worker) }
 
           take(generation, workers, now)
-          Vitals.new(generation: generation.number, reforks: reforks, seconds: now - @began_at, workers: workers.size,
-                     age: @served, most: workers.map(&:requests).max, pss: @footprint.pss, cpu: @record.cpu)
+          vitals(generation, reforks, workers, now)
+        end
+
+        # Nothing is to be decided soon.
+        def relax(now = Sys.now)
+          @due = now + CALM unless @footprint.wanting?
         end
 
         private
+
+        def vitals(generation, reforks, workers, now)
+          Vitals.new(generation: generation.number, reforks: reforks, seconds: now - @began_at, workers: workers.size,
+                     age: @served, most: workers.map(&:requests).max, warmed: warmed(workers.map(&:requests)),
+                     pss: @footprint.pss, cpu: @record.cpu)
+        end
+
+        # The first requests warm most.
+        def warmed(requests)
+          most = Math.log(1 + requests.max)
+          most.zero? ? requests.size.to_f : requests.sum { |count| Math.log(1 + count) } / most
+        end
 
         def take(generation, workers, now)
           begin_with(generation, now) unless generation.number == @number

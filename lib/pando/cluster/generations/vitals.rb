@@ -11,10 +11,12 @@ module Pando
       #   workers     how many
       #   age         requests that a worker has served since its fork, on average
       #   most        that the one has served who has served most
+      #   warmed      how many workers as warm as that one the others and it make together, by the logarithm of requests
       #   pss         bytes of its workers and its mold, what they share counted once; nil: not known yet
       #   cpu         seconds of CPU that a worker has had since its fork, on average, with its part of what the mold
       #               has had since it was promoted
-      Vitals = Struct.new(:generation, :reforks, :seconds, :workers, :age, :most, :pss, :cpu, keyword_init: true)
+      Vitals = Struct.new(:generation, :reforks, :seconds, :workers, :age, :most, :warmed, :pss, :cpu,
+                          keyword_init: true)
     end
   end
 end

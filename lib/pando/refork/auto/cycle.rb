@@ -23,9 +23,12 @@ module Pando
         # hooks and its part of the mold take alone.
         LEAST_COST = 20.0
         LEAST_CPU = 0.005
+        # Requests up to which what it takes is what it was born with.
+        BORN = 5
 
         carry age: :number, most: :number, seconds: :number, pss: :number, workers: :integer,
-              covered_to: :number, covered: :number, area: :number, cpu_age: :number, cpu: :number,
+              warmed: :number, born: :number, covered_to: :number, covered: :number, area: :number,
+              cpu_age: :number, cpu: :number,
               young_age: :number, young_cpu: :number, mark_age: :number, mark_size: :number, growth: :number
 
         # @return [Float] requests, on average
@@ -36,6 +39,8 @@ module Pando
         attr_reader :seconds
         # @return [Integer, Float, nil] bytes, of all together
         attr_reader :pss
+        # @return [Float, nil] seconds of CPU that a worker has had
+        attr_reader :cpu
 
         def initialize
           @age = @most = @seconds = @area = @covered = 0.0
@@ -48,12 +53,17 @@ module Pando
           begin_memory_anew(vitals.workers) unless vitals.workers == @workers
           @age = vitals.age
           @most = vitals.most.to_f
+          @warmed = (vitals.warmed || vitals.workers).to_f
           grow(vitals.pss) if vitals.pss
           spend(vitals.cpu) if vitals.cpu
         end
 
         # @return [Float, nil]
         def size = @pss && (@pss / @workers.to_f)
+
+        # @return [Float, nil] bytes by which a worker that is warm has grown since its birth, as far as those who have
+        #   hardly served do not hide it; nil: nobody has seen its birth
+        def grown = @born && @pss && [(@pss - @born) / @warmed, 0.0].max
 
         # @return [Float] the share of its present memory that it has not had on average: what another refork saves,
         #   if the next generation is like this one
@@ -90,11 +100,12 @@ module Pando
         # A cluster of another size is another cluster.
         def begin_memory_anew(workers)
           @workers = workers
-          @pss = @mark_age = @mark_size = @growth = nil
+          @pss = @born = @mark_age = @mark_size = @growth = nil
           @area = @covered = 0.0
         end
 
         def grow(pss)
+          @born ||= pss if @age <= BORN
           if @pss && @age > @covered_to
             @area += (@age - @covered_to) * (@pss + pss) / 2.0
             @covered += @age - @covered_to

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/refork/auto/cycle"
+require "pando/refork/auto/thrift"
 require "pando/refork/auto/verdict"
 require "pando/refork/policy"
 
@@ -9,7 +10,8 @@ module Pando
     class Auto < Policy
       # The first phase: the first requests warm most, so the first refork comes early and each next one at double the
       # age, until a generation at the age at which its predecessor was forked has hardly less memory than that one had;
-      # or until the next one would not pay, where it comes so late that its price is known.
+      # or until the next one would not pay, where it comes so late that its price is known. The first one of an app
+      # that has little to gain waits until it costs next to nothing (Thrift).
       #
       # @api private
       class Warming
@@ -23,13 +25,18 @@ module Pando
         # An ancestor that has served more is warm, whatever its children's memory is like.
         WARM = 3200
 
-        carry before_age: :number, before_most: :number, before_size: :number, gain: :number, judged: :flag
+        carry before_age: :number, before_most: :number, before_size: :number, gain: :number, judged: :flag,
+              thrift: Thrift
 
         # @param rules [Rules]
         def initialize(rules)
           @rules = rules
           @judged = false
+          @thrift = Thrift.new
         end
+
+        # @return [Boolean] whether not even the first refork would be worth its price
+        def resting? = @before_age.nil? && @thrift.resting?
 
         # @param cycle [Cycle] that a refork has ended; one before its time says nothing
         def follow(cycle)
@@ -49,12 +56,17 @@ module Pando
         # @param cost [Float, nil] requests, see Paying
         # @return [Verdict]
         def look(cycle, cost)
-          return due(cycle, "#{FIRST} requests") unless @before_age
+          return first(cycle) unless @before_age
 
           judge(cycle) || due(cycle, "twice the #{@before_most.round} requests of the one before", cost)
         end
 
         private
+
+        def first(cycle)
+          objection = @thrift.look(cycle) if @rules.thrift && cycle.most >= FIRST
+          objection || due(cycle, "#{FIRST} requests")
+        end
 
         # @return [Verdict, nil] nil: it was worth it
         def judge(cycle)

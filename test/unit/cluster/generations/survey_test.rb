@@ -56,6 +56,23 @@ class SurveyTest < Minitest::Test
     assert_equal [20.0, 30, 0, 3, 2], look.to_h.values_at(:age, :most, :generation, :reforks, :workers)
   end
 
+  def test_how_many_are_warm
+    assert_in_delta 2.0, look.warmed
+    serve(workers.first, 99)
+    assert_in_delta 1.0, look.warmed
+    serve(workers.last, 9)
+    assert_in_delta 1.5, look.warmed
+  end
+
+  def test_where_nothing_is_to_be_decided_it_looks_seldom
+    look
+    @survey.relax
+    elapse(4)
+    assert_nil @survey.look(0)
+    elapse(2)
+    assert @survey.look(0)
+  end
+
   def test_it_looks_now_and_then
     assert @survey.look(0)
     assert_nil @survey.look(0)
