@@ -119,7 +119,8 @@ static int hand_over(const struct pando_reactor_papers *papers, int sealed)
 static pid_t execute(int program, const struct pando_reactor_papers *papers, int sealed, char *variable,
                      volatile int *failure)
 {
-    char *const arguments[] = {TITLE, NULL};
+    static char title[] = TITLE;
+    char *const arguments[] = {title, NULL};
     char *const environment[] = {variable, NULL};
     pid_t pid = vfork();
     if (pid == 0) {
