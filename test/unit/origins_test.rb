@@ -47,7 +47,7 @@ class OriginsTest < Minitest::Test
   end
 
   def test_its_table_in_c
-    program = Support::CProgram.path("origins", %w[origins.c sys/maps.c sys/pages.c])
+    program = Support::CProgram.path("origins", %w[origins.c sys/maps.c sys/pagemap.c sys/pages.c])
     output, status = Open3.capture2e("timeout", "60", program)
 
     assert_predicate status, :success?, output

@@ -1,23 +1,16 @@
 #include "hot_set.h"
 
 #include "maps.h"
+#include "pagemap.h"
 #include "present.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <unistd.h>
-
-#define PAGE 4096
-#define ENTRIES 8192
-#define PRESENT (UINT64_C(1) << 63)
-#define OF_FILE (UINT64_C(1) << 61)
-#define EXCLUSIVE (UINT64_C(1) << 56)
 
 /* Of one observation; mapped for it alone, lest the observer's own memory is written to more than need be. */
 struct scratch {
     struct pando_maps maps;
-    uint64_t theirs[ENTRIES], ours[ENTRIES];
+    uint64_t theirs[PANDO_PAGEMAP_ENTRIES], ours[PANDO_PAGEMAP_ENTRIES];
     int pagemap, own;
 };
 
@@ -32,44 +25,34 @@ static bool eligible(const struct pando_mapping *mapping)
     return pando_mapping_anonymous(mapping) && pando_mapping_writable(mapping);
 }
 
-/* How many entries there are, 0: the process has gone; -1. */
-static ssize_t read_entries(int pagemap, uint64_t entries[ENTRIES], uintptr_t from, size_t wanted)
-{
-    size_t bytes = (wanted < ENTRIES ? wanted : ENTRIES) * sizeof(*entries);
-    ssize_t got;
-    do got = pread(pagemap, entries, bytes, (off_t)(from / PAGE * sizeof(*entries)));
-    while (got == -1 && errno == EINTR);
-    return got == -1 ? -1 : got / (ssize_t)sizeof(*entries);
-}
-
 static bool add(struct pando_hot_set *set, uintptr_t page)
 {
     struct pando_range *last = set->count ? &set->ranges[set->count - 1] : NULL;
     if (last && last->to == page) {
-        last->to += PAGE;
+        last->to += PANDO_PAGE;
     } else {
         if (set->count == PANDO_HOT_RANGES) return false;
-        set->ranges[set->count++] = (struct pando_range){ page, page + PAGE };
+        set->ranges[set->count++] = (struct pando_range){ page, page + PANDO_PAGE };
     }
-    set->bytes += PAGE;
+    set->bytes += PANDO_PAGE;
     return true;
 }
 
 static bool hot(uint64_t theirs, uint64_t ours)
 {
-    return (theirs & (PRESENT | OF_FILE | EXCLUSIVE)) == (PRESENT | EXCLUSIVE) &&
-           (ours & (PRESENT | OF_FILE)) == PRESENT;
+    return (theirs & (PANDO_PAGE_OWN | PANDO_PAGE_OF_FILE)) == PANDO_PAGE_OWN &&
+           (ours & (PANDO_PAGE_PRESENT | PANDO_PAGE_OF_FILE)) == PANDO_PAGE_PRESENT;
 }
 
 /* 1; 0: there is no more to be had; -1. */
 static int observe_range(struct pando_hot_set *set, struct scratch *scratch, uintptr_t from, uintptr_t to)
 {
     while (from < to) {
-        ssize_t theirs = read_entries(scratch->pagemap, scratch->theirs, from, (to - from) / PAGE);
+        ssize_t theirs = pando_pagemap_read(scratch->pagemap, scratch->theirs, from, to);
         if (theirs <= 0) return (int)theirs;
-        ssize_t ours = read_entries(scratch->own, scratch->ours, from, (size_t)theirs);
+        ssize_t ours = pando_pagemap_read(scratch->own, scratch->ours, from, from + (uintptr_t)theirs * PANDO_PAGE);
         if (ours <= 0) return (int)ours;
-        for (ssize_t at = 0; at < ours; at++, from += PAGE)
+        for (ssize_t at = 0; at < ours; at++, from += PANDO_PAGE)
             if (hot(scratch->theirs[at], scratch->ours[at]) && !add(set, from)) return 0;
     }
     return 1;
@@ -97,14 +80,12 @@ static int observe_all(struct pando_hot_set *set, struct scratch *scratch)
 
 static int observe(struct pando_hot_set *set, struct scratch *scratch)
 {
-    scratch->own = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    scratch->own = pando_pagemap_open();
     if (scratch->own == -1) return -1;
     int result = pando_maps_open(&scratch->maps);
     if (result == 0) result = observe_all(set, scratch);
     pando_maps_close(&scratch->maps);
-    int saved = errno;
-    close(scratch->own);
-    errno = saved;
+    pando_pagemap_close(scratch->own);
     return result;
 }
 

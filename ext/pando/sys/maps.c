@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define LARGEST (UINT64_C(64) << 30)
+
 int pando_maps_open(struct pando_maps *maps)
 {
     maps->at = maps->end = 0;
@@ -75,15 +77,26 @@ int pando_maps_next(struct pando_maps *maps, struct pando_mapping *mapping)
     return more;
 }
 
+/* "[vdso]" and its like. */
+static bool of_the_kernel(const struct pando_mapping *mapping)
+{
+    return strncmp(mapping->name, "[v", 2) == 0;
+}
+
+bool pando_mapping_used(const struct pando_mapping *mapping)
+{
+    return memcmp(mapping->rights, "---", 3) != 0 && !of_the_kernel(mapping) && mapping->to - mapping->from <= LARGEST;
+}
+
 bool pando_mapping_private(const struct pando_mapping *mapping)
 {
     return mapping->rights[3] == 'p';
 }
 
-/* The kernel's own, "[vdso]" and its like, is nobody's to write to. */
+/* The kernel's own is nobody's to write to. */
 bool pando_mapping_anonymous(const struct pando_mapping *mapping)
 {
-    return pando_mapping_private(mapping) && *mapping->name != '/' && strncmp(mapping->name, "[v", 2) != 0;
+    return pando_mapping_private(mapping) && *mapping->name != '/' && !of_the_kernel(mapping);
 }
 
 bool pando_mapping_writable(const struct pando_mapping *mapping)

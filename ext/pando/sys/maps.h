@@ -28,6 +28,9 @@ int pando_maps_next(struct pando_maps *maps, struct pando_mapping *mapping);
 /* Leaves errno as it is. */
 void pando_maps_close(struct pando_maps *maps);
 
+/* Pages of it may be the process's: it can be accessed, is not the kernel's own, nor address space that somebody has
+ * set aside (more than 64 GiB). */
+bool pando_mapping_used(const struct pando_mapping *mapping);
 bool pando_mapping_private(const struct pando_mapping *mapping);
 /* Private, and a write makes it a page of no file. */
 bool pando_mapping_anonymous(const struct pando_mapping *mapping);

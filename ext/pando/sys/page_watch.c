@@ -1,21 +1,14 @@
 #include "page_watch.h"
 
+#include "maps.h"
+#include "measure.h"
+#include "pagemap.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "maps.h"
-
-#define PAGE 4096
-#define ENTRIES 8192
-#define LARGEST (UINT64_C(64) << 30) /* a mapping beyond is address space that somebody has set aside */
-#define OWN (UINT64_C(1) << 63 | UINT64_C(1) << 56) /* present, and mapped by nobody else */
-#define FILE_BIT 61
 #define PAGES ((size_t)4 << 20) /* 16 GiB */
 #define OF_FILE (UINT64_C(1) << PANDO_WATCH_STEP_BITS)
 #define NUMBER_SHIFT (PANDO_WATCH_STEP_BITS + 1)
@@ -30,28 +23,13 @@ static struct {
     struct pando_page_step *steps;
     size_t step_count;
     uint64_t *entries;
-    uint64_t faults;
-    uint32_t job, spent;
-    size_t step;
+    uint32_t faults, job, spent;
     int pagemap;
     pid_t pid;
     bool mixed, cut;
 } watch = { .pagemap = -1 };
 
 static struct pando_maps maps; /* one at a time: callers hold the GVL */
-
-static uint64_t minor_faults(void)
-{
-    struct rusage usage;
-    return getrusage(RUSAGE_SELF, &usage) == -1 ? 0 : (uint64_t)usage.ru_minflt;
-}
-
-static uint64_t microseconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
 
 static struct pando_page_step *step_of(uint32_t job, enum pando_page_cause cause)
 {
@@ -86,28 +64,17 @@ static void take(uint64_t number, bool of_file, struct pando_page_step *step)
 
 static bool looked_at(const struct pando_mapping *mapping)
 {
-    return memcmp(mapping->rights, "---", 3) != 0 && strncmp(mapping->name, "[v", 2) != 0 &&
-           mapping->from != (uintptr_t)watch.memory && mapping->to - mapping->from <= LARGEST;
-}
-
-/* How many entries there are now of those from this page on; 0: the mapping has gone. -1 and errno. */
-static ssize_t read_entries(uintptr_t from, uintptr_t to)
-{
-    size_t left = (to - from) / PAGE, wanted = left < ENTRIES ? left : ENTRIES, size = sizeof(*watch.entries);
-    ssize_t got;
-    do got = pread(watch.pagemap, watch.entries, wanted * size, (off_t)(from / PAGE * size));
-    while (got == -1 && errno == EINTR);
-    return got == -1 ? -1 : got / (ssize_t)size;
+    return pando_mapping_used(mapping) && mapping->from != (uintptr_t)watch.memory;
 }
 
 static int look_at(const struct pando_mapping *mapping, struct pando_page_step *step)
 {
     for (uintptr_t from = mapping->from; from < mapping->to;) {
-        ssize_t got = read_entries(from, mapping->to);
+        ssize_t got = pando_pagemap_read(watch.pagemap, watch.entries, from, mapping->to);
         if (got <= 0) return (int)got;
-        for (ssize_t at = 0; at < got; at++, from += PAGE) {
+        for (ssize_t at = 0; at < got; at++, from += PANDO_PAGE) {
             uint64_t entry = watch.entries[at];
-            if ((entry & OWN) == OWN) take(from / PAGE, entry >> FILE_BIT & 1, step);
+            if ((entry & PANDO_PAGE_OWN) == PANDO_PAGE_OWN) take(from / PANDO_PAGE, entry & PANDO_PAGE_OF_FILE, step);
         }
     }
     return 0;
@@ -129,7 +96,7 @@ static int look_at_all(struct pando_page_step *step)
 
 static int look(struct pando_page_step *step)
 {
-    uint64_t began = microseconds();
+    uint64_t began = pando_now();
     watch.next_count = watch.at = 0;
     if (look_at_all(step) == -1) return -1;
     step->gone += (uint32_t)(watch.page_count - watch.at);
@@ -137,7 +104,7 @@ static int look(struct pando_page_step *step)
     watch.pages = watch.next;
     watch.next = pages;
     watch.page_count = watch.next_count;
-    uint32_t took = (uint32_t)(microseconds() - began);
+    uint32_t took = (uint32_t)((pando_now() - began) / 1000);
     step->microseconds += took;
     watch.spent += took;
     return 0;
@@ -147,7 +114,8 @@ static int look(struct pando_page_step *step)
 static int map_memory(void)
 {
     size_t tables = PAGES * sizeof(uint64_t);
-    watch.size = 2 * tables + PANDO_WATCH_STEPS * sizeof(struct pando_page_step) + ENTRIES * sizeof(uint64_t);
+    size_t steps = PANDO_WATCH_STEPS * sizeof(*watch.steps);
+    watch.size = 2 * tables + steps + PANDO_PAGEMAP_ENTRIES * sizeof(*watch.entries);
     watch.memory = mmap(NULL, watch.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (watch.memory == MAP_FAILED) {
         watch.memory = NULL;
@@ -157,7 +125,7 @@ static int map_memory(void)
     watch.pages = watch.memory;
     watch.next = watch.pages + PAGES;
     watch.entries = watch.next + PAGES;
-    watch.steps = (struct pando_page_step *)(watch.entries + ENTRIES);
+    watch.steps = (struct pando_page_step *)(watch.entries + PANDO_PAGEMAP_ENTRIES);
     return 0;
 }
 
@@ -174,10 +142,10 @@ int pando_page_watch_begin(void)
     watch.job = watch.spent = 0;
     watch.mixed = watch.cut = false;
     watch.pid = getpid();
-    watch.pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    watch.pagemap = pando_pagemap_open();
     if (watch.pagemap == -1) return -1;
     if (map_memory() == 0 && look(step_of(0, PANDO_CAUSE_BEFORE)) == 0) {
-        watch.faults = minor_faults();
+        watch.faults = pando_minor_faults();
         watch.spent = 0;
         watch.job = 1;
         return 0;
@@ -190,12 +158,12 @@ int pando_page_watch_begin(void)
 
 static int attribute_to(enum pando_page_cause cause)
 {
-    uint64_t new = minor_faults() - watch.faults;
+    uint32_t new = pando_minor_faults() - watch.faults;
     if (new == 0) return 0;
     struct pando_page_step *step = step_of(watch.job, watch.mixed ? PANDO_CAUSE_MIXED : cause);
-    step->faults += (uint32_t)new;
+    step->faults += new;
     int result = look(step);
-    watch.faults = minor_faults();
+    watch.faults = pando_minor_faults();
     return result;
 }
 

@@ -1,20 +1,11 @@
 #include "pages.h"
 
 #include "maps.h"
+#include "pagemap.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#define PAGE 4096
-#define ENTRIES 8192
-#define LARGEST (UINT64_C(64) << 30) /* a mapping beyond is address space that somebody has set aside */
-#define PRESENT (UINT64_C(1) << 63)
-#define OF_FILE (UINT64_C(1) << 61)
-#define EXCLUSIVE (UINT64_C(1) << 56)
 
 struct count {
     int pagemap;
@@ -24,7 +15,7 @@ struct count {
 };
 
 static struct pando_maps maps; /* one at a time: callers hold the GVL */
-static uint64_t entries[ENTRIES];
+static uint64_t entries[PANDO_PAGEMAP_ENTRIES];
 
 static int compare(const void *left, const void *right)
 {
@@ -41,15 +32,12 @@ static bool in_heap(const struct count *count, uintptr_t address)
 static int count_mapping(struct count *count, uintptr_t from, uintptr_t to, enum pando_use use)
 {
     while (from < to) {
-        size_t wanted = (to - from) / PAGE < ENTRIES ? (to - from) / PAGE : ENTRIES;
-        ssize_t got = pread(count->pagemap, entries, wanted * sizeof(*entries), (off_t)(from / PAGE * sizeof(*entries)));
-        if (got == -1 && errno == EINTR) continue;
-        if (got == -1) return -1;
-        if (got < (ssize_t)sizeof(*entries)) return 0; /* it has gone */
-        for (size_t at = 0; at < (size_t)got / sizeof(*entries); at++, from += PAGE) {
-            if ((entries[at] & (PRESENT | OF_FILE | EXCLUSIVE)) != (PRESENT | EXCLUSIVE)) continue;
+        ssize_t got = pando_pagemap_read(count->pagemap, entries, from, to);
+        if (got <= 0) return (int)got;
+        for (ssize_t at = 0; at < got; at++, from += PANDO_PAGE) {
+            if ((entries[at] & (PANDO_PAGE_OWN | PANDO_PAGE_OF_FILE)) != PANDO_PAGE_OWN) continue;
             bool ruby = use == PANDO_USE_MALLOC && in_heap(count, from);
-            count->bytes[ruby ? PANDO_USE_RUBY_HEAP : use] += PAGE;
+            count->bytes[ruby ? PANDO_USE_RUBY_HEAP : use] += PANDO_PAGE;
         }
     }
     return 0;
@@ -62,18 +50,12 @@ static enum pando_use use_of(const char *rights, const char *name)
     return rights[2] == 'x' ? PANDO_USE_CODE : PANDO_USE_MALLOC;
 }
 
-static bool counts(const struct pando_mapping *mapping)
-{
-    return pando_mapping_private(mapping) && memcmp(mapping->rights, "---", 3) != 0 &&
-           strncmp(mapping->name, "[v", 2) != 0 && mapping->to - mapping->from <= LARGEST;
-}
-
 static int count_all(struct count *count)
 {
     struct pando_mapping mapping;
     int more;
     while ((more = pando_maps_next(&maps, &mapping)) == 1)
-        if (counts(&mapping) &&
+        if (pando_mapping_private(&mapping) && pando_mapping_used(&mapping) &&
             count_mapping(count, mapping.from, mapping.to, use_of(mapping.rights, mapping.name)) == -1)
             return -1;
     return more;
@@ -83,13 +65,11 @@ int pando_pages_count(const uintptr_t *heap, size_t heap_count, uint64_t bytes[P
 {
     memset(bytes, 0, sizeof(*bytes) * PANDO_USES);
     struct count count = { .heap = heap, .heap_count = heap_count, .bytes = bytes };
-    count.pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    count.pagemap = pando_pagemap_open();
     if (count.pagemap == -1) return -1;
     int result = pando_maps_open(&maps);
     if (result == 0) result = count_all(&count);
     pando_maps_close(&maps);
-    int saved = errno;
-    close(count.pagemap);
-    errno = saved;
+    pando_pagemap_close(count.pagemap);
     return result;
 }

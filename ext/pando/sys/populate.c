@@ -2,6 +2,7 @@
 #include "hot_set.h"
 
 #include "maps.h"
+#include "pagemap.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -11,8 +12,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-#define PAGE 4096
-#define CHUNK ((uint64_t)64 * PAGE) /* populated between two looks at the clock */
+#define CHUNK ((uint64_t)64 * PANDO_PAGE) /* populated between two looks at the clock */
 
 /* Times as much may go by while others have the CPU, or the kernel looks for memory. */
 #define PATIENCE 10
@@ -91,7 +91,7 @@ int pando_hot_set_populate(const struct pando_hot_set *set, uint64_t bytes, uint
                            struct pando_populated *done)
 {
     uint64_t began = now(CLOCK_THREAD_CPUTIME_ID);
-    struct budget budget = { .bytes = bytes / PAGE * PAGE, .cpu_until = began + nanoseconds,
+    struct budget budget = { .bytes = bytes / PANDO_PAGE * PANDO_PAGE, .cpu_until = began + nanoseconds,
                              .until = now(CLOCK_MONOTONIC) + PATIENCE * nanoseconds };
     *done = (struct pando_populated){ 0 };
     if (set->count == 0) return 0;

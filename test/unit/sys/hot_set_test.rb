@@ -8,7 +8,7 @@ require "pando/sys"
 
 # The pages that one child of a process has written to, populated in the next one.
 class SysHotSetTest < Minitest::Test
-  SOURCES = %w[sys/hot_set.c sys/maps.c sys/populate.c sys/present.c].freeze
+  SOURCES = %w[sys/hot_set.c sys/maps.c sys/pagemap.c sys/populate.c sys/present.c].freeze
   PAGES = 512
 
   # In C, under the sanitizers: test/c/hot_set.c.

@@ -1,0 +1,23 @@
+/* What the kernel tells of each page of a process: /proc/PID/pagemap (pagemap.rst of Linux). Allocates nothing. */
+#ifndef PANDO_SYS_PAGEMAP_H
+#define PANDO_SYS_PAGEMAP_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PANDO_PAGE 4096
+#define PANDO_PAGEMAP_ENTRIES 8192 /* that are read at once, at most */
+
+#define PANDO_PAGE_PRESENT (UINT64_C(1) << 63)
+#define PANDO_PAGE_OF_FILE (UINT64_C(1) << 61)   /* or of shared memory */
+#define PANDO_PAGE_EXCLUSIVE (UINT64_C(1) << 56) /* no other process maps it */
+#define PANDO_PAGE_OWN (PANDO_PAGE_PRESENT | PANDO_PAGE_EXCLUSIVE)
+
+/* That of this process. -1 and errno. */
+int pando_pagemap_open(void);
+/* Leaves errno as it is. */
+void pando_pagemap_close(int pagemap);
+/* Those of the first pages between two addresses: how many there are, 0: the process has gone. -1 and errno. */
+ssize_t pando_pagemap_read(int pagemap, uint64_t entries[PANDO_PAGEMAP_ENTRIES], uintptr_t from, uintptr_t to);
+
+#endif
