@@ -1,47 +1,24 @@
 # frozen_string_literal: true
 
-require "cgi/escape"
 require "pando/doctor/report/html/pictures"
-require "pando/doctor/report/html/style"
+require "pando/html_page"
 
 module Pando
   module Doctor
     class Report
       # One page for a browser: the findings, and pictures of the processes, their memory and what
-      # they share. Nothing in it is fetched from elsewhere, no script runs in it, and whatever an
-      # application says is escaped.
+      # they share. Whatever an application says is escaped.
       class Html
-        # @param text [Object] @return [String]
-        def self.escape(text) = CGI.escapeHTML(text.to_s.scrub("?"))
-
         def initialize(report)
           @report = report
         end
 
         # @return [String]
-        def to_s
-          <<~HTML
-            <!DOCTYPE html>
-            <html lang="en">
-            <head>
-            <meta charset="utf-8">
-            <meta name="viewport" content="width=device-width, initial-scale=1">
-            <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-            <title>#{h(title)}</title>
-            <style>#{STYLE}</style>
-            </head>
-            <body>
-            <h1>#{h(title)}</h1>
-            <p class="verdict #{@report.clean? ? "clean" : "failing"}">#{h(verdict)}</p>
-            #{sections.map { |name, content| section(name, content) }.join("\n")}
-            </body>
-            </html>
-          HTML
-        end
+        def to_s = HtmlPage.render(title: title, lead: lead, sections: sections)
 
         private
 
-        def h(text) = self.class.escape(text)
+        def h(text) = HtmlPage.escape(text)
         def title = "pando doctor: #{@report.application[:rackup]}"
 
         def sections
@@ -51,7 +28,7 @@ module Pando
             "Requests" => list(@report.requests), "Kernel and Ruby" => features }
         end
 
-        def section(name, content) = content && "<section><h2>#{h(name)}</h2>#{content}</section>"
+        def lead = "<p class=\"verdict #{@report.clean? ? "clean" : "failing"}\">#{h(verdict)}</p>"
 
         def verdict
           numbers = @report.summary.map { |name, number| "#{name} #{number}" }.join(", ")

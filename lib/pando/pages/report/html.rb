@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require "cgi/escape"
-require "pando/doctor/report/html/style"
+require "pando/html_page"
 require "pando/pages/report/figures"
 require "pando/pages/report/html/map"
 require "pando/pages/report/html/timeline"
@@ -9,23 +8,18 @@ require "pando/pages/report/html/timeline"
 module Pando
   module Pages
     module Report
-      # One page for a browser: the tables, what each request made private, and a map of the memory. Nothing in it is
-      # fetched from elsewhere, no script runs in it, and whatever comes from the worker is escaped.
+      # One page for a browser: the tables, what each request made private, and a map of the memory. Whatever comes
+      # from the worker is escaped.
       #
       # @api private
       class Html
         COLOURS = { before: "#90a4ae", request: "#ef6c00", compiling: "#c2185b", compile: "#2e7d32",
                     minor_gc: "#4fc3f7", major_gc: "#1565c0", mixed: "#8d6e63" }.freeze
         STYLE = <<~CSS.freeze
-          #{Doctor::Report::Html::STYLE}
           #{COLOURS.map { |cause, colour| ".#{cause} { fill: #{colour}; stroke: #{colour}; color: #{colour}; }" }.join}
           svg path { fill: none; } rect { stroke: none; }
           td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
         CSS
-        POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-
-        # @param text [Object] @return [String]
-        def self.escape(text) = CGI.escapeHTML(text.to_s.scrub("?"))
 
         def initialize(census)
           @census = census
@@ -33,28 +27,12 @@ module Pando
         end
 
         # @return [String]
-        def to_s
-          <<~HTML
-            <!DOCTYPE html>
-            <html lang="en">
-            <head>
-            <meta charset="utf-8">
-            <meta http-equiv="Content-Security-Policy" content="#{POLICY}">
-            <title>#{h(@figures.title)}</title>
-            <style>#{STYLE}</style>
-            </head>
-            <body>
-            <h1>#{h(@figures.title)}</h1>
-            <p>#{lines.map { |line| h(line) }.join("<br>")}</p>
-            #{sections.map { |name, content| "<section><h2>#{h(name)}</h2>#{content}</section>" if content }.join("\n")}
-            </body>
-            </html>
-          HTML
-        end
+        def to_s = HtmlPage.render(title: @figures.title, lead: lead, sections: sections, style: STYLE)
 
         private
 
-        def h(text) = self.class.escape(text)
+        def h(text) = HtmlPage.escape(text)
+        def lead = "<p>#{lines.map { |line| h(line) }.join("<br>")}</p>"
 
         def lines
           [@figures.facts["ruby"], @figures.compiler, @figures.watched,

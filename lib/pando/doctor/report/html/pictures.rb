@@ -18,7 +18,7 @@ module Pando
 
             private
 
-            def h(text) = Html.escape(text)
+            def h(text) = HtmlPage.escape(text)
 
             def draw(width, height, label, shapes)
               "<svg viewBox=\"0 0 #{width} #{height}\" width=\"#{width}\" role=\"img\" aria-label=\"#{h(label)}\">" \

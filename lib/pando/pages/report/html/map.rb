@@ -67,7 +67,7 @@ module Pando
 
           def text(top, lines, name)
             more = ", #{lines - LINES} lines more are not drawn" if lines > LINES
-            "<text x=\"0\" y=\"#{top}\">#{Html.escape("#{name}, a line for 2 MiB#{more}")}</text>"
+            "<text x=\"0\" y=\"#{top}\">#{HtmlPage.escape("#{name}, a line for 2 MiB#{more}")}</text>"
           end
         end
       end

@@ -40,7 +40,7 @@ module Pando
               "<rect class=\"#{cause}\" x=\"#{left.round(2)}\" y=\"#{bottom.round(2)}\" " \
                 "width=\"#{[@step - 1, @step * 0.8].max.round(2)}\" height=\"#{height.round(2)}\"/>"
             end
-            "<g><title>#{Html.escape(title(request))}</title>#{parts.join}</g>"
+            "<g><title>#{HtmlPage.escape(title(request))}</title>#{parts.join}</g>"
           end
 
           def title(request)
