@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+require "pando/batch/deadline"
+require "pando/fork_safety/threads/native_thread"
+
+module Pando
+  class Batch
+    # A number of threads that do the same, until that returns. One that ends otherwise (Thread#kill, Thread#raise) is
+    # replaced. Interrupts are held off in them: what they do lets them in where it can bear them.
+    #
+    # @api private
+    class Crew
+      # Seconds in which a killed thread has to end.
+      KILL = 1.0
+
+      def initialize(size, name, &task)
+        @size = size
+        @name = name
+        @task = task
+        @threads = []
+        @replaced = [] # which may take a moment to end
+        @lock = Mutex.new
+        @over = false
+      end
+
+      # @return [self]
+      def start
+        @lock.synchronize { hire while @threads.size < @size && !@over }
+        self
+      end
+
+      # @return [Boolean] whether this is one of its threads
+      def member? = @threads.include?(Thread.current)
+
+      # @return [Integer] threads
+      def size = @threads.size
+
+      # @return [Boolean] whether it has not been needed yet
+      def empty? = @threads.empty?
+
+      # @return [Boolean] whether a thread could not be replaced
+      def short? = @lock.synchronize { size < @size && !@over }
+
+      # Waits for those who have been told to end, kills who has not by then.
+      #
+      # @return [Array<Thread>] that live even so
+      def stop(deadline)
+        threads = @lock.synchronize do
+          @over = true
+          @threads + @replaced
+        end
+        Crew.end_all(threads, deadline)
+      end
+
+      # @param threads [Array<Thread>] @param deadline [Deadline] who has not ended by then is killed
+      # @return [Array<Thread>] that live even so
+      def self.end_all(threads, deadline)
+        natives = threads.map(&:native_thread_id)
+        threads.each { |thread| thread.join(deadline.left) }
+        late = threads.select(&:alive?).each(&:kill)
+        patience = Deadline.in(KILL)
+        alive = late.reject { |thread| thread.join(patience.left) }
+        ForkSafety::NativeThread.wait_gone(*natives) if alive.empty?
+        alive
+      end
+
+      private
+
+      # A new thread holds interrupts off from its first instruction, as the one that makes it.
+      def hire
+        Thread.handle_interrupt(Object => :never) { @threads << Thread.new { work } }
+      end
+
+      def work
+        ForkSafety::NativeThread.name(@name)
+        @task.call
+        finished = true
+      rescue Exception => e # rubocop:disable Lint/RescueException
+        Complaint.make("a thread of #{@name} ended:", e)
+      ensure
+        replace unless finished
+        ForkSafety::NativeThread.rest
+      end
+
+      # When the process ends, Ruby kills all threads and waits until there are none.
+      def replace
+        @lock.synchronize do
+          @threads.delete(Thread.current)
+          @replaced.select!(&:alive?)
+          @replaced << Thread.current
+          hire if !@over && Thread.main.alive?
+        end
+      rescue ThreadError => e
+        Complaint.make("a thread of #{@name} could not be replaced:", e)
+      end
+    end
+  end
+end
