@@ -6,6 +6,8 @@ module Pando
     Ending = Struct.new(:kind, :number) do
       def success? = kind == :exited && number.zero?
       def killed? = kind == :killed
+      # False when another has waited for it, or it was nobody's child here.
+      def known? = kind != :unknown
       # By a signal that nobody sends who means to end a process.
       def crash? = killed? && !%w[KILL TERM INT HUP QUIT].include?(Signal.signame(number))
 
@@ -41,6 +43,8 @@ module Pando
         @io = IO.for_fd(number || Sys.pidfd_open(pid))
       end
 
+      # @return [IO] readable once the process has ended
+      def to_io = @io
       def fileno = @io.fileno
 
       # @return [Boolean] false when the process has been reaped already, or has become another user's

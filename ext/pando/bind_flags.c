@@ -1,0 +1,46 @@
+/* What a Pando::Sys::Row says of its process yes or no. Written by that process, read by the monitor. */
+#include "bind_row.h"
+
+static VALUE flag(VALUE self, uint32_t flag)
+{
+    return atomic_load_explicit(&pando_row_of(self)->flags, memory_order_acquire) & flag ? Qtrue : Qfalse;
+}
+
+static void set(VALUE self, uint32_t flag)
+{
+    atomic_fetch_or_explicit(&pando_row_of(self)->flags, flag, memory_order_release);
+}
+
+static VALUE row_fork_unsafe_p(VALUE self)
+{
+    return flag(self, PANDO_ROW_FORK_UNSAFE);
+}
+
+static VALUE row_fork_unsafe(VALUE self)
+{
+    set(self, PANDO_ROW_FORK_UNSAFE);
+    return Qtrue;
+}
+
+/* It had better be replaced, when that suits. */
+static VALUE row_worn_p(VALUE self)
+{
+    return flag(self, PANDO_ROW_WORN);
+}
+
+static VALUE row_set_worn(VALUE self, VALUE worn)
+{
+    if (RTEST(worn))
+        set(self, PANDO_ROW_WORN);
+    else
+        atomic_fetch_and_explicit(&pando_row_of(self)->flags, ~(uint32_t)PANDO_ROW_WORN, memory_order_release);
+    return worn;
+}
+
+void pando_init_row_flags(VALUE row)
+{
+    rb_define_method(row, "fork_unsafe?", row_fork_unsafe_p, 0);
+    rb_define_method(row, "fork_unsafe!", row_fork_unsafe, 0);
+    rb_define_method(row, "worn?", row_worn_p, 0);
+    rb_define_method(row, "worn=", row_set_worn, 1);
+}
