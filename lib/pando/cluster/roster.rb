@@ -2,6 +2,7 @@
 
 require "pando/cluster/child"
 require "pando/cluster/message"
+require "pando/cluster/roster/view"
 
 module Pando
   module Cluster
@@ -10,7 +11,7 @@ module Pando
     #
     # @api private
     class Roster
-      include Enumerable
+      include Selection
 
       # Enough for the largest cluster twice over, as during a rollout.
       SEATS = 4096
@@ -29,14 +30,23 @@ module Pando
       def size = @children.size
       def empty? = @children.empty?
 
+      # Only those of a pool.
+      # @param pool [Integer]
+      # @return [View]
+      def of(pool) = View.new(self, pool)
+
+      # @return [self]
+      def everybody = self
+
+      # @param pool [Integer] whose it is
       # @return [Child]
-      def admit(role, slot, generation, link, source)
+      def admit(role, slot, generation, link, source, pool = 0)
         seat = (0...scoreboard.seats).find { |number| !@children.key?(number) }
         raise Pando::Error, "all #{scoreboard.seats} seats are taken" unless seat
 
         row = scoreboard.row(seat)
         row.reset # only now: the last moment of its former owner may be asked for until here
-        @children[seat] = Child.new(role, seat, slot, generation, link, row, source)
+        @children[seat] = Child.new(role, seat, slot, generation, link, row, source, pool)
       end
 
       # @param state [Upgrade::State]
@@ -59,20 +69,6 @@ module Pando
         child.become_gone
         @children.delete(child.seat)
       end
-
-      # Asks those workers of a generation to leave that have not come up yet.
-      def call_off(generation, reason)
-        workers.each { |worker| worker.call_off(reason) if worker.generation == generation && worker.starting? }
-      end
-
-      def workers = select(&:worker?)
-      def molds = select(&:mold?)
-      def services = select(&:service?)
-      # @return [Child, nil]
-      def reactor = find(&:reactor?)
-      def ready_workers = select { |child| child.worker? && child.ready? }
-      def in_slot(slot) = select { |child| child.worker? && child.slot == slot }
-      def by_pid(pid) = find { |child| child.pid == pid }
     end
   end
 end

@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+module Pando
+  module Cluster
+    class Pools
+      # Tells the caretaker of a child's pool what Inbox and Reaper tell.
+      #
+      # Owned by Pools, in the monitor.
+      #
+      # @api private
+      class Caretakers
+        # @param pools [Pools]
+        def initialize(pools)
+          @pools = pools
+        end
+
+        %i[child_adopted child_ready child_checking child_leaving child_signalled child_outworn fork_failed
+           child_lost].each do |news|
+          define_method(news) do |child, *details, **more|
+            pool = @pools.of(child)
+            @pools.about(pool) { pool.caretaker.public_send(news, child, *details, **more) }
+          end
+        end
+
+        def lane_corrupt(number) = @pools.first.caretaker.lane_corrupt(number)
+      end
+    end
+  end
+end

@@ -1,0 +1,136 @@
+# frozen_string_literal: true
+
+module Pando
+  module Cluster
+    class Pools
+      # What a reload is of where there are several pools: a new generation of each. All their molds boot before a
+      # worker of any is replaced, and the first pool, which has the clients, waits until the canaries of the others
+      # have proved themselves. If one comes to nothing, the others are taken back as far as that can be done still.
+      #
+      # Owned by Pools, in the monitor; answers Reload as Generations does.
+      #
+      # @api private
+      class Releases
+        # @param pools [Pools]
+        def initialize(pools)
+          @pools = pools
+        end
+
+        # (see Generations#upcoming)
+        def upcoming = @pools.filter_map { |pool| pool.generations.upcoming }.first
+
+        # (see Generations#rooted?)
+        def rooted? = @pools.all? { |pool| pool.generations.rooted? }
+
+        # (see Generations#watching?)
+        def watching? = @pools.any? { |pool| pool.generations.watching? }
+
+        # (see Generations#reload)
+        # @return [Release]
+        def reload(command, listeners)
+          @release = Release.new(@pools, command, listeners).tap(&:begin)
+        end
+
+        # Called at each turn of the monitor's loop.
+        def reconcile
+          return unless @release
+
+          return take_back if @release.lost
+
+          @release.proceed
+          @release = nil if @release.state == :current && !watching?
+        end
+
+        private
+
+        def take_back
+          @release.take_back("#{@release.lost.name} does not run the new release")
+          @release = nil
+        end
+      end
+
+      # A generation of each pool, as if it were one.
+      #
+      # @api private
+      class Release
+        # Its first worker has proved itself.
+        PROVED = %i[rolling current kept retired].freeze
+
+        # @param pools [Pools]
+        # @param command [Array<String>] @param listeners [Array<Listener>] see Generations#reload
+        def initialize(pools, command, listeners)
+          @pools = pools
+          @command = command
+          @listeners = listeners
+          @members = {}
+          @served = []
+        end
+
+        # One that shares the first one's boot comes later.
+        def begin
+          missing = @pools.reject { |pool| @members.key?(pool) }
+          missing.each do |pool|
+            @pools.about(pool) { @members[pool] = reload(pool).tap(&:hold) } unless pool.waits?
+          end
+        end
+
+        # Called at each turn of the monitor's loop.
+        def proceed
+          look
+          self.begin
+          @members.each do |pool, generation|
+            @pools.about(pool) { generation.go_on } if generation.ready? && may_go_on?(pool)
+          end
+        end
+
+        # @return [Integer] the first pool's
+        def number = @members[@pools.first].number
+
+        # (see Generation#state)
+        def state
+          look
+          return @members[lost].state if lost
+
+          (@pools.to_a - @served).empty? ? :current : :booting
+        end
+
+        # @return [String, nil] why it came to nothing
+        def reason = lost && [lost.name, @members[lost].reason].compact.join(": ")
+
+        # @return [Pool, nil] whose it came to nothing
+        def lost = @members.find { |pool, generation| lost?(generation, @served.include?(pool)) }&.first
+
+        # @param reason [String]
+        def take_back(reason)
+          @members.except(lost).each do |pool, generation|
+            @pools.about(pool) { pool.generations.withdraw(generation, reason) }
+          end
+        end
+
+        private
+
+        def reload(pool)
+          pool.generations.reload(@command, pool.equal?(@pools.first) ? @listeners : [])
+        end
+
+        # Remembers who has served: its mold may be lost since.
+        def look
+          @served |= @members.select { |_, generation| generation.current? }.keys
+        end
+
+        def lost?(generation, served)
+          generation.state == :discarded || (generation.state == :retired && !served)
+        end
+
+        def may_go_on?(pool)
+          return false if @members.size < @pools.count
+
+          others = @members.except(pool).each_value
+          return others.none?(&:booting?) unless pool.equal?(@pools.first)
+
+          others.all? { |one| PROVED.include?(one.state) }
+        end
+      end
+    end
+  end
+end

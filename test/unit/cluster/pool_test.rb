@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/cluster/monitor"
+require_relative "support/simulation"
+
+# One pool with all its parts, and a mold that is no more than a process.
+class PoolTest < Minitest::Test
+  include ClusterSupport::Clock
+  include ClusterSupport::Listening
+
+  Cluster = Pando::Cluster
+  TICK = Cluster::Generations::MoldKeeper::TICK
+
+  # Stands for the monitor.
+  Monitor = Struct.new(:roster, :shutdown, :reload, :drain, keyword_init: true) do
+    def dismiss(child) = roster.dismiss(child)
+  end
+  Shutdown = Struct.new(:begun?)
+  Reload = Struct.new(:under_way?, :awaits_mold?)
+  Drain = Struct.new(:begun?)
+
+  def setup
+    super
+    @roster = ClusterSupport.roster
+    @drain = Drain.new(false)
+    @pool = pool(ClusterSupport.options(mold: :release, longest_wait: 0))
+    boot
+  end
+
+  def teardown
+    @mold.signal("KILL")
+    Process.wait(@mold.pid)
+    super
+  end
+
+  # Whoever is due is asked: else the monitor would not come to rest.
+  def test_in_the_delay_of_a_stop_nothing_is_overdue
+    @roster.each { |child| @pool.caretaker.child_signalled(child, "TERM") }
+    @drain[:begun?] = true
+    4.times do
+      elapse(TICK + 1)
+      @pool.enforce
+      @pool.reconcile(true)
+
+      assert_operator(@pool.due, :>, now)
+    end
+  end
+
+  # Until then all is served as ever.
+  def test_in_the_delay_of_a_stop_a_mold_is_forked_if_it_is_wanted
+    @pool.generations.release_mold("test")
+    @drain[:begun?] = true
+    @pool.caretaker.child_lost(@roster.ready_workers.first, ClusterSupport.killed)
+    2.times { @pool.reconcile(true) }
+
+    assert_same(@roster.ready_workers.first, @pool.generations.upcoming&.source)
+  end
+
+  private
+
+  def pool(options)
+    payload = ClusterSupport::Simulation::Payload.new(options)
+    payload.define_singleton_method(:name) { "web" }
+    plan = Cluster::Pools::Plan.new(payload: payload, policy: ClusterSupport::Simulation::Policy.new(nil, true))
+    monitor = Monitor.new(roster: @roster, shutdown: Shutdown.new(false), reload: Reload.new(false, false),
+                          drain: @drain)
+    Cluster::Pool.new(monitor, plan, @roster, 0, common(options), Cluster::Pools::Doors.none)
+  end
+
+  def common(options)
+    gauge = Cluster::Memory::Gauge.new
+    shortage = Cluster::Memory::Shortage.new(options, gauge)
+    Cluster::Pools::Common.new(poller: ClusterSupport::FakePoller.new, command: %w[sleep 60], gauge: gauge,
+                               oom: ClusterSupport::Simulation::Oom.new([]), shortage: shortage,
+                               relief: Cluster::Memory::Relief.new(shortage), several: false)
+  end
+
+  def boot
+    @pool.boot
+    ready(@mold = @pool.generations.upcoming.mold)
+    4.times do
+      @pool.reconcile(false)
+      @roster.select(&:starting?).each { |child| ready(child) }
+    end
+    assert_predicate(@pool.generations, :settled?)
+  end
+
+  def ready(child)
+    child.adopt(ClusterSupport::FakePidfd.new(ClusterSupport::Simulation::Spawner.pid)) if child.ordered?
+    child.become_ready
+    @pool.caretaker.child_ready(child)
+  end
+end

@@ -1,0 +1,190 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/cluster/pools"
+require_relative "support/generations_case"
+
+# What pools are to each other.
+class PoolsUnitTest < Minitest::Test
+  include ClusterSupport::Listening
+
+  Pools = Pando::Cluster::Pools
+  Generation = Pando::Cluster::Generation
+
+  # Stands for a pool: the test says how it is.
+  class FakePool
+    attr_reader :name, :number, :roster, :generations, :caretaker, :boots
+    attr_accessor :waits
+
+    # As much of Generations as is asked.
+    Generations = Struct.new(:current, :upcoming, :watched, :withdrawn) do
+      def watching? = !!watched
+      def reload(_command, listeners) = self.upcoming = FakePool.generation(1, listeners)
+      def withdraw(generation, reason) = self.withdrawn = [generation, reason]
+    end
+
+    def self.generation(number, listeners = [])
+      Generation.new(number, :reload, nil).tap { |one| one.define_singleton_method(:listeners) { listeners } }
+    end
+
+    def initialize(plan, roster, number)
+      @name = plan.name
+      @roster = roster
+      @number = number
+      @generations = Generations.new
+      @caretaker = ClusterSupport::Recorder.new
+    end
+
+    def reconcile(_ending) = nil
+    def waits? = !!waits
+    def boot = @boots = @boots.to_i + 1
+    def serving? = roster.ready_workers.any?
+  end
+
+  Plan = Struct.new(:name)
+
+  def setup
+    super
+    @roster = ClusterSupport.roster
+    @shutdown = ClusterSupport::Recorder.new
+    @pools = pools("web", "jobs")
+    @web, @jobs = @pools.to_a
+  end
+
+  def test_each_sees_its_own_children
+    web = worker(@web, slot: 1)
+    jobs = worker(@jobs, slot: 1)
+
+    assert_equal([[web], [jobs]], @pools.map { |pool| pool.roster.in_slot(1) })
+    assert_equal([web, jobs], @roster.workers)
+    assert_same(@jobs, @pools.of(jobs))
+    assert_nil(@web.roster[jobs.seat])
+    assert_same(@roster, @web.roster.everybody)
+    @jobs.roster.dismiss(jobs)
+    assert_equal([0, 1, 1], [@jobs.roster.size, @web.roster.size, @roster.size])
+  end
+
+  def test_the_only_one_has_the_whole_roster
+    only = pools("workers").first
+
+    assert_same(@roster, only.roster)
+    Pando::Events.emit("thing.happened")
+    assert_nil(events("thing.happened").first[:pool])
+  end
+
+  def test_news_of_a_child_go_to_its_own_caretaker_and_name_its_pool
+    @jobs.caretaker.define_singleton_method(:child_ready) { |*| Pando::Events.emit("thing.happened", slot: 0) }
+    @pools.caretakers.child_ready(worker(@jobs))
+    @pools.caretakers.fork_failed(child = worker(@web), "no", innocent: true)
+
+    assert_equal({ pool: "jobs", slot: 0 }, events("thing.happened").first.payload)
+    assert_equal([[:fork_failed, child, "no", { innocent: true }]], @web.caretaker.calls)
+    Pando::Events.emit("thing.happened")
+    assert_empty(events("thing.happened").last.payload)
+  end
+
+  def test_at_a_start_each_must_come_up
+    worker(@web)
+
+    assert(@pools.give_up(@jobs, "no gem", "line 1"))
+    assert_equal([[:fail, "jobs: no gem", "line 1"]], @shutdown.calls)
+  end
+
+  def test_later_the_others_serve_on
+    start
+    worker(@web)
+
+    refute(@pools.give_up(@jobs, "no gem", nil))
+    assert_empty(@shutdown.calls)
+    assert_equal("no gem", events("pool.failing").first[:reason])
+    @roster.to_a.each { |child| @roster.dismiss(child) }
+    assert(@pools.give_up(@jobs, "no gem", nil))
+  end
+
+  def test_no_new_release_serves_before_all_have_booted
+    release = reload
+    web, jobs = upcoming
+    web.enter(:ready)
+    proceed
+
+    assert_equal(%i[ready booting], states)
+    jobs.enter(:ready)
+    proceed
+    assert_equal(%i[ready canary], states, "the clients' pool waits for the others' canaries")
+    jobs.enter(:rolling)
+    proceed
+    assert_equal(%i[canary rolling], states)
+    finish(jobs)
+    proceed
+    assert_equal(:booting, release.state)
+    web.enter(:rolling)
+    finish(web)
+    assert_equal([:current, 1], [release.state, release.number])
+    assert_equal([%i[a], []], [web.listeners, jobs.listeners])
+  end
+
+  def test_one_that_comes_to_nothing_takes_the_others_with_it
+    release = reload
+    upcoming.last.enter(:discarded, reason: "no gem")
+
+    assert_equal([:discarded, "jobs: no gem"], [release.state, release.reason])
+    proceed
+    assert_equal([upcoming.first, "jobs does not run the new release"], @web.generations.withdrawn)
+    assert_nil(@jobs.generations.withdrawn)
+  end
+
+  def test_a_mold_that_is_lost_later_has_served
+    release = reload
+    upcoming.each { |generation| %i[ready canary rolling current].each { |state| generation.enter(state) } }
+
+    assert_equal(:current, release.state)
+    upcoming.first.enter(:retired)
+    assert_equal(:current, release.state)
+  end
+
+  def test_who_shares_the_first_ones_boot_comes_later
+    @jobs.waits = true
+    @pools.boot
+    proceed
+
+    assert_equal([1, nil], @pools.map(&:boots))
+    @jobs.waits = false
+    2.times { proceed }
+    assert_equal([1, 1], @pools.map(&:boots))
+  end
+
+  def test_so_it_does_in_a_reload
+    @jobs.waits = true
+    release = reload
+    @web.generations.upcoming.enter(:ready)
+    proceed
+
+    assert_nil(@jobs.generations.upcoming)
+    @jobs.waits = false
+    proceed
+    assert_equal(%i[ready booting], states)
+    finish(@web.generations.upcoming.tap { |one| %i[canary rolling].each { |state| one.enter(state) } })
+    assert_equal(:booting, release.state)
+  end
+
+  private
+
+  def pools(*names)
+    Pools.new(names.map { |name| Plan.new(name) }, @roster, @shutdown) { |*facts| FakePool.new(*facts) }
+  end
+
+  def worker(pool, slot: 0)
+    pool.roster.admit(:worker, slot, 0, ClusterSupport::FakeLink.new, nil).tap(&:become_ready)
+  end
+
+  def start
+    @pools.each { |pool| pool.generations.current = Generation.new(0, :boot, nil) }
+    proceed
+  end
+
+  def reload = @pools.releases.reload([], %i[a])
+  def proceed = @pools.reconcile(false)
+  def upcoming = @pools.map { |pool| pool.generations.upcoming }
+  def states = upcoming.map(&:state)
+  def finish(generation) = generation.enter(:current)
+end
