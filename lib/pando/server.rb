@@ -3,8 +3,8 @@
 require "pando/cluster"
 require "pando/config"
 require "pando/server/entrance"
+require "pando/server/kinds"
 require "pando/server/launch"
-require "pando/server/refork_policy"
 require "pando/telemetry/log"
 
 module Pando
@@ -42,6 +42,7 @@ module Pando
     # @api private
     # @return [Array<Config::Listen>]
     def listen(config)
+      return [] if config.workers.zero?
       return config.listen unless @inherited.any? && config.source(:listen) == "default"
 
       [Config::Listen.parse(Config::Address::SYSTEMD)]
@@ -60,19 +61,30 @@ module Pando
     # @api private
     # @param config [Config]
     def renew(config)
+      return if config.equal?(@config) # another pool's payload has said so
+
       @config = config
       @subscriptions.each { |subscription| Events.unsubscribe(subscription) }
       listen_to_events
     end
+
+    # What the cluster carries.
+    #
+    # @api private
+    # @param pool [String] the name of the kind of worker
+    # @return [Payload]
+    # @raise [BootError] there is no such kind
+    def payload(pool = Kinds.names(config).first) = Kinds.payload(self, pool)
 
     private
 
     def monitor(start)
       subscribe unless start.rehearsal?
       @inherited = start.inherited_sockets
-      Cluster::Monitor.new(Payload.new(self), listen(config), ReforkPolicy.of(config), Launch.mold(config),
-                           start)
+      Cluster::Monitor.new(payload, listen(config), policy, Launch.mold(config), start)
     end
+
+    def policy = Kinds.policy(config, Kinds.names(config).first)
 
     def listen_to_events
       @subscriptions = config.subscriptions.map { |one| Events.subscribe(one.name, &one.block) }

@@ -42,6 +42,11 @@ module Support
     # @return [self] once it takes connections
     def start
       run("initdb", "-D", data, "-U", "pando", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
+      resume
+    end
+
+    # @return [self] with the data that it had when it was stopped, unless what it had not written yet is gone
+    def resume
       run("pg_ctl", "start", "-w", "-t", START_WITHIN.to_s, "-D", data, "-l", File.join(@folder, "log"),
           "-o", "#{OPTIONS} -c unix_socket_directories='#{@folder}'")
       @running = true

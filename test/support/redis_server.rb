@@ -3,9 +3,11 @@
 require "socket"
 
 module Support
-  # A redis-server of its own that keeps nothing, reached by a UNIX socket.
+  # A redis-server of its own, reached by a UNIX socket.
   class RedisServer
     include Waiting
+
+    class Refused < StandardError; end
 
     PROGRAM = "redis-server"
 
@@ -19,15 +21,20 @@ module Support
     attr_reader :socket_path
 
     # @param folder [String] a short path
-    def initialize(folder)
+    # @param keep [Boolean] what it was told is there again when it has been killed
+    def initialize(folder, keep: false)
+      @folder = folder
       @socket_path = File.join(folder, "redis.sock")
       @log = File.join(folder, "redis.log")
+      @keep = keep
     end
 
-    # @return [self] once it takes connections
+    def url = "unix://#{socket_path}"
+
+    # @return [self] once it takes connections, and has read what it kept
     def start
-      @pid = Process.spawn(PROGRAM, "--port", "0", "--unixsocket", @socket_path, "--save", "", "--appendonly", "no",
-                           in: File::NULL, out: @log, err: %i[child out])
+      @pid = Process.spawn(PROGRAM, "--port", "0", "--unixsocket", @socket_path, "--save", "", "--dir", @folder,
+                           "--appendonly", @keep ? "yes" : "no", in: File::NULL, out: @log, err: %i[child out])
       wait_until(timeout: 30, message: -> { "redis-server: #{File.read(@log)}" }) { reachable? }
       self
     end
@@ -43,6 +50,18 @@ module Support
       socket&.close
     end
 
+    # @return [String, Integer, Array, nil] its answer
+    # @raise [Refused]
+    def call(*command)
+      socket = connect
+      socket.write("*#{command.size}\r\n", *command.map { |word| "$#{word.to_s.bytesize}\r\n#{word}\r\n" })
+      answer(socket)
+    ensure
+      socket&.close
+    end
+
+    def signal(name) = Process.kill(name, @pid)
+
     def stop
       return unless @pid
 
@@ -56,10 +75,21 @@ module Support
     def connect = UNIXSocket.new(@socket_path)
 
     def reachable?
-      connect.close
-      true
-    rescue SystemCallError
+      call("PING") == "PONG"
+    rescue SystemCallError, Refused
       false
+    end
+
+    # https://redis.io/docs/latest/develop/reference/protocol-spec/
+    def answer(socket)
+      kind, rest = socket.gets("\r\n", chomp: true).then { |line| [line[0], line[1..]] }
+      case kind
+      when "+" then rest
+      when "-" then raise Refused, rest
+      when ":" then rest.to_i
+      when "$" then (socket.read(rest.to_i + 2)[..-3] unless rest == "-1")
+      when "*" then (Array.new(rest.to_i) { answer(socket) } unless rest == "-1")
+      end
     end
   end
 end

@@ -37,8 +37,9 @@ module Support
     # @param config [String] the text of a config/pando.rb; without a word about canaries they need not prove anything
     # @param listen [String, false, nil] false: what the config says
     # @param code [String] the folder of Pando's own code
+    # @param command [String, nil] "swarm"
     def initialize(app: DEFAULT_APP, config: "", arguments: [], env: {}, listen: nil, wrapper: [], unsetenv: false,
-                   code: ROOT)
+                   code: ROOT, command: nil)
       @folder = Dir.mktmpdir("pando-test")
       @socket_path = File.join(@folder, "pando.sock")
       @events = []
@@ -48,7 +49,7 @@ module Support
       write("config.ru", app)
       write("pando.rb", "log_format :json; rollout canary: false\n#{config}")
       @code = code
-      launch(wrapper, ["-c", "pando.rb", *listen_flag(listen), *arguments], env, unsetenv)
+      launch(wrapper, [*command, "-c", "pando.rb", *listen_flag(listen), *arguments], env, unsetenv)
     end
 
     DEFAULT_APP = <<~RUBY
@@ -130,6 +131,7 @@ module Support
     def alive? = @status.nil? && !@waiter.join(0)
     def tree = ProcTree.new(@pid)
     def workers = tree.titled("worker")
+    def nodes(kind) = tree.titled(kind)
     def mold = tree.titled("mold").max_by { |process| process.title[/gen (\d+)/, 1].to_i }
 
     # @return [Process::Status]
@@ -167,16 +169,18 @@ module Support
 
     def launch(wrapper, arguments, env, unsetenv)
       reader, writer = IO.pipe
-      program = ["-I", File.join(@code, "lib"), File.join(@code, "exe/pando")]
-      command = [*wrapper, RbConfig.ruby, "-W0", *program, *arguments]
-      @pid = Process.spawn(env, *command, chdir: @folder, out: writer, err: writer, in: File::NULL,
-                                          unsetenv_others: unsetenv)
+      @pid = Process.spawn(env, *wrapper, *command(arguments), chdir: @folder, out: writer, err: writer,
+                                                               in: File::NULL, unsetenv_others: unsetenv)
       writer.close
       @waiter = Process.detach(@pid)
       @reader = Thread.new do
         reader.each_line { |line| take(line) }
         @lock.synchronize { (@ended = true) && @news.broadcast }
       end
+    end
+
+    def command(arguments)
+      [RbConfig.ruby, "-W0", "-I", File.join(@code, "lib"), File.join(@code, "exe/pando"), *arguments]
     end
 
     def take(line)

@@ -27,6 +27,7 @@ module Pando
           oom_score_adj: @config.oom_score_adj || nil, services: @config.services.keys,
           health: @config.health || @config.health_live, control: control, memory: memory, canary: canary,
           refork_failures: @config.refork_failures, trainee: trainee, prefault: @config.refork_prefault,
+          mold: @config.mold,
           **deadlines
         )
       end
@@ -46,10 +47,12 @@ module Pando
       private_constant :DEVELOPMENT, :USUAL
 
       def canary
-        terms = @config.rollout_canary or return
+        terms = canary_terms or return
         terms = %w[development test].include?(@config.environment) ? DEVELOPMENT : USUAL if terms == :auto
         Cluster::Proof::Terms.new(**terms)
       end
+
+      def canary_terms = @config.rollout_canary
 
       # By whom all others come to their JIT is trained however reforks come about.
       def trainee = @config.jit == :trainee ? :once_at_least : @config.refork_trainee

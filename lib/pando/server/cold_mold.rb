@@ -8,11 +8,10 @@
 
 require "pando/cluster"
 
-Pando::Cluster::Boot.run do
+Pando::Cluster::Boot.run do |pool|
   require "pando"
   require "pando/server"
-  require "pando/server/payload"
   server = Pando::Server.new(Pando::Config.load(ARGV))
   server.subscribe
-  Pando::Server::Payload.new(server)
+  server.payload(*pool)
 end

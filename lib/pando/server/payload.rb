@@ -2,6 +2,7 @@
 
 require "pando/refork/preparation"
 require "pando/server/cluster_options"
+require "pando/server/extras"
 require "pando/server/jit"
 require "pando/server/surroundings" # not when it is needed: there may be no descriptor left to read it
 
@@ -12,13 +13,20 @@ module Pando
     #
     # @api private
     class Payload < Cluster::Payload
+      include Extras
+
       def initialize(server)
         super()
         @server = server
         @config = @first = server.config
       end
 
-      def options = @options ||= ClusterOptions.of(@config)
+      def name = Kinds::WEB
+
+      # Those of the first pool.
+      def companions = Kinds.companions(@server)
+
+      def options = @options ||= options_of(@config)
 
       def find_folder
         Surroundings.find(@config.directory)
@@ -35,7 +43,7 @@ module Pando
         renewal.settle
         @config = renewal.config
         @server.renew(@config)
-        fresh = ClusterOptions.of(@config)
+        fresh = options_of(@config)
         options.members.each { |name| options[name] = fresh[name] }
       end
 
@@ -46,37 +54,43 @@ module Pando
 
       def load
         require "pando/server/fork_care"
-        require "pando/http"
-        require "pando/http/rackup"
         ENV["RACK_ENV"] = @config.environment
+        $stdout.sync = true # what a process has said is not to die with it
         apply_page_settings
         @care = ForkCare.new(@server)
         @care.begin
         load_first_request if @config.first_request_profile
         @jit = Jit.new(@config.jit)
-        @app = HTTP::Rackup.load(@config.rackup)
+        load_application
         @jit.loaded
         @care.loaded
-        load_prefault if @config.refork_prefault
+        load_extras
       end
 
-      def apply_page_settings
-        require "pando/server/page_settings"
-        PageSettings.apply(huge: @config.transparent_huge_pages, merge: @config.same_page_merging)
+      def become(name)
+        Kinds.payload(@server, name).tap { |payload| payload.load_beside(@care) }
       end
-      private :apply_page_settings
 
-      def load_prefault
-        require "pando/refork/prefault"
-        @prefault = Refork::Prefault.new(**@config.refork_prefault)
+      # The application is there already.
+      # @param care [ForkCare] of the one that has loaded it
+      def load_beside(care)
+        @care = care
+        @jit = Jit.new(@config.jit)
+        load_application
+        @care.loaded
+        load_extras
       end
-      private :load_prefault
 
-      def load_first_request
-        require "pando/telemetry/first_request"
-        @first_request = Telemetry::FirstRequest.new(@config.first_request_profile_folder)
+      def options_of(config) = ClusterOptions.of(config)
+      private :options_of
+
+      def load_application
+        require "pando/http"
+        require "pando/http/rackup"
+        @app = HTTP::Rackup.load(@config.rackup)
+        check_collections
       end
-      private :load_first_request
+      private :load_application
 
       def reactor(descriptors = nil)
         return unless descriptors || @config.reactor
@@ -105,9 +119,15 @@ module Pando
         tell_allocator(role)
         @care.warm_up(&step)
         require "pando/pages/recorder" # loaded by a worker it would be of its private memory that it is asked for
+        rehearse(role)
+      end
+
+      # A request in the mold, whose traces the children share.
+      def rehearse(role)
         work(role.context.listeners, role.context.channel)
         HTTP::Rehearsal.run(@config, role.context.listeners.first)
       end
+      private :rehearse
 
       def tell_allocator(role)
         version = Sys.jemalloc or return
@@ -116,6 +136,12 @@ module Pando
       private :tell_allocator
 
       def prepare = Refork::Preparation.run(@config.gc_mold)
+
+      def hand_down(of)
+        @reconnection&.note if of == :mold
+      end
+
+      def take_up = @reconnection&.run
 
       def before_fork(role, of) = @care.before_fork(role, of)
       def around_fork(&fork) = @care.around_fork(&fork)

@@ -6,7 +6,7 @@ require "pando/config"
 require "pando/server/cluster_options"
 require "pando/server/launch"
 require "pando/server/probed_release"
-require "pando/server/refork_policy"
+require "pando/server/kinds"
 require "pando/server/surroundings"
 
 module Pando
@@ -62,18 +62,19 @@ module Pando
       # @raise [BootError]
       def command = @command ||= Launch.mold(config, *(@folders if @folders.any?))
 
-      def policy = ReforkPolicy.of(config)
+      def policy = policy_of(Kinds.names(config).first)
+
+      # @param name [String] of a pool
+      def policy_of(name) = Kinds.policy(config, name)
       def listen = @server.listen(config)
 
       # @return [Cluster::Control::Spec, nil] where it can be asked
       def control = ClusterOptions.of(config).control
 
-      # @return [Integer, nil] workers, if the new configuration wants another number than the old one did
-      def workers = (config.workers unless config.workers == @old.workers)
-
-      # @return [Array<Symbol>] settings that are not what the server was started with, and need a restart
+      # @return [Array<Symbol, String>] settings that are not what the server was started with, and need a restart
       def kept
-        [*AT_START, *(OF_REACTOR if @first.reactor)].reject { |name| same?(name) }
+        settings = [*AT_START, *(OF_REACTOR if @first.reactor)].reject { |name| same?(name) }
+        [*settings, *(Kinds.names(config) - Kinds.names(@first)).map { |name| "node #{name} (or pando upgrade)" }]
       end
 
       # It is the one in use from now on.
@@ -99,7 +100,16 @@ module Pando
         raise ConfigError, one("failed")["reason"].to_s if one("failed")
         raise ConfigError, untold unless one("done")
 
-        @config = within { configuration }
+        @config = within { configuration }.tap { |config| check_kinds(config) }
+      end
+
+      # Which pools there are is decided at the start, whatever a reload has asked for since: the processes of one
+      # cannot be left to themselves.
+      def check_kinds(config)
+        old, new = [@first, config].map { |one| Kinds.names(one) }
+        return if (old - new).empty? && old.first == new.first
+
+        raise ConfigError, "the new release has #{new.join(", ")} and not #{old.join(", ")}: that takes a restart"
       end
 
       def configuration

@@ -24,7 +24,7 @@ module Pando
 
       def lines
         settings = @config.in_file.flat_map { |name, entries| entries.map { |entry| set(Config::Settings[name], entry) } }
-        settings + services + blocks_of_monitor
+        settings + services + nodes + blocks_of_monitor
       end
 
       private
@@ -46,6 +46,8 @@ module Pando
         @config.blocks.select { |block| block.kind == :service }
                .map { |block| line("service", name: block.name, source: block.source) }
       end
+
+      def nodes = @config.node_lines.map { |node| line("node", **node.to_h) }
 
       def blocks_of_monitor
         block = @config.blocks.find { |one| one.kind == :event || HOOKS_OF_MONITOR.include?(one.name) }

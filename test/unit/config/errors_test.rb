@@ -21,10 +21,11 @@ class ConfigErrorsTest < ConfigTestCase
   says "config/pando.rb:1: unknown setting bind. Write listen \"HOST:PORT\" or listen \"unix:PATH\".",
        "bind 'tcp://0.0.0.0:80'"
 
-  says 'config/pando.rb:1: workers must be a whole number from 1 to 1024, or auto, but is "many".', "workers 'many'"
-  says "config/pando.rb:1: workers must be a whole number from 1 to 1024, or auto, but is nil.", "workers ENV['NONE_']"
-  says "config/pando.rb:1: workers must be a whole number from 1 to 1024, or auto, but is 0.", "workers 0"
-  says "config/pando.rb:1: workers needs a value: it must be a whole number from 1 to 1024, or auto", "workers"
+  says 'config/pando.rb:1: workers must be a whole number from 0 to 1024, or auto, but is "many".', "workers 'many'"
+  says "config/pando.rb:1: workers must be a whole number from 0 to 1024, or auto, but is nil.", "workers ENV['NONE_']"
+  says "config/pando.rb:1: workers must be a whole number from 0 to 1024, or auto, but is -1.", "workers -1"
+  says "config/pando.rb:1: workers is 0, and there is no node line in the config file either", "workers 0"
+  says "config/pando.rb:1: workers needs a value: it must be a whole number from 0 to 1024, or auto", "workers"
   says "config/pando.rb:1: workers takes one value, but was given 2", "workers 1, 2"
   says "config/pando.rb:1: workers takes no block", "workers(1) { }"
   says "config/pando.rb:1: workers has no option grace:.", "workers 1, grace: 3"
@@ -40,7 +41,7 @@ class ConfigErrorsTest < ConfigTestCase
   says "config/pando.rb:1: rollout canary: must be auto, false or a Hash of requests:, seconds: and longest:, but is " \
        "#{{ requests: 0 }.inspect}. requests: must be a whole number from 1 to 1000000, but is 0. Write canary: " \
        "false for a rollout without one.", "rollout canary: { requests: 0 }"
-  says "config/pando.rb:1: health live: must not be the path of health, for the two say different things",
+  says "config/pando.rb:1: health live: must not be /up, the path of health: the two say different things",
        'health "/up", live: "/up"'
 
   says "config/pando.rb:1: refork must be auto, manual, false or a list of numbers of requests, but is :atuo. " \
@@ -51,6 +52,15 @@ class ConfigErrorsTest < ConfigTestCase
        "but is [false].", "refork after: [false]"
   says "config/pando.rb:1: refork needs a value: it must be auto, manual, false or a list of numbers of requests",
        "refork"
+  says "config/pando.rb:1: refork ceiling: must be more than floor:, 60.0, but is 5.0",
+       "refork :auto, floor: 60, ceiling: 5"
+  says "config/pando.rb:1: refork rho: does nothing beside refork :manual: leave it out", "refork :manual, rho: 5"
+  says "config/pando.rb:2: refork memory: does nothing beside refork after: [50, false]: leave it out",
+       "refork after: [50, false]\nrefork memory: 1.gb"
+  says "config/pando.rb:1: refork failures: does nothing beside refork false: leave it out", "refork false, failures: 2"
+
+  says "config/pando.rb:1: memory hard: must be more than worker:, 64.mb, but is 32.mb",
+       "memory worker: 64.mb, hard: 32.mb"
 
   says "config/pando.rb:1: listen backlog: must be a whole number from 1 to 65535, but is 0.", "listen 80, backlog: 0"
   says "config/pando.rb:1: listen takes no option mode: with 0.0.0.0:80.", "listen 80, mode: 0o600"
@@ -94,7 +104,7 @@ class ConfigErrorsTest < ConfigTestCase
   end
 
   def test_an_error_deep_in_a_block_shows_the_line_of_the_setting
-    assert_match(%r{\Aconfig/pando\.rb:2: workers must be}, error_of("[0].each do |count|\n  workers count\nend"))
+    assert_match(%r{\Aconfig/pando\.rb:2: workers must be}, error_of("[-1].each do |count|\n  workers count\nend"))
   end
 
   def test_exit_ends_the_process_as_the_file_wants

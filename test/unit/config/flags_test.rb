@@ -45,10 +45,16 @@ class FlagsTest < ConfigTestCase
     assert_equal "--check takes no value, but was given \"1\"", usage_error("--check=1", switches: [CHECK])
   end
 
+  # For once, with a file that says more.
+  def test_a_flag_may_make_idle_what_the_file_says_beside_it
+    assert_equal :manual, load_config("refork :auto, rho: 5", argv: %w[--refork manual]).refork
+    assert_equal :auto, load_config("refork :manual, rho: 5", argv: %w[--refork auto]).refork
+  end
+
   def test_wrong_values_name_the_flag_as_it_was_typed
-    assert_equal '--workers: workers must be a whole number from 1 to 1024, or auto, but is "x".',
+    assert_equal '--workers: workers must be a whole number from 0 to 1024, or auto, but is "x".',
                  error_of(argv: %w[--workers=x])
-    assert_equal '--workers: workers must be a whole number from 1 to 1024, or auto, but is "".',
+    assert_equal '--workers: workers must be a whole number from 0 to 1024, or auto, but is "".',
                  error_of(argv: %w[--workers=])
     assert_equal '-t: timeout must be a number of seconds, more than 0, or false, but is "soon".',
                  error_of(argv: %w[-t soon])
@@ -56,6 +62,8 @@ class FlagsTest < ConfigTestCase
                  "Did you mean manual?", error_of(argv: %w[--refork manaul])
     assert_equal "-l: listen must be HOST:PORT, PORT, [v6]:PORT, unix:PATH, unix:@ABSTRACT or systemd, " \
                  'but is "localhost": the port is missing.', error_of(argv: %w[-l localhost])
+    assert_equal '--prefault: refork prefault: must be on, off or BYTES,MILLISECONDS, but is "5".',
+                 error_of(argv: %w[--prefault 5])
     assert_equal '--log-format: log_format must be text or json, but is "jsn". Did you mean json?',
                  error_of(argv: %w[--log-format jsn])
     assert_equal '-e: environment must be a name such as production, but is "a b".', error_of(argv: ["-e", "a b"])

@@ -28,8 +28,9 @@ class TypesTest < Minitest::Test
     assert_reads type, { :auto => :auto, "off" => false, false => false, "5,1,30" => read,
                          { requests: 5, seconds: 1 } => read,
                          { seconds: 60 } => { requests: 20, seconds: 60.0, longest: 120.0 } }
-    assert_refuses type, nil, "", 5, "5", "5,1", { requests: -1 }, { request: 5 }, { seconds: 2, longest: 1 }
-    assert_refuses type, { requests: 0 }, "0,1,30", { longest: 0 }
+    assert_refuses type, nil, 5, { requests: -1 }, { request: 5 }, { seconds: 2, longest: 1 }
+    assert_refuses type, { requests: 0 }, { longest: 0 }
+    assert_refuses type, "", "5", "5,1", "0,1,30", expects: "auto, off or REQUESTS,SECONDS,LONGEST"
     assert_equal ["{ requests: 5, seconds: 1, longest: 30 }", ":auto"], [type.write(read), type.write(:auto)]
     assert_equal "auto", type.export(:auto)
   end
@@ -40,7 +41,8 @@ class TypesTest < Minitest::Test
 
     assert_reads type, { true => true, "on" => true, false => false, "off" => false, "32mb,20" => read, read => read,
                          { milliseconds: 5 } => { bytes: 64 * (1024**2), milliseconds: 5 } }
-    assert_refuses type, nil, "", 5, "5", "yes", { bytes: 1 }, { milliseconds: 0 }, { byte: 8192 }
+    assert_refuses type, nil, 5, { bytes: 1 }, { milliseconds: 0 }, { byte: 8192 }
+    assert_refuses type, "", "5", "yes", "5,x", expects: "on, off or BYTES,MILLISECONDS"
     assert_equal ["{ bytes: 32.mb, milliseconds: 20 }", "false"], [type.write(read), type.write(false)]
     assert_equal read, type.cast(type.text(read))
   end
@@ -146,9 +148,9 @@ class TypesTest < Minitest::Test
     pairs.each { |written, value| assert_equal value, type.cast(written), "reading #{written.inspect}" }
   end
 
-  def assert_refuses(type, *values)
+  def assert_refuses(type, *values, expects: type.expects)
     values.each do |value|
-      assert_includes refusal_of(type, value), "must be #{type.expects}, but is #{value.inspect}."
+      assert_includes refusal_of(type, value), "must be #{expects}, but is #{value.inspect}."
     end
   end
 

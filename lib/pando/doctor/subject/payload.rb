@@ -37,10 +37,14 @@ module Pando
             options.memory = Cluster::Memory::Limits.new # tracing makes processes fat
             options.trainee = nil # nobody is before the others: the doctor asks each by itself
             options.canary = nil # the doctor's own requests are all that there are
+            options.mold = :keep # it is looked at after them
           end
         end
 
         def reactor = nil
+
+        # The doctor sees one application.
+        def companions = []
 
         def load
           require "pando/doctor/subject/snapshot"

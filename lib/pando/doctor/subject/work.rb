@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "forwardable"
 require "json"
 require "pando/doctor/subject/place_signal"
 require "pando/doctor/subject/snapshot"
@@ -14,6 +15,8 @@ module Pando
       #
       # @api private
       class Work
+        extend Forwardable
+
         # Bytes of a question.
         LONGEST = 65_536
 
@@ -46,10 +49,10 @@ module Pando
           source.equal?(@questions) ? answer(@questions.recv(LONGEST)) : @http.ready(source)
         end
 
-        def idle = @http.idle
-        def step_forward = @http.step_forward
-        def step_back = @http.step_back
-        def stop(deadline = nil) = @http.stop(deadline)
+        # As a worker wants them (see Cluster::Payload#work).
+        def_delegators :@http, :idle, :step_forward, :step_back, :resume, :stop, :serve_out,
+                       :rest?, :patience, :go_on, :quiet
+
         def ios = [@listener, @questions, @place].compact
         def close = ios.each(&:close)
 

@@ -1,0 +1,181 @@
+# frozen_string_literal: true
+
+require "pando/config/runner_keywords"
+require "pando/config/types"
+require "pando/swarm/kind"
+require "pando/swarm/runners"
+
+module Pando
+  class Config
+    # A `node` line of a config file: what its keywords are, and the Swarm::Kind that it makes. Keywords that are
+    # none of ours are the runner's.
+    #
+    # @api private
+    class NodeLine
+      # What may be said of any kind of node, and what holds where it is not.
+      Keyword = Struct.new(:type, :default, :help)
+
+      NAME = /\A[a-z][a-z0-9_-]{0,31}\z/
+
+      # When a kind of node is reforked: a list may be given as it is.
+      class Refork < Types::Refork
+        def cast(value = nil, **) = value.is_a?(Array) ? { after: After.new.cast(value) } : super
+      end
+
+      INHERIT = Object.new.freeze # as the settings say
+      TIMEOUT = 600.0
+      QUIET = 60.0
+
+      KEYWORDS = {
+        name: Keyword.new(Types::Text.new("a name such as mailers", NAME), nil,
+                          "The name of the kind, where two have the same runner."),
+        count: Keyword.new(Types::Whole.new(1..1024), 1, "How many nodes."),
+        concurrency: Keyword.new(Types::Whole.new(1..1024), 5, "How many jobs a node does at once."),
+        queues: Keyword.new(Types::Texts.new("a list of queues", least: 1), %w[default].freeze,
+                            "Which queues it works on."),
+        require: Keyword.new(Types::Texts.new("a list of files"), [].freeze,
+                             "What is loaded, once, before nodes are forked: `./jobs.rb` from the directory of `-C`."),
+        timeout: Keyword.new(Types::OrOff.new(Types::Seconds.new), INHERIT,
+                             "Seconds without any progress, while jobs run, after which a node is killed; 600 where " \
+                             "neither this nor the setting `timeout` of a swarm says another."),
+        quiet_timeout: Keyword.new(Types::Seconds.new, QUIET,
+                                   "Seconds that running jobs have to end when their node is replaced or forked."),
+        exclusive: Keyword.new(Types::Truth.new, INHERIT,
+                               "Whether a node must be gone before its successor is born; true for Karafka."),
+        shared: Keyword.new(Types::Truth.new, false,
+                            "Whether its first mold is forked from that of the workers that serve requests, or of " \
+                            "the first kind of nodes, which has loaded the same application: it does not boot then."),
+        refork: Keyword.new(Refork.new, INHERIT, "When this kind is reforked: `:auto`, `:manual`, `false` or a list " \
+                                                 "of numbers of jobs."),
+        memory: Keyword.new(Types::OrOff.new(Types::Bytes.new((8 * (1024**2))..)), INHERIT,
+                            "A node that has more private memory is replaced."),
+        surge: Keyword.new(Types::Whole.new(0..1024), INHERIT, "How many nodes more than `count:` a rollout may run."),
+        unavailable: Keyword.new(Types::Whole.new(0..1024), INHERIT,
+                                 "How many nodes fewer than `count:` a rollout may leave."),
+        canary: Keyword.new(Types::Canary.new, INHERIT, "How the first node of a generation proves itself, or `false`.")
+      }.freeze
+
+      # @return [String] "config/swarm.rb:3"
+      attr_reader :source
+
+      # @param runner [Object] as written: a Symbol @param said [Hash{Symbol => Object}] @param factory [Proc, nil]
+      # @raise [ConfigError]
+      def self.read(runner, said, factory, source)
+        new(runner, said, factory, source).tap do |line|
+          line.check
+          line.read_options
+        end
+      end
+
+      def initialize(runner, said, factory, source)
+        @runner = runner
+        @factory = factory
+        @source = source
+        mine, @options = said.partition { |key, _| KEYWORDS.key?(key) }.map(&:to_h)
+        @said = mine.to_h { |key, value| [key, cast(key, value)] }
+      end
+
+      # @return [String]
+      def name = @said[:name] || @runner.name
+
+      # @return [String] how it begins in the file
+      def title = "node #{@runner.inspect}"
+
+      def check
+        refuse("needs a name such as :sidekiq") unless @runner.is_a?(Symbol) && @runner.name.match?(NAME)
+        refuse_mixture if @factory && ours?
+        return if @factory || ours?
+
+        known = Swarm::Runners::ALL.keys.map(&:inspect).join(", ")
+        refuse("is no runner that Pando brings along (#{known}), and has no block that makes one." \
+               "#{Suggestion.for(@runner.name, Swarm::Runners::ALL.keys)}")
+      end
+
+      # What else the line says is a runner's own.
+      def read_options
+        return if @factory
+
+        @options = RunnerKeywords.read(@runner, @options, value(:queues), KEYWORDS.keys)
+      rescue Type::Invalid => e
+        refuse(e.message)
+      end
+
+      # @param config [Config] what its settings say holds where the line says nothing
+      # @return [Swarm::Kind]
+      # @raise [ConfigError]
+      def kind(config)
+        refuse_web if web?(config)
+        Swarm::Kind.new(name: name, runner: (@runner unless @factory), factory: @factory, source: source,
+                        options: @options.freeze, files: value(:require).map { |file| locate(file, config) },
+                        timeout: timeout(config), exclusive: inherit(:exclusive, exclusive_by_nature?),
+                        refork: inherit(:refork, config.refork), memory: inherit(:memory, config.memory_worker),
+                        **rollout(config),
+                        **%i[count concurrency queues quiet_timeout shared].to_h { |key| [key, value(key)] }).freeze
+      end
+
+      # For a process that must not run the file: what of the line the monitor wants to know.
+      # @return [Hash{Symbol => String}]
+      def to_h
+        said = @said.except(:require).to_h { |key, value| [:"said_#{key}", KEYWORDS.fetch(key).type.text(value)] }
+        { runner: @runner, block: (1 if @factory), source: source, **said }.compact
+      end
+
+      # @param said [Hash{String => String}] as #to_h has said it
+      def self.from(said)
+        keywords = KEYWORDS.keys.to_h { |key| [key, said["said_#{key}"]] }.compact
+        runner = Swarm::Runners::ALL.keys.find { |one| one.name == said["runner"] } || :custom
+        keywords[:name] ||= said["runner"]
+        factory = -> { raise Error, "the block is the mold's" } if said["block"]
+        new(runner, keywords, factory, said["source"]).tap(&:check)
+      end
+
+      private
+
+      # @return [Hash{Symbol => Object}]
+      def rollout(config)
+        said = { surge: config.rollout_surge, unavailable: config.rollout_unavailable, canary: config.rollout_canary }
+        said = said.to_h { |key, otherwise| [key, inherit(key, otherwise)] }
+        refuse("surge: cannot be 0 while unavailable: is 0") if said.values_at(:surge, :unavailable) == [0, 0]
+        said
+      end
+
+      def value(key) = @said.fetch(key) { KEYWORDS.fetch(key).default }
+
+      def inherit(key, otherwise)
+        value(key).then { |value| value.equal?(INHERIT) ? otherwise : value }
+      end
+
+      # So their pool is called, see Server::Kinds.
+      def web?(config) = name == "web" && !config.workers.zero?
+
+      # That of requests is no measure for jobs, unless there are none.
+      def timeout(config)
+        meant = config.workers.zero? && config.source(:timeout) != "default"
+        inherit(:timeout, meant ? config.timeout : TIMEOUT)
+      end
+
+      def exclusive_by_nature? = !@factory && Swarm::Runners::ALL.fetch(@runner).exclusive
+
+      def locate(file, config) = file.start_with?(".", "/") ? File.expand_path(file, config.directory) : file
+
+      def cast(key, written)
+        KEYWORDS.fetch(key).type.cast(written)
+      rescue Type::Invalid => e
+        refuse("#{key}: #{e.message}")
+      end
+
+      def ours? = Swarm::Runners::ALL.key?(@runner)
+
+      def refuse_mixture
+        refuse("has a block, but its runner comes with Pando: leave the block out, or call a runner of yours otherwise")
+      end
+
+      def refuse_web
+        refuse("has the name #{name}, which is that of the workers that serve requests: give it another one, such as " \
+               "name: \"jobs\"")
+      end
+
+      def refuse(message) = raise(ConfigError, "#{source}: #{title} #{message}")
+    end
+  end
+end

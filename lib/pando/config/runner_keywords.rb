@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require "pando/config/types"
+require "pando/config/types/anything"
+require "pando/config/types/weights"
+
+module Pando
+  class Config
+    # What a `node` line may say to a runner that Pando brings along, beside the keywords that all nodes have. It is
+    # here and not with the runners, so that a slip is found before any job library is loaded.
+    #
+    # @api private
+    module RunnerKeywords
+      ANYTHING = Types::Anything.new
+
+      # @return [Hash{Symbol => Hash{Symbol => Type}}] nil: the library knows by itself
+      ALL = {
+        sidekiq: { reliable: Types::Truth.new, weights: Types::Weights.new },
+        karafka: {},
+        solid_queue: { polling_interval: Types::Seconds.new, dispatchers: Types::Whole.new(0..1024),
+                       killed_jobs: Types::Choice.new(:again, :fail) },
+        good_job: nil,
+        bunny: { consumer: ANYTHING, connection: ANYTHING, prefetch: Types::Whole.new(0..65_535), declare: ANYTHING,
+                 on_error: Types::Choice.new(:reject, :requeue) },
+        resque: { redis: ANYTHING, interval: Types::Seconds.new, job_timeout: Types::Seconds.new }
+      }.freeze
+
+      NEEDED = { bunny: { consumer: "\"YourClass\"" } }.freeze
+
+      class << self
+        # @param runner [Symbol] @param said [Hash{Symbol => Object}] nil as a value says nothing
+        # @param all [Array<Symbol>] the keywords that each node has, for who is to be corrected
+        # @return [Hash{Symbol => Object}] as the runner is to have it
+        # @raise [Type::Invalid]
+        def read(runner, said, queues, all)
+          return said unless (known = ALL[runner])
+
+          wrong = (said.keys - known.keys).first
+          raise Type::Invalid, "has no keyword #{wrong}:.#{Suggestion.for(wrong, [*known.keys, *all])}" if wrong
+
+          read = said.compact.to_h { |key, value| [key, cast(key, known.fetch(key), value)] }
+          require_needed(runner, read)
+          check_weights(read[:weights], queues)
+          read
+        end
+
+        private
+
+        def cast(key, type, value)
+          type.cast(value)
+        rescue Type::Invalid => e
+          raise Type::Invalid, "#{key}: #{e.message}"
+        end
+
+        def require_needed(runner, read)
+          key, example = NEEDED.fetch(runner, {}).find { |name, _| !read.key?(name) }
+          raise Type::Invalid, "needs #{key}: #{example}" if key
+        end
+
+        def check_weights(weights, queues)
+          strange = (weights || {}).keys.map(&:to_s) - queues
+          return if strange.empty?
+
+          raise Type::Invalid, "weights: #{strange.first} is none of its queues (#{queues.join(", ")})"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+require "pando/config/type"
+
+module Pando
+  class Config
+    module Types
+      # A list of texts, an Array of Strings; one text, or several with commas between them, will do.
+      #
+      # @api private
+      class Texts < Type
+        attr_reader :expects
+
+        # @param expects [String] what the list is, "a list of queues" @param least [Integer] how many there must be
+        def initialize(expects, least: 0)
+          super()
+          @expects = expects
+          @least = least
+        end
+
+        def cast(value, **)
+          texts = value.is_a?(String) ? value.split(",") : [*value]
+          texts = texts.map { |text| text.is_a?(Symbol) ? text.name : text }
+          invalid(value) unless texts.size >= @least && texts.all? { |text| fit?(text) }
+          texts.map(&:-@).freeze
+        end
+
+        private
+
+        def fit?(text) = text.is_a?(String) && text.match?(/\A[^\0\n,]+\z/)
+      end
+    end
+  end
+end

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require "pando/events"
+
+module Pando
+  module Swarm
+    # Tells when a node has lost its broker and when it has found it again, once each, and how long to wait until the
+    # next try. Owned by what keeps the connection, in a node.
+    #
+    # @api private
+    class BrokerWatch
+      FIRST_PAUSE = 0.25 # seconds
+      LONGEST_PAUSE = 5.0
+
+      # @param node [Node]
+      def initialize(node)
+        @node = node
+        @pause = FIRST_PAUSE
+      end
+
+      # A try has failed.
+      # @param error [Exception]
+      # @return [Float] seconds until the next one
+      def lost(error)
+        tell("lost", reason: "#{error.message} (#{error.class})") unless @since
+        @since ||= now
+        pause = @pause
+        @pause = [@pause * 2, LONGEST_PAUSE].min
+        pause
+      end
+
+      # A try has not.
+      # @return [Boolean] whether it had been lost
+      def found
+        return false unless @since
+
+        tell("found", seconds: (now - @since).round(1))
+        @since = nil
+        @pause = FIRST_PAUSE
+        true
+      end
+
+      private
+
+      def tell(what, **more)
+        Events.emit("broker.#{what}", node: @node.kind, slot: @node.number, pid: Process.pid, **more)
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require "pando/errors"
+
+module Pando
+  module Swarm
+    # A runner as its node asks it. What it answers is looked at where it comes in, so that an error names the runner,
+    # the method, what came and the `node` line, and not some part of Pando; what it does not answer has its default.
+    #
+    # Owned by Work, on the node's main thread.
+    #
+    # @api private
+    class CheckedRunner
+      NEEDED = %i[start quiet stop busy? progress].freeze
+      COUNT = 0..((2**62) - 1)
+      # What the scoreboard has room for.
+      MOST = 4_000_000_000
+
+      # @param runner [Object] what the kind's block has returned
+      # @param kind [Kind]
+      # @raise [Error] it is none
+      def initialize(runner, kind)
+        @runner = runner
+        @kind = kind
+        missing = NEEDED.reject { |name| runner.respond_to?(name) }
+        return if missing.empty?
+
+        fail_with("the block has returned #{shown(runner)}, which is no runner: it does not answer " \
+                  "#{missing.join(", ")}")
+      end
+
+      def start = ask(:start)
+      def quiet = ask(:quiet)
+      def stop = ask(:stop)
+
+      def busy? = !!ask(:busy?)
+      # @return [Integer]
+      def progress = count(:progress, ask(:progress))
+      # @return [Integer] jobs; of a runner that does not count them, every step is one
+      def done = counted(:done) || progress
+      # @return [Integer]
+      def failed = counted(:failed) || 0
+      # @return [Integer]
+      def in_progress = [counted(:in_progress) || (busy? ? 1 : 0), MOST].min
+
+      # @return [Integer, nil]
+      def lag
+        said = optional(:lag)
+        return if said.nil?
+
+        said.is_a?(Integer) ? said.clamp(0, MOST) : refuse(:lag, "an Integer or nil", said)
+      end
+
+      # @return [String, nil] why it cannot go on
+      def trouble
+        said = optional(:healthy?)
+        return said if said.is_a?(String)
+
+        said.nil? || said == true ? nil : refuse(:healthy?, "nil, or a String that says what is wrong", said)
+      end
+
+      # What is wrong from the beginning is to be the failure of its node's start.
+      # @raise [Error]
+      def verify
+        [progress, done, failed, in_progress, lag, trouble]
+      end
+
+      # What it was asked and has not answered. May be called in a handler of a signal.
+      # @return [String, nil]
+      def silence = ("#{place}: #{@runner.class}##{@asked} has not returned" if @asked)
+
+      private
+
+      def optional(name) = (ask(name) if @runner.respond_to?(name))
+
+      def ask(name)
+        @asked = name
+        @runner.public_send(name)
+      ensure
+        @asked = nil
+      end
+
+      def counted(name)
+        said = optional(name)
+        said.nil? ? nil : count(name, said)
+      end
+
+      def count(name, said)
+        return said if said.is_a?(Integer) && COUNT.cover?(said)
+
+        refuse(name, said.is_a?(Integer) ? "from 0 to 2**62 - 1" : "an Integer", said)
+      end
+
+      def refuse(name, wanted, said)
+        fail_with("#{@runner.class}##{name} must be #{wanted}, but is #{shown(said)}")
+      end
+
+      def fail_with(message) = raise(Error, "#{place}: #{message}")
+
+      def place = "#{@kind.source}: node #{@kind.name}"
+
+      # Some objects show all that they hold.
+      def shown(object) = object.inspect.then { |text| text.size > 100 ? "#{text[0, 100]}..." : text }
+    end
+  end
+end

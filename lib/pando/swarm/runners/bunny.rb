@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require "pando/errors"
+require "pando/swarm/crew"
+require "pando/swarm/runners"
+
+module Pando
+  module Swarm
+    module Runners
+      # Messages of RabbitMQ through the gem bunny, without a framework:
+      #
+      #   node :bunny, count: 2, concurrency: 5, queues: %w[mails], consumer: "MailConsumer", require: "./mails.rb"
+      #
+      # A consumer answers `call(message)`; see {Message} for what it is given, docs/swarm/bunny.md for the rest. Made
+      # and used in a node, on its main thread. Bunny delivers, threads of our own ({Crew}) do the work and acknowledge.
+      class Bunny
+        # Seconds for the threads at work to end when they are told to break off.
+        BREAK_OFF_WITHIN = 5
+
+        # In the mold: the library and the consumers.
+        # @param kind [Kind]
+        # @raise [BootError]
+        def self.load(kind)
+          Runners.require_gem("bunny", "bunny")
+          require "pando/swarm/runners/bunny/link"
+          require "pando/swarm/runners/bunny/message"
+          require "pando/swarm/runners/bunny/settings"
+          RequiredFiles.load(kind)
+        end
+
+        # @param node [Node]
+        def initialize(node)
+          @node = node
+          @settings = Settings.new(node)
+        end
+
+        # @raise [StandardError] RabbitMQ is there, and does not let us consume
+        def start
+          @settings.consumer
+          @crew = Crew.new(@node.concurrency, "bunny job") { |message| work(message) }
+          @link = Link.new(@settings, @node) { |message| @crew.give(message) }
+          @link.start
+        rescue StandardError
+          stop
+          raise
+        end
+
+        def quiet
+          @link.quiet(@crew.quiet)
+        end
+
+        # A message that is worked at is broken off, and goes back to RabbitMQ.
+        def stop
+          @crew&.stop(BREAK_OFF_WITHIN)
+          @link&.stop
+        end
+
+        def busy? = @crew.busy?
+        def progress = @crew.done
+        def done = @crew.done
+        def failed = @crew.failed
+        def in_progress = @crew.in_progress
+
+        # Messages in the queues that nobody has been given, all nodes together.
+        def lag = @link.lag
+
+        # @return [String, nil]
+        def healthy?
+          return "a thread that does jobs has died" unless @crew.complete?
+
+          "the thread that keeps the connection has died" unless @link.alive?
+        end
+
+        private
+
+        # @return [Boolean] whether it went well
+        def work(message)
+          @settings.handler.call(message)
+          message.ack
+          true
+        rescue Exception => e # rubocop:disable Lint/RescueException
+          message.public_send(@settings.on_error)
+          report(message, e)
+          false
+        end
+
+        def report(message, error)
+          Events.emit("job.failed", node: @node.kind, slot: @node.number, pid: Process.pid, name: message.queue,
+                                    reason: "#{error.message} (#{error.class})", location: error.backtrace&.first)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,164 @@
+# frozen_string_literal: true
+
+require "pando/swarm/broker_watch"
+require "pando/swarm/runners/bunny/line"
+require "pando/swarm/thread_pen"
+
+module Pando
+  module Swarm
+    module Runners
+      class Bunny
+        # Keeps one {Line} to RabbitMQ open until it is told to end: when the broker goes away it tries again, later
+        # each time. It has one thread of its own, beside those of Bunny. Owned by the runner, in a node.
+        #
+        # @api private
+        class Link
+          # Seconds between two looks at how many messages wait.
+          COUNT_EVERY = 5
+          # Seconds for the farewell, and again for what does not end by itself.
+          END_WITHIN = 8
+
+          # @return [Integer, nil] messages that wait in the queues, as of some seconds ago; nil: not known
+          attr_reader :lag
+
+          # @param settings [Settings] @param node [Node]
+          # @yieldparam message [Message]
+          # @yieldreturn [Boolean] false: it is not wanted any more
+          def initialize(settings, node, &deliver)
+            @settings = settings
+            @name = "pando #{node}"
+            @watch = BrokerWatch.new(node)
+            @deliver = deliver
+            @pen = ThreadPen.new
+            @lock = Mutex.new # of what follows
+            @news = ConditionVariable.new
+            @unwanted = []
+            @quiet = @returned = @ended = false
+          end
+
+          # Returns when messages come, or when it is plain that the broker is away: then they come when it is back.
+          # @raise [StandardError] the broker is there, and does not want us
+          def start
+            first = Queue.new
+            @thread = @pen.start("bunny link") { keep_open(first) }
+            error = first.pop
+            raise error if error
+          end
+
+          # No more deliveries; what was delivered and not begun goes back.
+          # @param messages [Array<Message>] not begun
+          def quiet(messages)
+            tell do
+              @unwanted.concat(messages)
+              @quiet = true
+            end
+          end
+
+          # What was delivered and is not settled goes back.
+          # @return [Boolean] whether none of its threads is left
+          def stop
+            tell { @quiet = @ended = true }
+            @thread&.join(END_WITHIN)
+            @pen.clear(END_WITHIN)
+          end
+
+          # @return [Boolean] false: nobody will connect again
+          def alive? = @quiet || !!@thread&.alive?
+
+          private
+
+          # @param first [Queue] is told how the first try went, once
+          def keep_open(first)
+            until @quiet
+              error = serve(first)
+              break answer(first, error) unless first.closed? || error.nil? || Line.absent?(error)
+
+              answer(first, nil)
+              wait(@watch.lost(error)) { @quiet } if error
+            end
+          rescue Exception => e # rubocop:disable Lint/RescueException
+            raise if first.closed?
+
+            answer(first, e)
+          end
+
+          # @return [Exception, nil] why there is no line any more; nil: it was told to end
+          def serve(first)
+            line = Line.new(@settings, @name) { tell }
+            line.open { |message| take(message) }
+            answer(first, nil)
+            @watch.found
+            attend(line)
+          rescue StandardError => e
+            e
+          ensure
+            @lag = nil
+            line&.close
+          end
+
+          # While the line holds.
+          # @return [Exception, nil]
+          def attend(line)
+            until @ended || line.error
+              return_unwanted(line) if @quiet && !@returned
+              @lag = count(line) unless @quiet
+              wait(COUNT_EVERY) { @ended || line.error || (@quiet && !@returned) }
+            end
+            line.error unless @ended
+          end
+
+          # @return [Integer, nil] nil: RabbitMQ has other things to do
+          def count(line)
+            line.waiting
+          rescue ::Timeout::Error
+            nil
+          end
+
+          # In a thread of Bunny.
+          def take(message)
+            return if @deliver.call(message)
+
+            late = @lock.synchronize { @returned || !(@unwanted << message) }
+            message.requeue if late
+          end
+
+          # Not before the deliveries have ended: they would come again.
+          def return_unwanted(line)
+            line.cancel
+            @lock.synchronize do
+              @returned = true
+              @unwanted.slice!(0..)
+            end.each(&:requeue)
+          end
+
+          def answer(first, error)
+            return if first.closed?
+
+            first.push(error)
+            first.close
+          end
+
+          def tell
+            @lock.synchronize do
+              yield if block_given?
+              @news.broadcast
+            end
+          end
+
+          # @param seconds [Numeric] at most
+          # @yieldreturn [Boolean] whether there is no need to
+          def wait(seconds)
+            deadline = now + seconds
+            @lock.synchronize do
+              until yield || (left = deadline - now) <= 0
+                @news.wait(@lock, left)
+              end
+            end
+          end
+
+          def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require "logger"
+require "pando/errors"
+require "pando/swarm/runners/bunny/sneakers_consumer"
+
+module Pando
+  module Swarm
+    module Runners
+      class Bunny
+        # What the `node` line says that is RabbitMQ's business. Made in a node.
+        #
+        # @api private
+        class Settings
+          # Seconds and milliseconds; a `connection:` that says otherwise wins. What Bunny would log we tell as events.
+          DEFAULTS = { connection_timeout: 5, continuation_timeout: 5000 }.freeze
+
+          # @return [Integer] messages of each queue that RabbitMQ gives a node ahead of their acknowledgement
+          attr_reader :prefetch
+          # @return [Symbol] :reject or :requeue: what becomes of a message whose consumer raises
+          attr_reader :on_error
+          # @return [Array<String>]
+          attr_reader :queues
+
+          # @param node [Node]
+          def initialize(node)
+            options = node.options
+            @named = options.fetch(:consumer)
+            @queues = node.queues
+            @prefetch = options.fetch(:prefetch, node.concurrency)
+            @on_error = options.fetch(:on_error, :reject)
+            @connection = options[:connection]
+            @declare = options[:declare]
+          end
+
+          # @param ours [Hash{Symbol => Object}] what is not for the user to say
+          # @return [Array] what Bunny.new is to be given; without a `connection:` it goes by RABBITMQ_URL
+          def connection(ours)
+            defaults = { logger: Logger.new($stderr, level: Logger::FATAL, progname: "bunny"), **DEFAULTS }
+            return [defaults.merge(@connection), ours] if @connection.is_a?(Hash)
+
+            [@connection || ENV.fetch("RABBITMQ_URL", nil), defaults.merge(ours)]
+          end
+
+          # Runs on each new connection, before its first message.
+          # @param channel [::Bunny::Channel]
+          def declare(channel)
+            SneakersConsumer.declare(channel, consumer, @queues) if SneakersConsumer.for?(consumer)
+            consumer.declare(channel) if consumer.respond_to?(:declare)
+            @queues.each { |name| channel.queue(name, **@declare) } if @declare
+          end
+
+          # @return [#call] for one message: a class makes one of its own for each
+          def handler
+            return SneakersConsumer.new(consumer) if SneakersConsumer.for?(consumer)
+
+            consumer.is_a?(Class) ? consumer.new : consumer
+          end
+
+          # @return [Class, #call]
+          # @raise [NameError]
+          def consumer
+            @consumer ||= @named.is_a?(String) ? Object.const_get(@named) : @named
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,146 @@
+# frozen_string_literal: true
+
+require "pando/errors"
+require "pando/swarm/runners"
+require "pando/swarm/runners/karafka/counts"
+require "pando/swarm/runners/karafka/renewal"
+
+module Pando
+  module Swarm
+    module Runners
+      # Runs Karafka's consumers in a node: Karafka 2.5 or newer, in embedded mode. Lives in the node, one at a time;
+      # what it asks of Karafka it asks on the node's main thread, and Karafka's own threads do the rest.
+      #
+      # Karafka::Embedded starts once in the life of a process, and whoever is forked from it later has started too.
+      # So this calls what Embedded calls, Karafka::Server.start and .stop, and makes new before each start what Karafka
+      # keeps of the last run (Renewal). Between a stop and the next start nothing of librdkafka is left.
+      #
+      # @api private
+      class Karafka
+        # Milliseconds until Karafka, told to stop, kills the threads of consumers that are still at work: they were
+        # waited for before (quiet_timeout). What they have not marked as consumed is delivered again. A broker that is
+        # away holds librdkafka up for `session.timeout.ms`; the main thread must not wait as long as that.
+        SHUTDOWN = 5_000
+        # Seconds for threads that have been told to end.
+        PATIENCE = 2.0
+        POLL = 0.01
+        # The names that Karafka, WaterDrop and rdkafka give to their threads.
+        THREADS = /\A(?:karafka|waterdrop|rdkafka)\./
+
+        # What Karafka knows as the node of its own swarm: its id becomes a part of `group.instance.id`, so that static
+        # members have a name for each node. One object that changes, since Karafka keeps what it has been given, and
+        # a successor with another number is forked from here.
+        Member = Struct.new(:id)
+
+        COUNTS = Counts.new
+
+        # @param kind [Kind]
+        # @raise [BootError]
+        def self.load(kind)
+          Runners.require_gem("karafka", "karafka")
+          RequiredFiles.load(kind)
+          app = ::Karafka::App
+          raise BootError, "#{kind.source}: no consumer is routed (see `routes.draw`)" if app.consumer_groups.empty?
+
+          app.config.shutdown_timeout = [app.config.shutdown_timeout, SHUTDOWN].min
+          app.config.swarm.node = Member.new
+          ::Karafka.monitor.subscribe(COUNTS)
+          ::Karafka.producer.close # in case that something was sent meanwhile
+        end
+
+        # @param node [Node]
+        def initialize(node)
+          @node = node
+          @quiet = false
+        end
+
+        # @raise [StandardError] Karafka's own
+        def start
+          raise Error, "threads of Karafka's last run still live: is the broker away?" if remains.any?
+
+          config = ::Karafka::App.config
+          config.concurrency = @node.concurrency
+          config.swarm.node.id = @node.number
+          Renewal.run
+          COUNTS.start
+          @thread = Thread.new { run }
+          @thread.join(POLL) && raise_its_end until listening?
+        end
+
+        def quiet
+          @quiet = true
+          ::Karafka::Server.quiet
+        end
+
+        def stop
+          ::Karafka::Server.stop
+          ::Karafka.producer.close
+          by = now + PATIENCE
+          remains.each { |thread| thread.join([by - now, 0].max) }
+          Renewal.end_log_thread
+          @thread = nil
+        end
+
+        # Told to be quiet, Karafka may still be taking the batch that it was about to take.
+        def busy? = in_progress.positive? || (@quiet && !settled?)
+
+        def in_progress = ::Karafka::Server.jobs_queue.statistics.values_at(:busy, :enqueued).sum
+
+        def progress = COUNTS.progress
+        def done = COUNTS.done
+        def failed = COUNTS.failed
+        def lag = COUNTS.lag
+
+        def healthy?
+          return "Karafka has ended: #{@failure || "it was told to by somebody else"}" unless @thread&.alive?
+
+          seconds = COUNTS.silent_for
+          "a listener has not polled for #{seconds.round} s" if seconds > silence && !busy?
+        end
+
+        private
+
+        # On a thread of its own.
+        def run
+          Thread.current.name = "karafka.pando"
+          Thread.current.report_on_exception = false
+          ::Karafka::Process.tags.add(:execution_mode, "mode:embedded")
+          be_embedded
+          ::Karafka::Server.start
+        rescue Exception => e # rubocop:disable Lint/RescueException
+          @failure = "#{e.message} (#{e.class})"
+          raise
+        end
+
+        # A Symbol before Karafka 2.5.1.
+        def be_embedded
+          mode = ::Karafka::Server.execution_mode
+          mode.respond_to?(:embedded!) ? mode.embedded! : ::Karafka::Server.execution_mode = :embedded
+        end
+
+        def raise_its_end
+          @thread.value
+          raise Error, "Karafka has ended as soon as it was started"
+        end
+
+        # Those of the former run are stopped.
+        def listening?
+          return false if listeners.empty? || ::Karafka::Server.jobs_queue.nil?
+
+          listeners.none? { |one| one.stopped? || one.pending? || one.starting? }
+        end
+
+        def remains = Thread.list.select { |thread| THREADS.match?(thread.name) }
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        def settled? = listeners.all? { |one| one.quiet? || one.stopped? }
+        def listeners = ::Karafka::Server.listeners.to_a
+
+        # As Karafka's swarm has it; a listener that starts again after an error is silent on purpose.
+        def silence
+          swarm, connection = ::Karafka::App.config.internal.then { |internal| [internal.swarm, internal.connection] }
+          [swarm.node_report_timeout, 2 * connection.reset_backoff].max / 1000.0
+        end
+      end
+    end
+  end
+end

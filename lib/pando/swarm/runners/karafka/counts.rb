@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+module Pando
+  module Swarm
+    module Runners
+      class Karafka
+        # What Karafka tells its monitor, in numbers. One in a mold, subscribed once and inherited by the nodes, each of
+        # which starts it anew; Karafka's threads write, the node's main thread reads.
+        #
+        # A batch is progress when it begins, fails or is done. In between it shows by the offsets that are marked as
+        # consumed, which librdkafka's statistics tell every few seconds. That a listener polls is no progress: it
+        # does so while a consumer hangs.
+        class Counts
+          # @return [Integer] grows with every bit of work
+          attr_reader :progress
+          # @return [Integer] messages consumed since the start
+          attr_reader :done
+          # @return [Integer] batches that have raised
+          attr_reader :failed
+
+          def initialize
+            start
+          end
+
+          def start
+            @lock = Mutex.new
+            @progress = @done = @failed = 0
+            @lags = {} # id of a subscription group => messages
+            @stored = {} # id of a subscription group => sum of the offsets marked as consumed
+            @polled = {} # id of a subscription group => monotonic seconds
+          end
+
+          # @return [Integer, nil] messages that wait at the broker for this node; nil: not known yet
+          def lag = @lags.empty? ? nil : @lags.values.sum
+
+          # @return [Float] seconds since the listener polled that has not for the longest time
+          def silent_for = (now = self.now) - (@polled.values.min || now)
+
+          def on_consumer_consume(_event) = step
+
+          def on_consumer_consumed(event)
+            step { @done += event[:caller].messages.size }
+            released(event[:caller])
+          end
+
+          def on_error_occurred(event)
+            return unless event[:type] == "consumer.consume.error"
+
+            step { @failed += 1 }
+            released(event[:caller])
+          end
+
+          def on_connection_listener_fetch_loop(event) = polled(event[:subscription_group].id)
+
+          # Karafka 2.5.0 does not tell of these polls; there the statistics stand for them while a consumer is at work.
+          def on_client_events_poll(event) = polled(event[:subscription_group].id)
+
+          def on_statistics_emitted(event)
+            group = event[:subscription_group_id]
+            partitions = partitions_in(event[:statistics])
+            stored = partitions.sum { |one| [one["stored_offset"], 0].max }
+            polled(group)
+            step if stored > @stored.fetch(group, stored)
+            @lock.synchronize do
+              @stored = @stored.merge(group => stored)
+              @lags = @lags.merge(group => partitions.sum { |one| lag_of(one) })
+            end
+          end
+
+          private
+
+          def step
+            @lock.synchronize do
+              yield if block_given?
+              @progress += 1
+            end
+          end
+
+          # Its listener may have waited for this consumer, and can poll again.
+          def released(consumer) = polled(consumer.topic.subscription_group.id)
+
+          # Replaced and not changed: the main thread reads without the lock.
+          def polled(group)
+            @lock.synchronize { @polled = @polled.merge(group => now) }
+          end
+
+          # Those that this node reads from; -1 is librdkafka's own.
+          def partitions_in(statistics)
+            statistics.fetch("topics", {}).values.flat_map { |topic| topic.fetch("partitions", {}).values }
+                      .select { |one| one["partition"] != -1 && one["fetch_state"] != "none" }
+          end
+
+          # -1 is not known: for what is marked, nothing has been yet.
+          def lag_of(partition)
+            partition.values_at("consumer_lag_stored", "consumer_lag").find { |lag| !lag.negative? } || 0
+          end
+
+          def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+module Pando
+  module Swarm
+    module Runners
+      class Sidekiq
+        # A thread of a node's that speaks with Redis for those who cannot wait: Sidekiq's heartbeat, how much there is
+        # to do, what has become of held jobs.
+        class Beat
+          EVERY = 5 # seconds
+          SOON = 1 # where something waits to be told, or Redis is awaited
+          HEARTBEAT = 10 # seconds, as Sidekiq has it
+
+          # @return [Integer, nil] jobs that wait in our queues
+          attr_reader :lag
+
+          # @param holdings [Holdings, nil] @param watch [BrokerWatch]
+          def initialize(config, launcher, holdings, watch)
+            @config = config
+            @watch = watch
+            @launcher = launcher
+            @holdings = holdings
+            @recovery = Recovery.new(config, holdings) if holdings
+            @lock = Mutex.new
+            @news = ConditionVariable.new
+            @thread = Thread.new { run }
+            @thread.name = "pando sidekiq heartbeat"
+          end
+
+          def alive? = @thread.alive?
+
+          def stop
+            @lock.synchronize do
+              @over = true
+              @news.signal
+            end
+            @thread.join
+          end
+
+          private
+
+          def run
+            due = Sys.now
+            until @over
+              if Sys.now >= due
+                due = Sys.now + HEARTBEAT
+                @launcher.heartbeat # it rescues whatever goes wrong with Redis
+              end
+              revive_scheduler
+              pause = look_around
+              @lock.synchronize { @over || @news.wait(@lock, pause) }
+            end
+            announce_end
+          end
+
+          # Should we not come to the end of it.
+          def announce_end
+            @holdings&.ending
+          rescue StandardError => e
+            @config.logger.warn { "Redis does not hear that this run ends: #{e.message}" }
+          end
+
+          # It dies if Redis is away when it looks for dead processes, some seconds after its start (7.0 to 8.1), and
+          # then nobody here finds jobs that are due.
+          def revive_scheduler
+            return if @launcher.stopping? || Thread.list.any? { |thread| thread.name == "sidekiq.scheduler" }
+
+            @launcher.poller = ::Sidekiq::Scheduled::Poller.new(@config)
+            @launcher.poller.start
+          end
+
+          # @return [Float] seconds until the next time
+          def look_around
+            FormerRuns.release
+            @holdings&.tend
+            @recovery&.tend
+            @lag = waiting
+            @watch.found
+            @holdings&.unsettled? ? SOON : EVERY
+          rescue StandardError => e
+            @lag = nil
+            [@watch.lost(e), SOON].min # jobs are fetched again as soon as Redis is back
+          end
+
+          def waiting
+            queues = @config.capsules.each_value.flat_map(&:queues).uniq
+            sizes = @config.redis { |redis| redis.pipelined { |all| queues.each { |name| all.llen("queue:#{name}") } } }
+            sizes.sum
+          end
+        end
+      end
+    end
+  end
+end

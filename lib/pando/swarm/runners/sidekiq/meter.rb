@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+module Pando
+  module Swarm
+    module Runners
+      class Sidekiq
+        # Counts what becomes of jobs: as the outermost of Sidekiq's server middlewares, and as one of its error
+        # handlers, for some jobs fail before any middleware sees them (there is no such class, it is no JSON).
+        #
+        # One per run of a runner. Sidekiq's threads count, the main thread reads.
+        class Meter
+          # What Sidekiq calls, a new one for each job; its configuration outlives runs and forks, so it looks up
+          # whose turn it is.
+          class Middleware
+            def call(_job, _payload, _queue)
+              yield
+              Meter.current&.job_done
+            rescue ::Sidekiq::JobRetry::Skip
+              Meter.current&.job_done # it ends early, and has seen to the rest itself
+              raise
+            end
+          end
+
+          ERROR_HANDLER = lambda do |_error, context, _config|
+            Meter.current&.job_failed if context[:job] || context[:jobstr]
+          end
+
+          class << self
+            # @return [Meter, nil]
+            attr_accessor :current
+          end
+
+          # @return [Integer] jobs that have ended, and those of them that have failed
+          attr_reader :done, :failed
+
+          def initialize
+            @done = @failed = 0
+            @lock = Mutex.new
+          end
+
+          def job_done = @lock.synchronize { @done += 1 }
+
+          def job_failed
+            @lock.synchronize do
+              @done += 1
+              @failed += 1
+            end
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require "sidekiq/fetch"
+require "pando/swarm/runners/sidekiq/holdings"
+require "pando/swarm/runners/sidekiq/recovery"
+
+module Pando
+  module Swarm
+    module Runners
+      class Sidekiq
+        # Takes jobs out of queues so that none is lost with its process: Sidekiq's own fetch removes a job from Redis
+        # before it runs, this one moves it to a list of the process (Holdings) until it has run. Order and weights of
+        # queues are Sidekiq's.
+        #
+        # One for each of Sidekiq's capsules, called by its processors; made once in a process and its children.
+        class ReliableFetch < ::Sidekiq::BasicFetch
+          # Seconds that Redis lets us wait for a job.
+          WAIT = 1
+
+          # The first job of the first queue that has one: KEYS are pairs of a queue and the list to move to.
+          FIRST = <<~LUA
+            for i = 1, #KEYS, 2 do
+              local job = redis.call("LMOVE", KEYS[i], KEYS[i + 1], "RIGHT", "LEFT")
+              if job then return {KEYS[i], job} end
+            end
+            return false
+          LUA
+
+          # A job that is held.
+          Unit = Struct.new(:queue, :job, :holdings) do
+            def queue_name = queue.delete_prefix("queue:")
+            def acknowledge = holdings.acknowledge(queue, job)
+            def requeue = holdings.give_back(queue, job)
+          end
+
+          # @return [#acknowledge, #requeue, #queue_name, #job, nil]
+          def retrieve_work
+            holdings = Holdings.current
+            return super unless holdings
+
+            queues = queues_cmd
+            queue, job = holdings.fetch { queues.size > 1 ? first(queues, holdings) : wait(queues.first, holdings) }
+            Unit.new(queue, job, holdings) if job
+          end
+
+          # Jobs that were interrupted stay held until their threads are gone, and then go back all at once.
+          def bulk_requeue(units)
+            super unless Holdings.current
+          end
+
+          # Now, not as it was when this object was made: another kind of node may have been forked from us since.
+          def queues_cmd
+            names = config.queues.map { |name| "queue:#{name}" }
+            config.mode == :strict ? names.uniq : names.shuffle.uniq
+          end
+
+          private
+
+          # Redis waits for one list only, so each time it is another one's turn: with as many processors as queues
+          # each has somebody waiting, with fewer a job in an otherwise quiet time waits a second at most.
+          def first(queues, holdings)
+            found = redis { |connection| connection.call("EVAL", FIRST, queues.size * 2, *pairs(queues, holdings)) }
+            return found if found
+
+            @turn = @turn.to_i + 1
+            wait(queues.sort[@turn % queues.size], holdings)
+          end
+
+          def pairs(queues, holdings) = queues.flat_map { |queue| [queue, holdings.list(queue)] }
+
+          def wait(queue, holdings)
+            job = redis do |connection|
+              connection.blocking_call(WAIT, "BLMOVE", queue, holdings.list(queue), "RIGHT", "LEFT", WAIT)
+            end
+            [queue, job] if job
+          end
+        end
+      end
+    end
+  end
+end

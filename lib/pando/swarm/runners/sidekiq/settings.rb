@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+module Pando
+  module Swarm
+    module Runners
+      class Sidekiq
+        # Sidekiq's configuration, of which there is one in a process and its children: made at the first start, by the
+        # blocks that the app has given to Sidekiq.configure_server, and frozen by Sidekiq from then on. What a run
+        # needs anew is renewed before each.
+        module Settings
+          class << self
+            # In a node, before it starts.
+            # @return [Sidekiq::Config]
+            def prepare(concurrency, queues, pool)
+              @config ||= configure
+              make_pool(pool || concurrency)
+              @config.concurrency = concurrency
+              @config.queues = queues unless queues.empty?
+              renew_events
+              forget_former_life
+              @config
+            end
+
+            # Whether fetching is ours, not that of Sidekiq Pro or another one that the app has chosen.
+            def reliable? = @config[:fetch_class] == ReliableFetch
+
+            # A wrong URL is told when the cluster boots. Who has been there once, or was forked from one who has, waits
+            # for a Redis that is away.
+            # @raise [StandardError]
+            def reach_redis
+              @config.redis { |connection| connection.call("PING") } unless @reached
+              @reached = true
+            end
+
+            # The pools stay, and connect anew when they are used.
+            def close_connections
+              [@config, *@config.capsules.each_value].each { |one| one.redis_pool.reload(&:close) }
+            end
+
+            private
+
+            def configure
+              config = nil
+              ::Sidekiq.configure_embed { |made| config = made }
+              config[:fetch_class] ||= ReliableFetch
+              config[:timeout] = 0 # seconds; a node has waited already when it stops Sidekiq
+              config.server_middleware { |chain| chain.prepend(Meter::Middleware) }
+              config.error_handlers << Meter::ERROR_HANDLER
+              @events = config[:lifecycle_events].transform_values(&:dup)
+              config
+            end
+
+            # As large as the widest kind of this mold needs it: a pool keeps its size for ever.
+            def make_pool(size)
+              @config.concurrency = size
+              @config.default_capsule.redis_pool
+            end
+
+            # Sidekiq forgets those that it has called.
+            def renew_events
+              @config[:lifecycle_events].each { |event, blocks| blocks.replace(@events.fetch(event, [])) }
+            end
+
+            # Each run has a name of its own in Redis, where Sidekiq gives one to a process and all that are forked from
+            # it (7.0 to 8.1; these variables are not public).
+            def forget_former_life
+              names = %i[@@identity @@process_nonce] & ::Sidekiq::Component.class_variables
+              names.each { |name| ::Sidekiq::Component.remove_class_variable(name) }
+              Thread.current["sidekiq_tid"] = nil
+              ::Sidekiq::Processor::WORK_STATE.clear
+              take_heart
+            end
+
+            # Sidekiq's adapter of ActiveJob notes that Sidekiq was quieted, and never that it has begun again: jobs
+            # that can be continued would end at each of their steps.
+            def take_heart
+              return unless defined?(::ActiveJob::QueueAdapters::SidekiqAdapter)
+
+              adapter = ::ActiveJob::QueueAdapters::SidekiqAdapter
+              return unless adapter.class_variable_defined?(:@@stopping)
+
+              adapter.class_variable_set(:@@stopping, false) # rubocop:disable Style/ClassVars -- it is Sidekiq's
+            end
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+require "socket"
+require "pando/swarm/runners/solid_queue/life"
+
+module Pando
+  module Swarm
+    module Runners
+      class SolidQueue
+        # What Solid Queue's supervisor does for the jobs of the dead; and more, for it would have them fail. A worker
+        # that was killed leaves jobs that it has claimed, which nobody else takes. They are done again.
+        #
+        # Owned by the runner; runs in the thread beside the jobs.
+        #
+        # @api private
+        class Claims
+          # @param again [Boolean] whether such jobs are done again; false: they fail, as Solid Queue has it
+          def initialize(again:)
+            @again = again
+          end
+
+          # @param ours [Array<Integer>] ids of the registrations of this process
+          def recover(ours)
+            bury(dead(ours))
+            adopt
+          end
+
+          private
+
+          # Those of this machine as soon as they are dead; others when they have been silent for too long.
+          def dead(ours)
+            silent_since = ::SolidQueue.process_alive_threshold.ago
+            ::SolidQueue::Process.where.not(id: ours).select do |one|
+              one.last_heartbeat_at <= silent_since || surely_dead?(one)
+            end
+          end
+
+          def surely_dead?(one) = one.hostname == Socket.gethostname && Life.over?(one.pid, one.metadata[:life])
+
+          # One of several that look at the same time gets a row; the others leave it alone.
+          def bury(dead)
+            return if dead.empty?
+
+            ::SolidQueue::Process.transaction do
+              ::SolidQueue::Process.where(id: dead.map(&:id)).non_blocking_lock.each do |one|
+                @again ? one.deregister : one.prune
+              end
+            end
+          end
+
+          # Claims of processes that are not registered any more.
+          def adopt
+            ids = ::SolidQueue::ClaimedExecution.orphaned.ids
+            return if ids.empty?
+
+            ::SolidQueue::ClaimedExecution.transaction do
+              # A claim that another one has dealt with meanwhile is not among those that are locked.
+              orphans = ::SolidQueue::ClaimedExecution.where(id: ids).non_blocking_lock
+              @again ? orphans.release_all : orphans.fail_all_with(::SolidQueue::Processes::ProcessMissingError.new)
+            end
+          end
+        end
+      end
+    end
+  end
+end
