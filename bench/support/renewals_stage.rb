@@ -73,10 +73,13 @@ module Bench
     def upgrade
       @version = (VERSIONS - [@version || VERSIONS.first]).first
       @versions.link(@version)
+      before = upgrades.size
       word, said = ask("upgrade")
       return said unless word == "ok"
 
-      found = @server.events("monitor.upgraded").last
+      deadline = now + SETTLED_WITHIN # what the server has said may not have been read yet
+      IO.select(nil, nil, nil, 0.01) until upgrades.size > before || now > deadline
+      found = upgrades.last
       "the monitor runs #{found&.fetch("to")}" unless found&.fetch("to") == @version
     end
 
@@ -114,6 +117,7 @@ module Bench
 
     private
 
+    def upgrades = @server.events("monitor.upgraded")
     def control = File.join(@root, "control.sock")
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 

@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
 require "chaos/chronicle"
+require "chaos/job_ledger"
 require "chaos/ledger"
 require "chaos/load"
+require "chaos/orders"
 require "chaos/report"
 require "chaos/scene"
 require "chaos/schedule"
@@ -18,12 +20,16 @@ module Chaos
   class Campaign
     # Seconds to be at full strength when the last fault of a round is over.
     LIMIT = 5
+    # More of them where a node's successor is born only when it is gone: its quiet_timeout and the grace.
+    FAREWELL = 5 + 2
     # Seconds for the first boot, and for the end.
     PATIENCE = 60
     # Seconds until nobody comes or goes any more: a service that was killed often waits for up to 30.
     QUIET = 45
     # Seconds within which some request or other has its outcome.
     SILENCE = 70
+    # Seconds for the jobs that are there when no more are ordered.
+    LAST_JOBS = 40
 
     # A fault that was injected.
     Incident = Struct.new(:fault, :spell, :heard, :missed) do
@@ -35,13 +41,18 @@ module Chaos
       FileUtils.rm_rf(options.artefacts)
       FileUtils.mkdir_p(options.artefacts)
       @chronicle = Chronicle.new(artefact("chronicle.log"), echo: options.quiet ? nil : $stdout)
-      @stage = Stage.new(artefact("server.log"), direct: options.direct) { |event| @chronicle.hear(event) }
+      @stage = Stage.new(artefact("server.log"), direct: options.direct, nodes: options.node_manners,
+                                                 release: options.release) do |event|
+        @chronicle.hear(event)
+      end
       @scene = Scene.new(@stage, @chronicle)
       journal = Journal.new(@stage.journal) { |text| @chronicle.violate(text) }
       @ledger = Ledger.new(@chronicle, journal: journal, direct: options.direct)
-      @schedule = Schedule.new(options.seed, options.only, artefact("schedule.jsonl"))
+      @jobs = JobLedger.new(@chronicle, @stage.job_journal, @scene.stall, alone: alone?)
+      @orders = Orders.new(@stage, @jobs, options.seed) if options.nodes
+      @schedule = Schedule.new(options.seed, options.only, artefact("schedule.jsonl"), nodes: options.nodes)
       @watch = Watch.new(@scene)
-      @report = Report.new(@chronicle, @ledger, @watch)
+      @report = Report.new(@chronicle, @ledger, @jobs, @watch)
     end
 
     # @return [Boolean] whether everything held
@@ -56,7 +67,7 @@ module Chaos
       conclude
     ensure
       @watch.stop
-      @load&.stop
+      [@load, @orders].compact.each(&:stop)
       @stage.clean_up
     end
 
@@ -64,6 +75,7 @@ module Chaos
 
     def artefact(name) = File.new(File.join(@options.artefacts, name), "w").tap { |file| file.sync = true }
 
+    def alone? = @options.node_manners&.include?("exclusive")
     def sound? = @chronicle.violations.empty?
     def keep_on? = Chaos.now < @deadline && sound?
 
@@ -74,6 +86,7 @@ module Chaos
       @before = stock
       @watch.start
       @load = LoadProcess.new(@stage, @options.seed) { |line| @ledger.take(line) }
+      @orders&.start
     end
 
     # Of a server that has reforked: a mold of that kind will be there at the end.
@@ -92,6 +105,7 @@ module Chaos
       incidents.each { |incident| @report.injected(incident) }
       await_strength(incidents)
       @ledger.judge
+      @jobs.judge
       @chronicle.violate("no request has had an outcome for #{@ledger.silence.round} s") if @ledger.silence > SILENCE
     end
 
@@ -116,32 +130,43 @@ module Chaos
       @chronicle.note("lifted: #{incident.fault}") if incident.fault.seconds.positive?
     end
 
-    # Time for which the machine let the server wait does not count.
     def await_strength(incidents)
       strength = Strength.new(@scene)
-      seconds, stalled = strength.await(LIMIT)
+      seconds, stalled = strength.await(alone? ? LIMIT + FAREWELL : LIMIT)
       return @chronicle.violate(strength.to_s) unless seconds
 
       @report.survived(incidents, seconds, stalled)
     end
 
     def end_all
-      @load.stop
+      [@load, @orders].compact.each(&:stop)
       return unless sound?
 
+      return @chronicle.violate("jobs are not done #{LAST_JOBS} s after the last one was ordered") unless jobs_done
       return @chronicle.violate("no quiet #{QUIET} s after the last fault: #{@scene.roll}") unless quiet
 
       excess = excess_at_last
       @chronicle.violate(excess.join("; ")) if excess.any?
       @watch.stop
+      order_last
       stop_server
       @ledger.judge(all: true)
+      @jobs.conclude(@stage)
     end
 
-    def quiet
+    def quiet = patiently(QUIET) { @scene.roll&.quiet? }
+
+    def jobs_done
+      patiently(LAST_JOBS) do
+        @jobs.judge
+        @jobs.open.zero?
+      end
+    end
+
+    # Time for which the machine let the server wait does not count.
+    def patiently(seconds, &block)
       stalled = @scene.stall.seconds
-      @scene.wait(QUIET) { @scene.roll&.quiet? } ||
-        @scene.wait(@scene.stall.seconds - stalled) { @scene.roll&.quiet? }
+      @scene.wait(seconds, &block) || @scene.wait(@scene.stall.seconds - stalled, &block)
     end
 
     # A last connection may just be on its way out.
@@ -154,6 +179,12 @@ module Chaos
       excess
     end
 
+    # So that some run and some wait when the server is told to stop.
+    def order_last
+      @orders&.last
+      @scene.wait(2) { @stage.jobs_taken.any? } if @orders
+    end
+
     def stop_server
       status = @stage.stop(PATIENCE)
       return @chronicle.violate("the server does not end") unless status
@@ -163,7 +194,9 @@ module Chaos
       @chronicle.violate("left behind: #{left.map { |one| one.to_a.join(" ") }.join(", ")}") if left.any?
     end
 
+    # What the nodes have written is told with the rest.
     def conclude
+      FileUtils.cp(@stage.job_journal, @options.artefacts) if File.exist?(@stage.job_journal)
       @report.close_round
       @report.print($stdout, @options)
       FileUtils.rm_rf(@options.artefacts) if sound? && !@options.keep

@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
+require "chaos/roll"
+
 module Chaos
   # What happened when, on one clock: what we did, what the server told, what was violated. All of it is written to
   # a file; what may explain a failed request is kept for a while.
   class Chronicle
     # A process that was lost, between our doing and the server's word for it.
-    Death = Struct.new(:role, :pid, :began, :ended, :suspect, keyword_init: true) do
+    Death = Struct.new(:role, :pid, :began, :ended, :suspect, :wanted, keyword_init: true) do
       def overlaps?(from, to, slack) = began - slack <= to && ended + slack >= from
     end
     # A time in which a fault was there.
@@ -16,7 +18,7 @@ module Chaos
     SUSPECT = /signal (SEGV|BUS|ABRT|ILL|FPE|TRAP|SYS)|OOM|timeout|in time/
     MEMORY = 300 # seconds
     # What is kept for each generation.
-    TOLD = %w[canary.passed reload.failed reload.finished].freeze
+    TOLD = %w[canary.passed canary.failed reload.failed reload.finished].freeze
 
     def initialize(log, echo: nil)
       @log = log
@@ -43,11 +45,12 @@ module Chaos
       names.sum { |name, count| name.match?(pattern) ? count : 0 }
     end
 
+    # @param nodes [Boolean] it is a generation of the nodes: each pool numbers its own
     # @return [Hash, nil] what the server told of this generation by an event of this name
-    def told(name, generation) = @lock.synchronize { @told[name][generation] }
+    def told(name, generation, nodes: false) = @lock.synchronize { @told[[name, nodes]][generation] }
 
     # @return [Integer] the highest generation that it told this of
-    def latest(name) = @lock.synchronize { @told[name].keys.max || -1 }
+    def latest(name) = @lock.synchronize { @told[[name, false]].keys.compact.max || -1 }
 
     def note(text)
       line = format("%<at>.3f %<text>s", at: Chaos.now, text: text)
@@ -69,7 +72,7 @@ module Chaos
       @lock.synchronize do
         name = event["event"]
         @names[name] += 1
-        @told[name][event["generation"]] = event if TOLD.include?(name) && event["generation"]
+        @told[[name, event["pool"] == Roll::NODES]][event["generation"]] = event if TOLD.include?(name)
         bury(event, ENDS[name], now) if ENDS[name] && event["pid"]
       end
     end
@@ -84,6 +87,9 @@ module Chaos
     # @return [Array<Death>] that may have met a request of this time
     def deaths(from, to, slack) = @lock.synchronize { @deaths.select { |death| death.overlaps?(from, to, slack) } }
 
+    # @return [Death, nil] of this process, if it may have died before that moment
+    def death(pid, by, slack) = @lock.synchronize { @deaths.find { |one| one.pid == pid && one.began - slack <= by } }
+
     def spells(from, to, slack)
       @lock.synchronize do
         @spells.select { |spell| spell.began - slack <= to && (spell.ended.nil? || spell.ended + slack >= from) }
@@ -94,10 +100,11 @@ module Chaos
 
     def bury(event, role, now)
       pid = event["pid"]
+      role = Roll::OF_NODES.fetch(role, role) if event["pool"] == Roll::NODES
       @deaths.shift while @deaths.any? && @deaths.first.ended < now - MEMORY
       @spells.shift while @spells.any? && @spells.first.ended&.<(now - MEMORY)
       @deaths << Death.new(role: role, pid: pid, began: @signalled.delete(pid) || now, ended: now,
-                           suspect: event["reason"].to_s.match?(SUSPECT))
+                           suspect: event["reason"].to_s.match?(SUSPECT), wanted: event["event"].end_with?("exited"))
     end
   end
 end

@@ -3,12 +3,26 @@
 require "chaos/roll"
 
 module Chaos
+  # The kinds of faults.
+  module Faults
+    # Of a fault that meets the pool of job nodes, where another one of its name meets that of the workers.
+    module OfNodes
+      def name = plan["role"] ? "#{self.class.superclass.label} #{plan["role"]}" : self.class.label
+
+      private
+
+      def worker_role = "node"
+      def mold_role = "node mold"
+    end
+  end
+
   # One thing that goes wrong: it is injected, and lifted when its time is over. What exactly it does is planned from
   # the seed; whom it hits depends on who lives when it comes.
   class Fault
     class << self
+      # @param nodes [Boolean] also those that meet job nodes
       # @return [Array<Class>] all kinds
-      def kinds = @kinds ||= []
+      def kinds(nodes: false) = all.select { |kind| nodes || !kind.of_nodes? }
 
       # @param name [String] in the schedule and the report
       # @param weight [Integer] how often, beside the others
@@ -17,9 +31,12 @@ module Chaos
         @label = name
         @weight = weight
         @evidence = evidence
-        Fault.kinds << self
+        Fault.all << self
       end
       attr_reader :label, :weight, :evidence
+
+      def all = @all ||= []
+      def of_nodes? = include?(Faults::OfNodes)
 
       # @return [Hash{String => Object}] what the seed decides
       def plan(_random) = {}
@@ -58,9 +75,13 @@ module Chaos
     def stage = scene.stage
     def roll = scene.roll
 
+    # The two roles of the pool that it is about.
+    def worker_role = "worker"
+    def mold_role = "mold"
+
     # @return [Roll::Entry, nil] somebody of this role
     def victim(role = plan["role"])
-      candidates = roll&.of(role).to_a.select { |one| role == "mold" || one.serving? }.sort_by(&:pid)
+      candidates = roll&.of(role).to_a.select { |one| role == mold_role || one.serving? }.sort_by(&:pid)
       candidates[(plan.fetch("pick", 0) * candidates.size).to_i]
     end
 
@@ -75,4 +96,5 @@ module Chaos
   end
 end
 
-Dir[File.join(__dir__, "faults", "*.rb")].each { |file| require file }
+# Those of nodes are variants of the others.
+%w[faults faults/nodes].each { |folder| Dir[File.join(__dir__, folder, "*.rb")].each { |file| require file } }

@@ -5,7 +5,8 @@ require "support/checkout"
 
 module Chaos
   # What the command line says.
-  Options = Struct.new(:minutes, :seed, :only, :artefacts, :direct, :keep, :quiet, keyword_init: true) do
+  Options = Struct.new(:minutes, :seed, :only, :artefacts, :direct, :nodes, :release, :keep, :quiet,
+                       keyword_init: true) do
     def self.parse(arguments)
       options = new(minutes: 3.0, seed: Random.new_seed % 1_000_000, only: nil, quiet: false)
       parser(options).parse!(arguments)
@@ -21,6 +22,8 @@ module Chaos
         parser.on("--seed S", Integer, "the faults and their order (a new one)") { |seed| options.seed = seed }
         parser.on("--only LIST", Array, "these faults only, by name") { |names| options.only = names }
         parser.on("--direct", "without a reactor: the workers hold the connections") { options.direct = true }
+        parser.on("--nodes", "with a pool of job nodes beside the workers") { options.nodes = true }
+        parser.on("--release", "molds are let go while their workers serve") { options.release = true }
         parser.on("--artefacts FOLDER", "schedule and logs (tmp/chaos/SEED)") { |path| options.artefacts = path }
         parser.on("--keep", "the logs of a run without a violation, too") { options.keep = true }
         parser.on("--quiet", "only the report") { options.quiet = true }
@@ -28,9 +31,13 @@ module Chaos
     end
     private_class_method :parser
 
+    # @return [Array<String>, nil] what the `node` line says, by the seed; nil: there are no nodes
+    def node_manners = ([*("shared" if seed[1] == 1), *("exclusive" if seed[2] == 1)] if nodes)
+
     # @return [String] the command that does the same again
     def replay
-      ["bin/chaos --minutes #{minutes} --seed #{seed}", *("--direct" if direct),
+      ["bin/chaos --minutes #{minutes} --seed #{seed}", *("--direct" if direct), *("--nodes" if nodes),
+       *("--release" if release),
        *(%(--only "#{only.join(",")}") if only)].join(" ")
     end
   end

@@ -6,9 +6,10 @@ module Chaos
     # Of one kind of faults: injected, met nobody, of which the server told something, seconds to full strength.
     Line = Struct.new(:injected, :missed, :felt, :survived, :slowest)
 
-    def initialize(chronicle, ledger, watch)
+    def initialize(chronicle, ledger, jobs, watch)
       @chronicle = chronicle
       @ledger = ledger
+      @jobs = jobs
       @watch = watch
       @lines = Hash.new { |lines, name| lines[name] = Line.new(0, 0, 0, 0, 0.0) }
       @kinds_impossible = {}
@@ -50,7 +51,7 @@ module Chaos
     end
 
     def print(out, options)
-      out.puts(*faults, "", *requests, "", *memory, *not_done, "", *verdict(options))
+      out.puts(*faults, "", *requests, *jobs, "", *memory, *not_done, "", *verdict(options))
     end
 
     private
@@ -81,6 +82,13 @@ module Chaos
       ["#{@ledger.total} requests (#{@ledger.asked.sort.map { |kind, count| "#{kind} #{count}" }.join(", ")})",
        "#{@ledger.failed} of them failed:",
        *@ledger.causes.sort.map { |(symptom, cause), count| "#{count.to_s.rjust(8)} #{symptom.ljust(10)} #{cause}" }]
+    end
+
+    def jobs
+      return [] if @jobs.total.zero?
+
+      ["#{@jobs.total} jobs ordered, #{@jobs.done} done, #{@jobs.open} left to the next server; begun again:",
+       *@jobs.repeats.sort.map { |cause, count| "#{count.to_s.rjust(8)} #{cause}" }]
     end
 
     def memory

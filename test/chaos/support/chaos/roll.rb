@@ -5,11 +5,22 @@ module Chaos
   class Roll
     # A process of the server, as its monitor tells of it.
     Entry = Struct.new(:role, :slot, :generation, :pid, :state, keyword_init: true) do
-      def serving? = role == "worker" ? %w[idle busy].include?(state) : state == "ready"
+      def serving? = WORKERS.include?(role) ? %w[idle busy].include?(state) : state == "ready"
     end
-    ROLES = %w[reactor mold worker service].freeze
+    # Workers of one kind: what they and their mold are called here, how many there are to be, the mold that forks, and
+    # whether it was let go.
+    Pool = Struct.new(:worker, :mold, :slots, :forker, :released) do
+      # @return [Hash{String => Integer}] processes of each role, when nobody comes and nobody goes
+      def cast = { worker => slots, **(released ? {} : { mold => 1 }) }
+    end
 
-    attr_reader :entries, :workers_wanted
+    ROLES = %w[reactor mold worker service].freeze
+    # The pool of job nodes, and what those are called whose roles are the same as those of the other pool.
+    NODES = "jobs"
+    OF_NODES = { "worker" => "node", "mold" => "node mold" }.freeze
+    WORKERS = %w[worker node].freeze
+
+    attr_reader :entries
 
     # @return [Roll, nil] nil: the monitor did not answer
     def self.call(control, stage)
@@ -21,10 +32,9 @@ module Chaos
     def initialize(rows, stage)
       @monitor = stage.pid
       @cast = stage.cast
-      @workers_wanted = rows.find { |row| row.word == "server" }["workers"].to_i
-      @mold = rows.find { |row| row.word == "generation" && row["state"] == "current" }&.[]("mold").to_i
+      @pools = pools(rows)
       @entries = rows.select { |row| ROLES.include?(row.word) && row["pid"] }.map do |row|
-        Entry.new(role: row.word, slot: row["slot"]&.to_i, generation: row["generation"].to_i, pid: row.pid,
+        Entry.new(role: role(row), slot: row["slot"]&.to_i, generation: row["generation"].to_i, pid: row.pid,
                   state: row["state"])
       end
     end
@@ -33,28 +43,47 @@ module Chaos
     def pids = entries.map(&:pid)
     # @return [Integer, nil] the pid of the one that has this role
     def one(role) = of(role).first&.pid
-    # @return [Integer] that of the newest worker
-    def generation = of("worker").map(&:generation).max.to_i
+    # @return [Integer] that of the newest worker; of several pools, where it is lowest
+    def generation = @pools.map { |pool| of(pool.worker).map(&:generation).max.to_i }.min
 
     # Each slot has a worker that serves, there is a mold to fork more from, and somebody holds the connections.
     def full? = missing.empty?
 
     # @return [Array<String>] what it takes to be at full strength
     def missing
-      slots = (0...workers_wanted).reject { |slot| of("worker").any? { |one| one.slot == slot && at_work?(one) } }
-      [*slots.map { |slot| "worker #{slot}" },
-       *("mold" unless of("mold").any? { |one| one.pid == @mold && at_work?(one) }),
+      [*@pools.flat_map { |pool| missing_in(pool) },
        *("reactor" unless !@cast.key?("reactor") || of("reactor").any? { |one| at_work?(one) })]
     end
 
     # Nobody comes and nobody goes.
     def quiet?
-      full? && entries.all?(&:serving?) && entries.map(&:role).tally == { **@cast, "worker" => workers_wanted }
+      cast = @pools.reduce(@cast) { |all, pool| { **all, **pool.cast } }
+      full? && entries.all?(&:serving?) && entries.map(&:role).tally == cast
     end
 
     def to_s = entries.map { |one| [one.role, one.slot, one.pid, one.state].compact.join(" ") }.join(", ")
 
     private
+
+    # One that is alone is not spoken of.
+    def pools(rows)
+      rows = { "server" => [], "pool" => [], "generation" => [], **rows.group_by(&:word) }
+      named = rows["pool"].empty? ? rows["server"] : rows["pool"]
+      named.map do |row|
+        forker = rows["generation"].find { |one| one["pool"] == row["name"] && one["state"] == "current" }
+        Pool.new(*%w[worker mold].map { |word| called(word, row["name"]) }, row["workers"].to_i,
+                 forker&.[]("mold").to_i, forker&.[]("released") == "true")
+      end
+    end
+
+    def role(row) = called(row.word, row["pool"])
+    def called(word, pool) = pool == NODES ? OF_NODES.fetch(word, word) : word
+
+    def missing_in(pool)
+      slots = (0...pool.slots).reject { |slot| of(pool.worker).any? { |one| one.slot == slot && at_work?(one) } }
+      [*slots.map { |slot| "#{pool.worker} #{slot}" },
+       *(pool.mold unless pool.released || of(pool.mold).any? { |one| one.pid == pool.forker && at_work?(one) })]
+    end
 
     def at_work?(entry) = entry.serving? && running?(entry.pid)
 

@@ -17,11 +17,13 @@ module Chaos
 
     # @param only [Array<String>, nil] kinds, by their names
     # @param file [IO] each round is written to it before it begins
-    def initialize(seed, only, file)
+    # @param nodes [Boolean] with faults of job nodes
+    def initialize(seed, only, file, nodes: false)
       @seed = seed
       @file = file
-      @kinds = Fault.kinds.select { |kind| only.nil? || only.include?(kind.label) }
-      raise ArgumentError, "no such fault; there are: #{Fault.kinds.map(&:label).join(", ")}" if @kinds.empty?
+      all = Fault.kinds(nodes: nodes)
+      @kinds = all.select { |kind| only.nil? || only.include?(kind.label) }
+      raise ArgumentError, "no such fault; there are: #{all.map(&:label).join(", ")}" if @kinds.empty?
     end
 
     # @return [Round] each from numbers of its own

@@ -20,6 +20,7 @@ module Chaos
     # Of a release: its config.ru and its pando.rb.
     GOOD = %w[config.ru pando.rb].map { |name| File.read(File.join(FILES, name)).freeze }.freeze
     WORKERS = 4
+    NODES = 2
     DISK = 6 # MiB
 
     attr_reader :folder, :pid, :port, :user
@@ -27,10 +28,14 @@ module Chaos
     # @param log [IO] gets what the server says
     # @yieldparam event [Hash] each of its events, in a thread
     # @param direct [Boolean] without a reactor
-    def initialize(log, direct: false, &hear)
+    # @param nodes [Array<String>, nil] with a pool of job nodes beside the workers: what its line says
+    # @param release [Boolean] its molds are let go
+    def initialize(log, direct: false, nodes: nil, release: false, &hear)
       @log = log
       @hear = hear
       @direct = direct
+      @nodes = nodes
+      @mold = release ? "release" : "keep"
       @port = free_port
       @folder = Dir.mktmpdir("pando-chaos")
       @user = (user = Support::LimitedUser.new).obstacle ? nil : user
@@ -52,14 +57,15 @@ module Chaos
 
     def direct? = @direct
 
-    # @return [Hash{String => Integer}] its processes when nobody comes and nobody goes, but for workers
-    def cast = { "mold" => 1, "service" => 1, **(@direct ? {} : { "reactor" => 1 }) }
+    # @return [Hash{String => Integer}] its processes when nobody comes and nobody goes, but for those of its pools
+    def cast = { "service" => 1, **(@direct ? {} : { "reactor" => 1 }) }
 
     def alive? = @waiter.alive?
     def signal(name) = Process.kill(name, @pid)
     def path(*names) = File.join(@folder, *names)
     def socket = path("pando.sock")
     def journal = path("journal")
+    def job_journal = path("jobs.journal")
     # @return [Boolean] whether its spools are on a disk of its own
     def disk? = @own_disk
     # As we see that disk.
@@ -70,6 +76,19 @@ module Chaos
     # What a command is put behind that may do what its user may.
     # @return [Array<String>]
     def as_its_user = @user ? @user.wrapper : []
+
+    # A job is for a node to take.
+    # @param text [String] seconds that it takes
+    def order(job, text)
+      File.write(path("jobs", "new", job), text)
+      File.rename(path("jobs", "new", job), path("jobs", "inbox", job))
+    end
+
+    # @return [Array<String>] jobs that nobody has taken
+    def jobs_waiting = Dir.children(path("jobs", "inbox"))
+
+    # @return [Array<String>] jobs that somebody has taken and neither done nor given back
+    def jobs_taken = Dir.glob("*/*", base: path("jobs", "taken")).map { |name| File.basename(name) }
 
     # Another good release, into which `current` leads from now on.
     def release = @releases.synchronize { link(@good = add_release(*GOOD)) }
@@ -109,10 +128,13 @@ module Chaos
 
     private
 
+    def job_folders = [path("jobs"), *%w[inbox taken new].map { |name| path("jobs", name) }]
+
     def lay_out
       %w[stuck spool releases].each { |name| FileUtils.mkdir_p(path(name)) }
       FileUtils.chmod(0o1777, path("spool"))
-      [@folder, path("stuck")].each { |name| FileUtils.chmod(0o777, name) }
+      FileUtils.mkdir_p(job_folders)
+      [@folder, path("stuck"), *job_folders].each { |name| FileUtils.chmod(0o777, name) }
       File.binwrite(path("clock"), [0].pack("q"))
       @clock = wall_clock
       release
@@ -141,8 +163,8 @@ module Chaos
 
     def environment
       { "CHAOS_FOLDER" => @folder, "CHAOS_STAGE" => FILES, "CHAOS_PORT" => @port.to_s, "CHAOS_JOURNAL" => journal,
-        "CHAOS_WORKERS" => WORKERS.to_s,
-        "CHAOS_REACTOR" => (!@direct).to_s, "TMPDIR" => path("spool"),
+        "CHAOS_WORKERS" => WORKERS.to_s, **(@nodes ? { "CHAOS_NODES" => [NODES, *@nodes].join(" ") } : {}),
+        "CHAOS_REACTOR" => (!@direct).to_s, "CHAOS_MOLD" => @mold, "TMPDIR" => path("spool"),
         **(@clock ? { "LD_PRELOAD" => @clock, "PANDO_WALL_CLOCK" => path("clock") } : {}) }
     end
 

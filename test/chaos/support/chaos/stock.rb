@@ -13,7 +13,8 @@ module Chaos
 
     # @param roll [Roll] a quiet one
     def initialize(monitor, roll)
-      @pids = { "monitor" => monitor, "reactor" => roll.one("reactor"), "mold" => roll.one("mold") }.compact
+      @pids = { "monitor" => monitor, "reactor" => roll.one("reactor"), "mold" => roll.one("mold"),
+                "node mold" => roll.one("node mold") }.compact
       @descriptors = @pids.transform_values { |pid| Support::ProcTree::Entry.new(pid).descriptor_kinds }
       @memory = @pids.slice(*GROWTH.keys).transform_values do |pid|
         Support::ProcTree::Entry.new(pid).pss_kib / 1024.0
@@ -29,7 +30,10 @@ module Chaos
 
     private
 
+    # Of a mold, which may not have been there.
     def more(role, now, before)
+      return unless before
+
       now.reject { |kind, count| count <= before.fetch(kind, 0) }
          .map { |kind, count| "#{role} has #{count} of #{kind}, and had #{before.fetch(kind, 0)}" }
          .join("; ").then { |text| text unless text.empty? }

@@ -64,7 +64,7 @@ module Chaos
 
     # All but workers that serve: those may wait for their turn.
     def look_at_stall(children)
-      waiting = children.reject { |entry| entry.title.match?(/\Apando worker .* (idle|busy)\z/) }
+      waiting = children.reject { |entry| entry.title.match?(/\Apando (worker|jobs) .* (idle|busy)\z/) }
       @scene.stall.look([@scene.stage.pid, *waiting.map(&:pid)])
     end
 

@@ -3,6 +3,7 @@
 require_relative "../bench_helper"
 require "tmpdir"
 require_relative "../../../../bench/apps/rails/generator"
+require_relative "../../../../bench/apps/rails/jobs"
 require_relative "../../../../bench/apps/rails/traffic"
 
 # What the generator writes is Ruby, large enough, and what the traffic asks for.
@@ -25,6 +26,16 @@ class LabRailsAppTest < Minitest::Test
 
     assert_operator targets.uniq.size, :>, 200
     MODELS.each { |model| assert_includes targets, ["GET", "/api/#{model.plural}/%d"] }
+  end
+
+  def test_each_kind_of_job_is_there_for_each_model
+    Dir.mktmpdir do |folder|
+      Bench::RailsApp::Generator.new(folder).write
+      files = Dir[File.join(folder, "app/jobs/*_job.rb")].map { |path| File.basename(path, ".rb") }
+      written = files.map { |name| name.split("_").map(&:capitalize).join }
+
+      assert_equal [*Bench::RailsApp::Jobs.classes, "ApplicationJob"].sort, written.sort
+    end
   end
 
   def test_each_model_but_the_first_belongs_to_one_before_it_and_is_known_to_it

@@ -10,7 +10,7 @@ module Chaos
       SIGNALS = %w[KILL KILL KILL SEGV ABRT BUS TERM].freeze
 
       def self.plan(random)
-        { "role" => ROLES.sample(random: random), "signal" => SIGNALS.sample(random: random),
+        { "role" => self::ROLES.sample(random: random), "signal" => SIGNALS.sample(random: random),
           "pick" => random.rand.round(3), "times" => [1, 1, 1, 2, 4].sample(random: random) }
       end
 
@@ -39,7 +39,7 @@ module Chaos
       private
 
       def upcoming
-        molds = roll&.of("mold").to_a
+        molds = roll&.of(mold_role).to_a
         molds.max_by(&:generation).pid if molds.size > 1
       end
     end
@@ -51,7 +51,7 @@ module Chaos
       WATCH = 1.0 # seconds
 
       def inject
-        (mold = victim("mold") and worker = victim("worker")) or return false
+        (mold = victim(mold_role) and worker = victim(worker_role)) or return false
         signal(worker.pid, "KILL")
         kill_children_of(mold.pid)
       end

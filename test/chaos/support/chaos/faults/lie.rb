@@ -19,7 +19,7 @@ module Chaos
 
       def inject
         File.write(stage.path("lie"), plan["lie"])
-        worker = victim("worker") and signal(worker.pid, "KILL")
+        worker = victim(worker_role) and signal(worker.pid, "KILL")
         scene.wait(3) { !File.exist?(stage.path("lie")) }
       end
     end

@@ -33,11 +33,11 @@ module Chaos
         "hook" => ->(rackup, config) { [rackup, %(#{config}\nafter_worker_fork { raise "no worker of this release" })] }
       }.freeze
 
-      def self.plan(random) = { "wrong" => KINDS.keys.sample(random: random) }
+      def self.plan(random) = { "wrong" => self::KINDS.keys.sample(random: random) }
 
       def inject
         failed = scene.chronicle.names["reload.failed"]
-        stage.spoil(&KINDS.fetch(plan["wrong"]))
+        stage.spoil(&self.class::KINDS.fetch(plan["wrong"]))
         stage.signal("HUP")
         scene.wait(20) { scene.chronicle.names["reload.failed"] > failed }
       ensure
@@ -52,10 +52,11 @@ module Chaos
       def self.plan(random) = { "workers" => 1 + random.rand(7), "seconds" => (random.rand * 3).round(2) }
 
       def inject = scale(plan["workers"])
-      def lift = scale(Stage::WORKERS)
+      def lift = scale(usual)
 
       private
 
+      def usual = Stage::WORKERS
       def scale(workers) = scene.control.tell("scale workers=#{workers}")
     end
   end

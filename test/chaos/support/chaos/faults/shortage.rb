@@ -36,8 +36,8 @@ module Chaos
       def trouble
         return if plan["role"] == "reactor"
 
-        other = victim("worker") or return
-        signal(other.pid, "KILL") unless plan["role"] == "worker"
+        other = victim(worker_role) or return
+        signal(other.pid, "KILL") unless plan["role"] == worker_role
       end
     end
 

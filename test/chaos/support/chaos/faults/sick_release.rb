@@ -17,7 +17,12 @@ module Chaos
       SUBTLE = %w[burns leaks].freeze
 
       # Whichever mold has it tells its number.
-      MARK = 'before_fork { |server| File.write(File.join(folder, "sick"), server.role.generation.to_s) }'
+      MARK = <<~RUBY
+        before_fork do |server|
+          name = server.role.context.pool == "jobs" ? "sick nodes" : "sick"
+          File.write(File.join(folder, name), server.role.generation.to_s)
+        end
+      RUBY
 
       def self.plan(random) = { "how" => KINDS.sample(random: random) }
 
@@ -26,7 +31,7 @@ module Chaos
       def inject
         @began = Chaos.now
         FileUtils.rm_f(mark)
-        stage.spoil { |rackup, config| [poisoned(rackup), "#{config}\n#{MARK}\n"] }
+        stage.spoil { |rackup, config| poisoned(rackup, "#{config}\n#{MARK}") }
         stage.signal("HUP")
         number = scene.wait(PATIENCE) { decided }
       ensure
@@ -37,7 +42,7 @@ module Chaos
       private
 
       def mark = stage.path("sick")
-      def poisoned(rackup) = %(require "poison"\nuse Poison, "#{plan["how"]}"\n#{rackup})
+      def poisoned(rackup, config) = [%(require "poison"\nuse Poison, "#{plan["how"]}"\n#{rackup}), config]
 
       # @return [Integer, nil] of those that have it; nil: it has not booted, for something else went wrong as well
       def generation
@@ -53,10 +58,12 @@ module Chaos
 
       def failed?(number) = scene.chronicle.told("reload.failed", number)
 
+      def passed(number) = scene.chronicle.told("canary.passed", number)
+
       def judge(number)
         return if number.nil? || failed?(number)
 
-        passed = scene.chronicle.told("canary.passed", number)
+        passed = passed(number)
         scene.chronicle.violate("a release that #{plan["how"]} has passed its canary: #{passed}") if noticeable?(passed)
         replace(number)
       end

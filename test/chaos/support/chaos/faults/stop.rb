@@ -9,7 +9,7 @@ module Chaos
       ROLES = %w[worker worker mold reactor service].freeze
 
       def self.plan(random)
-        { "role" => ROLES.sample(random: random), "seconds" => (0.1 + (random.rand * 2.5)).round(2),
+        { "role" => self::ROLES.sample(random: random), "seconds" => (0.1 + (random.rand * 2.5)).round(2),
           "pick" => random.rand.round(3) }
       end
 
@@ -34,7 +34,7 @@ module Chaos
       # Of a mold that boots.
       BOOT_LIMIT = 20 + 2
 
-      def self.plan(random) = { "role" => LIMITS.keys.sample(random: random), "pick" => random.rand.round(3) }
+      def self.plan(random) = { "role" => self::LIMITS.keys.sample(random: random), "pick" => random.rand.round(3) }
 
       def name = "#{super} #{plan["role"]}"
 
@@ -42,10 +42,10 @@ module Chaos
       def inject
         found = victim
         @pid = found&.pid
-        @limit = found&.serving? ? LIMITS.fetch(plan["role"]) : BOOT_LIMIT
         return false unless @pid && signal(@pid, "STOP")
 
-        worker = plan["role"] == "mold" && victim("worker") and signal(worker.pid, "KILL")
+        @limit = found.serving? ? limit : BOOT_LIMIT
+        worker = plan["role"] == mold_role && victim(worker_role) and signal(worker.pid, "KILL")
         true
       end
 
@@ -59,6 +59,10 @@ module Chaos
         scene.chronicle.violate("#{plan["role"]} #{@pid} hangs, and nobody did anything for #{@limit} s")
         signal(@pid, "KILL")
       end
+
+      private
+
+      def limit = self.class::LIMITS.fetch(plan["role"])
     end
   end
 end

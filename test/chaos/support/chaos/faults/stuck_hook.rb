@@ -17,7 +17,7 @@ module Chaos
 
       def inject
         FileUtils.touch(stage.path("stuck", plan["hook"]))
-        worker = victim("worker") and signal(worker.pid, "KILL")
+        worker = victim(worker_role) and signal(worker.pid, "KILL")
         stage.signal("USR2")
         true
       end

@@ -13,6 +13,9 @@ module Chaos
       KINDS = MIX.flat_map { |kind, share| [kind] * share }.freeze
       # Seconds between two.
       PAUSE = 0.06
+      # Bytes of bodies that are sent ahead at most: who sends more than a socket holds and does not read the answers
+      # meanwhile waits for a server that waits for him.
+      AHEAD = 64 * 1024
 
       # @param connect [Array<#call>] give new sockets
       # @param number [#call] the next request's
@@ -30,7 +33,7 @@ module Chaos
       def run
         until yield
           exchanges = Array.new(pipelined) { Exchange.new(@number.call, KINDS.sample(random: @random), @random) }
-          exchanges = exchanges.first(1) unless exchanges.all? { |one| one.kind.match?(/\A(get|large|post)\z/) }
+          exchanges = exchanges.first(1) unless sent_ahead?(exchanges)
           perform(exchanges)
           sleep @random.rand * 2 * PAUSE
         end
@@ -41,6 +44,10 @@ module Chaos
       private
 
       def pipelined = @random.rand < 0.15 ? @depth : 1
+
+      def sent_ahead?(exchanges)
+        exchanges.all? { |one| one.kind.match?(/\A(get|large|post)\z/) } && exchanges.sum(&:body_bytes) <= AHEAD
+      end
 
       def perform(exchanges)
         hang_up if @wire&.ended?

@@ -30,6 +30,7 @@ module Chaos
       end
 
       def began! = @began = Chaos.now
+      def body_bytes = @body.to_s.bytesize
 
       # @return [Boolean] whether the connection can be used again
       def run(wire)

@@ -3,6 +3,7 @@
 # The server of a chaos run; what is different from run to run comes through the environment.
 folder = ENV.fetch("CHAOS_FOLDER")
 $LOAD_PATH.unshift(ENV.fetch("CHAOS_STAGE"))
+require "haste"
 require "lies"
 
 # While there is a file of its name, a hook does not end.
@@ -15,6 +16,8 @@ control "#{folder}/control.sock"
 workers Integer(ENV.fetch("CHAOS_WORKERS"))
 reactor ENV.fetch("CHAOS_REACTOR") == "true"
 refork after: [150, 300]
+mold ENV.fetch("CHAOS_MOLD").to_sym
+Haste.let_molds_go
 rollout canary: { requests: 10, seconds: 0.3, longest: 2 }
 timeout 8, grace: 2
 boot_timeout 20
@@ -40,3 +43,10 @@ end
 after_worker_ready { stuck.call("after_worker_ready") }
 self_check { stuck.call("self_check") }
 service(:ticker) { |service| nil until service.wait(1) }
+
+if ENV.key?("CHAOS_NODES")
+  count, *manners = ENV.fetch("CHAOS_NODES").split
+  node(:jobs, count: Integer(count), concurrency: 2, timeout: 3, quiet_timeout: 5, refork: [60, 150],
+              **%i[shared exclusive].to_h { |name| [name, manners.include?(name.name)] },
+              require: File.join(ENV.fetch("CHAOS_STAGE"), "queue_runner.rb")) { |node| QueueRunner.new(node, folder) }
+end
