@@ -8,6 +8,7 @@ require "pando/cluster/generations/carriage"
 require "pando/cluster/options"
 require "pando/cluster/proof/proving"
 require "pando/cluster/generations/reforks"
+require "pando/cluster/generations/verdicts"
 
 module Pando
   module Cluster
@@ -18,6 +19,7 @@ module Pando
     class Generations
       extend Forwardable
       include Generations::Carriage
+      include Generations::Verdicts
 
       # Failed boots in a row after which a cluster without workers gives up.
       LAST_TRY = 5
@@ -26,31 +28,37 @@ module Pando
       UNFIT = 2
 
       # What a mold that is no longer wanted is told, and its end called.
-      ENDS = %w[retired discarded].freeze
+      ENDS = %w[retired discarded released].freeze
 
       attr_reader :current, :upcoming
 
       # reforks: how many since the last mold that booted from cold. proving?: the upcoming generation's first worker
       # serves, and what it does is looked at; progress: how far that is. watching?: the current generation serves, and
-      # its predecessor's mold is kept meanwhile.
+      # its predecessor's mold is kept meanwhile. passed?: of a generation, by its number; discarded?: of a child,
+      # whether it was forked for one that came to nothing.
       def_delegator :@reforks, :count, :reforks
-      def_delegators :@reforks, :suspension, :training, :explain, :policy=
+      def_delegator :@reforks, :expected?, :refork_expected?
+      def_delegators :@reforks, :suspension, :training, :explain, :policy=, :heir
       def_delegators :@proving, :progress, :worker_gone
       def_delegator :@proving, :trial?, :proving?
       def_delegator :@proving, :watch?, :watching?
+      def_delegators :@floor, :passed?, :discarded?
 
       # @param policy [#threshold, #manual?, #choose, #justify, #trains?] see Pando::Refork::Policy
-      # @param give_up [#call] called with a reason and a backtrace when nothing can be served
+      # @param give_up [#call] called with a reason and a backtrace when nothing can be served; false: go on trying
       # @param options [#canary, #refork_failures, #workers] how a generation proves itself
       # @param dampers [Damping::Dampers] that of the mold: one that dies again and again is replaced later each time
       # @param heard_at [#call] see Proof::Stopwatch
+      # @param origin [#call] given a purpose, the mold of another pool that is to be forked in the place of a cold
+      #   boot; nil: there is none
       # @param measuring [Hash] gauge: and conditions: of Reforks
       def initialize(roster, spawner, policy, give_up, options = Options.new, dampers: Damping::Dampers.new,
-                     heard_at: :itself.to_proc, **measuring)
+                     heard_at: :itself.to_proc, origin: ->(_purpose) {}, **measuring)
         @dampers = dampers
         @roster = roster
         @spawner = spawner
         @give_up = give_up
+        @origin = origin
         @backoff = Damping::Backoff.new
         @newest = -1
         @floor = Floor.new
@@ -60,11 +68,11 @@ module Pando
         @proven = false
       end
 
+      # @return [Boolean] one serves, none is on its way or watched
+      def settled? = !current.nil? && upcoming.nil? && !watching?
+
       # @return [Boolean] whether a rollout would replace it
       def outdated?(worker) = @floor.above?(worker)
-
-      # @return [Boolean] whether it was forked for a generation that came to nothing
-      def discarded?(child) = @floor.discarded?(child)
 
       # Called at each turn of the monitor's loop. Nothing is begun in the turn in which a watch ends: if it was over a
       # reload, that one's settings say what is to be done, and the next turn brings them.
@@ -87,6 +95,16 @@ module Pando
 
       def begin_boot = begin_generation(:boot)
 
+      # See MoldKeeper.
+      def release_mold(reason) = current.release_mold(reason)
+      def released? = !!current&.released?
+
+      # @return [Generation, nil] nil: not now
+      def recall_mold = (heal if upcoming.nil? && @backoff.over?)
+
+      # @return [Boolean] whether the mold that would be fallen back to is there, or cannot be had
+      def rooted? = upcoming.nil? && (!released? || !@backoff.over? || heir.nil?)
+
       # @param force [Boolean] even if reforking is suspended, or the next try is to wait
       # @return [Boolean] false when it cannot be done now; an event says why
       def refork(reason, force: false)
@@ -107,7 +125,7 @@ module Pando
         return child.kill("its generation was given up") unless upcoming&.mold.equal?(child)
 
         upcoming.enter(:ready)
-        upcoming.enter(:canary)
+        upcoming.go_on unless upcoming.held?
       end
 
       def mold_gone(child, reason)
@@ -130,7 +148,7 @@ module Pando
         generation = serving_generation(child) or return
         generation.backoff.fail(reason)
         bad = generation.equal?(upcoming) ? !tolerable?(generation, innocent) : hopeless?(generation)
-        return discard(generation, reason, child.detail) if bad
+        return discard(generation, reason, child.detail, told: true) if bad
 
         @proving.worker_failed(reason) unless innocent || generation.equal?(upcoming)
       end
@@ -170,37 +188,22 @@ module Pando
         @floor.raise_to(upcoming.number) unless upcoming.heal?
       end
 
-      # The canary has proved itself, or need not: the others may be replaced.
-      def roll = upcoming.enter(:rolling)
-
-      # @param reason [String] why the canary has not
-      def give_up(reason) = discard(upcoming, "its canary did not prove itself: #{reason}", nil)
-
-      # All workers are to be replaced from the last good mold.
-      def roll_back(reason)
-        bad = current
-        @current = @proving.release
-        discard(bad, "its workers do not prove themselves: #{reason}", nil)
-        current.enter(:current)
-      end
-
-      # The current generation is good: the mold that was kept is no longer needed.
-      def prove_for_good
-        @reforks.proved(current)
-        let_go("generation #{current.number} has proved itself")
-      end
-
       private
 
       def begin_generation(purpose, source = nil, *release)
         let_go("the next generation is on its way") if @proving.kept
         @newest += 1
         @upcoming = Generation.new(@newest, purpose, source)
-        upcoming.mold = source ? @spawner.mold_from(source, @newest) : @spawner.cold_mold(@newest, *release)
+        upcoming.mold = source ? @spawner.mold_from(source, @newest) : cold_mold(purpose, release)
         return upcoming.tap { |one| discard(one, "the process could not be started", nil) } unless upcoming.mold
 
         Events.emit("mold.booting", **upcoming.mold.identity, reason: purpose) unless source
         upcoming
+      end
+
+      def cold_mold(purpose, release)
+        origin = @origin.call(purpose)
+        origin ? @spawner.mold_beside(origin, @newest) : @spawner.cold_mold(@newest, *release)
       end
 
       # The old mold is dead: its best child takes its place, else a clean image.
@@ -227,7 +230,8 @@ module Pando
       # The mold that was kept is no longer needed.
       def let_go(reason) = retire(@proving.release, reason)
 
-      def discard(generation, reason, detail)
+      # @param told [Boolean] whether an event of its own has told the detail: it is not to come last as well
+      def discard(generation, reason, detail, told: false)
         @upcoming = nil if generation.equal?(upcoming)
         @current = nil if generation.equal?(current)
         @floor.discard(generation.number)
@@ -238,12 +242,12 @@ module Pando
         generation.end_mold("discarded")
         @roster.call_off(generation.number, "its generation was discarded") # they would take others' places
         @failed_boots += 1 if generation.source.nil?
-        judge(reason, detail, @backoff.fail)
+        judge(reason, (detail unless told), @backoff.fail)
       end
 
       def judge(reason, detail, delay)
         hopeless = @roster.ready_workers.empty? && (!@proven || @failed_boots >= LAST_TRY)
-        return @give_up.call(reason, detail) if hopeless
+        return if hopeless && @give_up.call(reason, detail)
 
         Events.emit("refork.postponed", seconds: delay.round(2), reason: reason)
       end

@@ -29,7 +29,7 @@ module Pando
 
         def from_state(state)
           take_up(state.one("generations"))
-          record = state.any("generation")
+          record = Generation::WORDS.filter_map { |word| state.any(word) }.first
           @current = Generation.taken_up(record, @roster) if record
         end
       end

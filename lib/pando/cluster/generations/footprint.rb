@@ -7,8 +7,7 @@ module Pando
     class Generations
       # The memory of a generation: the summed PSS of its workers and its mold, each measured in turn within the
       # allowance, and their page faults since: a page that is written to for the first time is one more for all of
-      # them together. The mold that is kept while a generation is watched holds pages that go with it; those are not
-      # counted.
+      # them together. Molds that will go, or may at any time, hold pages that go with them; those are not counted.
       #
       # Owned by Survey, in the monitor.
       #
@@ -63,7 +62,7 @@ module Pando
           @pids = @members | @leavers
           @changed_at = now
           @pss = nil
-          @gauge.keep([Process.pid, *@roster.filter_map(&:pid)])
+          @gauge.keep([Process.pid, *@roster.everybody.filter_map(&:pid)])
         end
 
         def shared(usage) = usage ? [usage.pss - usage.private, 0].max : 0

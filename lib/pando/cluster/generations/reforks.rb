@@ -7,6 +7,7 @@ require "pando/cluster/generations/survey"
 require "pando/cluster/generations/training"
 require "pando/cluster/memory/gauge"
 require "pando/cluster/proof/suspension"
+require "pando/counted"
 require "pando/events"
 
 module Pando
@@ -16,6 +17,8 @@ module Pando
       #
       # @api private
       class Reforks
+        include Counted
+
         extend Carried
 
         # A policy too may remember something.
@@ -39,7 +42,7 @@ module Pando
           @generations = generations
           @backoff = backoff
           @conditions = conditions
-          @survey = Survey.new(roster, generations, gauge)
+          @survey = Survey.new(roster, generations, gauge, options)
           @sources = Sources.new(roster, policy, generations.method(:outdated?))
           @training = Training.new(roster, @sources, -> { trains?(options.trainee) })
           @suspension = Proof::Suspension.new(-> { options.refork_failures })
@@ -57,7 +60,18 @@ module Pando
           threshold = @policy.threshold(count)
           return if threshold.nil? || @generations.watching? || hindrance
 
-          "a worker served #{threshold} requests" if @sources.candidates.any? { |worker| worker.requests >= threshold }
+          return if @sources.candidates.none? { |worker| worker.requests >= threshold }
+
+          "a worker served #{counted(threshold, "request")}"
+        end
+
+        # @return [Boolean] whether one may come before long
+        def expected?
+          return false if !@policy.manual? || suspension.suspended?
+          return !@policy.resting? if @policy.measures?
+
+          threshold = @policy.threshold(count)
+          !threshold.nil? && @sources.candidates.any? { |worker| worker.requests * 2 >= threshold }
         end
 
         # When something is to be looked at again, nil: at the next event.
@@ -93,8 +107,9 @@ module Pando
         # @return [String] why that one
         def justify(worker) = @policy.justify(worker, @sources.candidates)
 
-        # @return [Child, nil] who is to take the place of a mold that is gone
-        def heir = @sources.heir
+        # @return [Child, nil] who is to take the place of a mold that is gone; nil: a clean image is, as where workers
+        #   have failed as molds so often that they are not asked any more
+        def heir = (@sources.heir unless suspension.suspended?)
 
         # @param generation [Generation] that serves in all slots
         def established(generation)
@@ -128,7 +143,7 @@ module Pando
         def measured
           vitals = @survey.look(count) or return
           decision = @policy.decide(vitals, self)
-          Events.emit("refork.decided", generation: vitals.generation, **decision.facts) if decision.news?
+          Events.emit("refork.decided", generation: @generations.current.number, **decision.facts) if decision.news?
           @survey.relax if @policy.resting?
           decision.reason if decision.refork?
         end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/generations/footprint"
+require "pando/cluster/generations/mold_keeper"
 require "pando/cluster/generations/service_record"
 require "pando/cluster/generations/vitals"
 
@@ -24,13 +25,15 @@ module Pando
         # And while nothing is to be decided.
         CALM = 5.0
 
-        carry number: :integer, began_at: :number, record: ServiceRecord
+        carry number: :integer, line: :integer, began_at: :number, record: ServiceRecord
 
-        # @param generations [#current, #outdated?]
+        # @param generations [#current, #outdated?, #passed?]
         # @param gauge [Memory::Gauge]
-        def initialize(roster, generations, gauge)
+        # @param options [#mold] a mold that may be let go is not counted, see MoldKeeper
+        def initialize(roster, generations, gauge, options)
           @roster = roster
           @generations = generations
+          @options = options
           @footprint = Footprint.new(roster, gauge)
           @record = ServiceRecord.new
           @due = 0.0
@@ -50,7 +53,7 @@ module Pando
           return if workers.empty? || !workers.all? { |worker| worker.ready? && !@generations.outdated?(worker) }
 
           take(generation, workers, now)
-          vitals(generation, reforks, workers, now)
+          vitals(reforks, workers, now)
         end
 
         # Nothing is to be decided soon.
@@ -60,8 +63,8 @@ module Pando
 
         private
 
-        def vitals(generation, reforks, workers, now)
-          Vitals.new(generation: generation.number, reforks: reforks, seconds: now - @began_at, workers: workers.size,
+        def vitals(reforks, workers, now)
+          Vitals.new(generation: @line, reforks: reforks, seconds: now - @began_at, workers: workers.size,
                      age: @served, most: workers.map(&:requests).max, warmed: warmed(workers.map(&:requests)),
                      pss: @footprint.pss, cpu: @record.cpu)
         end
@@ -73,19 +76,32 @@ module Pando
         end
 
         def take(generation, workers, now)
-          begin_with(generation, now) unless generation.number == @number
+          @line ||= @number # a Pando that did not know of it has left no other
+          begin_with(generation, now) unless goes_on?(generation)
+          @number = generation.number
           before = @served
           @record.add(workers)
           @served = @record.requests
-          members = [*workers, generation.mold].select { |child| child&.pidfd }
+          members = [*workers, (generation.mold if counts?(workers))].select { |child| child&.pidfd }
           others = @roster.molds.select(&:pidfd) - members
           @footprint.look(members, others, idle: before == @served, now: now)
           @due = now + HASTE if @footprint.wanting?
         end
 
+        # Its mold is new, no worker is.
+        def goes_on?(generation)
+          generation.number == @number || (generation.heal? && !generation.source.nil? && serves?(@line))
+        end
+
+        # Nobody has taken its workers' place, nor has it come to nothing.
+        def serves?(number) = !number.nil? && !@generations.passed?(number)
+
+        # Whether what it alone has is there to stay.
+        def counts?(workers) = @options.mold == :keep || workers.size < MoldKeeper::LEAST
+
         # What a mold has had since it was promoted is in the price; one that booted from cold has loaded the app.
         def begin_with(generation, now)
-          @number = generation.number
+          @line = generation.number
           @began_at = now
           @record = ServiceRecord.new
           promoted = Sys::Scheduler.cpu_time(generation.mold.pid) if generation.source && generation.mold

@@ -26,8 +26,7 @@ module Pando
 
         # Called at each turn of the monitor's loop.
         def reconcile
-          # On trial the canary and the others take turns, and so they do not know of a trainee any more.
-          return @trainee = nil unless @wanted.call
+          return relieve unless @wanted.call
           return if @trainee && @sources.fit?(@trainee)
 
           worker = @sources.best
@@ -35,6 +34,12 @@ module Pando
         end
 
         private
+
+        # There is no trainee any more: it is one of them again.
+        def relieve
+          @trainee.order(Message.new(:step_back)) if @trainee&.ready?
+          @trainee = nil
+        end
 
         # In direct mode the kernel calls them in the order in which they came to a listener: it is the first when all
         # others have left their places. Behind the reactor only a former trainee has to be told.

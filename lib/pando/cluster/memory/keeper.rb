@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require "pando/cluster/damping/backoff"
 require "pando/cluster/memory/gauge"
 require "pando/cluster/memory/limits"
+require "pando/cluster/memory/relief"
 require "pando/cluster/memory/shortage"
 require "pando/events"
 require "pando/mebibytes"
@@ -26,21 +26,19 @@ module Pando
         HASTE = 0.05
         # Exact measurements in a look.
         MEASUREMENTS = 4
-        # Seconds that the departure of the fattest is given to show. While nothing helps, twice as long each time.
-        RESPITE = 2.0
-        LONGEST_RESPITE = 120.0
 
         # @param options [#memory] Limits, which a reload may change
         # @param rollout [#renew, #awaited?]
         # @param wasted [#call] told of a worker that was too fat before it had served anybody
-        def initialize(roster, options, rollout, wasted, gauge: Gauge.new, shortage: nil)
+        def initialize(roster, options, rollout, wasted, gauge: Gauge.new, shortage: nil, relief: nil)
           @roster = roster
           @options = options
           @rollout = rollout
           @wasted = wasted
           @gauge = gauge
           @shortage = shortage || Shortage.new(options, gauge)
-          @respite = Damping::Backoff.new(LONGEST_RESPITE, first: RESPITE)
+          @relief = relief || Relief.new(@shortage)
+          @relief.join(self)
           @looked_at = 0.0
         end
 
@@ -49,13 +47,12 @@ module Pando
           return unless limits.any? && now >= due
 
           @looked_at = now
-          processes = @roster.select { |child| child.pidfd && !child.condemned? }
-          pids = [Process.pid, *processes.map(&:pid)]
+          pids = [Process.pid, *living(@roster.everybody).map(&:pid)]
           @gauge.keep(pids)
-          grown(processes).each { |worker| judge(worker) }
+          grown(living(@roster)).each { |worker| judge(worker) }
           @gauge.measure_next(pids) if limits.total
           short = @shortage.look
-          short ? relieve(short, now) : @respite.reset
+          short ? relieve(short, now) : @relief.reset
         end
 
         # @return [Boolean] whether, at the last look, memory was short
@@ -64,9 +61,23 @@ module Pando
         # @return [Float, nil]
         def due = (@looked_at + (@shortage.near? ? HASTE : TICK) if limits.any?)
 
+        # One goes at a time, as long as the limits allow it: a cluster in which all are too fat goes on serving.
+        # @return [Boolean] until another one serves in the place of the last who was sent away; a long request of his
+        #   is not waited for
+        def departing?
+          return false unless @leaver
+
+          @leaver.gone? ? @rollout.awaited?(@leaver.slot) : @leaver.outworn? || !@leaver.engaged?
+        end
+
+        # @return [Boolean] whether the last who was sent away is about to go; his successor is no other pool's affair
+        def seeing_off? = !@leaver.nil? && @leaver.leaving? && !@leaver.engaged?
+
         private
 
         def limits = @options.memory
+
+        def living(roster) = roster.select { |child| child.pidfd && !child.condemned? }
 
         # Who may have passed a limit since it was measured. A worker that leaves may still be killed.
         def grown(processes)
@@ -107,33 +118,25 @@ module Pando
           @rollout.renew(worker, reason, cause: :memory)
         end
 
-        # One goes at a time, as long as the limits allow it: a cluster in which all are too fat goes on serving.
-        # Until another one serves in the place of the last who was sent away; a long request of his is not waited for.
-        def departing?
-          return false unless @leaver
-
-          @leaver.gone? ? @rollout.awaited?(@leaver.slot) : @leaver.outworn? || !@leaver.engaged?
-        end
-
         # And so far beyond the limit that it does not wait for its turn.
         def over_hard?(worker)
           limits.worker && limits.hard && @gauge.last(worker.pid).private > limits.hard && !worker.outworn?
         end
 
         def relieve(reason, now)
-          return if (!@respite.over?(now) || departing?) && !@shortage.critical?
+          return unless @relief.allowed?(self, now)
 
           fattest, size = fattest_worker
-          return unless fattest
+          return unless fattest && @roster.include?(fattest) # another pool's is its own keeper's affair
 
-          @respite.fail(now)
+          @relief.note(now)
           replace(fattest, "#{reason}, and of all workers it has most private memory (#{mebibytes(size)})")
         end
 
         # By what they may have grown since they were measured; then those are measured who may be it.
         # @return [Array(Child, Integer), nil]
         def fattest_worker
-          @roster.ready_workers.reject(&:outworn?)
+          @roster.everybody.ready_workers.reject(&:outworn?)
                  .max_by(MEASUREMENTS) { |worker| @gauge.most(worker.pid) }
                  .filter_map { |worker| (size = size_of(worker)) && [worker, size] }.max_by(&:last)
         end

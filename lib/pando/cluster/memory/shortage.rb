@@ -46,7 +46,8 @@ module Pando
           return reason if @short == !reason.nil?
 
           @short = !reason.nil?
-          reason ? Events.emit("memory.short", reason: reason) : Events.emit("memory.recovered")
+          about = { pool: nil } # whoever has looked
+          reason ? Events.emit("memory.short", **about, reason: reason) : Events.emit("memory.recovered", **about)
           reason
         end
 

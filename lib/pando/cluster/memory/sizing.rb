@@ -79,7 +79,7 @@ module Pando
         def ours? = @size.nil? || @size == @rollout.size
 
         def measure
-          pids = [Process.pid, *@roster.filter_map { |child| child.pid unless child.condemned? }]
+          pids = [Process.pid, *@roster.everybody.filter_map { |child| child.pid unless child.condemned? }]
           @gauge.keep(pids)
           ripe = @roster.ready_workers.find { |worker| worker.requests >= RIPE && !@needs.key?(worker.pid) }
           return @gauge.measure_next(pids) unless ripe && @gauge.rested?
@@ -107,7 +107,7 @@ module Pando
 
         def budget = @options.memory.total || (@available.call * SHARE).to_i
 
-        def known? = @roster.all? { |child| child.pid.nil? || @gauge.last(child.pid) }
+        def known? = @roster.everybody.all? { |child| child.pid.nil? || @gauge.last(child.pid) }
 
         def decide(now)
           return unless need&.positive? && known?

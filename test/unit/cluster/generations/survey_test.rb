@@ -35,7 +35,7 @@ class SurveyTest < Minitest::Test
     @survey = survey
   end
 
-  def survey = Survey.new(@cluster.roster, @cluster.generations, @gauge)
+  def survey = Survey.new(@cluster.roster, @cluster.generations, @gauge, ClusterSupport.options(mold: @mold || :keep))
   def workers = @cluster.roster.ready_workers
 
   def serve(worker, requests) = @cluster.serve(worker, requests)
@@ -189,6 +189,63 @@ class SurveyTest < Minitest::Test
 
     assert_equal before.age, after.age
     assert_operator after.seconds, :>, before.seconds
+  end
+
+  def test_what_an_older_pando_has_left_is_of_the_same_generation
+    workers.each { |worker| serve(worker, 100) }
+    look
+    @cluster.generations.refork("test")
+    @cluster.settle
+    look
+    fields = @survey.carried_fields.except(:line)
+    record = Pando::Cluster::Upgrade::Document.new.add("survey", **fields)
+    @survey = survey.take_up(Pando::Cluster::Upgrade::Document.parse(record.to_s).one("survey"))
+
+    assert_equal 1, look.generation
+    heal
+    assert_equal 1, look.generation
+  end
+
+  def test_a_mold_in_another_s_place_begins_no_generation
+    workers.each { |worker| serve(worker, 100) }
+    look
+    heal
+
+    assert_equal [100.0, 0], look.to_h.values_at(:age, :generation)
+    assert_equal 1, @cluster.generations.current.number
+  end
+
+  # All its workers are new.
+  def test_a_generation_that_is_gone_back_to_begins_anew
+    heal
+    canary = Pando::Cluster::Proof::Terms.new(requests: 1, seconds: 0.0, longest: 1.0)
+    @cluster.options.canary = canary
+    look
+    refork_and_watch
+    workers.each { |worker| serve(worker, 100) }
+    assert_equal 2, look.generation
+    @cluster.generations.roll_back("test")
+    elapse(60)
+    @cluster.settle
+
+    assert_equal [1, 1], @cluster.generations_of_workers
+    assert_equal [0.0, 1], look.to_h.values_at(:age, :generation)
+  end
+
+  # A mold has died, and a worker has forked the next one.
+  def heal
+    @cluster.die(@cluster.current_mold)
+    elapse(60)
+    @cluster.settle
+  end
+
+  def refork_and_watch
+    @cluster.generations.refork("test")
+    @cluster.settle do
+      elapse(2)
+      workers.each { |worker| serve(worker, 1) }
+      break if @cluster.generations.watching?
+    end
   end
 
   def test_another_generation_begins_at_its_own_age

@@ -43,6 +43,15 @@ class ClusterTrainingTest < Minitest::Test
                  (0..2).map { |slot| orders(slot) })
   end
 
+  def test_when_nobody_is_to_be_trained_any_more_it_is_one_of_them_again
+    booted(workers: 2, trainee: true)
+    def (cluster.policy).trains?(_reforks) = false
+    2.times { cluster.turn }
+
+    assert_nil trainee
+    assert_equal(%i[train step_back], orders(0))
+  end
+
   def test_one_that_dies_is_replaced
     booted(workers: 2, trainee: true)
     cluster.die(trainee).turn

@@ -43,12 +43,25 @@ class MemoryKeeperTest < Minitest::Test
     keep(options(**limits.transform_values { |size| size * MIB }), pressure)
   end
 
-  def keep(options, pressure, group = nil)
+  def keep(options, pressure, group = nil, roster: @cluster.roster)
     gauge = Pando::Cluster::Memory::Gauge.new(@source, clock: -> { @cost.to_f * @source.measured.size })
     shortage = Pando::Cluster::Memory::Shortage.new(options, gauge, pressure: pressure, group: group)
-    @keeper = Pando::Cluster::Memory::Keeper.new(@cluster.roster, options, @cluster.rollout,
-                                                 @cluster.generations.method(:worker_wasted),
-                                                 gauge: gauge, shortage: shortage)
+    @options = options
+    @keeper = keeper(roster, gauge: gauge, shortage: shortage)
+  end
+
+  def keeper(roster, **common)
+    Pando::Cluster::Memory::Keeper.new(roster, @options, @cluster.rollout, @cluster.generations.method(:worker_wasted),
+                                       **common)
+  end
+
+  # A worker of another pool.
+  def stranger(size)
+    @cluster.roster.of(1).admit(:worker, 0, 0, ClusterSupport::FakeLink.new, nil).tap do |one|
+      one.adopt(ClusterSupport::FakePidfd.new(@cluster.spawner.class.pid))
+      one.become_ready
+      @source[one.pid] = size
+    end
   end
 
   def options(**limits) = ClusterSupport.options(memory: Pando::Cluster::Memory::Limits.new(**limits))
@@ -286,6 +299,41 @@ class MemoryKeeperTest < Minitest::Test
     look
     assert_equal(1, leaving.size)
     assert_predicate(@cluster.generations.current.backoff.failures, :positive?)
+  end
+
+  def test_where_there_are_several_pools_the_keeper_of_the_fattest_relieves
+    start(total: 200)
+    stranger = stranger(200)
+    keep(@options, -> {}, roster: @cluster.roster.of(0))
+    look(20)
+
+    assert_equal(1, events("memory.short").size, "all are counted")
+    assert_empty(leaving, "but it is not ours")
+    @source[stranger.pid] = 30
+    grow(0, 140)
+    look(20)
+    assert_equal([0], leaving)
+  end
+
+  # Two keepers, and one departure.
+  def test_of_several_pools_one_worker_goes_at_a_time
+    start(workers: 2, total: 100)
+    gauge = Pando::Cluster::Memory::Gauge.new(@source)
+    shortage = Pando::Cluster::Memory::Shortage.new(@options, gauge, pressure: -> {}, group: nil)
+    common = { gauge: gauge, shortage: shortage, relief: Pando::Cluster::Memory::Relief.new(shortage) }
+    keepers = Array.new(2) { |pool| keeper(@cluster.roster.of(pool), **common) }
+    fattest = stranger(200)
+    grow(0, 140)
+    looks = ->(times) { times.times { elapse(0.3) && keepers.each(&:reconcile) } }
+    looks.call(5)
+    assert_equal([fattest], @cluster.leaving)
+    @source[fattest.pid] = 0
+    @cluster.roster.dismiss(fattest)
+    looks.call(1)
+    assert_empty(leaving, "its effect is waited for")
+    looks.call(10)
+
+    assert_equal([0], leaving)
   end
 
   def test_who_vanishes_meanwhile

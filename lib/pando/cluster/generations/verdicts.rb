@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+module Pando
+  module Cluster
+    class Generations
+      # What follows when a generation has been judged: by Proof::Proving, or, where a reload is of several pools, by
+      # what has become of the others.
+      #
+      # @api private
+      module Verdicts
+        # The canary has proved itself, or need not: the others may be replaced.
+        def roll = upcoming.enter(:rolling)
+
+        # @param reason [String] why the canary has not
+        def give_up(reason) = discard(upcoming, "its canary did not prove itself: #{reason}", nil)
+
+        # All workers are to be replaced from the last good mold.
+        def roll_back(reason) = take_back("its workers do not prove themselves: #{reason}")
+
+        # The current generation is good: the mold that was kept is no longer needed.
+        def prove_for_good
+          @reforks.proved(current)
+          let_go("generation #{current.number} has proved itself")
+        end
+
+        # It shall not serve, for a reason that is not its own. One that serves for good goes on.
+        # @param generation [Generation]
+        def withdraw(generation, reason)
+          return discard(generation, reason, nil) if generation.equal?(upcoming)
+
+          take_back(reason) if generation.equal?(current) && watching?
+        end
+
+        private
+
+        def take_back(reason)
+          bad = current
+          @current = @proving.release
+          discard(bad, reason, nil)
+          current.enter(:current)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,229 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "../support/mold_keeper_case"
+
+# A mold that was let go comes back when it is wanted.
+class RecalledMoldTest < Minitest::Test
+  include ClusterSupport::MoldKeeperCase
+
+  def test_a_dead_worker_is_replaced_from_a_mold_of_the_best_one
+    released
+    cluster.serve(cluster.worker_in(1), 5)
+    best = cluster.worker_in(1)
+    cluster.die(cluster.worker_in(0))
+    turn
+
+    assert_equal [:heal, best], [generations.upcoming.purpose, generations.upcoming.source]
+    settle
+    assert_equal [0, 1, 2], cluster.slots
+    assert_equal 1, cluster.roster.molds.size
+    assert_empty events("worker.leaving"), "nobody else is replaced"
+  end
+
+  def test_who_has_come_since_is_no_better_a_source_than_those_who_were_there
+    released
+    cluster.serve(cluster.worker_in(1), 5)
+    best = cluster.worker_in(1)
+    cluster.die(cluster.worker_in(0))
+    settle
+    generations.refork("test")
+
+    assert_equal best, generations.upcoming.source
+  end
+
+  def test_one_that_was_missed_soon_stays_the_next_time
+    released
+    cluster.die(cluster.worker_in(0))
+    settle
+    pass(2 * MoldKeeper::WORTH)
+    refute released?
+
+    assert_released_after_a_refork
+  end
+
+  def test_one_that_was_missed_late_goes_again
+    released
+    elapse(MoldKeeper::WORTH)
+    cluster.die(cluster.worker_in(0))
+    settle
+    pass
+
+    assert released?
+  end
+
+  def test_more_workers_are_wanted
+    released
+    cluster.rollout.resize(5)
+    settle
+
+    assert_equal [0, 1, 2, 3, 4], cluster.slots
+  end
+
+  def test_a_worker_that_is_to_be_replaced_serves_until_then
+    released
+    old = cluster.worker_in(1)
+    old.outworn = "test"
+    cluster.settle do
+      turn
+      assert cluster.worker_in(1)
+    end
+
+    refute_equal old, cluster.worker_in(1)
+  end
+
+  def test_a_service_is_started_again
+    released(services: %i[clock])
+    cluster.die(cluster.roster.services.first)
+    elapse(10)
+    settle
+
+    assert_equal 1, cluster.roster.services.count(&:ready?)
+  end
+
+  def test_nobody_else_is_started_again_for_that
+    released(services: %i[clock])
+    clock = cluster.roster.services.first
+    cluster.die(cluster.worker_in(0))
+    settle
+
+    assert_equal [1, [0, 1, 2]], [generations.current.number, cluster.slots]
+    assert_equal [clock], cluster.roster.services
+    generations.refork("test")
+    cluster.settle
+    assert_equal [2], cluster.roster.services.map(&:generation), "a refork replaces it"
+  end
+
+  # The mold that was kept for it before is no more.
+  def test_a_service_that_dies_while_a_generation_is_watched
+    watched(services: %i[clock])
+    cluster.die(cluster.roster.services.first)
+    elapse(10)
+    cluster.services.reconcile
+    clock = cluster.roster.services.first
+
+    assert_predicate generations, :watching?
+    assert_equal 1, clock.generation
+    cluster.ready(clock)
+    generations.roll_back("test")
+    elapse(60)
+    settle
+    assert_equal [2], cluster.roster.services.map(&:generation)
+  end
+
+  def test_where_two_workers_are_left_a_mold_comes_back
+    released
+    cluster.rollout.resize(2)
+    settle
+
+    assert_equal [0, 1], cluster.slots
+    assert_equal 1, cluster.roster.molds.size
+    pass
+    refute released?
+  end
+
+  def test_under_other_settings_it_comes_back
+    released
+    cluster.options.mold = :keep
+    settle
+
+    refute released?
+  end
+
+  def test_when_all_have_died_a_clean_image_is_booted
+    released
+    cluster.roster.ready_workers.each { |worker| cluster.die(worker) }
+
+    assert_heals_from_cold
+    assert_equal [0, 1, 2], cluster.slots
+  end
+
+  def test_a_source_that_fails_is_not_the_last_word
+    released
+    cluster.die(cluster.worker_in(0))
+    turn
+    first = generations.upcoming.source
+    cluster.die(cluster.upcoming_mold)
+    assert_nil generations.recall_mold, "the next attempt waits"
+
+    elapse(60)
+    turn
+    refute_equal first, generations.upcoming.source
+    settle
+    assert_equal [0, 1, 2], cluster.slots
+  end
+
+  def test_a_refork_takes_no_mold
+    released
+    generations.refork("test")
+    cluster.settle
+
+    assert_equal [1, 1, 1], cluster.generations_of_workers
+    refute released?
+  end
+
+  def test_where_reforking_is_suspended_a_clean_image_is_booted
+    released(refork_failures: 1)
+    generations.refork("test")
+    cluster.die(cluster.upcoming_mold)
+    elapse(60)
+    cluster.die(cluster.worker_in(0))
+
+    assert_heals_from_cold
+    assert_equal [0, 1, 2], cluster.slots
+  end
+
+  # There is none to go back to: the clean image is the last good one.
+  def test_a_bad_generation_is_replaced_from_a_clean_image
+    watched
+    generations.roll_back("test")
+    elapse(60)
+
+    assert_heals_from_cold
+    assert_equal [2, 2, 2], cluster.generations_of_workers
+  end
+
+  def test_a_reload_has_a_mold_to_fall_back_to
+    released
+    refute rooted?
+    settle(reloading: true)
+
+    assert rooted?
+    assert_equal 1, cluster.roster.molds.size
+  end
+
+  def test_a_reload_does_not_wait_for_what_cannot_be_had
+    released
+    turn(reloading: true)
+    cluster.die(cluster.upcoming_mold)
+
+    assert rooted?
+  end
+
+  # A clean image may be of the new release already.
+  def test_a_reload_does_not_wait_for_a_clean_image_of_the_old_release
+    released
+    cluster.policy.allowed = false
+    turn(reloading: true)
+
+    assert_nil generations.upcoming
+    assert rooted?
+  end
+
+  def test_it_comes_through_an_upgrade
+    released
+    state = state_of(generations)
+    other = Pando::Cluster::Generations.new(cluster.roster, cluster.spawner, cluster.policy, ->(*) {})
+    other.from_state(state)
+
+    assert_predicate other, :released?
+    assert_equal :current, other.current.state
+  end
+
+  # It would wait for ever for a mold of a generation that has one, in its eyes.
+  def test_an_older_pando_misses_the_generation_and_forks_a_mold
+    released
+
+    assert_nil state_of(generations).any("generation")
+  end
+end
