@@ -21,10 +21,12 @@ module Pando
       extend Cluster::Carried
 
       # What a refork must save to be worth it: a share of the memory, and bytes a worker.
-      WORTH = 0.05
+      WORTH = 0.03
       WORTH_BYTES = 1_048_576
-      # Reforks before which one worker is warmed up for all.
+      # Reforks before which one worker is warmed up for all, and so many times the requests after which the next one
+      # is due: if it has not come by then, something holds it up.
       TRAINED = 3
+      OVERDUE = 4
       # Seconds that a quiet moment is waited for.
       PATIENCE = 10.0
       # Nothing stands against a refork.
@@ -74,7 +76,7 @@ module Pando
 
       # One worker is warmed up for all while the app is not warm yet.
       # @param reforks [Integer] see {#threshold}
-      def trains?(reforks) = phase == :warming && reforks < TRAINED
+      def trains?(reforks) = phase == :warming && reforks < TRAINED && @cycle.most < @warming.target * OVERDUE
 
       # For `pando status`: how it stands, what was decided last, and what is waited for.
       # @return [Hash{Symbol => Object}]

@@ -11,16 +11,18 @@ module Pando
     # between two requests.
     module Candidates
       # @param workers [Array] see above
-      # @param generation [Integer, nil] the current one; nil for the newest there is
+      # @param generation [Integer, nil] the only one that counts; nil: each of them is of one that serves, for a mold
+      #   that has taken another one's place begins a generation and replaces nobody
       # @param at_least [Integer] requests it must have served
       # @return [Object, nil] one of `workers`; the first of equals
       def self.best(workers, generation: nil, at_least: 0)
-        generation ||= workers.map(&:generation).max
         Warmth.warmest(workers.select { |worker| eligible?(worker, generation, at_least) })
       end
 
       def self.eligible?(worker, generation, at_least)
-        worker.generation == generation && worker.fork_safe? && !worker.barred? && worker.requests >= at_least
+        return false unless generation.nil? || worker.generation == generation
+
+        worker.fork_safe? && !worker.barred? && worker.requests >= at_least
       end
       private_class_method :eligible?
 

@@ -10,20 +10,40 @@ module Pando
       # Collections that an object survives before it counts as old.
       AGES = 3
 
+      class << self
+        # @return [Float, nil] seconds of CPU time that a collection of young garbage took when all was prepared; nil:
+        #   nobody knows
+        attr_accessor :price
+      end
+
+      # @return [Boolean] the mold that has prepared itself last, this process's own, was a worker before: what its
+      #   workers share is warm
+      def self.warm? = !!@warm
+
       # @param manner [:promote, :warmup, nil] the `gc mold:` setting
       # @return [nil]
       def self.run(manner)
+        @first ||= Process.pid
+        @warm = Process.pid != @first
         case manner
         when :warmup then Process.respond_to?(:warmup) ? Process.warmup : promote
         when :promote then promote
         end
+        self.price = manner && one_more
         nil
       end
 
       # A full one for all that is garbage; the others need not look at what is old already.
       # @return [void]
       def self.promote = AGES.times { |time| GC.start(full_mark: time.zero?) }
-      private_class_method :promote
+
+      # @return [Float]
+      def self.one_more
+        before = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+        GC.start(full_mark: false)
+        Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - before
+      end
+      private_class_method :promote, :one_more
     end
   end
 end

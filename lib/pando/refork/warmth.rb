@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/counted"
 require "pando/mebibytes"
 
 module Pando
@@ -14,6 +15,7 @@ module Pando
     # The product of the four decides, so that it does not matter who else is there. A figure that is not known of all
     # (no JIT, no sample yet, the worker of an older Pando) counts for none.
     class Warmth
+      include Counted
       include Mebibytes
 
       FIGURES = %i[served code kinds settled].freeze
@@ -46,16 +48,12 @@ module Pando
 
       # @return [String] the figures, for people
       def to_s
-        kinds = "of #{kinds_of(self.kinds)}" if self.kinds&.positive?
+        kinds = "of #{counted(self.kinds, "kind")}" if self.kinds&.positive?
         compiled = "#{mebibytes(code)} of JIT code" if code&.positive?
         faults = @sample&.faults_per_job
-        ["#{worker.requests} requests #{kinds}".strip, compiled,
+        ["#{counted(worker.requests, "request")} #{kinds}".strip, compiled,
          ("#{faults.round(1)} page faults a request lately" if faults)].compact.join(", ")
       end
-
-      private
-
-      def kinds_of(number) = number == 1 ? "one kind" : "#{number} kinds"
     end
   end
 end

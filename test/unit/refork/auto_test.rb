@@ -42,6 +42,19 @@ class ReforkAutoTest < Minitest::Test
     assert_equal :settle, act(50, 98)
   end
 
+  # The others shall not wait for a refork that does not come.
+  def test_one_is_trained_until_the_refork_is_long_overdue
+    held_up = Conditions.new("a reload is under way", true)
+    look(199, 100, on: held_up)
+    assert auto.trains?(0)
+
+    look(200, 100, on: held_up)
+    refute auto.trains?(0)
+    refork
+    look(10, 90)
+    assert auto.trains?(1)
+  end
+
   def test_the_first_refork_comes_at_fifty_requests
     assert_equal %i[wait refork], [act(49), act(50)]
     assert_equal "50 requests", look(51).rule
@@ -62,16 +75,59 @@ class ReforkAutoTest < Minitest::Test
     assert_equal %i[wait wait refork], [act(100, 110), act(199, 120), act(200, 120)]
   end
 
-  def test_less_than_a_twentieth_at_the_same_age_ends_the_warming
+  def test_hardly_less_at_the_same_age_ends_the_warming
     look(50, 100)
     refork
     assert_equal :wait, act(49, 90)
-    decision = look(50, 96)
+    decision = look(50, 98)
 
     assert_equal %i[settle warming], [decision.action, decision.phase]
-    assert_equal "gain 0.04 < 0.05", decision.rule
+    assert_equal "gain 0.02 < 0.04", decision.rule
+    assert_equal "at the age of 50 requests it has 2.0% less memory than the generation before it had, and has taken " \
+                 "0.0% less CPU time", decision.reason
     assert_equal :paying, auto.phase
     assert_equal :wait, act(200, 96)
+  end
+
+  def test_one_that_has_much_more_than_the_one_before_is_replaced
+    look(50, 100)
+    refork
+    assert_equal :wait, act(50, 110)
+
+    assert_equal :refork, act(100, 112)
+  end
+
+  # As much as it would have to buy.
+  def test_less_cpu_time_at_the_same_age_counts_as_memory
+    look(100, 100, cpu: 1.0)
+    refork
+    look(90, 90, cpu: 0.75)
+    look(110, 100, cpu: 0.95) # at 100: 15% less
+
+    assert_equal :refork, act(200, 110, cpu: 2.0)
+  end
+
+  def test_by_a_little_cpu_time_differs_anyway
+    look(100, 100, cpu: 1.0)
+    refork
+    look(90, 90, cpu: 0.85)
+
+    assert_equal :settle, act(110, 100, cpu: 0.99) # at 100: 8% less
+  end
+
+  def test_more_cpu_time_is_not_held_against_it
+    look(50, 100)
+    refork
+    [40, 60].each { |age| act(age, 90, cpu: 9.0) }
+
+    assert_equal :refork, act(100, 100)
+  end
+
+  def test_cpu_time_that_was_not_seen_at_that_age_says_nothing
+    look(50, 100)
+    refork
+
+    assert_equal :settle, act(52, 100, cpu: 0.1)
   end
 
   def test_once_its_price_is_known_doubling_must_pay_too
@@ -84,7 +140,7 @@ class ReforkAutoTest < Minitest::Test
     assert_equal :wait, act(1000, 85)
     decision = look(2000, 85)
 
-    assert_equal [:settle, "0.105 * 2000 < 3 * 500"], decision.to_h.values_at(:action, :rule)
+    assert_equal [:settle, "0.105 * 4000 < 3 * 500"], decision.to_h.values_at(:action, :rule)
     assert_equal :paying, auto.phase
   end
 
@@ -157,7 +213,7 @@ class ReforkAutoTest < Minitest::Test
 
     assert_equal [:rest], actions.map(&:action)
     assert_equal :resting, auto.phase
-    assert_equal :wait, act(9000, 125)
+    assert_equal :wait, act(9000, 123)
     assert_equal %i[rearm wait wait], [act(10_000, 127), act(10_100, 127), act(19_000, 127)]
     assert_equal :refork, act(30_000, 300)
   end

@@ -11,17 +11,20 @@ class CollectorTest < Minitest::Test
 
   # In a process of its own, with a heap that Ruby need not collect by itself.
   # @return [Hash] of the collections while jobs were done
-  def jobs(count, percent, idle: false, objects: 1000)
+  def jobs(count, percent, **manner)
     in_child do
       GC.start
-      before = GC.stat.slice(:minor_gc_count, :major_gc_count)
       GC.disable # only what is asked for
-      collector = Pando::Refork::Collector.new(percent).tap(&:start)
-      count.times do
-        objects.times { Object.new }
-        collector.between { idle }
-      end
+      before = GC.stat.slice(:minor_gc_count, :major_gc_count)
+      serve(Pando::Refork::Collector.new(percent).tap(&:start), count, **manner)
       GC.stat.slice(:minor_gc_count, :major_gc_count).to_h { |name, number| [name, number - before[name]] }
+    end
+  end
+
+  def serve(collector, count, idle: false, objects: 1000)
+    count.times do
+      objects.times { Object.new }
+      collector.between { idle }
     end
   end
 
@@ -45,5 +48,57 @@ class CollectorTest < Minitest::Test
     often, seldom = [50, 1].map { |percent| jobs(3000, percent, objects: 300)[:minor_gc_count] }
 
     assert_operator seldom, :<, often
+  end
+
+  # Its first requests are not the ones to learn that.
+  def test_who_comes_from_a_mold_that_knows_what_it_costs_need_not_find_out
+    without, with = [nil, 0.1].map do |price|
+      Pando::Refork::Preparation.price = price
+      jobs(20, 1)[:minor_gc_count]
+    end
+
+    assert_equal [1, 0], [without, with]
+  ensure
+    Pando::Refork::Preparation.price = nil
+  end
+
+  # Stands for Refork::Postponement.
+  class Postponed
+    attr_reader :worker, :looks
+
+    def start(worker) = @worker = worker
+    def on? = true
+    def look = @looks = @looks.to_i + 1
+  end
+
+  def test_full_ones_are_looked_after_in_between
+    seen = in_child do
+      postponed = Postponed.new
+      serve(Pando::Refork::Collector.new(1, postponed).tap { |collector| collector.start("me") }, 10)
+      [postponed.worker, postponed.looks]
+    end
+
+    assert_equal "me", seen.first
+    assert_operator seen.last, :>, 0
+  end
+
+  # Stands for Refork::FullMarks.
+  Wishes = Struct.new(:wanted, :dear) do
+    def dear? = dear
+  end
+
+  # GC.start would make it a full one, which writes to all that YJIT knows: that is Ruby's affair.
+  def test_where_ruby_wants_a_full_one_it_is_not_brought_forward_under_yjit
+    counts = [[:oldgen, true], [:oldgen, false], [nil, true]].map do |wishes|
+      in_child do
+        GC.start
+        GC.disable
+        before = GC.count
+        serve(Pando::Refork::Collector.new(50, full_marks: Wishes.new(*wishes)).tap(&:start), 200)
+        GC.count - before
+      end
+    end
+
+    assert_equal [true, false, false], counts.map(&:zero?)
   end
 end

@@ -25,6 +25,28 @@ class ReforkPreparationTest < Minitest::Test
     assert_operator grown(:warmup), :>=, 20_000
   end
 
+  def test_what_a_collection_of_young_garbage_takes_is_known_then
+    prices = [:promote, nil].map do |manner|
+      in_child { Pando::Refork::Preparation.run(manner) || Pando::Refork::Preparation.price }
+    end
+
+    assert_operator prices.first, :>, 0
+    assert_nil prices.last
+  end
+
+  # A worker knows by that whether what it shares with its mold has served.
+  def test_whether_the_mold_was_a_worker_before
+    kin = in_child do
+      Pando::Refork::Preparation.run(nil)
+      first = Pando::Refork::Preparation.warm?
+      worker = in_child { Pando::Refork::Preparation.warm? }
+      later = in_child { Pando::Refork::Preparation.run(nil) || Pando::Refork::Preparation.warm? }
+      [first, worker, later]
+    end
+
+    assert_equal [false, false, true], kin
+  end
+
   def test_nothing_is_done_unasked
     assert_operator grown(nil), :<, 20_000
   end

@@ -70,7 +70,7 @@ class ReforkWarmthTest < Minitest::Test
   def test_for_people
     assert_equal "812 requests of 31 kinds, 2.0 MiB of JIT code, 3.0 page faults a request lately",
                  Warmth.new(worker(:a, 812, code: 2 * MIB, kinds: 31, faults: 3)).to_s
-    assert_equal "1 requests of one kind", Warmth.new(worker(:a, 1, kinds: 1, faults: nil)).to_s
+    assert_equal "1 request of 1 kind", Warmth.new(worker(:a, 1, kinds: 1, faults: nil)).to_s
     assert_equal "7 requests", Warmth.new(Worker.new(:a, 7, nil)).to_s
   end
 end

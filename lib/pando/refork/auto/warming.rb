@@ -9,9 +9,9 @@ module Pando
   module Refork
     class Auto < Policy
       # The first phase: the first requests warm most, so the first refork comes early and each next one at double the
-      # age, until a generation at the age at which its predecessor was forked has hardly less memory than that one had;
-      # or until the next one would not pay, where it comes so late that its price is known. The first one of an app
-      # that has little to gain waits until it costs next to nothing (Thrift).
+      # age, until a generation at the age at which its predecessor was forked has hardly less memory than that one had,
+      # and has taken hardly less CPU time; or until the next one would not pay, where it comes so late that its price
+      # is known. The first one of an app that has little to gain waits until it costs next to nothing (Thrift).
       #
       # @api private
       class Warming
@@ -24,9 +24,12 @@ module Pando
         LATE = 1.25
         # An ancestor that has served more is warm, whatever its children's memory is like.
         WARM = 3200
+        # CPU time by which generations at the same age differ, as a share, though nothing has changed: only what is
+        # more counts.
+        NOISE = 0.1
 
-        carry before_age: :number, before_most: :number, before_size: :number, gain: :number, judged: :flag,
-              thrift: Thrift
+        carry before_age: :number, before_most: :number, before_size: :number, before_cpu: :number, young_age: :number,
+              young_cpu: :number, cpu_there: :number, gain: :number, judged: :flag, thrift: Thrift
 
         # @param rules [Rules]
         def initialize(rules)
@@ -45,8 +48,9 @@ module Pando
           @before_age = cycle.age
           @before_most = cycle.most
           @before_size = cycle.size
+          @before_cpu = cycle.cpu
           @judged = @before_size.nil?
-          @gain = nil
+          @gain = @young_age = @young_cpu = @cpu_there = nil
         end
 
         # @return [Float] requests at which the next refork is due
@@ -58,6 +62,7 @@ module Pando
         def look(cycle, cost)
           return first(cycle) unless @before_age
 
+          follow_cpu(cycle)
           judge(cycle) || due(cycle, "twice the #{@before_most.round} requests of the one before", cost)
         end
 
@@ -77,8 +82,29 @@ module Pando
           @judged = true
           return if late?(cycle)
 
-          @gain = 1 - (cycle.size / @before_size)
-          settled unless Auto.worth?(@gain, @before_size)
+          memory, cpu = gains(cycle)
+          # One that has much more has had bad luck (a full collection early on): the next one need not.
+          @gain = memory.abs + (@rules.rho * [cpu - NOISE, 0.0].max)
+          settled(memory, cpu) unless Auto.worth?(@gain, @before_size)
+        end
+
+        # Of memory and of CPU time, as shares; nothing is said of CPU time that was not seen at that age.
+        def gains(cycle)
+          known = @cpu_there && @before_cpu&.positive?
+          [1 - (cycle.size / @before_size), known ? 1 - (@cpu_there / @before_cpu) : 0.0]
+        end
+
+        # What it has taken until the age that is looked at, between the look before and the one after.
+        def follow_cpu(cycle)
+          return if @cpu_there || cycle.cpu.nil?
+
+          if cycle.age < @before_age
+            @young_age = cycle.age
+            @young_cpu = cycle.cpu
+          elsif @young_cpu
+            part = (@before_age - @young_age) / (cycle.age - @young_age)
+            @cpu_there = @young_cpu + (part * (cycle.cpu - @young_cpu))
+          end
         end
 
         def young?(cycle) = cycle.age < @before_age || (cycle.size.nil? && !late?(cycle))
@@ -89,29 +115,31 @@ module Pando
                       "age #{@before_most.round} > #{WARM}")
         end
 
-        def settled
-          Verdict.new(:settle, "at the age of #{@before_age.round} requests it has #{percent} #{sign} memory than " \
-                               "the generation before it had", "gain #{@gain.round(3)} < #{least}")
+        def settled(memory, cpu)
+          Verdict.new(:settle, "at the age of #{@before_age.round} requests it has #{less(memory)} memory than the " \
+                               "generation before it had, and has taken #{less(cpu)} CPU time",
+                      "gain #{@gain.round(3)} < #{least}")
         end
 
         def due(cycle, rule, cost = nil)
           return Verdict.new(:wait, "the next refork is due at #{target.round} requests") if cycle.most < target
-          return unpaid(cycle, cost) if cost && @gain && @gain * cycle.age < @rules.rho * cost
+          return unpaid(cycle, cost) if cost && @gain && @gain * cycle.age * 2 < @rules.rho * cost
 
           Verdict.new(:refork, "a worker served #{cycle.most.floor} requests", rule)
         end
 
+        # The next generation would last twice as long.
         def unpaid(cycle, cost)
-          Verdict.new(:settle, "the last refork saved #{percent} of the memory, and another one costs " \
+          Verdict.new(:settle, "the last refork was worth #{percent(@gain)} of the memory, and another one costs " \
                                "#{cost.round} requests",
-                      "#{@gain.round(3)} * #{cycle.age.round} < #{@rules.rho} * #{cost.round}")
+                      "#{@gain.round(3)} * #{cycle.age.round * 2} < #{@rules.rho} * #{cost.round}")
         end
 
         # The share that would have been worth it.
         def least = [WORTH, WORTH_BYTES / @before_size].max.round(3)
 
-        def percent = "#{(@gain.abs * 100).round(1)}%"
-        def sign = @gain.negative? ? "more" : "less"
+        def percent(share) = "#{(share.abs * 100).round(1)}%"
+        def less(share) = "#{percent(share)} #{share.negative? ? "more" : "less"}"
       end
     end
   end

@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/servers"
+
+# The worker that is to fork the next mold is at a request, and another one waits for it already: the fork is first.
+class BusySourceTest < Minitest::Test
+  include Support::Servers
+
+  # A request lasts until there is a file of its name.
+  APP = <<~RUBY
+    run ->(env) {
+      name = env["PATH_INFO"].delete("/")
+      File.write("\#{name}.begun", "")
+      sleep 0.01 until name.empty? || File.exist?(name)
+      [200, { "content-type" => "text/plain" }, [name]]
+    }
+  RUBY
+
+  def test_behind_the_reactor = assert_forks_between(first_of_two)
+  def test_in_direct_mode = assert_forks_between(first_of_two("reactor false"))
+
+  private
+
+  # @return [Array<Thread>] a request that has begun, and one that waits for the only worker
+  def first_of_two(*settings)
+    @server = serve(app: APP,
+                    config: ["workers 1", "refork :manual", "rollout canary: false",
+                             "control 'control.sock'", *settings].join("\n"))
+    first = Thread.new { @server.get("/first").body }
+    wait_until { File.exist?(File.join(@server.folder, "first.begun")) }
+    second = @server.connect
+    second.write("GET /second HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+    [first, Thread.new { second.read[/\w+\z/] }]
+  end
+
+  # Who asks the monitor afterwards is answered when the order is out.
+  def order_mold
+    @server.wait_for("refork.started") { @server.signal("USR2") }
+    UNIXSocket.open(File.join(@server.folder, "control.sock")) { |control| control.puts("status") || control.gets }
+  end
+
+  def assert_forks_between(clients)
+    order_mold
+    @server.wait_for("generation.ready") { @server.write("first", "") }
+
+    refute_path_exists(File.join(@server.folder, "second"))
+    @server.wait_for("refork.finished") { @server.write("second", "") }
+    assert_equal(%w[first second], clients.map(&:value))
+  end
+end
