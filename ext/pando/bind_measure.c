@@ -26,6 +26,35 @@ static VALUE row_fail_job(VALUE self)
     return Qnil;
 }
 
+/* True: a sample is due. */
+static VALUE row_count_jobs(VALUE self, VALUE jobs, VALUE failures)
+{
+    uint64_t count = NUM2ULL(jobs), failed = NUM2ULL(failures);
+    return pando_measure_count(pando_row_of(self), count, failed) ? Qtrue : Qfalse;
+}
+
+/* What goes on in a process that does several jobs at once; nil: it does not know how many wait for it. */
+static VALUE row_set_load(VALUE self, VALUE running, VALUE lag)
+{
+    unsigned now = NUM2UINT(running), waiting = NIL_P(lag) ? 0 : NUM2UINT(lag);
+    struct pando_row *row = pando_row_of(self);
+    if (!NIL_P(lag) && waiting < UINT32_MAX) waiting++;
+    atomic_store_explicit(&row->running, now, memory_order_relaxed);
+    atomic_store_explicit(&row->lag, waiting, memory_order_relaxed);
+    return Qnil;
+}
+
+static VALUE row_running(VALUE self)
+{
+    return UINT2NUM(atomic_load_explicit(&pando_row_of(self)->running, memory_order_relaxed));
+}
+
+static VALUE row_lag(VALUE self)
+{
+    uint32_t lag = atomic_load_explicit(&pando_row_of(self)->lag, memory_order_relaxed);
+    return lag ? UINT2NUM(lag - 1) : Qnil;
+}
+
 static VALUE row_measure(VALUE self, VALUE jobs)
 {
     pando_measure_more(pando_row_of(self), NUM2UINT(jobs));
@@ -91,6 +120,10 @@ void pando_init_row_measurements(VALUE row)
     rb_define_method(row, "recents", row_recents, 0);
     rb_define_method(row, "fail_job", row_fail_job, 0);
     rb_define_method(row, "measure", row_measure, 1);
+    rb_define_method(row, "count_jobs", row_count_jobs, 2);
+    rb_define_method(row, "set_load", row_set_load, 2);
+    rb_define_method(row, "running", row_running, 0);
+    rb_define_method(row, "lag", row_lag, 0);
     rb_define_method(row, "restart", row_restart, 0);
     rb_define_method(row, "first_jobs", row_first_jobs, 0);
     rb_define_method(row, "jobs_since", row_jobs_since, 1);

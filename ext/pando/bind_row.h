@@ -1,4 +1,4 @@
-/* A row of the scoreboard, between the two files that bind it. */
+/* A row of the scoreboard, between the files that bind it. */
 #ifndef PANDO_BIND_ROW_H
 #define PANDO_BIND_ROW_H
 
@@ -7,6 +7,7 @@
 #include "sys/scoreboard.h"
 
 struct pando_row *pando_row_of(VALUE self);
+void pando_init_row_flags(VALUE row);
 void pando_init_row_measurements(VALUE row);
 void pando_init_row_samples(VALUE row);
 void pando_init_row_prefault(VALUE row);

@@ -157,22 +157,6 @@ READER(busy_since, seconds)
 READER(soft_deadline, seconds)
 READER(hard_deadline, seconds)
 
-static VALUE row_flag(VALUE self, uint32_t flag)
-{
-    return atomic_load_explicit(&row_of(self)->flags, memory_order_acquire) & flag ? Qtrue : Qfalse;
-}
-
-static VALUE row_fork_unsafe_p(VALUE self)
-{
-    return row_flag(self, PANDO_ROW_FORK_UNSAFE);
-}
-
-static VALUE row_fork_unsafe(VALUE self)
-{
-    atomic_fetch_or_explicit(&row_of(self)->flags, PANDO_ROW_FORK_UNSAFE, memory_order_release);
-    return Qtrue;
-}
-
 static VALUE row_claim(VALUE self, VALUE role, VALUE slot, VALUE generation)
 {
     struct pando_row *row = row_of(self);
@@ -225,6 +209,12 @@ static VALUE row_finish_job(VALUE self)
     return pando_row_finish(row_of(self)) ? Qtrue : Qfalse;
 }
 
+static VALUE row_rest(VALUE self)
+{
+    pando_row_rest(row_of(self));
+    return Qnil;
+}
+
 static VALUE row_reset(VALUE self)
 {
     pando_row_reset(row_of(self));
@@ -263,15 +253,15 @@ static void define_row(void)
     ROW_READER(job);
     ROW_READER(job_name);
 #undef ROW_READER
-    rb_define_method(cRow, "fork_unsafe?", row_fork_unsafe_p, 0);
-    rb_define_method(cRow, "fork_unsafe!", row_fork_unsafe, 0);
     rb_define_method(cRow, "claim", row_claim, 3);
     rb_define_method(cRow, "state=", row_set_state, 1);
     rb_define_method(cRow, "beat", row_beat, 0);
     rb_define_method(cRow, "start_job", row_start_job, 4);
     rb_define_method(cRow, "set_deadlines", row_set_deadlines, 2);
     rb_define_method(cRow, "finish_job", row_finish_job, 0);
+    rb_define_method(cRow, "rest", row_rest, 0);
     rb_define_method(cRow, "reset", row_reset, 0);
+    pando_init_row_flags(cRow);
     pando_init_row_measurements(cRow);
     pando_init_row_samples(cRow);
     pando_init_row_prefault(cRow);

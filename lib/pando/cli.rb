@@ -19,6 +19,7 @@ module Pando
     # @return [Hash{String => Known}] a later command adds a line here and a file in cli/
     COMMANDS = {
       "serve" => Known.new(:Serve, "pando/cli/serve", "Serve an application (the default)."),
+      "swarm" => Known.new(:Swarm, "pando/cli/swarm", "Run job nodes, and serve nothing."),
       "status" => Known.new(:Status, "pando/cli/status", "Show what the running server is doing."),
       "refork" => Known.new(:Refork, "pando/cli/refork", "Make a warm worker the next mold, and wait for the rollout."),
       "reload" => Known.new(:Reload, "pando/cli/reload", "Boot what is now in the release folder, and wait."),
@@ -26,6 +27,7 @@ module Pando
                              "Take up the Pando that is installed now; nobody restarts."),
       "scale" => Known.new(:Scale, "pando/cli/scale", "Change the number of workers: pando scale N."),
       "drain" => Known.new(:Drain, "pando/cli/drain", "Take the server out of its load balancers' rotation, and wait."),
+      "quiet" => Known.new(:Quiet, "pando/cli/quiet", "Let job nodes take nothing new, and serve on."),
       "pages" => Known.new(:Pages, "pando/cli/pages", "Show which memory of a worker is its own, and why."),
       "stop" => Known.new(:Stop, "pando/cli/stop", "Stop the running server, and wait for its end."),
       "config" => Known.new(:ShowConfig, "pando/cli/show_config", "Show the settings and where each came from."),
@@ -33,6 +35,9 @@ module Pando
       "help" => Known.new(:Help, "pando/cli/help", "Show this text."),
       "version" => Known.new(:Version, "pando/cli/version", "Show the version.")
     }.freeze
+
+    # What pando/native loads; Pando is of no use without.
+    EXTENSION = "pando/pando_ext"
 
     OK = 0
     FAILED = 1
@@ -65,6 +70,10 @@ module Pando
         complain(err, e.message, WRONG_USAGE)
       rescue BootError => e
         complain(err, e.message, FAILED)
+      rescue LoadError => e
+        raise unless e.path == EXTENSION
+
+        complain(err, e.message.lines.first.chomp, FAILED) # the others are guesses of Ruby's
       rescue Interrupt
         complain(err, "interrupted", INTERRUPTED)
       rescue Errno::EPIPE

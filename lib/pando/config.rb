@@ -15,6 +15,9 @@ module Pando
   # which gets #argv and so the same settings; forked processes inherit it.
   # A reader exists for each setting of Config::Settings. Frozen.
   class Config
+    # Neither workers nor nodes.
+    class NothingToRun < ConfigError; end
+
     # @return [Array<String>] arguments that load this configuration again, in whatever directory
     attr_reader :argv
     # @return [Hooks]
@@ -22,6 +25,11 @@ module Pando
     # @return [Array<Recorder::Block>] hooks, services and subscriptions in the order of the file
     # @api private
     attr_reader :blocks
+    # @return [Array<Swarm::Kind>] the kinds of job nodes, in the order of the file
+    attr_reader :nodes
+    # @return [Array<NodeLine>] as they were written
+    # @api private
+    attr_reader :node_lines
     # @return [Hash{Symbol => Array<Values::Entry>}] what the file says, by the setting's name
     # @api private
     attr_reader :in_file
@@ -70,11 +78,10 @@ module Pando
     # @api private
     def initialize(loader)
       @argv = loader.argv.freeze
-      @hooks = loader.recorder.hooks
-      @blocks = loader.recorder.blocks.freeze
-      @in_file = loader.in_file
+      take_file(loader)
       @entries = Settings.all.to_h { |setting| [setting.name, loader.entries(setting)] }.freeze
       @resolved = Settings.all.to_h { |setting| [setting.name, resolve(setting, loader.directory)] }.freeze
+      @nodes = @node_lines.map { |line| line.kind(self) }.freeze
       check
       freeze
     end
@@ -108,15 +115,22 @@ module Pando
     end
 
     # @return [String] where the rackup file is
-    # @raise [ConfigError] it does not exist
+    # @raise [ConfigError] it does not exist, and is needed
     def require_rackup
-      return rackup if File.file?(rackup)
+      return rackup if workers.zero? || File.file?(rackup)
 
       where = source(:rackup) == "default" ? "" : "#{source(:rackup)}: "
       raise ConfigError, "#{where}there is no rackup file #{rackup}. Name one: pando RACKUP"
     end
 
     private
+
+    def take_file(loader)
+      @hooks = loader.recorder.hooks
+      @blocks = loader.recorder.blocks.freeze
+      @node_lines = loader.recorder.nodes.freeze
+      @in_file = loader.in_file
+    end
 
     def resolve(setting, directory)
       values = entries(setting.name).map do |entry|
@@ -128,10 +142,22 @@ module Pando
     end
 
     def check
+      if workers.zero? && nodes.empty?
+        raise NothingToRun, "#{source(:workers)}: workers is 0, and there is no node line in the config file either"
+      end
+
       Settings.all.each do |setting|
-        wrong = setting.check&.call(@resolved.fetch(setting.name), self)
+        wrong = setting.check&.call(@resolved.fetch(setting.name), self) || idle(setting)
         raise ConfigError, "#{source(setting.name)}: #{setting.title} #{wrong}" if wrong
       end
+    end
+
+    # Said in the file beside a value that never asks for it. A flag may have taken the place of one that did.
+    def idle(setting)
+      return if setting.serves.nil? || setting.serves.call(self) || entries(setting.name).last.value == setting.default
+      return unless entries(setting.within) == in_file[setting.within]
+
+      "does nothing beside #{setting.within} #{Settings[setting.within].write(@resolved[setting.within])}: leave it out"
     end
   end
 end

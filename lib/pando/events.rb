@@ -15,6 +15,7 @@ module Pando
   # Events::Catalogue; one that is missing there is passed on all the same.
   module Events
     @subscriptions = [].freeze
+    @facts = {}.freeze
     @lock = Mutex.new
 
     class << self
@@ -28,9 +29,22 @@ module Pando
         listeners = @subscriptions
         return if listeners.empty?
 
-        event = Event.new(name, payload)
+        event = Event.new(name, @facts.empty? ? payload : { **@facts, **payload })
         listeners.each { |subscription| subscription.deliver(event) if subscription.wants?(name) }
         nil
+      end
+
+      # Facts that each event of this process has from now on; with a block, each one that is told in it. A process with
+      # several threads has them for all of them.
+      #
+      # @api private
+      # @param facts [Hash{Symbol => Object}]
+      def about(**facts)
+        before = @facts
+        @facts = { **before, **facts }.freeze
+        yield if block_given?
+      ensure
+        @facts = before if block_given?
       end
 
       # @param name [String, Symbol, nil] `"worker.ready"`, or `:worker_ready`

@@ -155,6 +155,16 @@ class FailedBootTest < Minitest::Test
     assert_told_last(output, /no database \(RuntimeError\)/, /config\.ru:1:in/)
   end
 
+  # The worker's own event has it.
+  def test_people_see_the_backtrace_of_a_first_worker_once
+    config = "workers 1\nafter_worker_fork { |*| raise 'not today' }"
+    status, output = boot(config: config, arguments: %w[--log-format text])
+
+    assert_equal(1, status)
+    assert_equal(1, output.scan("pando.rb:3:in").size, output)
+    assert_match(/not today/, last_words(output))
+  end
+
   private
 
   def boot(**options)

@@ -149,7 +149,7 @@ class ReactorWorkersTest < Minitest::Test
     start("workers 2\n#{STUCK}\nspawn_timeout 1\nrollout surge: 2", ready: false)
     @server.wait_past("worker.ready", slot: 0)
     @load = Support::KeepAliveLoad.start(@server.method(:connect), clients: 2)
-    @server.wait_past("worker.failed", slot: 1, reason: "it was not ready in time: signal KILL")
+    @server.wait_past("worker.failed", slot: 1, reason: "it was not ready in time (spawn_timeout 1 s): signal KILL")
     @server.write("unstuck", "")
     @server.wait_past("worker.ready", slot: 1)
     @load.wait_for_more(100)

@@ -45,7 +45,7 @@ class ConfigTest < ConfigTestCase
   end
 
   def test_a_variable_that_holds_must_be_right
-    assert_equal 'WEB_CONCURRENCY: workers must be a whole number from 1 to 1024, or auto, but is "many".',
+    assert_equal 'WEB_CONCURRENCY: workers must be a whole number from 0 to 1024, or auto, but is "many".',
                  error_of(env: { "WEB_CONCURRENCY" => "many" })
   end
 

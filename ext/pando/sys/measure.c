@@ -68,6 +68,35 @@ void pando_measure_end(struct pando_row *row, uint64_t number, uint64_t now)
     atomic_store_explicit(&row->cpu_before, 0, RELAXED);
 }
 
+static void count_recent(struct pando_row *row, uint8_t cpu)
+{
+    uint64_t recents = atomic_load_explicit(&row->recents, RELAXED);
+    atomic_store_explicit(&row->recent_cpu[recents % PANDO_RECENT], cpu, RELAXED);
+    atomic_store_explicit(&row->recent_wall[recents % PANDO_RECENT], 0, RELAXED);
+    atomic_store_explicit(&row->recents, recents + 1, memory_order_release);
+}
+
+/* Their mean is one measurement, and counts as one: whoever compares takes each for a chance of its own. */
+int pando_measure_count(struct pando_row *row, uint64_t jobs, uint64_t failures)
+{
+    uint64_t number = atomic_load_explicit(&row->requests, RELAXED);
+    uint64_t before = atomic_load_explicit(&row->cpu_before, RELAXED);
+    uint64_t spent = pando_cpu_time();
+    atomic_store_explicit(&row->cpu_before, spent, RELAXED);
+    if (jobs == 0) return 0;
+    uint8_t cpu = before ? pando_duration_code(spent > before ? (spent - before) / jobs : 0) : 0;
+    for (uint64_t i = number; i < number + jobs && i < PANDO_YOUNG; i++) {
+        atomic_store_explicit(&row->cpu[i], i == number ? cpu : 0, RELAXED);
+        atomic_store_explicit(&row->wall[i], 0, RELAXED);
+        read_faults(row, i + 1);
+    }
+    count_recent(row, cpu);
+    uint64_t failed = atomic_load_explicit(&row->failures, RELAXED);
+    atomic_store_explicit(&row->failures, failed + failures, RELAXED);
+    atomic_store_explicit(&row->requests, number + jobs, RELAXED);
+    return pando_sample_due(row, number + jobs, pando_now());
+}
+
 void pando_measure_more(struct pando_row *row, uint64_t jobs)
 {
     uint64_t until = atomic_load_explicit(&row->requests, RELAXED) + jobs;

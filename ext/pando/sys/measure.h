@@ -10,6 +10,9 @@
  * clock_gettime(CLOCK_PROCESS_CPUTIME_ID) for a job that is measured, one comparison for another. */
 void pando_measure_begin(struct pando_row *row);
 void pando_measure_end(struct pando_row *row, uint64_t number, uint64_t now);
+/* So many jobs more are done, side by side, and so many of them failed: each has taken its share of the CPU time since
+ * the last count, which is measured once, and how long it took nobody knows. 1: a sample is due, see sample.h. */
+int pando_measure_count(struct pando_row *row, uint64_t jobs, uint64_t failures);
 /* The next so many jobs too. */
 void pando_measure_more(struct pando_row *row, uint64_t jobs);
 /* Nothing has been done yet. */

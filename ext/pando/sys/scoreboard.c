@@ -116,16 +116,26 @@ void pando_row_start(struct pando_row *row, const char *verb, size_t verb_length
     atomic_store_explicit(&row->busy_since, now, memory_order_release);
 }
 
-int pando_row_finish(struct pando_row *row)
+static void become_idle(struct pando_row *row, uint64_t now)
 {
-    uint64_t requests = atomic_load_explicit(&row->requests, memory_order_relaxed);
-    uint64_t now = pando_now();
-    pando_measure_end(row, requests, now);
     atomic_store_explicit(&row->soft_deadline, 0, memory_order_relaxed);
     atomic_store_explicit(&row->hard_deadline, 0, memory_order_relaxed);
     /* Whoever sees it idle from here on shall not count from before the job. */
     atomic_store_explicit(&row->heartbeat, now, memory_order_relaxed);
     atomic_store_explicit(&row->busy_since, 0, memory_order_release);
+}
+
+void pando_row_rest(struct pando_row *row)
+{
+    become_idle(row, pando_now());
+}
+
+int pando_row_finish(struct pando_row *row)
+{
+    uint64_t requests = atomic_load_explicit(&row->requests, memory_order_relaxed);
+    uint64_t now = pando_now();
+    pando_measure_end(row, requests, now);
+    become_idle(row, now);
     atomic_store_explicit(&row->requests, requests + 1, memory_order_relaxed);
     return pando_sample_due(row, requests + 1, now);
 }

@@ -14,7 +14,7 @@
 #define PANDO_RECENT 64  /* of later ones that were measured, the last */
 #define PANDO_STEPS 9    /* page faults are read at the job 1, 2, 4, ... 256 */
 
-enum pando_row_flag { PANDO_ROW_FORK_UNSAFE = 1, PANDO_ROW_LEAVING = 2 };
+enum pando_row_flag { PANDO_ROW_FORK_UNSAFE = 1, PANDO_ROW_LEAVING = 2, PANDO_ROW_WORN = 4 };
 
 struct pando_row {
     /* line 0: who, written seldom */
@@ -28,7 +28,8 @@ struct pando_row {
     _Atomic uint64_t started_at;
     _Atomic uint64_t prefault_bytes; /* that it was given before it was ready, and in how many nanoseconds */
     _Atomic uint64_t prefault_time;
-    _Atomic uint64_t reserved;
+    _Atomic uint32_t running;        /* jobs at this moment, of a process that does several at once */
+    _Atomic uint32_t lag;            /* jobs that wait for it at a broker, and one; 0: it does not know */
     /* line 1: what it does, written at each job */
     _Alignas(64) _Atomic uint64_t requests;
     _Atomic uint64_t job;            /* odd while verb and subject are being written */
@@ -82,6 +83,8 @@ void pando_row_start(struct pando_row *row, const char *verb, size_t verb_length
                      const char *subject, size_t subject_length, uint64_t soft, uint64_t hard, uint64_t now);
 /* 1: a sample is due, see sample.h. */
 int pando_row_finish(struct pando_row *row);
+/* It is idle, and no job was finished by that. */
+void pando_row_rest(struct pando_row *row);
 /* Copies a job's verb and subject; returns its number, 0 when it was being written. Both are terminated. */
 uint64_t pando_row_job(const struct pando_row *row, char verb[PANDO_VERB_MAX + 1],
                        char subject[PANDO_SUBJECT_MAX + 1]);

@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
+require "pando/cli/node_check"
 require "pando/config"
 
 module Pando
   module CLI
-    # What `pando serve --check` sees beyond the settings themselves: what would keep the server from
+    # What `--check` sees beyond the settings themselves: what would keep the server from
     # starting, and what would have no effect.
     #
     # @api private
@@ -16,8 +17,10 @@ module Pando
 
       # @raise [ConfigError] the server could not start
       def call
+        require "pando/native" # nothing starts without
         @config.require_rackup
         require_folders
+        @config.nodes.each { |kind| NodeCheck.new(kind, @config.directory).call }
       end
 
       # @return [Array<String>] a line each

@@ -46,8 +46,12 @@ module Pando
       end
 
       def flags
-        @flags ||= Config::Flags.parse(@arguments, switches: [*self.class.switches, HELP, VERSION])
+        switches = [*self.class.switches, HELP, VERSION]
+        @flags ||= Config::Flags.parse(@arguments, switches: switches, most_words: most_words)
       end
+
+      # How many words that are no flags it takes.
+      def most_words = 1
 
       def config
         @config ||= Config.load(flags, env: terminal.env, dir: directory)

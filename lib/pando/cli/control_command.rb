@@ -22,12 +22,18 @@ module Pando
 
       private
 
-      # Whether it takes a word that is no flag.
-      def argument? = false
+      # What it takes that is no flag.
+      # @return [Array<String>]
+      def operands = []
+
+      def words = flags.words
+
+      # One too many has a message of its own.
+      def most_words = operands.size + 1
 
       def path
-        given = flags.last(:rackup) unless argument?
-        raise UsageError, "one word too many: #{given.text.inspect}. See pando --help." if given
+        surplus = words[operands.size]
+        raise UsageError, "one word too many: #{surplus.inspect}. See pando --help." if surplus
 
         config.control or raise UsageError, "the setting `control` is off: --control PATH names the server's socket"
       rescue ConfigError => e

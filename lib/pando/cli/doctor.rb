@@ -33,6 +33,11 @@ module Pando
       private
 
       def perform
+        require "pando/doctor"
+        examine
+      end
+
+      def examine
         prepare
         report = Pando::Doctor.examine(config, requests: @requests, reforks: @reforks, patience: @patience)
         report = report.against(@baseline)
@@ -47,7 +52,6 @@ module Pando
 
       # What is wrong is told before the application is started.
       def prepare
-        require "pando/doctor"
         config.require_rackup
         @format = chosen_format(Pando::Doctor::Report::FORMATS)
         @reforks = reforks

@@ -9,7 +9,7 @@ module Pando
     # @api private
     class Drain < ControlCommand
       UNDO = Switch.new(name: :undo, flags: %w[--undo],
-                        help: "With `drain`: put the server back into rotation.").freeze
+                        help: "Take back `drain` (into rotation again) or `quiet` (jobs are taken again).").freeze
 
       def self.switches
         [*super, UNDO]

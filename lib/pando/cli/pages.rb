@@ -2,20 +2,22 @@
 
 require "pando/cli/control_command"
 require "pando/cli/format"
+require "pando/counted"
 
 module Pando
   module CLI
-    # `pando pages [SLOT]`: which memory of a worker is its own, what it is for, and what made it so. The worker writes
-    # what it finds to a file that we have opened, so that nobody waits for anybody.
+    # `pando pages [POOL] [SLOT]`: which memory of a worker is its own, what it is for, and what made it so. The worker
+    # writes what it finds to a file that we have opened, so that nobody waits for anybody.
     #
     # @api private
     class Pages < ControlCommand
       include Format
+      include Counted
 
       RECORD = Switch.new(name: :record, flags: %w[--record], argument: "N",
                           help: "With `pages`: watch the worker's next N requests (up to 1000).").freeze
       FORMATS = %w[text json html].freeze
-      JOBS = (0..1000)
+      JOBS = (1..1000)
       # Seconds for the monitor's answer.
       ANSWER = 10.0
       # Seconds that the worker may need beyond the time that it was given: it may be in the midst of a request.
@@ -43,14 +45,21 @@ module Pando
       # What is wrong is told before anybody is asked.
       def prepare
         require "pando/pages/report"
-        @slot = flags.last(:rackup)&.then { |given| whole(given.text, "pando pages SLOT") }
-        @jobs = whole(flags[:record] || "0", "--record")
-        raise UsageError, "--record: must be at most #{JOBS.max}, but is #{@jobs}." unless JOBS.cover?(@jobs)
+        slot = words.last unless words.size == 1 && words.first.match?(/\A[a-z]/)
+        @pool = words.first if words.size > 1 || slot.nil?
+        @slot = slot && whole(slot, "pando pages [POOL] [SLOT]")
+        @jobs = flags[:record] ? requests(flags[:record]) : 0
 
         @format = chosen_format(FORMATS)
       end
 
-      def argument? = true
+      def operands = %w[POOL SLOT]
+
+      def requests(text)
+        whole(text, "--record").tap do |number|
+          raise UsageError, "--record: must be from 1 to #{JOBS.max}, but is #{number}." unless JOBS.cover?(number)
+        end
+      end
 
       def whole(text, of)
         Integer(text, 10, exception: false)&.then { |number| number if number >= 0 } or
@@ -71,7 +80,7 @@ module Pando
       end
 
       def order(file, bell)
-        wish = { slot: @slot, jobs: @jobs, seconds: patience.ceil }
+        wish = { pool: @pool, slot: @slot, jobs: @jobs, seconds: patience.ceil }
         client = ControlClient.new(path)
         outcome, said = client.ask("pages", wish, timeout: ANSWER, descriptors: [file, bell]) do |word, told|
           @worker = told if word == "worker"
@@ -93,7 +102,7 @@ module Pando
       end
 
       def progress_to(seen)
-        terminal.err.print("\r  #{seen} of #{@jobs} requests#{"\n" if seen >= @jobs}") if terminal.err.tty?
+        terminal.err.print("\r  #{seen} of #{counted(@jobs, "request")}#{"\n" if seen >= @jobs}") if terminal.err.tty?
       end
 
       def report(recording)

@@ -4,8 +4,8 @@ require "pando/cli/control_command"
 
 module Pando
   module CLI
-    # `pando refork`: a warm worker becomes the next mold; waits until it has proved itself and every worker comes
-    # from it.
+    # `pando refork [POOL]`: a warm worker becomes the next mold; waits until it has proved itself and every worker
+    # comes from it. Where there are several pools, and none is named, in each of them.
     #
     # @api private
     class Refork < ControlCommand
@@ -18,7 +18,8 @@ module Pando
 
       private
 
-      def perform = carry_out("refork", flags[:force] ? { force: "yes" } : {})
+      def perform = carry_out("refork", { force: ("yes" if flags[:force]), pool: words.first })
+      def operands = %w[POOL]
     end
   end
 end

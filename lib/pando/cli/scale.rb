@@ -4,22 +4,37 @@ require "pando/cli/control_command"
 
 module Pando
   module CLI
-    # `pando scale N`: waits until N workers are ready, and those that were too many are gone.
+    # `pando scale [POOL] N`: waits until N workers are ready, and those that were too many are gone. Without a name,
+    # of the first pool.
     #
     # @api private
     class Scale < ControlCommand
       private
 
-      def perform = carry_out("scale", workers: workers)
+      # Taken for a flag otherwise.
+      def flags
+        negative = @arguments.grep(/\A-\d+\z/).first
+        refuse(negative) if negative
+        super
+      end
 
-      def argument? = true
+      def perform = carry_out("scale", { workers: workers, pool: pool })
+
+      def operands = %w[POOL N]
+
+      def pool = (words.first if words.size > 1)
 
       def workers
-        text = flags.last(:rackup)&.text
+        text = words.last
         raise UsageError, "how many workers? pando scale N" unless text
-        raise UsageError, "pando scale N: must be a whole number, but is #{text.inspect}" unless text.match?(/\A\d+\z/)
+
+        refuse(text) unless text.match?(/\A\d+\z/)
 
         text.to_i
+      end
+
+      def refuse(text)
+        raise UsageError, "pando scale N: must be a whole number, 1 or more, but is #{text.inspect}"
       end
     end
   end

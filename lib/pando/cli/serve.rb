@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cli/command"
+require "pando/counted"
 
 module Pando
   module CLI
@@ -8,8 +9,10 @@ module Pando
     #
     # @api private
     class Serve < Command
+      include Counted
+
       CHECK = Switch.new(name: :check, flags: %w[--check],
-                         help: "Read the settings, look for the rackup file and sockets' folders, say OK.").freeze
+                         help: "Read the settings, look for the files, folders and gems that they name, say OK.").freeze
 
       def self.switches
         [CHECK]
@@ -61,11 +64,21 @@ module Pando
       end
 
       def say_ok
-        file = config.config_file&.delete_prefix("#{config.directory}/") || "no config file"
-        rackup = config.rackup.delete_prefix("#{config.directory}/")
-        terminal.out.puts "OK: #{file}, #{rackup}, #{config.workers} workers, #{config.listen.join(" ")}"
+        terminal.out.puts "OK: #{[within(config.config_file) || "no config file", *served, *nodes].join(", ")}"
         CLI::OK
       end
+
+      def served
+        return if config.workers.zero?
+
+        [within(config.rackup), counted(config.workers, "worker"), config.listen.join(" ")]
+      end
+
+      def nodes
+        "nodes: #{config.nodes.map { |kind| "#{kind.count} #{kind.name}" }.join(" + ")}" if config.nodes.any?
+      end
+
+      def within(file) = file&.delete_prefix("#{config.directory}/")
     end
   end
 end

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
+require "pando/cli/process_table"
 require "pando/code_bound"
-require "pando/mebibytes"
+require "pando/counted"
 require "pando/sys/memory"
 require "pando/sys/special_pages"
 
@@ -12,15 +13,13 @@ module Pando
     #
     # @api private
     class StatusReport
-      include Mebibytes
+      include Counted
+      include ProcessTable
 
       PROCESSES = %w[reactor mold worker service].freeze
-      COLUMNS = { "role" => "ROLE", "generation" => "GEN", "pid" => "PID", "state" => "STATE", "requests" => "REQUESTS",
-                  "pss" => "PSS", "private" => "PRIVATE", "job" => "" }.freeze
-      RIGHT = %w[generation pid requests pss private].freeze
       # Fields that are numbers, so that JSON has them as such.
       WHOLE = %w[pid generation slot requests workers ready reforks failures waiting connections idle accepted mold
-                 number rate code kinds cost pss].freeze
+                 number rate code full kinds cost pss running failed lag].freeze
       DECIMAL = %w[seconds uptime age faults saving].freeze
 
       # @param records [Array<Array(String, Hash{String => String})>]
@@ -32,7 +31,7 @@ module Pando
       def json
         require "json"
         JSON.pretty_generate(
-          "server" => one("server"), "listeners" => all("listener"), "queue" => one("queue"),
+          "server" => one("server"), **pools, "listeners" => all("listener"), "queue" => one("queue"),
           "generations" => all("generation"), "refork" => one("refork"),
           "dampers" => all("damper"), "counts" => one("counts") || {},
           "processes" => processes.map { |role, pairs| { "role" => role, **pairs } }
@@ -41,7 +40,7 @@ module Pando
 
       # @return [String]
       def text
-        [head, *listeners, queue, "", *table, "", *notes].compact.join("\n")
+        [head, *listeners, queue, *pool_lines, "", *table, "", *notes].compact.join("\n")
       end
 
       private
@@ -79,10 +78,14 @@ module Pando
         server = one("server")
         suspended = "; reforking is suspended" if server["suspended"]
         reload = "; a reload is under way" if server["reloading"]
+        quiet = "; job nodes take nothing new" if server["quiet"]
         state = server["state"] == "serving" ? "serving" : "#{server["state"]}, up"
         "pando #{server["version"]}, #{state} for #{duration(server["uptime"])}: " \
-          "#{server["ready"]} of #{server["workers"]} workers ready, #{server["reforks"]} reforks#{suspended}#{reload}"
+          "#{server["ready"]} of #{counted(server["workers"], kind)} ready, " \
+          "#{counted(server["reforks"], "refork")}#{suspended}#{reload}#{quiet}"
       end
+
+      def kind = all("pool").any? && all("pool").all? { |pool| pool["kind"] == "node" } ? "node" : "worker"
 
       def duration(seconds)
         minutes, seconds = seconds.to_i.divmod(60)
@@ -91,6 +94,28 @@ module Pando
         parts = [[days, "d"], [hours, "h"], [minutes, "min"], [seconds, "s"]].drop_while { |count, _| count.zero? }
         parts.empty? ? "0 s" : parts.first(2).flatten.join(" ")
       end
+
+      def pools
+        found = all("pool").map do |pool|
+          refork = all("refork").find { |one| one["pool"] == pool["name"] }
+          refork ? { **pool, "refork" => refork } : pool
+        end
+        found.any? ? { "pools" => found } : {}
+      end
+
+      # The first line says it of one.
+      def pool_lines
+        return [] if all("pool").one?
+
+        all("pool").map do |pool|
+          suspended = "; reforking is suspended" if pool["suspended"]
+          "#{pool["name"]}: #{pool["ready"]} of #{counted(pool["workers"], pool["kind"] || "worker")} ready, " \
+            "#{counted(pool["reforks"], "refork")}" \
+            "#{suspended}"
+        end
+      end
+
+      def of(pairs) = (" of #{pairs["pool"]}" if pairs["pool"])
 
       def listeners
         all("listener").map do |listener|
@@ -106,42 +131,28 @@ module Pando
           "that came so far: #{queue["requests"]}"
       end
 
-      def table
-        rows = [COLUMNS, *processes.map { |role, pairs| row(role, pairs) }]
-        widths = COLUMNS.keys.to_h { |key| [key, rows.map { |row| row[key].to_s.size }.max] }
-        rows.map { |row| COLUMNS.keys.map { |key| cell(key, row[key].to_s, widths[key]) }.join("  ").rstrip }
-      end
-
-      def cell(key, text, width) = RIGHT.include?(key) ? text.rjust(width) : text.ljust(width)
-
-      def row(role, pairs)
-        job = pairs["job"] && "#{printable(pairs["job"])} for #{pairs["seconds"]} s"
-        remarks = { "not fork-safe" => pairs["unsafe"], "trainee" => pairs["trainee"] }.select { |_, said| said }.keys
-        { **pairs, "role" => [role, pairs["name"] || pairs["slot"]].compact.join(" "),
-                   "pss" => mebibytes(pairs["pss"]), "private" => mebibytes(pairs["private"]),
-                   "job" => [job, *remarks].compact.join("; ") }
-      end
-
-      # A request's path is the client's: no control character of it reaches a terminal.
-      def printable(text) = text.gsub(/[^[:print:]]/, "?")
-
       def notes
         all("generation").map do |generation|
-          proof = "; its canary has served #{generation["proof"]}" if generation["proof"]
-          proof ||= "; it is watched, and has served #{generation["watch"]}" if generation["watch"]
-          "generation #{generation["number"]} is #{generation["state"]} (#{generation["purpose"]}), " \
-            "begun #{duration(generation["age"])} ago#{proof}"
-        end.push(*reforking, *dampers, *counts, total, *sizing, *allocator, *pages, *compiler)
+          "generation #{generation["number"]}#{of(generation)} is #{generation["state"]} (#{generation["purpose"]}), " \
+            "begun #{duration(generation["age"])} ago#{standing(generation)}"
+        end.push(*reforking, *dampers, *counts, total, *sizing, *allocator, *pages, *compiler, *collections)
       end
+
+      STANDINGS = { "proof" => "its canary has served %s", "watch" => "it is watched, and has served %s",
+                    "released" => "its mold was let go" }.freeze
+      private_constant :STANDINGS
+
+      def standing(one) = STANDINGS.map { |key, text| "; #{text.sub("%s") { one[key] }}" if one[key] }.join
 
       def total = "total PSS #{mebibytes(processes.sum { |_, pairs| pairs["pss"].to_i })}"
 
       # How it stands with `refork :auto`.
       def reforking
-        refork = one("refork") or return
-        decided = "; decided last: #{refork["decided"]}" if refork["decided"]
-        waits = "; now: #{refork["waits"]}" if refork["waits"]
-        printable("refork :auto is #{refork["phase"]}#{decided}#{waits}")
+        all("refork").map do |refork|
+          decided = "; decided last: #{refork["decided"]}" if refork["decided"]
+          waits = "; now: #{refork["waits"]}" if refork["waits"]
+          printable("refork :auto#{of(refork)} is #{refork["phase"]}#{decided}#{waits}")
+        end
       end
 
       def dampers
@@ -149,7 +160,8 @@ module Pando
           place = damper.slice("slot", "name").values.first
           place ||= "of generation #{damper["generation"]}" if damper["generation"]
           waits = ", the next try in #{damper["seconds"]} s" if damper["seconds"].positive?
-          "#{[damper["role"], place].compact.join(" ")}: lost #{damper["rate"]} times within a minute#{waits} " \
+          lost = "lost #{counted(damper["rate"], "time")} within a minute"
+          "#{[damper["role"], place].compact.join(" ")}#{of(damper)}: #{lost}#{waits} " \
             "(#{printable(damper["reason"].to_s)})"
         end
       end
@@ -159,9 +171,9 @@ module Pando
         "since the start: #{counts.map { |name, number| "#{number} #{name.sub("_", ".")}" }.join(", ")}"
       end
 
-      # Of the molds, for it is they that it is loaded into; read here like their memory.
+      # It is loaded into molds, and inherited; read here like their memory.
       def allocator
-        pid = all("mold").first&.fetch("pid", nil) or return
+        pid = [*all("mold"), *all("worker")].first&.fetch("pid", nil) or return
         path = File.read("/proc/#{pid}/maps")[%r{/\S*libjemalloc\S*$}]
         "allocator: #{printable(path)}" if path
       rescue SystemCallError
@@ -181,6 +193,15 @@ module Pando
         worker = all("worker").max_by { |pairs| pairs["code"].to_i } or return
         bound = CodeBound.of(*worker.values_at("pid", "code"), worker["requests"].to_i)
         "YJIT: #{bound}" if bound
+      end
+
+      # Of the workers that live.
+      def collections
+        workers = all("worker")
+        made = workers.sum { |pairs| pairs["full"].to_i }
+        due = workers.count { |pairs| pairs["worn"] }
+        wait = "; #{counted(due, "worker")} to be replaced in place of one" if due.positive?
+        "full collections: #{made} in #{counted(workers.size, "worker")}#{wait}" if made.positive? || due.positive?
       end
 
       def sizing

@@ -20,27 +20,30 @@ module Pando
 
       Order = Struct.new(:seat, :slot, :generation, :link, :equipment)
 
+      # @yieldparam pool [String, nil] the name of the pool whose mold it becomes; nil: there is but one
       # @yieldreturn [Payload]
       # @return never: the process ends with its last role
       def self.run(&block) = new(ENV.delete(VARIABLE)).run(&block)
 
       # @param listeners [Array<Listener>] @param others [Integer] how many descriptors follow them
-      def self.value(monitor_pid, seat, generation, listeners, others)
-        [monitor_pid, seat, generation, others, listeners.map(&:encode).join(",")].join(":")
+      # @param pool [String, nil] see .run
+      def self.value(monitor_pid, seat, generation, listeners, others, pool = nil)
+        [monitor_pid, seat, generation, others, listeners.map(&:encode).join(","), *pool].join(":")
       end
 
       def initialize(value)
         raise UsageError, "this is run by the pando monitor only" unless value
 
         Image.settle
-        *numbers, listeners = value.split(":", -1)
+        *numbers, listeners, @pool = value.split(":", -1).values_at(0..5)
         @listeners = listeners.split(",")
         @monitor_pid, seat, generation, @others = numbers.map { |number| Integer(number, 10) }
         @mold = Mold.new(Order.new(seat, 0, generation, Link.for_fd(LINK)), context)
       end
 
       def run(&block)
-        @mold.boot(&block)
+        Events.about(pool: @pool) if @pool
+        @mold.boot { block.call(@pool) }
       rescue Exception => e # rubocop:disable Lint/RescueException
         @mold.report_failure(e)
         exit!(1)
@@ -55,7 +58,7 @@ module Pando
         scoreboard.close_fd # the mapping stays
         channel, eventfd = (0...@others).map { |place| inherit(FIRST_LISTENER + @listeners.size + place) }
         Context.new(monitor_pid: @monitor_pid, scoreboard: scoreboard, listeners: listeners,
-                    channel: channel, reactor_eventfd: eventfd)
+                    channel: channel, reactor_eventfd: eventfd, pool: @pool)
       end
 
       def listeners

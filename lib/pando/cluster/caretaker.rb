@@ -9,11 +9,11 @@ module Pando
     # What follows from what happens to a child: told by Inbox, Reaper and
     # Deadlines, it tells generations, rollout and services.
     #
-    # Owned by the monitor.
+    # Owned by a Pool, in the monitor.
     #
     # @api private
     class Caretaker
-      # @param cluster [Monitor]
+      # @param cluster [Pool]
       # @param oom [Memory::OomWatch]
       def initialize(cluster, payload, oom)
         @oom = oom
@@ -26,8 +26,9 @@ module Pando
         return @cluster.shutdown.end_late_comer(child) if stopping?
         return child.call_off("its generation was discarded") if @cluster.generations.discarded?(child)
 
-        # A mold's deadline allowed for the request that its source was busy with.
-        child.deadline = Sys.now + @options.spawn_timeout if child.mold?
+        # A mold's deadline allowed for the request that its source was busy with. One that was forked from another
+        # pool's has to load its own part.
+        child.deadline = Sys.now + (child.source.mold? ? @options.boot_timeout : @options.spawn_timeout) if child.mold?
       end
 
       def child_ready(child)
@@ -47,7 +48,7 @@ module Pando
       # If it has been forked, it has not come as far as its first report: a lock that the fork itself
       # needs, or that a library takes right after it.
       def birth_overdue(child)
-        pid = Newborn.find(child.birthmark, @cluster.roster.filter_map(&:pid)) or return
+        pid = Newborn.find(child.birthmark, @cluster.roster.everybody.filter_map(&:pid)) or return
         @cluster.inbox.adopt(child, pid)
         child.enter_step("fork", Sys.now) unless child.gone?
       end
@@ -124,7 +125,8 @@ module Pando
       def hard_timeout(child)
         return if child.condemned?
 
-        Events.emit("request.killed", **child.identity, **child.job, reason: "hard timeout")
+        Events.emit(@options.jobs ? "node.stuck" : "request.killed", **child.identity, **child.job,
+                    reason: @options.jobs ? "its jobs make no progress" : "hard timeout")
         child.kill("hard timeout", overdue: true)
         hook(:after_worker_hard_timeout, child)
       end

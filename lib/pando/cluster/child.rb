@@ -15,6 +15,8 @@ module Pando
       include Child::Carriage
 
       attr_reader :role, :seat, :slot, :generation, :link, :row, :pidfd, :state, :source
+      # @return [Integer] whose it is, see Pools
+      attr_reader :pool
       # Seconds on Sys.now by which the next state must be reached, nil: none.
       attr_accessor :deadline
       # Why the monitor ends it, or why it says it ends.
@@ -27,6 +29,8 @@ module Pando
       attr_accessor :outworn
       # The soft deadline that has been signalled.
       attr_accessor :signalled_deadline
+      # Seconds on Sys.now until which it may say what holds it up, before it is killed; nil: it was not told to.
+      attr_accessor :last_words_until
       # It broke the protocol: its link is read no more.
       attr_accessor :mute
       # It failed as a source of molds and is not asked again.
@@ -48,7 +52,7 @@ module Pando
       attr_reader :stack
 
       # @param source [Child, nil] who forks it; nil for a cold boot
-      def initialize(role, seat, slot, generation, link, row, source) # rubocop:disable Metrics/ParameterLists
+      def initialize(role, seat, slot, generation, link, row, source, pool = 0) # rubocop:disable Metrics/ParameterLists
         @role = role
         @seat = seat
         @slot = slot
@@ -56,6 +60,7 @@ module Pando
         @link = link
         @row = row
         @source = source
+        @pool = pool
         @state = :ordered
         @detail = +""
       end
@@ -211,6 +216,7 @@ module Pando
       def requests = row.requests
       def sample = row.sample
       def fork_safe? = !row.fork_unsafe?
+      def worn? = row.worn?
       def barred? = !!barred
       def outworn? = !outworn.nil?
 

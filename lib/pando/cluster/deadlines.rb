@@ -16,8 +16,12 @@ module Pando
       # Seconds without a heartbeat after which an idle worker is taken for stuck, at least.
       STANDSTILL = 15.0
 
+      # Seconds for a process with threads to show where they stand, before it is killed.
+      LAST_WORDS = 0.5
+
       # @param observer [Caretaker]
-      # @param options [#longest_wait] seconds that a worker may wait for a job that has begun to come
+      # @param options [Options] among them the seconds that a worker may wait for a job that has begun to come; whether
+      #   workers do several at once, on threads
       def initialize(roster, observer, options)
         @options = options
         @roster = roster
@@ -81,8 +85,26 @@ module Pando
         beat = child.row.heartbeat
         return unless beat && now - [beat, @awake_since].max > standstill
 
-        child.kill("it stood still for #{(now - beat).round} s")
+        child.kill("it stood still for #{(now - beat).round} s") unless last_words?(child, now)
       end
+
+      # Nobody else knows what holds it up.
+      # @return [Boolean] whether it is still to say so
+      def last_words?(child, now)
+        return false unless @options.jobs && child.worker? && child.pidfd
+        return now < child.last_words_until if child.last_words_until
+
+        child.last_words_until = now + LAST_WORDS
+        child.signal("URG")
+      end
+
+      # The setting that has given it its time, as of Spawner.
+      def allowance(child)
+        cold = child.mold? && (child.source.nil? || child.source.mold?)
+        cold ? "boot_timeout #{seconds(@options.boot_timeout)}" : "spawn_timeout #{seconds(@options.spawn_timeout)}"
+      end
+
+      def seconds(number) = format("%g s", number)
 
       def expected_by(child) = (child.expected_by if child.ordered?)
 
@@ -105,10 +127,12 @@ module Pando
         return unless child.deadline && now >= child.deadline
         return child.deadline = now + TICK if child.patient? && child.row.busy_since
 
+        return child.deadline = child.last_words_until if last_words?(child, now)
+
         child.deadline = nil
         case child.state
         when :ordered then @observer.spawn_overdue(child)
-        when :adopted then child.kill("it was not ready in time")
+        when :adopted then child.kill("it was not ready in time (#{allowance(child)})")
         else child.kill(child.leaving? ? "it did not leave in time" : "its link ended", overdue: child.leaving?)
         end
       end

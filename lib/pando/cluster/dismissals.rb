@@ -36,6 +36,9 @@ module Pando
         end
       end
 
+      # The server is about to stop: whoever has been told of that serves until then.
+      def forget = @asked.clear
+
       # @return [Float, nil]
       def due = @asked.each_value.map(&:first).min
 

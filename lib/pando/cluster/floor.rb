@@ -21,8 +21,12 @@ module Pando
         @discarded = []
       end
 
+      # @param generation [Integer] its number
+      # @return [Boolean] whether it serves no more, or came to nothing
+      def passed?(generation) = generation < @number || @discarded.include?(generation)
+
       # @return [Boolean] whether a rollout would replace it
-      def above?(worker) = worker.generation < @number || discarded?(worker)
+      def above?(worker) = passed?(worker.generation)
 
       # @return [Boolean] whether it was forked for a generation that came to nothing
       def discarded?(child) = @discarded.include?(child.generation)

@@ -10,6 +10,8 @@ module Pando
     # @api private
     class ForkOrder
       attr_reader :role, :seat, :slot, :generation, :link
+      # @return [String, nil] of a mold that is another pool's: the name of that
+      attr_reader :pool
       # @return [Equipment, nil] of a worker behind the reactor
       attr_reader :equipment
 
@@ -28,6 +30,7 @@ module Pando
         @slot = message.slot
         @generation = message.generation
         @link = link
+        @pool = message.text unless message.text.empty?
         @equipment = equipment
       end
 

@@ -25,13 +25,17 @@ module Pando
         kept: %i[current retired]
       }.freeze
       PURPOSES = %i[boot refork heal reload].freeze
+      # Of its record, with a mold and without. An older Pando would wait for ever for a mold that has been let go: it
+      # does not know the other word, and has a mold forked as after the death of one.
+      WORDS = %w[generation generation_without_mold].freeze
 
       # Stands for a source that has ended since, after an upgrade.
       Former = Struct.new(:pid, :slot, :barred) do
         def tied_up? = false
       end
 
-      carry state: NEXT.keys, reason: :text, began_at: :number, unfit: :integer, observed: :flag, backoff: Damping::Damper
+      carry state: NEXT.keys, reason: :text, began_at: :number, unfit: :integer, observed: :flag, released: :flag,
+            backoff: Damping::Damper
 
       attr_reader :number, :purpose, :state, :source, :began_at
       # Between failed attempts to fork from its mold; a Damper.
@@ -54,7 +58,7 @@ module Pando
         @backoff = Damping::Damper.new({ role: :worker, generation: number }, limit: Damping::Backoff::LIMIT, free: 0)
         @began_at = Sys.now
         @unfit = 0
-        @observed = false
+        @observed = @released = false
         tell unless told
       end
 
@@ -70,8 +74,8 @@ module Pando
       end
 
       def to_state(state)
-        state.add("generation", number: number, purpose: purpose, mold: mold&.seat, source_pid: source&.pid,
-                                source_slot: source&.slot, **carried_fields)
+        state.add(WORDS[released? ? 1 : 0], number: number, purpose: purpose, mold: mold&.seat,
+                                            source_pid: source&.pid, source_slot: source&.slot, **carried_fields)
       end
 
       NEXT.each_key { |state| define_method(:"#{state}?") { @state == state } }
@@ -94,10 +98,29 @@ module Pando
       # @return [Integer] how often that has happened
       def count_unfit = @unfit += 1
 
+      # Its mold is ready: to its canary.
+      def go_on = enter(:canary)
+
+      # It waits for others when its mold is ready, until it is told to go on.
+      def hold = @held = true
+      def held? = !!@held
+
       # @return [Boolean] its mold can be told to fork
       def forks? = !mold.nil? && mold.ready?
 
-      # @param reason [String] "retired" or "discarded"
+      # Its mold goes; one of its workers will be forked into another one when that is wanted.
+      # @param reason [String]
+      def release_mold(reason)
+        Events.emit("mold.leaving", generation: number, pid: mold.pid, reason: reason)
+        end_mold("released")
+        @mold = nil
+        @released = true
+      end
+
+      # @return [Boolean]
+      def released? = @released
+
+      # @param reason [String] one of Generations::ENDS
       def end_mold(reason)
         return if mold.nil? || mold.gone?
 

@@ -3,33 +3,26 @@
 require "pando/cluster"
 require "pando/cluster/listening/addresses"
 require "pando/cluster/assembly"
-require "pando/cluster/caretaker"
 require "pando/cluster/control"
-require "pando/cluster/damping/dampers"
-require "pando/cluster/deadlines"
-require "pando/cluster/listening/direct_mode"
-require "pando/cluster/dismissals"
 require "pando/cluster/drain"
 require "pando/cluster/examiner"
-require "pando/cluster/generations"
-require "pando/cluster/generations/hot_sets"
 require "pando/cluster/inbox"
-require "pando/cluster/reactor/lanes"
 require "pando/cluster/listening/listeners"
-require "pando/cluster/memory/keeper"
-require "pando/cluster/reactor/keeper"
+require "pando/cluster/memory/gauge"
+require "pando/cluster/memory/oom_watch"
+require "pando/cluster/memory/relief"
+require "pando/cluster/memory/shortage"
+require "pando/cluster/pools"
+require "pando/cluster/quiet"
 require "pando/cluster/reaper"
 require "pando/cluster/reload"
-require "pando/cluster/rollout"
 require "pando/cluster/roster"
-require "pando/cluster/service_keeper"
 require "pando/cluster/shutdown"
 require "pando/cluster/signal_orders"
 require "pando/cluster/signals"
-require "pando/cluster/memory/sizing"
-require "pando/cluster/spawner"
 require "pando/cluster/systemd"
 require "pando/cluster/tally"
+require "pando/cluster/terminal"
 require "pando/cluster/start"
 require "pando/cluster/upgrade"
 
@@ -39,17 +32,20 @@ module Pando
     # scoreboard, starts and watches all others, and never loads the
     # application. One thread, one loop: wait, hear, bury, enforce, reconcile.
     class Monitor
+      extend Forwardable
       include Assembly
 
       TITLE = "pando monitor"
       # Seconds that it waits when the kernel has no memory or descriptor for it.
       STARVED = 0.25
 
-      attr_reader :listeners, :roster, :generations, :rollout, :services, :reactors, :shutdown, :reload,
-                  :inbox, :examiner, :drain, :dismissals, :dampers, :sizing, :tally, :lanes, :reaper, :systemd,
-                  :control, :upgrade, :memory, :began_at
+      attr_reader :listeners, :roster, :pools, :shutdown, :reload, :inbox, :examiner, :drain, :tally, :reaper, :systemd,
+                  :control, :upgrade, :quiet, :began_at
 
-      # @param payload [Payload] for its options and hooks; its application is never loaded here
+      # Of the first pool, which is the only one of most servers.
+      def_delegators :first_pool, :generations, :rollout, :reactors, :lanes
+
+      # @param payload [Payload] for its options and hooks, and for its companions; its application is never loaded here
       # @param specs [Array] see Listening::Listeners.open
       # @param policy [#threshold, #manual?, #choose] when to refork and from whom
       # @param command [Array<String>] what becomes the mold of a cold boot
@@ -88,9 +84,6 @@ module Pando
         close
       end
 
-      # @api private
-      def refuse_connections = listeners.refuse
-
       # @return [Float] seconds since the start
       def age = Sys.now - @began_at
 
@@ -114,7 +107,8 @@ module Pando
 
       def set_up
         @tally = Tally.new
-        @signals = Signals.new
+        @companions = @payload.companions
+        @signals = Signals.new(quiet: quieted_by_signal?)
         @start.take_charge(@signals)
         @began_at = @start.began_at
         @listeners = @start.listeners(@specs)
@@ -123,6 +117,13 @@ module Pando
         @poller.add(@signals, [:signal, nil])
         @control = @start.control(self, @payload.options.control, @poller)
         build
+      end
+
+      # A terminal's ^Z is to suspend a server that serves requests, as it does everybody.
+      def quieted_by_signal?
+        return true if @payload.options.jobs
+
+        @companions.any? { |plan| plan.payload.options.jobs } && !Terminal.there?
       end
 
       def run_ready_hook
@@ -143,7 +144,7 @@ module Pando
       def take_turn
         ready = @poller.wait([due - Sys.now, 0].max)
         hear(ready)
-        @deadlines.enforce
+        pools.enforce
         shutdown.begun? ? shutdown.proceed : reconcile
         reactors.reconcile(shutdown.begun?)
         drain.proceed
@@ -151,16 +152,13 @@ module Pando
         @systemd.reconcile { status_line }
       end
 
-      def status_line
-        "#{roster.ready_workers.size} of #{rollout.size} workers serve#{", draining" if drain.begun?}"
-      end
+      def status_line = "#{pools.summary}#{", draining" if drain.begun?}"
 
       def due
-        return [@deadlines, @systemd, reactors, drain].filter_map(&:due).min if shutdown.begun? # nobody else is asked
+        always = [pools.deadline, *[@systemd, reactors, drain].filter_map(&:due)].min
+        return always if shutdown.begun? # nobody else is asked
 
-        waiting = [@deadlines, @memory, @systemd, generations, rollout, reactors, examiner, drain, dismissals, dampers,
-                   sizing, reload, upgrade]
-        waiting.filter_map(&:due).min
+        [always, *[pools, examiner, reload, upgrade].filter_map(&:due)].min
       end
 
       # Links before pidfds: a dead process's last words come first. Signals before
@@ -168,7 +166,7 @@ module Pando
       # then their death is no failure. One may be newer than the list of the ready.
       def hear(ready)
         signals = @signals.take.uniq
-        children(ready, :link).each { |child| @inbox.read(child) }
+        children(ready, :link).each { |child| read(child) }
         (signals - ["CHLD"]).each { |name| @orders.obey(name) }
         children(ready, :exit).each { |child| @reaper.bury(child) }
         children(ready, :control).each { |session| @control.hear(session) }
@@ -178,29 +176,22 @@ module Pando
         @reaper.bury_strangers if signals.include?("CHLD")
       end
 
+      def read(child) = pools.about(pools.of(child)) { @inbox.read(child) }
+
       def children(ready, what) = ready.filter_map { |subject, child| child if subject == what }
 
       def reconcile
         return if upgrade.holds?
 
         reload.reconcile # first: a mold that is booted anew is to be of the release that serves
-        generations.reconcile
-        @hot_sets.reconcile
-        rollout.reconcile
-        services.reconcile
-        dismissals.reconcile unless ending?
-        @memory.reconcile
-        sizing.reconcile
-        dampers.reconcile
+        pools.reconcile(ending?)
+        quiet.reconcile(ending?)
       end
 
       # Another release serves: its settings are ours from now on.
-      def renew(renewal)
-        @payload.adopt(renewal)
-        @spawner.command = renewal.command
-        generations.policy = renewal.policy
-        rollout.resize(renewal.workers) if renewal.workers
-      end
+      def renew(renewal) = pools.renew(renewal)
+
+      def first_pool = pools.first
 
       def tear_down
         @signals.release

@@ -25,10 +25,15 @@ module Pando
     #   trainee         whether one worker is warmed up for all, as long as the policy says; :once_at_least: until the
     #                   first refork even if the policy does not know when that is
     #   prefault        whether molds look at what their workers write to
+    #   mold            :keep; :release: it goes once its workers serve; :auto: if it has much for itself
+    #   exclusive       whether a worker must be gone before its successor in the same slot is born
+    #   shared          whether a mold that would boot from cold is forked from the first pool's instead, where that has
+    #                   booted from cold itself
+    #   jobs            whether workers do jobs, and several at once, and no requests
     #   services        names, in the order in which the config declares them
     Options = Struct.new(:workers, :auto_workers, :surge, :unavailable, :boot_timeout, :spawn_timeout,
                          :stop_timeout, :drain_delay, :health, :grace, :longest_request, :longest_wait, :check_timeout,
                          :oom_score_adj, :control, :memory, :canary, :refork_failures, :trainee, :prefault,
-                         :services, keyword_init: true)
+                         :mold, :exclusive, :shared, :jobs, :services, keyword_init: true)
   end
 end

@@ -5,11 +5,25 @@ module Pando
     # What a cluster carries: the layer above subclasses this. One instance
     # lives in the mold and is inherited by all that is forked from it.
     class Payload
+      # @return [String] of the kind of its workers: where there are several, events, status and commands name it;
+      #   letters, digits and underscores
+      def name = "workers"
+
+      # What other workers there are to be beside these, each kind in a pool of its own.
+      # @return [Array<Pools::Plan>]
+      def companions = []
+
       # @return [Options]
       def options = raise(NoMethodError, "#{self.class} must say its options")
 
       # Loads the application. Runs once, in the mold of a cold boot.
       def load; end
+
+      # In a process that is to be the mold of another pool, forked from a mold of the first pool that has booted from
+      # cold: what of its application this one lacks is loaded.
+      # @param name [String] of that pool
+      # @return [Payload] its own
+      def become(name) = raise(NoMethodError, "#{self.class} has nothing in common with #{name}")
 
       # Sets up, in the mold of a cold boot, what each of its children would otherwise set up in memory of its own.
       # @param _role [Mold]
@@ -43,9 +57,12 @@ module Pando
 
       # @param _listeners [Array<Listener>]
       # @param _channel [IO, nil] to the reactor, nil in direct mode
-      # @return [#start, #sources, #ready, #idle, #step_forward, #step_back, #resume, #stop, #serve_out] what a worker
-      #   does
+      # @return [#start, #sources, #ready, #idle, #step_forward, #step_back, #resume, #stop, #serve_out, #rest?,
+      #   #patience, #go_on, #quiet] what a worker does (HTTP::Work, HTTP::QueuedWork, Swarm::Work)
       def work(_listeners, _channel) = raise(NoMethodError, "#{self.class} must say what its workers do")
+
+      # @return [String] what a worker is called in the list of processes
+      def worker_name = "worker"
 
       # @raise [HookError]
       def run_hook(name, *arguments); end
@@ -84,6 +101,14 @@ module Pando
       # @yieldparam step [String] what it does next, and may never come back from
       # @raise [Exception] it is not
       def verify(_role); end
+
+      # In a worker or mold that is about to fork, before the hooks of the user: what they may put an end to, and the
+      # new one is to have again.
+      # @param _of [:mold, :worker, :service] the new one's role
+      def hand_down(_of); end
+
+      # In a new worker, when the hooks of the user are through: what its first job would otherwise wait for.
+      def take_up; end
 
       # In a process that forks, after the hooks of the user and just before the fork.
       # @param _role [Mold, Worker] of this process

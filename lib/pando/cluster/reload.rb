@@ -55,6 +55,9 @@ module Pando
       # @return [Boolean] whether what it has begun would be lost
       def under_way? = !@renewal.nil?
 
+      # @return [Boolean] it begins once there is a mold to fall back to
+      def awaits_mold? = !!@known && @generation.nil?
+
       # Hears the process that reads the configuration, whatever else is to be done.
       def attend
         @known = attempt { @renewal.ready? } if @renewal && !@known
@@ -64,7 +67,7 @@ module Pando
       def reconcile
         conclude if @generation
         start if @wanted && @renewal.nil?
-        boot if @known && @generation.nil? && @generations.upcoming.nil?
+        boot if @known && @generation.nil? && @generations.rooted?
       end
 
       # @return [Float, nil] when it must look again

@@ -93,6 +93,7 @@ module Pando
 
       # @param order [ForkOrder]
       def before_fork(order)
+        payload.hand_down(order.role)
         payload.run_hook(:before_fork)
         payload.before_fork(self, order.role)
       end
@@ -136,8 +137,10 @@ module Pando
       def started; end
 
       def name_process(state)
-        Process.setproctitle("pando #{role} #{title} #{state}".squeeze(" ").strip)
+        Process.setproctitle("#{full_title} #{state}".strip)
       end
+
+      def full_title = ["pando", role, context.pool, title].compact.join(" ")
 
       def poller
         @poller ||= Sys::Poller.new.add(@link, @link)
@@ -150,7 +153,7 @@ module Pando
           packet = @link.receive
           case packet
           when :nothing then return
-          when :closed then return depart
+          when :closed then return be_orphaned
           end
           order = obey(packet)
           return order if order
@@ -167,6 +170,13 @@ module Pando
       # @return [nil]
       def train; end
 
+      # The link tells it before the kernel's signal does, or because the monitor wants no more to do with this process:
+      # then it must be gone as soon.
+      def be_orphaned
+        @leave_within = options.grace
+        depart
+      end
+
       # Told to leave, or without a monitor: there is nothing to stay for.
       def depart
         @leaving = true
@@ -180,6 +190,7 @@ module Pando
         case packet.message.kind
         when :leave, :drain
           @draining = packet.message.kind == :drain
+          @leave_within = Float(packet.message.text, exception: false)
           depart
         when :step_back then step_back
         when :train then train

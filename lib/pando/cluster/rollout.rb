@@ -76,9 +76,12 @@ module Pando
       # @return [Boolean] whether a worker is wanted in this slot and has not come up yet
       def awaited?(slot) = slot < size && !served?(slot)
 
-      # Nobody else serves: it is not given up of our own will.
+      # @return [Boolean] whether a worker is to be forked
+      def wanting? = slots.any? { |slot| empty?(slot) || outdated_in(slot) }
+
+      # Nobody else serves: it is not given up of our own will, unless its successor cannot live beside it.
       # @param child [Child] a worker that is ready
-      def last?(child) = @roster.ready_workers == [child]
+      def last?(child) = !exclusive? && @roster.ready_workers == [child]
 
       # Its slot is filled again at once.
       # @param child [Child] a worker that is ready
@@ -132,18 +135,28 @@ module Pando
       end
 
       def fill_slots
-        slots.each { |slot| order(slot, mold_for_filling) unless served?(slot) || starting?(slot) }
+        slots.each { |slot| order(slot, mold_for_filling) if empty?(slot) }
       end
+
+      def empty?(slot) = !served?(slot) && !starting?(slot) && !taken?(slot)
+
+      # Whoever leaves it may be known to others by its number: it must be gone first.
+      def taken?(slot) = exclusive? && @roster.in_slot(slot).any?
 
       # Until the canary has shown itself, the mold that is known to work fills the gaps.
       def mold_for_filling
-        upcoming = @generations.upcoming
-        current = @generations.current
-        return upcoming if upcoming&.rolling? && upcoming.forks?
-        return current if current&.forks?
+        upcoming, current = [@generations.upcoming, @generations.current].map { |one| one if one&.forks? }
+        return current unless upcoming
+        return upcoming if upcoming.rolling? || emptied_for?(upcoming)
 
-        upcoming if upcoming&.canary? && upcoming.forks? && (!canary_out? || @generations.proving?)
+        current || (upcoming if alone_in_trial?(upcoming))
       end
+
+      # There is no mold but this one.
+      def alone_in_trial?(generation) = generation.canary? && (!canary_out? || @generations.proving?)
+
+      # A slot stands empty for its canary, which could not live beside who was there.
+      def emptied_for?(generation) = exclusive? && generation.canary? && !canary_out?
 
       def canary_out?
         @roster.workers.any? { |child| child.staying? && child.generation == @generations.upcoming.number }
@@ -162,8 +175,8 @@ module Pando
         return unless generation&.forks? && generation.backoff.over?
         return if generation.canary? && canary_out?
 
-        make_room if @options.unavailable.positive? && !generation.canary?
-        replace(generation)
+        make_room(room_for(generation))
+        replace(generation) unless exclusive?
       end
 
       def replace(generation)
@@ -174,12 +187,22 @@ module Pando
         end
       end
 
+      def exclusive? = @options.exclusive
+
       # Where there is but one left, his successor comes first, whatever the setting says.
       def surge = @roster.ready_workers.size > 1 ? @options.surge : [@options.surge, 1].max
 
+      # Slots that may stand empty; where a successor cannot live beside who was there before, one must.
+      def room_for(generation)
+        least = exclusive? ? 1 : 0
+        generation.canary? ? least : [@options.unavailable, least].max
+      end
+
       # Break before make, as far as the setting allows; fill_slots does the rest.
-      def make_room
-        allowed = @options.unavailable - slots.count { |slot| !served?(slot) }
+      def make_room(allowed)
+        return if allowed.zero?
+
+        allowed -= slots.count { |slot| !served?(slot) }
         slots.filter_map { |slot| outdated_in(slot) }.first([allowed, 0].max).each do |child|
           ask_to_leave(child, child.outworn || "replaced") unless last?(child)
         end

@@ -24,11 +24,14 @@ module Pando
       # Called at each turn of the monitor's loop.
       def reconcile
         generation = @generations.proved
-        return unless generation&.forks?
+        return stand_in unless generation&.forks?
 
         dismiss_surplus
         @options.services.each_index { |index| keep(index, generation) }
       end
+
+      # @return [Boolean] whether one is to be forked
+      def wanting? = @options.services.each_index.any? { |index| in_place(index).nil? }
 
       # @return [Symbol]
       def name(child) = @options.services[child.slot]
@@ -71,13 +74,29 @@ module Pando
       end
 
       def keep(index, generation)
-        child = @roster.services.find { |service| service.slot == index }
+        child = in_place(index)
         if child.nil?
           start(index, generation)
-        elsif child.ready? && child.generation < generation.number
+        elsif child.ready? && outdated?(child, generation)
           ask_to_leave(child, "replaced")
         end
       end
+
+      # A mold in the place of one that is gone replaces nobody.
+      def outdated?(child, generation)
+        child.generation < generation.number && @generations.settled? && @generations.outdated?(child)
+      end
+
+      # The mold that is known to work was let go before its successor was to be watched: what is missing cannot wait
+      # for the end of that.
+      def stand_in
+        generation = @generations.current
+        return unless generation&.forks?
+
+        @options.services.each_index { |index| start(index, generation) if in_place(index).nil? }
+      end
+
+      def in_place(index) = @roster.services.find { |service| service.slot == index }
 
       def start(index, generation)
         name = @options.services[index]

@@ -19,11 +19,14 @@ module Pando
       # @return [Float] on Sys.now, when whoever is left is killed
       attr_reader :deadline
 
+      # @param options [Options] of the first pool
       # @param hear [#call] reads what a child has reported
-      def initialize(roster, options, hear)
+      # @param options_of [#call] of a child's own pool
+      def initialize(roster, options, hear, options_of: ->(_child) { options })
         @hear = hear
         @roster = roster
         @options = options
+        @options_of = options_of
         @begun = false
         @status = 0
         @held_until = nil
@@ -37,11 +40,11 @@ module Pando
       # or for half of the time.
       def gracefully(reason)
         @held_until = Sys.now + (@options.stop_timeout / 2) if @roster.reactor&.ready?
-        start(reason, @options.stop_timeout, :drain)
+        start(reason, :stop_timeout, :drain)
       end
 
       # Running requests have the grace of a timeout to end.
-      def quickly(reason) = start(reason, @options.grace, :leave)
+      def quickly(reason) = start(reason, :grace, :leave)
 
       def at_once(reason)
         @begun = true
@@ -58,7 +61,7 @@ module Pando
         return if @roster.reactor && Sys.now < @held_until
 
         @held_until = nil
-        @roster.workers.each { |worker| ask(worker, @reason, @order) if worker.ready? }
+        @roster.workers.each { |worker| ask(worker) if worker.ready? }
       end
 
       # Nothing can be served: what remains is to say why.
@@ -85,25 +88,36 @@ module Pando
 
       private
 
+      # @param patience [Symbol] of Options
       def start(reason, patience, order)
         @begun = true
-        @deadline = Sys.now + patience
+        @began_at = Sys.now
+        @patience = patience
         @reason = reason
         @order = order
-        Events.emit("monitor.stopping", reason: reason, pid: Process.pid, seconds: patience)
-        @roster.to_a.each { |child| ask(child, reason, order) unless held?(child) }
+        seconds = [@options, *@roster.map(&@options_of)].map(&patience).max
+        @deadline = @began_at + seconds
+        Events.emit("monitor.stopping", reason: reason, pid: Process.pid, seconds: seconds)
+        @roster.to_a.each { |child| ask(child) unless held?(child) }
         forget_unborn
       end
 
-      def held?(child) = @held_until && child.worker? && child.ready?
+      def deadline_by(options) = @began_at + options.public_send(@patience)
 
-      def ask(child, reason, order)
-        return end_late_comer(child, reason) if child.starting?
+      # It serves what the reactor holds.
+      def held?(child) = @held_until && child.worker? && child.ready? && child.pool == @roster.reactor.pool
 
-        child.leave(reason, child.reactor? ? deadline + LAST_WORDS : deadline)
-        child.order(child.reactor? ? Reactor::Message.new(:drain) : Message.new(order))
+      def ask(child)
+        return end_late_comer(child, @reason) if child.starting?
+
+        deadline = deadline_by(@options_of.call(child))
+        child.leave(@reason, child.reactor? ? deadline + LAST_WORDS : deadline)
+        child.order(child.reactor? ? Reactor::Message.new(:drain) : Message.new(@order, text: left(deadline)))
         child.signal("TERM") if child.service?
       end
+
+      # Seconds, for those who have threads to end.
+      def left(deadline) = [deadline - Sys.now, 0].max.round(3).to_s
 
       # Ordered, but no process yet: a closed link cancels the order. Not that of one who was born
       # since we looked: it may be serving by now, and has said so on its link.

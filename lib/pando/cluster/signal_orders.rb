@@ -11,8 +11,10 @@ module Pando
     # @api private
     class SignalOrders
       # @param cluster [Monitor]
-      def initialize(cluster)
+      # @param jobs [Boolean] whether it does nothing but jobs: then some signals mean what they do to job processors
+      def initialize(cluster, jobs: false)
         @cluster = cluster
+        @jobs = jobs
         @terminal = Terminal.new
       end
 
@@ -20,16 +22,31 @@ module Pando
       def obey(signal)
         case signal
         when "TERM", "INT", "QUIT" then stop(signal)
-        when "HUP" then @cluster.reload.request("HUP") unless ending? || @terminal.lost?
-        when "USR2" then @cluster.generations.refork("USR2") unless ending?
-        when "TTIN" then scale(1)
-        when "TTOU" then scale(-1)
+        when "TTIN" then @jobs ? show_stacks : scale(1)
+        when "TTOU" then scale(-1) unless @jobs
+        else change(signal) unless ending?
         end
       end
 
       private
 
+      def change(signal)
+        case signal
+        when "HUP" then @cluster.reload.request("HUP") unless @terminal.lost?
+        when "USR2" then refork
+        when Signals::QUIET then @cluster.quiet.begin(signal)
+        end
+      end
+
+      def show_stacks = @cluster.roster.ready_workers.each { |worker| worker.signal("TTIN") }
       def ending? = @cluster.ending?
+
+      def refork
+        pools = @cluster.pools
+        pools.each { |pool| pools.about(pool) { pool.generations.refork("USR2") } }
+      end
+
+      # The first pool: which of several kinds there are more of is for `pando scale` to say.
       def scale(more) = @cluster.rollout.resize(@cluster.rollout.size + more)
 
       def stop(signal)

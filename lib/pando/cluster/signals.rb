@@ -10,6 +10,8 @@ module Pando
     # @api private
     class Signals
       NAMES = %w[TERM QUIT INT USR2 TTIN TTOU CHLD HUP USR1].freeze
+      # Of a cluster that does jobs: any other one it suspends, as the kernel does.
+      QUIET = "TSTP"
       # Seconds within which the same request to stop is one, though it comes twice: timeout(1) sends TERM to the
       # process that it has started and then to the process group that this is in, a supervisor of a container may
       # tell each process, and a shell passes on what a terminal has sent to all of them. A second one that is meant,
@@ -17,15 +19,17 @@ module Pando
       ONE = 0.1
       STOPS = %w[TERM QUIT INT].freeze
 
-      def initialize
+      # @param quiet [Boolean] whether it quiets the nodes
+      def initialize(quiet: false)
+        @names = quiet ? [*NAMES, QUIET] : NAMES
         @reader, @writer = IO.pipe
-        @noted_at = Array.new(NAMES.size, -Float::INFINITY)
+        @noted_at = Array.new(@names.size, -Float::INFINITY)
       end
 
       def fileno = @reader.fileno
 
       def trap_all
-        NAMES.each_with_index do |name, number|
+        @names.each_with_index do |name, number|
           trap(name) { note(number) unless repeated?(name, number) }
         end
       end
@@ -33,7 +37,7 @@ module Pando
       # @return [Array<String>] names, oldest first
       def take
         bytes = @reader.read_nonblock(256, exception: false)
-        bytes.is_a?(String) ? bytes.bytes.filter_map { |number| NAMES[number] } : []
+        bytes.is_a?(String) ? bytes.bytes.filter_map { |number| @names[number] } : []
       end
 
       # @return [Boolean] whether one has come that is not obeyed yet
@@ -45,10 +49,10 @@ module Pando
 
       # They are to be obeyed still.
       # @param names [Array<String>]
-      def remember(names) = names.each { |name| note(NAMES.index(name)) }
+      def remember(names) = (names & @names).each { |name| note(@names.index(name)) }
 
       def release
-        NAMES.each { |name| trap(name, "DEFAULT") }
+        @names.each { |name| trap(name, "DEFAULT") }
         [@reader, @writer].each(&:close)
       end
 

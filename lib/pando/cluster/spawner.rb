@@ -17,13 +17,15 @@ module Pando
 
       # @param command [Image, Array<String>] the executable and arguments of a cold mold
       # @param lanes [Reactor::Lanes, Listening::DirectMode] for workers
-      def initialize(roster, poller, listeners, options, command, lanes)
+      # @param pool [String, nil] its name, if there are several
+      def initialize(roster, poller, listeners, options, command, lanes, pool: nil)
         @roster = roster
         @poller = poller
         @listeners = listeners
         @options = options
         @command = command
         @lanes = lanes
+        @pool = pool
       end
 
       # Generation 0, or any later cold boot: fork and exec of a clean image.
@@ -32,12 +34,18 @@ module Pando
       def cold_mold(generation, command = @command, listeners = @listeners.to_a)
         start(:mold, 0, generation, nil, @options.boot_timeout) do |child, their_end|
           others = @lanes.descriptors
-          value = Boot.value(Process.pid, child.seat, generation, listeners, others.size)
+          value = Boot.value(Process.pid, child.seat, generation, listeners, others.size, @pool)
           image = Image.of(command)
           environment = { **image.environment, Boot::VARIABLE => value }.map { |name, text| "#{name}=#{text}" }
           pid = Sys.spawn(image.command, environment, [their_end, @roster.scoreboard, *listeners, *others])
           watch(child, pid)
         end
+      end
+
+      # In the place of a cold mold, from one of the first pool.
+      # @param origin [Child] that mold
+      def mold_beside(origin, generation)
+        fork_by(origin, :spawn, :mold, 0, generation, @options.boot_timeout, text: @pool)
       end
 
       # The worker forks it between two requests, however long the running one takes.
@@ -77,12 +85,12 @@ module Pando
         raise
       end
 
-      def fork_by(source, kind, role, slot, generation, patience)
+      def fork_by(source, kind, role, slot, generation, patience, text: "")
         start(role, slot, generation, source, patience) do |child, their_end|
           child.expect(their_end, @options.check_timeout && (Sys.now + @options.check_timeout))
           lane = @lanes.open_for(child) if role == :worker
           order = Message.new(kind, role: role, seat: child.seat, slot: slot, generation: generation,
-                                    lane: lane&.number || 0)
+                                    lane: lane&.number || 0, text: text)
           sent = source.order(order, [their_end, *lane&.for_worker])
           lane&.hand_over
           raise Errno::EPIPE, "pid #{source.pid} takes no orders" unless sent

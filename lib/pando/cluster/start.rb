@@ -35,8 +35,8 @@ module Pando
       def begin(monitor)
         monitor.listeners.each { |one| Events.emit("listener.opened", **one.identity) }
         names = monitor.listeners.names
-        Events.emit("monitor.ready", pid: Process.pid, listen: names.join(","), workers: monitor.rollout.size)
-        monitor.generations.begin_boot
+        Events.emit("monitor.ready", pid: Process.pid, listen: names.join(","), workers: monitor.pools.workers)
+        monitor.pools.boot
       end
     end
   end

@@ -65,6 +65,11 @@ module Pando
         tell("WATCHDOG=1")
       end
 
+      # @yieldreturn [Boolean] whether a generation that serves is the last that was waited for
+      def ready_when(&condition)
+        @condition = condition
+      end
+
       # @return [Float, nil] when it must hear of us again
       def due = (@told_at + @interval if @interval)
 
@@ -87,7 +92,7 @@ module Pando
 
       def hear(event)
         case event.name
-        when "generation.current" then ready
+        when "generation.current" then ready if @condition.nil? || @condition.call
         when "reload.started" then tell("RELOADING=1\nMONOTONIC_USEC=#{microseconds}")
         when "reload.finished", "reload.failed" then tell("READY=1")
         when "drain.started" then stopping("draining", event) if event[:seconds]

@@ -9,23 +9,22 @@ module Pando
     #
     # @api private
     class Terminal
+      # @return [Boolean]
+      def self.there?
+        File.open("/dev/tty", File::RDONLY | File::NOCTTY, &:tty?)
+      rescue SystemCallError
+        false
+      end
+
       def initialize
-        @had = there?
+        @had = Terminal.there?
       end
 
       # @return [Boolean] once: whether it has gone since it was asked last
       def lost?
-        lost = @had && !there?
+        lost = @had && !Terminal.there?
         @had &&= !lost
         lost
-      end
-
-      private
-
-      def there?
-        File.open("/dev/tty", File::RDONLY | File::NOCTTY, &:tty?)
-      rescue SystemCallError
-        false
       end
     end
   end

@@ -52,7 +52,7 @@ module Pando
       def under_way? = @phase != :none
 
       # @return [Boolean] nothing that takes time is to be begun now
-      def holds? = @phase == :settling && Sys.now < @held_until && @cluster.generations.upcoming.nil?
+      def holds? = @phase == :settling && Sys.now < @held_until && generations.none?(&:upcoming)
 
       # @return [Float, nil]
       def due
@@ -100,16 +100,19 @@ module Pando
       def obstacle = unsettled_generation || unfinished_business
 
       def unsettled_generation
-        generations = @cluster.generations
-        return "generation #{generations.upcoming.number} is #{generations.upcoming.state}" if generations.upcoming
+        upcoming = generations.filter_map(&:upcoming).first
+        return "generation #{upcoming.number} is #{upcoming.state}" if upcoming
 
-        "generation #{generations.current&.number} is still watched" if generations.watching?
+        watched = generations.find(&:watching?)
+        "generation #{watched.current&.number} is still watched" if watched
       end
+
+      def generations = @cluster.pools.map(&:generations)
 
       def unfinished_business
         return "a reload is under way" if @cluster.reload.under_way?
         return "it is being found out where a process stands" if @cluster.examiner.due
-        return "somebody outside has told a process to end" if @cluster.dismissals.due
+        return "somebody outside has told a process to end" if @cluster.pools.any? { |pool| pool.dismissals.due }
         return "the reactor has not read its orders" unless @cluster.lanes.told?
         return "a listener is being closed" unless @cluster.reactors.told?
 

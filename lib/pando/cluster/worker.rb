@@ -1,17 +1,19 @@
 # frozen_string_literal: true
 
+require "pando/cluster/job_record"
 require "pando/cluster/listening/listener"
+require "pando/cluster/rest"
 require "pando/cluster/role"
-require "pando/cluster/sampler"
 
 module Pando
   module Cluster
-    # A process in a slot that does one job after another: it waits for its
-    # work and for orders in one epoll, and obeys orders between two jobs.
+    # A process in a slot that does jobs: it waits for its work and for orders in one epoll, and obeys orders between
+    # two jobs, or while threads of its own do them.
     #
-    # What the work is, it does not know: payload.work answers
-    # start / sources / ready / idle / step_forward / step_back / resume / stop.
+    # What the work is, it does not know, see Payload#work.
     class Worker < Role
+      include JobRecord
+
       # Seconds an idle worker sleeps at most: then it shows that it lives and
       # tries an accept, for a wake-up may have been lost (DESIGN.md, direct mode).
       TICK = 0.5
@@ -21,49 +23,20 @@ module Pando
       # Seconds that it waits at most for the monitor's word on whether it may leave.
       PATIENCE = 1.0
 
-      # @return [Integer] jobs done since this process was forked
-      def requests = row.requests
+      # Seconds that the end itself may take, where there is so much: runners interrupt jobs and give them back.
+      FAREWELL = 2.0
 
       # The application says that this process must not become a mold.
       def no_longer_fork_safe! = row.fork_unsafe!
       def fork_safe? = !row.fork_unsafe?
 
-      # A job begins.
-      # @param verb [String] @param subject [String] what the log shall name, nothing secret
-      # @param soft [Float, nil] seconds until the monitor signals @param hard [Float, nil] until it kills
-      def job_started(verb, subject, soft, hard)
-        row.start_job(verb, subject, soft, hard)
-        Sys.end_title("busy") || Process.setproctitle("#{@title} busy")
+      # It had better be replaced, when that suits the others, see Replacements.
+      # @param worn [Boolean]
+      def worn=(worn)
+        row.worn = worn
       end
 
-      # New deadlines for the running job, counted from now; nil: none.
-      # @return [Float] now, in monotonic seconds
-      def job_deadline(soft, hard) = row.set_deadlines(soft, hard)
-
-      def job_finished
-        job = row.job_name if @recorder
-        sample = row.finish_job
-        row.fail_job if @job_failed
-        @job_failed = false
-        Sys.end_title("idle") || Process.setproctitle("#{@title} idle")
-        sampler.take if sample
-        @recorder = @recorder.job_finished(job) if @recorder
-      end
-
-      # The running job came to nothing, by a fault of ours. Counted once and when it is done: until then it is none
-      # of the requests that failures are a share of.
-      def job_failed
-        @job_failed = true
-      end
-
-      # As if nothing had been done yet.
-      def forget_jobs = row.restart
-
-      # @return [Boolean]
-      def soft_deadline_passed?
-        deadline = row.soft_deadline
-        !deadline.nil? && Sys.now >= deadline
-      end
+      def worn? = row.worn?
 
       # To be replaced after the running job. The monitor has the last word: where nobody else serves, this one goes
       # on until somebody does.
@@ -89,18 +62,17 @@ module Pando
 
       # @api private
       def run
+        @rest.over
         until leaving? && !asked?
-          ready = poller.wait(TICK)
+          ready = poller.wait(@called ? 0 : @rest.pace(TICK))
           row.beat
           pass_signal_on
-          order = attend(ready)
+          order = attend(ready) || @rest.order
           @recorder = @recorder.tick if @recorder
           return end_recording("it was forked").then { order } if order
         end
         end_recording("it leaves")
-        @work.stop(@draining ? Sys.now + (options.stop_timeout / 2) : nil)
-        payload.run_hook(:before_worker_exit, self)
-        nil
+        finish
       end
 
       # @api private
@@ -108,10 +80,14 @@ module Pando
         payload.attach(self)
         raise_oom_score
         payload.run_hook(:after_worker_fork, self)
+        payload.take_up
         @work = payload.work(context.listeners, context.channel)
+        read_orders # what was said while it was born
         @work.start(self)
         @work.sources.each { |io, manner| poller.add(io, io, manner) }
-        @title = "pando worker #{title}"
+        @rest = Rest.new(self, @work)
+        @idle_by = 0.0
+        @title = full_title
         # Before the report: if it raises, this worker never counts as ready.
         payload.run_hook(:after_worker_ready, self)
       end
@@ -122,6 +98,13 @@ module Pando
         idle = "#{@title} idle"
         Process.setproctitle(idle)
         Sys.locate_title(idle)
+      end
+
+      # @return [nil]
+      def finish
+        @work.stop(@draining ? Sys.now + (options.stop_timeout / 2) : nil, leave_by)
+        payload.run_hook(:before_worker_exit, self)
+        nil
       end
 
       # It wants to leave, and waits to be told whether it may.
@@ -139,16 +122,31 @@ module Pando
         super
       end
 
+      # Orders may come all the time, while a canary is on trial: they keep it from nothing.
       def attend(ready)
-        idle if ready.empty?
+        idle if ready.empty? || (ready == [@link] && Sys.now >= @idle_by)
         order = read_orders if ready.delete(@link)
-        ready.each { |source| @work.ready(source) unless leaving? }
+        serve(@called ? @called | ready : ready)
         order
       end
 
-      def sampler = @sampler ||= Sampler.new(row, payload)
+      # Who is to fork does so before it begins anything else: a mold is wanted, and what is begun may take long.
+      # Who has called meanwhile may not do so again, and is remembered.
+      def serve(sources)
+        return @called = sources if sources.any? && @rest.due?
+
+        @called = nil
+        sources.each { |source| @work.ready(source) unless leaving? }
+      end
+
+      # When whoever told it to go ends its patience, less what the end itself takes; nil: nobody is in a hurry.
+      def leave_by
+        patience = Sys.orphaned? ? options.grace : @leave_within
+        patience && (Sys.now + (patience - FAREWELL).clamp(patience * 0.4, patience * 0.8))
+      end
 
       def idle
+        @idle_by = Sys.now + TICK
         sampler.catch_up
         @work.idle unless leaving?
       end
@@ -170,6 +168,8 @@ module Pando
 
       def obey(packet)
         case packet.message.kind
+        when :promote then @rest.begin(ForkOrder.from(packet))
+        when :quiet then @work.quiet
         when :serve_out then serve_out(packet)
         when :record_pages then record_pages(packet)
         else super
@@ -206,6 +206,7 @@ module Pando
         nil # a sandbox may forbid it: a preference, not a need
       end
 
+      def full_title = "pando #{payload.worker_name} #{title}"
       def title = "#{slot} gen #{generation}"
       def outlives_monitor? = true
     end

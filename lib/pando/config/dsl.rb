@@ -5,7 +5,7 @@ require "pando/config/settings"
 require "pando/hooks"
 
 # What `self` is in a config file: one method for each setting and each hook,
-# `on` and `service`. It only says where the file called it and passes on
+# `on`, `service` and `node`. It only says where the file called it and passes on
 # what was written to the Recorder.
 #
 #   workers 4
@@ -13,6 +13,7 @@ require "pando/hooks"
 #   after_worker_fork { |server, worker| Database.connect }
 #   on("worker.killed") { |event| Alerts.send(event) }
 #   service(:mailer) { |service| Mailer.deliver until service.wait(1) }
+#   node :sidekiq, count: 2, concurrency: 5, require: "./jobs.rb"
 #
 # Opened without its namespace around it, for the file's constants are looked
 # up from here: an application's Settings must not turn out to be ours.
@@ -57,6 +58,13 @@ class Pando::Config::DSL
   # @param name [Symbol]
   def service(*name, &block)
     @recorder.service(name, block, caller_locations(1, 1).first)
+  end
+
+  # Declares a kind of job nodes: how many there are, and what runs in them.
+  #
+  # @param runner [Symbol]
+  def node(*runner, **options, &block)
+    @recorder.node(runner, options, block, caller_locations(1, 1).first)
   end
 
   def inspect

@@ -36,15 +36,17 @@ module Pando
 
       # @param argv [Array<String>] without the command
       # @param switches [Array<Switch>] what the command takes beside the settings
+      # @param most_words [Integer] that are no flags
       # @return [Flags]
       # @raise [UsageError]
-      def self.parse(argv, switches: [])
-        new(switches).tap { |flags| flags.send(:read, argv.dup) }
+      def self.parse(argv, switches: [], most_words: 1)
+        new(switches, most_words).tap { |flags| flags.send(:read, argv.dup) }
       end
 
-      def initialize(switches)
+      def initialize(switches, most_words = 1)
         @known = [*Settings.all, *switches].flat_map { |taker| taker.flags.map { |flag| [flag, taker] } }.to_h
         @given = []
+        @most_words = most_words
         @switched = {}
       end
 
@@ -59,6 +61,9 @@ module Pando
       def last(name)
         given.reverse_each.find { |one| one.setting.name == name }
       end
+
+      # @return [Array<String>] what is no flag, nor belongs to one
+      def words = given.select { |one| one.flag.nil? }.map(&:text)
 
       # @return [Array<String>] the settings as arguments again, without the switches and without -C
       def argv
@@ -100,8 +105,9 @@ module Pando
 
       def positional(text)
         setting = Settings.all.find(&:positional?)
-        first = last(setting.name)
-        raise UsageError, "one #{setting.argument} is enough: #{first.text} or #{text}?" if first
+        if words.size >= @most_words
+          raise UsageError, "one #{setting.argument} is enough: #{words.first} or #{text}?"
+        end
 
         given << Given.new(setting, text, nil)
       end

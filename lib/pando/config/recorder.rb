@@ -26,6 +26,8 @@ module Pando
       attr_reader :hooks
       # @return [Array<Block>] in the order of the file
       attr_reader :blocks
+      # @return [Array<NodeLine>] likewise
+      attr_reader :nodes
 
       # @param values [Values]
       # @param directory [String] absolute
@@ -34,6 +36,7 @@ module Pando
         @directory = directory
         @hooks = Hooks.new
         @blocks = []
+        @nodes = []
       end
 
       # @param path [String] absolute
@@ -89,10 +92,29 @@ module Pando
         keep(:service, name, block, where)
       end
 
+      def node(runner, options, block, location)
+        require "pando/config/node_line"
+        where = where(location)
+        refuse(where, "node needs one name such as :sidekiq") unless runner.size == 1
+        add_node(NodeLine.read(runner.first, options, block, where))
+      end
+
+      # @param line [NodeLine]
+      def add_node(line)
+        same = nodes.find { |other| other.name == line.name }
+        if same
+          refuse(line.source, "there is a node #{line.name.inspect} already (#{same.source}): give one of them " \
+                              "another name, such as name: \"#{line.name}_2\"")
+        end
+
+        nodes << line
+        nil
+      end
+
       # @raise [ConfigError]
       def unknown(name, location)
         name = name.name
-        known = [*Settings.file_names, *Hooks::NAMES, :on, :service].map(&:name)
+        known = [*Settings.file_names, *Hooks::NAMES, :on, :service, :node].map(&:name)
         assigned = name.delete_suffix("=")
         hint = CompatNames::SETTINGS[assigned]
         hint ||= "Write #{assigned} without the equals sign." if known.include?(assigned)

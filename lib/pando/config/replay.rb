@@ -21,9 +21,15 @@ module Pando
         @statements.each do |word, said|
           case word
           when "set" then repeat(said)
+          when "node" then repeat_node(said)
           when "service" then recorder.blocks << Recorder::Block.new(:service, said.fetch("name"), nil, said["source"])
           end
         end
+      end
+
+      def repeat_node(said)
+        require "pando/config/node_line"
+        recorder.add_node(NodeLine.from(said))
       end
 
       # One that we do not know is the mold's.

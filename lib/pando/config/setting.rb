@@ -19,7 +19,7 @@ module Pando
       Option = Struct.new(:name, :type, :default, :help, keyword_init: true)
 
       attr_reader :name, :type, :default, :unit, :help, :notes, :example, :flags, :argument, :env, :check,
-                  :within, :keyword, :options
+                  :within, :keyword, :options, :serves
 
       # @param name [Symbol] the reader of Config and the method of the config file
       # @param type [Type]
@@ -35,10 +35,12 @@ module Pando
       # @param check [Proc, nil] called with the value and the Config once all is read; returns what is wrong, or nil
       # @param within [Symbol, nil] the setting that this one is a keyword of
       # @param keyword [Symbol, nil] the keyword
+      # @param serves [Proc, nil] called with the Config: whether the setting that this one is a keyword of asks for it
       # @param options [Array<Option>] keywords that #type reads together with the value
       # @param traits [Array<Symbol>] :repeatable, :positional, :flag_only (not in a file), :readable (in a file)
       def initialize(name, type:, default:, help:, unit: nil, notes: nil, example: nil, flags: [], argument: nil,
-                     env: nil, resolve: nil, check: nil, within: nil, keyword: nil, options: [], traits: [])
+                     env: nil, resolve: nil, check: nil, within: nil, keyword: nil, serves: nil, options: [],
+                     traits: [])
         @name = name
         @type = type
         @default = default
@@ -53,6 +55,7 @@ module Pando
         @check = check
         @within = within
         @keyword = keyword
+        @serves = serves
         @options = options.to_h { |option| [option.name, option] }.freeze
         @traits = traits.freeze
         freeze

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/http/at_rest"
 require "pando/http/batch"
 require "pando/http/client"
 require "pando/http/connection"
@@ -16,6 +17,7 @@ require "pando/http/self_test"
 require "pando/http/soft_timeout"
 require "pando/http/trusted_proxies"
 require "pando/refork/collector"
+require "pando/refork/postponement"
 
 module Pando
   module HTTP
@@ -24,6 +26,8 @@ module Pando
     # sleeps on its lane's eventfd when there are none. Made in the mold, started
     # in each worker; {Work} is the same for direct mode.
     class QueuedWork
+      include AtRest
+
       # @param app [#call] the Rack application
       # @param listeners [Array<Cluster::Listening::Listener>] that the reactor accepts from
       # @param config [Config]
@@ -35,7 +39,7 @@ module Pando
         @proxies = TrustedProxies.of(config.trusted_proxies)
         @channel = channel
         @self_test = config.self_test
-        @collector = Refork::Collector.new(config.gc_between_requests)
+        @collector = Refork::Collector.new(config.gc_between_requests, Refork::Postponement.new(config.gc_major))
       end
 
       # In the new worker, before it reports ready.
@@ -52,7 +56,7 @@ module Pando
         @direct_connection = Connection.new(@direct_kit)
         @environments = @listeners.to_h { |each| [each.number, Environment.new(each, proxies: @proxies)] }
         SelfTest.run(@self_test, worker) { |descriptor| serve_ourselves(descriptor) }
-        @collector.start
+        @collector.start(worker)
         rest
       end
 
@@ -108,8 +112,9 @@ module Pando
       #
       # @param deadline [Float, nil] the server ends: serve all that waits, but
       #   begin nothing after this moment (monotonic seconds)
+      # @param _by [Float, nil] when whoever told us to go ends its patience; no request is cut short for it
       # @return [void]
-      def stop(deadline = nil)
+      def stop(deadline = nil, _by = nil)
         @lane.awake
         nil while deadline && Sys.now < deadline && serve
         @lane.nudge_reactor if @lane.waiting?

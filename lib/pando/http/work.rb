@@ -2,6 +2,7 @@
 
 require "pando/events"
 require "pando/http/acceptor"
+require "pando/http/at_rest"
 require "pando/http/batch"
 require "pando/http/client"
 require "pando/http/connection"
@@ -14,6 +15,7 @@ require "pando/http/self_test"
 require "pando/http/soft_timeout"
 require "pando/http/trusted_proxies"
 require "pando/refork/collector"
+require "pando/refork/postponement"
 
 module Pando
   module HTTP
@@ -21,6 +23,8 @@ module Pando
     # to watch, {#ready} when one of them has a connection, one request at a time.
     # Made in the mold, started in each worker. {QueuedWork} does it with a reactor.
     class Work
+      include AtRest
+
       # @param app [#call] the Rack application
       # @param listeners [Array<Cluster::Listening::Listener>] non-blocking, shared with other workers
       # @param config [Config]
@@ -31,7 +35,7 @@ module Pando
         @proxies = TrustedProxies.of(config.trusted_proxies)
         @acceptor = Acceptor.new
         @self_test = config.self_test
-        @collector = Refork::Collector.new(config.gc_between_requests)
+        @collector = Refork::Collector.new(config.gc_between_requests, Refork::Postponement.new(config.gc_major))
       end
 
       # In the new worker, before it reports ready.
@@ -45,7 +49,7 @@ module Pando
         SelfTest.run(@self_test, worker) do |descriptor|
           @connection.serve(Client.new(descriptor, @limits.write_timeout), @environments.each_value.first)
         end
-        @collector.start
+        @collector.start(worker)
       end
 
       # This one is to be given connections first, when the others have stepped back.
@@ -96,8 +100,9 @@ module Pando
       #
       # @param deadline [Float, nil] the server ends: serve all that waits, but
       #   begin nothing after this moment (monotonic seconds)
+      # @param _by [Float, nil] when whoever told us to go ends its patience; no request is cut short for it
       # @return [void]
-      def stop(deadline = nil)
+      def stop(deadline = nil, _by = nil)
         loop do
           served = @listeners.map { |listener| serve(listener) }.any?
           break unless served && deadline && Sys.now < deadline

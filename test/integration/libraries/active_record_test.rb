@@ -27,6 +27,14 @@ class ActiveRecordTest < Minitest::Test
     super.tap { |answer| assert_equal text, answer["note"] }
   end
 
+  # Each worker has connected before it is asked: it comes from one that was.
+  def assert_ready(generation)
+    assert_equal WORKERS, worker_pids(generation).size
+    wait_until(timeout: 20, message: -> { "#{WORKERS} backends, not #{all_backends}" }) do
+      all_backends.size == WORKERS && all_backends.none? { |pid| @owners.key?(pid) }
+    end
+  end
+
   # The old generation's end with its processes; the mold has none of its own.
   def backends(generation)
     expected = connections_of(generation)

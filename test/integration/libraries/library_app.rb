@@ -45,12 +45,17 @@ module LibraryApp
   def prepare; end
   def clean_up; end
   def environment = {}
+
+  # Before anybody has asked it for something.
+  def assert_ready(_generation); end
+
   def config = ""
 
   def survive_reforks
     ask_every_worker(0)
     1.upto(REFORKS) do |generation|
       assert_equal generation, @server.refork["generation"]
+      assert_ready(generation)
       ask_every_worker(generation)
       yield generation if block_given?
     end

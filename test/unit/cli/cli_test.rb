@@ -2,12 +2,14 @@
 
 require_relative "../config/config_test_case"
 require "json"
+require "minitest/mock"
 require "open3"
 require "stringio"
 require "pando/cli"
 
 # The real executable, in a process of its own.
 class CLITest < ConfigTestCase
+  ROOT = File.expand_path("../../..", __dir__)
   # Stands in for the server: says what it got and ends as the test wants.
   # Stays in the image that knows the stub.
   SLIM = <<~RUBY
@@ -86,7 +88,41 @@ class CLITest < ConfigTestCase
   def test_check_without_a_config_file
     write("app.ru", "")
 
-    assert_equal ["OK: no config file, app.ru, 1 workers, 127.0.0.1:8080\n", "", 0], pando("app.ru", "-w1", "--check")
+    assert_equal ["OK: no config file, app.ru, 1 worker, 127.0.0.1:8080\n", "", 0], pando("app.ru", "-w1", "--check")
+  end
+
+  def test_check_looks_for_what_nodes_need
+    write("config.ru", "")
+    write("config/pando.rb", "workers 2\nnode(:own, require: './own.rb') { exit! }")
+    assert_equal ["", "pando: config/pando.rb:2: node :own require: there is no file #{@dir}/own.rb\n", 2],
+                 pando("--check")
+    write("own.rb", "exit!")
+    assert_equal "OK: config/pando.rb, config.ru, 2 workers, 127.0.0.1:8080, nodes: 1 own\n", pando("--check").first
+    assert_equal "OK: config/pando.rb, nodes: 1 own\n", pando("swarm", "--check").first
+  end
+
+  def test_check_of_a_gem_that_is_not_there_and_a_file_beside_the_load_path
+    write("config/swarm.rb", "node :karafka")
+    assert_equal ["", "pando: config/swarm.rb:1: node :karafka needs the gem karafka: add it to the Gemfile " \
+                      "(bundle add karafka)\n", 2], pando("swarm", "--check")
+    write("config/swarm.rb", "node(:own, require: 'config/swarm.rb') { 1 }")
+    assert_match(%r{config/swarm.rb is not in the load path. .* did you mean "./config/swarm.rb"\?$},
+                 pando("swarm", "--check")[1])
+  end
+
+  def test_a_swarm_takes_no_file_and_no_workers
+    write("config/swarm.rb", "node(:own) { 1 }")
+    assert_equal ["", "pando: pando swarm takes no \"config/jobs.rb\": a config file is named by -c " \
+                      "(pando swarm -c FILE)\n", 2], pando("swarm", "config/jobs.rb")
+    assert_match(/\Apando: --workers: pando swarm has no workers/, pando("swarm", "--workers", "3")[1])
+    assert_equal 0, pando("swarm", "--workers", "0", "--check").last
+  end
+
+  def test_a_swarm_of_nothing
+    assert_equal ["", "pando: there is no config/swarm.rb and no config/pando.rb\n", 2], pando("swarm")
+    write("config/pando.rb", "workers 2")
+    assert_equal "pando: config/pando.rb: there is no node line in it, such as `node :sidekiq`: nothing to run\n",
+                 pando("swarm")[1]
   end
 
   def test_a_wrong_setting_is_one_message_and_status_two
@@ -102,6 +138,45 @@ class CLITest < ConfigTestCase
     assert_equal ["", "pando: unknown flag --worker. Did you mean --workers? See pando --help.\n", 2],
                  pando("--worker", "3")
     assert_equal ["", "pando: --format: must be text or json, but is \"xml\".\n", 2], pando("config", "--format", "xml")
+    assert_equal ["", "pando: --record: must be from 1 to 1000, but is 0.\n", 2], pando("pages", "--record", "0")
+  end
+
+  def test_a_number_below_zero_is_no_flag
+    assert_equal ["", "pando: pando scale N: must be a whole number, 1 or more, but is \"-1\"\n", 2],
+                 pando("scale", "jobs", "-1")
+  end
+
+  def test_an_extension_that_is_not_compiled_is_one_message
+    missing = LoadError.new("it is not compiled")
+    missing.define_singleton_method(:path) { "pando/pando_ext" }
+    Pando::CLI.stub(:command, ->(_) { raise missing }) do
+      err = StringIO.new
+      assert_equal 1, Pando::CLI.run([], err: err)
+      assert_equal "pando: it is not compiled\n", err.string
+    end
+  end
+
+  # Loaded before all else, in each process that is executed in place of the first one as well.
+  NOT_COMPILED = <<~RUBY
+    Kernel.prepend(Module.new do
+      def require(name)
+        return super unless name.end_with?("pando_ext")
+
+        raise Class.new(LoadError) { define_method(:path) { name } }, "cannot load such file"
+      end
+    end)
+  RUBY
+
+  def test_a_checkout_that_is_not_compiled_says_so_whatever_the_command
+    write("not_compiled.rb", NOT_COMPILED)
+    write("config.ru", "run nil")
+    %w[serve doctor].each do |command|
+      said, status = Open3.capture2e({ "RUBYOPT" => "-r#{@dir}/not_compiled" }, RbConfig.ruby, "-I", "#{ROOT}/lib",
+                                     "#{ROOT}/exe/pando", command, chdir: @dir)
+
+      assert_match(/\Apando: cannot load such file.*run bin.compile in the checkout\n\z/, said)
+      assert_equal 1, status.exitstatus
+    end
   end
 
   def test_a_rackup_file_that_does_not_exist_is_wrong_usage
@@ -143,9 +218,11 @@ class CLITest < ConfigTestCase
   end
 
   def test_a_word_too_many
-    %w[status refork reload upgrade drain stop].each do |name|
+    %w[status reload upgrade drain stop].each do |name|
       assert_equal ["", "pando: one word too many: \"5\". See pando --help.\n", 2], pando(name, "5")
     end
+    assert_equal ["", "pando: one word too many: \"b\". See pando --help.\n", 2], pando("refork", "a", "b")
+    assert_equal ["", "pando: one word too many: \"5\". See pando --help.\n", 2], pando("scale", "a", "b", "5")
   end
 
   def test_config_shows_the_settings

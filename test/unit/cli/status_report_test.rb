@@ -24,7 +24,7 @@ class StatusReportTest < Minitest::Test
                   ["counts", { "worker_lost" => "5", "oom_killed" => "2" }], sizing: "8 CPUs").text
 
     ["worker 1: lost 5 times within a minute, the next try in 0.5 s (KILL)\n",
-     "service mailer: lost 1 times within a minute ()\n",
+     "service mailer: lost 1 time within a minute ()\n",
      "worker of generation 2: lost 2 times within a minute, the next try in 4.0 s (status 1)\n",
      "since the start: 5 worker.lost, 2 oom.killed\n", "workers :auto (8 CPUs)"].each do |line|
       assert_includes text, line
@@ -37,6 +37,7 @@ class StatusReportTest < Minitest::Test
 
     assert_match(/\Apando 1.0, serving for 3 s: .*; a reload is under way\n/, text)
     assert_includes text, "begun 2 s ago; it is watched, and has served 7 requests in 2 s\n"
+    assert_includes report(["generation", { **watched, "released" => "true" }]).text, "ago; its mold was let go\n"
     assert_match(/\Apando 1.0, draining, up for 3 s: /, report(state: "draining").text)
   end
 
@@ -49,6 +50,40 @@ class StatusReportTest < Minitest::Test
     assert_equal [0.04, 80, 1_048_576, 700.0],
                  JSON.parse(report(["refork", refork]).json)["refork"].values_at("saving", "cost", "pss", "age")
     assert_includes report(["refork", { "phase" => "warming" }]).text, "refork :auto is warming\n"
+  end
+
+  def test_nodes_alone_are_called_so
+    node = { "pool" => "sidekiq", "slot" => "0", "state" => "idle", "running" => "0", "failed" => "0" }
+    records = [["pool", { "name" => "sidekiq", "kind" => "node", "workers" => "2", "ready" => "1" }], ["worker", node]]
+    text = report(*records).text
+
+    assert_match(/: 1 of 2 nodes ready, /, text)
+    refute_match(/^sidekiq:/, text)
+    assert_match(/^sidekiq node 0 /, text)
+    assert_equal([%w[sidekiq node]], JSON.parse(report(*records).json)["pools"].map do |one|
+      one.values_at("name", "kind")
+    end)
+  end
+
+  def test_full_collections
+    workers = [{ "full" => "2" }, { "full" => "1", "worn" => "true" }, {}].map { |pairs| ["worker", pairs] }
+
+    assert_includes report(*workers).text, "full collections: 3 in 3 workers; 1 worker to be replaced in place of one"
+    refute_includes report(["worker", { "full" => "0" }]).text, "collections"
+    assert_equal([2, 1], JSON.parse(report(*workers).json)["processes"].filter_map { |process| process["full"] })
+  end
+
+  def test_of_several_pools_each_has_its_own
+    pools = [%w[web worker 2], %w[jobs node 1]].flat_map do |name, kind, count|
+      [["pool", { "name" => name, "kind" => kind, "workers" => count, "ready" => count, "reforks" => count }],
+       ["refork", { "pool" => name, "phase" => "warming" }]]
+    end
+    text = report(*pools, quiet: "true").text
+
+    assert_includes text, "web: 2 of 2 workers ready, 2 reforks\njobs: 1 of 1 node ready, 1 refork\n"
+    assert_includes text, "refork :auto of jobs is warming\n"
+    assert_match(/\A.*; job nodes take nothing new\n/, text)
+    assert_equal(%w[web jobs], JSON.parse(report(*pools).json)["pools"].map { |pool| pool["refork"]["pool"] })
   end
 
   def test_json_has_numbers

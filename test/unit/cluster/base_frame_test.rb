@@ -22,7 +22,8 @@ class ClusterBaseFrameTest < Minitest::Test
     def start(_worker); end
     def sources = []
     def idle; end
-    def stop(_deadline = nil); end
+    def stop(_deadline = nil, _by = nil); end
+    def go_on; end
   end
 
   class Payload < Cluster::Payload

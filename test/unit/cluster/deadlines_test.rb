@@ -164,6 +164,22 @@ class ClusterDeadlinesTest < Minitest::Test
     assert_equal ["KILL"], signals(worker)
   end
 
+  # Where their threads stand is to be known, and nobody else knows it.
+  def test_a_node_is_told_to_show_where_it_stands_before_it_is_killed
+    @deadlines = Deadlines.new(@roster, @observer, ClusterSupport.options(longest_wait: 0.0, jobs: true))
+    still = child
+    booting = child(state: :adopted).tap { |one| one.deadline = now + 1 }
+    leaving = child.tap { |one| one.leave("replaced", now + 1) }
+    elapse(2)
+    2.times { @deadlines.enforce }
+    assert_equal([[], ["URG"], ["URG"]], [still, booting, leaving].map { |one| signals(one) })
+    enforce_for(30)
+
+    assert_equal([%w[URG KILL]] * 3, [still, booting, leaving].map { |one| signals(one) })
+    assert_equal "replaced", leaving.reason
+    assert_equal "it did not leave in time", leaving.verdict
+  end
+
   def test_who_was_stopped_together_with_us_gets_time_to_stir
     worker = child
     elapse(3600)
@@ -187,13 +203,15 @@ class ClusterDeadlinesTest < Minitest::Test
   end
 
   def test_who_does_not_become_ready_is_killed
-    { worker: :adopted, mold: :adopted, service: :adopted }.each do |role, state|
-      booting = child(role, state: state)
+    options = ClusterSupport.options(longest_wait: 0.0, boot_timeout: 90.0, spawn_timeout: 2.5)
+    @deadlines = Deadlines.new(@roster, @observer, options)
+    { worker: "spawn_timeout 2.5 s", mold: "boot_timeout 90 s", service: "spawn_timeout 2.5 s" }.each do |role, setting|
+      booting = child(role, state: :adopted)
       booting.deadline = now + 20
       enforce_for(25)
 
       assert_equal ["KILL"], signals(booting)
-      assert_equal "it was not ready in time", booting.reason
+      assert_equal "it was not ready in time (#{setting})", booting.reason
     end
   end
 

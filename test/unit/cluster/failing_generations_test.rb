@@ -23,6 +23,22 @@ class ClusterFailingGenerationsTest < Minitest::Test
     assert_equal [0, 0], cluster.generations_of_workers
   end
 
+  def test_where_others_serve_it_is_tried_for_ever
+    booted(workers: 1)
+    generations.instance_variable_set(:@give_up, ->(*why) { (@told ||= []).push(why) && false })
+    cluster.die(cluster.current_mold).die(cluster.worker_in(0))
+    (LAST_TRY + 3).times do
+      elapse(60)
+      cluster.turn
+      cluster.die(cluster.upcoming_mold)
+    end
+
+    assert_operator(@told.size, :>=, 3)
+    elapse(60)
+    cluster.settle
+    assert_equal [0], cluster.slots
+  end
+
   def test_a_kernel_that_gives_in_loses_nothing
     booted(workers: 2)
     reforking

@@ -62,6 +62,26 @@ class ClusterGenerationsTest < Minitest::Test
     assert_includes event_names, "mold.retired"
   end
 
+  def test_whether_one_may_come_before_long
+    booted
+    cluster.serve(cluster.worker_in(0), 5)
+    expected = [10, 11, nil].map do |threshold|
+      cluster.policy.threshold_value = threshold
+      generations.refork_expected?
+    end
+    resting = false
+    cluster.policy.define_singleton_method(:measures?) { true }
+    cluster.policy.define_singleton_method(:resting?) { resting }
+
+    assert_equal [true, false, false], expected
+    assert_predicate generations, :refork_expected?
+    resting = true
+    refute_predicate generations, :refork_expected?
+    resting = false
+    cluster.policy.allowed = false
+    refute_predicate generations, :refork_expected?
+  end
+
   def test_what_stands_against_a_refork
     generations.begin_boot
     refute generations.refork("test")
@@ -251,5 +271,18 @@ class ClusterGenerationsTest < Minitest::Test
     end
 
     assert_equal 2, cluster.roster.size
+  end
+
+  # See Pool#cold_mold_for.
+  def test_a_mold_of_another_pool_may_be_forked_in_the_place_of_a_cold_boot
+    origin = cluster(workers: 1).roster.of(1).admit(:mold, 0, 0, ClusterSupport::FakeLink.new, nil).tap(&:become_ready)
+    generations.instance_variable_set(:@origin, ->(purpose) { origin if purpose == :boot })
+    cluster.spawner.define_singleton_method(:mold_beside) { |source, number| order(:mold, 0, number, source) }
+    cluster.boot
+
+    assert_same(origin, cluster.current_mold.source)
+    assert_nil(generations.current.source, "as if it had booted from cold")
+    cluster.die(cluster.current_mold).die(cluster.worker_in(0)).turn
+    assert_nil(cluster.upcoming_mold.source)
   end
 end

@@ -27,7 +27,10 @@ class ClusterReloadTest < Minitest::Test
     payload = Object.new
     renewals = @renewals
     payload.define_singleton_method(:renew) { |_poller| Renewal.new.tap { |renewal| renewals << renewal } }
-    generations = Struct.new(:upcoming) { def reload(*) = Generation.new(1, :booting) }.new
+    generations = Struct.new(:upcoming) do
+      def rooted? = upcoming.nil?
+      def reload(*) = Generation.new(1, :booting)
+    end.new
     @reload = Pando::Cluster::Reload.new(generations, payload, nil, ClusterSupport::Recorder.new, nil)
   end
 

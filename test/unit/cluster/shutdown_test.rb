@@ -34,6 +34,21 @@ class ClusterShutdownTest < Minitest::Test
     assert_equal "TERM", events("monitor.stopping").last[:reason]
   end
 
+  def test_each_pool_has_a_patience_of_its_own_and_only_that_of_the_reactor_waits_for_it
+    @cluster.add_reactor
+    node = @cluster.roster.of(1).admit(:worker, 0, 0, ClusterSupport::FakeLink.new, nil).tap(&:become_ready)
+    patient = ClusterSupport.options(stop_timeout: 40.0)
+    options_of = ->(child) { child.pool.zero? ? @cluster.options : patient }
+    shutdown = Pando::Cluster::Shutdown.new(@cluster.roster, @cluster.options, ->(_) {}, options_of: options_of)
+    shutdown.gracefully("TERM")
+
+    assert_equal [:drain], node.link.orders
+    assert_in_delta now + 40, node.deadline, 1
+    assert_in_delta now + 10, @cluster.current_mold.deadline, 1
+    assert_in_delta now + 40, shutdown.deadline, 1
+    assert_empty @cluster.worker_in(0).link.orders
+  end
+
   def test_quickly
     shutdown.quickly("INT")
 

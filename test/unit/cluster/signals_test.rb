@@ -16,7 +16,7 @@ class SignalsTest < Minitest::Test
       told = [signals.waiting?]
       Process.kill("HUP", Process.pid)
       told.push(signals.waiting?, signals.take)
-      signals.remember(%w[TERM])
+      signals.remember(%w[TSTP TERM]) # without nodes the former is none of its signals
       [*told, signals.take]
     end
 
@@ -29,12 +29,22 @@ class SignalsTest < Minitest::Test
       passed = interim.pass_on(%w[HUP CHLD])
       Process.kill("TERM", Process.pid) # ignored: it would have ended the process
       interim.begin(passed)
-      Process.kill("USR2", Process.pid)
-      Process.kill("USR2", Process.pid)
+      %w[USR2 USR2 TSTP].each { |name| Process.kill(name, Process.pid) }
       [passed.empty?, interim.take, interim.take]
     end
 
-    assert_equal([true, %w[HUP USR2], []], said)
+    assert_equal([true, %w[HUP USR2 TSTP], []], said)
+  end
+
+  def test_where_there_are_nodes_to_be_quieted_a_server_is_not_suspended
+    said = in_child do
+      signals = Pando::Cluster::Signals.new(quiet: true)
+      signals.trap_all
+      Process.kill("TSTP", Process.pid)
+      signals.take
+    end
+
+    assert_equal(%w[TSTP], said)
   end
 
   def test_a_stop_that_is_said_twice_at_once_is_one

@@ -16,6 +16,7 @@ class UpgradeUnitTest < Minitest::Test
   Cluster = Struct.new(:generations, :reload, :examiner, :lanes, :reactors, :roster, :ending, :dismissals,
                        keyword_init: true) do
     def ending? = ending
+    def pools = [self]
   end
   Answer = Class.new do
     def initialize(**answers) = answers.each { |name, value| define_singleton_method(name) { value } }

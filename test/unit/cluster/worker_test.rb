@@ -7,10 +7,12 @@ require "pando/cluster/context"
 require "pando/cluster/payload"
 require "pando/cluster/worker"
 require "pando/sys"
+require_relative "support/clock"
 
 # What a worker writes into its row of the scoreboard.
 class ClusterWorkerTest < Minitest::Test
   include Support::InChild
+  include ClusterSupport::Clock
 
   def setup
     @board = Pando::Sys::Scoreboard.create(2)
@@ -49,6 +51,26 @@ class ClusterWorkerTest < Minitest::Test
     end
 
     assert_equal [2, 1], after
+  end
+
+  Work = Struct.new(:idles) do
+    def idle = self.idles += 1
+  end
+  Link = Struct.new(:receive)
+
+  def test_orders_without_end_do_not_keep_it_from_looking_after_its_work
+    link = Link.new(:nothing)
+    work = Work.new(0)
+    { link: link, work: work, idle_by: 0.0, leaving: false }.each do |name, value|
+      @worker.instance_variable_set(:"@#{name}", value)
+    end
+    seen = [0.0, 0.1, 0.1, 10.0, 0.1].map do |seconds|
+      elapse(seconds)
+      @worker.send(:attend, [link])
+      work.idles
+    end
+
+    assert_equal([1, 1, 1, 2, 2], seen)
   end
 
   def test_what_has_become_of_it_is_sampled

@@ -13,7 +13,9 @@ class ForkSafetyAuditTest < Minitest::Test
 
   Audit = Pando::ForkSafety::Audit
 
+  # IO objects that other tests have left, and whose descriptors were closed beneath them, must not be taken for owners.
   def setup
+    GC.start
     @opened = []
     Audit.begin
   end
@@ -219,12 +221,14 @@ class ForkSafetyAuditTest < Minitest::Test
     assert_equal([0, File.realpath(__FILE__)], answer)
   end
 
-  def test_five_hundred_take_less_than_twenty_milliseconds
-    keep(*Array.new(225) { File.new(__FILE__) }, *Array.new(225) { UDPSocket.new })
-    keep(*Array.new(25) { UNIXSocket.pair }.flatten)
+  # Figures are bench/audit's; here it is held against what must be done to each at least.
+  def test_five_hundred_take_little_more_than_reading_about_each
+    ios = Array.new(225) { [File.new(__FILE__), UDPSocket.new] }.flatten + Array.new(25) { UNIXSocket.pair }.flatten
+    keep(*ios)
     used = Array.new(5) { cpu_seconds { Audit.run } }
+    reading = Array.new(5) { cpu_seconds { ios.each { |io| read_about(io.fileno) } } }
 
-    assert_operator(used.min, :<, 0.020)
+    assert_operator(used.min, :<, 3 * reading.min)
   end
 
   def test_descriptors_that_come_and_go_meanwhile_are_no_matter
@@ -289,6 +293,8 @@ class ForkSafetyAuditTest < Minitest::Test
     Pando.keep_io(accepted)
     keep(client, accepted)
   end
+
+  def read_about(number) = [File.readlink("/proc/self/fd/#{number}"), File.read("/proc/self/fdinfo/#{number}")]
 
   # What other processes of the machine do meanwhile does not count.
   def cpu_seconds

@@ -63,6 +63,18 @@ class SysScoreboardTest < Minitest::Test
     assert_predicate @row, :fork_unsafe?
   end
 
+  # Not for ever, and it says nothing about the other one.
+  def test_a_worn_one
+    refute_predicate @row, :worn?
+    @row.worn = true
+
+    assert_equal [true, false], [@row.worn?, @row.fork_unsafe?]
+    @row.fork_unsafe!
+    @row.worn = false
+
+    assert_equal [false, true], [@row.worn?, @row.fork_unsafe?]
+  end
+
   def test_a_job_from_its_start_to_its_end
     before = Sys.now
     @row.start_job("GET", "/path", 10, 20.5)

@@ -27,7 +27,8 @@ module Pando
             role = record.choice(:role, Roster::ROLES)
             seat = record.integer(:seat, among: 0...scoreboard.seats)
             link = (role == :reactor ? Reactor::Link : Link).for_fd(state.take(record.integer(:link)))
-            child = new(role, seat, record.integer(:slot), record.integer(:generation), link, scoreboard.row(seat), nil)
+            child = new(role, seat, record.integer(:slot), record.integer(:generation), link, scoreboard.row(seat), nil,
+                        state.place(record.read(:pool, :integer) || 0))
             child.adopt(Sys::Pidfd.new(record.integer(:pid), state.take(record.integer(:pidfd))))
             child.take_up(record)
           end
@@ -41,7 +42,7 @@ module Pando
         # @param state [Upgrade::State]
         def to_state(state)
           state.add("child", role: role, seat: seat, slot: slot, generation: generation, link: state.keep(link),
-                             pid: pid, pidfd: state.keep(pidfd), **carried_fields)
+                             pid: pid, pidfd: state.keep(pidfd), pool: (pool if pool.positive?), **carried_fields)
         end
       end
     end

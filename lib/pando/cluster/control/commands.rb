@@ -13,6 +13,8 @@ module Pando
         # What cannot be done as it was asked for; the message goes to the client.
         class Refused < Pando::Error; end
 
+        # What is begun, and what takes it back.
+        PAUSES = { "drain" => [Drain, Undrain], "quiet" => [BeQuiet, Unquiet] }.freeze
         STOPS = { "gracefully" => :gracefully, "quickly" => :quickly, "at_once" => :at_once }.freeze
 
         # @param cluster [Monitor]
@@ -28,11 +30,11 @@ module Pando
           word, arguments = Record.decode(line)
           case word
           when "status", "pages" then answer(word, arguments, session)
-          when "refork" then task(Refork.new(@cluster, arguments["force"] == "yes"))
+          when "refork" then task(refork(arguments))
           when "reload" then task((arguments["cancel"] ? CancelReload : ReloadRelease).new(@cluster))
           when "upgrade" then task(UpgradeMonitor.new(@cluster))
-          when "scale" then task(Scale.new(@cluster, workers(arguments)))
-          when "drain" then task(arguments["undo"] ? Undrain.new(@cluster) : Drain.new(@cluster))
+          when "scale" then task(Scale.new(@cluster, pool(arguments), workers(arguments)))
+          when "drain", "quiet" then task(PAUSES.dig(word, arguments["undo"] ? 1 : 0).new(@cluster))
           when "stop" then stop(arguments)
           else raise Refused, "there is no such command"
           end
@@ -60,17 +62,19 @@ module Pando
           raise Refused, "the worker does not listen" unless
             worker.order(Message.new(:record_pages, text: wish), session.descriptors)
 
-          session.say("worker", **worker.identity, mold: mold_of(worker)&.pid)
+          session.say("worker", **worker.identity, pool: arguments["pool"], mold: mold_of(worker)&.pid)
         end
 
         # Without a slot, who has served most.
         def worker_of(arguments)
-          workers = @cluster.roster.ready_workers
+          workers = pool(arguments).roster.ready_workers
           workers.select! { |worker| worker.slot == whole(arguments, "slot") } if arguments["slot"]
           workers.max_by { |worker| worker.row.requests } or raise Refused, "no worker is ready there"
         end
 
-        def mold_of(worker) = @cluster.roster.molds.find { |mold| mold.generation == worker.generation && mold.ready? }
+        def mold_of(worker)
+          @cluster.pools.of(worker).roster.molds.find { |mold| mold.generation == worker.generation && mold.ready? }
+        end
 
         def whole(arguments, name)
           Integer(arguments[name].to_s, 10, exception: false)&.abs or raise Refused, "#{name} must be a number"
@@ -80,6 +84,20 @@ module Pando
           raise Refused, "the server is stopping" if @cluster.ending?
 
           task
+        end
+
+        # All of them, unless one is named.
+        def refork(arguments)
+          pools = arguments["pool"] ? [pool(arguments)] : @cluster.pools
+          Together.new(@cluster, pools.map { |pool| Refork.new(@cluster, pool, arguments["force"] == "yes") })
+        end
+
+        # Without a name, the first one.
+        # @return [Pool]
+        def pool(arguments)
+          name = arguments["pool"] or return @cluster.pools.first
+          @cluster.pools.named(name) or
+            raise Refused, "there is no pool #{name}, but #{@cluster.pools.names.join(", ")}"
         end
 
         def workers(arguments)

@@ -14,7 +14,7 @@ module Pando
         LIMIT = 4096
         VALUE_LIMIT = 1024
         PLAIN = %r{[^\w.:/,+@-]}n
-        WORD = /\A[a-z_]{1,32}\z/
+        WORD = /\A[a-z][a-z0-9_]{0,31}\z/
 
         module_function
 

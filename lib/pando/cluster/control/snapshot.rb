@@ -1,12 +1,13 @@
 # frozen_string_literal: true
 
+require "pando/cluster/control/pool_snapshot"
 require "pando/version"
 
 module Pando
   module Cluster
     class Control
-      # The cluster at this moment, as records: one of the server, one of each generation, listener and
-      # process. What can be read from outside (memory, from /proc) is left to who asks.
+      # The cluster at this moment, as records: one of the server, one of each listener, pool (but for workers that
+      # are alone), generation and process. What can be read from outside (memory, from /proc) is left to who asks.
       #
       # @api private
       class Snapshot
@@ -14,6 +15,7 @@ module Pando
 
         def initialize(cluster)
           @cluster = cluster
+          @pools = cluster.pools.map { |pool| PoolSnapshot.new(pool, (pool.name if named?(pool))) }
         end
 
         # @yieldparam word [String] @yieldparam pairs [Hash{Symbol => Object}]
@@ -22,25 +24,22 @@ module Pando
           @cluster.listeners.waiting.each { |listen, waiting| yield "listener", listen: listen, waiting: waiting }
           queue = @cluster.reactors.state
           yield "queue", queue if queue
-          generations.each { |generation| yield "generation", facts(generation) }
-          policy = @cluster.generations.explain
-          yield "refork", policy if policy.any?
-          troubles.each(&block)
+          %i[pool generations policy dampers].each { |part| @pools.flat_map(&part).each(&block) }
+          yield "counts", counts if counts.any?
           processes.each(&block)
         end
 
         private
 
-        def server
-          { pid: Process.pid, version: Pando::VERSION, workers: @cluster.rollout.size,
-            ready: @cluster.roster.ready_workers.size, state: state, uptime: @cluster.age.round(1),
-            reforks: @cluster.generations.reforks, sizing: @cluster.sizing.explain, **reforking }
-        end
+        # What serves requests goes without saying where there is nothing else.
+        def named?(pool) = @cluster.pools.several? || pool.options.jobs
 
-        def reforking
-          suspension = @cluster.generations.suspension
-          { failures: suspension.failures, suspended: (true if suspension.suspended?),
-            reloading: (true if @cluster.reload.under_way?) }
+        def server
+          { pid: Process.pid, version: Pando::VERSION, workers: @cluster.pools.workers,
+            ready: @cluster.roster.ready_workers.size, state: state, uptime: @cluster.age.round(1),
+            reforks: @pools.sum(&:reforks), sizing: @pools.first.sizing, failures: @pools.sum(&:failures),
+            suspended: (true if @pools.any?(&:suspended?)), reloading: (true if @cluster.reload.under_way?),
+            quiet: (true if @cluster.quiet.begun?) }
         end
 
         def state
@@ -52,62 +51,14 @@ module Pando
         end
 
         def processes
-          @cluster.roster.sort_by { |child| order(child) }.map { |child| [child.role, process(child)] }
+          children = @cluster.roster.sort_by { |child| order(child) }
+          children.map { |child| [child.role, @pools[child.pool].process(child)] }
         end
 
-        # Who dies too often, and what has gone wrong since the start.
-        def troubles
-          dampers = [*@cluster.dampers.states, *generations.map(&:backoff).reject(&:calm?).map(&:state)]
-          [*dampers.map { |state| ["damper", state] }, *([["counts", counts]] if counts.any?)]
-        end
-
+        # What has gone wrong since the start.
         def counts = @cluster.tally.counts.to_h { |name, number| [name.tr(".", "_").to_sym, number] }
 
-        def generations
-          all = @cluster.generations
-          [(all.proved unless all.proved.equal?(all.current)), all.current, all.upcoming].compact
-        end
-
-        def facts(generation)
-          { number: generation.number, state: generation.state, purpose: generation.purpose,
-            mold: generation.mold&.pid, age: generation.age, **proof(generation) }
-        end
-
-        # How far the canary is, or the watch over all after the rollout.
-        def proof(generation)
-          all = @cluster.generations
-          return { proof: progress } if all.proving? && generation.equal?(all.upcoming)
-
-          all.watching? && generation.equal?(all.current) ? { watch: progress } : {}
-        end
-
-        def progress
-          @cluster.generations.progress.then { |so_far| "#{so_far[:requests]} requests in #{so_far[:seconds].round} s" }
-        end
-
-        def order(child) = [ROLES.index(child.role), child.slot, child.generation, child.seat]
-
-        def process(child)
-          row = child.row
-          job = child.pidfd ? child.job : {}
-          { slot: (child.slot if child.worker?), name: (@cluster.services.name(child) if child.service?),
-            generation: (child.generation unless child.reactor?), pid: child.pid, state: doing(child, job),
-            requests: (row.requests if child.worker?), seconds: job[:seconds], job: job[:request],
-            unsafe: (true if child.worker? && !child.fork_safe?), **(child.worker? ? warmth(child) : {}) }
-        end
-
-        # What has become of it, as it was last sampled.
-        def warmth(worker)
-          sample = worker.sample
-          { trainee: (true if worker.equal?(@cluster.generations.training.trainee)),
-            code: sample&.code_bytes, kinds: sample&.kinds, faults: sample&.faults_per_job&.round(2) }
-        end
-
-        def doing(child, job)
-          return child.state unless child.worker? && child.ready?
-
-          job.empty? ? "idle" : "busy"
-        end
+        def order(child) = [ROLES.index(child.role), child.pool, child.slot, child.generation, child.seat]
       end
     end
   end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/counted"
+
 module Pando
   module Cluster
     class Control
@@ -8,6 +10,8 @@ module Pando
       #
       # @api private
       class Task
+        include Counted
+
         # @return [String, nil] what was achieved, once it was
         attr_reader :achieved
         # @return [String, nil] why it came to nothing
@@ -38,20 +42,43 @@ module Pando
         def fail(text) = @failure = text
       end
 
+      # Several at once: it is over when all are.
+      class Together < Task
+        # @param tasks [Array<Task>]
+        def initialize(cluster, tasks)
+          super(cluster)
+          @tasks = tasks
+        end
+
+        def start = @tasks.each(&:start)
+        def over? = @tasks.all?(&:over?)
+        def observe(event) = @tasks.each { |task| task.observe(event) unless task.over? }
+        def failure = said(&:failure)
+        def achieved = said(&:achieved)
+
+        private
+
+        def said(&word) = @tasks.filter_map(&word).join("; ").then { |text| text unless text.empty? }
+      end
+
       # The next generation from a warm worker.
       class Refork < Task
+        # @param pool [Pool] whose it is
         # @param force [Boolean] see Generations#refork
-        def initialize(cluster, force)
+        def initialize(cluster, pool, force)
           super(cluster)
+          @pool = pool
+          @name = (pool.name if cluster.pools.several?)
           @force = force
         end
 
         def start
-          @cluster.generations.refork("pando refork", force: @force)
-          @number = @cluster.generations.upcoming&.number unless over?
+          @cluster.pools.about(@pool) { @pool.generations.refork("pando refork", force: @force) }
+          @number = @pool.generations.upcoming&.number unless over?
         end
 
         def observe(event)
+          return unless event[:pool] == @name
           return fail("refused: #{event[:reason]}") if event.name == "refork.refused" && @number.nil?
           return unless @number && event[:generation] == @number
 
@@ -61,6 +88,11 @@ module Pando
           when "generation.retired" then fail("generation #{@number} has lost its mold")
           end
         end
+
+        private
+
+        def achieve(text) = super([*@name, text].join(": "))
+        def fail(text) = super([*@name, text].join(": "))
       end
 
       # Another release of the application.
@@ -91,13 +123,16 @@ module Pando
 
       # More workers, or fewer.
       class Scale < Task
-        def initialize(cluster, size)
+        # @param pool [Pool] of which
+        def initialize(cluster, pool, size)
           super(cluster)
+          @pool = pool
+          @name = (pool.name if cluster.pools.several?)
           @size = size
         end
 
         def start
-          return if @cluster.rollout.resize(@size)
+          return if @cluster.pools.about(@pool) { @pool.rollout.resize(@size) }
 
           fail("a cluster has 1 to #{Roster::SEATS / 4} workers")
         end
@@ -105,15 +140,23 @@ module Pando
         def lasting? = true
 
         def check
-          return fail("somebody has asked for #{@cluster.rollout.size} workers since") if @cluster.rollout.size != @size
+          now = @pool.rollout.size
+          return fail("somebody has asked for #{counted(now, "worker")} since") if now != @size
 
-          workers = @cluster.roster.workers
+          workers = @pool.roster.workers
           achieve(words) if workers.size == @size && workers.all?(&:ready?)
+        end
+
+        # Who can never boot is not waited for.
+        def observe(event)
+          return unless event.name == "pool.failing" && event[:pool] == @name
+
+          fail("#{@name} cannot be booted, and is to have #{counted(@size, "worker")} when it can: #{event[:reason]}")
         end
 
         private
 
-        def words = @size == 1 ? "1 worker is ready" : "#{@size} workers are ready"
+        def words = [*@name, "#{counted(@size, "worker")} #{@size == 1 ? "is" : "are"} ready"].join(": ")
       end
 
       # Out of the load balancers' rotation, and nobody asks any more.
@@ -157,6 +200,26 @@ module Pando
 
           @cluster.drain.undo("pando drain --undo")
           achieve("the server is in rotation again")
+        end
+      end
+
+      # Job nodes take nothing new.
+      class BeQuiet < Task
+        def start
+          return fail("there are no job nodes") unless @cluster.quiet.concerns_anybody?
+
+          @cluster.quiet.begin("pando quiet")
+          achieve("no job node takes a new job; `pando status` shows what still runs")
+        end
+      end
+
+      # And take jobs again.
+      class Unquiet < Task
+        def start
+          return fail("the job nodes were not quiet") unless @cluster.quiet.begun?
+
+          @cluster.quiet.undo("pando quiet --undo")
+          achieve("job nodes take jobs again: those that were quiet are replaced")
         end
       end
 

@@ -2,6 +2,7 @@
 
 require "pando/cluster/proof/duration"
 require "pando/cluster/proof/exact_test"
+require "pando/counted"
 
 module Pando
   module Cluster
@@ -12,6 +13,8 @@ module Pando
       #
       # @api private
       class Comparison
+        include Counted
+
         # How many times as long, and microseconds more, a request must take to be worse: less is not felt, and may be
         # caches, the clock of the CPU or the scheduler.
         CPU = [1.5, 200.0].freeze
@@ -58,13 +61,13 @@ module Pando
           return unless ExactTest.p(@curve.crashes, [@curve.requests, @curve.crashes].max,
                                     @before.crashes, [@before.requests, @before.crashes].max) < chance
 
-          "#{@curve.crashes} workers ended as nobody wanted in #{@curve.requests} requests"
+          "#{@curve.crashes} workers ended as nobody wanted in #{counted(@curve.requests, "request")}"
         end
 
         private
 
         def mostly_fails?(other) = other.failures * 2 >= other.requests
-        def failures(curve) = "#{curve.failures} of #{curve.requests} requests"
+        def failures(curve) = "#{curve.failures} of #{counted(curve.requests, "request")}"
 
         def failing(chance, now)
           return unless more_failures?(@before, chance) && (@beside.nil? || more_failures?(@beside, now))
@@ -82,7 +85,7 @@ module Pando
           return unless then_.worse?(*limits, chance) && slower_now?(measure, limits, now)
 
           "a request takes #{then_.ratio.round(1)} times the #{name} that it took before at the same age " \
-            "(#{@curve.requests} requests)"
+            "(#{counted(@curve.requests, "request")})"
         end
 
         def slower_now?(measure, limits, now)

@@ -68,7 +68,7 @@ module Pando
 
           before = @records.before(generation.number)
           @records.forget_before(generation.number)
-          return false unless terms && last&.forks?
+          return false unless terms && (last&.forks? || last&.released?)
 
           @kept = last
           @watch = Watch.new(generation.number, terms, @roster, @records, before, @options.workers, heard_at: @heard_at)

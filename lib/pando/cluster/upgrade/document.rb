@@ -20,6 +20,8 @@ module Pando
       # @api private
       class Document
         FORMAT = 1
+        # With records of several pools, which an older reader would take for one.
+        SEVERAL = 2
         # Bytes of a whole one.
         LIMIT = 32 * 1_048_576
         PLAIN = %r{[^\w.:/,+@-]}n
@@ -34,7 +36,7 @@ module Pando
 
           head, *lines, last = bytes.b.split("\n", -1)[0..-2]
           number = head.to_s[/\Apando (\d{1,9})\z/, 1] or raise Unreadable, "it is no document of Pando's"
-          raise Unreadable, "it has format #{number}, not #{FORMAT}" unless number.to_i == FORMAT
+          raise Unreadable, "it has format #{number}, not #{FORMAT}" unless [FORMAT, SEVERAL].include?(number.to_i)
           raise Unreadable, "it has no end" unless last == "end records=#{lines.size}"
 
           new(lines.map { |line| record(line) })
@@ -76,12 +78,13 @@ module Pando
 
         # @return [String]
         def to_s
-          lines = ["pando #{FORMAT}", *@records.map { |record| line(record) }, "end records=#{@records.size}"]
+          lines = ["pando #{format_number}", *@records.map { |record| line(record) }, "end records=#{@records.size}"]
           "#{lines.join("\n")}\n"
         end
 
         private
 
+        def format_number = all("pool").size > 1 ? SEVERAL : FORMAT
         def line(record) = [record.word, *record.fields.map { |key, value| "#{key}=#{escape(value)}" }].join(" ")
         def escape(value) = value.b.gsub(PLAIN) { |byte| format("%%%02X", byte.ord) }
       end

@@ -10,7 +10,7 @@ module Pando
       #
       # @api private
       module Interim
-        NAMES = %w[TERM QUIT INT USR2 TTIN TTOU HUP].freeze
+        NAMES = %w[TERM QUIT INT USR2 TTIN TTOU HUP TSTP].freeze
         # In the environment: those that had come before.
         VARIABLE = "PANDO_UPGRADE_SIGNALS"
 

@@ -103,6 +103,7 @@ module Pando
         def begin(monitor)
           take_up(monitor)
           @state.close_rest
+          monitor.pools.boot(monitor.pools.reject { |pool| @state.part_of(pool.name) })
           @file.autoclose = true
           @file.close
           GC.enable
@@ -130,6 +131,7 @@ module Pando
         def scoreboard = Sys::Scoreboard.attach(take(@state.one("scoreboard").integer(:descriptor)))
 
         def take_up(monitor)
+          @state.meet(monitor.pools.names)
           State::OWNERS.each { |name| monitor.public_send(name).from_state(@state) }
           monitor.roster.each { |child| monitor.inbox.watch(child) }
         end

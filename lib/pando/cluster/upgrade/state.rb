@@ -3,6 +3,7 @@
 require "pando/cluster/protocol"
 require "pando/cluster/upgrade/descriptors"
 require "pando/cluster/upgrade/document"
+require "pando/cluster/upgrade/part"
 require "pando/version"
 
 module Pando
@@ -23,8 +24,7 @@ module Pando
         # Bytes of what is read.
         LIMIT = Document::LIMIT
         # In the order in which they are taken up: what refers to another comes after it.
-        OWNERS = %i[tally dampers listeners roster lanes generations rollout services reactors drain sizing reload
-                    reaper systemd control].freeze
+        OWNERS = %i[tally listeners roster lanes pools reactors drain reload reaper systemd control quiet].freeze
 
         # @param monitor [Monitor]
         # @param image [Image] that the monitor runs, to go back to
@@ -91,6 +91,35 @@ module Pando
         # @raise [Unreadable]
         def take(number) = @descriptors.take(number)
 
+        # @param pool [Integer] its place among the pools of whoever wrote this
+        # @return [Part]
+        def part(pool) = Part.new(self, pool)
+
+        # @param name [String]
+        # @return [Part, nil] nil: there is no such pool yet
+        def part_of(name) = names_of_pools.index(name)&.then { |number| part(number) }
+
+        # Before anything is taken up.
+        # @param names [Array<String>] of the pools that there are to be
+        # @raise [Unreadable] the processes of one would be nobody's
+        def meet(names)
+          @names = names
+          lost = names_of_pools - names
+          return if lost.empty? && names_of_pools.first == names.first
+
+          raise Unreadable, "the server has #{names_of_pools.join(", ")}, and is to have #{names.join(", ")}: what " \
+                            "there is cannot go by an upgrade, stop and start the server instead"
+        end
+
+        # @param pool [Integer] as it was written
+        # @return [Integer] its place now
+        def place(pool)
+          return pool unless @names
+
+          name = names_of_pools[pool] or raise Unreadable, "a child has pool #{pool}"
+          @names.index(name)
+        end
+
         # Memory that the processes share, by which a reader sees whether it has the layout that it expects.
         # @return [Array<Integer>] descriptors
         def memories
@@ -108,6 +137,16 @@ module Pando
 
         def began_at = one("monitor").number(:began_at)
         def upgraded_at = one("monitor").number(:upgraded_at)
+
+        private
+
+        # A Pando from before there were pools had one, and did not name it.
+        def names_of_pools
+          return @names_of_pools if @names_of_pools
+
+          names = all("pool").map { |record| record.text(:name) }
+          @names_of_pools = names.any? ? names : @names.first(1)
+        end
       end
     end
   end

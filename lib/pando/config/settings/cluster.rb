@@ -5,14 +5,15 @@ module Pando
     # How many processes there are and how they are replaced.
     Settings.group "Workers" do
       setting :workers,
-              type: Types::Workers.new(1..1024), default: :auto, unit: "processes",
+              type: Types::Workers.new(0..1024), default: :auto, unit: "processes",
               resolve: ->(workers, _) { workers == :auto ? CPUs.count : workers },
               flags: %w[-w --workers], argument: "N", env: "WEB_CONCURRENCY",
               help: "How many workers serve; auto is one for each CPU, or fewer where memory asks for it.",
               notes: "CPUs are those that the server may be scheduled on, or the control group's quota (version 1 " \
                      "and 2), rounded up. Once workers have served 50 requests their private memory is known: if " \
                      "so many do not fit into `memory total:`, or 80% of the memory there is, `workers.scaled` " \
-                     "tells how many do, and why; so does `pando status`. [More](memory.md#how-many-workers).",
+                     "tells how many do, and why; so does `pando status`. [More](memory.md#how-many-workers). " \
+                     "0: nothing is served, only the [nodes](swarm.md) run.",
               example: "workers 4"
 
       setting :rollout_surge,

@@ -25,7 +25,8 @@ module Pando
               help: "Where it answers 200 while reactor and monitor are at work, during a boot and a drain too.",
               example: 'health "/readyz", live: "/livez"',
               check: lambda { |path, config|
-                next "must not be the path of health, for the two say different things" if path && path == config.health
+                next "must not be #{path}, the path of health: the two say different things" if
+                  path && path == config.health
 
                 reactors.call(path, config)
               }

@@ -4,8 +4,10 @@ module Pando
   class Config
     # How much memory there may be.
     Settings.group "Memory" do
+      size = Types::OrOff.new(Types::Bytes.new((8 * (1024**2))..))
+
       setting :memory_worker,
-              type: Types::OrOff.new(Types::Bytes.new((8 * (1024**2))..)), default: nil, unit: "bytes",
+              type: size, default: nil, unit: "bytes",
               within: :memory, keyword: :worker, flags: %w[--memory-worker], argument: "SIZE",
               help: "A worker that has more private memory than this is replaced after its request.",
               notes: "Private is what the worker alone has. What it shares with its mold and the other workers does " \
@@ -13,10 +15,10 @@ module Pando
               example: "memory worker: 512.mb, hard: 1.gb, total: 80.percent"
 
       setting :memory_hard,
-              type: Types::OrOff.new(Types::Bytes.new((8 * (1024**2))..)), default: nil, unit: "bytes",
-              within: :memory, keyword: :hard,
+              type: size, default: nil, unit: "bytes", within: :memory, keyword: :hard,
               check: lambda { |hard, config|
-                "must be more than worker:" if hard && config.memory_worker && hard <= config.memory_worker
+                worker = config.memory_worker or next
+                "must be more than worker:, #{size.write(worker)}, but is #{size.write(hard)}" if hard && hard <= worker
               },
               help: "A worker that gets beyond this is killed in the middle of its request.",
               notes: "The client gets 502, and the request is not tried again, for it may have been the cause. " \

@@ -4,6 +4,8 @@ module Pando
   class Config
     # When workers become molds, and what their children are given.
     Settings.group "Reforking" do
+      by_itself = ->(config) { config.refork == :auto }
+
       setting :refork,
               type: Types::Refork.new, default: :auto,
               flags: %w[--refork], argument: "auto|manual|off|N,N,...",
@@ -20,7 +22,7 @@ module Pando
 
       setting :refork_failures,
               type: Types::OrOff.new(Types::Whole.new(1..1000)), default: 5, unit: "reforks",
-              within: :refork, keyword: :failures,
+              within: :refork, keyword: :failures, serves: lambda(&:refork),
               help: "After so many that came to nothing in a row, reforking is suspended.",
               notes: "Until a release is reloaded, or `pando refork --force` tries again.",
               example: "refork :auto, failures: 5"
@@ -58,30 +60,39 @@ module Pando
                      "[More](reforking.md#prefault).",
               example: "refork :auto, prefault: { bytes: 32.mb, milliseconds: 20 }"
 
+      setting :refork_reconnect,
+              type: Types::Truth.new, default: true, within: :refork, keyword: :reconnect,
+              help: "Whether a reforked worker connects to the databases of ActiveRecord before it serves.",
+              notes: "To those that the worker was connected to that its mold was forked from. It waits for half a " \
+                     "second at most. [More](reforking.md#connections).",
+              example: "refork :auto, reconnect: false"
+
       setting :refork_rho,
-              type: Types::Whole.new(1..100), default: 3, within: :refork, keyword: :rho,
+              type: Types::Whole.new(1..100), default: 3, within: :refork, keyword: :rho, serves: by_itself,
               help: "How many percent of memory one percent of CPU must buy, for `refork :auto`.",
               notes: "More: fewer reforks. Fewer: more memory is saved, for more CPU time.",
               example: "refork :auto, rho: 3, floor: 10, ceiling: false, memory: 1.5.gb"
 
       setting :refork_floor,
-              type: Types::Seconds.new(zero: true), default: 10.0, unit: "seconds", within: :refork, keyword: :floor,
+              type: Types::Seconds.new(zero: true), default: 10.0, unit: "seconds",
+              within: :refork, keyword: :floor, serves: by_itself,
               help: "For how long a generation serves before `refork :auto` replaces it."
 
       setting :refork_ceiling,
               type: Types::OrOff.new(Types::Seconds.new), default: nil, unit: "seconds",
-              within: :refork, keyword: :ceiling,
+              within: :refork, keyword: :ceiling, serves: by_itself,
               help: "When a generation has served for so long `refork :auto` replaces it, whether that pays or not.",
               check: lambda { |ceiling, config|
-                "must be more than floor:" if ceiling && ceiling <= config.refork_floor
+                floor = config.refork_floor
+                "must be more than floor:, #{floor}, but is #{ceiling}" if ceiling && ceiling <= floor
               }
 
       setting :refork_memory,
               type: Types::OrOff.new(Types::ShareOfMemory.new((64 * (1024**2))..)), default: nil, unit: "bytes",
-              within: :refork, keyword: :memory,
+              within: :refork, keyword: :memory, serves: by_itself,
               resolve: ->(target, _) { target && Types::ShareOfMemory.of(target, Sys::Memory.limit) },
               help: "When workers and mold take more than this, `refork :auto` replaces a generation at any cost.",
-              notes: "The sum of PSS. If it saves a twentieth of the memory, and not sooner than `floor:`. A share " \
+              notes: "The sum of PSS. If it saves 3% of the memory, and not sooner than `floor:`. A share " \
                      "is of the control group's limit, or of the machine's memory where there is none."
     end
   end

@@ -44,7 +44,9 @@ module Pando
               type: Types::OrOff.new(Types::Text.new("the path of a socket", /\A[^\0]+\z/)), default: "tmp/pando.sock",
               flags: %w[--control], argument: "PATH",
               resolve: ->(path, directory) { path && File.expand_path(path, directory) },
-              check: ->(path, _) { "is longer than 107 bytes" if path.to_s.bytesize > Address::LONGEST_NAME },
+              check: lambda { |path, _|
+                "is longer than #{Address::LONGEST_NAME} bytes: #{path}" if path.to_s.bytesize > Address::LONGEST_NAME
+              },
               help: "The UNIX socket at which `pando status` and the other commands ask the running server.",
               notes: "Made with mode 0600; only the server's own user and root are heard. Where there is no folder " \
                      "for the default path there is no control socket.",
@@ -66,7 +68,8 @@ module Pando
       setting :config_file,
               type: Types::Text.new("the path of a config file", /\A[^\0]+\z/), default: nil,
               flags: %w[-c --config], argument: "FILE", traits: %i[flag_only],
-              help: "The config file. Without the flag: config/pando.rb, if there is one."
+              help: "The config file. Without the flag: config/pando.rb, if there is one; of `pando swarm`, " \
+                    "config/swarm.rb before it."
 
       setting :log_format,
               type: Types::Choice.new(:text, :json), default: :text,

@@ -23,13 +23,35 @@ module Pando
                      "[More](sharing.md#garbage).",
               example: "gc between_requests: 2, mold: :warmup"
 
+      setting :gc_major,
+              type: Types::Choice.new(:auto, :postpone, :ruby), default: :ruby,
+              within: :gc, keyword: :major,
+              help: "Whether an HTTP worker does without full collections, which make private what it shares.",
+              notes: "`:postpone`: from the first refork on the next mold does it, or the worker is replaced when " \
+                     "Ruby wants one and the worker has grown; when it has grown much, and nobody has replaced it, " \
+                     "Ruby has its way. `:auto`: that under YJIT, where a full collection costs most. `:ruby`: Ruby " \
+                     "alone decides. It takes Ruby 3.4 or newer, and `between_requests:`; without them nothing is " \
+                     "put off. [More](sharing.md#full-collections).",
+              example: "gc major: :auto"
+
       setting :gc_mold,
               type: Types::OrOff.new(Types::Choice.new(:promote, :warmup)), default: :promote,
               within: :gc, keyword: :mold,
               help: "What is done with a mold's heap before the first worker is forked from it.",
               notes: "`:promote` collects until all that lives counts as old, so that no worker has to mark it as " \
                      "such in memory of its own. `:warmup` is Process.warmup of Ruby 3.3 and newer, which compacts " \
-                     "the heap as well; before, it is `:promote`. [More](sharing.md#the-mold)."
+                     "the heap as well; before, it is `:promote`. It is the default for [job nodes](swarm.md) from " \
+                     "Ruby 3.3.6 on. [More](sharing.md#the-mold)."
+
+      setting :mold,
+              type: Types::Choice.new(:auto, :keep, :release), default: :auto,
+              help: "Whether a mold stays once its workers serve.",
+              notes: "What workers no longer share with it is its alone. `:release`: it ends, and when a process is " \
+                     "wanted the best worker forks another one, as it does when a mold dies. `:auto`: only if it has " \
+                     "at least 16 MiB and a tenth of its memory for itself, as under YJIT, and if none is missed " \
+                     "within ten minutes. It stays where there are fewer than three workers, or none may fork, after " \
+                     "a refork that came to nothing, and with job nodes. [More](sharing.md#letting-the-mold-go).",
+              example: "mold :keep"
 
       setting :transparent_huge_pages,
               type: Types::Truth.new, default: true,

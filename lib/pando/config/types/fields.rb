@@ -36,6 +36,14 @@ module Pando
 
         def fields = self.class::FIELDS
 
+        # Who gave a text is told of texts: a flag takes no Hash.
+        def invalid(value, hint = "")
+          return super unless value.is_a?(String)
+
+          texts = [*(self.class::NAMES.keys - %w[true false]).join(", "), fields.keys.join(",").upcase]
+          raise Invalid, "must be #{texts.join(" or ")}, but is #{value.inspect}.#{hint}"
+        end
+
         # As text, or what it stands for.
         def name?(value) = !value.is_a?(Hash) && self.class::NAMES.key?(value.to_s)
 

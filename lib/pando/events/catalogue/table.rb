@@ -32,6 +32,9 @@ module Pando
       define "control.unavailable", :warn, %i[reason], "There is no control socket; `pando status` cannot ask."
       define "control.failed", :error, %i[reason backtrace], "A command of the control socket raised in the monitor."
       define "workers.scaled", :info, %i[from to reason], "The wanted number of workers changed."
+      define "pool.failing", :error, %i[reason],
+             "Of several kinds of worker one has nobody left who serves, and cannot be booted; the others serve on, " \
+             "and it is tried again."
 
       define "restarts.damped", :error, %i[role slot name generation rate seconds reason],
              "Something dies or fails to start again and again (`rate` times within the last minute): the next try " \
@@ -45,6 +48,8 @@ module Pando
       define "mold.exited", :info, %i[generation pid reason], "A mold that was told to leave is gone."
       define "mold.failed", :error, %i[generation pid reason], "A mold never became ready; its generation is discarded."
       define "mold.discarded", :error, %i[generation pid reason], "A mold failed and is not used again."
+      define "mold.leaving", :info, %i[generation pid reason], "A mold is let go, for what it alone has."
+      define "mold.released", :info, %i[generation pid reason], "It is gone; a worker forks another when one is wanted."
       define "mold.retired", :info, %i[generation pid reason], "A mold was ended after its successor proved itself."
       define "mold.killed", :warn, %i[generation pid reason], "The monitor killed a mold."
       define "mold.lost", :error, %i[generation pid reason cause], "A mold died that nobody told to."
@@ -117,6 +122,12 @@ module Pando
       define "jit.enabled", :info, %i[slot generation pid],
              "YJIT is on in the trainee, and nowhere else before the first refork (`jit :trainee`)."
       define "jit.unavailable", :warn, %i[setting reason], "YJIT cannot be enabled as `jit` says."
+      define "collection.due", :info, %i[slot generation pid cause],
+             "Ruby wants a full collection in this worker, which has grown; it is to be replaced when that suits."
+      define "collection.allowed", :info, %i[slot generation pid],
+             "A worker has grown so much that full collections are put off no longer."
+      define "collection.unavailable", :warn, %i[setting reason],
+             "Full collections cannot be put off as `gc major:` says; all is as without it."
       define "prefault.prepared", :info, %i[generation pid bytes ranges seconds], "A mold has found its hot set."
       define "prefault.unavailable", :info, %i[generation reason], "New workers are given nothing at their start."
 
@@ -171,6 +182,15 @@ module Pando
              "Requests wait long for a worker: `median` and `p99` in seconds, rounded up to 2^n microseconds."
       define "queue.recovered", :info, %i[p99], "Requests wait for a worker no longer than they should."
       define "accept.failed", :error, %i[pid reason], "A worker has no descriptor left for a new connection."
+      define "nodes.quiet", :info, %i[reason], "No job node takes a new job from now on; what runs ends."
+      define "nodes.resumed", :info, %i[reason], "Job nodes take jobs again; those that were quiet are replaced."
+      define "node.stuck", :error, %i[slot generation pid request seconds reason],
+             "The jobs of a node have made no progress for its `timeout`; it is killed, and replaced."
+      define "job.failed", :error, %i[node slot pid name reason location],
+             "A job raised in a node whose library would not tell of it; `name` is its queue."
+      define "broker.lost", :warn, %i[node slot pid reason],
+             "A node cannot reach the broker that it has its jobs from; it tries again, later each time."
+      define "broker.found", :info, %i[node slot pid seconds], "It has reached it again."
       define "request.killed", :error, %i[slot generation pid request seconds reason],
              "A request outlived its hard timeout; its worker is killed."
 

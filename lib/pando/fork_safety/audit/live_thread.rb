@@ -53,6 +53,7 @@ module Pando
         def excuse
           return "it waits for a child of this process" if thread.is_a?(Process::Waiter)
           return "it is registered" if location.to_s.b.start_with?(OURS) # whose threads survive a fork
+          return "it says of itself that it is fork-safe" if thread.thread_variable_get(:fork_safe) # as Puma reads it
 
           library = SELF_STARTING.find { |pattern, _| pattern.match?(location.to_s) }&.last
           "#{library} starts it again by itself" if library

@@ -20,7 +20,7 @@ module Pando
           return [] if strangers.empty?
 
           stacks = ThreadStack.new
-          strangers.filter_map { |id| find(id, stacks) }
+          settled(strangers.filter_map { |id| find(id, stacks) }, stacks)
         rescue SystemCallError
           []
         end
@@ -33,6 +33,23 @@ module Pando
           nil # it has ended
         end
         private_class_method :find
+
+        # A thread that runs right now is looked at again. One that Ruby has just ended does so for a moment, under the
+        # name that it was given: then it is gone, or kept for the next Thread.new, which its stack tells.
+        def self.settled(threads, stacks)
+          deadline = Sys.now + PATIENCE
+          while !threads.all?(&:object) && Sys.now < deadline
+            sleep(PAUSE)
+            threads = threads.filter_map { |thread| thread.object ? thread : find(thread.id, stacks) }
+          end
+          threads
+        end
+        private_class_method :settled
+
+        # Seconds.
+        PATIENCE = 0.5
+        PAUSE = 0.001
+        private_constant :PATIENCE, :PAUSE
 
         # What cannot be told by its stack and has the name of the process, or one that Ruby gives ("file.rb:7",
         # or "long_file_nam*" where that has more than 15 bytes), is most likely Ruby's.

@@ -26,6 +26,19 @@ module Pando
             nil
           end
 
+          # @return [Array<ActiveRecord::DatabaseConfigurations::DatabaseConfig>] of the databases that this process has
+          #   a connection to
+          def connected = pools.select(&:connected?).map(&:db_config)
+
+          # Makes a connection to each of these databases, which is left in its pool.
+          #
+          # @param configs [Array<ActiveRecord::DatabaseConfigurations::DatabaseConfig>]
+          # @return [nil]
+          def connect(configs)
+            pools.each { |pool| pool.with_connection(&:verify!) if configs.include?(pool.db_config) }
+            nil
+          end
+
           private
 
           def pools

@@ -25,12 +25,14 @@ module Pando
         # Called by a thread as the last thing it does.
         def rest = name(IDLE)
 
+        # @param natives [Array<Integer, nil>] the kernel's numbers
         # @return [true]
-        def wait_gone(native)
-          return true if KEPT_BY_RUBY || native.nil?
+        def wait_gone(*natives)
+          return true if KEPT_BY_RUBY
 
+          tasks = natives.compact.map { |native| "/proc/self/task/#{native}" }
           deadline = now + PATIENCE
-          sleep(PAUSE) while File.exist?("/proc/self/task/#{native}") && now < deadline
+          sleep(PAUSE) while tasks.any? { |task| File.exist?(task) } && now < deadline
           true
         end
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/counted"
 require "pando/pages/census"
 
 module Pando
@@ -9,6 +10,8 @@ module Pando
       #
       # @api private
       class Figures
+        include Counted
+
         MIB = 1_048_576.0
         # Bytes of a request that are shown.
         NAME = 60
@@ -54,7 +57,7 @@ module Pando
 
         def title
           "Worker #{facts["slot"]} of generation #{facts["generation"]}, pid #{facts["pid"]}, " \
-            "after #{facts["served"]} requests since its fork"
+            "#{counted(facts["served"], "request")} after its fork"
         end
 
         # @return [String, nil] what the compiler says of itself
@@ -70,8 +73,9 @@ module Pando
           return unless census.recorded?
 
           looked = recording.steps.sum(&:microseconds) / 1_000_000.0
-          "#{recording.jobs.size} requests in #{facts["seconds"]} s, with #{collections("minor")} minor and " \
-            "#{collections("major")} major collections; looking took #{format("%.2f", looked)} s"
+          "#{counted(recording.jobs.size, "request")} in #{facts["seconds"]} s, with " \
+            "#{collections("minor")} minor and #{counted(collections("major"), "major collection")}; " \
+            "looking took #{format("%.2f", looked)} s"
         end
 
         private

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "pando/cluster/control/record"
+require "pando/events/catalogue"
 
 # A line of the control socket.
 class ControlRecordTest < Minitest::Test
@@ -14,6 +15,14 @@ class ControlRecordTest < Minitest::Test
     assert_equal(1, line.count("\n"))
     assert_equal(["worker", { "slot" => "3", "job" => "GET /a b=c%20\n", "name" => "größe", "empty" => "" }],
                  Record.decode(line))
+  end
+
+  def test_every_field_of_every_event_is_heard
+    Pando::Events::Catalogue.all.each do |entry|
+      pairs = entry.keys.to_h { |key| [key, "x"] }
+
+      assert_equal(["event", pairs.transform_keys(&:to_s)], Record.decode(Record.encode("event", pairs)))
+    end
   end
 
   def test_a_line_is_bounded_and_cut_between_two_fields

@@ -51,7 +51,7 @@ class UpgradeDocumentTest < Minitest::Test
 
   # Each with what is said of it.
   BROKEN = {
-    "" => /no document/, "pando\nend records=0\n" => /no document/, "pando 2\nend records=0\n" => /format 2, not 1/,
+    "" => /no document/, "pando\nend records=0\n" => /no document/, "pando 3\nend records=0\n" => /format 3, not 1/,
     "pando 1\n" => /no end/, "pando 1\nthing a=1\n" => /no end/, "pando 1\nthing a=1\nend records=0\n" => /no end/,
     "pando 1\nthing a=1\nend records=1" => /no end/, "pando 1\nThing a=1\nend records=1\n" => /no record/,
     "pando 1\nthing a\nend records=1\n" => /no record/, "pando 1\n\nend records=1\n" => /no record/,

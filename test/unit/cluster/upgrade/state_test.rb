@@ -77,6 +77,47 @@ class UpgradeStateTest < Minitest::Test
     assert_equal(3, other.tap(&:begin_boot).upcoming.number, "no number is used twice")
   end
 
+  def test_the_records_of_several_pools
+    roster = Pando::Cluster::Roster.new(@cluster.roster.scoreboard)
+    embody(@cluster.roster.of(1).admit(:worker, 3, 7, ClusterSupport::FakeLink.new, nil).tap(&:become_ready))
+    @cluster.rollout.resize(5)
+    state = several(@cluster.roster) { |part| @cluster.rollout.to_state(part) }
+    state.meet(%w[web new jobs])
+    roster.from_state(state)
+
+    assert_equal([[3, 7]], roster.of(2).map { |child| [child.slot, child.generation] })
+    assert_equal(5, rollout.tap { |one| one.from_state(state.part_of("jobs")) }.size)
+    assert_raises(Upgrade::Unreadable) { rollout.from_state(state.part_of("web")) }
+    assert_nil(state.part_of("new"))
+  end
+
+  def test_pools_that_are_to_be_no_more_are_refused
+    state = several(@cluster.roster)
+
+    error = assert_raises(Upgrade::Unreadable) { state.meet(%w[web]) }
+    assert_match(/has web, jobs, and is to have web:/, error.message)
+    assert_raises(Upgrade::Unreadable) { several(@cluster.roster).meet(%w[jobs web]) }
+  end
+
+  def test_a_pando_that_knew_of_no_pools_had_one
+    state = Upgrade::State.new
+    @cluster.rollout.to_state(state)
+    add_head(state)
+    state = read(state).tap { |one| one.meet(%w[web jobs]) }
+
+    assert_equal(2, rollout.tap { |one| one.from_state(state.part_of("web")) }.size)
+    assert_nil(state.part_of("jobs"))
+    assert_equal(0, state.place(0))
+  end
+
+  def test_an_older_pando_does_not_read_several
+    assert_match(/\Apando 1\n/, Upgrade::State.new.to_s)
+    state = Upgrade::State.new
+    %w[web jobs].each { |name| state.add("pool", name: name) }
+
+    assert_match(/\Apando 2\n/, state.to_s)
+  end
+
   def test_a_cluster_without_a_mold
     @cluster.generations.current.mold.then { |mold| @cluster.die(mold) }
     roster = carry_over(@cluster.roster, Pando::Cluster::Roster.new(@cluster.roster.scoreboard))
@@ -145,7 +186,8 @@ class UpgradeStateTest < Minitest::Test
   # A process for one that had none so far.
   def embody(child)
     @processes << (pid = Process.spawn("sleep", "60"))
-    link, = Pando::Cluster::Link.pair
+    link, other = Pando::Cluster::Link.pair
+    (@ends ||= []) << other # collected, it would be closed
     child.instance_variable_set(:@link, link)
     child.instance_variable_set(:@pidfd, Sys::Pidfd.new(pid))
   end
@@ -165,6 +207,16 @@ class UpgradeStateTest < Minitest::Test
     again.roster = roster
     to.from_state(again)
     to
+  end
+
+  # As a monitor writes it whose pools are web and jobs, the block what the latter has.
+  def several(roster)
+    state = Upgrade::State.new
+    %w[web jobs].each { |name| state.add("pool", name: name) }
+    roster.to_state(state)
+    yield state.part(1) if block_given?
+    add_head(state)
+    read(state)
   end
 
   def add_head(state) = state.add("monitor", version: "1", protocol: Pando::Cluster::PROTOCOL, pid: Process.pid)

@@ -44,6 +44,16 @@ class AuditThreadsTest < Minitest::Test
     end_of(thread)
   end
 
+  # ffi sets this for the thread that runs callbacks, which it starts again in a child.
+  def test_a_thread_may_say_that_it_is_fork_safe
+    thread = Thread.new { sleep }
+    thread.thread_variable_set(:fork_safe, true)
+
+    assert_nil of_ruby(thread)
+  ensure
+    end_of(thread)
+  end
+
   def test_the_line_is_known_whatever_the_path_and_the_locale
     Dir.mktmpdir("pando a\u00fc") do |folder|
       file = File.join(folder, "background.rb")
@@ -95,6 +105,17 @@ class AuditThreadsTest < Minitest::Test
     end
 
     assert_empty(answer)
+  end
+
+  def test_nor_are_threads_that_have_just_ended_whatever_they_were_called
+    answer = in_child do
+      Array.new(50) do
+        Array.new(4) { Thread.new { Thread.current.name = "worker" } }.each(&:join)
+        Audit::NativeThread.all.map(&:to_h)
+      end
+    end
+
+    assert_empty(answer.flatten)
   end
 
   def test_a_native_thread_is_named_by_the_library_it_began_in

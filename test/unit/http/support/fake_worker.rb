@@ -44,7 +44,7 @@ module HTTPSupport
     max_header_bytes: 4096, max_target_bytes: 512, max_headers: 20, max_body_bytes: 100_000, body_memory: 1000,
     header_timeout: 5.0, body_timeout: 5.0, write_timeout: 5.0, timeout: 20.0, timeout_grace: 2.0,
     early_hints: false, stream_bodies: [], self_test: nil,
-    gc_between_requests: 1, trusted_proxies: %w[loopback unix]
+    gc_between_requests: 1, gc_major: :ruby, trusted_proxies: %w[loopback unix]
   }.freeze
   Settings = Struct.new(*SETTINGS.keys, keyword_init: true)
 
