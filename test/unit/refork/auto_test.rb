@@ -103,8 +103,11 @@ class ReforkAutoTest < Minitest::Test
     refork
     look(90, 90, cpu: 0.75)
     look(110, 100, cpu: 0.95) # at 100: 15% less
+    decision = look(200, 110, cpu: 2.0)
 
-    assert_equal :refork, act(200, 110, cpu: 2.0)
+    assert_equal :refork, decision.action
+    assert_equal "a worker served 200 requests; at the age of 100 requests it has 0.0% less memory than the " \
+                 "generation before it had, and has taken 15.0% less CPU time", decision.reason
   end
 
   def test_by_a_little_cpu_time_differs_anyway
@@ -127,7 +130,10 @@ class ReforkAutoTest < Minitest::Test
     look(50, 100)
     refork
 
-    assert_equal :settle, act(52, 100, cpu: 0.1)
+    decision = look(52, 100, cpu: 0.1)
+
+    assert_equal :settle, decision.action
+    assert_equal "at the age of 50 requests it has 0.0% less memory than the generation before it had", decision.reason
   end
 
   def test_once_its_price_is_known_doubling_must_pay_too

@@ -29,7 +29,7 @@ module Pando
         NOISE = 0.1
 
         carry before_age: :number, before_most: :number, before_size: :number, before_cpu: :number, young_age: :number,
-              young_cpu: :number, cpu_there: :number, gain: :number, judged: :flag, thrift: Thrift
+              young_cpu: :number, cpu_there: :number, gain: :number, found: :text, judged: :flag, thrift: Thrift
 
         # @param rules [Rules]
         def initialize(rules)
@@ -50,7 +50,7 @@ module Pando
           @before_size = cycle.size
           @before_cpu = cycle.cpu
           @judged = @before_size.nil?
-          @gain = @young_age = @young_cpu = @cpu_there = nil
+          @gain = @found = @young_age = @young_cpu = @cpu_there = nil
         end
 
         # @return [Float] requests at which the next refork is due
@@ -82,17 +82,20 @@ module Pando
           @judged = true
           return if late?(cycle)
 
-          memory, cpu = gains(cycle)
-          # One that has much more has had bad luck (a full collection early on): the next one need not.
-          @gain = memory.abs + (@rules.rho * [cpu - NOISE, 0.0].max)
-          settled(memory, cpu) unless Auto.worth?(@gain, @before_size)
+          compare(1 - (cycle.size / @before_size), cpu_saved)
+          Verdict.new(:settle, @found, "gain #{@gain.round(3)} < #{least}") unless Auto.worth?(@gain, @before_size)
         end
 
-        # Of memory and of CPU time, as shares; nothing is said of CPU time that was not seen at that age.
-        def gains(cycle)
-          known = @cpu_there && @before_cpu&.positive?
-          [1 - (cycle.size / @before_size), known ? 1 - (@cpu_there / @before_cpu) : 0.0]
+        # Shares of what the generation before had; one that has much more memory has had bad luck (a full collection
+        # early on): the next one need not.
+        def compare(memory, cpu)
+          @gain = memory.abs + (@rules.rho * [cpu.to_f - NOISE, 0.0].max)
+          @found = ["at the age of #{@before_age.round} requests it has #{less(memory)} memory than the generation " \
+                    "before it had", ("has taken #{less(cpu)} CPU time" if cpu)].compact.join(", and ")
         end
+
+        # @return [Float, nil] nil: it was not seen at that age
+        def cpu_saved = (1 - (@cpu_there / @before_cpu) if @cpu_there && @before_cpu&.positive?)
 
         # What it has taken until the age that is looked at, between the look before and the one after.
         def follow_cpu(cycle)
@@ -115,17 +118,11 @@ module Pando
                       "age #{@before_most.round} > #{WARM}")
         end
 
-        def settled(memory, cpu)
-          Verdict.new(:settle, "at the age of #{@before_age.round} requests it has #{less(memory)} memory than the " \
-                               "generation before it had, and has taken #{less(cpu)} CPU time",
-                      "gain #{@gain.round(3)} < #{least}")
-        end
-
         def due(cycle, rule, cost = nil)
           return Verdict.new(:wait, "the next refork is due at #{target.round} requests") if cycle.most < target
           return unpaid(cycle, cost) if cost && @gain && @gain * cycle.age * 2 < @rules.rho * cost
 
-          Verdict.new(:refork, "a worker served #{cycle.most.floor} requests", rule)
+          Verdict.new(:refork, ["a worker served #{cycle.most.floor} requests", @found].compact.join("; "), rule)
         end
 
         # The next generation would last twice as long.
