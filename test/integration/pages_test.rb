@@ -46,6 +46,7 @@ class PagesTest < Minitest::Test
     report, _, status = recorded(%w[/ /write /gc /]) { |paths| paths.each { |path| @server.get(path) } }
     requests = report["requests"]
 
+    assert_kind_of Float, report["worker"]["seconds"]
     assert_equal [0, ["GET /", "GET /write", "GET /gc", "GET /"]], [status, requests.map { |one| one["request"] }]
     assert_operator requests[1]["causes"].slice("request", "compiling", "mixed").values.sum, :>=, PAGES * 4096
     assert_operator requests[2]["causes"].slice("major_gc", "mixed").values.sum, :>, 50 * 4096

@@ -1,10 +1,9 @@
 # frozen_string_literal: true
 
 require "pando/cli/process_table"
-require "pando/code_bound"
+require "pando/cli/sharing_lines"
 require "pando/counted"
 require "pando/sys/memory"
-require "pando/sys/special_pages"
 
 module Pando
   module CLI
@@ -15,6 +14,7 @@ module Pando
     class StatusReport
       include Counted
       include ProcessTable
+      include SharingLines
 
       PROCESSES = %w[reactor mold worker service].freeze
       # Fields that are numbers, so that JSON has them as such.
@@ -81,8 +81,14 @@ module Pando
         quiet = "; job nodes take nothing new" if server["quiet"]
         state = server["state"] == "serving" ? "serving" : "#{server["state"]}, up"
         "pando #{server["version"]}, #{state} for #{duration(server["uptime"])}: " \
-          "#{server["ready"]} of #{counted(server["workers"], kind)} ready, " \
-          "#{counted(server["reforks"], "refork")}#{suspended}#{reload}#{quiet}"
+          "#{strength(server, kind)}, #{counted(server["reforks"], "refork")}#{suspended}#{reload}#{quiet}"
+      end
+
+      # A canary serves beside those that are wanted.
+      def strength(pairs, kind)
+        wanted, ready = pairs.values_at("workers", "ready").map(&:to_i)
+        more = " and #{ready - wanted} more" if ready > wanted
+        "#{[ready, wanted].min} of #{counted(wanted, kind)}#{more} ready"
       end
 
       def kind = all("pool").any? && all("pool").all? { |pool| pool["kind"] == "node" } ? "node" : "worker"
@@ -109,9 +115,8 @@ module Pando
 
         all("pool").map do |pool|
           suspended = "; reforking is suspended" if pool["suspended"]
-          "#{pool["name"]}: #{pool["ready"]} of #{counted(pool["workers"], pool["kind"] || "worker")} ready, " \
-            "#{counted(pool["reforks"], "refork")}" \
-            "#{suspended}"
+          "#{pool["name"]}: #{strength(pool, pool["kind"] || "worker")}, " \
+            "#{counted(pool["reforks"], "refork")}#{suspended}"
         end
       end
 
@@ -135,7 +140,7 @@ module Pando
         all("generation").map do |generation|
           "generation #{generation["number"]}#{of(generation)} is #{generation["state"]} (#{generation["purpose"]}), " \
             "begun #{duration(generation["age"])} ago#{standing(generation)}"
-        end.push(*reforking, *dampers, *counts, total, *sizing, *allocator, *pages, *compiler, *collections)
+        end.push(*reforking, *dampers, *counts, total, *sizing, *sharing)
       end
 
       STANDINGS = { "proof" => "its canary has served %s", "watch" => "it is watched, and has served %s",
@@ -169,39 +174,6 @@ module Pando
       def counts
         counts = one("counts") or return
         "since the start: #{counts.map { |name, number| "#{number} #{name.sub("_", ".")}" }.join(", ")}"
-      end
-
-      # It is loaded into molds, and inherited; read here like their memory.
-      def allocator
-        pid = [*all("mold"), *all("worker")].first&.fetch("pid", nil) or return
-        path = File.read("/proc/#{pid}/maps")[%r{/\S*libjemalloc\S*$}]
-        "allocator: #{printable(path)}" if path
-      rescue SystemCallError
-        nil
-      end
-
-      # Where the kernel has given the application huge pages, or merged pages of it.
-      def pages
-        seen = children.filter_map { |_, pairs| Sys::SpecialPages.of(pairs["pid"]) if pairs["pid"] }
-        huge, merged, gain = %i[huge merged gain].map { |name| seen.sum { |one| one[name].to_i } }
-        [("huge pages: #{mebibytes(huge)}" if huge.positive?),
-         ("merged pages: #{mebibytes(merged)}, saving #{mebibytes(gain)}" if merged.positive?)].compact
-      end
-
-      # Of the worker that has compiled most.
-      def compiler
-        worker = all("worker").max_by { |pairs| pairs["code"].to_i } or return
-        bound = CodeBound.of(*worker.values_at("pid", "code"), worker["requests"].to_i)
-        "YJIT: #{bound}" if bound
-      end
-
-      # Of the workers that live.
-      def collections
-        workers = all("worker")
-        made = workers.sum { |pairs| pairs["full"].to_i }
-        due = workers.count { |pairs| pairs["worn"] }
-        wait = "; #{counted(due, "worker")} to be replaced in place of one" if due.positive?
-        "full collections: #{made} in #{counted(workers.size, "worker")}#{wait}" if made.positive? || due.positive?
       end
 
       def sizing

@@ -4,6 +4,7 @@ require "etc"
 require "rbconfig"
 require "pando/server/allocator"
 require "pando/sys"
+require "pando/yjit"
 
 module Pando
   module Doctor
@@ -20,7 +21,7 @@ module Pando
       # @return [Hash{Symbol => Object}] what JSON knows
       def all(maps = File.read("/proc/self/maps"))
         { kernel: File.read("/proc/sys/kernel/osrelease").chomp, ruby: RUBY_DESCRIPTION,
-          yjit: defined?(RubyVM::YJIT) ? RubyVM::YJIT.enabled? : false, jemalloc: jemalloc,
+          yjit: YJIT.enabled?, jemalloc: jemalloc,
           libc: libc(maps), pidfd: pidfd?, kcmp: kcmp?, pagemap_scan: pagemap_scan?, userfaultfd: userfaultfd?,
           transparent_huge_pages: selected(:thp), huge_pages_allowed: huge_pages_allowed?, ksm: ksm,
           merging_allowed: merging_allowed?, populate_write: Sys::HotSet.supported?,

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/yjit"
+
 module Pando
   module Refork
     # What Ruby lets one know and say of full collections, those that look at the whole heap, of this process.
@@ -31,7 +33,7 @@ module Pando
         def wanted = (GC.latest_gc_info(:need_major_by) if FORETOLD)
 
         # @return [Boolean] one writes to all that YJIT knows of the methods that it has compiled
-        def dear? = !!(defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?)
+        def dear? = YJIT.enabled?
       end
     end
   end

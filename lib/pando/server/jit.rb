@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/events"
+require "pando/yjit"
 
 module Pando
   class Server
@@ -10,16 +11,13 @@ module Pando
     #
     # @api private
     class Jit
-      # @return [Boolean]
-      def self.enabled? = !!(defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?)
-
       # @return [Boolean] it can be enabled in a Ruby that runs
       def self.possible? = defined?(RubyVM::YJIT) && RubyVM::YJIT.respond_to?(:enable)
 
       # Costs three microseconds.
       # @return [Integer] that it has compiled; 0: it is off, or there is none
       def self.code_bytes
-        return 0 unless enabled?
+        return 0 unless YJIT.enabled?
 
         RubyVM::YJIT.runtime_stats.to_h.values_at(:inline_code_size, :outlined_code_size).sum(&:to_i)
       end
@@ -28,13 +26,13 @@ module Pando
       def initialize(setting)
         @setting = setting
         @home = Process.pid
-        @from_the_start = Jit.enabled?
+        @from_the_start = YJIT.enabled?
       end
 
       # The application has been: what its boot would have compiled is not run again.
       def loaded
         return if @setting.nil?
-        return complain if @setting == :trainee && Jit.enabled?
+        return complain if @setting == :trainee && YJIT.enabled?
         return unavailable("Ruby #{RUBY_VERSION} cannot enable YJIT: that takes 3.3 or newer with YJIT built in") unless
           Jit.possible?
 
@@ -57,7 +55,7 @@ module Pando
 
       # @return [Boolean] it is on by this
       def enable
-        return false if Jit.enabled? || !Jit.possible?
+        return false if YJIT.enabled? || !Jit.possible?
 
         RubyVM::YJIT.enable
         true

@@ -2,6 +2,7 @@
 
 require "pando/cluster/image"
 require "pando/server/allocator"
+require "pando/yjit"
 require "rbconfig"
 
 module Pando
@@ -49,9 +50,7 @@ module Pando
       end
 
       # A flag of the monitor's own command line; RUBYOPT and RUBY_YJIT_ENABLE are inherited anyway.
-      def jit
-        defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled? ? ["--yjit"] : []
-      end
+      def jit = YJIT.enabled? ? ["--yjit"] : []
     end
   end
 end

@@ -52,6 +52,10 @@ class StatusReportTest < Minitest::Test
     assert_includes report(["refork", { "phase" => "warming" }]).text, "refork :auto is warming\n"
   end
 
+  def test_a_canary_is_one_more_than_are_wanted
+    assert_includes report(ready: "3").text, ": 2 of 2 workers and 1 more ready, "
+  end
+
   def test_nodes_alone_are_called_so
     node = { "pool" => "sidekiq", "slot" => "0", "state" => "idle", "running" => "0", "failed" => "0" }
     records = [["pool", { "name" => "sidekiq", "kind" => "node", "workers" => "2", "ready" => "1" }], ["worker", node]]

@@ -17,7 +17,7 @@ class ServerJitTest < Minitest::Test
     told = []
     Pando::Events.subscribe { |event| told << [event.name, event.payload] }
     on = []
-    look = -> { on << Jit.enabled? }
+    look = -> { on << Pando::YJIT.enabled? }
   RUBY
 
   # @return [Array] whether it was on at each `look`, and the events
@@ -39,7 +39,7 @@ class ServerJitTest < Minitest::Test
       jit.loaded
       look.call
       jit.train(Worker.new(0, 0))
-      Process.wait(fork { jit.promoted; exit!(Jit.enabled? ? 1 : 0) })
+      Process.wait(fork { jit.promoted; exit!(Pando::YJIT.enabled? ? 1 : 0) })
       on << ($?.exitstatus == 1)
     RUBY
   end
@@ -75,7 +75,7 @@ class ServerJitTest < Minitest::Test
       jit = Jit.new(:trainee)
       jit.loaded
       look.call
-      Process.wait(fork { jit.promoted; exit!(Jit.enabled? ? 1 : 0) })
+      Process.wait(fork { jit.promoted; exit!(Pando::YJIT.enabled? ? 1 : 0) })
       on << ($?.exitstatus == 1)
     RUBY
   end

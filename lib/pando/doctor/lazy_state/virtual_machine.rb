@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/yjit"
+
 module Pando
   module Doctor
     module LazyState
@@ -41,7 +43,7 @@ module Pando
         end
 
         def yjit
-          return {} unless defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?
+          return {} unless YJIT.enabled?
 
           RubyVM::YJIT.runtime_stats.slice(:code_region_size, :inline_code_size, :outlined_code_size)
         end

@@ -25,8 +25,14 @@ module Pando
 
         private
 
-        def facts
-          @figures.facts.to_h { |name, text| [name, WHOLE.include?(name) ? Integer(text, 10, exception: false) : text] }
+        def facts = @figures.facts.to_h { |name, text| [name, value(name, text)] }
+
+        def value(name, text)
+          case name
+          when *WHOLE then Integer(text, 10, exception: false)
+          when "seconds" then Float(text, exception: false)
+          else text
+          end
         end
 
         def bytes(pages) = pages&.transform_values { |count| count * AddressSpace::PAGE }

@@ -1,0 +1,11 @@
+# frozen_string_literal: true
+
+module Pando
+  # Ruby's own just-in-time compiler, which not every Ruby has, and which the application may enable at any time.
+  #
+  # @api private
+  module YJIT
+    # @return [Boolean]
+    def self.enabled? = !!(defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?)
+  end
+end
