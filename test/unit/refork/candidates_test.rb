@@ -4,18 +4,13 @@ require "test_helper"
 require "pando/refork/candidates"
 
 class ReforkCandidatesTest < Minitest::Test
-  Row = Struct.new(:slot, :requests, :generation, :safe, :barred, :sample) do
+  Row = Struct.new(:slot, :requests, :safe, :barred, :sample) do
     def fork_safe? = safe
     def barred? = barred
   end
 
-  def row(slot, requests, generation: 2, safe: true, barred: false)
-    Row.new(slot, requests, generation, safe, barred)
-  end
-
-  def best(*rows, **options)
-    Pando::Refork::Candidates.best(rows, **options)&.slot
-  end
+  def row(slot, requests, safe: true, barred: false) = Row.new(slot, requests, safe, barred)
+  def best(*rows) = Pando::Refork::Candidates.best(rows)&.slot
 
   def test_the_one_that_served_most
     assert_equal 2, best(row(1, 10), row(2, 30), row(3, 20))
@@ -28,17 +23,6 @@ class ReforkCandidatesTest < Minitest::Test
   def test_never_an_unsafe_or_barred_one
     assert_equal 3, best(row(1, 90, safe: false), row(2, 80, barred: true), row(3, 5))
     assert_nil best(row(1, 90, safe: false))
-  end
-
-  def test_of_one_generation_or_of_all_that_serve
-    assert_equal 1, best(row(1, 90, generation: 1), row(2, 5))
-    assert_equal 2, best(row(1, 90, generation: 1), row(2, 5), generation: 2)
-    assert_nil best(row(1, 90), generation: 3)
-  end
-
-  def test_only_with_enough_requests
-    assert_equal 1, best(row(1, 50), at_least: 50)
-    assert_nil best(row(1, 49), at_least: 50)
   end
 
   def test_why_that_one
