@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/errors"
+require "pando/sys"
 
 module Pando
   module Swarm
@@ -15,6 +16,8 @@ module Pando
       COUNT = 0..((2**62) - 1)
       # What the scoreboard has room for.
       MOST = 4_000_000_000
+      # Seconds that each answer may take.
+      WHILE = 0.3
 
       # @param runner [Object] what the kind's block has returned
       # @param kind [Kind]
@@ -65,9 +68,12 @@ module Pando
         [progress, done, failed, in_progress, lag, trouble]
       end
 
-      # What it was asked and has not answered. May be called in a handler of a signal.
+      # What it was asked and has not answered for a while. May be called in a handler of a signal.
       # @return [String, nil]
-      def silence = ("#{place}: #{@runner.class}##{@asked} has not returned" if @asked)
+      def silence(now = Sys.now)
+        seconds = now - (@asked_at || now)
+        "#{place}: #{@runner.class}##{@asked} has not returned for #{seconds.round(1)} s" if seconds >= WHILE
+      end
 
       private
 
@@ -75,9 +81,10 @@ module Pando
 
       def ask(name)
         @asked = name
+        @asked_at = Sys.now
         @runner.public_send(name)
       ensure
-        @asked = nil
+        @asked_at = nil
       end
 
       def counted(name)
