@@ -67,7 +67,7 @@ module Pando
         turn_over(vitals) unless vitals.generation == @generation
         @cycle.add(vitals)
         @phase = phase
-        verdict = admit(pressing || part.look(@cycle, price), vitals, conditions)
+        verdict = admit(pressing || look, vitals, conditions)
         @settled = true if verdict.action == :settle
         @last = decision(verdict)
         @told = "#{verdict.action}: #{verdict.reason}" if @last.news?
@@ -111,6 +111,15 @@ module Pando
       def follow
         @warming.follow(@cycle)
         @paying.follow(@cycle, counts: @reforks.positive?)
+      end
+
+      # While the app warms up a refork may pay before its turn: a full collection, say, has cost much of what was
+      # shared.
+      def look
+        verdict = part.look(@cycle, price)
+        return verdict if @settled || @reforks.zero? || verdict.action != :wait
+
+        @paying.due(@cycle, price) || verdict
       end
 
       # What does not ask for the cost.

@@ -205,6 +205,22 @@ class ReforkAutoTest < Minitest::Test
     assert_in_delta 400, look(1300, 100, cpu: 0.4 + 1.3).cost, 1
   end
 
+  # Its price is known, but the warming would wait until 2400 requests. The next doubling is not put back by it.
+  def test_while_it_warms_up_one_may_pay_before_its_turn
+    look(50, 200)
+    refork
+    look(50, 100)
+    act(1200, 100, cpu: 0.1 + 1.2)
+    refork
+    [50, 100, 400, 800].each { |age| assert_equal :wait, act(age, 80, cpu: 0.1 + (age / 1000.0)) }
+    decision = look(900, 160, cpu: 0.1 + 0.9) # a full collection
+
+    assert_equal [:refork, :warming, "0.471 * 900 >= 3 * 100"], decision.to_h.values_at(:action, :phase, :rule)
+    refork
+    [50, 900].each { |age| act(age, 60, cpu: 0.1 + (age / 1000.0)) }
+    assert_equal "the next refork is due at 2400 requests", look(2000, 60, cpu: 0.1 + 2.0).reason
+  end
+
   def test_nothing_pays_before_the_price_is_known
     settle
 

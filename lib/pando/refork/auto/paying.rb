@@ -57,6 +57,12 @@ module Pando
           weigh(cycle, cost)
         end
 
+        # @return [Verdict, nil] nil: a refork would not pay, or nobody knows
+        def due(cycle, cost)
+          saving = cycle.saving
+          pays(cycle, saving, cost) if cost && cycle.worth? && saving * cycle.age >= @rules.rho * cost
+        end
+
         private
 
         # Memory that has grown by what is worth a refork is looked at again.
@@ -72,11 +78,10 @@ module Pando
         end
 
         def weigh(cycle, cost)
-          saving = cycle.saving
-          return pays(cycle, saving, cost) if cycle.worth? && saving * cycle.age >= @rules.rho * cost
+          verdict = due(cycle, cost) and return verdict
           return stop(cycle) if cycle.growth && cycle.growth < REST
 
-          Verdict.new(:wait, outlook(cycle, saving, cost))
+          Verdict.new(:wait, outlook(cycle, cycle.saving, cost))
         end
 
         def pays(cycle, saving, cost)

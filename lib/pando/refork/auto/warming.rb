@@ -46,7 +46,7 @@ module Pando
           return if cycle.most < FIRST
 
           @before_age = cycle.age
-          @before_most = cycle.most
+          @before_most = [cycle.most, @before_most.to_f].max # one that has paid came early
           @before_size = cycle.size
           @before_cpu = cycle.cpu
           @judged = @before_size.nil?
