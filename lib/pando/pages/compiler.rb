@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/yjit"
+
 module Pando
   module Pages
     # What Ruby's compiler says of itself: how much it has compiled, and how much memory it has for that. What is
@@ -10,8 +12,7 @@ module Pando
     class Compiler
       # @return [Compiler, nil] nil: none runs, or it does not say
       def self.of_this_ruby
-        yjit = RubyVM::YJIT if defined?(RubyVM::YJIT)
-        new(yjit) if yjit.respond_to?(:runtime_stats) && yjit.enabled?
+        new(RubyVM::YJIT) if YJIT.enabled? && RubyVM::YJIT.respond_to?(:runtime_stats)
       end
 
       def initialize(yjit)
