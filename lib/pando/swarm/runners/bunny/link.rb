@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/swarm/broker_watch"
+require "pando/swarm/first_word"
 require "pando/swarm/runners/bunny/line"
 require "pando/swarm/thread_pen"
 
@@ -39,10 +40,9 @@ module Pando
           # Returns when messages come, or when it is plain that the broker is away: then they come when it is back.
           # @raise [StandardError] the broker is there, and does not want us
           def start
-            first = Queue.new
+            first = FirstWord.new
             @thread = @pen.start("bunny link") { keep_open(first) }
-            error = first.pop
-            raise error if error
+            first.wait
           end
 
           # No more deliveries; what was delivered and not begun goes back.
@@ -67,26 +67,26 @@ module Pando
 
           private
 
-          # @param first [Queue] is told how the first try went, once
+          # @param first [FirstWord] is told how the first try went, once
           def keep_open(first)
             until @quiet
               error = serve(first)
-              break answer(first, error) unless first.closed? || error.nil? || Line.absent?(error)
+              break first.say(error) unless first.said? || error.nil? || Line.absent?(error)
 
-              answer(first, nil)
+              first.say
               wait(@watch.lost(error)) { @quiet } if error
             end
           rescue Exception => e # rubocop:disable Lint/RescueException
-            raise if first.closed?
+            raise if first.said?
 
-            answer(first, e)
+            first.say(e)
           end
 
           # @return [Exception, nil] why there is no line any more; nil: it was told to end
           def serve(first)
             line = Line.new(@settings, @name) { tell }
             line.open { |message| take(message) }
-            answer(first, nil)
+            first.say
             @watch.found
             attend(line)
           rescue StandardError => e
@@ -129,13 +129,6 @@ module Pando
               @returned = true
               @unwanted.slice!(0..)
             end.each(&:requeue)
-          end
-
-          def answer(first, error)
-            return if first.closed?
-
-            first.push(error)
-            first.close
           end
 
           def tell

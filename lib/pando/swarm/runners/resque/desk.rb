@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/swarm/broker_watch"
+require "pando/swarm/first_word"
 require "pando/swarm/runners/resque/worker"
 require "pando/swarm/runners/resque/bell"
 require "pando/swarm/runners/resque/child"
@@ -39,11 +40,10 @@ module Pando
           # Returns when it takes jobs, or when it is plain that Redis is away.
           def start
             @bell = Bell.new
-            first = Queue.new
+            first = FirstWord.new
             @thread = Thread.new { work(first) }
             @thread.name = "resque desk"
-            error = first.pop
-            raise error if error
+            first.wait
           end
 
           def quiet
@@ -68,23 +68,15 @@ module Pando
 
           def work(first)
             insist(first) { register }
-            answer(first, nil)
+            first.say
             take until @quiet
             leave
           rescue BrokenOff
             nil
           rescue Exception => e # rubocop:disable Lint/RescueException
-            raise if first.closed?
+            raise if first.said?
 
-            answer(first, e)
-          end
-
-          # @param first [Queue] is told how the start went, once
-          def answer(first, error)
-            return if first.closed?
-
-            first.push(error)
-            first.close
+            first.say(e)
           end
 
           def register
@@ -167,7 +159,7 @@ module Pando
           end
 
           # Again and again, as long as Redis is away.
-          # @param first [Queue, nil] is told that it may take a while
+          # @param first [FirstWord, nil] is told that it may take a while
           # @raise [BrokenOff]
           def insist(first = nil)
             result = yield
@@ -175,7 +167,7 @@ module Pando
             result
           rescue *Worker::AWAY => e
             pause = @watch.lost(e)
-            answer(first, nil) if first
+            first&.say
             @bell.nap(pause) unless @ended
             @ended ? raise(BrokenOff) : retry
           end
