@@ -1,15 +1,17 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "pando/http/batch"
 require "support/servers"
 
 # The worker that is to fork the next mold is at a request, and another one waits for it already: the fork is first.
 class BusySourceTest < Minitest::Test
   include Support::Servers
 
-  # A request lasts until there is a file of its name.
-  APP = <<~RUBY
+  # A request lasts until there is a file of its name, and longer than a worker goes on without a look at its orders.
+  APP = <<~RUBY.freeze
     run ->(env) {
+      sleep #{Pando::HTTP::Batch::SECONDS * 2}
       name = env["PATH_INFO"].delete("/")
       File.write("\#{name}.begun", "")
       sleep 0.01 until name.empty? || File.exist?(name)

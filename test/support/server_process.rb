@@ -95,6 +95,11 @@ module Support
       wait_past("refork.finished", generation: events("refork.started").last["generation"], patience: patience)
     end
 
+    # Until all have left who were told to: a refork has finished when their successors serve.
+    def wait_for_leavers
+      events("worker.leaving").each { |leaver| wait_past("worker.exited", pid: leaver["pid"]) }
+    end
+
     def connect = UNIXSocket.new(@socket_path)
 
     # @return [Response]

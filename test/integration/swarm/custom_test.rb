@@ -17,6 +17,7 @@ class CustomRunnerTest < Minitest::Test
     first = order(server, "first", 20)
     wait_for_done(server, first)
     server.refork
+    server.wait_for_leavers
     second = order(server, "second", 20)
     wait_for_done(server, second)
     server.wait_for("worker.ready") { Process.kill("KILL", server.nodes("folder").first.pid) }

@@ -27,6 +27,7 @@ class ResqueNodesTest < Minitest::Test
     first = enqueue("first", 20)
     wait_for_notes("done", first)
     assert_equal 1, server.refork["generation"]
+    server.wait_for_leavers
     second = enqueue("second", 20)
     wait_for_notes("done", second)
 
