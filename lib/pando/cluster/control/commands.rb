@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/control/snapshot"
-require "pando/cluster/control/task"
+require "pando/cluster/control/tasks"
 
 module Pando
   module Cluster
@@ -14,7 +14,7 @@ module Pando
         class Refused < Pando::Error; end
 
         # What is begun, and what takes it back.
-        PAUSES = { "drain" => [Drain, Undrain], "quiet" => [BeQuiet, Unquiet] }.freeze
+        PAUSES = { "drain" => [Tasks::Drain, Tasks::Undrain], "quiet" => [Tasks::BeQuiet, Tasks::Unquiet] }.freeze
         STOPS = { "gracefully" => :gracefully, "quickly" => :quickly, "at_once" => :at_once }.freeze
 
         # @param cluster [Monitor]
@@ -31,9 +31,9 @@ module Pando
           case word
           when "status", "pages" then answer(word, arguments, session)
           when "refork" then task(refork(arguments))
-          when "reload" then task((arguments["cancel"] ? CancelReload : ReloadRelease).new(@cluster))
-          when "upgrade" then task(UpgradeMonitor.new(@cluster))
-          when "scale" then task(Scale.new(@cluster, pool(arguments), workers(arguments)))
+          when "reload" then task((arguments["cancel"] ? Tasks::CancelReload : Tasks::ReloadRelease).new(@cluster))
+          when "upgrade" then task(Tasks::UpgradeMonitor.new(@cluster))
+          when "scale" then task(Tasks::Scale.new(@cluster, pool(arguments), workers(arguments)))
           when "drain", "quiet" then task(PAUSES.dig(word, arguments["undo"] ? 1 : 0).new(@cluster))
           when "stop" then stop(arguments)
           else raise Refused, "there is no such command"
@@ -89,7 +89,8 @@ module Pando
         # All of them, unless one is named.
         def refork(arguments)
           pools = arguments["pool"] ? [pool(arguments)] : @cluster.pools
-          Together.new(@cluster, pools.map { |pool| Refork.new(@cluster, pool, arguments["force"] == "yes") })
+          force = arguments["force"] == "yes"
+          Tasks::Together.new(@cluster, pools.map { |pool| Tasks::Refork.new(@cluster, pool, force) })
         end
 
         # Without a name, the first one.
@@ -108,7 +109,8 @@ module Pando
 
         # A second one may be more impatient than the first.
         def stop(arguments)
-          Stop.new(@cluster, STOPS.fetch(arguments.fetch("how", "gracefully")) { raise Refused, "no such way to stop" })
+          how = STOPS.fetch(arguments.fetch("how", "gracefully")) { raise Refused, "no such way to stop" }
+          Tasks::Stop.new(@cluster, how)
         end
       end
     end

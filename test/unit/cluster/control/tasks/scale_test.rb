@@ -4,7 +4,7 @@ require "test_helper"
 require "pando/cluster/monitor"
 
 # `pando scale` of one of several pools.
-class ControlScaleTest < Minitest::Test
+class ScaleTaskTest < Minitest::Test
   Worker = Struct.new(:ready) { def ready? = ready }
   Roster = Struct.new(:workers)
 
@@ -27,7 +27,7 @@ class ControlScaleTest < Minitest::Test
   def setup
     super
     @pool = Pool.new("jobs", Roster.new([Worker.new(true)]), Rollout.new)
-    @task = Pando::Cluster::Control::Scale.new(Cluster.new, @pool, 2).tap(&:start)
+    @task = Pando::Cluster::Control::Tasks::Scale.new(Cluster.new, @pool, 2).tap(&:start)
     @task.check
   end
 

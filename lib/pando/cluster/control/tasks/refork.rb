@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require "pando/cluster/control/task"
+
+module Pando
+  module Cluster
+    class Control
+      module Tasks
+        # The next generation from a warm worker.
+        class Refork < Task
+          # @param pool [Pool] whose it is
+          # @param force [Boolean] see Generations#refork
+          def initialize(cluster, pool, force)
+            super(cluster)
+            @pool = pool
+            @name = (pool.name if cluster.pools.several?)
+            @force = force
+          end
+
+          def start
+            @cluster.pools.about(@pool) { @pool.generations.refork("pando refork", force: @force) }
+            @number = @pool.generations.upcoming&.number unless over?
+          end
+
+          def observe(event)
+            return unless event[:pool] == @name
+            return give_up("refused: #{event[:reason]}") if event.name == "refork.refused" && @number.nil?
+            return unless @number && event[:generation] == @number
+
+            case event.name
+            when "refork.finished" then achieve("every worker runs generation #{@number}, after #{event[:seconds]} s")
+            when "generation.discarded" then give_up("generation #{@number} was discarded: #{event[:reason]}")
+            when "generation.retired" then give_up("generation #{@number} has lost its mold")
+            end
+          end
+
+          private
+
+          def achieve(text) = super([*@name, text].join(": "))
+          def give_up(text) = super([*@name, text].join(": "))
+        end
+      end
+    end
+  end
+end
