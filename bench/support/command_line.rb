@@ -6,6 +6,8 @@ module Bench
   # What the command lines of the benchmarks have in common. A class that includes
   # this answers `program` and `parser`, and sets its defaults before {#read}.
   module CommandLine
+    SECONDS = /\A\d{1,2}(?:\.\d{1,3})?\z/
+
     def check? = @check || false
 
     private
@@ -30,11 +32,34 @@ module Bench
       end
     end
 
+    # The contestants.
+    #
+    # @param all [Array<String>] that are known
+    def servers_of(options, all)
+      options.on("--servers LIST", Array, "of #{all.join(",")} (default #{@servers.join(",")})") do |names|
+        @servers = known(names, all)
+      end
+    end
+
+    # The Rubies to measure, one after the other, each measurement taking some seconds.
+    def rubies_of(options)
+      options.on("--rubies LIST", Array, "paths; this: the one at hand (default: this and one with YJIT)") do |list|
+        @rubies = list.map { |path| path == "this" ? Gem.ruby : path }
+      end
+      options.on("--yjit", "let those that can compile") { @yjit = true }
+      options.on("--seconds N", SECONDS, "each measurement (default #{@seconds})") { |seconds| @seconds = seconds }
+    end
+
     # @param standard [String] of docs/benchmarks.md that --check holds Pando to
     def ending(options, standard)
+      figures(options, standard)
+      options.on("--ruby PATH", "to run on; this: the one at hand (default: one with YJIT)")
+    end
+
+    # @param standard [String] as for {#ending}
+    def figures(options, standard)
       options.on("--json FILE", "all figures") { |path| @json = File.expand_path(path) }
       options.on("--check", "exit 1 if Pando misses a #{standard} of docs/benchmarks.md") { @check = true }
-      options.on("--ruby PATH", "to run on; this: the one at hand (default: one with YJIT)")
     end
 
     def known(names, all)

@@ -47,10 +47,7 @@ module Bench
 
     def parser
       @parser ||= OptionParser.new("Usage: #{program} [options]") do |options|
-        meaning = "of #{Servers::ALL.keys.join(",")} (default #{SERVERS.join(",")})"
-        options.on("--servers LIST", Array, meaning) do |names|
-          @servers = known(names, Servers::ALL.keys)
-        end
+        servers_of(options, Servers::ALL.keys)
         numbers_of(options, NUMBERS, WHOLE)
         ending(options, "figure")
       end

@@ -43,10 +43,7 @@ module Bench
 
     def parser
       @parser ||= OptionParser.new("Usage: #{program} [options]") do |options|
-        meaning = "of #{Servers::ALL.keys.join(",")} (default #{SERVERS.join(",")})"
-        options.on("--servers LIST", Array, meaning) do |names|
-          @servers = known(names, Servers::ALL.keys)
-        end
+        servers_of(options, Servers::ALL.keys)
         options.on("--waits LIST", Array, "of #{WAITS.join(",")} (default both)") { |list| @waits = known(list, WAITS) }
         numbers_of(options, NUMBERS, POSITIVE)
         options.on("--assign HOW", %w[free bound], "requests to connections: free, bound (default free)") do |how|

@@ -47,10 +47,7 @@ module Bench
 
       def parser
         @parser ||= OptionParser.new("Usage: #{program} [options]") do |options|
-          meaning = "of #{Contestants::ALL.keys.join(",")} (default #{SERVERS.join(",")})"
-          options.on("--servers LIST", Array, meaning) do |names|
-            @servers = known(names, Contestants::ALL.keys)
-          end
+          servers_of(options, Contestants::ALL.keys)
           how_much(options)
           options.on("--setting LINE", "of Pando's configuration; several times") { |line| @settings << line }
           outcome(options)
