@@ -97,7 +97,7 @@ class BackgroundThreadsTest < Minitest::Test
 
   # The monitor must know the process by then, or nobody would end it.
   def test_a_callback_that_hangs_in_the_child_is_killed
-    server = serve(ready: false, app: <<~RUBY, config: "workers 1\nspawn_timeout 1")
+    server = serve(ready: false, app: <<~RUBY, config: "workers 1\nspawn_timeout 3")
       Pando::ForkSafety.register("cache", child: -> { sleep })
       run ->(env) { [200, {}, []] }
     RUBY

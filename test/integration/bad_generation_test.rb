@@ -186,7 +186,7 @@ class BadGenerationTest < Minitest::Test
   end
 
   def mold_pid(server, generation)
-    server.events("mold.ready").find { |event| event["generation"] == generation }["pid"]
+    server.wait_past("mold.ready", generation: generation)["pid"]
   end
 
   # Full strength, and nobody of another generation.

@@ -49,7 +49,7 @@ class CanaryProofTest < Minitest::Test
   end
 
   def test_what_turns_bad_after_the_rollout_is_taken_back
-    server = serve(app: APP, config: config("{ requests: 5, seconds: 0.1, longest: 600 }"))
+    server = serve(app: APP, config: config("{ requests: 5, seconds: 2, longest: 600 }"))
     40.times { server.get("/") }
     under_requests(server) { server.refork }
     server.write("poison", "1")
@@ -78,7 +78,7 @@ class CanaryProofTest < Minitest::Test
   end
 
   def test_a_self_test_that_fails_ends_a_boot
-    server = serve(app: "run ->(_) { sleep }", config: "workers 1\ntimeout 0.2, grace: 0.2\nself_test \"GET /up\"\n",
+    server = serve(app: "run ->(_) { sleep }", config: "workers 1\ntimeout 0.2, grace: 20\nself_test \"GET /up\"\n",
                    ready: false)
 
     refute_predicate server.wait_for_exit, :success?

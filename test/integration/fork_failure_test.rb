@@ -24,7 +24,8 @@ class ForkFailureTest < Minitest::Test
     failures.each { |event| assert_match(/Resource temporarily unavailable/, event["reason"]) }
     assert_backoff(failures)
     assert_equal(mold, server.mold.pid, "it is not to blame")
-    heal(server) { server.wait_for("worker.ready") }
+    ready = server.events("worker.ready").size
+    heal(server) { wait_until(timeout: 30, message: "a new worker") { server.events("worker.ready").size > ready } }
   end
 
   def test_a_refork_that_is_not_possible_now
@@ -63,7 +64,7 @@ class ForkFailureTest < Minitest::Test
     server = serve(config: "workers 2\nrefork :manual", wrapper: @user.wrapper)
     without_forks(server) do
       Process.kill("KILL", server.mold.pid)
-      2.times { server.wait_for("fork.failed", role: "mold") }
+      wait_until(timeout: 30, message: "two that cannot fork it") { failed_molds(server).size > 1 }
     end
 
     heal(server) { server.wait_for("generation.current") }
@@ -125,6 +126,8 @@ class ForkFailureTest < Minitest::Test
     assert_equal(200, server.get("/").status)
     assert_predicate(server.stop, :success?)
   end
+
+  def failed_molds(server) = server.events("fork.failed").select { |event| event["role"] == "mold" }
 
   def kill_worker(server)
     server.wait_for("worker.lost") { Process.kill("KILL", server.workers.first.pid) }

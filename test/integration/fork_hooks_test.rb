@@ -59,6 +59,9 @@ class ForkHooksTest < Minitest::Test
     workers = pids(server.events("worker.ready"))
     sources = server.events("refork.started").map { |event| event["source"] }
 
+    wait_until(timeout: 30, message: "the notes of all that have forked") do
+      noted("forker", server).size == 11 && noted("asked", server).size == 11
+    end
     assert_equal([3, 9, 2], [molds.size, workers.size, sources.size])
     assert_equal((molds.drop(1) + workers).sort, noted("child", server).sort)
     assert_equal((molds.flat_map { |pid| [pid] * 3 } + sources).sort, noted("forker", server).sort)

@@ -39,7 +39,7 @@ class HooksTest < Minitest::Test
   RUBY
 
   def test_each_runs_in_its_process_with_its_arguments
-    server = serve(app: APP, config: "workers 1\ntimeout 1, grace: 0.5\nrefork :manual\n#{RECORDER}")
+    server = serve(app: APP, config: "workers 1\ntimeout 1, grace: 3\nrefork :manual\n#{RECORDER}")
     mold = server.mold.pid
     first = ready_pid(server)
     server.get("/page")

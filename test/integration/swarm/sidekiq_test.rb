@@ -62,6 +62,16 @@ class SidekiqNodesTest < Minitest::Test
     assert_nil(@redis.call("GET", "pando:sidekiq:deaths:#{id}"))
   end
 
+  # A second one would not be told of the end.
+  def test_there_is_one_scheduler_however_late_its_thread_begins
+    server = swarm("count: 1", required: late_scheduler)
+    order(["one", 1])
+    wait_for_end(server, %w[one])
+
+    assert_predicate(server.stop, :success?)
+    assert_equal("started\n", File.read(File.join(@folder, "starts")))
+  end
+
   # Nobody waits for it until the time to be quiet is over.
   def test_a_job_that_ends_its_thread_keeps_no_node_from_its_end
     server = swarm("count: 1, concurrency: 2")
@@ -72,5 +82,29 @@ class SidekiqNodesTest < Minitest::Test
     wait_for_end(server, %w[after])
 
     assert_predicate(server.stop, :success?)
+  end
+
+  private
+
+  # @return [String] a file to require
+  def late_scheduler
+    File.join(@folder, "late_scheduler.rb").tap do |path|
+      File.write(path, <<~RUBY)
+        require #{JOBS.dump}
+        require "sidekiq/scheduled"
+        Thread.prepend(Module.new do
+          def name=(text)
+            sleep(0.5) if text == "sidekiq.scheduler"
+            super
+          end
+        end)
+        Sidekiq::Scheduled::Poller.prepend(Module.new do
+          def start
+            File.write(#{File.join(@folder, "starts").dump}, "started\n", mode: "a")
+            super
+          end
+        end)
+      RUBY
+    end
   end
 end

@@ -60,13 +60,13 @@ module Pando
             @config.logger.warn { "Redis does not hear that this run ends: #{e.message}" }
           end
 
-          # It dies if Redis is away when it looks for dead processes, some seconds after its start (7.0 to 8.1), and
-          # then nobody here finds jobs that are due.
+          # Nobody else here finds jobs that are due. Who ends this run meanwhile may have spoken to the former one.
           def revive_scheduler
-            return if @launcher.stopping? || Thread.list.any? { |thread| thread.name == "sidekiq.scheduler" }
+            return unless @launcher.poller.dead? && !@launcher.stopping?
 
-            @launcher.poller = ::Sidekiq::Scheduled::Poller.new(@config)
+            @launcher.poller = Scheduler.new(@config)
             @launcher.poller.start
+            @launcher.poller.terminate if @launcher.stopping?
           end
 
           # @return [Float] seconds until the next time

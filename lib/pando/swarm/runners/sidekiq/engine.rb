@@ -6,6 +6,7 @@ require "sidekiq/metrics/tracking"
 require "pando/sys"
 require "pando/swarm/runners/sidekiq/meter"
 require "pando/swarm/runners/sidekiq/reliable_fetch"
+require "pando/swarm/runners/sidekiq/scheduler"
 require "pando/swarm/runners/sidekiq/settings"
 require "pando/swarm/runners/sidekiq/beat"
 
@@ -60,6 +61,7 @@ module Pando
             @holdings = Holdings.current = (Holdings.new(@config, identity) if reliable && Settings.reliable?)
             fire_event(:startup, reverse: false, reraise: true)
             @launcher = ::Sidekiq::Launcher.new(@config, embedded: true)
+            @launcher.poller = Scheduler.new(@config)
             without_debugging { @launcher.run(async_beat: false) }
             @beat = Beat.new(@config, @launcher, @holdings, @watch)
           end
