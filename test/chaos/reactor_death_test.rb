@@ -52,7 +52,7 @@ class ReactorDeathTest < Minitest::Test
   end
 
   def test_a_worker_that_answers_nobody_serves_on
-    held = Array.new(2) { ask("/?0.3") }
+    held = Array.new(2) { ask("/?1") }
     @server.wait_until_busy(2)
     kill_reactor
 
@@ -79,7 +79,7 @@ class ReactorDeathTest < Minitest::Test
 
   def test_the_monitors_death_ends_the_reactor
     pids = @server.tree.children.map(&:pid)
-    held = ask("/?0.2")
+    held = ask("/?1")
     @server.wait_until_busy(1)
     Process.kill("KILL", @server.pid)
 

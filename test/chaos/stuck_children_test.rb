@@ -27,7 +27,7 @@ class StuckChildrenTest < Minitest::Test
   CONFIG = <<~RUBY.freeze
     workers #{WORKERS}
     refork :manual
-    self_check timeout: 0.5
+    self_check timeout: 2
     self_check { TAKE.call }
     after_mold_fork { FLICKER.call if File.exist?("fault") }
   RUBY
@@ -61,7 +61,7 @@ class StuckChildrenTest < Minitest::Test
   end
 
   def wait_until_whole
-    wait_until(timeout: PATIENCE, message: -> { "a whole cluster: #{@server.tree.map(&:title)}" }) do
+    wait_until(timeout: PATIENCE, message: -> { "a whole cluster: #{@server.processes.map(&:title)}" }) do
       @server.workers.count { |worker| worker.title.match?(/ (idle|busy)\z/) } == WORKERS && @server.mold
     end
   end

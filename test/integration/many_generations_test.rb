@@ -63,10 +63,10 @@ class ManyGenerationsTest < Minitest::Test
     processes if @seen == before
   end
 
-  # Medians, so that a busy machine makes no difference.
+  # The best of many, so that a busy machine makes no difference.
   def assert_as_fast(seconds)
-    first, last = [seconds.first(SAMPLE), seconds.last(SAMPLE)].map { |sample| sample.sort[SAMPLE / 2] }
+    first, last = [seconds.first(SAMPLE), seconds.last(SAMPLE)].map(&:min)
 
-    assert_operator(last, :<, (first * 3) + 0.05)
+    assert_operator(last, :<, (first * 3) + 0.1)
   end
 end

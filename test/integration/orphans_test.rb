@@ -146,8 +146,7 @@ class OrphansTest < Minitest::Test
 
   # @return [Float] when
   def kill_monitor(server)
-    Process.kill("KILL", server.pid)
-    now
+    now.tap { Process.kill("KILL", server.pid) }
   end
 
   # Waits until only processes of these titles live.

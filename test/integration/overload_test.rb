@@ -39,7 +39,7 @@ class OverloadTest < Minitest::Test
   end
 
   def test_a_slow_queue
-    overloaded("queue_timeout 0.5")
+    overloaded("queue_timeout 2") # from a quarter of it on, waiting is an event
     held = ask("/held")
     @server.wait_until_busy(1)
     assert_match(%r{\AHTTP/1.1 503 }, ask("/").read)

@@ -45,7 +45,7 @@ class ProcessDeadlinesTest < Minitest::Test
 
     assert_equal(0, status.exitstatus)
     killed = server.events("worker.killed")
-    assert_equal(["GET /hang"], killed.map { |event| event["request"] })
+    assert_equal(["GET /hang"], killed.filter_map { |event| event["request"] })
     assert_includes(killed.first["reason"], "it did not leave in time")
   ensure
     socket&.close

@@ -124,7 +124,7 @@ class ReactorWorkersTest < Minitest::Test
   end
 
   def test_64_workers
-    start("workers 64", ready: false)
+    start("workers 64\nself_check timeout: 60", ready: false) # they are forked all at once
     64.times { |slot| @server.wait_past("worker.ready", slot: slot, patience: 120) }
     running = Array.new(64) { ask("/held") }
     @server.wait_until_busy(64)

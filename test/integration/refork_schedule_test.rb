@@ -67,7 +67,7 @@ class ReforkScheduleTest < Minitest::Test
 
     assert_equal("USR2", refused["wanted"])
     assert_includes(refused["reason"], "switched off")
-    assert_equal("pando worker 0 gen 0 idle", server.workers.first.title)
+    wait_until(timeout: 30) { server.workers.first.title == "pando worker 0 gen 0 idle" }
   end
 
   private

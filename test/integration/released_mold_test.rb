@@ -61,7 +61,7 @@ class ReleasedMoldTest < Minitest::Test
 
   # A clean image is booted.
   def all_workers_die(server)
-    healed = server.wait_for("generation.current") { pids(server.workers).each { |pid| Process.kill("KILL", pid) } }
+    healed = server.wait_for("generation.current") { Process.kill("KILL", *pids(server.workers)) }
 
     assert_equal(["heal", nil], healed.values_at("purpose", "source"))
     assert_equal(200, server.get("/").status)

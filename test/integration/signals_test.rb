@@ -154,7 +154,7 @@ class SignalsTest < Minitest::Test
     server = start("workers 2")
     server.wait_for("generation.current", purpose: "heal") { Process.kill("TERM", server.mold.pid) }
 
-    assert_equal("pando mold gen 1", server.mold.title)
+    wait_until(timeout: 30, message: -> { server.processes }) { server.mold&.title == "pando mold gen 1" }
     assert_equal(%w[0 0], server.workers.map { |worker| worker.title[/gen (\d+)/, 1] })
   end
 

@@ -70,6 +70,7 @@ class TraineeTest < Minitest::Test
 
   # It ends first, and so it has been idle for longer than the others when the next request comes.
   def assert_spread_while_busy(trainee)
+    wait_until(timeout: 30, message: "an idle trainee") { asleep?(trainee) }
     held = Array.new(3) { |number| hold("held#{number}", number + 1) }
     pids = held.map { |name, request| release(name) && request.value.body.to_i }
 

@@ -24,9 +24,9 @@ class CustomRunnerTest < Minitest::Test
     third = order(server, "third", 20)
     wait_for_done(server, third)
 
+    assert_predicate server.stop, :success?, server.output
     (first + second + third).each { |name| assert_equal 1, server.output.scan("#{name}: 2 words").size, name }
     assert_empty server.events("worker.lost").drop(1)
-    assert_predicate server.stop, :success?, server.output
   end
 
   def test_the_example_keeps_the_rules

@@ -14,6 +14,7 @@ class SwarmNodesTest < Minitest::Test
     names.each { |name| order(server, name, "0.02") }
     order(server, "long", "until go")
     wait_for_jobs(server, "done", names)
+    wait_for_jobs(server, "doing", ["long"])
     server.wait_for("monitor.stopping") { server.signal("TERM") }
 
     assert_equal(%w[long], jobs(server, "doing"))
@@ -50,7 +51,7 @@ class SwarmNodesTest < Minitest::Test
 
   # Its threads tick on, and its main thread beats: what its jobs come to is what counts.
   def test_a_node_whose_jobs_make_no_progress_is_found_and_replaced
-    server = swarm("count: 1, timeout: 0.5", "timeout 1, grace: 0.3")
+    server = swarm("count: 1, timeout: 0.5", "timeout 1, grace: 2")
     order(server, "stuck", "hang")
     stuck = server.wait_past("node.stuck")
     wait_until(message: -> { server.output }) { server.events("worker.ready").size > 1 }
@@ -94,6 +95,7 @@ class SwarmNodesTest < Minitest::Test
     leaving = server.wait_for("worker.leaving", pid: fat) { order(server, "fat", "keep 80") }
     order(server, "after")
     wait_for_jobs(server, "done", %w[after fat])
+    server.wait_for_leavers
 
     assert_match(/MiB/, leaving["reason"])
     refute_includes(server.nodes("folder").map(&:pid), fat)

@@ -28,6 +28,7 @@ class SwarmPoolsTest < Minitest::Test
     assert_equal(1, server.tree.titled("service").size)
     assert_equal([1, 2, 1], [server.workers.size, server.nodes("folder").size, server.nodes("spare").size])
     %w[web folder spare].each { |pool| refork(server, pool) }
+    server.wait_for_leavers
     server.wait_for("worker.ready", pool: "folder") { Process.kill("KILL", server.nodes("folder").first.pid) }
     reload(server)
     order(server, "two")
@@ -90,10 +91,18 @@ class SwarmPoolsTest < Minitest::Test
     server.wait_past("refork.finished", pool: pool, generation: said["generation"])
   end
 
+  # Its mold and its nodes, and if they leave, those before them.
   def lose_sharer(server)
+    server.wait_for_leavers
     server.wait_for("generation.current", pool: "sharer", purpose: "heal") do
-      [*server.tree.titled("mold sharer"), *server.nodes("sharer")].each { |one| Process.kill("KILL", one.pid) }
+      [*server.tree.titled("mold sharer"), *server.nodes("sharer")].each { |one| kill(one.pid) }
     end
+  end
+
+  def kill(pid)
+    Process.kill("KILL", pid)
+  rescue Errno::ESRCH
+    nil # it had been told to leave
   end
 
   def boots(server) = File.readlines(File.join(server.folder, "boots"), chomp: true)

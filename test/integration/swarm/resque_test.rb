@@ -42,7 +42,7 @@ class ResqueNodesTest < Minitest::Test
   end
 
   def test_what_becomes_of_jobs_that_fail_and_of_active_jobs
-    server = swarm("#{line(count: 1)}, quiet_timeout: 0.2", config: "stop_timeout 1")
+    server = swarm("#{line(count: 1)}, quiet_timeout: 0.2", config: "stop_timeout 3")
     console.call("['bad raise no', 'dead kill'].each { |one| Resque.enqueue(NoteJob, *one.split) }")
     console.call("Resque.enqueue(NoteJob, 'good') && ActiveNoteJob.perform_later('active') && nil")
     wait_for_notes("done", %w[good active])

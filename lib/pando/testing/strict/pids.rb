@@ -30,7 +30,7 @@ module Pando
 
           def stale(owner, pids)
             CONSTANTS.bind_call(owner, false).select do |name|
-              next if AUTOLOAD.bind_call(owner, name, false)
+              next if AUTOLOAD.bind_call(owner, name, false) || made_in_c?(owner, name)
 
               stale?(name, GET.bind_call(owner, name, false), pids)
             rescue NameError, LoadError
@@ -38,15 +38,19 @@ module Pando
             end
           end
 
+          # Such as Ruby's own version, the number in which may be any pid: they come from no line.
+          def made_in_c?(owner, name) = PLACE.bind_call(owner, name, false).to_a.last.to_i.zero?
+
           def stale?(name, value, pids)
             case value
             when Integer then pids.include?(value) && name.match?(/pid|process/i)
             when String
-              value.bytesize <= LONGEST && numbers(value).intersect?(pids.select { |pid| pid >= SMALLEST })
+              value.bytesize <= LONGEST && numbers(value).intersect?(pids.select { |pid| pid >= SMALLEST }.map(&:to_s))
             end
           end
 
-          def numbers(text) = text.b.scan(/\d+/).map(&:to_i)
+          # As they are written: 001001 is no pid.
+          def numbers(text) = text.b.scan(/\d+/)
 
           def finding(owner, name)
             place = PLACE.bind_call(owner, name)

@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/testing/strict"
+
+# What in constants is taken for the pid of a process of before the refork.
+class StrictPidsTest < Minitest::Test
+  PID = 987_654
+
+  module Holder
+    WORKER_PID = PID
+    COUNT = PID
+    NAME = "worker-#{PID}".freeze
+    PADDED = "00#{PID}".freeze
+    LONG = "#{PID} #{"x" * 200}".freeze
+  end
+
+  def test_a_number_that_is_called_so_and_a_text_that_contains_it
+    found = subjects(PID).grep(/\A#{Holder}::/)
+
+    assert_equal ["#{Holder}::NAME", "#{Holder}::WORKER_PID"], found.sort
+  end
+
+  # The year in it may be anybody's pid.
+  def test_rubys_own_constants_are_none
+    year = RUBY_COPYRIGHT[/\d+/].to_i
+
+    refute_includes subjects(year), "RUBY_COPYRIGHT"
+  end
+
+  private
+
+  def subjects(*pids) = Pando::Testing::Strict::Pids.findings(pids).map(&:subject)
+end
