@@ -107,7 +107,7 @@ class CanaryTest < Minitest::Test
   # As `pando refork --force` does.
   # @return [Array(String, String)] its last word
   def refork(server)
-    wait_until(timeout: 60, message: "a refork is granted") do
+    wait_until(message: "a refork is granted") do
       answer = ask(server, "refork force=yes")
       answer unless answer.last.to_s.start_with?("refused: ")
     end

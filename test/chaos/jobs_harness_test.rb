@@ -237,7 +237,7 @@ class ChaosJobsTest < Minitest::Test
     live = runner.tap(&:start)
     @ledger.ordered("j1")
     died(dead)
-    wait_until(timeout: 30, message: "the job's end") { live.done == 1 && !live.busy? }
+    wait_until(message: "the job's end") { live.done == 1 && !live.busy? }
     live.stop
 
     assert_fine

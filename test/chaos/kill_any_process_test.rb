@@ -60,8 +60,8 @@ class KillAnyProcessTest < Minitest::Test
   end
 
   def assert_clean_end
-    wait_until(timeout: 60, message: "the service, which waits longer after each death") { @census.services.any? }
-    wait_until(timeout: 30, message: -> { "the end of the dead: #{@server.tree.zombies}" }) { nothing_left_behind? }
+    wait_until(message: "the service, which waits longer after each death") { @census.services.any? }
+    wait_until(message: -> { "the end of the dead: #{@server.tree.zombies}" }) { nothing_left_behind? }
     assert_predicate(@server.stop, :success?, @server.output[-3000..])
   end
 

@@ -64,7 +64,7 @@ class LostWakeUpTest < Minitest::Test
   end
 
   def idle_workers(server)
-    wait_until(timeout: 30, message: -> { "#{WORKERS} idle workers: #{server.workers}" }) do
+    wait_until(message: -> { "#{WORKERS} idle workers: #{server.workers}" }) do
       workers = server.workers.select { |worker| worker.title.end_with?("idle") && worker.state == "S" }
       workers if workers.size == WORKERS
     end

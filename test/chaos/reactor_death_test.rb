@@ -84,6 +84,6 @@ class ReactorDeathTest < Minitest::Test
     Process.kill("KILL", @server.pid)
 
     assert_match(/200 OK/, held.read)
-    wait_until(timeout: 20, message: "the end of all") { pids.none? { |pid| File.exist?("/proc/#{pid}/cwd") } }
+    wait_until(message: "the end of all") { pids.none? { |pid| File.exist?("/proc/#{pid}/cwd") } }
   end
 end

@@ -61,7 +61,7 @@ class SwarmSidekiqTest < Minitest::Test
   # Until one comes through: its source may be the one that is killed.
   def refork(server)
     loop do
-      started = wait_until(timeout: 60, message: "a refork") do
+      started = wait_until(message: "a refork") do
         event = server.wait_for("refork.started", "refork.refused") { server.signal("USR2") }
         event if event["event"] == "refork.started"
       end

@@ -44,7 +44,7 @@ module AnswersConformance
     socket = @served.connect
     socket.write(*requests)
     socket.shutdown(:WR)
-    socket.wait_readable(20)
+    socket.wait_readable(90)
     socket.read
   ensure
     socket&.close

@@ -11,7 +11,7 @@ require_relative "../unit/http/support/served_work" # for Answer
 # reactor and in direct mode.
 module RackAppConformance
   APP = File.expand_path("support/rack_app", __dir__)
-  PATIENCE = 30
+  PATIENCE = 90
 
   NUMBERS = Array.new(10) { |number| "#{number}\n" }.freeze
 

@@ -38,7 +38,7 @@ class AllocatorTest < Minitest::Test
     reload_with(server, "allocator :glibc\n")
     assert_looks(server, "glibc #{OWN}")
     # As soon as the old mold is gone.
-    wait_until(timeout: 30, message: -> { status(server) }) { !status(server).include?("allocator") }
+    wait_until(message: -> { status(server) }) { !status(server).include?("allocator") }
   end
 
   private

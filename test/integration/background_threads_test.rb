@@ -37,7 +37,7 @@ class BackgroundThreadsTest < Minitest::Test
 
         assert_equal [pid, "true"], [ours, alive]
       end
-      wait_until(timeout: 30, message: "all to be done") { notes(server, "done").size == 10 * (generation + 1) }
+      wait_until(message: "all to be done") { notes(server, "done").size == 10 * (generation + 1) }
     end
 
     assert_equal 30, notes(server, "done").map(&:first).uniq.size, "each item once"
@@ -102,7 +102,7 @@ class BackgroundThreadsTest < Minitest::Test
       run ->(env) { [200, {}, []] }
     RUBY
     killed = server.wait_past("worker.killed", "worker.failed")
-    wait_until(timeout: 30, message: "the child to be gone") { !File.exist?("/proc/#{killed["pid"]}") }
+    wait_until(message: "the child to be gone") { !File.exist?("/proc/#{killed["pid"]}") }
 
     assert_operator killed["pid"], :>, 1
   end

@@ -143,7 +143,7 @@ class BadGenerationTest < Minitest::Test
 
   # From USR2 until the generation is discarded.
   def fail_once(server, role, fault)
-    wait_until(timeout: 30, message: "the backoff's end") do
+    wait_until(message: "the backoff's end") do
       server.write(role, fault)
       asked = server.wait_for("refork.started", "refork.refused") { server.signal("USR2") }
       asked["event"] == "refork.started"
@@ -172,7 +172,7 @@ class BadGenerationTest < Minitest::Test
 
   # It waits at the gate.
   def wait_until_forked(server, title)
-    wait_until(timeout: 30, message: title) { server.tree.titled("#{title} booting").any? }
+    wait_until(message: title) { server.tree.titled("#{title} booting").any? }
   end
 
   def open_gate(server) = File.delete(File.join(server.folder, "gate"))
@@ -191,7 +191,7 @@ class BadGenerationTest < Minitest::Test
 
   # Full strength, and nobody of another generation.
   def assert_generation(server, number)
-    wait_until(timeout: 30, message: -> { "generation #{number}: #{server.processes}" }) do
+    wait_until(message: -> { "generation #{number}: #{server.processes}" }) do
       titles = server.processes.map(&:title).grep(/worker|mold/).map { |title| title[/gen.*/] }
       titles.size == 3 && titles.all? { |title| title.match?(/\Agen #{number}( idle)?\z/) }
     end

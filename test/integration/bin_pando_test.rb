@@ -76,7 +76,7 @@ class BinPandoTest < Minitest::Test
       spawn(environment, Support::Checkout.path("bin/pando"), rackup, "-l", "127.0.0.1:#{port}", "-w", "1",
             chdir: folder, out: log, err: log)
     end
-    JSON.parse(wait_until(timeout: 60, message: -> { "an answer; #{File.read(log)}" }) { answer(port, pid) })
+    JSON.parse(wait_until(message: -> { "an answer; #{File.read(log)}" }) { answer(port, pid) })
   ensure
     stop(pid, log) if pid
   end
@@ -91,7 +91,7 @@ class BinPandoTest < Minitest::Test
   # bin/pando becomes the server: its pid takes the signal and has the exit status.
   def stop(pid, log)
     Process.kill(:TERM, pid)
-    _, status = wait_until(timeout: 30, message: "the server's end") { Process.wait2(pid, Process::WNOHANG) }
+    _, status = wait_until(message: "the server's end") { Process.wait2(pid, Process::WNOHANG) }
     assert_equal(0, status.exitstatus, File.read(log))
   rescue Errno::ESRCH, Errno::ECHILD
     nil # It has ended already, and the test has failed for that.

@@ -132,7 +132,7 @@ class CanaryProofTest < Minitest::Test
   def pids(server) = server.workers.map(&:pid).sort
 
   def fail_once(server)
-    wait_until(timeout: 30, message: "the backoff's end") do
+    wait_until(message: "the backoff's end") do
       server.wait_for("refork.started", "refork.refused") { server.signal("USR2") }["event"] == "refork.started"
     end
     server.wait_past("generation.discarded", generation: server.events("refork.started").last["generation"])

@@ -41,7 +41,7 @@ class ContainerTest < Minitest::Test
 
   # The process that is PID 1 in there, by its number out here.
   def first_process(server)
-    wait_until(timeout: 30) { server.tree.children.first }.pid
+    wait_until { server.tree.children.first }.pid
   end
 
   def signal(server, name) = Process.kill(name, first_process(server))
@@ -67,7 +67,7 @@ class ContainerTest < Minitest::Test
   { "TERM" => 143, "INT" => 130 }.each do |name, status|
     define_method("test_pid_1_ends_by_#{name}_before_it_serves") do
       server = start("File.write('here', '')\nsleep", ready: false)
-      wait_until(timeout: 30) { File.exist?(File.join(server.folder, "here")) }
+      wait_until { File.exist?(File.join(server.folder, "here")) }
       signal(server, name)
 
       assert_equal status, server.wait_for_exit.exitstatus
@@ -92,7 +92,7 @@ class ContainerTest < Minitest::Test
     port = free_port
     server = start("workers 1\nhealth \"/up\"", script: READ_ONLY, user: user.wrapper, listen: "127.0.0.1:#{port}",
                                                 env: { "HOME" => nil, "USER" => nil })
-    wait_until(timeout: 30, message: "its readiness") { ask(port, "/up", 0) == 200 }
+    wait_until(message: "its readiness") { ask(port, "/up", 0) == 200 }
 
     assert_equal [200, 503], [ask(port, "/", 100_000), ask(port, "/large", 1_000_000)], "no place for a large body"
     assert_equal 1, server.events("spool.unavailable").size

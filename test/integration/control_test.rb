@@ -28,7 +28,7 @@ class ControlTest < Minitest::Test
   def test_status_tells_who_does_what
     @server.wait_past("service.ready", name: "mailer")
     gate = Thread.new { @server.get("/gate") }
-    wait_until(timeout: 20) { File.exist?(File.join(@server.folder, "busy")) }
+    wait_until { File.exist?(File.join(@server.folder, "busy")) }
     report = JSON.parse(pando("status", "--format", "json").first)
     @server.write("open", "")
 
@@ -57,7 +57,7 @@ class ControlTest < Minitest::Test
 
     assert_equal([0, "every worker runs generation 1"], [status, text[/\A[^,]*/]])
     assert_match(/worker\.ready slot=1 generation=1/, progress)
-    assert(wait_until(timeout: 20) { @server.workers.map { |worker| worker.title[/gen \d+/] } == ["gen 1"] * 2 })
+    assert(wait_until { @server.workers.map { |worker| worker.title[/gen \d+/] } == ["gen 1"] * 2 })
   end
 
   def test_refork_tells_why_not
@@ -93,7 +93,7 @@ class ControlTest < Minitest::Test
 
   def test_a_stop_at_once_overtakes_a_graceful_one
     Thread.new { @server.get("/gate") }.report_on_exception = false
-    wait_until(timeout: 20) { File.exist?(File.join(@server.folder, "busy")) }
+    wait_until { File.exist?(File.join(@server.folder, "busy")) }
     patient = Thread.new { pando("stop") }
     @server.wait_past("monitor.stopping")
 

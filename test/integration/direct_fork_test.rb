@@ -16,7 +16,7 @@ class DirectForkTest < Minitest::Test
     socket = server.connect
     socket.write("GET / HTTP/1.0\r\n\r\n")
     answer = +""
-    answer << socket.readpartial(4096) while socket.wait_readable(20) && !socket.eof?
+    answer << socket.readpartial(4096) while socket.wait_readable(90) && !socket.eof?
     pid = answer[/\d+\z/].to_i
 
     assert_match(/\r\n\r\n\d+\z/, answer)

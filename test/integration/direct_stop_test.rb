@@ -18,7 +18,7 @@ class DirectStopTest < Minitest::Test
   def test_who_comes_late_does_not_wait_for_the_slowest
     server = serve(app: APP, config: "reactor false\nworkers 2")
     held = server.connect.tap { |socket| socket.write("GET /gate HTTP/1.1\r\nHost: a\r\n\r\n") }
-    wait_until(timeout: 20) { File.exist?(File.join(server.folder, "busy")) }
+    wait_until { File.exist?(File.join(server.folder, "busy")) }
     server.wait_for("worker.exited") { server.signal("TERM") }
 
     assert_raises(Errno::ECONNREFUSED) { server.connect.then { |socket| socket.read(1) } }

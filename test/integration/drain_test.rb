@@ -25,7 +25,7 @@ class DrainTest < Minitest::Test
   def start(config = "")
     serve(app: APP, config: "workers 2\nrefork :manual\nhealth \"/up\", live: \"/live\"\n" \
                             "control \"control.sock\"\n#{config}")
-      .tap { |server| wait_until(timeout: 30) { server.get("/up").status == 200 } }
+      .tap { |server| wait_until { server.get("/up").status == 200 } }
   end
 
   def announce(server, signal = "TERM")
@@ -60,7 +60,7 @@ class DrainTest < Minitest::Test
     kept = Support::KeptConnection.new(server.connect)
     kept.ask("/").answer
     announce(server)
-    wait_until(timeout: 30) { server.get("/up").status == 503 }
+    wait_until { server.get("/up").status == 503 }
     answers = [kept.ask("/").answer, Support::KeptConnection.new(server.connect).ask("/").answer]
     assert_equal([[200, false]] * 2, answers.map { |answer| [answer.status, answer.last?] })
     assert_equal 200, server.get("/live").status

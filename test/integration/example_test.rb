@@ -18,7 +18,7 @@ class ExampleTest < Minitest::Test
     server.wait_past("refork.finished", generation: 1)
     answer = nil
     # Who is replaced may be about to leave, and take a last request.
-    wait_until(timeout: 30, message: "an answer of a new worker") { WARMED.match?(answer = server.get("/").body) }
+    wait_until(message: "an answer of a new worker") { WARMED.match?(answer = server.get("/").body) }
 
     assert_match(/knows 40 pages and wrote 0 of them itself$/, answer)
   end

@@ -41,7 +41,7 @@ class FirstRequestProfileTest < Minitest::Test
   def serve_generations(server)
     written = [0, 1].map do |generation|
       server.refork if generation == 1
-      wait_until(timeout: 30) { server.workers.all? { |worker| worker.title.include?("gen #{generation}") } }
+      wait_until { server.workers.all? { |worker| worker.title.include?("gen #{generation}") } }
       assert_equal [1], frames_before(server).values.map { |counts| counts.count(&:positive?) }.uniq
       profiled(server, generation)
     end
@@ -54,7 +54,7 @@ class FirstRequestProfileTest < Minitest::Test
   # requests at a time, each worker has one.
   def frames_before(server)
     found = server.workers.to_h { |worker| [worker.pid, []] }
-    wait_until(timeout: 60, message: "three requests of each worker") do
+    wait_until(message: "three requests of each worker") do
       clients = Array.new(found.size) { Thread.new { server.get("/slow").body.split.map(&:to_i) } }
       clients.map(&:value).each { |frames, pid| found.fetch(pid) << frames }
       found.values.all? { |counts| counts.size > 2 }

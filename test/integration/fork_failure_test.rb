@@ -25,7 +25,7 @@ class ForkFailureTest < Minitest::Test
     assert_backoff(failures)
     assert_equal(mold, server.mold.pid, "it is not to blame")
     ready = server.events("worker.ready").size
-    heal(server) { wait_until(timeout: 30, message: "a new worker") { server.events("worker.ready").size > ready } }
+    heal(server) { wait_until(message: "a new worker") { server.events("worker.ready").size > ready } }
   end
 
   def test_a_refork_that_is_not_possible_now
@@ -50,7 +50,7 @@ class ForkFailureTest < Minitest::Test
     RUBY
     workers = server.workers.map(&:pid)
     server.wait_for("refork.started") { server.signal("USR2") }
-    wait_until(timeout: 30) { server.tree.titled("mold gen 1").any? }
+    wait_until { server.tree.titled("mold gen 1").any? }
     without_forks(server) do
       server.wait_for("fork.failed", role: "worker", generation: 1) { server.write("go", "") }
       server.wait_for("generation.discarded", generation: 1)
@@ -64,7 +64,7 @@ class ForkFailureTest < Minitest::Test
     server = serve(config: "workers 2\nrefork :manual", wrapper: @user.wrapper)
     without_forks(server) do
       Process.kill("KILL", server.mold.pid)
-      wait_until(timeout: 30, message: "two that cannot fork it") { failed_molds(server).size > 1 }
+      wait_until(message: "two that cannot fork it") { failed_molds(server).size > 1 }
     end
 
     heal(server) { server.wait_for("generation.current") }

@@ -59,7 +59,7 @@ class ForkHooksTest < Minitest::Test
     workers = pids(server.events("worker.ready"))
     sources = server.events("refork.started").map { |event| event["source"] }
 
-    wait_until(timeout: 30, message: "the notes of all that have forked") do
+    wait_until(message: "the notes of all that have forked") do
       noted("forker", server).size == 11 && noted("asked", server).size == 11
     end
     assert_equal([3, 9, 2], [molds.size, workers.size, sources.size])

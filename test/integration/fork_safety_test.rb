@@ -82,7 +82,7 @@ class ForkSafetyTest < Minitest::Test
 
   # Those of before may still be leaving.
   def replaced(server)
-    wait_until(timeout: 20, message: "two workers of generation 1") do
+    wait_until(message: "two workers of generation 1") do
       server.workers.select { |worker| worker.title.include?("gen 1 ") }.then { |found| found if found.size == 2 }
     end
   end

@@ -61,7 +61,7 @@ class HardTimeoutTest < Minitest::Test
     @socket = @server.connect
     @socket.write("POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nx")
     reading = File.join(@server.folder, "reading")
-    wait_until(timeout: 30, message: "a worker that reads") { File.exist?(reading) && !File.empty?(reading) }
+    wait_until(message: "a worker that reads") { File.exist?(reading) && !File.empty?(reading) }
     pid = @server.workers.first.pid
     wait_until_asleep(pid)
     Process.kill(:STOP, pid)
@@ -117,7 +117,7 @@ class HardTimeoutTest < Minitest::Test
   # It has nothing else to do than to wait.
   def wait_until_asleep(pid)
     looks = 0
-    wait_until(timeout: 3, message: "a worker that waits") do
+    wait_until(message: "a worker that waits") do
       asleep = File.read("/proc/#{pid}/stat")[/\) (\w)/, 1] == "S"
       (looks = asleep ? looks + 1 : 0) > 10
     end
@@ -142,7 +142,7 @@ class HardTimeoutTest < Minitest::Test
   end
 
   def assert_healed(event)
-    wait_until(timeout: 10, message: "a new worker") do
+    wait_until(message: "a new worker") do
       @server.events("worker.ready").any? { |ready| ready["slot"] == event["slot"] && ready["time"] > event["time"] }
     end
     assert_equal(200, @server.get("/").status)

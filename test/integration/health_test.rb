@@ -25,7 +25,7 @@ class HealthTest < Minitest::Test
   end
 
   def status(path = "/up") = @server.get(path).status
-  def wait_for_status(expected, path = "/up") = wait_until(timeout: 30) { status(path) == expected }
+  def wait_for_status(expected, path = "/up") = wait_until { status(path) == expected }
 
   def test_from_the_boot_on
     start(ready: false)
@@ -69,7 +69,7 @@ class HealthTest < Minitest::Test
     wait_for_status(200)
     @server.wait_for("reactor.ready") { Process.kill("KILL", @server.tree.titled("reactor").first.pid) }
 
-    wait_until(timeout: 30) { status == 200 rescue false } # rubocop:disable Style/RescueModifier
+    wait_until { status == 200 rescue false } # rubocop:disable Style/RescueModifier
   end
 
   def test_a_reload_that_fails_changes_nothing

@@ -42,7 +42,7 @@ class HijackTest < Minitest::Test
   end
 
   def line_of(client)
-    client.wait_readable(30) || flunk("nothing comes")
+    client.wait_readable(90) || flunk("nothing comes")
     client.gets
   end
 

@@ -134,7 +134,7 @@ class HooksTest < Minitest::Test
 
   # From the last worker.ready on, waiting for a new one if need be.
   def ready_pid(server, after: nil)
-    wait_until(timeout: 30, message: "a new worker") do
+    wait_until(message: "a new worker") do
       pid = server.events("worker.ready").last["pid"]
       pid unless pid == after
     end
@@ -194,7 +194,7 @@ class HooksTest < Minitest::Test
     when "after_worker_timeout" then 2.times { hang(server, "/soft") } # one for each of the two
     when "after_worker_fork", "after_worker_ready" then Process.kill("KILL", pid)
     end
-    wait_until(timeout: 30, message: "the end of slot 0; #{server.output}") do
+    wait_until(message: "the end of slot 0; #{server.output}") do
       server.get("/") if hook == "after_request_complete"
       server.events.find { |event| event["event"].match?(/\Aworker\.(failed|lost)/) && event["reason"].include?(hook) }
     end
@@ -205,7 +205,7 @@ class HooksTest < Minitest::Test
   end
 
   def assert_healed(server, old)
-    wait_until(timeout: 30, message: "two workers without #{old}: #{server.workers}") do
+    wait_until(message: "two workers without #{old}: #{server.workers}") do
       pids = server.workers.reject(&:zombie?).map(&:pid)
       pids.size == 2 && !pids.include?(old)
     end

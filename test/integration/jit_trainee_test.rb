@@ -26,7 +26,7 @@ class JitTraineeTest < Minitest::Test
     assert_equal({ true => [trainee] }, workers.select { |enabled, _| enabled })
     @server.get("/")
     @server.refork
-    wait_until(timeout: 30, message: "two workers") { @server.workers.size == 2 }
+    wait_until(message: "two workers") { @server.workers.size == 2 }
 
     assert_equal trainee, @server.events("refork.started").last["source"]
     assert_equal([[true], 2], workers.then { |found| [found.keys, found.values.flatten.size] })

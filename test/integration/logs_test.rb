@@ -40,7 +40,7 @@ class LogsTest < Minitest::Test
 
   def test_text
     server = serve(app: APP, config: CONFIG, arguments: ["--log-format", "text"], ready: false)
-    wait_until(timeout: 30, message: "the boot") { server.output.include?("generation.current") }
+    wait_until(message: "the boot") { server.output.include?("generation.current") }
     output = live(server)
 
     assert_match(/^\d\d:\d\d:\d\d\.\d{3} pando worker\.ready slot=1 generation=0 pid=\d+$/, output)
@@ -93,7 +93,7 @@ class LogsTest < Minitest::Test
 
   # Waits for it in the output, doing what leads to it again and again.
   def expect(server, pattern)
-    wait_until(timeout: 30, message: -> { "#{pattern} in #{server.output}" }) do
+    wait_until(message: -> { "#{pattern} in #{server.output}" }) do
       next true if server.output.match?(pattern)
 
       yield if block_given?

@@ -49,7 +49,7 @@ class ManyGenerationsTest < Minitest::Test
   def after_refork(server)
     server.refork
     stack = JSON.parse(server.get("/").body, symbolize_names: true)
-    processes = wait_until(timeout: 30, message: "the old generation's end") { settled(server) }
+    processes = wait_until(message: "the old generation's end") { settled(server) }
     stack.merge(descriptors: processes.to_h { |process| [process.title[/\Apando \w+/], process.descriptor_kinds] })
   end
 

@@ -55,12 +55,12 @@ class OrphansTest < Minitest::Test
     stuck.each { |request| assert_equal("nothing", answer(request)) }
     wait_for_processes(server, [])
     assert_operator(now - killed_at, :>=, GRACE)
-    assert(wait_until(timeout: 30) { refused?(server) }, "somebody still holds the listener")
+    assert(wait_until { refused?(server) }, "somebody still holds the listener")
   end
 
   def test_a_server_that_boots
     server = serve(app: "File.write('boots', '')\nsleep", ready: false)
-    wait_until(timeout: 30) { File.exist?(File.join(server.folder, "boots")) }
+    wait_until { File.exist?(File.join(server.folder, "boots")) }
     kill_monitor(server)
 
     wait_for_processes(server, [])
@@ -93,7 +93,7 @@ class OrphansTest < Minitest::Test
     RUBY
     server.write("gate", "")
     server.signal("USR2")
-    wait_until(timeout: 30) { File.exist?(File.join(server.folder, "forked")) }
+    wait_until { File.exist?(File.join(server.folder, "forked")) }
     kill_monitor(server)
     wait_for_processes(server, ["pando worker idle"]) # the new one has its forker's title yet
     File.delete(File.join(server.folder, "gate"))
@@ -130,7 +130,7 @@ class OrphansTest < Minitest::Test
     rescue EOFError, SystemCallError
       "nothing"
     end
-    wait_until(timeout: 30) { File.exist?(File.join(server.folder, "busy#{path.tr("/", "-")}")) }
+    wait_until { File.exist?(File.join(server.folder, "busy#{path.tr("/", "-")}")) }
     thread
   end
 
@@ -142,7 +142,7 @@ class OrphansTest < Minitest::Test
     e.is_a?(Errno::ECONNREFUSED)
   end
 
-  def answer(request) = request.join(30)&.value
+  def answer(request) = request.join(90)&.value
 
   # @return [Float] when
   def kill_monitor(server)
@@ -152,7 +152,7 @@ class OrphansTest < Minitest::Test
   # Waits until only processes of these titles live.
   def wait_for_processes(server, wanted)
     found = nil
-    arrived = wait_until(timeout: 30, message: -> { "#{wanted}, but there are #{found}" }) do
+    arrived = wait_until(message: -> { "#{wanted}, but there are #{found}" }) do
       found = server.processes.map { |process| process.title.sub(/ (\d+ )?gen \d+/, "") }.sort
       found == wanted
     end

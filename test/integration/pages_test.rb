@@ -71,7 +71,7 @@ class PagesTest < Minitest::Test
   # Asks for as many requests as there are paths; they come when the worker looks at its pages.
   def recorded(paths)
     client = Thread.new { report("pages", "0", "--record", paths.size.to_s, "--wait", "60") }
-    wait_until(timeout: 30) { looking? }
+    wait_until { looking? }
     yield paths
     client.value
   end

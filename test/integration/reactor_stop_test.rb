@@ -254,7 +254,7 @@ class ReactorStopTest < Minitest::Test
     go
     assert_equal [[200, false]], (running + waiting).map(&:answer).map { |answer| [answer.status, answer.last?] }.uniq
     @server.wait_past("refork.finished")
-    wait_until(timeout: 20, message: "the old workers' end") { !@server.workers.map(&:pid).intersect?(before) }
+    wait_until(message: "the old workers' end") { !@server.workers.map(&:pid).intersect?(before) }
 
     all = kept + running + waiting
     assert_equal([200], all.map { |connection| connection.ask("/").answer.status }.uniq)

@@ -50,7 +50,7 @@ class ReactorWorkersTest < Minitest::Test
     start("workers 1\nbody_timeout 1")
     client = ask("/").tap(&:answer)
     client.ask("/", verb: "POST", fields: "Content-Length: 8003\r\n", body: "x" * 8000) # worth eight seconds
-    wait_until(timeout: 30) { asleep?(reactor) }
+    wait_until { asleep?(reactor) }
     Process.kill("STOP", reactor)
     client.socket.write("def")
 

@@ -127,13 +127,13 @@ class ReforkMinitestTest < Minitest::Test
 
   def test_no_more_than_three_processes_and_none_left
     run = held do |pid, living|
-      family = wait_until(timeout: 10, message: -> { "two children, there are #{children(pid)}" }) do
+      family = wait_until(message: -> { "two children, there are #{children(pid)}" }) do
         children(pid).then { |found| found if found.size == 2 } # the living process and its witness
       end
 
       assert_includes family, living
       Process.kill(:KILL, pid)
-      wait_until(timeout: 10, message: "the end of all") { family.none? { |one| alive?(one) } }
+      wait_until(message: "the end of all") { family.none? { |one| alive?(one) } }
     end
 
     assert_equal Signal.list["KILL"], run.status.termsig
@@ -206,9 +206,9 @@ class ReforkMinitestTest < Minitest::Test
     env = Support::SuiteRun.environment(every: 3).merge(env)
     PTY.spawn(env, *command) do |out, terminal, pid|
       output = +""
-      wait_until(timeout: 30, message: -> { output }) { (output << read(out)).include?("holding in ") }
+      wait_until(message: -> { output }) { (output << read(out)).include?("holding in ") }
       yield pid, terminal
-      status = wait_until(timeout: 30, message: -> { output }) do
+      status = wait_until(message: -> { output }) do
         output << read(out)
         Process.wait2(pid, Process::WNOHANG)&.last
       end

@@ -67,7 +67,7 @@ class ReforkScheduleTest < Minitest::Test
 
     assert_equal("USR2", refused["wanted"])
     assert_includes(refused["reason"], "switched off")
-    wait_until(timeout: 30) { server.workers.first.title == "pando worker 0 gen 0 idle" }
+    wait_until { server.workers.first.title == "pando worker 0 gen 0 idle" }
   end
 
   private
@@ -83,7 +83,7 @@ class ReforkScheduleTest < Minitest::Test
     ask(server, after)
     started = server.wait_past("refork.started", generation: generation)
     server.wait_past("refork.finished", generation: generation)
-    wait_until(timeout: 30, message: "one worker") { server.workers.size == 1 }
+    wait_until(message: "one worker") { server.workers.size == 1 }
 
     assert_equal(requests, started["requests"])
     assert_equal("a worker served #{requests} requests", started["reason"])

@@ -76,7 +76,7 @@ class ReloadListenersTest < Minitest::Test
     refute_path_exists(path("old.sock"))
     assert_equal(["unix:#{path("old.sock")}"], @server.events("listener.closed").map { |one| one["listen"] })
     reload
-    wait_until(timeout: 20) { refused?(port) }
+    wait_until { refused?(port) }
 
     assert_raises(Errno::ECONNREFUSED) { UNIXSocket.new("\0#{name}") }
     assert_equal("80", ask(unix("pando.sock")))
@@ -124,7 +124,7 @@ class ReloadListenersTest < Minitest::Test
     port = port_opened(@server.events("listener.opened").find { |one| one["listen"].start_with?("127") })
     assert_equal("77", @server.get("/queues").body)
     reload('listen "127.0.0.1:0", backlog: 99, proxy_protocol: true')
-    wait_until(timeout: 20) { ask_proxied(port) == port.to_s } # the reactor is told a moment after the reload
+    wait_until { ask_proxied(port) == port.to_s } # the reactor is told a moment after the reload
 
     assert_equal("99", @server.get("/queues").body)
   end
@@ -137,7 +137,7 @@ class ReloadListenersTest < Minitest::Test
 
   in_each_mode(:test_whoever_has_connected_is_answered) do
     deploy('listen "unix:old.sock"')
-    wait_until(timeout: 20) { ask(unix("old.sock")) }
+    wait_until { ask(unix("old.sock")) }
     early = Array.new(5) { unix("old.sock") }
     reload
     early.each { |socket| send_request(socket) } # who asks nothing has a second left

@@ -99,7 +99,7 @@ class ReloadTest < Minitest::Test
     worker = @server.workers.find { |process| process.title.include?("gen 1") }
     Process.kill("TERM", worker.pid)
     note = File.join(@root, "two", "exited")
-    assert(wait_until(timeout: 20) { File.exist?(note) && File.read(note) == "TERM" })
+    assert(wait_until { File.exist?(note) && File.read(note) == "TERM" })
   end
 
   # As deployments without a link do it.
@@ -174,7 +174,7 @@ class ReloadTest < Minitest::Test
     @server.wait_for("generation.current") { Process.kill("KILL", @server.mold.pid) }
     @server.wait_for("worker.ready") { Process.kill("KILL", @server.workers.first.pid) }
 
-    assert(wait_until(timeout: 20) { body == "one again in one" })
+    assert(wait_until { body == "one again in one" })
   end
 
   # That of the bad release may still be leaving.
@@ -243,14 +243,14 @@ class ReloadTest < Minitest::Test
       @server.wait_for("worker.ready") { Process.kill("KILL", @server.workers.first.pid) }
       @server.refork
     end
-    reader = wait_until(timeout: 20) { File.read(File.join(@root, "bad", "pid")).to_i.nonzero? rescue nil } # rubocop:disable Style/RescueModifier
+    reader = wait_until { File.read(File.join(@root, "bad", "pid")).to_i.nonzero? rescue nil } # rubocop:disable Style/RescueModifier
 
     assert_equal([200], answers.uniq)
     assert_match(/called off/, pando("reload", "--cancel").first)
     assert_equal("pando reload --cancel", @server.wait_past("reload.failed")["reason"])
     @server.wait_for("reload.started") { @server.signal("HUP") } # and is ended with the server
     assert_predicate(@server.stop, :success?)
-    wait_until(timeout: 20) { !File.exist?("/proc/#{reader}") || File.read("/proc/#{reader}/stat")[/\) (.)/, 1] == "Z" }
+    wait_until { !File.exist?("/proc/#{reader}") || File.read("/proc/#{reader}/stat")[/\) (.)/, 1] == "Z" }
   end
 
   # What the process says that sets the bundle up, and not only that it has failed.

@@ -94,10 +94,10 @@ class ServicesTest < Minitest::Test
     server = start
     pid = ready(server)
     Process.kill("KILL", server.pid)
-    wait_until(timeout: 20, message: "the service's end") { !alive?(pid) }
+    wait_until(message: "the service's end") { !alive?(pid) }
 
     assert_equal("stopped true #{pid}", notes(server).last)
-    wait_until(timeout: 20, message: "everybody's end: #{server.processes}") { server.processes.empty? }
+    wait_until(message: "everybody's end: #{server.processes}") { server.processes.empty? }
   end
 
   private

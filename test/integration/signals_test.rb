@@ -144,7 +144,7 @@ class SignalsTest < Minitest::Test
       assert_equal("pid #{worker}", answer.value.body)
       assert_equal(signal, server.wait_past("worker.leaving", pid: worker)["reason"])
       server.wait_past("worker.exited", pid: worker)
-      wait_until(timeout: 30, message: "a new worker") { server.events("worker.ready").size == 2 }
+      wait_until(message: "a new worker") { server.events("worker.ready").size == 2 }
       refute_equal(worker, server.workers.last.pid)
       assert_equal(200, server.get("/").status)
     end
@@ -154,7 +154,7 @@ class SignalsTest < Minitest::Test
     server = start("workers 2")
     server.wait_for("generation.current", purpose: "heal") { Process.kill("TERM", server.mold.pid) }
 
-    wait_until(timeout: 30, message: -> { server.processes }) { server.mold&.title == "pando mold gen 1" }
+    wait_until(message: -> { server.processes }) { server.mold&.title == "pando mold gen 1" }
     assert_equal(%w[0 0], server.workers.map { |worker| worker.title[/gen (\d+)/, 1] })
   end
 
@@ -174,7 +174,7 @@ class SignalsTest < Minitest::Test
 
   def test_interrupt_from_a_terminal_during_the_boot
     server = serve(app: "File.write('booting', '')\nsleep", wrapper: ["setsid"], ready: false)
-    wait_until(timeout: 30, message: "the boot") { File.exist?(File.join(server.folder, "booting")) }
+    wait_until(message: "the boot") { File.exist?(File.join(server.folder, "booting")) }
     Process.kill("INT", -server.pid)
 
     assert_equal(0, server.wait_for_exit.exitstatus)
@@ -219,7 +219,7 @@ class SignalsTest < Minitest::Test
   end
 
   def wait_until_busy(server, count)
-    wait_until(timeout: 30, message: -> { "#{count} busy workers: #{server.workers}" }) do
+    wait_until(message: -> { "#{count} busy workers: #{server.workers}" }) do
       server.workers.count { |worker| worker.title.end_with?("busy") } == count
     end
   end

@@ -90,7 +90,7 @@ class SocketActivationTest < Minitest::Test
   # Whoever connects after the end waits for the next life of the server.
   def assert_still_open(socket)
     client = TCPSocket.new("127.0.0.1", socket.addr[1])
-    accepted = socket.wait_readable(20) && socket.accept
+    accepted = socket.wait_readable(90) && socket.accept
     assert(accepted)
   ensure
     [client, accepted].compact.each(&:close)
@@ -166,7 +166,7 @@ class SocketActivationTest < Minitest::Test
     @server = serve(app: APP, config: "workers 1", listen: false, ready: false,
                     wrapper: [program, "--listen=127.0.0.1:#{port}", *of_this_ruby])
     answer = nil
-    wait_until(timeout: 30) { answer = ask(TCPSocket.new("127.0.0.1", port)) rescue nil } # rubocop:disable Style/RescueModifier
+    wait_until { answer = ask(TCPSocket.new("127.0.0.1", port)) rescue nil } # rubocop:disable Style/RescueModifier
 
     assert_equal("#{port} 0", answer)
   end
@@ -186,7 +186,7 @@ class SocketActivationTest < Minitest::Test
   # @return [Array(String, Socket)] the name and the socket that the service manager was given
   def stored(manager)
     loop do
-      assert(manager.wait_readable(30), "nothing for the store")
+      assert(manager.wait_readable(90), "nothing for the store")
       text, _, _, *rights = manager.recvmsg(4096, 0, 1024, scm_rights: true)
       next unless text.start_with?("FDSTORE=1\n")
 

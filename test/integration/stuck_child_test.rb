@@ -78,7 +78,7 @@ class StuckChildTest < Minitest::Test
     server.write("hold", "")
     answers = under_requests(server) do
       server.wait_for("generation.current", purpose: "heal") { replace_one }
-      wait_until(timeout: 30) { server.events("worker.ready").size == 3 }
+      wait_until { server.events("worker.ready").size == 3 }
     end
 
     assert_equal([["worker", 0]] * 2, check_failures.map { |event| event.values_at("role", "generation") })

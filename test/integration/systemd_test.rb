@@ -85,7 +85,7 @@ class SystemdNotifyTest < Minitest::Test
   def hear(manager, wanted)
     heard = []
     until heard.last&.match?(wanted)
-      assert(manager.wait_readable(30), "no #{wanted.inspect}, but #{heard.inspect}")
+      assert(manager.wait_readable(90), "no #{wanted.inspect}, but #{heard.inspect}")
       heard << manager.recv(4096)
     end
   end

@@ -49,7 +49,7 @@ class TitlesTest < Minitest::Test
 
   # The title is all there is: no environment, path or argument behind it.
   def assert_titles(server, titles)
-    wait_until(timeout: 20, message: -> { "#{titles}, not #{found(server)}" }) { found(server) == titles }
+    wait_until(message: -> { "#{titles}, not #{found(server)}" }) { found(server) == titles }
   end
 
   def assert_workers(server, state)

@@ -53,13 +53,13 @@ class TraineeTest < Minitest::Test
 
   # It, and in direct mode the others, are told over their links.
   def wait_until_told(trainee)
-    wait_until(timeout: 30, message: "five requests in a row for the trainee") do
+    wait_until(message: "five requests in a row for the trainee") do
       Array.new(5) { ask_when_idle(trainee) }.uniq == [trainee]
     end
   end
 
   def ask_when_idle(trainee, path = "/")
-    wait_until(timeout: 30, message: "an idle trainee") { asleep?(trainee) }
+    wait_until(message: "an idle trainee") { asleep?(trainee) }
     @server.get(path).body.to_i
   end
 
@@ -70,7 +70,7 @@ class TraineeTest < Minitest::Test
 
   # It ends first, and so it has been idle for longer than the others when the next request comes.
   def assert_spread_while_busy(trainee)
-    wait_until(timeout: 30, message: "an idle trainee") { asleep?(trainee) }
+    wait_until(message: "an idle trainee") { asleep?(trainee) }
     held = Array.new(3) { |number| hold("held#{number}", number + 1) }
     pids = held.map { |name, request| release(name) && request.value.body.to_i }
 

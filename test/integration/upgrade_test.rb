@@ -35,7 +35,7 @@ class UpgradeTest < Minitest::Test
         assert_the_command_upgrades
         size = @server.tree.monitor.pss_kib
         2.times { upgrade }
-        wait_until(timeout: 30, message: -> { "#{descriptors}, not #{descriptor_kinds}" }) do
+        wait_until(message: -> { "#{descriptors}, not #{descriptor_kinds}" }) do
           descriptor_kinds == descriptors # the command's own connection may be there for a moment
         end
         assert_operator(@server.tree.monitor.pss_kib, :<, size + 4096, "KiB")
@@ -84,7 +84,7 @@ class UpgradeTest < Minitest::Test
     @server.wait_past("service.ready")
     { "worker" => "worker.ready", "mold" => "generation.current", "reactor" => "reactor.ready",
       "service" => "service.ready" }.each do |role, healed|
-      victim = wait_until(timeout: 30) { @server.tree.titled(role).first }.pid
+      victim = wait_until { @server.tree.titled(role).first }.pid
       seen = @server.events.size
       upgrading = Thread.new { ask("upgrade") }
       await_after(seen, "monitor.upgrading")
@@ -213,7 +213,7 @@ class UpgradeTest < Minitest::Test
 
   # An event of a name, among those behind the first so many.
   def await_after(seen, name)
-    wait_until(timeout: 60, message: -> { "#{name}\n#{@server.output[-3000..]}" }) do
+    wait_until(message: -> { "#{name}\n#{@server.output[-3000..]}" }) do
       @server.events.drop(seen).find { |event| event["event"] == name }
     end
   end

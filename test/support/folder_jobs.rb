@@ -31,7 +31,7 @@ module Support
       []
     end
 
-    def wait_for_jobs(server, folder, names, patience: 30)
+    def wait_for_jobs(server, folder, names, patience: 90)
       late = -> { "#{names - jobs(server, folder)} in #{folder}\n#{server.output}" }
       wait_until(timeout: patience, message: late) { (names - jobs(server, folder)).empty? }
     end

@@ -12,7 +12,7 @@ module Support
     Answer = Struct.new(:status, :head, :body) do
       def last? = head.match?(/^connection: close\r$/i)
     end
-    PATIENCE = 30 # seconds
+    PATIENCE = 90 # seconds
 
     attr_reader :socket
 

@@ -35,7 +35,7 @@ module Support
     def start
       @pid = Process.spawn(PROGRAM, "--port", "0", "--unixsocket", @socket_path, "--save", "", "--dir", @folder,
                            "--appendonly", @keep ? "yes" : "no", in: File::NULL, out: @log, err: %i[child out])
-      wait_until(timeout: 30, message: -> { "redis-server: #{File.read(@log)}" }) { reachable? }
+      wait_until(message: -> { "redis-server: #{File.read(@log)}" }) { reachable? }
       self
     end
 

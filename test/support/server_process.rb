@@ -19,7 +19,7 @@ module Support
   class ServerProcess
     Response = Struct.new(:status, :headers, :body)
     ROOT = Checkout::ROOT
-    PATIENCE = 30 # seconds for any one event
+    PATIENCE = 90 # seconds for any one event
 
     attr_reader :pid, :folder, :socket_path, :output
 

@@ -87,7 +87,7 @@ module Support
 
     # @return [Integer] pid of the node that has begun it last
     def wait_for_begin(server, name, times = 1)
-      wait_until(timeout: 30, message: -> { "the beginning of #{name}\n#{server.output}" }) do
+      wait_until(message: -> { "the beginning of #{name}\n#{server.output}" }) do
         pids = began(server).fetch(name, [])
         pids.last if pids.size >= times
       end

@@ -6,12 +6,13 @@ module Support
     class TimedOut < StandardError; end
 
     POLL_INTERVAL = 0.01
+    PATIENCE = 90 # seconds: who waits for what comes loses none, and a machine may be very busy
 
     # @param timeout [Numeric] seconds
     # @param message [String, Proc] what was waited for; a Proc may show the state that was found instead
     # @return the first truthy value of the block
     # @raise [TimedOut]
-    def wait_until(timeout: 5, message: "the condition")
+    def wait_until(timeout: PATIENCE, message: "the condition")
       deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + timeout
       loop do
         value = yield

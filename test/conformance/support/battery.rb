@@ -7,7 +7,7 @@ module Conformance
   # takes the answers apart.
   class Battery
     AT_ONCE = 16
-    PATIENCE = 30 # seconds
+    PATIENCE = 90 # seconds
     ANSWER = %r{\G(?:HTTP/1\.1 100 Continue\r\n\r\n)?(?:\z|HTTP/1\.1 (\d{3}) [^\r\n]*\r\n((?:[^\r\n]+\r\n)*)\r\n)}n
 
     # What a server made of a request, or the status it refused it with.

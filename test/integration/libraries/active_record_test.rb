@@ -30,7 +30,7 @@ class ActiveRecordTest < Minitest::Test
   # Each worker has connected before it is asked: it comes from one that was.
   def assert_ready(generation)
     assert_equal WORKERS, worker_pids(generation).size
-    wait_until(timeout: 20, message: -> { "#{WORKERS} backends, not #{all_backends}" }) do
+    wait_until(message: -> { "#{WORKERS} backends, not #{all_backends}" }) do
       all_backends.size == WORKERS && all_backends.none? { |pid| @owners.key?(pid) }
     end
   end
@@ -38,7 +38,7 @@ class ActiveRecordTest < Minitest::Test
   # The old generation's end with its processes; the mold has none of its own.
   def backends(generation)
     expected = connections_of(generation)
-    wait_until(timeout: 20, message: -> { "backends #{expected}, not #{all_backends}" }) { all_backends == expected }
+    wait_until(message: -> { "backends #{expected}, not #{all_backends}" }) { all_backends == expected }
     all_backends
   end
 

@@ -19,7 +19,7 @@ class GRPCTest < Minitest::Test
     skip "this gRPC is new enough" if forkable?
 
     ask_every_worker(0)
-    wait_until(timeout: 10) { @server.events("worker.unsafe").size == LibraryApp::WORKERS }
+    wait_until { @server.events("worker.unsafe").size == LibraryApp::WORKERS }
     assert_match(/\Agrpc: /, @server.events("worker.unsafe").first["reason"])
     answer = @server.wait_for("refork.started", "refork.refused") { @server.signal("USR2") }
     assert_equal "refork.refused", answer["event"]

@@ -78,7 +78,7 @@ module LibraryApp
   end
 
   def worker_pids(generation)
-    wait_until(timeout: 20, message: "#{WORKERS} workers, all of generation #{generation}") do
+    wait_until(message: "#{WORKERS} workers, all of generation #{generation}") do
       workers = @server.workers
       workers.map(&:pid) if workers.size == WORKERS && workers.all? { |one| one.title.include?("gen #{generation}") }
     end

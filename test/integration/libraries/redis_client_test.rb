@@ -10,7 +10,7 @@ class RedisClientTest < Minitest::Test
   def test_each_worker_has_connections_of_its_own
     survive_reforks do |generation|
       expected = connections_of(generation)
-      wait_until(timeout: 20, message: -> { "connections #{expected}, not #{@redis.connections}" }) do
+      wait_until(message: -> { "connections #{expected}, not #{@redis.connections}" }) do
         (expected - @redis.connections).empty? && @redis.connections.size <= 3 * LibraryApp::WORKERS
       end
     end

@@ -10,7 +10,7 @@ class SequelTest < Minitest::Test
   def test_each_worker_has_a_backend_of_its_own
     survive_reforks do |generation|
       expected = connections_of(generation)
-      wait_until(timeout: 20, message: -> { "backends #{expected}, not #{backends}" }) { backends == expected }
+      wait_until(message: -> { "backends #{expected}, not #{backends}" }) { backends == expected }
     end
     assert_match(/\Asequel /, verdicts["handled"])
     assert_empty verdicts["yours"]

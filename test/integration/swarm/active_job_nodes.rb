@@ -117,7 +117,7 @@ module ActiveJobNodes
 
     assert_predicate(@server.stop, :success?, @server.output)
     assert_equal([["begun"], ["done"]], kinds_of(400))
-    wait_until(timeout: 30, message: "no connection") { connections.empty? }
+    wait_until(message: "no connection") { connections.empty? }
   end
 
   # @return [Float] what share of a CPU each of the nodes has taken meanwhile

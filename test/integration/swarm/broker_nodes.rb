@@ -51,7 +51,7 @@ module BrokerNodes
 
   def names(what) = notes.filter_map { |note| note[what] }
 
-  def wait_for_notes(what, wanted, timeout: 30)
+  def wait_for_notes(what, wanted, timeout: 90)
     wait_until(timeout: timeout, message: -> { "#{wanted - names(what)}\n#{servers.last&.output}" }) do
       (wanted - names(what)).empty?
     end

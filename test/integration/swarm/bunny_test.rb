@@ -46,16 +46,16 @@ class BunnyNodesTest < Minitest::Test
     assert_equal (first + second).sort, names("done").sort # each once
     kill_a_node_at_work(server)
     late = publish("late", 8, "until never") # more than the nodes do at once
-    wait_until(timeout: 30, message: "busy nodes") { (names("begun") & late).size == 4 }
+    wait_until(message: "busy nodes") { (names("begun") & late).size == 4 }
     assert_predicate server.stop, :success?, server.output
-    wait_until(timeout: 20, message: "all of them in the queue") { console.call("waiting('notes')") == 8 }
+    wait_until(message: "all of them in the queue") { console.call("waiting('notes')") == 8 }
   end
 
   def test_what_becomes_of_a_message_and_of_a_broker
     server = swarm(line(count: 2, concurrency: 1))
     console.call("publish('notes', ['bad raise', 'gone exit', 'no reject', 'again requeue', 'good'])")
     wait_for_notes("done", %w[no again good])
-    wait_until(timeout: 20, message: "dead letters") { console.call("waiting('dead')") == 3 }
+    wait_until(message: "dead letters") { console.call("waiting('dead')") == 3 }
     server.wait_past("job.failed", reason: "exit (SystemExit)")
     assert_equal ["bad raise", "gone exit", "no reject"], console.call("payloads('dead')").sort
     assert_equal([false, true], notes.select { |note| note["done"] == "again" }.map { |note| note["redelivered"] })
@@ -103,7 +103,7 @@ class BunnyNodesTest < Minitest::Test
     wait_for_notes("begun", %w[killed0 killed1 killed2])
     victim = note_of("begun", "killed0")["pid"]
     server.wait_for("worker.ready") { Process.kill("KILL", victim) }
-    wait_until(timeout: 30, message: "another try") { names("begun").count("killed0") == 2 }
+    wait_until(message: "another try") { names("begun").count("killed0") == 2 }
     go
     wait_for_notes("done", %w[killed0 killed1 killed2])
     assert_equal true, note_of("done", "killed0")["redelivered"]
@@ -123,6 +123,6 @@ class BunnyNodesTest < Minitest::Test
       2.times { |number| server.wait_past("broker.found", slot: number) }
       wait_for_notes("done", waiting)
     end
-    wait_until(timeout: 20, message: "an empty queue") { console.call("waiting('notes')").zero? }
+    wait_until(message: "an empty queue") { console.call("waiting('notes')").zero? }
   end
 end

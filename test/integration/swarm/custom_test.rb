@@ -51,7 +51,7 @@ class CustomRunnerTest < Minitest::Test
       runner.start
       Process.kill("KILL", victim)
       Process.wait(victim)
-      wait_until(timeout: 20) { Dir.children(done) == ["job"] }
+      wait_until { Dir.children(done) == ["job"] }
     ensure
       runner&.stop
       started&.close
@@ -76,7 +76,7 @@ class CustomRunnerTest < Minitest::Test
 
   def wait_for_done(server, names)
     done = File.join(server.folder, "done")
-    wait_until(timeout: 30, message: -> { server.output }) { (names - Dir.children(done)).empty? }
+    wait_until(message: -> { server.output }) { (names - Dir.children(done)).empty? }
   end
 
   def node = Pando::Swarm::Node.new(Pando::Swarm::Kind.new(name: "folder", concurrency: 1), 0)

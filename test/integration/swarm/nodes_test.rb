@@ -107,7 +107,7 @@ class SwarmNodesTest < Minitest::Test
     order(server, "endless", "hang")
     wait_for_jobs(server, "doing", ["endless"])
     server.signal("KILL")
-    wait_until(timeout: 30, message: "the end of #{nodes}") { nodes.none? { |pid| File.exist?("/proc/#{pid}") } }
+    wait_until(message: "the end of #{nodes}") { nodes.none? { |pid| File.exist?("/proc/#{pid}") } }
 
     assert_equal(%w[endless], jobs(server, "inbox"))
   end
@@ -116,7 +116,7 @@ class SwarmNodesTest < Minitest::Test
     server = swarm("count: 1")
     File.write(File.join(server.folder, "no start"), "")
     server.wait_for("restarts.damped") { Process.kill("KILL", server.nodes("folder").first.pid) }
-    wait_until(timeout: 30, message: -> { server.output }) { server.events("restarts.damped").size >= 3 }
+    wait_until(message: -> { server.output }) { server.events("restarts.damped").size >= 3 }
     damped = server.events("restarts.damped")
     FileUtils.rm(File.join(server.folder, "no start"))
     order(server, "after")
@@ -142,13 +142,13 @@ class SwarmNodesTest < Minitest::Test
   def output_after(server, pattern)
     seen = server.output.size
     yield
-    wait_until(timeout: 30, message: -> { server.output[seen..] }) { server.output[seen..].match?(pattern) }
+    wait_until(message: -> { server.output[seen..] }) { server.output[seen..].match?(pattern) }
     server.output[seen..]
   end
 
   # Every thread of theirs has ended, for it takes nothing new.
   def quiet?(server)
-    wait_until(timeout: 30, message: "quiet nodes") do
+    wait_until(message: "quiet nodes") do
       server.nodes("folder").all? { |node| Dir.children("/proc/#{node.pid}/task").size <= 3 }
     end
   end

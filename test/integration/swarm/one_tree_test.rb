@@ -98,7 +98,7 @@ class OneTreeTest < Minitest::Test
   # What is ordered is done by a node.
   def work(server, texts)
     texts.each { |text| order(server, text) }
-    wait_until(timeout: 30, message: -> { "#{texts}: #{notes(server)}\n#{server.output}" }) do
+    wait_until(message: -> { "#{texts}: #{notes(server)}\n#{server.output}" }) do
       (texts - notes(server).keys).empty?
     end
 
@@ -117,7 +117,7 @@ class OneTreeTest < Minitest::Test
   # Right after a rollout the old ones may still be leaving.
   def refork(server, pool)
     outcome = said = nil
-    wait_until(timeout: 60, message: -> { said }) do
+    wait_until(message: -> { said }) do
       outcome, said = ask(server, "refork", pool: pool)
       outcome == "ok" || !said["reason"].include?("refused")
     end
@@ -132,12 +132,12 @@ class OneTreeTest < Minitest::Test
   # Nodes are quiet, workers serve.
   def a_quiet_time(server, text)
     server.wait_for("nodes.quiet") { server.signal("TSTP") }
-    wait_until(timeout: 30, message: -> { server.output }) { quiet?(server) }
+    wait_until(message: -> { server.output }) { quiet?(server) }
     order(server, text)
 
     refute_includes(notes(server), text)
     assert_equal("ok", ask(server, "quiet", undo: true).first)
-    wait_until(timeout: 30, message: -> { server.output }) { notes(server).key?(text) }
+    wait_until(message: -> { server.output }) { notes(server).key?(text) }
   end
 
   def quiet?(server)
@@ -147,7 +147,7 @@ class OneTreeTest < Minitest::Test
 
   def a_stop(server, text)
     order(server, text, go = File.join(@folder, "go"))
-    wait_until(timeout: 30, message: -> { server.output }) { @redis.call("LLEN", "queue:default").zero? }
+    wait_until(message: -> { server.output }) { @redis.call("LLEN", "queue:default").zero? }
     server.signal("TERM")
     2.times { |slot| server.wait_past("worker.exited", pool: "web", slot: slot, reason: "TERM") }
 

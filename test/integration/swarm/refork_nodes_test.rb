@@ -97,7 +97,7 @@ class SwarmReforkNodesTest < Minitest::Test
   # @return [String] what has become of it
   def refork(server)
     started = nil
-    wait_until(timeout: 30, message: -> { server.output }) do
+    wait_until(message: -> { server.output }) do
       started = server.wait_for("refork.started", "refork.refused") { server.signal("USR2") }
       started["event"] == "refork.started"
     end

@@ -105,7 +105,7 @@ class ResqueNodesTest < Minitest::Test
       2.times { |number| server.wait_past("broker.found", slot: number) }
       wait_for_notes("done", waiting)
     end
-    wait_until(timeout: 20, message: "nobody at work") { console.call("Resque.working.size").zero? }
+    wait_until(message: "nobody at work") { console.call("Resque.working.size").zero? }
     assert_empty console.call("failures")
     assert_equal names("done").uniq, names("done")
     FileUtils.rm_f(go_file)
@@ -116,8 +116,8 @@ class ResqueNodesTest < Minitest::Test
     wait_for_notes("begun", %w[killed0])
     pid, node = note_of("begun", "killed0").values_at("pid", "node")
     server.wait_for("worker.ready") { Process.kill("KILL", node) }
-    wait_until(timeout: 20, message: "the end of its child") { !File.exist?("/proc/#{pid}") }
-    wait_until(timeout: 30, message: "its job among the failed") { console.call("failures").size == 1 }
+    wait_until(message: "the end of its child") { !File.exist?("/proc/#{pid}") }
+    wait_until(message: "its job among the failed") { console.call("failures").size == 1 }
 
     assert_equal ["Resque::DirtyExit", "Job still being processed"], console.call("failures").first
     refute_includes names("done"), "killed0"

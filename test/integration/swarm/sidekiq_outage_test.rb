@@ -53,7 +53,7 @@ class SidekiqOutageTest < Minitest::Test
 
   # One outage after the other may be the same to a node.
   def wait_for_word(server, nodes)
-    wait_until(timeout: 30, message: -> { server.output }) do
+    wait_until(message: -> { server.output }) do
       lost, found = %w[broker.lost broker.found].map { |name| server.events(name).map { |event| event["pid"] } }
       found.uniq.sort == nodes && lost.sort == found.sort
     end
@@ -62,7 +62,7 @@ class SidekiqOutageTest < Minitest::Test
   # One job ends while nobody can be told.
   def be_patient(server, name)
     let_go(server, "go#{name}")
-    wait_until(timeout: 30, message: "the end of a job that runs") { ended(server).key?(name) }
+    wait_until(message: "the end of a job that runs") { ended(server).key?(name) }
     before = cpu_seconds(server)
     IO.select(nil, nil, nil, SECONDS)
     used = cpu_seconds(server) - before

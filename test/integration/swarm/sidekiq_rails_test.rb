@@ -14,7 +14,7 @@ class SidekiqRailsTest < Minitest::Test
     seed(server, "early")
     early = node_pids(server)
     server.refork
-    wait_until(timeout: 30, message: -> { server.output }) { !early.intersect?(node_pids(server)) }
+    wait_until(message: -> { server.output }) { !early.intersect?(node_pids(server)) }
     seed(server, "late")
 
     assert_empty(traces(server, "stopping"))

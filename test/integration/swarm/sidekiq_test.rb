@@ -18,7 +18,7 @@ class SidekiqNodesTest < Minitest::Test
     wait_for_end(server, names)
 
     assert_empty(ended(server).reject { |_, pids| pids.size == 1 })
-    wait_until(timeout: 30, message: -> { [known_pids, node_pids(server)] }) { known_pids == node_pids(server) }
+    wait_until(message: -> { [known_pids, node_pids(server)] }) { known_pids == node_pids(server) }
     assert_predicate(server.stop, :success?)
     assert_empty(server.complaints.reject { |event| event["event"] == "refork.refused" }) # asked again until granted
     assert_empty(@redis.call("KEYS", "pando:sidekiq:held:*") + @redis.call("HKEYS", "pando:sidekiq:holders"))
@@ -44,7 +44,7 @@ class SidekiqNodesTest < Minitest::Test
     id, = order(["deadly", 0, "never"])
     @redis.call("SET", "pando:sidekiq:deaths:#{id}", 3) # so many nodes have died with it
     server.wait_past("node.stuck")
-    wait_until(timeout: 60, message: -> { server.output }) { @redis.call("ZCARD", "dead") == 1 }
+    wait_until(message: -> { server.output }) { @redis.call("ZCARD", "dead") == 1 }
     order(["after"])
     wait_for_end(server, %w[after])
 

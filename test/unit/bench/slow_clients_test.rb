@@ -15,7 +15,7 @@ class SlowClientsTest < Minitest::Test
     serve { |request| seen << request }
     fates = Bench::SlowClients.run(@server.port, heads: 1, bodies: 1, readers: 1, pace: 0.02, pieces: 4) do |clients|
       assert_predicate clients, :all?
-      wait_until(timeout: 30) { seen.size >= 12 }
+      wait_until { seen.size >= 12 }
     end
     requests = Array.new(seen.size) { seen.pop }
 
@@ -42,7 +42,7 @@ class SlowClientsTest < Minitest::Test
       request.start_with?("POST") ? answer("200 OK", 9) : answer("408 Request Timeout", 0)
     end
     fates = Bench::SlowClients.run(@server.port, heads: 1, bodies: 1, pace: 0.02, pieces: 2) do
-      wait_until(timeout: 30) { seen.size >= 10 }
+      wait_until { seen.size >= 10 }
     end
 
     assert_operator fates[:heads][:refused], :>, 0

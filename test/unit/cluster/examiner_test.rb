@@ -10,7 +10,7 @@ class ClusterExaminerTest < Minitest::Test
   include ClusterSupport::Clock
 
   Examiner = Pando::Cluster::Examiner
-  PATIENCE = 30 # seconds
+  PATIENCE = 90 # seconds
 
   def setup
     @poller = Pando::Sys::Poller.new

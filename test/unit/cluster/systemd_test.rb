@@ -169,6 +169,6 @@ class SystemdTest < Minitest::Test
     emit("generation.current")
     speaker = Thread.new { 5000.times { |number| @systemd.reconcile { "status #{number}" } } }
 
-    assert(speaker.join(20), "it waits")
+    assert(speaker.join(90), "it waits")
   end
 end

@@ -7,7 +7,7 @@ require "pando/fork_safety/examination"
 
 class ForkSafetyExaminationTest < Minitest::Test
   Examination = Pando::ForkSafety::Examination
-  PATIENCE = 20 # seconds
+  PATIENCE = 90 # seconds
 
   # A child stuck in the lock of a thread that it has not.
   def stuck_child

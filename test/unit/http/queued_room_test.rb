@@ -32,7 +32,7 @@ class HTTPQueuedRoomTest < Minitest::Test
     turn = reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
     thread = Thread.new { @stage.work.ready(nil) }
     answer = reactor.answer
-    flunk("the worker hangs at turn #{turn}") unless thread.join(20)
+    flunk("the worker hangs at turn #{turn}") unless thread.join(90)
     answer
   end
 

@@ -75,7 +75,7 @@ class HTTPReactorBindingTest < Minitest::Test
   end
 
   def record
-    assert @monitor.wait_readable(20), "no record from the reactor"
+    assert @monitor.wait_readable(90), "no record from the reactor"
     @monitor.recv(100).unpack("L4")
   end
 

@@ -25,7 +25,7 @@ class HTTPReactorHealthTest < Minitest::Test
   # It has been heard when the answer changes.
   def wait_for_status(expected, ...)
     found = nil
-    wait_until(timeout: 20, message: -> { "#{expected}, not #{found}" }) { (found = status(...)) == expected }
+    wait_until(message: -> { "#{expected}, not #{found}" }) { (found = status(...)) == expected }
   end
 
   def test_not_ready_before_the_monitor_says_so
@@ -162,7 +162,7 @@ class HTTPReactorHealthTest < Minitest::Test
     head = request("GET /up HTTP/1.1\r\nho")
     count("connections", 2)
     @stage.ok("drain")
-    wait_until(timeout: 20) { refused? }
+    wait_until { refused? }
     head.write("st: a\r\n\r\n")
 
     assert_match(/\AHTTP\S+ 503 .*^connection: close\r$/m, head.read)
@@ -173,7 +173,7 @@ class HTTPReactorHealthTest < Minitest::Test
   def test_not_alive_when_the_monitor_has_not_been_heard_of
     stage(monitor_silence: 200)
     wait_for_status(503, "/live")
-    wait_until(timeout: 20) do
+    wait_until do
       told(WELCOME)
       status("/live") == 200
     end

@@ -25,7 +25,7 @@ class HTTPReactorListenersTest < Minitest::Test
     stage
     clients = Array.new(3) { request(HTTPSupport::ReactorCase::GET) }
     leave
-    wait_until(timeout: 20) { refused? }
+    wait_until { refused? }
     3.times { @stage.answer(@stage.take(0)) }
 
     clients.each { |client| assert_match(/\r\n\r\nhello\z/, read_all(client)) }
@@ -38,7 +38,7 @@ class HTTPReactorListenersTest < Minitest::Test
     counts("accepted" => 1)
     connect
 
-    assert(@listener.wait_readable(20), "the connection waits for whoever holds the listener")
+    assert(@listener.wait_readable(90), "the connection waits for whoever holds the listener")
     refute_predicate(self, :refused?)
   end
 
@@ -66,7 +66,7 @@ class HTTPReactorListenersTest < Minitest::Test
   private
 
   def read_all(client)
-    assert(client.wait_readable(20))
+    assert(client.wait_readable(90))
     client.read
   end
 end

@@ -145,13 +145,13 @@ class HTTPReactorOverloadTest < Minitest::Test
     stage(body_memory: 30 << 20)
     post = "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: #{30 << 20}\r\n\r\n"
     clients = Array.new(6) { request(post) }
-    wait_until(timeout: 20) { request_files.values.sum == 6 }
+    wait_until { request_files.values.sum == 6 }
     assert_equal({ memory: 4, disk: 2 }, request_files)
 
     clients.each { |client| reset(client) }
-    wait_until(timeout: 20) { request_files.empty? }
+    wait_until { request_files.empty? }
     request(post)
-    wait_until(timeout: 20) { request_files == { memory: 1 } }
+    wait_until { request_files == { memory: 1 } }
   end
 
   def test_heads_do_not_grow_while_all_buffers_hold_256_mib
@@ -159,7 +159,7 @@ class HTTPReactorOverloadTest < Minitest::Test
     field = "x: #{"y" * 30_000}\r\n"
     large = "GET / HTTP/1.1\r\nhost: a\r\n#{field * 9}" # a buffer of 1 MiB
     256.times { request(large) }
-    wait_until(timeout: 20) do # it reads them all first
+    wait_until do # it reads them all first
       client = request("GET / HTTP/1.1\r\nhost: a\r\n#{field}")
       client.wait_readable(0.1) && client.readpartial(20).start_with?("HTTP/1.1 503 ")
     end
@@ -183,9 +183,9 @@ class HTTPReactorOverloadTest < Minitest::Test
     limit_memory
     begin
       600.times { connect } # each takes a record, of which there is room for some
-      wait_until(timeout: 20) { @stage.stats["accepted"] == 601 }
+      wait_until { @stage.stats["accepted"] == 601 }
       spoken = Array.new(5) { request(GET) }
-      wait_until(timeout: 20) { @stage.stats["accepted"] == 606 }
+      wait_until { @stage.stats["accepted"] == 606 }
       told = @clients.select { |client| client.wait_readable(0) }
       answers = told.to_h { |client| [client, client.read] }
     ensure

@@ -8,7 +8,7 @@ require "socket"
 class HTTPWireAnswerTest < Minitest::Test
   Wire = Pando::HTTP::Wire
   CLOSE = Pando::HTTP::ResponseHead::CLOSE
-  PATIENCE = 30 # seconds
+  PATIENCE = 90 # seconds
   FIELDS = { "a" => "b" }.freeze
 
   def setup

@@ -29,10 +29,10 @@ class PagesRecorderTest < Minitest::Test
     requests = Pando::Pages::Report::Figures.new(census).requests
 
     assert_equal ["GET /write", "GET /gc", "GET /nothing"], requests.map(&:name)
-    # On a slow machine looking takes so long that they are not told apart any more.
-    assert_operator requests[0].causes.values_at(:request, :compiling, :mixed).sum, :>=, PAGES
+    # On a slow machine looking takes so long that they are not told apart any more. A few may have been private before.
+    assert_operator requests[0].causes.values_at(:request, :compiling, :mixed).sum, :>=, PAGES * 0.9
     # Where the text lies is the kernel's affair: right behind a library it is taken for its variables.
-    assert_operator requests[0].kinds.values_at(:anonymous, :malloc, :data).compact.sum, :>=, PAGES
+    assert_operator requests[0].kinds.values_at(:anonymous, :malloc, :data).compact.sum, :>=, PAGES * 0.9
     assert_operator requests[1].causes.values_at(:major_gc, :mixed).sum, :>, PAGES / 4
     assert_operator requests[2].causes.values.sum, :<, PAGES / 4
   end

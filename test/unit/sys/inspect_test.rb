@@ -20,7 +20,7 @@ class SysInspectTest < Minitest::Test
     end
     reader.read(1)
     yield child
-    assert(reader.wait_readable(30), "it tells nothing")
+    assert(reader.wait_readable(90), "it tells nothing")
     refute_empty(reader.gets("\n\n").lines.map(&:chomp) & lines)
   ensure
     Process.kill(:KILL, child)

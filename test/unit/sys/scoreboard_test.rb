@@ -248,7 +248,7 @@ class SysScoreboardTest < Minitest::Test
       loop { letters.each { |verb, subject| @row.start_job(verb, subject, nil, nil) } }
     end
     names = []
-    wait_until(timeout: 60) do
+    wait_until do
       1000.times { names << @row.job_name }
       names.compact.uniq.size > 1 && names.compact.size > 10_000
     end

@@ -33,7 +33,7 @@ class FakeServer
 
   def serve(socket)
     while (head = socket.gets("\r\n\r\n"))
-      body = socket.read(head[/^content-length: (\d+)/i, 1].to_i)
+      body = socket.read(head[/^content-length: (\d+)/i, 1].to_i) or break # the client has gone
       answer = @answer.call(head + body) or sleep
       socket.write(answer)
       break if answer.match?(/^connection: close/i)

@@ -68,7 +68,7 @@ class UpgradeProbeTest < Minitest::Test
 
   def test_it_has_a_deadline
     probe = start("$stderr.write('x'); sleep")
-    wait_until(timeout: 30) { probe.proceed || probe.instance_variable_get(:@pipes).values.include?("x") }
+    wait_until { probe.proceed || probe.instance_variable_get(:@pipes).values.include?("x") }
     elapse(Upgrade::Probe::PATIENCE)
 
     assert_equal("it was not ready within 30 s", ended(probe).reason)
@@ -101,5 +101,5 @@ class UpgradeProbeTest < Minitest::Test
 
   def run_program(program) = ended(start(program))
   def run_with(document) = run_program("IO.for_fd(4, 'w').write(#{document.to_s.dump})")
-  def ended(probe) = wait_until(timeout: 30) { probe.proceed }
+  def ended(probe) = wait_until { probe.proceed }
 end

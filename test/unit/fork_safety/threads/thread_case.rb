@@ -34,7 +34,7 @@ module ThreadCase
     end
   end
 
-  def wait_empty(thread) = wait_until(timeout: 30, message: "an empty queue") { thread.empty? }
+  def wait_empty(thread) = wait_until(message: "an empty queue") { thread.empty? }
 
   def in_fork
     pid = fork do

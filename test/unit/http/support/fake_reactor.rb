@@ -93,7 +93,7 @@ module HTTPSupport
     end
 
     # @return [Answer] once a response has ended; one alone
-    def answer(patience: 20)
+    def answer(patience: 90)
       bytes = +""
       limit = monotonic + (patience * 1_000_000_000)
       loop do

@@ -81,7 +81,7 @@ module HTTPSupport
     # The figures are those of the reactor's last turn: they may come a moment after the answer.
     def counts(expected)
       found = nil
-      wait_until(timeout: 20, message: -> { "#{expected}, not #{found}" }) do
+      wait_until(message: -> { "#{expected}, not #{found}" }) do
         found = @stage.stats.slice(*expected.keys)
         found == expected
       end

@@ -60,7 +60,7 @@ module HTTPSupport
       child = reader.read.to_i
       Process.wait(parent)
 
-      wait_until(timeout: 20, message: "the end of the reactor") { gone?(child) }
+      wait_until(message: "the end of the reactor") { gone?(child) }
     ensure
       [reader, writer].each(&:close)
     end
@@ -90,7 +90,7 @@ module HTTPSupport
     end
 
     def assert_ready
-      assert @monitor.wait_readable(20), "no word from the reactor"
+      assert @monitor.wait_readable(90), "no word from the reactor"
       assert_equal Reactor::READY, @monitor.recv(100).unpack1("L4")
     end
 

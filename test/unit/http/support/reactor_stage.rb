@@ -11,7 +11,7 @@ module HTTPSupport
   # want a program without sanitizers.
   class ReactorStage
     SOURCES = %w[http/*.c sys/fds.c sys/process.c sys/record.c].freeze
-    PATIENCE = 20
+    PATIENCE = 90
 
     Request = Struct.new(:lane, :slot, :turn, :flags, :head_bytes, :body_bytes, :file_bytes, :remote, :data) do
       def head = data.byteslice(0, head_bytes)
@@ -61,7 +61,7 @@ module HTTPSupport
     def open(*lanes) = lanes.each { |lane| ok("open", lane) }
 
     # @return [Request, nil] the oldest in the queue, now lane's
-    def take(lane, patience: 10)
+    def take(lane, patience: 60)
       words = tell("take", lane, (patience * 1000).to_i).split
       return if words.first == "none"
 

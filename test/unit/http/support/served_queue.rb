@@ -92,14 +92,14 @@ module HTTPSupport
     # Each of our orders but LANE_OPEN has one answer.
     def await(what)
       yield
-      raise "no word of #{what}" unless @monitor.wait_readable(20) && !@monitor.recv(100).empty?
+      raise "no word of #{what}" unless @monitor.wait_readable(90) && !@monitor.recv(100).empty?
     end
 
     # A kept connection has no end: an answer ends where it says so.
     def read_all(socket)
       bytes = +""
       until whole?(bytes)
-        raise "no answer in time, but #{bytes.inspect}" unless socket.wait_readable(20)
+        raise "no answer in time, but #{bytes.inspect}" unless socket.wait_readable(90)
 
         bytes << (socket.read_nonblock(65_536, exception: false) || break)
       end

@@ -30,7 +30,7 @@ module HTTPSupport
 
     # A reset, seen here, is a failure of its own.
     def read_all(socket)
-      raise "no answer in time" unless socket.wait_readable(20)
+      raise "no answer in time" unless socket.wait_readable(90)
 
       socket.read
     end
@@ -84,7 +84,7 @@ module HTTPSupport
     # Raises what ended the thread early.
     def stop
       @stop.close
-      raise "the work hangs" unless @thread.nil? || @thread.join(30)
+      raise "the work hangs" unless @thread.nil? || @thread.join(90)
       raise @failure if @failure
     ensure
       [@wake, @listener].each(&:close)

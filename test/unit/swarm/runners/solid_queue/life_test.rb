@@ -21,7 +21,7 @@ class SolidQueueLifeTest < Minitest::Test
     writer.close
     mark = reader.read
 
-    wait_until(timeout: 20, message: "its end") { Life.over?(pid, mark) } # nobody has waited for it yet
+    wait_until(message: "its end") { Life.over?(pid, mark) } # nobody has waited for it yet
     Process.wait(pid)
     assert Life.over?(pid, mark)
     assert Life.over?(Process.pid, mark)
