@@ -145,9 +145,9 @@ class ForkAuditTest < Minitest::Test
 
   def test_a_leak_of_one_socket_a_second_is_found_within_ten_seconds
     server = with_store("fork_safety trace: true, threads: :allow\n#{LEAK}")
-    began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    began = Support::FairClock.now
     found = server.wait_past("finding.reported", kind: "growing_descriptors", patience: 90)
-    seconds = Process.clock_gettime(Process::CLOCK_MONOTONIC) - began
+    seconds = Support::FairClock.now - began
 
     assert_operator(seconds, :<, 10)
     assert_equal(["tcp connection to 127.0.0.1:#{port}", "mold"], found.values_at("subject", "role"))

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require "support/fair_clock"
 
 module Support
   # Clients that never stop asking, each on a thread with one connection for each request. Every request has a
@@ -97,6 +98,6 @@ module Support
         raise(EOFError, "not a whole answer: #{text.inspect}")
     end
 
-    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    def now = FairClock.now
   end
 end

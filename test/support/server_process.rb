@@ -6,6 +6,7 @@ require "socket"
 require "tmpdir"
 require "pando/cluster/signals"
 require "support/event_line"
+require "support/fair_clock"
 require "support/proc_tree"
 
 module Support
@@ -215,7 +216,7 @@ module Support
       end
     end
 
-    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    def now = FairClock.now
     def tail = @output[-6000..] || @output
 
     def parse(text)

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "support/fair_clock"
+
 module Support
   # Tests wait for a condition, with a deadline; they never guess how long something takes.
   module Waiting
@@ -13,12 +15,12 @@ module Support
     # @return the first truthy value of the block
     # @raise [TimedOut]
     def wait_until(timeout: PATIENCE, message: "the condition")
-      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + timeout
+      deadline = FairClock.now + timeout
       loop do
         value = yield
         return value if value
 
-        if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+        if FairClock.now > deadline
           message = message.call if message.respond_to?(:call)
           raise TimedOut, "waited #{timeout} s for #{message}"
         end
