@@ -11,7 +11,7 @@ require "tmpdir"
 module Support
   # One process of tests: its files, and how they went.
   class TestProcess
-    TIME_LIMIT = 900 # seconds
+    TIME_LIMIT = 1800 # seconds
     KILL_GRACE = 5
     LOADER = "ARGV.shift(ARGV.shift.to_i).each { |file| require file }"
 
