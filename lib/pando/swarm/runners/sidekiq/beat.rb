@@ -62,12 +62,15 @@ module Pando
 
           # Nobody else here finds jobs that are due. Who ends this run meanwhile may have spoken to the former one.
           def revive_scheduler
-            return unless @launcher.poller.dead? && !@launcher.stopping?
+            return if @launcher.stopping? || !died?(@launcher.poller)
 
             @launcher.poller = Scheduler.new(@config)
             @launcher.poller.start
             @launcher.poller.terminate if @launcher.stopping?
           end
+
+          # Somebody else's is left to them.
+          def died?(scheduler) = scheduler.is_a?(Scheduler) && scheduler.dead?
 
           # @return [Float] seconds until the next time
           def look_around
