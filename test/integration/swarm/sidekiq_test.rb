@@ -64,12 +64,45 @@ class SidekiqNodesTest < Minitest::Test
 
   # A second one would not be told of the end.
   def test_there_is_one_scheduler_however_late_its_thread_begins
-    server = swarm("count: 1", required: late_scheduler)
+    server = swarm("count: 1", required: jobs_and(<<~RUBY))
+      Thread.prepend(Module.new do
+        def name=(text)
+          sleep(0.5) if text == "sidekiq.scheduler"
+          super
+        end
+      end)
+      Sidekiq::Scheduled::Poller.prepend(Module.new do
+        def start
+          File.write(#{starts.dump}, "started\n", mode: "a")
+          super
+        end
+      end)
+    RUBY
     order(["one", 1])
     wait_for_end(server, %w[one])
 
     assert_predicate(server.stop, :success?)
-    assert_equal("started\n", File.read(File.join(@folder, "starts")))
+    assert_equal("started\n", File.read(starts))
+  end
+
+  def test_a_scheduler_that_has_died_is_replaced
+    server = swarm("count: 1", required: jobs_and(<<~RUBY))
+      Sidekiq.configure_server { |config| config[:poll_interval_average] = 1 }
+      class EndScheduler < Job
+        def perform(name)
+          nil until (scheduler = Thread.list.find { |thread| thread.name == "sidekiq.scheduler" })
+          scheduler.kill.join
+          super
+        end
+      end
+    RUBY
+    order(["end"], job: "EndScheduler")
+    wait_for_end(server, %w[end])
+    due = { class: "Job", queue: "default", jid: "0" * 24, args: ["due"], retry: false, created_at: Time.now.to_f }
+    @redis.call("ZADD", "schedule", 1, JSON.generate(due))
+    wait_for_end(server, %w[due])
+
+    assert_predicate(server.stop, :success?)
   end
 
   # Nobody waits for it until the time to be quiet is over.
@@ -86,25 +119,12 @@ class SidekiqNodesTest < Minitest::Test
 
   private
 
+  def starts = File.join(@folder, "starts")
+
   # @return [String] a file to require
-  def late_scheduler
-    File.join(@folder, "late_scheduler.rb").tap do |path|
-      File.write(path, <<~RUBY)
-        require #{JOBS.dump}
-        require "sidekiq/scheduled"
-        Thread.prepend(Module.new do
-          def name=(text)
-            sleep(0.5) if text == "sidekiq.scheduler"
-            super
-          end
-        end)
-        Sidekiq::Scheduled::Poller.prepend(Module.new do
-          def start
-            File.write(#{File.join(@folder, "starts").dump}, "started\n", mode: "a")
-            super
-          end
-        end)
-      RUBY
+  def jobs_and(text)
+    File.join(@folder, "jobs_and_more.rb").tap do |path|
+      File.write(path, "require #{JOBS.dump}\nrequire \"sidekiq/scheduled\"\n#{text}")
     end
   end
 end
