@@ -12,7 +12,7 @@ module Bench
     class Failed < StandardError; end
 
     START_WITHIN = 120 # seconds
-    REFORK_WITHIN = 60
+    REFORK_WITHIN = 180
     STOP_WITHIN = 15
     ANSWER_WITHIN = 5
     OPEN_FILES = [Process.getrlimit(:NOFILE).last, 65_536].min # a benchmark may hold many connections
@@ -67,15 +67,12 @@ module Bench
       stop
     end
 
-    # Asks for a refork and waits until it has settled: the same processes for a while, as many as before, and
-    # all of a later generation.
+    # Asks for a refork and waits until it has settled: all workers, the same processes for a while, and all of a later
+    # generation.
     def refork
       before = generations.max
-      size = pids.size
       Process.kill(:USR2, @pid)
-      wait_until(REFORK_WITHIN, "the refork") do
-        all_workers? && pids.size == size && generations.min > before && settled?
-      end
+      wait_until(REFORK_WITHIN, "the refork") { all_workers? && generations.min > before && settled? }
     end
 
     def reforks? = !generation_title.nil?
