@@ -84,9 +84,9 @@ module Support
 
     def wait_until_current = wait_past("generation.current")
 
-    # Asks until it is granted: right after a rollout the old workers may still be leaving, and after a
-    # failure the next try waits.
+    # Asks until it is granted: not before those of the last rollout have left, and after a failure the next try waits.
     def refork(patience: PATIENCE)
+      wait_for_leavers
       deadline = now + patience
       until wait_for("refork.started", "refork.refused") { signal("USR2") }["event"] == "refork.started"
         raise "no refork was granted within #{patience} s\n#{tail}" if now > deadline
@@ -98,7 +98,7 @@ module Support
 
     # Until all have left who were told to: a refork has finished when their successors serve.
     def wait_for_leavers
-      events("worker.leaving").each { |leaver| wait_past("worker.exited", pid: leaver["pid"]) }
+      events("worker.leaving").each { |leaver| wait_past("worker.exited", "worker.lost", pid: leaver["pid"]) }
     end
 
     def connect = UNIXSocket.new(@socket_path)
