@@ -30,9 +30,9 @@ module Pando
 
           def stale(owner, pids)
             CONSTANTS.bind_call(owner, false).select do |name|
-              next if AUTOLOAD.bind_call(owner, name, false) || made_in_c?(owner, name)
+              next if AUTOLOAD.bind_call(owner, name, false)
 
-              stale?(name, GET.bind_call(owner, name, false), pids)
+              stale?(name, GET.bind_call(owner, name, false), pids) && !made_in_c?(owner, name)
             rescue NameError, LoadError
               false # private since, or hooked
             end
