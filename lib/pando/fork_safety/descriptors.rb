@@ -55,7 +55,7 @@ module Pando
           return 0 if found.empty?
 
           Substitutes.open do |substitutes|
-            found.count { |one| same?(one) && cut_one(one, substitutes) }
+            found.count { |one| same?(one) && !substitutes.include?(one.number) && cut_one(one, substitutes) }
           end
         end
 
@@ -99,6 +99,8 @@ module Pando
 
         def replace(io, substitutes)
           fd = number(io)
+          return false if substitutes.include?(fd)
+
           socket = STAT.bind_call(io).socket?
           Sys.replace_fd(fd, substitutes.null)
           drop_buffers(io)

@@ -122,6 +122,24 @@ class ForkSafetyDescriptorsTest < Minitest::Test
     [client, server].each { |io| io&.close }
   end
 
+  # An IO.for_fd of a socket that was closed since: its number is free for what is put
+  # in the place of the others, which come in no order.
+  def test_an_io_that_outlived_its_number_is_no_harm_to_the_others
+    pairs = Array.new(100) { UNIXSocket.pair }
+    former, sockets = pairs.flatten.partition.with_index { |_, index| index.even? }
+    outlived = former.map { |socket| IO.for_fd(socket.fileno, autoclose: false) }
+    former.each(&:close)
+    answer = in_child do
+      Pando.close_all_ios!
+      sockets.map { |socket| outcome { socket.send("x", 0) } }.tally.flatten
+    end
+
+    assert_equal ["Errno::EPIPE", "100"], answer
+    assert(outlived.none?(&:closed?))
+  ensure
+    sockets.each(&:close)
+  end
+
   def test_kept_ios_stay_even_under_a_second_io_object
     ours, theirs = UNIXSocket.pair
     answer = in_child do
