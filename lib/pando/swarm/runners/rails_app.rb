@@ -37,11 +37,14 @@ module Pando
           def beside(name, interval, &look)
             ForkSafety.thread(name, late: :kill) do |thread|
               loop do
-                ::Rails.application.executor.wrap(&look)
+                within(&look)
                 break if thread.wait(interval)
               end
             end
           end
+
+          # As the application wants to have its code run in a thread that is not its own.
+          def within(&) = ::Rails.application.executor.wrap(&)
 
           private
 

@@ -41,7 +41,7 @@ module Pando
           end
 
           # @return [Array<Integer>] ids of the registrations that are ours
-          def ids = [@member, *@retired].filter_map { |member| member&.process_id }
+          def ids = everybody.filter_map(&:process_id)
 
           # Also for one that is just being made.
           def quiet
@@ -49,15 +49,17 @@ module Pando
             hush
           end
 
-          def busy? = [@member, *@retired].any? { |member| member.respond_to?(:busy?) && member.busy? }
+          def busy? = everybody.any? { |member| member.respond_to?(:busy?) && member.busy? }
 
-          # Its registration is taken back, and what it still holds is given away.
+          # Its registrations are taken back, and what it still holds is given away.
           def stop
             finish(@member) if @member
-            [*@member, *@retired].each(&:close)
+            everybody.each(&:close)
           end
 
           private
+
+          def everybody = [*@member, *@retired]
 
           def finish(member)
             ending = Thread.new { end_quietly(member) }
@@ -73,7 +75,13 @@ module Pando
 
           # What its thread has died of has been told already, and is raised again to whoever waits for it.
           def end_quietly(member)
-            member.stop
+            quietly { member.stop }
+            quietly { RailsApp.within { take_back(everybody) } }
+          end
+
+          # Nobody waits for an answer. If the database is away, the nodes that are left find out that these are dead.
+          def quietly
+            yield
           rescue StandardError
             nil
           end
@@ -86,9 +94,14 @@ module Pando
           end
 
           def remove(member)
-            ::SolidQueue::Process.find_by(name: member.name)&.deregister
+            take_back([member])
             member.close
             true
+          end
+
+          # By their names: one whose thread has died may have known its registration, or not.
+          def take_back(members)
+            ::SolidQueue::Process.where(name: members.map(&:name)).each(&:deregister)
           end
         end
       end
