@@ -43,10 +43,16 @@ module Support
 
     def answer(connection)
       Thread.new do
-        connection.each_line { connection.puts("PONG") }
+        connection.each_line { |line| line == "RESET\n" ? reset(connection) : connection.puts("PONG") }
       rescue SystemCallError, IOError, OpenSSL::SSL::SSLError
         nil # hung up
       end
+    end
+
+    # As a server does that closes a connection before it has read all (tcp(7), SO_LINGER in socket(7)).
+    def reset(connection)
+      connection.setsockopt(Socket::Option.linger(true, 0))
+      connection.close
     end
 
     def context

@@ -8,8 +8,8 @@ module Pando
     # {#facts}, what was seen from outside in {#generations}.
     class Evidence
       # A generation under examination: its mold and workers and how they looked once they had
-      # served, and which of the mold's descriptors had moved when each worker was done.
-      Generation = Struct.new(:number, :mold, :workers, :censuses, :moves, :shared, keyword_init: true)
+      # served, the sockets before they did, and which of the mold's descriptors had moved when each worker was done.
+      Generation = Struct.new(:number, :mold, :workers, :network, :censuses, :moves, :shared, keyword_init: true)
       # A request and what became of it.
       Sent = Struct.new(:request, :generation, :slot, :answer, keyword_init: true)
       # A process's memory in bytes.

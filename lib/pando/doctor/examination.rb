@@ -5,6 +5,7 @@ require "pando/doctor/census"
 require "pando/doctor/checks"
 require "pando/doctor/checks/sharing"
 require "pando/doctor/evidence"
+require "pando/doctor/network"
 require "pando/doctor/request_list"
 require "pando/doctor/stage"
 
@@ -77,12 +78,13 @@ module Pando
       def look(number)
         mold = @stage.mold(number)
         remember_memory("generation #{number}, forked", [mold, *@stage.workers(number)])
+        network = Network.new(mold.pid)
         moves = serve(number, mold)
         workers = @stage.workers(number)
         workers.each_with_index { |worker, place| ask(worker, place.zero? ? "everything" : "snapshot") }
         censuses = [mold, *workers].to_h { |actor| [actor, Census.of(actor.pid)] }.compact
-        generation = Evidence::Generation.new(number: number, mold: mold, workers: workers, censuses: censuses,
-                                              moves: moves)
+        generation = Evidence::Generation.new(number: number, mold: mold, workers: workers, network: network,
+                                              censuses: censuses, moves: moves)
         generation.shared = Checks::Sharing.new(@evidence, generation).all
         @evidence.generations << generation
         remember_memory("generation #{number}, served", [mold, *workers])

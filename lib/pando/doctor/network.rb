@@ -2,7 +2,8 @@
 
 module Pando
   module Doctor
-    # What the kernel's tables in /proc/PID/net say of sockets, by their inode.
+    # What the kernel's tables in /proc/PID/net said of sockets when it was made, by their inode. A connection that its
+    # peer has reset is in none of them any more.
     class Network
       # `kind` is :stream, :listener, :datagram or :idle, `peer` says where it leads, for a human.
       Socket = Struct.new(:kind, :peer)
@@ -17,19 +18,16 @@ module Pando
       # @param pid [Integer] whose network it is
       def initialize(pid)
         @pid = pid
+        @table = %w[tcp tcp6].flat_map { |name| internet(name) { |fields| tcp(fields) } }
+                             .concat(%w[udp udp6].flat_map { |name| internet(name) { |fields| udp(fields) } })
+                             .concat(unix).to_h
       end
 
       # @param inode [String]
       # @return [Socket, nil]
-      def [](inode) = table[inode]
+      def [](inode) = @table[inode]
 
       private
-
-      def table
-        @table ||= %w[tcp tcp6].flat_map { |name| internet(name) { |fields| tcp(fields) } }
-                               .concat(%w[udp udp6].flat_map { |name| internet(name) { |fields| udp(fields) } })
-                               .concat(unix).to_h
-      end
 
       def lines(name)
         File.readlines("/proc/#{@pid}/net/#{name}").drop(1).map(&:split)

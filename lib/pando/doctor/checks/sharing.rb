@@ -33,7 +33,7 @@ module Pando
           @evidence = evidence
           @generation = generation
           @mold = generation.censuses[generation.mold]
-          @network = Network.new(@mold.pid) if @mold
+          @networks = [Network.new(@mold.pid), generation.network] if @mold
         end
 
         # @return [Array<Shared>]
@@ -65,7 +65,14 @@ module Pando
         def said = @said ||= @evidence.snapshots(:fork).find { |one| one[:pid] == @mold.pid && one[:role] == "mold" }
         def io(number) = said[:ios].find { |one| one[:number] == number }
         def movers(open) = @generation.moves.count { |moved| moved.include?(open.number) }
-        def socket(open) = open.link.start_with?("socket:") ? @network[open.inode] : nil
+
+        # What it is, or else was before the workers served: the peer may have hung up because they shared it.
+        def socket(open)
+          return unless open.link.start_with?("socket:")
+
+          seen = @networks.filter_map { |network| network[open.inode] }
+          seen.find { |one| one.kind != :idle } || seen.first
+        end
 
         # $stdout.dup: shared by intention.
         def terminal?(open)
