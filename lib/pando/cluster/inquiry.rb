@@ -57,12 +57,21 @@ module Pando
         return if ending
 
         @process.signal("KILL")
-        Sys::Poller.new.add(@process, true).wait(LAST_BREATH)
-        @ending = @process.reap || Sys::Ending.new(:unknown)
+        @ending = last_breath || Sys::Ending.new(:unknown)
         close
       end
 
       private
+
+      # Another child's end wakes the poller up, too.
+      def last_breath
+        poller = Sys::Poller.new.add(@process, true)
+        deadline = Sys.now + LAST_BREATH
+        poller.wait(deadline - Sys.now) until (ending = @process.reap) || Sys.now >= deadline
+        ending
+      ensure
+        poller&.close
+      end
 
       def start(command, environment)
         @complaints, their_complaints = IO.pipe

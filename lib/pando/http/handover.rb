@@ -20,7 +20,7 @@ module Pando
       #   IO.select knows of it
       # @return [TCPSocket, UNIXSocket]
       def self.socket(descriptor, received)
-        kind = Socket.for_fd(descriptor).tap { |any| any.autoclose = false }.local_address.ip? ? TCPSocket : UNIXSocket
+        kind = Sys.borrow(descriptor, Socket) { |any| any.local_address.ip? ? TCPSocket : UNIXSocket }
         socket = kind.for_fd(descriptor)
         socket.ungetbyte(received) unless received.empty?
         ForkSafety.keep_from_children(socket)

@@ -54,8 +54,7 @@ module Pando
       def self.serve(config, listener, socket)
         limits = Limits.new(config)
         kit = Kit.new(APP, Nobody, limits, RequestReader.new(limits), SoftTimeout.new(Nobody), Process.pid, Sys.forks)
-        copy = socket.dup.tap { |io| io.autoclose = false } # the client closes it
-        client = Client.new(copy.fileno, limits.write_timeout)
+        client = Client.new(Sys.disown(socket.dup), limits.write_timeout) # which closes it
         Connection.new(kit).serve(client, Environment.new(listener))
       end
       private_class_method :serve

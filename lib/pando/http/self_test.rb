@@ -43,10 +43,9 @@ module Pando
       def answer
         ours, theirs = UNIXSocket.pair
         theirs.nonblock = true
-        theirs.autoclose = false
         ours.write("#{@request} #{FIELDS}")
         reader = Thread.new { read(ours) }
-        yield theirs.fileno
+        yield Sys.disown(theirs)
         reader.value
       ensure
         ours&.close

@@ -109,7 +109,7 @@ module Pando
       def http_work(app, listeners, channel)
         return HTTP::Work.new(app, listeners, @config) unless channel
 
-        @channel ||= HTTP::Channel.attach(channel.dup.tap { |copy| copy.autoclose = false }.fileno)
+        @channel ||= HTTP::Channel.attach(Sys.disown(channel.dup))
         HTTP::QueuedWork.new(app, listeners, @config, @channel)
       end
       private :http_work

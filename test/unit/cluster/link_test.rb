@@ -100,8 +100,7 @@ class ClusterLinkTest < Minitest::Test
   end
 
   def test_a_link_by_its_number_is_not_for_programs
-    number = @theirs.to_io.dup.tap { |io| io.autoclose = false }.fileno
-    link = Link.for_fd(number)
+    link = Link.for_fd(Pando::Sys.disown(@theirs.to_io.dup))
 
     assert_predicate link.to_io, :close_on_exec?
     assert link.send(Message.new(:ready))

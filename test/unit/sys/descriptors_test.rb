@@ -22,6 +22,31 @@ class SysDescriptorsTest < Minitest::Test
     end
   end
 
+  def test_a_disowned_descriptor_is_open_and_nobodys
+    ours, theirs = UNIXSocket.pair
+    number = Pando::Sys.disown(theirs)
+
+    assert_predicate(theirs, :closed?)
+    ours.write("still open")
+    assert_equal("still open", IO.open(number) { |io| io.readpartial(64) })
+  ensure
+    ours.close
+  end
+
+  def test_a_borrowed_descriptor_stays_its_owners
+    socket = TCPServer.new("127.0.0.1", 0)
+    borrowed = nil
+    port = Pando::Sys.borrow(socket.fileno, Socket) { |any| (borrowed = any).local_address.ip_port }
+
+    assert_equal(socket.addr[1], port)
+    assert_predicate(borrowed, :closed?)
+    refute_predicate(socket, :closed?)
+    assert_equal(port, socket.addr[1])
+    assert_raises(Errno::EBADF) { Pando::Sys.borrow(1_000_000, Socket) { flunk } }
+  ensure
+    socket.close
+  end
+
   def test_what_each_number_is
     rows = Pando::Sys.descriptors.to_h { |number, target| [number, target] }
 

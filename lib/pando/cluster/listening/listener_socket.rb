@@ -87,8 +87,8 @@ module Pando
         # @param descriptor [Integer] that this process was handed
         # @return [TCPServer, UNIXServer]
         def server(descriptor)
-          family = Socket.for_fd(descriptor).tap { |socket| socket.autoclose = false }.local_address.afamily
-          server = (family == Socket::AF_UNIX ? UNIXServer : TCPServer).for_fd(descriptor)
+          kind = Sys.borrow(descriptor, Socket) { |any| any.local_address.unix? ? UNIXServer : TCPServer }
+          server = kind.for_fd(descriptor)
           server.close_on_exec = true
           server
         end

@@ -16,7 +16,7 @@ module Pando
         # @param numbers [Array<Integer>]
         # @raise [SystemCallError] one is not open
         def self.close_on_exec(numbers, value)
-          numbers.each { |number| IO.for_fd(number, autoclose: false).close_on_exec = value }
+          numbers.each { |number| Sys.borrow(number) { |io| io.close_on_exec = value } }
         end
 
         # @param numbers [Array<Integer>] of all
@@ -59,7 +59,7 @@ module Pando
         def take(number)
           raise Unreadable, "descriptor #{number} is named twice" unless @left.delete(number)
 
-          @real.fetch(number) { @dummy.dup.tap { |copy| copy.autoclose = false }.fileno }
+          @real.fetch(number) { Sys.disown(@dummy.dup) }
         end
 
         def close_rest; end

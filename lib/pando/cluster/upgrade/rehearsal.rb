@@ -20,7 +20,7 @@ module Pando
 
         def initialize # rubocop:disable Lint/MissingSuper
           stand_ins = StandIns.new
-          @state = State.read(IO.for_fd(STATE, autoclose: false), stand_ins)
+          @state = Sys.borrow(STATE) { |file| State.read(file, stand_ins) }
           @state.memories.each_with_index { |number, place| stand_ins.real[number] = MEMORIES + place }
         end
 

@@ -38,7 +38,7 @@ module Pando
         # @return [nil] there is none, as far as can be seen
         def self.go_back(text, reason)
           number = text[/\Atake:(\d{1,9})\z/, 1].to_i
-          document = Document.parse(IO.for_fd(number, autoclose: false).pread(Document::LIMIT, 0))
+          document = Document.parse(Sys.borrow(number) { |file| file.pread(Document::LIMIT, 0) })
           return unless document.one("monitor").integer(:pid) == Process.pid
 
           Descriptors.close_on_exec([number, *document.one("descriptors").integers(:numbers)], false)

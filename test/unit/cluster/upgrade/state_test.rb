@@ -16,9 +16,7 @@ class UpgradeStateTest < Minitest::Test
     def expect(numbers) = @left = numbers.dup
 
     def take(number)
-      copy = IO.for_fd(@left.delete(number), autoclose: false).dup
-      copy.autoclose = false
-      copy.fileno
+      Sys.borrow(@left.delete(number)) { |theirs| Sys.disown(theirs.dup) }
     end
   end
 
