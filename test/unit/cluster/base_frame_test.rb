@@ -57,8 +57,10 @@ class ClusterBaseFrameTest < Minitest::Test
       theirs.close
     end
 
-    def order(kind, role, seat = 1)
+    # @param given_up [Boolean] before the mold reads it
+    def order(kind, role, seat = 1, given_up: false)
       ours, theirs = Link.pair
+      ours.close if given_up
       @link.send(Message.new(kind, role: role, seat: seat, slot: 2, generation: 4), [theirs])
       theirs.close
       @links << ours
@@ -124,7 +126,7 @@ class ClusterBaseFrameTest < Minitest::Test
 
   def test_an_order_that_was_given_up_is_not_carried_out
     forked = with_monitor do |monitor|
-      monitor.order(:spawn, :worker).close
+      monitor.order(:spawn, :worker, given_up: true)
       second = monitor.order(:spawn, :worker, 2)
       monitor.reports(second, :ready)
       [monitor.row(1).pid, monitor.row(2).pid.positive?]

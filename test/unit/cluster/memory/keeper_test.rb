@@ -318,7 +318,7 @@ class MemoryKeeperTest < Minitest::Test
   # Two keepers, and one departure.
   def test_of_several_pools_one_worker_goes_at_a_time
     start(workers: 2, total: 100)
-    gauge = Pando::Cluster::Memory::Gauge.new(@source)
+    gauge = Pando::Cluster::Memory::Gauge.new(@source, clock: -> { 0.0 })
     shortage = Pando::Cluster::Memory::Shortage.new(@options, gauge, pressure: -> {}, group: nil)
     common = { gauge: gauge, shortage: shortage, relief: Pando::Cluster::Memory::Relief.new(shortage) }
     keepers = Array.new(2) { |pool| keeper(@cluster.roster.of(pool), **common) }

@@ -3,16 +3,18 @@
 require "pando/sys"
 
 module ClusterSupport
-  # Time that passes when a test says so, on top of the real one.
+  # Time that passes only when a test says so, however long the machine lets it wait between two lines.
   module Clock
     class << self
-      attr_accessor :offset
+      attr_accessor :offset, :stopped_at
     end
     self.offset = 0.0
+    A_LITTLE = 1e-6 # seconds
+    private_constant :A_LITTLE
 
     # Prepended to Pando::Sys.
     module Shifted
-      def now = super + Clock.offset
+      def now = (Clock.stopped_at || super) + Clock.offset
     end
     Pando::Sys.singleton_class.prepend(Shifted)
 
@@ -24,11 +26,18 @@ module ClusterSupport
     end
     Pando::Sys::Row.prepend(Beating)
 
-    def elapse(seconds) = Clock.offset += seconds
+    # A little more, as it is when time passes by itself: floats that are added and taken away again may be less.
+    def elapse(seconds) = Clock.offset += seconds + A_LITTLE
     def now = Pando::Sys.now
 
-    def teardown
+    def before_setup
+      super
+      Clock.stopped_at = Pando::Sys.now
+    end
+
+    def after_teardown
       Clock.offset = 0.0
+      Clock.stopped_at = nil
       super
     end
   end

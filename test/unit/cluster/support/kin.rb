@@ -98,7 +98,10 @@ module ClusterSupport
     # The process has ended, and is not yet waited for.
     def ended(child)
       Pando::Sys::Poller.new.add(child.pidfd, true).then do |poller|
-        refute_empty poller.wait(PATIENCE)
+        deadline = Pando::Sys.now + PATIENCE
+        ready = poller.wait(PATIENCE)
+        ready = poller.wait(PATIENCE) while ready.empty? && Pando::Sys.now < deadline # another child's end woke it up
+        refute_empty ready
         poller.close
       end
     end
