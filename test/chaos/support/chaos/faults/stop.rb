@@ -33,6 +33,8 @@ module Chaos
       LIMITS = { "worker" => 15 + 5 + 2, "reactor" => 15 + 3, "mold" => 3 + 4 + 2 + 5 + 2 }.freeze
       # Of a mold that boots.
       BOOT_LIMIT = 20 + 2
+      # One that was replaced before it was found out has its stop_timeout from then on.
+      FAREWELL = 10 + 2
 
       def self.plan(random) = { "role" => self::LIMITS.keys.sample(random: random), "pick" => random.rand.round(3) }
 
@@ -52,9 +54,7 @@ module Chaos
       def lift
         return unless @pid
 
-        stalled = scene.stall.seconds
-        return if scene.wait(@limit) { !File.exist?("/proc/#{@pid}") }
-        return if scene.wait(scene.stall.seconds - stalled) { !File.exist?("/proc/#{@pid}") }
+        return if gone_within?(@limit) || (leaving? && gone_within?(FAREWELL))
 
         scene.chronicle.violate("#{plan["role"]} #{@pid} hangs, and nobody did anything for #{@limit} s")
         signal(@pid, "KILL")
@@ -62,6 +62,14 @@ module Chaos
 
       private
 
+      def gone_within?(seconds)
+        stalled = scene.stall.seconds
+        [-> { seconds }, -> { scene.stall.seconds - stalled }].any? do |patience|
+          scene.wait(patience.call) { !File.exist?("/proc/#{@pid}") }
+        end
+      end
+
+      def leaving? = roll&.entries&.find { |one| one.pid == @pid }&.state == "leaving"
       def limit = self.class::LIMITS.fetch(plan["role"])
     end
   end
