@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "fcntl"
+require "pando/cluster/listening/socket_file"
 
 module Pando
   module Cluster
@@ -40,10 +41,12 @@ module Pando
         end
 
         def open_unix(spec)
-          remove_stale(spec.path) if spec.kind == :unix && spec.path
-          name = spec.kind == :abstract ? "\0#{spec.path}" : spec.path
-          masked(spec) { listening(Socket.new(:UNIX, :STREAM, 0), spec, Socket.sockaddr_un(name)) }
+          return listening_unix(spec, "\0#{spec.path}") if spec.kind == :abstract
+
+          SocketFile.take(spec.path) { masked(spec) { listening_unix(spec, spec.path) } }
         end
+
+        def listening_unix(spec, name) = listening(Socket.new(:UNIX, :STREAM, 0), spec, Socket.sockaddr_un(name))
 
         def listening(socket, spec, address)
           yield socket if block_given?
@@ -61,27 +64,6 @@ module Pando
           yield
         ensure
           File.umask(before) if before
-        end
-
-        # A file left by a killed server is removed; one that somebody serves is not.
-        def remove_stale(path)
-          return unless File.exist?(path)
-          raise BootError, "cannot listen on unix:#{path}: what is there is not a socket" unless File.socket?(path)
-
-          served?(path) ? raise(Errno::EADDRINUSE) : File.unlink(path)
-        end
-
-        # Without waiting for room in its queue: one that is full is somebody's.
-        def served?(path)
-          socket = Socket.new(:UNIX, :STREAM, 0)
-          socket.connect_nonblock(Socket.sockaddr_un(path), exception: false)
-          true
-        rescue Errno::ECONNREFUSED
-          false
-        rescue Errno::EAGAIN
-          true
-        ensure
-          socket&.close
         end
 
         # @param descriptor [Integer] that this process was handed
