@@ -87,6 +87,41 @@ class WorkerDeathBehindReactorTest < Minitest::Test
     end
   end
 
+  # What the application has forked may keep the client's socket: the kernel then tells the reactor of that client's
+  # end, whose connection's place is another one's by now.
+  def test_the_end_of_a_client_whose_worker_died_is_no_others
+    server = serve(app: <<~RUBY, config: %(workers 3\nstream_bodies "/up"))
+      run lambda { |env|
+        case env["PATH_INFO"]
+        when "/up"
+          env["rack.input"].read(3)
+          File.write("helper", fork { sleep }.to_s)
+          Process.kill("KILL", Process.pid)
+        when "/slow"
+          sleep 0.01 until File.exist?("go")
+        end
+        [200, {}, ["served"]]
+      }
+    RUBY
+    reactor = server.tree.children.find { |one| one.title.start_with?("pando reactor") }.pid
+    descriptors = -> { Dir.children("/proc/#{reactor}/fd").size }
+    before = descriptors.call
+    upload = server.connect
+    upload.write("POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc")
+    assert_match(/ 502 /, upload.gets)
+    wait_until(message: "the end of its connection") { descriptors.call <= before }
+    others = Array.new(6) { server.connect.tap { |one| one.write("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n") } }
+    wait_until(message: "six connections") { descriptors.call >= before + 6 }
+    upload.setsockopt(Socket::Option.linger(true, 0))
+    upload.close
+    File.write(File.join(server.folder, "go"), "")
+
+    assert_equal(["HTTP/1.1 200 OK\r\n"] * 6, others.map(&:gets))
+  ensure
+    [upload, *others].compact.each(&:close)
+    server && Process.kill("KILL", File.read(File.join(server.folder, "helper")).to_i)
+  end
+
   def test_a_get_that_kills_each_worker_is_tried_twice
     server = serve(app: <<~'RUBY', config: "workers 2")
       run lambda { |env|

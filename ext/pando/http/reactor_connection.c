@@ -227,11 +227,15 @@ void pando_reactor_connection_forget(struct pando_reactor *reactor, struct pando
     }
 }
 
-/* Nobody else holds the socket: close sends the end at once and takes it out of the epoll. */
+/* Nobody else holds the socket: close sends the end at once and takes it out of the epoll. But one that a worker was
+ * lent may live on in what the application has forked: epoll(7) would tell of it under the name of whoever has the
+ * connection's memory by then. */
 void pando_reactor_connection_close(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     if (connection->state == PANDO_CLOSED)
         return;
+    if (connection->streamed)
+        pando_reactor_connection_look_away(reactor, connection);
     close(connection->watch.fd);
     connection->watch.fd = -1;
     pando_reactor_connection_forget(reactor, connection);
