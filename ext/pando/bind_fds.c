@@ -12,6 +12,12 @@ static VALUE replace_fd(VALUE self, VALUE target, VALUE source)
     return Qtrue;
 }
 
+/* Whether it is the interpreter's own, as its timer's. */
+static VALUE reserved_fd_p(VALUE self, VALUE number)
+{
+    return rb_reserved_fd_p(NUM2INT(number)) ? Qtrue : Qfalse;
+}
+
 /* Closes a number that no IO owns. Whatever close(2) says, it is closed then, and
  * a peer that sent it must not be able to make us raise. */
 static VALUE close_fd(VALUE self, VALUE number)
@@ -39,6 +45,7 @@ void pando_init_fds(void)
 {
     rb_define_singleton_method(pando_mSys, "replace_fd", replace_fd, 2);
     rb_define_singleton_method(pando_mSys, "close_fd", close_fd, 1);
+    rb_define_singleton_method(pando_mSys, "reserved_fd?", reserved_fd_p, 1);
     rb_define_singleton_method(pando_mSys, "sealed_memory", sealed_memory, 2);
     rb_define_singleton_method(pando_mSys, "write_half", write_half, 1);
 }

@@ -97,9 +97,11 @@ module Pando
           false
         end
 
+        # An IO that has outlived its number may have that of one of the substitutes, or of the interpreter's timer,
+        # which a child makes anew.
         def replace(io, substitutes)
           fd = number(io)
-          return false if substitutes.include?(fd)
+          return false if substitutes.include?(fd) || Sys.reserved_fd?(fd)
 
           socket = STAT.bind_call(io).socket?
           Sys.replace_fd(fd, substitutes.null)

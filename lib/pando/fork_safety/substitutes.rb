@@ -29,8 +29,6 @@ module Pando
         peer.close
       end
 
-      # An IO whose number somebody else closed may seem to be one of ours, for the
-      # number was free.
       # @param number [Integer] a descriptor's
       # @return [Boolean]
       def include?(number) = [@null, @hung_up].any? { |io| io.fileno == number }

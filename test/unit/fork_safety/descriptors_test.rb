@@ -3,6 +3,7 @@
 require "test_helper"
 require "openssl"
 require "socket"
+require "support/checkout"
 require "tempfile"
 require "pando/fork_safety"
 
@@ -138,6 +139,27 @@ class ForkSafetyDescriptorsTest < Minitest::Test
     assert(outlived.none?(&:closed?))
   ensure
     sockets.each(&:close)
+  end
+
+  # In a child, Ruby makes its timer anew with the lowest numbers that are free.
+  OUTLIVED = <<~RUBY
+    require "pando/fork_safety"
+    outlived = (3..8).map { |number| IO.for_fd(number, autoclose: false) }
+    outlived.each { |io| Pando::Sys.close_fd(io.fileno) }
+    Process.wait(fork do
+      Thread.new { sleep 0.01 }.join
+      links = -> { outlived.map(&:fileno).select { |number| Pando::Sys.reserved_fd?(number) }.to_h { |number| [number, File.readlink("/proc/self/fd/\#{number}")] } }
+      before = links.call
+      Pando.close_all_ios!
+      puts [before.any?, links.call == before].inspect
+    end)
+  RUBY
+
+  def test_an_io_that_outlived_its_number_is_no_harm_to_the_interpreter
+    taken = (3..8).to_h { |number| [number, File::NULL] }
+    output = IO.popen([RbConfig.ruby, "-I#{Support::Checkout.path("lib")}", "-e", OUTLIVED, taken], &:read)
+
+    assert_equal "[true, true]\n", output
   end
 
   def test_kept_ios_stay_even_under_a_second_io_object
