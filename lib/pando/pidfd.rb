@@ -90,6 +90,8 @@ module Pando
       return unless ended?(timeout)
 
       @reaping.synchronize { @ending ||= @process.reap }
+    rescue IOError
+      @ending || raise # another thread has heard of it too, and cleaned up
     end
 
     # Waits as {#wait} does, then closes the descriptor: nothing is left of it but {#ending}.

@@ -99,6 +99,19 @@ class PidfdTest < Minitest::Test
     assert_equal [[ended], [], []], IO.select([living, ended], nil, nil, PATIENCE)
   end
 
+  # Whoever wakes up first closes what the others wait for.
+  def test_threads_that_wait_and_clean_up_all_learn_the_ending
+    20.times do
+      pidfd = child
+      threads = %i[cleanup wait wait cleanup].map { |how| Thread.new { pidfd.public_send(how, PATIENCE) } }
+      wait_until(timeout: PATIENCE) { threads.all?(&:stop?) }
+      pidfd.signal("KILL")
+
+      assert_equal(["signal KILL"] * 4, threads.map { |thread| thread.value.to_s })
+      assert_predicate(pidfd, :closed?)
+    end
+  end
+
   def test_threads_that_wait_all_learn_the_ending_and_others_go_on
     pidfd = child
     threads = Array.new(5) { Thread.new { pidfd.wait(PATIENCE) } }

@@ -38,10 +38,12 @@ module Pando
       def closed? = @socket.closed?
 
       # Never blocks.
-      # @return [Boolean] false when the peer is gone or does not read (its queue is full)
+      # @return [Boolean] false when the peer is gone, does not read (its queue is full), or too many descriptors of the
+      #   user's are on their way (ETOOMANYREFS, unix(7))
       def send(message, descriptors = [])
         Sys.send_record(@socket, message.encode, descriptors)
-      rescue Errno::EPIPE, Errno::ECONNRESET, Errno::ECONNREFUSED, Errno::ENOTCONN, Errno::EAGAIN, IOError
+      rescue Errno::EPIPE, Errno::ECONNRESET, Errno::ECONNREFUSED, Errno::ENOTCONN, Errno::EAGAIN, Errno::ETOOMANYREFS,
+             Errno::ENOBUFS, IOError
         false
       end
 

@@ -27,12 +27,21 @@ module Pando
         _, wanted = Cluster::Control::Record.decode(wish)
         jobs, seconds = wanted&.values_at("jobs", "seconds")&.map { |text| Integer(text.to_s, 10, exception: false) }
         if descriptors.size == 2 && JOBS.cover?(jobs) && SECONDS.cover?(seconds)
-          return new(worker, jobs, seconds, *descriptors.map { |fd| IO.for_fd(fd, "wb") }).start
+          files = descriptors.map { |fd| IO.for_fd(fd, "wb", autoclose: false) }
+          return new(worker, jobs, seconds, *files.each { |file| file.autoclose = true }).start
         end
 
+        refuse(descriptors)
+      rescue SystemCallError # one of them is not for writing
+        refuse(descriptors)
+      end
+
+      # @return [nil]
+      def self.refuse(descriptors)
         descriptors.each { |fd| Sys.close_fd(fd) }
         nil
       end
+      private_class_method :refuse
 
       def initialize(worker, jobs, seconds, file, bell)
         @worker = worker

@@ -51,6 +51,11 @@ class ClusterLinkTest < Minitest::Test
     reader.close
   end
 
+  # Of all processes of this user together; root may have as many as it likes.
+  def test_too_many_descriptors_on_their_way_are_a_full_queue
+    Pando::Sys.stub(:send_record, ->(*) { raise Errno::ETOOMANYREFS }) { refute @ours.send(Message.new(:leave)) }
+  end
+
   def test_the_end_of_a_link
     @theirs.send(Message.new(:leaving))
     @theirs.close

@@ -64,6 +64,19 @@ class PagesRecorderTest < Minitest::Test
     end
   end
 
+  # A client of the control socket may send anything.
+  def test_a_descriptor_that_is_not_for_writing_is_closed_and_no_harm
+    reader, writer = IO.pipe
+    fds = [writer.fcntl(Fcntl::F_DUPFD, 0), reader.fcntl(Fcntl::F_DUPFD, 0)]
+    writer.close
+
+    assert_nil Pando::Pages::Recorder.start(Worker.new(0, 0, 0), "pages jobs=1 seconds=5", fds)
+    assert_equal "", reader.read
+    assert_raises(Errno::EBADF) { IO.for_fd(fds.last) }
+  ensure
+    reader.close
+  end
+
   def test_who_no_longer_listens_is_left_alone
     outcome = in_child do
       reader, writer = IO.pipe
