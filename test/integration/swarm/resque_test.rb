@@ -68,6 +68,16 @@ class ResqueNodesTest < Minitest::Test
     assert_includes %w[Resque::TermException Resque::DirtyExit], console.call("failures").last.first
   end
 
+  # As in a container that was killed and started again: the host's name and the pids are the same.
+  def test_the_job_of_a_killed_node_is_not_lost_to_one_of_the_same_name
+    console.call("leave_a_dead_worker('notes', 'lost')")
+    console.call("run(:resque, ['notes'], { interval: 0.1 }) { Resque.enqueue(NoteJob, 'next') }")
+
+    assert_equal [["Resque::DirtyExit", "Job still being processed"]], console.call("failures")
+    assert_equal %w[next], names("done")
+    assert_empty console.call("workers")
+  end
+
   private
 
   def obstacle = Support::RedisServer.obstacle

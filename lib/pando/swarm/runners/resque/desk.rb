@@ -80,12 +80,19 @@ module Pando
           end
 
           def register
+            bury_namesake
             @worker.heartbeat!
             @worker.prune_dead_workers
             @worker.run_hook(:before_first_fork)
             @worker.register_worker
             @tend_at = now + TEND_EVERY
             @prune_at = now
+          end
+
+          # A node that was killed with its container has this one's name, if that was started again: its sign of life
+          # would be renewed here, and its job forgotten with the next one.
+          def bury_namesake
+            @worker.unregister_worker if ::Resque::Worker.exists?(@worker.to_s)
           end
 
           def leave
