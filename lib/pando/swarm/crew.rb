@@ -20,7 +20,7 @@ module Pando
         @waiting = []
         @quiet = @ended = false
         @in_progress = @done = @failed = 0
-        @threads = Array.new(size) { |number| Thread.new { run("#{name} #{number}") } }
+        @threads = Array.new(size) { |number| Thread.new { run }.tap { |one| one.name = "#{name} #{number}" } }
       end
 
       # @return [Integer] items that are worked at
@@ -71,8 +71,7 @@ module Pando
 
       private
 
-      def run(name)
-        Thread.current.name = name
+      def run
         while (item = take)
           begin
             success = nil

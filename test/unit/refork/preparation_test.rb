@@ -21,8 +21,9 @@ class ReforkPreparationTest < Minitest::Test
   end
 
   def test_all_that_lives_is_old
-    assert_operator grown(:promote), :>=, 20_000
-    assert_operator grown(:warmup), :>=, 20_000
+    # Some that were old may be gone: what kept them was only a trace on the stack.
+    assert_operator grown(:promote), :>=, 19_000
+    assert_operator grown(:warmup), :>=, 19_000
   end
 
   def test_what_a_collection_of_young_garbage_takes_is_known_then
@@ -48,6 +49,6 @@ class ReforkPreparationTest < Minitest::Test
   end
 
   def test_nothing_is_done_unasked
-    assert_operator grown(nil), :<, 20_000
+    assert_operator grown(nil), :<, 10_000
   end
 end

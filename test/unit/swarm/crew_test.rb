@@ -48,9 +48,7 @@ class CrewTest < Minitest::Test
     refute @crew.give(6)
     assert_predicate @crew, :busy?
     2.times { go << true }
-    wait_until { !@crew.busy? }
-
-    assert_equal 2, @crew.done
+    wait_until { !@crew.busy? && @crew.done == 2 }
   end
 
   def test_stop_ends_the_threads_and_breaks_off_what_runs

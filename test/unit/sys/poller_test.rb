@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "fcntl"
 require "socket"
 require "pando/sys"
 require_relative "support/in_child"
@@ -257,9 +258,12 @@ class SysPollerTest < Minitest::Test
 
   def reuse(number, writer)
     writer.close
-    loop do
-      reader, writer = IO.pipe
-      return reader, writer if reader.fileno == number
+    reader, writer = IO.pipe
+    return reader, writer if reader.fileno == number
+
+    [IO.for_fd(reader.fcntl(Fcntl::F_DUPFD, number)), writer].tap do |same, _|
+      reader.close
+      assert_equal(number, same.fileno)
     end
   end
 end

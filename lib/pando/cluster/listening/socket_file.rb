@@ -18,12 +18,13 @@ module Pando
 
         class << self
           # @param path [String]
+          # @param patience [Float] seconds
           # @yield when nobody is there; it is to be bound and listened on meanwhile
           # @return [Object] what the block returns
           # @raise [BootError] a file is there that is no socket
           # @raise [Errno::EADDRINUSE] somebody serves it
-          def take(path)
-            folder = locked(File.dirname(path))
+          def take(path, patience: PATIENCE)
+            folder = locked(File.dirname(path), patience)
             remove_stale(path)
             yield
           ensure
@@ -33,9 +34,9 @@ module Pando
           private
 
           # @return [File, nil] the lock ends when it is closed; nil: there is none to be had here
-          def locked(path)
+          def locked(path, patience)
             folder = File.new(path)
-            deadline = Sys.now + PATIENCE
+            deadline = Sys.now + patience
             sleep(PAUSE) until folder.flock(File::LOCK_EX | File::LOCK_NB) || Sys.now > deadline
             folder
           rescue SystemCallError
