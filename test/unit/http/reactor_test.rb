@@ -112,7 +112,7 @@ class HTTPReactorTest < Minitest::Test
   end
 
   def test_time_in_the_queue_ends_when_a_worker_takes_it
-    stage(queue_timeout: 100)
+    stage(queue_timeout: 1000)
     first = request(GET)
     taken = @stage.take(0)
     assert_match(%r{\AHTTP/1.1 503 }, request(GET).read)
