@@ -68,11 +68,12 @@ module Pando
 
       # A graceful stop, when they have had time to notice; at once if it is asked for twice.
       def stop(reason)
-        @since ||= Sys.now
+        now = Sys.now
+        @since ||= now
         return @shutdown.gracefully(reason) if @stop || noticed?
 
         @stop = reason
-        Events.emit("drain.started", reason: reason, seconds: (noticed_at - Sys.now).round(3))
+        Events.emit("drain.started", reason: reason, seconds: (noticed_at - now).round(3))
       end
 
       # Called at each turn of the monitor's loop, in its last ones too.

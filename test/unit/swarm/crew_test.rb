@@ -48,7 +48,9 @@ class CrewTest < Minitest::Test
     refute @crew.give(6)
     assert_predicate @crew, :busy?
     2.times { go << true }
-    wait_until { !@crew.busy? && @crew.done == 2 }
+    wait_until { @crew.done == 2 }
+
+    refute_predicate @crew, :busy?
   end
 
   def test_stop_ends_the_threads_and_breaks_off_what_runs

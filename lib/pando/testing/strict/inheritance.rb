@@ -80,13 +80,7 @@ module Pando
         end
 
         # The number remains open.
-        def on(fd)
-          socket = BasicSocket.for_fd(fd)
-          socket.autoclose = false
-          yield socket
-        ensure
-          socket&.close
-        end
+        def on(fd, &) = Sys.borrow(fd, BasicSocket, &)
 
         def peer(socket)
           address = socket.remote_address

@@ -154,19 +154,13 @@ module Chaos
       @jobs.conclude(@stage)
     end
 
-    def quiet = patiently(QUIET) { @scene.roll&.quiet? }
+    def quiet = @scene.patiently(QUIET) { @scene.roll&.quiet? }
 
     def jobs_done
-      patiently(LAST_JOBS) do
+      @scene.patiently(LAST_JOBS) do
         @jobs.judge
         @jobs.open.zero?
       end
-    end
-
-    # Time for which the machine let the server wait does not count.
-    def patiently(seconds, &block)
-      stalled = @scene.stall.seconds
-      @scene.wait(seconds, &block) || @scene.wait(@scene.stall.seconds - stalled, &block)
     end
 
     # A last connection may just be on its way out.

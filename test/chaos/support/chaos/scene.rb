@@ -32,5 +32,11 @@ module Chaos
         sleep 0.02
       end
     end
+
+    # Time for which the machine let the server wait does not count.
+    def patiently(seconds, &block)
+      stalled = stall.seconds
+      wait(seconds, &block) || wait(stall.seconds - stalled, &block)
+    end
   end
 end

@@ -62,13 +62,7 @@ module Chaos
 
       private
 
-      def gone_within?(seconds)
-        stalled = scene.stall.seconds
-        [-> { seconds }, -> { scene.stall.seconds - stalled }].any? do |patience|
-          scene.wait(patience.call) { !File.exist?("/proc/#{@pid}") }
-        end
-      end
-
+      def gone_within?(seconds) = scene.patiently(seconds) { !File.exist?("/proc/#{@pid}") }
       def leaving? = roll&.entries&.find { |one| one.pid == @pid }&.state == "leaving"
       def limit = self.class::LIMITS.fetch(plan["role"])
     end

@@ -52,8 +52,7 @@ module Chaos
         return unless @file
 
         pid = @file[/\d+\z/].to_i
-        stalled = scene.stall.seconds
-        return if scene.wait(LIMIT) { gone?(pid) } || scene.wait(scene.stall.seconds - stalled) { gone?(pid) }
+        return if scene.patiently(LIMIT) { gone?(pid) }
 
         scene.chronicle.violate("the jobs of node #{pid} make no progress, and nobody did anything for #{LIMIT} s")
       end
