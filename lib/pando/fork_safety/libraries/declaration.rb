@@ -16,7 +16,7 @@ module Pando
       #
       # @api private
       class Declaration
-        attr_reader :rules, :marks, :steps, :thread_names, :unsafe_threads
+        attr_reader :rules, :marks, :steps, :thread_names, :unsafe_threads, :revived_threads
 
         def initialize(&block)
           @rules = []
@@ -47,6 +47,11 @@ module Pando
           @thread_names = names
           @unsafe_threads = unsafe
         end
+
+        # Its Ruby threads live again in a child: it starts them itself when it is used there, or the blocks above do.
+        #
+        # @param at [Regexp] matches "file:line" of such a thread's block
+        def revives_threads(at:) = @revived_threads = at
 
         # Its first use, a call of this method, makes a process unfit to be forked.
         # @param before [String, nil] the version from which on it does not

@@ -28,6 +28,7 @@ module Pando
           @steps = declaration.steps
           @threads = declaration.thread_names
           @unsafe_threads = declaration.unsafe_threads
+          @revived_threads = declaration.revived_threads
         end
 
         # @return [Gem::Version, nil]
@@ -57,6 +58,10 @@ module Pando
 
         # @param comm [String] a native thread's name
         def thread?(comm) = @threads ? @threads.match?(comm) : false
+
+        # @param location [String] "file:line" of a Ruby thread's block
+        # @return [Boolean] whether that thread is its own and lives again in each child
+        def revives?(location) = @revived_threads ? @revived_threads.match?(location) : false
 
         # @return [Boolean] whether none of its threads may live at a fork
         def unsafe_threads? = @unsafe_threads
