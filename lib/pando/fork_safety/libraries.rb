@@ -29,6 +29,10 @@ module Pando
           loaded.reject { |entry| prepared.include?(entry.name) }.filter_map(&:finding)
         end
 
+        # @param name [String] of a loaded one
+        # @return [Boolean] whether it is in use here and no fork is safe until the user has done something
+        def refuses?(name) = Known.library(name).rule&.refuses? || false
+
         # What must be in the environment before the libraries are loaded. What is there already stays.
         #
         # @return [nil]
@@ -53,13 +57,14 @@ module Pando
         # @param strict [Boolean] whether not to fork, now or ever, if a library cannot be made ready. Otherwise
         #   the fork goes on without it.
         # @param defer [Boolean] whether the child does its part not at once but in {settle}
+        # @param prepared [Array<String>] the names of those that the user's hooks take care of
         # @param on_failure [#call, nil] is told the library's name and the error of what went wrong and was
         #   lived with
         # @yieldreturn [Object] whatever the fork returns, in both processes
         # @return what the block returned
         # @raise [Unsafe] with strict, and nothing was forked
-        def around_fork(strict: false, defer: false, on_failure: nil, &fork)
-          preparation = Preparation.new(Known.loaded, on_failure)
+        def around_fork(strict: false, defer: false, prepared: [], on_failure: nil, &fork)
+          preparation = Preparation.new(Known.loaded, on_failure, prepared: prepared)
           preparation.around(strict, defer ? ->(rest) { @owed = rest } : nil, &fork)
         end
 

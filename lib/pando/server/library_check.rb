@@ -29,8 +29,9 @@ module Pando
         by_verdict = Libraries.loaded.group_by { |entry| @prepared.include?(entry.name) ? :handled : entry.verdict }
         names = ->(verdict) { by_verdict.fetch(verdict, []).join(", ") }
         Events.emit("libraries.checked", fine: by_verdict.fetch(:fine, []).size, handled: names[:handled],
-                                         yours: names[:yours], unknown: names[:unknown])
-        by_verdict.fetch(:yours, []).each { |entry| tell(entry) }
+                                         limits_reforking: names[:limits_reforking], refused: names[:refused],
+                                         unknown: names[:unknown])
+        by_verdict.fetch(:refused, []).each { |entry| tell(entry) if Libraries.refuses?(entry.name) }
         nil
       end
 
@@ -39,7 +40,8 @@ module Pando
       # @param role [Cluster::Role]
       # @raise [ForkSafety::Libraries::Unsafe]
       def around_fork(role, &fork)
-        Libraries.around_fork(strict: role.role == :worker, defer: true, on_failure: failure(role), &fork)
+        Libraries.around_fork(strict: role.role == :worker, defer: true, prepared: @prepared,
+                              on_failure: failure(role), &fork)
       end
 
       private

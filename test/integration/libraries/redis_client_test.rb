@@ -14,7 +14,7 @@ class RedisClientTest < Minitest::Test
         (expected - @redis.connections).empty? && @redis.connections.size <= 3 * LibraryApp::WORKERS
       end
     end
-    assert_empty verdicts["yours"]
+    assert_empty verdicts["refused"]
   end
 
   private

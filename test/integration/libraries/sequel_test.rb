@@ -13,7 +13,7 @@ class SequelTest < Minitest::Test
       wait_until(message: -> { "backends #{expected}, not #{backends}" }) { backends == expected }
     end
     assert_match(/\Asequel /, verdicts["handled"])
-    assert_empty verdicts["yours"]
+    assert_empty verdicts["refused"]
   end
 
   private

@@ -64,7 +64,7 @@ module Pando
       setting :prepared_library,
               type: Types::Text.new("a gem's name", /\A[\w.-]{1,100}\z/), default: [].freeze, traits: %i[repeatable],
               help: "A library that needs something around forks, and gets it from your hooks. Repeatable.",
-              notes: "It is no longer reported when the app has been loaded, see [libraries.md](libraries.md).",
+              notes: "It no longer refuses a refork and is not reported, see [libraries.md](libraries.md).",
               example: 'prepared_library "bunny"'
     end
   end

@@ -47,7 +47,8 @@ module Pando
 
         def libraries
           rows = @report.libraries.map do |one|
-            printable("  #{[*one.values_at(:name, :version), "#{one[:verdict]}:", one[:note]].compact.join(" ")}")
+            printable("  #{[*one.values_at(:name, :version), "#{one[:verdict].to_s.tr("_", " ")}:",
+                            one[:note]].compact.join(" ")}")
           end
           rows.empty? ? [] : ["libraries", *rows, ""]
         end

@@ -73,10 +73,11 @@ module Pando
       define "pages.unavailable", :warn, %i[setting reason],
              "The kernel does not do with the application's pages what a setting asks for; it runs all the same."
 
-      define "libraries.checked", :info, %i[fine handled yours unknown],
-             "The app is loaded; how the libraries in it stand to forks. See docs/libraries.md."
+      define "libraries.checked", :info, %i[fine handled limits_reforking refused unknown],
+             "The app is loaded; what a fork does to its libraries. See docs/libraries.md."
       define "library.reported", :warn, %i[library version reason advice],
-             "A loaded library needs something around a fork that Pando cannot do for you."
+             "No worker that uses this library as the mold does now is promoted, until you have done what the " \
+             "advice says."
       define "library.failed", :warn, %i[library slot generation pid reason],
              "What Pando does for a library around a fork did not work; the fork took place all the same."
 

@@ -66,8 +66,8 @@ module Pando
           :warning, "The descriptors of a mold become more and more: each process forked from it inherits them all.",
           "Close what is opened again and again; a mold collects garbage too rarely to do it."
         ),
-        library_left_to_you: Kind.new(
-          :warning, "A loaded library does not cope with a fork by itself, and Pando cannot do it for you.",
+        library_refuses_refork: Kind.new(
+          :warning, "A worker that uses this library is not promoted until you have done what the advice says.",
           "See docs/libraries.md."
         ),
         library_unknown: Kind.new(

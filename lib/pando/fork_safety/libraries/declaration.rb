@@ -6,8 +6,8 @@ require "pando/fork_safety/libraries/rule"
 module Pando
   module ForkSafety
     module Libraries
-      # What a file in known/ is written in. Of several rules the first that holds counts. Each says what happens
-      # (`note`), what the user must do (`advice`, with yours) and where that is written (`source`).
+      # The words of the rows in known/*.rb. The first rule that holds counts. Each says what happens at a fork
+      # (`note`), what the user must do (`advice`, always with refused) and where that is written (`source`).
       #
       #     describe "sequel" do
       #       handled note: "Its connections are closed before the fork.", source: "doc/fork_safety.rdoc"
@@ -16,7 +16,7 @@ module Pando
       #
       # @api private
       class Declaration
-        attr_reader :rules, :marks, :steps, :thread_names, :unsafe_threads, :revived_threads
+        attr_reader :rules, :marks, :steps, :thread_names, :unsafe_threads, :revived_threads, :revived_since
 
         def initialize(&block)
           @rules = []
@@ -25,12 +25,16 @@ module Pando
           instance_exec(&block)
         end
 
-        # It copes by itself.
+        # The library copes with a fork by itself.
         def fine(**facts) = rule(:fine, **facts)
-        # Pando does what it takes: runs the blocks below, or sets a mark.
+        # Pando runs the blocks below around the fork.
         def handled(**facts) = rule(:handled, **facts)
-        # The user must do what `advice` says.
-        def yours(**facts) = rule(:yours, **facts)
+        # The library works, but a worker that has used it is not promoted: {unsafe_after} and {threads} say when.
+        def limits_reforking(**facts) = rule(:limits_reforking, **facts)
+        # No worker is promoted while it is in use, until the user has done what `advice` says.
+        # @param used [Proc, nil] whether this process uses it now; none: it always does. Where only its threads are
+        #   at stake the audit refuses them, and this is `-> { false }`.
+        def refused(advice:, used: nil, **facts) = rule(:refused, advice: advice, used: used, **facts)
         # The sources do not tell.
         def unknown(**facts) = rule(:unknown, **facts)
 
@@ -51,7 +55,11 @@ module Pando
         # Its Ruby threads live again in a child: it starts them itself when it is used there, or the blocks above do.
         #
         # @param at [Regexp] matches "file:line" of such a thread's block
-        def revives_threads(at:) = @revived_threads = at
+        # @param since [String, nil] the version from which on they do
+        def revives_threads(at:, since: nil)
+          @revived_threads = at
+          @revived_since = since && Gem::Version.new(since)
+        end
 
         # Its first use, a call of this method, makes a process unfit to be forked.
         # @param before [String, nil] the version from which on it does not

@@ -8,13 +8,15 @@ module Pando
       # What is known of one loaded library in the version that is loaded. A value.
       class Entry
         # From what needs nothing to what nobody knows.
-        VERDICTS = %i[fine handled yours unknown].freeze
+        VERDICTS = %i[fine handled limits_reforking refused unknown].freeze
 
         # @return [String] the gem's name
         attr_reader :name
         # @return [String, nil]
         attr_reader :version
-        # @return [Symbol] :fine (it copes by itself), :handled (Pando does it), :yours (you must) or :unknown
+        # @return [Symbol] :fine (it copes by itself), :handled (Pando does what it needs), :limits_reforking (a worker
+        #   that has used it is not promoted), :refused (no worker that uses it is promoted until you do what
+        #   {advice} says) or :unknown
         attr_reader :verdict
         # @return [String] what happens at a fork, for a human
         attr_reader :note
@@ -46,7 +48,7 @@ module Pando
 
         # @return [Finding, nil]
         def finding
-          kind = { yours: :library_left_to_you, unknown: :library_unknown }[verdict] or return
+          kind = { refused: :library_refuses_refork, unknown: :library_unknown }[verdict] or return
 
           Finding.new(kind, subject: name, message: "#{self}: #{note}", advice: advice,
                             details: { version: version, source: source }.compact)

@@ -45,12 +45,13 @@ module Pando
           #
           # @param name [String] the gem's
           # @param constant [String] is defined once the library is loaded
+          # @param tested [Boolean] whether a test shows it at work with the real gem after three reforks
           # @yield see {Declaration}
           # @raise [ArgumentError] if there is such a row already
-          def describe(name, constant:, &declaration)
+          def describe(name, constant:, tested: false, &declaration)
             raise ArgumentError, "#{name} has a row already" if @rows.key?(name)
 
-            @rows[name] = Library.new(name, constant, &declaration)
+            @rows[name] = Library.new(name, constant, tested: tested, &declaration)
           end
         end
       end

@@ -18,9 +18,11 @@ module Pando
 
         # @param name [String] the gem's
         # @param constant [String] is defined once the library is loaded
+        # @param tested [Boolean] whether a test shows it at work with the real gem
         # @yield the declaration, see {Declaration}
-        def initialize(name, constant, &block)
+        def initialize(name, constant, tested: false, &block)
           @name = name
+          @tested = tested
           @constant = constant
           declaration = Declaration.new(&block)
           @rules = declaration.rules
@@ -29,6 +31,7 @@ module Pando
           @threads = declaration.thread_names
           @unsafe_threads = declaration.unsafe_threads
           @revived_threads = declaration.revived_threads
+          @revived_since = declaration.revived_since
         end
 
         # @return [Boolean] whether this process has loaded it
@@ -52,6 +55,9 @@ module Pando
           @marks.select { |mark| mark.before.nil? || version.nil? || version.release < Gem::Version.new(mark.before) }
         end
 
+        # @return [Boolean] whether a test shows it at work with the real gem
+        def tested? = @tested
+
         # @param name [Symbol] before_fork, in_parent or in_child
         # @return [Proc, nil]
         def step(name) = @steps[name]
@@ -64,7 +70,12 @@ module Pando
 
         # @param location [String] "file:line" of a Ruby thread's block
         # @return [Boolean] whether that thread is its own and lives again in each child
-        def revives?(location) = @revived_threads ? @revived_threads.match?(location) : false
+        def revives?(location)
+          return false unless @revived_threads&.match?(location)
+
+          version = self.version
+          @revived_since.nil? || version.nil? || version.release >= @revived_since
+        end
 
         # @return [Boolean] whether none of its threads may live at a fork
         def unsafe_threads? = @unsafe_threads

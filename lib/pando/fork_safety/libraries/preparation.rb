@@ -17,9 +17,11 @@ module Pando
       class Preparation
         # @param libraries [Array<Library>] in the order in which they are made ready
         # @param on_failure [Proc, nil] is told of what went wrong and was lived with: library's name, error
-        def initialize(libraries, on_failure = nil)
+        # @param prepared [Array<String>] names of libraries that the user's hooks take care of
+        def initialize(libraries, on_failure = nil, prepared: [])
           @libraries = libraries
           @on_failure = on_failure
+          @prepared = prepared
           @ready = []
         end
 
@@ -30,7 +32,7 @@ module Pando
           forker = Process.pid
           begin
             @libraries.each { |library| refuse_threads(library, strict) if library.unsafe_threads? }
-            @libraries.each { |library| refuse_late_comer(library) } if strict
+            @libraries.each { |library| refuse_use(library) || refuse_late_comer(library) } if strict
             @libraries.each { |library| prepare(library, strict) if library.handled? }
             yield
           ensure
@@ -64,6 +66,13 @@ module Pando
         def refuse_threads(library, strict)
           count = Threads.names.count { |name| library.thread?(name) }
           fail_for(library, Unsafe.new("#{count} of its native threads live"), strict) if count.positive?
+        end
+
+        def refuse_use(library)
+          rule = library.rule
+          return if rule.nil? || @prepared.include?(library.name) || !rule.refuses?
+
+          fail_for(library, Unsafe.new("#{rule.note} Remedy: #{rule.advice}"), true)
         end
 
         # Its first use was to be noticed, and it was not there yet when that was arranged.

@@ -14,7 +14,8 @@ module Pando
         PATH = File.expand_path("../../../../docs/libraries.md", __dir__)
         FIRST = "<!-- from lib/pando/fork_safety/libraries/known -->\n"
         LAST = "<!-- end of the table -->\n"
-        VERDICTS = { fine: "fine", handled: "handled by Pando", yours: "**yours**", unknown: "unknown" }.freeze
+        VERDICTS = { fine: "fine", handled: "handled", limits_reforking: "limits reforking", refused: "**refused**",
+                     unknown: "unknown" }.freeze
 
         class << self
           # @return [String] Markdown

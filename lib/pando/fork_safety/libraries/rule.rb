@@ -7,10 +7,13 @@ module Pando
       # may be none.
       #
       # @api private
-      Rule = Struct.new(:verdict, :since, :before, :given, :condition, :note, :advice, :source,
+      Rule = Struct.new(:verdict, :since, :before, :given, :condition, :note, :advice, :source, :used,
                         keyword_init: true) do
         # @param version [Gem::Version, nil] nil where the library does not tell
         def holds?(version) = within?(version) && (condition.nil? || condition.call)
+
+        # @return [Boolean] whether a fork of this process is to be refused now
+        def refuses? = verdict == :refused && (used.nil? || used.call)
 
         # @return [String] the range, for a human
         def versions

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Databases and caches. A client stands behind what manages its connections: rows are made ready in order.
+# Databases and caches.
 Pando::ForkSafety::Libraries::Known.define do
-  describe "sequel", constant: "Sequel::Database" do
+  describe "sequel", constant: "Sequel::Database", tested: true do
     handled note: "It does not notice a fork. Its connections are closed before, except to SQLite in memory.",
             source: "https://github.com/jeremyevans/sequel/blob/5.110.0/doc/fork_safety.rdoc"
     in_memory = lambda do |database|
@@ -12,91 +12,94 @@ Pando::ForkSafety::Libraries::Known.define do
   end
 
   describe "mongo", constant: "Mongo::Client" do
-    yours since: "2.13.0",
-          note: "A child discards its parent's connections, but the threads that watch the servers are missing there.",
-          advice: "before_fork { CLIENT.close }, after_mold_fork { CLIENT.reconnect } and the same in after_worker_fork",
-          source: "https://github.com/mongodb/mongo-ruby-driver/pull/2049 and https://github.com/mongodb/mongo-ruby-driver/pull/1918"
+    refused since: "2.13.0",
+            used: -> { ObjectSpace.each_object(Mongo::Cluster).any?(&:connected?) },
+            note: "A child lacks the threads that watch the servers.",
+            advice: "before_fork { CLIENT.close }, after_mold_fork { CLIENT.reconnect } and the same in " \
+                    "after_worker_fork",
+            source: "https://github.com/mongodb/mongo-ruby-driver/pull/2049 and " \
+                    "https://github.com/mongodb/mongo-ruby-driver/pull/1918"
+    revives_threads at: %r{/lib/mongo/socket/\w+\.rb:\d+\z}
   end
 
-  describe "connection_pool", constant: "ConnectionPool" do
+  describe "connection_pool", constant: "ConnectionPool", tested: true do
     fine since: "2.4.0",
          note: "A child drops the pool's connections and calls their `close`. Where that says goodbye to the server " \
                "(pg, mysql2) the parent's connection ends too: close those before the fork.",
          source: "https://github.com/mperham/connection_pool/blob/v3.0.2/lib/connection_pool/fork.rb, Changes.md"
-    yours before: "2.4.0",
-          note: "A child goes on with its parent's connections.",
-          advice: "before_fork { POOL.reload(&:close) }, or update it",
-          source: "https://github.com/mperham/connection_pool/pull/166"
+    fine before: "2.4.0",
+         note: "A child keeps the pool's connections: what they do at a fork is what counts, see their own rows.",
+         source: "https://github.com/mperham/connection_pool/pull/166"
   end
 
-  describe "redis", constant: "Redis" do
+  describe "redis", constant: "Redis", tested: true do
     fine since: "5.0.5",
          note: "A child makes a connection of its own.",
          source: "https://github.com/redis/redis-rb/blob/v5.0.5/CHANGELOG.md"
-    yours since: "5.0.0", before: "5.0.5",
-          note: "It does not let go of its parent's connection after a fork.",
-          advice: "update it to 5.0.5, or: before_fork { REDIS.close }",
-          source: "https://github.com/redis/redis-rb/issues/1157"
+    handled since: "5.0.0", before: "5.0.5",
+            note: "It does not let go of its parent's connection. Pando closes its connections before the fork.",
+            source: "https://github.com/redis/redis-rb/issues/1157"
     fine since: "3.1.0", before: "5.0.0",
          note: "A child makes a connection of its own, unless `inherit_socket` is set.",
          source: "https://github.com/redis/redis-rb/blob/v4.8.1/CHANGELOG.md (3.1.0, 4.8.1)"
+    before_fork { ObjectSpace.each_object(Redis).to_a.each(&:close) }
   end
 
-  describe "redis-client", constant: "RedisClient" do
+  describe "redis-client", constant: "RedisClient", tested: true do
     fine since: "0.9.0",
          note: "A child makes a connection of its own.",
          source: "https://github.com/redis-rb/redis-client/blob/v0.9.0/CHANGELOG.md"
-    yours before: "0.9.0",
-          note: "A child goes on with its parent's connection.",
-          advice: "update it to 0.9.0, or: before_fork { REDIS.close }",
-          source: "https://github.com/redis-rb/redis-client/blob/v0.9.0/CHANGELOG.md"
+    handled before: "0.9.0",
+            note: "A child goes on with its parent's connection. Pando closes its connections before the fork.",
+            source: "https://github.com/redis-rb/redis-client/blob/v0.9.0/CHANGELOG.md"
+    before_fork { ObjectSpace.each_object(RedisClient).to_a.each(&:close) }
   end
 
-  describe "dalli", constant: "Dalli::Client" do
+  describe "dalli", constant: "Dalli::Client", tested: true do
     fine since: "4.0.0",
          note: "A child makes a connection of its own.",
          source: "https://github.com/petergoldstein/dalli/blob/v4.0.0/CHANGELOG.md"
     fine since: "2.0.4", before: "4.0.0",
-         note: "A child makes a connection of its own; the first request of some versions fails (Dalli::NetworkError) " \
+         note: "A child makes a connection of its own; the first request of some versions fails " \
+               "(Dalli::NetworkError) " \
                "and is tried again by the client.",
          source: "https://github.com/petergoldstein/dalli/blob/v3.2.8/lib/dalli/protocol/connection_manager.rb"
   end
 
-  describe "pg", constant: "PG::Connection" do
+  describe "pg", constant: "PG::Connection", tested: true do
     fine through: %w[activerecord sequel],
          note: "What manages the connections keeps them apart.",
          source: "https://github.com/rails/rails/blob/v7.0.0/activerecord/lib/active_record/connection_adapters/postgresql_adapter.rb"
-    yours note: "It does not notice a fork, and a connection that a child closes or forgets is closed at the server too.",
-          advice: "before_fork { DB.finish } and connect again on the next use; in a connection_pool: " \
-                  "before_fork { POOL.reload(&:finish) }",
-          source: "https://github.com/ged/ruby-pg/blob/v1.6.3/ext/pg_connection.c (pgconn_gc_free)"
+    refused used: -> { ObjectSpace.each_object(PG::Connection).any? { |one| !one.finished? } },
+            note: "It does not notice a fork. A connection that a child closes or forgets is closed at the server too.",
+            advice: "before_fork { DB.finish } and connect again on the next use; in a connection_pool: " \
+                    "before_fork { POOL.reload(&:finish) }",
+            source: "https://github.com/ged/ruby-pg/blob/v1.6.3/ext/pg_connection.c (pgconn_gc_free)"
   end
 
   describe "mysql2", constant: "Mysql2::Client" do
     fine through: %w[activerecord sequel],
          note: "What manages the connections keeps them apart.",
          source: "https://github.com/rails/rails/blob/v7.0.0/activerecord/lib/active_record/connection_adapters/mysql2_adapter.rb"
-    yours note: "Up to 0.5.7 it does not notice a fork, and a connection that a child closes or forgets is closed at " \
-                "the server too.",
-          advice: "before_fork { CLIENT.close }, and connect again on the next use",
-          source: "https://github.com/brianmario/mysql2#fork-safety and /commit/cb66da4"
+    refused used: -> { ObjectSpace.each_object(Mysql2::Client).any? { |one| !one.closed? } },
+            note: "Up to 0.5.7 it does not notice a fork. A connection that a child closes or forgets is closed " \
+                  "at the " \
+                  "server too.",
+            advice: "before_fork { CLIENT.close }, and connect again on the next use",
+            source: "https://github.com/brianmario/mysql2#fork-safety and /commit/cb66da4"
   end
 
   describe "trilogy", constant: "Trilogy" do
     fine through: %w[activerecord sequel],
          note: "What manages the connections keeps them apart.",
          source: "https://github.com/rails/rails/blob/v7.1.0/activerecord/lib/active_record/connection_adapters/trilogy_adapter.rb"
-    yours since: "2.4.0",
-          note: "It does not notice a fork.",
-          advice: "after_mold_fork { CLIENT.discard! } and the same in after_worker_fork; connect again on the next use",
-          source: "https://github.com/trilogy-libraries/trilogy/blob/main/CHANGELOG.md (2.4.0, #65)"
-    yours before: "2.4.0",
-          note: "It does not notice a fork.",
-          advice: "before_fork { CLIENT.close }, and connect again on the next use",
-          source: "https://github.com/trilogy-libraries/trilogy/blob/main/CHANGELOG.md (2.4.0, #65)"
+    refused used: -> { ObjectSpace.each_object(Trilogy).any? { |one| !one.closed? } },
+            note: "It does not notice a fork.",
+            advice: "before_fork { CLIENT.close }, and connect again on the next use",
+            source: "https://github.com/trilogy-libraries/trilogy/blob/main/CHANGELOG.md (2.4.0, #65)"
   end
 
-  describe "sqlite3", constant: "SQLite3::Database" do
+  describe "sqlite3", constant: "SQLite3::Database", tested: true do
     fine since: "2.1.0", through: %w[activerecord sequel],
          note: "A child closes the databases it inherited, and what manages the connections opens them anew.",
          source: "https://github.com/sparklemotion/sqlite3-ruby/blob/v2.1.0/adr/2024-09-fork-safety.md"
@@ -110,13 +113,14 @@ Pando::ForkSafety::Libraries::Known.define do
     fine before: "2.1.0", through: %w[sequel],
          note: "Its connections are closed before the fork with the others of Sequel.",
          source: "https://github.com/jeremyevans/sequel/blob/5.110.0/doc/fork_safety.rdoc"
-    yours since: "2.1.0",
-          note: "A child closes the writable databases it inherited.",
-          advice: "before_fork { DB.close }, and open it again on the next use",
-          source: "https://github.com/sparklemotion/sqlite3-ruby/blob/v2.1.0/CHANGELOG.md"
-    yours before: "2.1.0",
-          note: "A child that goes on with an inherited database may corrupt it.",
-          advice: "before_fork { DB.close }, and open it again on the next use",
-          source: "https://www.sqlite.org/howtocorrupt.html section 2.6"
+    in_use = -> { ObjectSpace.each_object(SQLite3::Database).any? { |one| !one.closed? && !one.readonly? } }
+    refused since: "2.1.0", used: in_use,
+            note: "A child closes the writable databases it inherited.",
+            advice: "before_fork { DB.close }, and open it again on the next use",
+            source: "https://github.com/sparklemotion/sqlite3-ruby/blob/v2.1.0/CHANGELOG.md"
+    refused before: "2.1.0", used: in_use,
+            note: "A child that goes on with an inherited database may corrupt it.",
+            advice: "before_fork { DB.close }, and open it again on the next use",
+            source: "https://www.sqlite.org/howtocorrupt.html section 2.6"
   end
 end

@@ -2,57 +2,79 @@
 
 # HTTP clients.
 Pando::ForkSafety::Libraries::Known.define do
-  describe "net-http-persistent", constant: "Net::HTTP::Persistent" do
+  describe "net-http-persistent", constant: "Net::HTTP::Persistent", tested: true do
     fine since: "4.0.2", through: %w[connection_pool],
          note: "Its pool is a ConnectionPool, which drops inherited connections from its version 2.4 on.",
          source: "https://github.com/drbrain/net-http-persistent/blob/v4.0.2/History.txt"
   end
 
-  describe "httpx", constant: "HTTPX::Session" do
-    yours since: "1.5.0",
-          note: "A persistent session without `close_on_fork` goes on with its parent's connections. Others are fine.",
-          advice: "HTTPX.plugin(:persistent, close_on_fork: true)",
-          source: "https://github.com/HoneyryderChuck/httpx/blob/v1.5.0/doc/release_notes/1_5_0.md"
-    yours before: "1.5.0",
-          note: "A persistent session goes on with its parent's connections. Others are fine.",
-          advice: "before_fork { SESSION.close }",
-          source: "https://github.com/HoneyryderChuck/httpx/blob/v1.5.0/doc/release_notes/1_5_0.md"
+  describe "httpx", constant: "HTTPX::Session", tested: true do
+    handled note: "A persistent session keeps its connections. Pando closes those of all sessions before the fork; " \
+                  "they open again with the next request.",
+            source: "https://github.com/HoneyryderChuck/httpx/blob/v1.5.0/doc/release_notes/1_5_0.md"
+    before_fork { ObjectSpace.each_object(HTTPX::Session).to_a.each(&:close) }
   end
 
-  describe "excon", constant: "Excon::Connection" do
+  describe "excon", constant: "Excon::Connection", tested: true do
     fine since: "0.99.0",
          note: "A child makes connections of its own.",
          source: "https://github.com/excon/excon/blob/v0.99.0/changelog.txt"
-    yours before: "0.99.0",
-          note: "A persistent connection is shared by parent and child.",
-          advice: "update it to 0.99.0, or: before_fork { CONNECTION.reset }",
-          source: "https://github.com/excon/excon/commit/136ca97"
+    handled before: "0.99.0",
+            note: "A persistent connection would be shared. Pando closes them before the fork.",
+            source: "https://github.com/excon/excon/commit/136ca97"
+    before_fork { ObjectSpace.each_object(Excon::Connection).to_a.each(&:reset) }
   end
 
-  describe "typhoeus", constant: "Typhoeus::Pool" do
+  describe "typhoeus", constant: "Typhoeus::Pool", tested: true do
     fine since: "0.7.1",
          note: "A child does not use the handles, and so the connections, of its parent's pool.",
          source: "https://github.com/typhoeus/typhoeus/pull/426"
-    yours before: "0.7.1",
-          note: "Parent and child share the connections of the pool.",
-          advice: "after_mold_fork { Typhoeus::Pool.clear } and the same in after_worker_fork",
-          source: "https://github.com/typhoeus/typhoeus/pull/426"
+    handled before: "0.7.1",
+            note: "Parent and child would share the connections of the pool. Pando empties it before the fork.",
+            source: "https://github.com/typhoeus/typhoeus/pull/426"
+    before_fork { Typhoeus::Pool.clear }
   end
 
   describe "ethon", constant: "Ethon::Easy" do
     fine through: %w[typhoeus],
          note: "Typhoeus keeps its handles apart.",
          source: "https://github.com/typhoeus/typhoeus/pull/426"
-    yours note: "A handle that has been used keeps its connection, which parent and child then share.",
-          advice: "use a new Ethon::Easy after the fork",
-          source: "https://github.com/typhoeus/typhoeus/pull/426"
+    refused used: -> { GC.start.nil? && ObjectSpace.each_object(Ethon::Easy).any? },
+            note: "A handle that has been used keeps its connection, which parent and child then share.",
+            advice: "make a new Ethon::Easy for each request, or before_fork { EASY = nil } what you keep",
+            source: "https://github.com/typhoeus/typhoeus/pull/426"
   end
 
   describe "curb", constant: "Curl::Easy" do
-    yours note: "It does not notice a fork. A handle that has been used keeps its connection, which parent and child " \
-                "then share; Curl.get and the like use one handle of the thread.",
-          advice: "after_mold_fork { Thread.current[:curb_curl] = nil } and the same in after_worker_fork; handles of " \
-                  "your own likewise",
-          source: "https://github.com/taf2/curb/blob/master/lib/curl.rb"
+    handled note: "It does not notice a fork. Pando closes the handle that Curl.get and the like use before the " \
+                  "fork. A " \
+                  "handle of your own keeps its connection: before_fork { EASY.close }.",
+            source: "https://github.com/taf2/curb/blob/master/lib/curl.rb"
+    before_fork { Thread.current[:curb_curl]&.close }
+  end
+
+  describe "faraday", constant: "Faraday::Connection", tested: true do
+    fine note: "Its net_http adapter makes a connection for each request. The others do what their clients do: see " \
+               "net-http-persistent, httpx, excon, typhoeus.",
+         source: "https://github.com/lostisland/faraday-net_http/blob/main/lib/faraday/adapter/net_http.rb"
+  end
+
+  describe "http", constant: "HTTP::Client", tested: true do
+    fine note: "It makes a connection for each request. A persistent client that was used before the fork is shared: " \
+               "before_fork { CLIENT.close }.",
+         source: "https://github.com/httprb/http/wiki/Persistent-Connections-%28keep-alive%29"
+  end
+
+  describe "httparty", constant: "HTTParty", tested: true do
+    fine note: "It makes a connection for each request.",
+         source: "https://github.com/jnunemaker/httparty/blob/main/lib/httparty/request.rb"
+  end
+
+  describe "aws-sdk-core", constant: "Aws::Plugins", tested: true do
+    handled note: "Its connections wait in a pool of the process. Pando empties it before the fork.",
+            source: "https://github.com/aws/aws-sdk-ruby/blob/version-3/gems/aws-sdk-core/lib/seahorse/client/net_http/" \
+                    "connection_pool.rb"
+    before_fork { Aws.empty_connection_pools! }
+    revives_threads at: %r{/lib/aws-sdk-core/(?:refreshing_credentials|plugins/endpoint_discovery)\.rb:\d+\z}
   end
 end

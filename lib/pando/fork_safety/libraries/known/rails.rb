@@ -30,29 +30,31 @@ Pando::ForkSafety::Libraries::Known.define do
     fine since: "1.1.3",
          note: "It reads without moving the position in its file, which parent and child share.",
          source: "https://github.com/discourse/mini_mime/blob/v1.1.5/CHANGELOG"
-    yours before: "1.1.3",
-          note: "Parent and child share the position in its file: a look-up may find another type.",
-          advice: "update it to 1.1.3",
-          source: "https://github.com/discourse/mini_mime/blob/v1.1.5/CHANGELOG"
+    refused before: "1.1.3",
+            note: "Parent and child share the position in its file: a look-up may find another type.",
+            advice: "update mini_mime to 1.1.3",
+            source: "https://github.com/discourse/mini_mime/blob/v1.1.5/CHANGELOG"
   end
 
   describe "nokogiri", constant: "Nokogiri::XML::Document" do
-    fine note: "It starts no threads; what libxml2 may fetch for a document, which it does not by default, is fetched " \
-               "while that is parsed.",
+    fine note: "It starts no threads. What libxml2 fetches for a document, which it does not by default, it fetches " \
+               "while it parses.",
          source: "https://github.com/sparklemotion/nokogiri/blob/v1.18.10/lib/nokogiri/xml/parse_options.rb (NONET), " \
                  "nm -D of 1.18.10 and 1.19.7"
   end
 
   describe "nio4r", constant: "NIO::Selector" do
-    handled note: "A selector, as ActionCable has one from its first connection on, would share its epoll set with a " \
-                  "child. A worker that has made one is not promoted; make none while the app is loaded.",
-            source: "https://github.com/socketry/nio4r/blob/main/ext/nio4r/selector.c (no ev_loop_fork)"
+    limits_reforking note: "A selector, as ActionCable has one from its first connection on, would share its " \
+                           "epoll set with a " \
+                           "child. A worker that has made one is not promoted; make none while the app is loaded.",
+                     source: "https://github.com/socketry/nio4r/blob/main/ext/nio4r/selector.c (no ev_loop_fork)"
     unsafe_after "NIO::Selector", :initialize, because: "a selector was made, whose epoll set a child would share"
   end
 
   describe "listen", constant: "Listen::Listener" do
-    yours note: "A child lacks its threads, and hears of no change.",
-          advice: "listen in no production environment, or in after_worker_fork",
-          source: "https://github.com/guard/listen#issues--limitations"
+    refused used: -> { false },
+            note: "A child lacks its threads, and hears of no change.",
+            advice: "listen in no production environment, or in after_worker_fork",
+            source: "https://github.com/guard/listen#issues--limitations"
   end
 end

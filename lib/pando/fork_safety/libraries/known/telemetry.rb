@@ -1,101 +1,211 @@
 # frozen_string_literal: true
 
-# Error trackers, tracers and metrics.
+# Error trackers, tracers, metrics and feature flags.
 Pando::ForkSafety::Libraries::Known.define do
-  describe "sentry-ruby", constant: "Sentry::Client" do
+  describe "sentry-ruby", constant: "Sentry::Client", tested: true do
     fine since: "5.2.0",
-         note: "Its threads are started again in a child when there is something to send.",
+         note: "Its threads start again in a child as soon as there is something to send.",
          source: "https://github.com/getsentry/sentry-ruby/blob/5.2.0/sentry-ruby/lib/sentry/session_flusher.rb"
+    revives_threads at: %r{/lib/sentry/\w+\.rb:\d+\z}
   end
 
-  describe "datadog", constant: "Datadog::Core" do
+  describe "datadog", constant: "Datadog::Core", tested: true do
     fine since: "2.3.0",
-         note: "Its threads are started again in a child.",
+         note: "Its threads start again in a child.",
          source: "https://github.com/DataDog/dd-trace-rb/commit/b55c33fc04"
     fine before: "2.3.0",
-         note: "The tracer's threads are started again in a child, the profiler is not.",
+         note: "The tracer's threads start again in a child, the profiler does not.",
          source: "https://github.com/DataDog/dd-trace-rb/blob/v2.0.0/lib/datadog/core/workers/async.rb"
+    revives_threads at: %r{/lib/datadog/(?:core|tracing|profiling|di|symbol_database|data_streams)/\S+\.rb:\d+\z}
   end
 
   describe "ddtrace", constant: "Datadog::Tracing" do
     fine since: "1.0.0",
-         note: "The tracer's threads are started again in a child, the profiler is not.",
+         note: "The tracer's threads start again in a child, the profiler does not.",
          source: "https://github.com/DataDog/dd-trace-rb/blob/v1.0.0/lib/datadog/core/workers/async.rb"
+    revives_threads at: %r{/lib/(?:datadog|ddtrace)/(?:core|tracing|workers)\S*\.rb:\d+\z}
   end
 
-  describe "newrelic_rpm", constant: "NewRelic::Agent::Agent" do
+  describe "newrelic_rpm", constant: "NewRelic::Agent::Agent", tested: true do
     fine since: "3.8.0",
-         note: "The first request in a child starts its thread again.",
+         note: "Its threads start again with the first request of a child.",
          source: "https://github.com/newrelic/newrelic-ruby-agent/blob/dev/CHANGELOG.md (3.8.0)"
+    revives_threads at: %r{/lib/new_relic/\S+\.rb:\d+\z}
   end
 
-  describe "opentelemetry-sdk", constant: "OpenTelemetry::SDK" do
+  describe "opentelemetry-sdk", constant: "OpenTelemetry::SDK", tested: true do
     fine since: "0.12.1",
-         note: "The thread that sends spans is started again in a child.",
+         note: "The thread that sends spans starts again in a child with the first span that ends.",
          source: "https://github.com/open-telemetry/opentelemetry-ruby/blob/main/sdk/CHANGELOG.md (0.12.1)"
+    revives_threads at: %r{/lib/opentelemetry/sdk/trace/export/\w+\.rb:\d+\z}
   end
 
-  describe "opentelemetry-metrics-sdk", constant: "OpenTelemetry::SDK::Metrics" do
+  describe "opentelemetry-metrics-sdk", constant: "OpenTelemetry::SDK::Metrics", tested: true do
     fine since: "0.7.1",
-         note: "The thread that sends metrics is started again in a child.",
+         note: "The thread that sends metrics starts again in a child.",
          source: "https://github.com/open-telemetry/opentelemetry-ruby/blob/main/metrics_sdk/CHANGELOG.md (0.7.1)"
+    refused before: "0.7.1", used: -> { false },
+            note: "A child lacks the thread that sends metrics.",
+            advice: "update opentelemetry-metrics-sdk to 0.7.1",
+            source: "https://github.com/open-telemetry/opentelemetry-ruby/blob/main/metrics_sdk/CHANGELOG.md (0.7.1)"
+    revives_threads at: %r{/lib/opentelemetry/sdk/metrics/\S+\.rb:\d+\z}, since: "0.7.1"
   end
 
-  describe "honeybadger", constant: "Honeybadger::Agent" do
+  describe "honeybadger", constant: "Honeybadger::Agent", tested: true do
     fine since: "4.0.0",
-         note: "Its thread is started again in a child when there is something to send.",
+         note: "Its threads start again in a child as soon as there is something to send.",
          source: "https://github.com/honeybadger-io/honeybadger-ruby/blob/v4.0.0/lib/honeybadger/worker.rb"
+    revives_threads at: %r{/lib/honeybadger/\w+\.rb:\d+\z}
   end
 
-  describe "bugsnag", constant: "Bugsnag::Configuration" do
+  describe "bugsnag", constant: "Bugsnag::Configuration", tested: true do
     fine since: "3.0.0",
-         note: "Its thread is started again in a child when there is something to send.",
+         note: "Its thread starts again in a child as soon as there is something to send.",
          source: "https://github.com/bugsnag/bugsnag-ruby/commit/61028f11"
+    revives_threads at: %r{/lib/bugsnag/\S+\.rb:\d+\z}
   end
 
-  describe "airbrake-ruby", constant: "Airbrake::AsyncSender" do
+  describe "airbrake-ruby", constant: "Airbrake::AsyncSender", tested: true do
     fine since: "1.0.3",
-         note: "Its threads are started again in a child when there is something to send.",
+         note: "Its threads start again in a child as soon as there is something to send. A child keeps the remote " \
+               "settings that its parent had: it does not poll for new ones.",
          source: "https://github.com/airbrake/airbrake-ruby/commit/ff88d3f"
+    revives_threads at: %r{/lib/airbrake-ruby/\w+\.rb:\d+\z}
   end
 
-  describe "rollbar", constant: "Rollbar::Notifier" do
-    fine note: "It has no thread that lives on: it sends at once, or with a thread for each report.",
+  describe "rollbar", constant: "Rollbar::Notifier", tested: true do
+    fine note: "It sends at once, or with a thread that starts again as soon as there is something to send.",
          source: "https://github.com/rollbar/rollbar-gem/blob/master/lib/rollbar/delay/thread.rb"
+    revives_threads at: %r{/lib/rollbar/delay/thread\.rb:\d+\z}
   end
 
   describe "appsignal", constant: "Appsignal::Extension" do
     handled since: "0.5.3",
-            note: "Its extension is started in each child, as its own integrations do it.",
+            note: "Pando starts its extension in each child, as AppSignal's own integrations do, and the thread that " \
+                  "runs the probes.",
             source: "https://github.com/appsignal/appsignal-ruby/blob/main/lib/appsignal/integrations/unicorn.rb"
-    in_child { Appsignal.forked }
+    in_child do
+      Appsignal.forked
+      Appsignal::Probes.start if defined?(Appsignal::Probes.started?) && Appsignal::Probes.started?
+    end
+    revives_threads at: %r{/lib/appsignal/probes\.rb:\d+\z}
   end
 
-  describe "scout_apm", constant: "ScoutApm::Agent" do
-    yours note: "A child lacks the thread that sends, and its middleware believes that it runs.",
-          advice: "after_worker_fork { ScoutApm::Agent.instance.start_background_worker }",
-          source: "https://github.com/scoutapp/scout_apm_ruby/blob/master/lib/scout_apm/server_integrations/unicorn.rb"
+  describe "scout_apm", constant: "ScoutApm::Agent", tested: true do
+    handled note: "Pando starts its threads again in each child.",
+            source: "https://github.com/scoutapp/scout_apm_ruby/blob/master/lib/scout_apm/agent.rb"
+    in_child do
+      agent = ScoutApm::Agent.instance
+      agent.start if agent.context.started?
+    end
+    revives_threads at: %r{/lib/scout_apm/(?:agent|background_recorder|app_server_load)\.rb:\d+\z}
   end
 
-  describe "prometheus-client", constant: "Prometheus::Client" do
+  describe "elastic-apm", constant: "ElasticAPM::Agent", tested: true do
+    fine since: "3.8.0",
+         note: "Its threads start again with the first transaction or error of a child.",
+         source: "https://github.com/elastic/apm-agent-ruby/blob/main/CHANGELOG.asciidoc (3.8.0)"
+    revives_threads at: %r{/lib/elastic_apm/\S+\.rb:\d+\z}
+  end
+
+  describe "rorvswild", constant: "RorVsWild::Agent", tested: true do
+    fine note: "Its thread starts again in a child with the tenth request.",
+         source: "https://github.com/BaseSecrete/rorvswild/blob/master/lib/rorvswild/queue.rb"
+    revives_threads at: %r{/lib/rorvswild/\w+\.rb:\d+\z}
+  end
+
+  describe "skylight", constant: "Skylight::Instrumenter" do
+    unknown note: "Its agent is a native library that is not public. Skylight supports servers that fork workers " \
+                  "from " \
+                  "a process that has served no request.",
+            source: "https://www.skylight.io/support/advanced-setup"
+  end
+
+  describe "judoscale-ruby", constant: "Judoscale::Reporter", tested: true do
+    fine note: "Its thread starts again with the first request of a child.",
+         source: "https://github.com/judoscale/judoscale-ruby/blob/main/judoscale-ruby/lib/judoscale/reporter.rb"
+    revives_threads at: %r{/lib/judoscale/reporter\.rb:\d+\z}
+  end
+
+  describe "barnes", constant: "Barnes::Periodic", tested: true do
+    handled since: "0.0.9",
+            note: "Pando starts its thread again in each child, with the same interval and panels.",
+            source: "https://github.com/heroku/barnes/blob/main/lib/barnes.rb"
+    in_child do
+      periodic = Barnes.instance_variable_get(:@periodic)
+      interval, panels = %i[@interval @panels].map { |name| periodic&.instance_variable_get(name) }
+      Barnes.start(interval: interval, panels: panels) if periodic
+    end
+    revives_threads at: %r{/lib/barnes/periodic\.rb:\d+\z}
+  end
+
+  describe "prometheus-client", constant: "Prometheus::Client", tested: true do
     fine since: "1.0.0",
-         note: "Metrics in memory are counted by process; DirectFileStore opens a file for each.",
+         note: "Each process counts its own metrics in memory; DirectFileStore opens a file for each process.",
          source: "https://github.com/prometheus/client_ruby/blob/v1.0.0/lib/prometheus/client/data_stores/README.md"
   end
 
-  describe "statsd-instrument", constant: "StatsD::Instrument" do
-    fine since: "3.3.0",
-         note: "The thread that sends is started again in a child.",
-         source: "https://github.com/Shopify/statsd-instrument/commit/fe5a593"
+  describe "prometheus_exporter", constant: "PrometheusExporter::Client", tested: true do
+    periodic = lambda do
+      defined?(PrometheusExporter::Instrumentation::PeriodicStats) &&
+        ObjectSpace.each_object(PrometheusExporter::Instrumentation::PeriodicStats.singleton_class).any?(&:started?)
+    end
+    refused given: "an instrumentation is started while the app is loaded", condition: periodic, used: -> { false },
+            note: "A child lacks the threads that collect, such as PrometheusExporter::Instrumentation::Process.",
+            advice: 'start each in a hook: after_worker_fork { ' \
+                    'PrometheusExporter::Instrumentation::Process.start(type: "web") }',
+            source: "https://github.com/discourse/prometheus_exporter#process-stats-instrumentation"
+    fine note: "The thread that sends starts again in a child with the next metric.",
+         source: "https://github.com/discourse/prometheus_exporter/blob/main/lib/prometheus_exporter/client.rb"
+    revives_threads at: %r{/lib/prometheus_exporter/client\.rb:\d+\z}
   end
 
-  describe "dogstatsd-ruby", constant: "Datadog::Statsd" do
+  describe "yabeda", constant: "Yabeda", tested: true do
+    fine note: "It has no threads: its adapters send, or count in memory.",
+         source: "https://github.com/yabeda-rb/yabeda/blob/master/lib/yabeda.rb"
+  end
+
+  describe "yabeda-prometheus", constant: "Yabeda::Prometheus::Exporter" do
+    fine note: "Mount Yabeda::Prometheus::Exporter in the app. The server that start_metrics_server! runs in a " \
+               "thread " \
+               "does not live in a child.",
+         source: "https://github.com/yabeda-rb/yabeda-prometheus/blob/master/lib/yabeda/prometheus/exporter.rb"
+  end
+
+  describe "statsd-instrument", constant: "StatsD::Instrument", tested: true do
+    fine since: "3.3.0",
+         note: "The thread that sends starts again in a child with the next metric.",
+         source: "https://github.com/Shopify/statsd-instrument/commit/fe5a593"
+    revives_threads at: %r{/lib/statsd/instrument/\w+\.rb:\d+\z}
+  end
+
+  describe "dogstatsd-ruby", constant: "Datadog::Statsd", tested: true do
     fine since: "5.3.0",
-         note: "The thread that sends is started again in a child.",
+         note: "The thread that sends starts again in a child with the next metric.",
          source: "https://github.com/DataDog/dogstatsd-ruby/blob/master/CHANGELOG.md (5.3.0)"
-    yours since: "5.0.0", before: "5.3.0",
-          note: "A child lacks the thread that sends.",
-          advice: "update it to 5.3.0, or make the client in after_worker_fork",
-          source: "https://github.com/DataDog/dogstatsd-ruby/blob/master/CHANGELOG.md (5.1.0, known issues)"
+    refused since: "5.0.0", before: "5.3.0", used: -> { false },
+            note: "A child lacks the thread that sends.",
+            advice: "update dogstatsd-ruby to 5.3.0, or make the client in after_worker_fork",
+            source: "https://github.com/DataDog/dogstatsd-ruby/blob/master/CHANGELOG.md (5.1.0, known issues)"
+    revives_threads at: %r{/lib/datadog/statsd/\w+\.rb:\d+\z}, since: "5.3.0"
+  end
+
+  describe "launchdarkly-server-sdk", constant: "LaunchDarkly::LDClient", tested: true do
+    handled since: "8.10.0",
+            note: "Pando calls the client's `postfork` in each child, which waits up to 5 s for the flags.",
+            source: "https://github.com/launchdarkly/ruby-server-sdk/pull/319"
+    refused before: "8.10.0", used: -> { false },
+            note: "A child lacks its threads, and sees no change of a flag.",
+            advice: "update launchdarkly-server-sdk to 8.10.0, or make the client in after_worker_fork",
+            source: "https://github.com/launchdarkly/ruby-server-sdk/pull/319"
+    in_child { ObjectSpace.each_object(LaunchDarkly::LDClient).to_a.each(&:postfork) }
+    revives_threads at: %r{/lib/(?:ldclient-rb|ld-eventsource)/\S+\.rb:\d+\z}, since: "8.10.0"
+  end
+
+  describe "flipper", constant: "Flipper::Poller", tested: true do
+    fine since: "0.26.1",
+         note: "The threads that fetch flags and send telemetry start again in a child with the next use of a flag.",
+         source: "https://github.com/flippercloud/flipper/blob/v1.3.0/lib/flipper/poller.rb"
+    revives_threads at: %r{/lib/flipper/(?:poller|cloud/telemetry\S*)\.rb:\d+\z}
   end
 end

@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require_relative "rows_app"
+require "openssl"
+
+# Error trackers, tracers, metrics and feature flags.
+class TelemetryRowsTest < Minitest::Test
+  include RowsApp
+
+  # What the sink must receive from a process, where that is not the word that the request said.
+  SAID = ->(use) { ["#{use["row"]}-in-#{use["worker"]}-said"] }
+  ROWS = {
+    "sentry-ruby" => SAID,
+    "honeybadger" => ->(use) { SAID.call(use) + ["#{SAID.call(use).first} as an event"] },
+    "bugsnag" => SAID,
+    "airbrake-ruby" => SAID,
+    "rollbar" => SAID,
+    "datadog" => SAID,
+    "newrelic_rpm" => SAID,
+    "scout_apm" => SAID,
+    "elastic-apm" => SAID,
+    "rorvswild" => SAID,
+    "opentelemetry-sdk" => SAID,
+    "opentelemetry-metrics-sdk" => SAID,
+    "statsd-instrument" => SAID,
+    "dogstatsd-ruby" => SAID,
+    "prometheus-client" => nil,
+    "prometheus_exporter" => SAID,
+    "yabeda" => nil,
+    "judoscale-ruby" => ->(use) { [/"pid":#{use["worker"]}\b/] },
+    "barnes" => SAID,
+    "launchdarkly-server-sdk" => SAID,
+    "flipper" => ->(use) { [/^client-pid: #{use["worker"]}$/] }
+  }.freeze
+
+  def test_each_reports_from_workers_of_the_third_generation
+    rows = ENV["ONLY"] ? ENV["ONLY"].split(",") : ROWS.keys
+    start(rows)
+    uses = third_generation_uses(rows)
+    failures = uses.filter_map do |use|
+      ROWS[use["row"]]&.call(use)&.each { |text| @sink.wait_for(text) }
+      nil
+    rescue Support::Waiting::TimedOut => error
+      "#{use["row"]} #{error.message}"
+    end
+    assert_empty failures
+    uses.each { |use| assert_result(use) }
+  end
+
+  private
+
+  def group = "telemetry"
+
+  def assert_result(use)
+    result = use["result"]
+    assert_includes result["text"], SAID.call(use).first if result&.key?("text")
+    assert_equal true, result["thread"], use["row"] if result&.key?("thread")
+    assert_equal "on", result["flag"], use["row"] if result&.key?("flag")
+    assert_equal true, result["enabled"], use["row"] if result&.key?("enabled")
+  end
+
+  def environment
+    { "APP_SINK_TLS" => @sink.tls_port.to_s, "APP_SINK_CERTIFICATE" => @sink.certificate_path(@folder) }
+  end
+
+  def answers
+    {
+      %r{\A/agent_listener/.*method=preconnect} => '{"return_value":{"redirect_host":"127.0.0.1"}}',
+      %r{\A/agent_listener/.*method=connect} => JSON.generate(return_value: NEW_RELIC),
+      %r{\A/agent_listener/} => '{"return_value":null}',
+      %r{\A/all} => method(:stream_flags),
+      %r{\A/flipper/features} => FLIPPER,
+      %r{\A/info} => '{"endpoints":["/v0.4/traces"],"version":"7.50.0"}'
+    }
+  end
+
+  NEW_RELIC = {
+    agent_run_id: "1", data_report_period: 1, collect_custom_events: true,
+    event_harvest_config: { report_period_ms: 1000, harvest_limits: { custom_event_data: 100 } }
+  }.freeze
+  FLIPPER = JSON.generate(features: [{ key: "row", gates: [{ key: "boolean", value: "true" }] }])
+  FLAG = { key: "flag", on: true, variations: %w[on off], fallthrough: { variation: 0 }, offVariation: 1, version: 1,
+           salt: "salt" }.freeze
+
+  # LaunchDarkly's stream of flags: one event, and no end.
+  def stream_flags(_record, socket)
+    socket.write("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nevent: put\ndata: " \
+                 "#{JSON.generate(path: "/", data: { flags: { flag: FLAG }, segments: {} })}\n\n")
+    socket.read
+    nil
+  end
+end
