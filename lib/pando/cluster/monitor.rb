@@ -40,7 +40,7 @@ module Pando
       STARVED = 0.25
 
       attr_reader :listeners, :roster, :pools, :shutdown, :reload, :inbox, :examiner, :drain, :tally, :reaper, :systemd,
-                  :control, :upgrade, :quiet, :began_at
+                  :control, :upgrade, :quiet, :began_at, :payload
 
       # Of the first pool, which is the only one of most servers.
       def_delegators :first_pool, :generations, :rollout, :reactors, :lanes
@@ -86,6 +86,9 @@ module Pando
 
       # @return [Float] seconds since the start
       def age = Sys.now - @began_at
+
+      # @return [Boolean] whether every worker of every pool is ready, and the reactor, if there is one
+      def complete? = pools.complete? && !reactors.heard_at(Sys.now).nil?
 
       # @return [Boolean] whether the server stops, now or after its `drain_delay`
       def ending? = shutdown.begun? || drain.stop?
@@ -186,6 +189,7 @@ module Pando
         reload.reconcile # first: a mold that is booted anew is to be of the release that serves
         pools.reconcile(ending?)
         quiet.reconcile(ending?)
+        @start.proceed(self)
       end
 
       # Another release serves: its settings are ours from now on.

@@ -13,6 +13,11 @@ module Pando
       # @return [Array<Pools::Plan>]
       def companions = []
 
+      # What `server.ready` tells of it, beside what the monitor knows.
+      # @param _listen [Array<String>] the addresses
+      # @return [Hash{Symbol => Object}]
+      def introduction(_listen) = {}
+
       # @return [Options]
       def options = raise(NoMethodError, "#{self.class} must say its options")
 

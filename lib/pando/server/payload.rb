@@ -28,6 +28,14 @@ module Pando
 
       def options = @options ||= options_of(@config)
 
+      # @param listen [Array<String>]
+      # @return [Hash{Symbol => String}] the environment, and the URL of the first address that a browser can open
+      def introduction(listen)
+        address = listen.find { |name| name.match?(/:\d+\z/) && !name.start_with?("unix:") }
+        url = address && "http://#{address.sub(/\A(0\.0\.0\.0|\[::\]):/, "localhost:")}"
+        { environment: @config.environment, url: url }.compact
+      end
+
       def find_folder
         Surroundings.find(@config.directory)
       end

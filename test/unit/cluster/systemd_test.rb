@@ -69,7 +69,7 @@ class SystemdTest < Minitest::Test
 
   def test_ready_once_with_the_first_generation
     start
-    emit("monitor.ready")
+    emit("monitor.listening")
     assert_empty(told)
     2.times { emit("generation.current") }
 

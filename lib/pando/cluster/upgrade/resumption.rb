@@ -112,6 +112,9 @@ module Pando
           monitor.reaper.bury_strangers # nobody has told us of those who died meanwhile
         end
 
+        # The server was ready when it started, see Start#proceed.
+        def proceed(_monitor); end
+
         private
 
         def take(number) = @state.take(number)

@@ -4,7 +4,10 @@ module Pando
   module Events
     # The rows. A new event is added here and in docs/events.md.
     module Catalogue
-      define "monitor.ready", :info, %i[pid listen workers], "The server listens and begins to load the application."
+      define "monitor.listening", :info, %i[pid listen workers],
+             "The server listens and begins to load the application."
+      define "server.ready", :info, %i[pid workers seconds environment url listen],
+             "The application is loaded and every worker is ready; `seconds` since the start. Once for each start."
       define "monitor.stopping", :info, %i[pid reason seconds],
              "The server was told to stop, or gives up; who has not ended after `seconds` is killed."
       define "monitor.stopped", :info, %i[pid status], "No child is left; the monitor exits with this status."
