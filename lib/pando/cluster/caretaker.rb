@@ -86,6 +86,12 @@ module Pando
         child.order(Message.new(:stay)) if child.ready?
       end
 
+      # It was told to try itself out.
+      # @param text [String] what it requested from itself, or why that failed
+      def canary_tried(child, text, failed: false)
+        @cluster.generations.canary_tried(child, text, failed: failed) if child.ready?
+      end
+
       # Its forker lives, but the kernel or a hook refused.
       # @param innocent [Boolean] it was the kernel: no fault of the generation
       def fork_failed(child, text, innocent:)

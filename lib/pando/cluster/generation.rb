@@ -43,6 +43,10 @@ module Pando
       attr_accessor :mold
       # Children whose self-check did not come back.
       attr_reader :unfit
+      # Why its first worker need not prove itself; nil: it must.
+      attr_accessor :untried
+      # Why nothing is known yet of how it does with clients' requests; nil: its canary has served enough of them.
+      attr_accessor :unproven
 
       # Why it came to nothing.
       attr_reader :reason

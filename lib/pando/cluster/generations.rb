@@ -39,7 +39,8 @@ module Pando
       def_delegator :@reforks, :count, :reforks
       def_delegator :@reforks, :expected?, :refork_expected?
       def_delegators :@reforks, :suspension, :training, :explain, :policy=, :heir
-      def_delegators :@proving, :progress, :worker_gone
+      def_delegators :@proving, :progress, :worker_gone, :remaining
+      def_delegator :@proving, :tried, :canary_tried
       def_delegator :@proving, :trial?, :proving?
       def_delegator :@proving, :watch?, :watching?
       def_delegators :@floor, :passed?, :discarded?
@@ -168,6 +169,22 @@ module Pando
 
       # It wants to go and has not done anything: the next one waits, lest we fork for ever.
       def worker_wasted(child, reason = nil) = serving_generation(child)&.backoff&.fail(reason)
+
+      # The current generation is not watched any longer: what comes next must not wait for that.
+      def end_watch(reason)
+        let_go(reason) if watching?
+      end
+
+      # What is going on, for whoever must wait for it.
+      # @return [Array(String, Float), nil] in words, and seconds for which it can go on at most (nil: not known);
+      #   nil: nothing is
+      def occupation
+        return ["generation #{current.number} is watched", remaining] if upcoming.nil? && watching?
+        return if upcoming.nil?
+
+        limit = remaining || upcoming.mold&.deadline&.-(Sys.now)
+        ["generation #{upcoming.number} (#{upcoming.purpose}) is #{upcoming.state}", limit]
+      end
 
       # The rollout is through, or there was none to do.
       def establish

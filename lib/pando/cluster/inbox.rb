@@ -78,6 +78,8 @@ module Pando
         when :failed then fail(child, message.text)
         when :checking, :leaving, :outworn, :signalled, :lane_corrupt then pass_on(child, message)
         when :fork_failed, :fork_refused then fork_failed(child, message)
+        when :tried then @observer.canary_tried(child, message.text)
+        when :tried_in_vain then @observer.canary_tried(child, message.text, failed: true)
         else reject(child, "an order instead of a report")
         end
       end

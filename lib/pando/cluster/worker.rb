@@ -170,10 +170,22 @@ module Pando
         case packet.message.kind
         when :promote then @rest.begin(ForkOrder.from(packet))
         when :quiet then @work.quiet
+        when :try_out then try_out
         when :serve_out then serve_out(packet)
         when :record_pages then record_pages(packet)
         else super
         end
+      end
+
+      # It is a canary that nobody asks for anything: it does what its work may do of its own accord, and tells how
+      # that went.
+      # @return [nil]
+      def try_out
+        report(:tried, text: @work.try_out)
+        nil
+      rescue Pando::Error => e
+        report(:tried_in_vain, text: e.message)
+        nil
       end
 
       # A listener that a reload has taken out: whoever waits there is served, and nobody comes after him.

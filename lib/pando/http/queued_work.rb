@@ -39,6 +39,7 @@ module Pando
         @proxies = TrustedProxies.of(config.trusted_proxies)
         @channel = channel
         @self_test = config.self_test
+        @safe_paths = config.rollout_safe_paths
         @collector = Refork::Collector.new(config.gc_between_requests, Refork::Postponement.new(config.gc_major))
       end
 
@@ -106,6 +107,17 @@ module Pando
       #
       # @return [void]
       def resume = ready(@eventfd)
+
+      # In a canary that no client asks for anything: requests the paths that the application calls safe.
+      #
+      # @return [String] see SelfTest.replay
+      # @raise [SelfTest::Failed]
+      def try_out
+        @lane.awake # the reactor must not hand it a request meanwhile
+        SelfTest.replay(@safe_paths, worker) { |descriptor| serve_ourselves(descriptor) }
+      ensure
+        ready(@eventfd)
+      end
 
       # Before the worker leaves. What waits is the others', and the reactor must
       # know that this one, whom it may have woken for it, has not taken it.

@@ -46,13 +46,26 @@ module Pando
         # @return [Boolean] false: it need not prove anything
         def try(generation, canary)
           return false unless terms && generation.successor?
-          return true if @trial # another canary: its predecessor is gone
+          return skip(generation) if generation.untried
+          return @trial.begin_anew || true if @trial
 
+          @generation = generation
           @number = generation.number
           @trial = Trial.new(generation.number, terms, @roster, @records, heard_at: @heard_at)
           Events.emit("canary.serving", **canary.identity, **terms.to_h)
           true
         end
+
+        # The canary has done what it may do of its own accord.
+        # @param canary [Child] @param text [String] see Trial#tried; why it failed
+        def tried(canary, text, failed:)
+          return unless trial? && canary.generation == @number
+
+          failed ? fail(text) : @trial.tried(text)
+        end
+
+        # @return [Float, nil] seconds for which the trial or the watch can still go on; nil: there is neither
+        def remaining = (@trial || @watch)&.remaining
 
         def trial? = !@trial.nil?
         def watch? = !@watch.nil?
@@ -114,9 +127,23 @@ module Pando
         def pass
           return @generations.prove_for_good unless trial?
 
-          Events.emit("canary.passed", generation: @number, **progress)
+          tell_passed
           @trial = nil
           @generations.roll
+        end
+
+        def tell_passed
+          @generation.unproven = @trial.unproven
+          name = @generation.unproven ? "canary.unproven" : "canary.passed"
+          Events.emit(name, generation: @number, **progress,
+                            **{ reason: @generation.unproven, replayed: @trial.replayed }.compact)
+        end
+
+        # @return [false] it need not prove anything
+        def skip(generation)
+          generation.unproven = generation.untried
+          Events.emit("canary.skipped", generation: generation.number, reason: generation.untried)
+          false
         end
 
         def fail(reason)

@@ -4,6 +4,7 @@ require "pando/cluster/message"
 require "pando/cluster/proof/comparison"
 require "pando/cluster/proof/cpu_wait"
 require "pando/cluster/proof/memory_check"
+require "pando/cluster/proof/silence"
 require "pando/cluster/proof/stopwatch"
 
 module Pando
@@ -11,7 +12,8 @@ module Pando
     module Proof
       # The trial of a generation: its first worker, the canary, serves beside all the old ones, and what it does is
       # compared with what they did. Looks again and again, so that what is bad is ended early; then little chance is
-      # left to chance. What is only doubtful goes on, at the most for twice the longest time.
+      # left to chance. What is only doubtful goes on, at the most for twice the longest time. When no client of the
+      # whole server asks for anything, the canary is judged by what it can try by itself (Worker#try_out).
       #
       # Owned by Proving, in the monitor.
       #
@@ -26,11 +28,16 @@ module Pando
         AT_LAST = 0.001
         # Less, against those before and against the present, is not enough to pass before the time is over.
         DOUBT = [0.05, 0.3].freeze
+        # Seconds of silence after which the canary tries itself out, and after which it is judged by that.
+        TRY_OUT = 1.0
+        QUIET = 2.0
         # Canaries that somebody else may kill: it says nothing about their mold.
         LOSSES = 3
 
         # @return [Float] seconds on Sys.now
         attr_reader :due
+        # @return [String, nil] what the canary has requested from itself, and how that was answered; nil: it did not
+        attr_reader :replayed
 
         # @param number [Integer] of the generation
         # @param terms [Terms]
@@ -47,6 +54,8 @@ module Pando
           @marks = records.marks(number)
           @began_at = @due = now
           @stopwatch = Stopwatch.new(heard_at, now)
+          @silence = Silence.new(roster, heard_at, now)
+          @trying = :not_yet
           @losses = 0
           @others_turn = false
         end
@@ -58,7 +67,21 @@ module Pando
           age = now - @began_at
           @due = now + (age < FIRST ? SOON : LOOK)
           steer
+          @silent = @silence.read(now, @trying == :asked ? canaries : [])
           judge(age, @stopwatch.read(now))
+        end
+
+        # The canary has tried itself out.
+        # @param text [String] what it requested, see Payload#work; empty: nothing
+        def tried(text)
+          @trying = :done
+          @replayed = text unless text.empty?
+        end
+
+        # Another canary takes the place of one that is gone.
+        def begin_anew
+          @trying = :not_yet
+          @replayed = nil
         end
 
         # A canary was killed, and not by us.
@@ -67,6 +90,18 @@ module Pando
           @losses += 1
           "#{@losses} of its first workers were lost, at last: #{reason}" if @losses > LOSSES
         end
+
+        # @return [String, nil] why a canary that has passed has proved little; nil: it has served all it should
+        def unproven
+          requests = @records.of(@number).requests
+          return if requests >= @terms.requests
+
+          come = requests.zero? ? "no request came" : "only #{requests} of #{@terms.requests} requests came"
+          @quiet ? "#{come}, and none for #{QUIET} s" : "#{come} within #{@terms.longest} s"
+        end
+
+        # @return [Float] seconds for which it can still go on
+        def remaining(now = Sys.now) = [(@terms.longest * 2) - @stopwatch.read(now), 0.0].max
 
         # For events and `pando status`.
         # @return [Hash]
@@ -100,12 +135,17 @@ module Pando
 
         # Not while a canary stands still that nobody asks for anything: it may just catch its breath, or hang.
         def conclude(comparison, requests, age, quiet)
-          over = quiet >= @terms.longest
           return if canaries.any?(&:still?)
-          return unless over || (requests >= @terms.requests && age >= @terms.seconds)
-          return (:passed unless stuck || comparison.complaint(*DOUBT) || comparison.hopeless) unless over
+          return at_last(comparison, quiet >= @terms.longest * 2) if quiet >= @terms.longest
+          return unless (requests >= @terms.requests && age >= @terms.seconds) || silent?
 
-          at_last(comparison, quiet >= @terms.longest * 2)
+          :passed unless stuck || comparison.complaint(*DOUBT) || comparison.hopeless
+        end
+
+        # Nobody asks for anything, and the canary has tried what it can.
+        def silent?
+          @trying = :asked if @trying == :not_yet && @silent >= TRY_OUT && canaries.first&.order(Message.new(:try_out))
+          @quiet = @trying == :done && @silent >= QUIET
         end
 
         def at_last(comparison, last)

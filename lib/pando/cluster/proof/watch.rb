@@ -61,6 +61,9 @@ module Pando
           reason if @failures >= FAILURES
         end
 
+        # @return [Float] seconds for which it can still go on
+        def remaining(now = Sys.now) = [@terms.longest - @stopwatch.read(now), 0.0].max
+
         # @return [Hash] for `pando status`
         def progress(now = Sys.now)
           { requests: @records.of(@number).requests, seconds: (now - @began_at).round(3) }

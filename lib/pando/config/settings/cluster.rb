@@ -35,10 +35,21 @@ module Pando
               flags: %w[--canary], argument: "auto|off|REQUESTS,SECONDS,LONGEST",
               help: "What a new generation's first worker must do before the others are replaced.",
               notes: "It serves beside all the old ones: that many requests, for at least `seconds`, and is compared " \
-                     "with them; after `longest` seconds what there is must do (docs/canary.md). `:auto` is " \
+                     "with them; after `longest` seconds, or two without any request, what there is must do " \
+                     "(docs/canary.md). `:auto` is " \
                      "`{ requests: 20, seconds: 10, longest: 30 }`, and in the environments development and test " \
                      "`{ requests: 20, seconds: 0.5, longest: 3 }`. `false`: that it comes up is enough.",
               example: "rollout canary: { requests: 20, seconds: 10, longest: 30 }"
+
+      setting :rollout_safe_paths,
+              type: Types::Texts.new("a list of paths such as [\"/\", \"/products\"]", pattern: %r{\A/[!-~]*\z}),
+              default: [].freeze, within: :rollout, keyword: :safe_paths,
+              help: "Paths that a new generation's first worker may request from itself when no client requests anything.",
+              notes: "A quiet server has no traffic that a canary could be judged by. The canary sends itself a GET " \
+                     "for each of these paths; a status of 500 or more, or no answer, discards its generation. Name " \
+                     "only paths whose GET changes nothing: Pando never replays a request that is not named here. " \
+                     "[More](canary.md#a-quiet-server).",
+              example: 'rollout safe_paths: ["/", "/products"]'
 
       setting :self_test,
               type: Types::OrOff.new(Types::Text.new("a method and a path such as GET /up",

@@ -51,7 +51,7 @@ module Pando
 
         # As a worker wants them (see Cluster::Payload#work).
         def_delegators :@http, :idle, :step_forward, :step_back, :resume, :stop, :serve_out,
-                       :rest?, :patience, :go_on, :quiet
+                       :rest?, :patience, :go_on, :quiet, :try_out
 
         def ios = [@listener, @questions, @place].compact
         def close = ios.each(&:close)

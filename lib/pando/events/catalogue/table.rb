@@ -114,6 +114,11 @@ module Pando
              "A new generation's first worker serves beside the old ones; what it must do."
       define "canary.passed", :info, %i[generation requests seconds],
              "It did as well as those before: the others are replaced."
+      define "canary.unproven", :info, %i[generation requests seconds reason replayed],
+             "It did not fail, but too few requests came to tell: the others are replaced, and watched. `replayed`: " \
+             "what it requested from itself (`rollout safe_paths:`)."
+      define "canary.skipped", :info, %i[generation reason],
+             "Its first worker came up, and need not prove itself: the others are replaced, and watched."
       define "canary.failed", :error, %i[generation requests seconds reason],
              "It did not: its generation is discarded."
 
@@ -143,7 +148,11 @@ module Pando
       define "refork.resumed", :info, %i[reason], "Reforking is suspended no more."
       define "refork.finished", :info, %i[generation pid seconds], "All workers come from the new mold."
       define "reload.started", :info, %i[reason], "The configuration is read anew, and a new release is to boot."
-      define "reload.finished", :info, %i[generation seconds], "Every worker runs the new release."
+      define "reload.serving", :info, %i[generation seconds reason longest],
+             "Every worker runs the new release, and is watched for `longest` seconds at most; then its settings and " \
+             "services follow. `reason`: why its canary has proved nothing; absent where it has."
+      define "reload.finished", :info, %i[generation seconds],
+             "The new release serves for good, with its settings and services."
       define "reload.incomplete", :warn, %i[settings], "These settings have changed, and need a restart."
       define "reload.failed", :error, %i[generation reason], "The new release does not serve; the old one serves on."
       define "spawn.failed", :error, %i[role slot generation reason], "A process could not be ordered."

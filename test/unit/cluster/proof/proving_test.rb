@@ -36,13 +36,147 @@ class ClusterProvingTest < Minitest::Test
     assert_predicate generations.upcoming, :rolling?
   end
 
-  def test_on_a_quiet_server_what_there_is_must_do
+  def test_on_a_quiet_server_the_canary_tries_itself_out_and_is_not_waited_for
     on_trial
-    pass 20
+    pass 0.7
+    refute_includes canary.link.orders, :try_out
+    pass 0.3
+    assert_equal 1, canary.link.orders.count(:try_out)
+    tried("GET / 200")
+    pass 0.5
     assert_predicate generations.upcoming, :canary?
-    pass 11
+    pass 0.5
 
     assert_predicate generations.upcoming, :rolling?
+    assert_empty events("canary.passed"), "it has proved nothing"
+    told = events("canary.unproven").last
+    assert_equal ["no request came, and none for 2.0 s", "GET / 200", 0], told.payload.values_at(:reason, :replayed, :requests)
+    assert_operator told[:seconds], :<, 2.5
+  end
+
+  def test_a_canary_that_fails_when_it_tries_itself_out
+    on_trial
+    pass 1.2
+    cluster.caretaker.canary_tried(canary, "the replay of GET / was answered with 500", failed: true)
+
+    assert_match(/GET \/ was answered with 500/, events("canary.failed").last[:reason])
+    assert_nil generations.upcoming
+    cluster.settle
+    assert_equal [0, 0], cluster.generations_of_workers
+  end
+
+  def test_a_canary_that_does_not_say_how_that_went
+    on_trial
+    pass 29
+    assert_predicate generations.upcoming, :canary?
+    pass 2
+
+    assert_equal "no request came within 30 s", events("canary.unproven").last[:reason]
+  end
+
+  def test_the_next_canary_tries_itself_out_anew
+    on_trial
+    pass 1.2
+    cluster.die(canary).turn
+    cluster.ready(cluster.starting.first).turn
+    pass 2.5
+
+    assert_equal 1, canary.link.orders.count(:try_out)
+    assert_predicate generations.upcoming, :canary?, "what the one before it said does not count"
+  end
+
+  # A request anywhere is a sign that more may come.
+  def test_a_server_with_a_request_a_second_is_not_quiet
+    on_trial
+    old = (cluster.roster.ready_workers - [canary]).first
+    39.times do
+      pass 0.7
+      serve(old)
+    end
+    assert_predicate generations.upcoming, :canary?
+    refute_includes canary.link.orders, :try_out
+    pass 2
+
+    assert_equal "no request came within 30 s", events("canary.unproven").last[:reason]
+  end
+
+  def test_a_trickle_of_requests_is_judged_in_its_first_pause
+    on_trial
+    serve(canary, 3)
+    pass 1.5
+    tried
+    pass 1
+
+    assert_equal "only 3 of 20 requests came, and none for 2.0 s", events("canary.unproven").last[:reason]
+  end
+
+  # One that fails all of the few that come is not let through because it is quiet.
+  def test_in_a_pause_doubts_are_not_passed_over
+    on_trial
+    fail_jobs(canary, 1)
+    pass 1.5
+    tried
+    pass 20
+    assert_predicate generations.upcoming, :canary?
+    pass 10
+
+    assert_match(/1 of 1 request failed/, events("canary.failed").last[:reason])
+  end
+
+  # It may have been sent there just now.
+  def test_while_the_canary_is_at_a_request_the_server_is_not_quiet
+    on_trial
+    pass 0.5
+    canary.row.start_job("GET", "/", nil, nil)
+    pass 1.2
+    tried
+    pass 10
+
+    assert_predicate generations.upcoming, :canary?
+  end
+
+  def test_after_a_quiet_rollout_all_are_watched_and_taken_back_if_they_fail
+    on_trial
+    pass 1.2
+    tried
+    pass 1
+    cluster.settle
+    assert_predicate generations, :watching?
+    assert_equal "no request came, and none for 2.0 s", generations.current.unproven
+    fail_jobs(cluster.worker_in(0), 20)
+    pass 1
+
+    assert_equal 0, generations.current.number
+  end
+
+  def test_without_a_trial
+    booted(workers: 2, canary: TERMS)
+    elapse 31
+    generations.refork("test")
+    generations.upcoming.untried = "pando reload --now"
+    cluster.ready(cluster.upcoming_mold).turn
+    cluster.ready(cluster.starting.first).turn
+
+    assert_predicate generations.upcoming, :rolling?
+    assert_equal(["pando reload --now"], events("canary.skipped").map { |event| event[:reason] })
+    cluster.settle
+    assert_predicate generations, :watching?
+    assert_equal 30, generations.occupation.last.round
+    generations.end_watch("another reload was asked for")
+    refute_predicate generations, :watching?
+    assert_nil generations.occupation
+  end
+
+  def test_what_whoever_must_wait_is_told
+    booted(workers: 2, canary: TERMS)
+    elapse 31
+    generations.refork("test")
+    assert_equal ["generation 1 (refork) is booting", 20], [generations.occupation.first, generations.occupation.last.round]
+    cluster.ready(cluster.upcoming_mold).turn
+    cluster.ready(cluster.starting.first).turn
+    pass 0.5
+
+    assert_equal ["generation 1 (refork) is canary", 60], [generations.occupation.first, generations.occupation.last.ceil]
   end
 
   # By the time at which it is taken for stuck the trial would long be over.
@@ -354,6 +488,8 @@ class ClusterProvingTest < Minitest::Test
     cluster.ready(cluster.starting.first).turn
     cluster.leaving.each { |child| cluster.die(child, ClusterSupport.ended) }
   end
+
+  def tried(text = "") = cluster.caretaker.canary_tried(canary, text)
 
   def prove
     serve(canary, 20)

@@ -16,6 +16,7 @@ module HTTPSupport
 
     def slot = 1
     def generation = 2
+    def requests = called(:job_finished).size
     def job_started(*arguments) = @calls << [:job_started, *arguments]
     def job_finished = @calls << [:job_finished]
     def job_failed = @failures = failures + 1
@@ -43,7 +44,7 @@ module HTTPSupport
   SETTINGS = {
     max_header_bytes: 4096, max_target_bytes: 512, max_headers: 20, max_body_bytes: 100_000, body_memory: 1000,
     header_timeout: 5.0, body_timeout: 5.0, write_timeout: 5.0, timeout: 20.0, timeout_grace: 2.0,
-    early_hints: false, stream_bodies: [], self_test: nil,
+    early_hints: false, stream_bodies: [], self_test: nil, rollout_safe_paths: [],
     gc_between_requests: 1, gc_major: :ruby, trusted_proxies: %w[loopback unix]
   }.freeze
   Settings = Struct.new(*SETTINGS.keys, keyword_init: true)
