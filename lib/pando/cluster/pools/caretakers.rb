@@ -14,7 +14,7 @@ module Pando
           @pools = pools
         end
 
-        %i[child_adopted child_ready child_checking child_leaving child_signalled child_outworn fork_failed
+        %i[child_adopted child_ready child_checking child_leaving child_signalled child_outworn canary_tried fork_failed
            child_lost].each do |news|
           define_method(news) do |child, *details, **more|
             pool = @pools.of(child)
