@@ -30,6 +30,9 @@ module Pando
       # What a mold that is no longer wanted is told, and its end called.
       ENDS = %w[retired discarded released].freeze
 
+      # What an upcoming generation does, for those that must wait for it.
+      DOES = { booting: "is booting", ready: "is ready", canary: "is on trial", rolling: "is rolling out" }.freeze
+
       attr_reader :current, :upcoming
 
       # reforks: how many since the last mold that booted from cold. proving?: the upcoming generation's first worker
@@ -183,7 +186,7 @@ module Pando
         return if upcoming.nil?
 
         limit = remaining || upcoming.mold&.deadline&.-(Sys.now)
-        ["generation #{upcoming.number} (#{upcoming.purpose}) is #{upcoming.state}", limit]
+        ["generation #{upcoming.number} (#{upcoming.purpose}) #{DOES.fetch(upcoming.state)}", limit]
       end
 
       # The rollout is through, or there was none to do.

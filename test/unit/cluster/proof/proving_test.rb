@@ -176,7 +176,7 @@ class ClusterProvingTest < Minitest::Test
     cluster.ready(cluster.starting.first).turn
     pass 0.5
 
-    assert_equal ["generation 1 (refork) is canary", 60], [generations.occupation.first, generations.occupation.last.ceil]
+    assert_equal ["generation 1 (refork) is on trial", 60], [generations.occupation.first, generations.occupation.last.ceil]
   end
 
   # By the time at which it is taken for stuck the trial would long be over.

@@ -34,6 +34,14 @@ module Pando
             end
           end
 
+          # The worker that was chosen forks between two requests.
+          def obstacle
+            mold = @pool.generations.upcoming&.mold
+            return unless mold&.ordered? && mold.generation == @number && mold.source&.job&.any?
+
+            ["the worker in slot #{mold.source.slot} is at #{mold.source.job[:request]}", mold.deadline - Sys.now]
+          end
+
           private
 
           def achieve(text) = super([*@name, text].join(": "))
