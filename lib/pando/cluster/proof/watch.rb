@@ -50,7 +50,7 @@ module Pando
           curve = @records.of(@number)
           comparison = Comparison.new(curve, @before)
           quiet = @stopwatch.read(now)
-          comparison.crashing(CRASHES) || comparison.complaint(CHANCE) || fat ||
+          comparison.crashing(CRASHES) || comparison.complaint(CHANCE) || hopeless(comparison, curve) || fat ||
             conclude(curve, now - @began_at, quiet)
         end
 
@@ -70,6 +70,9 @@ module Pando
         end
 
         private
+
+        # There may be hardly a request from before to compare with.
+        def hopeless(comparison, curve) = (comparison.hopeless if curve.requests >= Comparison::ENOUGH)
 
         def workers = @roster.ready_workers.select { |worker| worker.generation == @number }
 

@@ -149,6 +149,24 @@ class ClusterProvingTest < Minitest::Test
     assert_equal 0, generations.current.number
   end
 
+  # Nobody has asked the old release for anything either.
+  def test_a_generation_of_which_all_requests_fail_is_taken_back_without_anything_to_compare_with
+    booted(workers: 2, canary: TERMS)
+    begin_trial
+    pass 1.2
+    tried
+    pass 1
+    cluster.settle
+    fail_jobs(cluster.worker_in(0), 4)
+    pass 1
+    assert_predicate generations, :watching?
+    fail_jobs(cluster.worker_in(1), 1)
+    pass 1
+
+    assert_equal 0, generations.current.number
+    assert_match(/5 of 5 requests failed/, events("generation.discarded").last[:reason])
+  end
+
   def test_without_a_trial
     booted(workers: 2, canary: TERMS)
     elapse 31
