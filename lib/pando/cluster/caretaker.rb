@@ -96,19 +96,24 @@ module Pando
       # @param innocent [Boolean] it was the kernel: no fault of the generation
       def fork_failed(child, text, innocent:)
         child.reason = text
-        Events.emit("fork.failed", role: child.role, **child.identity, reason: text)
-        child_lost(child, nil, innocent: innocent)
+        if child.mold? && child.source.worker? && !innocent
+          @cluster.generations.promotion_refused(child, text)
+        else
+          Events.emit("fork.failed", role: child.role, **child.identity, reason: text)
+        end
+        child_lost(child, nil, innocent: innocent, told: true)
       end
 
       # A process is gone, or an order will never become one.
       # @param ending [Sys::Ending, nil]
-      def child_lost(child, ending, innocent: false)
+      # @param told [Boolean] an event has said why it never became a process
+      def child_lost(child, ending, innocent: false, told: false)
         child.ending = ending
         starved = @oom.victim?(child)
         child.reason ||= "the kernel's OOM killer ended it" if starved
         close_the_doors(child)
         farewell = Farewell.new(child, ending)
-        tell(child, farewell, starved)
+        tell(child, farewell, starved) unless told
         failed = farewell.failed? # while its row is still its own
         take_stock(child, farewell) unless farewell.stillborn?
         hook(:after_worker_exit, child, ending) if child.worker? && ending
@@ -143,6 +148,8 @@ module Pando
 
       def tell(child, farewell, starved)
         more = child.reactor? ? @cluster.reactors.in_flight : {}
+        # That of a first boot is told when the server ends for it.
+        more = { backtrace: child.detail }.compact if child.mold? && farewell.stillborn? && @cluster.generations.proven?
         farewell.tell(starved ? { **more, cause: :oom } : more)
         farewell.tell_check unless stopping?
       end

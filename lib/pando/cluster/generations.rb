@@ -88,7 +88,7 @@ module Pando
         return if upcoming || !@backoff.over?
         return (heal if @dampers.over?(:mold)) unless current
 
-        @reforks.wanted&.then { |reason| refork(reason) }
+        @reforks.wanted&.then { |reason| refork(reason, asked: false) }
       end
 
       # When reconcile has something to do again, nil: at the next event.
@@ -96,6 +96,9 @@ module Pando
 
       # @return [Generation, nil] the last one that need not prove anything
       def proved = @proving.kept || current
+
+      # @return [Boolean] a generation has served: the failure of another one does not end the server
+      def proven? = @proven
 
       def begin_boot = begin_generation(:boot)
 
@@ -110,9 +113,11 @@ module Pando
       def rooted? = upcoming.nil? && (!released? || !@backoff.over? || heir.nil?)
 
       # @param force [Boolean] even if reforking is suspended, or the next try is to wait
+      # @param asked [Boolean] by somebody who waits for the answer
       # @return [Boolean] false when it cannot be done now; an event says why
-      def refork(reason, force: false)
-        worker = @reforks.source(reason, force) or return false
+      def refork(reason, force: false, asked: true)
+        worker = @reforks.source(reason, force, asked: asked) or return false
+        @wanted = reason
         Events.emit("refork.started", generation: @newest + 1, source: worker.pid, slot: worker.slot,
                                       requests: worker.requests, reason: reason, choice: @reforks.justify(worker))
         begin_generation(:refork, worker)
@@ -155,6 +160,12 @@ module Pando
         return discard(generation, reason, child.detail, told: true) if bad
 
         @proving.worker_failed(reason) unless innocent || generation.equal?(upcoming)
+      end
+
+      # The worker that was to fork the next mold must not, or could not come to it.
+      def promotion_refused(mold, reason)
+        wanted = @wanted if upcoming&.purpose == :refork
+        @reforks.refuse(reason, wanted, slot: mold.source.slot, source: mold.source.pid)
       end
 
       # Its self-check did not come back. A fork may catch a lock at a bad moment once; twice it is the mold's fault.
@@ -258,7 +269,7 @@ module Pando
         @proving.discarded(generation)
         generation.source&.then { |source| source.barred = true unless source.tied_up? }
         @reforks.failed(generation, reason)
-        generation.enter(:discarded, reason: reason, backtrace: (detail if @proven))
+        generation.enter(:discarded, reason: reason)
         generation.end_mold("discarded")
         @roster.call_off(generation.number, "its generation was discarded") # they would take others' places
         @failed_boots += 1 if generation.source.nil?

@@ -147,10 +147,10 @@ module Pando
         end
 
         def fail(reason)
-          return @generations.roll_back(reason) unless trial?
-
-          Events.emit("canary.failed", generation: @number, **progress, reason: reason)
-          @generations.give_up(reason)
+          what = trial? ? "canary" : "watch"
+          Events.emit("#{what}.failed", generation: trial? ? @number : @generations.current.number, **progress,
+                                        reason: reason)
+          trial? ? @generations.give_up(reason) : @generations.roll_back(reason)
         end
       end
     end

@@ -49,7 +49,8 @@ module Pando
       define "mold.booting", :info, %i[generation pid reason], "A process loads the app from cold."
       define "mold.ready", :info, %i[generation pid], "A mold reported that it can fork workers."
       define "mold.exited", :info, %i[generation pid reason], "A mold that was told to leave is gone."
-      define "mold.failed", :error, %i[generation pid reason], "A mold never became ready; its generation is discarded."
+      define "mold.failed", :error, %i[generation pid reason backtrace],
+             "A mold never became ready; its generation is discarded."
       define "mold.discarded", :error, %i[generation pid reason], "A mold failed and is not used again."
       define "mold.leaving", :info, %i[generation pid reason], "A mold is let go, for what it alone has."
       define "mold.released", :info, %i[generation pid reason], "It is gone; a worker forks another when one is wanted."
@@ -107,8 +108,8 @@ module Pando
              "Its mold is kept while the next generation is watched: until each of its workers has served " \
              "`requests`, for at least `seconds`, at most `longest`."
       define "generation.retired", :info, [*GENERATION, :reason], "No more is forked from an old generation."
-      define "generation.discarded", :error, [*GENERATION, :reason, :backtrace],
-             "A new generation failed; the old one serves on."
+      define "generation.discarded", :info, [*GENERATION, :reason],
+             "A new generation failed, as an event of level error or warn has said; the old one serves on."
 
       define "canary.serving", :info, %i[slot generation pid requests seconds longest],
              "A new generation's first worker serves beside the old ones; what it must do."
@@ -121,6 +122,10 @@ module Pando
              "Its first worker came up, and need not prove itself: the others are replaced, and watched."
       define "canary.failed", :error, %i[generation requests seconds reason],
              "It did not: its generation is discarded."
+
+      define "watch.failed", :error, %i[generation requests seconds reason],
+             "The new generation serves, but does not do as well as the one before: all workers are replaced from the " \
+             "mold that was kept."
 
       define "refork.started", :info, %i[slot generation source requests reason choice],
              "A worker (`source`, its pid) was chosen to be the next mold; `choice` says by which figures."
@@ -141,8 +146,10 @@ module Pando
 
       define "refork.decided", :info, %i[generation decision phase reason rule age saving cost pss],
              "`refork :auto` found it is time (decision: refork), or else: settle, rest, rearm. See docs/reforking.md."
-      define "refork.refused", :warn, %i[wanted reason], "A refork was asked for and is not possible now."
-      define "refork.postponed", :warn, %i[reason seconds], "A generation failed; the next try waits this long."
+      define "refork.refused", :warn, %i[wanted reason slot source],
+             "A refork is not possible now; `source` and `slot` are the worker that refused to be forked from, if one " \
+             "did. The same obstacle is told once, unless somebody asks again."
+      define "refork.postponed", :info, %i[reason seconds], "A generation failed; the next try waits this long."
       define "refork.suspended", :error, %i[count reason],
              "So many reforks in a row came to nothing: no more until `pando refork --force`, or a reload."
       define "refork.resumed", :info, %i[reason], "Reforking is suspended no more."
@@ -159,8 +166,9 @@ module Pando
       define "fork.failed", :error, %i[role slot generation reason],
              "The kernel, or a before_fork hook, refused a fork; it is tried again later."
 
-      define "check.failed", :error, %i[role slot generation pid step reason backtrace],
-             "A forked child stood still or failed in a step of its self-check; shows where its threads stood."
+      define "check.failed", :info, %i[role slot generation pid step reason backtrace],
+             "Belongs to the `worker.failed` or `mold.failed` before it: the step of the self-check that the child stood " \
+             "still or failed in, and where its threads stood."
       define "audit.finished", :info, %i[generation pid descriptors findings seconds reason],
              "The descriptors and threads of a new mold were looked at; `reason` says why they could not be."
       define "finding.reported", :warn,
