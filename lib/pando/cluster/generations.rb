@@ -224,6 +224,7 @@ module Pando
       def begin_generation(purpose, source = nil, *release)
         let_go("the next generation is on its way") if @proving.kept
         @newest += 1
+        @proving.begin
         @upcoming = Generation.new(@newest, purpose, source)
         upcoming.mold = source ? @spawner.mold_from(source, @newest) : cold_mold(purpose, release)
         return upcoming.tap { |one| discard(one, "the process could not be started", nil) } unless upcoming.mold

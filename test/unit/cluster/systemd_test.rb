@@ -78,7 +78,7 @@ class SystemdTest < Minitest::Test
 
   def test_reloading_and_ready_again
     start
-    %w[reload.finished reload.failed].each do |outcome|
+    %w[reload.serving reload.finished reload.failed].each do |outcome|
       emit("reload.started")
       emit(outcome)
       reloading, ready = told

@@ -41,6 +41,11 @@ module Pando
           watched && !watch?
         end
 
+        # A generation is begun: whether clients are silent is seen from here on.
+        def begin
+          @silence = Silence.new(@roster, @heard_at, Sys.now)
+        end
+
         # Its first worker has come up.
         # @param generation [Generation]
         # @return [Boolean] false: it need not prove anything
@@ -51,7 +56,7 @@ module Pando
 
           @generation = generation
           @number = generation.number
-          @trial = Trial.new(generation.number, terms, @roster, @records, heard_at: @heard_at)
+          @trial = Trial.new(@number, terms, @roster, @records, heard_at: @heard_at, silence: @silence)
           Events.emit("canary.serving", **canary.identity, **terms.to_h)
           true
         end

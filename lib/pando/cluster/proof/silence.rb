@@ -8,7 +8,7 @@ module Pando
       # For how long no request has begun or ended in any worker, although requests could come. On a server that is
       # silent nothing can be learned about a canary by waiting.
       #
-      # Owned by a Trial, in the monitor; read at each of its looks.
+      # Owned by Proving, in the monitor, for each generation that is begun; read at each look of its Trial.
       #
       # @api private
       class Silence

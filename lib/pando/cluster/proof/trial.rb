@@ -28,9 +28,11 @@ module Pando
         AT_LAST = 0.001
         # Less, against those before and against the present, is not enough to pass before the time is over.
         DOUBT = [0.05, 0.3].freeze
-        # Seconds of silence after which the canary tries itself out, and after which it is judged by that.
+        # Seconds of silence after which the canary tries itself out, and after which it is judged by that; what the
+        # server was silent before its canary came counts as well, but for so many seconds it must have lived.
         TRY_OUT = 1.0
         QUIET = 2.0
+        ALIVE = 1.0
         # Canaries that somebody else may kill: it says nothing about their mold.
         LOSSES = 3
 
@@ -43,8 +45,9 @@ module Pando
         # @param terms [Terms]
         # @param records [Records]
         # @param heard_at [#call] see Stopwatch
+        # @param silence [Silence] since the generation was begun
         def initialize(number, terms, roster, records, memory: MemoryCheck.new(roster), cpu_wait: CPUWait.new,
-                       heard_at: :itself.to_proc, now: Sys.now)
+                       heard_at: :itself.to_proc, now: Sys.now, silence: Silence.new(roster, heard_at, now))
           @number = number
           @terms = terms
           @roster = roster
@@ -54,7 +57,7 @@ module Pando
           @marks = records.marks(number)
           @began_at = @due = now
           @stopwatch = Stopwatch.new(heard_at, now)
-          @silence = Silence.new(roster, heard_at, now)
+          @silence = silence
           @trying = :not_yet
           @losses = 0
           @others_turn = false
@@ -137,15 +140,15 @@ module Pando
         def conclude(comparison, requests, age, quiet)
           return if canaries.any?(&:still?)
           return at_last(comparison, quiet >= @terms.longest * 2) if quiet >= @terms.longest
-          return unless (requests >= @terms.requests && age >= @terms.seconds) || silent?
+          return unless (requests >= @terms.requests && age >= @terms.seconds) || silent?(age)
 
           :passed unless stuck || comparison.complaint(*DOUBT) || comparison.hopeless
         end
 
         # Nobody asks for anything, and the canary has tried what it can.
-        def silent?
+        def silent?(age)
           @trying = :asked if @trying == :not_yet && @silent >= TRY_OUT && canaries.first&.order(Message.new(:try_out))
-          @quiet = @trying == :done && @silent >= QUIET
+          @quiet = @trying == :done && @silent >= QUIET && age >= ALIVE
         end
 
         def at_last(comparison, last)

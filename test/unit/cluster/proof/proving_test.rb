@@ -54,6 +54,38 @@ class ClusterProvingTest < Minitest::Test
     assert_operator told[:seconds], :<, 2.5
   end
 
+  # As a rule its mold takes seconds to boot; a canary is looked at for one all the same.
+  def test_that_nobody_came_while_the_mold_was_booting_counts
+    booted(workers: 2, canary: TERMS)
+    elapse 31
+    generations.refork("test")
+    elapse 5
+    cluster.ready(cluster.upcoming_mold).turn
+    cluster.ready(cluster.starting.first).turn
+    pass 0.2
+    assert_equal 1, canary.link.orders.count(:try_out)
+    tried
+    pass 0.5
+    assert_predicate generations.upcoming, :canary?
+    pass 0.5
+
+    assert_predicate generations.upcoming, :rolling?
+    assert_operator events("canary.unproven").last[:seconds], :<, 1.5
+  end
+
+  def test_if_requests_came_meanwhile_it_does_not
+    booted(workers: 2, canary: TERMS)
+    elapse 31
+    generations.refork("test")
+    elapse 5
+    serve(cluster.worker_in(1))
+    cluster.ready(cluster.upcoming_mold).turn
+    cluster.ready(cluster.starting.first).turn
+    pass 0.7
+
+    refute_includes canary.link.orders, :try_out
+  end
+
   def test_a_canary_that_fails_when_it_tries_itself_out
     on_trial
     pass 1.2
