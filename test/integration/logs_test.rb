@@ -52,7 +52,8 @@ class LogsTest < Minitest::Test
   end
 
   def test_the_server_listens_before_the_application_is_loaded_and_is_ready_after
-    server = serve(app: "sleep 0.01 until File.exist?('go')\n#{APP}", config: CONFIG, listen: "127.0.0.1:0", ready: false)
+    app = "sleep 0.01 until File.exist?('go')\n#{APP}"
+    server = serve(app: app, config: CONFIG, listen: "127.0.0.1:0", ready: false)
     listening = server.wait_past("monitor.listening")
     server.wait_past("mold.booting")
     assert_empty(server.events("server.ready"), "the application is not loaded yet")

@@ -52,10 +52,8 @@ module Pando
       def carry_out(word, pairs = {})
         last = nil
         outcome, said = ControlClient.new(path).ask(word, pairs, timeout: patience) do |kind, facts|
-          next terminal.err.puts(waiting(facts)) if kind == "waiting"
-
-          last = facts["name"]
-          terminal.err.puts(progress(facts))
+          last = facts["name"] || last
+          terminal.err.puts(kind == "waiting" ? waiting(facts) : progress(facts))
         end
         return report_failure(said["reason"]) if outcome == "failed"
 

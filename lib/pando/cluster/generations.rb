@@ -184,11 +184,6 @@ module Pando
       # It wants to go and has not done anything: the next one waits, lest we fork for ever.
       def worker_wasted(child, reason = nil) = serving_generation(child)&.backoff&.fail(reason)
 
-      # The current generation is not watched any longer: what comes next must not wait for that.
-      def end_watch(reason)
-        let_go(reason) if watching?
-      end
-
       # What is going on, for whoever must wait for it.
       # @return [Array(String, Float), nil] in words, and seconds for which it can go on at most (nil: not known);
       #   nil: nothing is
@@ -261,28 +256,6 @@ module Pando
 
       # The mold that was kept is no longer needed.
       def let_go(reason) = retire(@proving.release, reason)
-
-      # @param told [Boolean] whether an event of its own has told the detail: it is not to come last as well
-      def discard(generation, reason, detail, told: false)
-        @upcoming = nil if generation.equal?(upcoming)
-        @current = nil if generation.equal?(current)
-        @floor.discard(generation.number)
-        @proving.discarded(generation)
-        generation.source&.then { |source| source.barred = true unless source.tied_up? }
-        @reforks.failed(generation, reason)
-        generation.enter(:discarded, reason: reason)
-        generation.end_mold("discarded")
-        @roster.call_off(generation.number, "its generation was discarded") # they would take others' places
-        @failed_boots += 1 if generation.source.nil?
-        judge(reason, (detail unless told), @backoff.fail)
-      end
-
-      def judge(reason, detail, delay)
-        hopeless = @roster.ready_workers.empty? && (!@proven || @failed_boots >= LAST_TRY)
-        return if hopeless && @give_up.call(reason, detail)
-
-        Events.emit("refork.postponed", seconds: delay.round(2), reason: reason)
-      end
     end
   end
 end

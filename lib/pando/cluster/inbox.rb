@@ -76,10 +76,8 @@ module Pando
         when :ready then ready(child)
         when :detail then child.add_detail(message.text)
         when :failed then fail(child, message.text)
-        when :checking, :leaving, :outworn, :signalled, :lane_corrupt then pass_on(child, message)
+        when :checking, :leaving, :outworn, :signalled, :lane_corrupt, :tried, :tried_in_vain then pass_on(child, message)
         when :fork_failed, :fork_refused then fork_failed(child, message)
-        when :tried then @observer.canary_tried(child, message.text)
-        when :tried_in_vain then @observer.canary_tried(child, message.text, failed: true)
         else reject(child, "an order instead of a report")
         end
       end
@@ -99,6 +97,7 @@ module Pando
         when :signalled then @observer.child_signalled(child, message.text)
         when :outworn then @observer.child_outworn(child, message.text)
         when :lane_corrupt then @observer.lane_corrupt(message.lane)
+        else @observer.canary_tried(child, message.text, failed: message.kind == :tried_in_vain)
         end
       end
 

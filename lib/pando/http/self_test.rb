@@ -34,8 +34,11 @@ module Pando
         # @return [String] what was requested and the status of each answer; empty: nothing was
         # @raise [Failed]
         def replay(paths, worker, &serve)
-          statuses = paths.map { |path| "GET #{path} #{apart(worker) { new("GET #{path}", "the replay of").run(&serve) }}" }
-          statuses.join(", ")
+          answers = paths.map do |path|
+            request = "GET #{path}"
+            "#{request} #{apart(worker) { new(request, "the replay of").run(&serve) }}"
+          end
+          answers.join(", ")
         end
 
         private

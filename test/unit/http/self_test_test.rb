@@ -57,7 +57,17 @@ class HTTPSelfTestTest < Minitest::Test
 
     assert_equal("GET / 200, GET /products?page=2 302", @served.work.try_out)
     assert_equal([["GET", "/", ""], ["GET", "/products", "page=2"]], asked)
-    assert_equal(1, @served.worker.called(:forget_jobs).size, "the second one has a client's before it, for all we know")
+    assert_equal(0, @served.worker.requests)
+  end
+
+  # A client's requests and their record are not forgotten with it.
+  def test_after_a_clients_request_it_counts
+    worker = start(self_test: nil)
+    worker.job_finished
+    @served.work.instance_variable_set(:@safe_paths, ["/"])
+    @served.work.try_out
+
+    assert_equal(2, worker.requests)
   end
 
   def test_without_safe_paths_nothing_is_requested

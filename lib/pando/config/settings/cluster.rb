@@ -44,7 +44,7 @@ module Pando
       setting :rollout_safe_paths,
               type: Types::Texts.new("a list of paths such as [\"/\", \"/products\"]", pattern: %r{\A/[!-~]*\z}),
               default: [].freeze, within: :rollout, keyword: :safe_paths,
-              help: "Paths that a new generation's first worker may request from itself when no client requests anything.",
+              help: "Paths that a canary may request from itself when no client requests anything.",
               notes: "A quiet server has no traffic that a canary could be judged by. The canary sends itself a GET " \
                      "for each of these paths; a status of 500 or more, or no answer, discards its generation. Name " \
                      "only paths whose GET changes nothing: Pando never replays a request that is not named here. " \

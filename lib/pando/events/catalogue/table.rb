@@ -124,8 +124,8 @@ module Pando
              "It did not: its generation is discarded."
 
       define "watch.failed", :error, %i[generation requests seconds reason],
-             "The new generation serves, but does not do as well as the one before: all workers are replaced from the " \
-             "mold that was kept."
+             "The new generation serves, but does not do as well as the one before: all workers are replaced from " \
+             "the mold that was kept."
 
       define "refork.started", :info, %i[slot generation source requests reason choice],
              "A worker (`source`, its pid) was chosen to be the next mold; `choice` says by which figures."
@@ -147,8 +147,8 @@ module Pando
       define "refork.decided", :info, %i[generation decision phase reason rule age saving cost pss],
              "`refork :auto` found it is time (decision: refork), or else: settle, rest, rearm. See docs/reforking.md."
       define "refork.refused", :warn, %i[wanted reason slot source],
-             "A refork is not possible now; `source` and `slot` are the worker that refused to be forked from, if one " \
-             "did. The same obstacle is told once, unless somebody asks again."
+             "A refork is not possible now; `source` and `slot` are the worker that refused to be forked from, if " \
+             "one did. The same obstacle is told once, unless somebody asks again."
       define "refork.postponed", :info, %i[reason seconds], "A generation failed; the next try waits this long."
       define "refork.suspended", :error, %i[count reason],
              "So many reforks in a row came to nothing: no more until `pando refork --force`, or a reload."
@@ -167,8 +167,8 @@ module Pando
              "The kernel, or a before_fork hook, refused a fork; it is tried again later."
 
       define "check.failed", :info, %i[role slot generation pid step reason backtrace],
-             "Belongs to the `worker.failed` or `mold.failed` before it: the step of the self-check that the child stood " \
-             "still or failed in, and where its threads stood."
+             "Belongs to the `worker.failed` or `mold.failed` before it: the step of the self-check that the child " \
+             "stood still or failed in, and where its threads stood."
       define "audit.finished", :info, %i[generation pid descriptors findings seconds reason],
              "The descriptors and threads of a new mold were looked at; `reason` says why they could not be."
       define "finding.reported", :warn,

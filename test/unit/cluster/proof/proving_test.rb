@@ -50,7 +50,8 @@ class ClusterProvingTest < Minitest::Test
     assert_predicate generations.upcoming, :rolling?
     assert_empty events("canary.passed"), "it has proved nothing"
     told = events("canary.unproven").last
-    assert_equal ["no request came, and none for 2.0 s", "GET / 200", 0], told.payload.values_at(:reason, :replayed, :requests)
+    assert_equal ["no request came, and none for 2.0 s", "GET / 200", 0],
+                 told.payload.values_at(:reason, :replayed, :requests)
     assert_operator told[:seconds], :<, 2.5
   end
 
@@ -91,7 +92,7 @@ class ClusterProvingTest < Minitest::Test
     pass 1.2
     cluster.caretaker.canary_tried(canary, "the replay of GET / was answered with 500", failed: true)
 
-    assert_match(/GET \/ was answered with 500/, events("canary.failed").last[:reason])
+    assert_match(%r{GET / was answered with 500}, events("canary.failed").last[:reason])
     assert_nil generations.upcoming
     cluster.settle
     assert_equal [0, 0], cluster.generations_of_workers
@@ -221,12 +222,12 @@ class ClusterProvingTest < Minitest::Test
     booted(workers: 2, canary: TERMS)
     elapse 31
     generations.refork("test")
-    assert_equal ["generation 1 (refork) is booting", 20], [generations.occupation.first, generations.occupation.last.round]
+    assert_occupied "generation 1 (refork) is booting", 20
     cluster.ready(cluster.upcoming_mold).turn
     cluster.ready(cluster.starting.first).turn
     pass 0.5
 
-    assert_equal ["generation 1 (refork) is on trial", 60], [generations.occupation.first, generations.occupation.last.ceil]
+    assert_occupied "generation 1 (refork) is on trial", 60
   end
 
   # By the time at which it is taken for stuck the trial would long be over.
@@ -537,6 +538,11 @@ class ClusterProvingTest < Minitest::Test
     reforking
     cluster.ready(cluster.starting.first).turn
     cluster.leaving.each { |child| cluster.die(child, ClusterSupport.ended) }
+  end
+
+  def assert_occupied(words, seconds)
+    reason, left = generations.occupation
+    assert_equal [words, seconds], [reason, left.round]
   end
 
   def tried(text = "") = cluster.caretaker.canary_tried(canary, text)

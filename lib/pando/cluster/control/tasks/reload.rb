@@ -19,24 +19,30 @@ module Pando
           def obstacle = @cluster.reload.obstacle
 
           def observe(event)
-            case event.name
-            when "reload.finished" then achieve("#{done(event)}#{@kept}") if @mine
-            when "reload.serving" then serve(event) if @mine && event[:reason]
-            when "reload.incomplete" then @kept = "; a restart is needed for: #{event[:settings]}"
-            when "reload.started" then @mine = true
-            when "reload.failed" then give_up(event[:reason]) if @mine
-            when "monitor.stopping" then give_up("the server stops")
-            end
+            return follow(event) if @mine
+
+            @mine = true if event.name == "reload.started"
+            give_up("the server stops") if event.name == "monitor.stopping"
           end
 
           private
+
+          def follow(event)
+            case event.name
+            when "reload.finished" then achieve("#{done(event)}#{@kept}")
+            when "reload.serving" then serve(event) if event[:reason]
+            when "reload.incomplete" then @kept = "; a restart is needed for: #{event[:settings]}"
+            when "reload.failed" then give_up(event[:reason])
+            when "monitor.stopping" then give_up("the server stops")
+            end
+          end
 
           def done(event) = "every worker runs the new release, after #{event[:seconds]} s"
 
           # No traffic has come that it could be judged by: that is not waited for.
           def serve(event)
-            achieve("#{done(event)}, without proof: #{event[:reason]}. It is watched for #{event[:longest]} s at most, " \
-                    "and taken back if it fails; then its settings and services follow")
+            achieve("#{done(event)}, without proof: #{event[:reason]}. It is watched for #{event[:longest]} s at " \
+                    "most, and taken back if it fails; then its settings and services follow")
           end
         end
 

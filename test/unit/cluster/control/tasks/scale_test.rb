@@ -89,6 +89,7 @@ class ScaleTaskTest < Minitest::Test
     assert_equal ["generation 1 (heal) is booting", 60.0], @task.obstacle
     @pool.roster.workers << Worker.new(3, false, { request: "GET /slow" })
 
-    assert_equal ["the worker in slot 3 is at GET /slow", 38.0], @task.obstacle.then { |text, left| [text, left.round(1)] }
+    reason, seconds = @task.obstacle
+    assert_equal ["the worker in slot 3 is at GET /slow", 38.0], [reason, seconds.round(1)]
   end
 end
