@@ -26,6 +26,9 @@ module Pando
       # reactor's exit status says that it has drained.
       KNOWN = %i[adopted drained].freeze
 
+      # Reports of a child that the observer is told.
+      NEWS = %i[checking leaving outworn signalled lane_corrupt tried tried_in_vain].freeze
+
       # Reads what a child has sent.
       def read(child, burst = BURST)
         burst.times do
@@ -76,7 +79,7 @@ module Pando
         when :ready then ready(child)
         when :detail then child.add_detail(message.text)
         when :failed then fail(child, message.text)
-        when :checking, :leaving, :outworn, :signalled, :lane_corrupt, :tried, :tried_in_vain then pass_on(child, message)
+        when *NEWS then pass_on(child, message)
         when :fork_failed, :fork_refused then fork_failed(child, message)
         else reject(child, "an order instead of a report")
         end
