@@ -75,7 +75,7 @@ module Pando
           all = @pool.generations
           return { proof: progress } if all.proving? && generation.equal?(all.upcoming)
 
-          all.watching? && generation.equal?(all.current) ? { watch: progress } : {}
+          all.watching? && generation.equal?(all.current) ? { watch: progress, unproven: generation.unproven } : {}
         end
 
         def progress

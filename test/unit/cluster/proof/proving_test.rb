@@ -542,7 +542,7 @@ class ClusterProvingTest < Minitest::Test
 
   def assert_occupied(words, seconds)
     reason, left = generations.occupation
-    assert_equal [words, seconds], [reason, left.round]
+    assert_equal [words, seconds], [reason, left.ceil]
   end
 
   def tried(text = "") = cluster.caretaker.canary_tried(canary, text)
