@@ -138,7 +138,7 @@ module Pando
         end
 
         def tell_passed
-          @generation.unproven = @trial.unproven
+          @generation.unproven = @trial.unproven(@options.jobs ? "job" : "request")
           name = @generation.unproven ? "canary.unproven" : "canary.passed"
           Events.emit(name, generation: @number, **progress,
                             **{ reason: @generation.unproven, replayed: @trial.replayed }.compact)

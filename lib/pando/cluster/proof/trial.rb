@@ -5,6 +5,7 @@ require "pando/cluster/proof/comparison"
 require "pando/cluster/proof/cpu_wait"
 require "pando/cluster/proof/memory_check"
 require "pando/cluster/proof/silence"
+require "pando/counted"
 require "pando/cluster/proof/stopwatch"
 
 module Pando
@@ -19,6 +20,8 @@ module Pando
       #
       # @api private
       class Trial
+        include Counted
+
         # Seconds between two looks: at first, when much may go wrong, and after that time.
         SOON = 0.05
         LOOK = 0.25
@@ -94,12 +97,13 @@ module Pando
           "#{@losses} of its first workers were lost, at last: #{reason}" if @losses > LOSSES
         end
 
+        # @param what [String] that its worker serves
         # @return [String, nil] why a canary that has passed has proved little; nil: it has served all it should
-        def unproven
+        def unproven(what = "request")
           requests = @records.of(@number).requests
           return if requests >= @terms.requests
 
-          come = requests.zero? ? "no request came" : "only #{requests} of #{@terms.requests} requests came"
+          come = requests.zero? ? "no #{what} came" : "only #{requests} of #{counted(@terms.requests, what)} came"
           @quiet ? "#{come}, and none for #{QUIET} s" : "#{come} within #{@terms.longest} s"
         end
 
