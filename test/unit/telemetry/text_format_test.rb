@@ -70,13 +70,13 @@ class TelemetryTextFormatTest < Minitest::Test
 
   def test_a_backtrace_in_the_payload_follows_whether_it_is_text_or_a_list
     ["boom\e\napp.rb:1:in `call'\n", ["boom\e", "app.rb:1:in `call'"]].each do |backtrace|
-      assert_equal <<~LOG, text("mold.discarded", backtrace: backtrace, pid: 1)
-        #{TIME} pando ERROR mold.discarded pid=1
+      assert_equal <<~LOG, text("worker.failed", backtrace: backtrace, pid: 1)
+        #{TIME} pando ERROR worker.failed pid=1
             boom\\e
             app.rb:1:in `call'
       LOG
     end
-    assert_equal 1, text("mold.discarded", backtrace: nil).lines.size
+    assert_equal 1, text("worker.failed", backtrace: nil).lines.size
   end
 
   def test_a_long_backtrace_is_cut

@@ -51,7 +51,8 @@ module Pando
       define "mold.exited", :info, %i[generation pid reason], "A mold that was told to leave is gone."
       define "mold.failed", :error, %i[generation pid reason backtrace],
              "A mold never became ready; its generation is discarded."
-      define "mold.discarded", :error, %i[generation pid reason], "A mold failed and is not used again."
+      define "mold.discarded", :info, %i[generation pid reason],
+             "A mold was ended because its generation failed, and is not used again."
       define "mold.leaving", :info, %i[generation pid reason], "A mold is let go, for what it alone has."
       define "mold.released", :info, %i[generation pid reason], "It is gone; a worker forks another when one is wanted."
       define "mold.retired", :info, %i[generation pid reason], "A mold was ended after its successor proved itself."

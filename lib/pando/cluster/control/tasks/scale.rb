@@ -27,7 +27,6 @@ module Pando
           end
 
           def start
-            @deadline = Sys.now + patience
             return if @cluster.pools.about(@pool) { @pool.rollout.resize(@size) }
 
             give_up("a cluster has 1 to #{Roster::SEATS / 4} workers")
@@ -40,7 +39,7 @@ module Pando
             return give_up("somebody has asked for #{counted(now, "worker")} since") if now != @size
             return achieve(words) if workers.size == @size && workers.all?(&:ready?)
 
-            give_up(missing("after #{patience.round} s")) if Sys.now >= @deadline
+            give_up(missing("after #{patience.round} s")) if Sys.now >= deadline
           end
 
           # @param event [Event]
@@ -57,7 +56,7 @@ module Pando
           # A worker ends its request before it leaves; without a mold there is nothing to fork workers from.
           def obstacle
             busy = workers.find { |worker| worker.leaving? && worker.job.any? }
-            return ["the worker in slot #{busy.slot} is at #{busy.job[:request]}", @deadline - Sys.now] if busy
+            return ["the worker in slot #{busy.slot} is at #{busy.job[:request]}", deadline - Sys.now] if busy
 
             @pool.generations.occupation unless @pool.generations.current&.forks?
           end
@@ -65,6 +64,9 @@ module Pando
           private
 
           def workers = @pool.roster.workers
+
+          # After an upgrade of the monitor it begins anew.
+          def deadline = @deadline ||= Sys.now + patience
 
           # Seconds in which a worker comes up, or ends its request and leaves.
           def patience
