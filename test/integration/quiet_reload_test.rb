@@ -40,6 +40,15 @@ class QuietReloadTest < Minitest::Test
     end
   end
 
+  def test_nor_does_a_refork
+    server = quiet
+    text, status = pando(server, "refork")
+
+    assert_predicate status, :success?, text
+    assert_match(/^every worker runs generation 1, after [\d.]+ s, without proof: no request came/, text)
+    assert_in_order(server, "canary.serving", "canary.unproven", "generation.rolling", "refork.finished")
+  end
+
   # The next order ends the watch of the one before, whose settings hold from then on.
   def test_the_next_reload_does_not_wait_for_the_watch
     server = quiet

@@ -28,7 +28,9 @@ module Pando
             return unless @number && event[:generation] == @number
 
             case event.name
-            when "refork.finished" then achieve("every worker runs generation #{@number}, after #{event[:seconds]} s")
+            when "canary.unproven" then @unproven = ", without proof: #{event[:reason]}"
+            when "refork.finished"
+              achieve("every worker runs generation #{@number}, after #{event[:seconds]} s#{@unproven}")
             when "generation.discarded" then give_up("generation #{@number} was discarded: #{event[:reason]}")
             when "generation.retired" then give_up("generation #{@number} has lost its mold")
             end
