@@ -21,7 +21,8 @@ class DoctorCatalogueTest < Minitest::Test
 
       refute_empty(planted)
       assert_equal(planted, run.faults, run.out)
-      assert_equal(1, run.status)
+      assert_equal(planted, run.errors, run.out)
+      assert_equal([1, []], [run.status, run.report["undone"]])
     end
   end
 
