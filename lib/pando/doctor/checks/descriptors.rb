@@ -75,9 +75,7 @@ module Pando
         def file(shared)
           open = shared.open
           name = "file #{File.basename(open.link.delete_suffix(" (deleted)"))}"
-          if open.locked?
-            return report(:inherited_lock, shared, name, "#{name} is locked by flock in #{who(shared)}", severity: :error)
-          end
+          return report(:inherited_lock, shared, name, "#{name} is locked by flock in #{who(shared)}") if open.locked?
           return if open.append?
           return by_use(:shared_position, shared, name, name) if shared.uses.any?
 

@@ -23,7 +23,7 @@ module Pando
         def handlers
           evidence.records(:exit_handler).uniq { |record| record[:location] }.map do |record|
             finding(:exit_handler, subject: "an at_exit handler", location: record[:location],
-                                   severity: severity_of(record[:location], :error),
+                                   severity: severity_of(record[:location]),
                                    message: "an at_exit handler ran in processes that did not register it")
           end
         end

@@ -24,7 +24,7 @@ module Pando
 
         def report(set)
           name = "SIG#{set[:signal]}"
-          finding(:signal_handler_lost, subject: name, location: set[:location], severity: severity_of(set[:location], :error),
+          finding(:signal_handler_lost, subject: name, location: set[:location], severity: severity_of(set[:location]),
                                         message: "the application's handler of #{name} does not hold in workers")
         end
       end
