@@ -93,8 +93,8 @@ module Pando
         end
         return if flags[:yes] || !production?
 
-        raise UsageError, "--requests routes would ask every GET route of the application in production. Leave out the " \
-                          "environment to ask them in test, or add --yes."
+        raise UsageError, "--requests routes would ask every GET route of the application in production. " \
+                          "Add --yes if that is what you want, or ask them in test: -e test."
       end
 
       def routes? = flags[:requests] == "routes"

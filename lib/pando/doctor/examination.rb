@@ -87,7 +87,7 @@ module Pando
       # @raise [NotExamined]
       def routes
         paths = @stage.told(:snapshot).filter_map { |fact| fact[:routes] }.first || []
-        raise NotExamined, "--requests routes: it has no Rails routes that GET reaches without parameters" if paths.empty?
+        raise NotExamined, "--requests routes: no Rails route can be asked without parameters" if paths.empty?
 
         RequestList.of_paths(paths).requests
       end

@@ -60,7 +60,8 @@ module Pando
       def look_at_lazy_state
         worker = worker(1)
         requests = first_requests
-        return @evidence.could_not("lazy state", "there is no worker or no request for it") unless worker && requests.any?
+        return @evidence.could_not("lazy state", "no request was answered without an error") if requests.empty?
+        return @evidence.could_not("lazy state", "there is no worker for it") unless worker
 
         question = "lazy #{JSON.generate(times: times, requests: requests)}"
         told = @examination.stage.talk_to(worker, LAZY_STATE_WITHIN).ask(question) { |fact| fact.key?(:lazy) }
@@ -73,13 +74,19 @@ module Pando
       # Of each path one, spread over the whole list, as many as there is time and room for.
       # @return [Array<String>] as sent
       def first_requests
-        different = (@examination.requests - @examination.stuck).uniq { |request| [request.verb, request.path] }
+        different = answered.uniq { |request| [request.verb, request.path] }
         texts = different.map { |request| request.to_http.force_encoding(Encoding::UTF_8) }.select(&:valid_encoding?)
         chosen = spread(texts, most(texts.size))
         room = LAZY_STATE_BYTES
         fitting = chosen.take_while { |text| (room -= text.bytesize).positive? }
         @evidence.limited("lazy state", fitting.size, different.size) if fitting.size < different.size
         fitting
+      end
+
+      # By the other worker, without an error: one request that raises would end the look.
+      def answered
+        good = @evidence.sent.select { |sent| sent.answer.status&.<(500) }.map(&:request)
+        @examination.requests.select { |request| good.include?(request) } - @examination.stuck
       end
 
       def spread(texts, number)

@@ -36,7 +36,8 @@ module Pando
         # @return [Result]
         # @raise [Examination::Failed] when the child for the objects failed or took too long. Of another one its table
         #   is missing, and the figure :undone says why
-        def examine(requests: REQUESTS, root: Dir.pwd, timeout: Examination::TIMEOUT, prepare: nil, sample: nil, &request)
+        def examine(requests: REQUESTS, root: Dir.pwd, timeout: Examination::TIMEOUT, prepare: nil, sample: nil,
+                    &request)
           Examination.new(requests: requests, root: root, timeout: timeout, prepare: prepare)
                      .run(sample || request, &request)
         end

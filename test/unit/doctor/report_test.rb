@@ -47,14 +47,14 @@ class DoctorReportTest < Minitest::Test
                  report.write("text").lines.last.chomp)
     assert_equal([{ "check" => "lazy state", "reason" => "no answer within 140 s" }],
                  JSON.parse(report.write("json"))["undone"].first(1))
-    assert_match(/class="verdict failing">Incomplete: .* Could not be done: lazy state \(no answer/, report.write("html"))
+    assert_match(/"verdict failing">Incomplete: .* Could not be done: lazy state \(no answer/, report.write("html"))
   end
 
   def test_a_check_of_a_part_of_the_requests_says_so
     @evidence.limited("lazy state", 13, 95)
 
     assert_includes(report.write("text"), "limited: lazy state was looked for with 13 of 95 requests")
-    assert_equal([{ "check" => "lazy state", "requests" => 13, "of" => 95 }], JSON.parse(report.write("json"))["limits"])
+    assert_equal([["lazy state", 13, 95]], JSON.parse(report.write("json"))["limits"].map(&:values))
     assert_predicate(report, :complete?)
   end
 
@@ -67,9 +67,12 @@ class DoctorReportTest < Minitest::Test
 
     ["a memo of the application's", "a gem's socket", "2 notes about what gems do inside; --verbose shows them"]
       .each { |words| assert_includes(text, words) }
-    ["a gem's memo", "an unknown gem"].each { |words| refute_includes(text, words) }
-    ["a gem's memo", "an unknown gem"].each { |words| assert_includes(report.write("text", verbose: true), words) }
-    refute_includes(report.write("text", verbose: true), "--verbose")
+    verbose = report.write("text", verbose: true)
+    ["a gem's memo", "an unknown gem"].each do |words|
+      refute_includes(text, words)
+      assert_includes(verbose, words)
+    end
+    refute_includes(verbose, "--verbose")
     assert_equal(4, JSON.parse(report.write("json"))["findings"].size)
     assert_equal(2, report.against(Doctor::Baseline.empty).about_gems.size, "judged by a baseline too")
   end

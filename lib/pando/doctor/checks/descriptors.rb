@@ -93,7 +93,7 @@ module Pando
         end
 
         def users(shared)
-          at = "#{" at #{evidence.local(shared.use_site)}" if shared.use_site}"
+          at = " at #{evidence.local(shared.use_site)}" if shared.use_site
           return "#{shared.uses.size} workers used it#{at}" if shared.uses.size > 1
 
           "a worker used it#{at} after another process had"

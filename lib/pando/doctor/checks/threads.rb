@@ -33,8 +33,8 @@ module Pando
         def report(thread)
           name = thread[:name] ? "thread #{thread[:name]}" : "a thread"
           finding(:lost_thread, subject: name, location: thread[:location], severity: :error,
-                                message: "#{name} runs where a fork is made, and in no child that has served: what it " \
-                                         "does for the application stops there")
+                                message: "#{name} runs where a fork is made, and in no child that has served: " \
+                                         "its work is not done there")
         end
 
         def native

@@ -36,19 +36,23 @@ module Pando
         # @return [Result]
         # @raise [Failed]
         def run(sample, &request)
-          children = [child { Observation.new(requests: @requests, root: @root).run(&request).to_json }]
+          children = []
+          children << child { Observation.new(requests: @requests, root: @root).run(&request).to_json }
           children << child { JSON.generate(Pages.new.observe(&sample)) }
           children << child { JSON.generate(Calls.new(@root).observe(&sample)) }
-          objects, pages, calls = children
-          result = Result.parse(answer(objects))
-          result.figures[:pages] = table("pages", pages, result)
-          result.figures[:calls] = table("calls", calls, result)
-          result
+          result_of(*children)
         ensure
-          children&.each { |one| finish(one) }
+          children.each { |one| finish(one) }
         end
 
         private
+
+        def result_of(objects, pages, calls)
+          Result.parse(answer(objects)).tap do |result|
+            result.figures[:pages] = table("pages", pages, result)
+            result.figures[:calls] = table("calls", calls, result)
+          end
+        end
 
         def table(name, child, result)
           JSON.parse(answer(child), symbolize_names: true)

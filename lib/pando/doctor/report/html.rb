@@ -35,8 +35,8 @@ module Pando
 
         def verdict
           numbers = @report.summary.map { |name, number| "#{name} #{number}" }.join(", ")
-          undone = " Could not be done: #{@report.undone.map { |one| "#{one.check} (#{one.reason})" }.join("; ")}." unless
-            @report.complete?
+          checks = @report.undone.map { |one| "#{one.check} (#{one.reason})" }
+          undone = " Could not be done: #{checks.join("; ")}." if checks.any?
           "#{word}: #{numbers}.#{undone} #{@report.seconds.round(1)} s, Pando #{VERSION}."
         end
 

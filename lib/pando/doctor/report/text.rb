@@ -45,8 +45,8 @@ module Pando
 
         def limits
           @report.limits.map do |one|
-            "limited: #{one.check} was looked for with #{one.requests} of #{one.of} requests, for it takes long; pass " \
-              "fewer with --requests to have it looked for with all of them"
+            "limited: #{one.check} was looked for with #{one.requests} of #{one.of} requests, for it takes long: " \
+              "of a shorter list (--requests) all are used."
           end
         end
 
