@@ -13,7 +13,7 @@ module Pando
 
         def lost
           gone = missing(:threads, evidence.forkers) do |thread, alive|
-            thread[:location].nil? || thread[:excuse] || evidence.ours?(thread[:location]) ||
+            thread[:location].nil? || thread[:excused] || evidence.ours?(thread[:location]) ||
               alive.any? { |one| one[:location] == thread[:location] }
           end
           gone.uniq { |thread| thread[:location] }.map { |thread| report(thread) }
@@ -32,9 +32,10 @@ module Pando
 
         def report(thread)
           name = thread[:name] ? "thread #{thread[:name]}" : "a thread"
-          finding(:lost_thread, subject: name, location: thread[:location], severity: :error,
-                                message: "#{name} runs where a fork is made, and in no child that has served: " \
-                                         "its work is not done there")
+          message = thread[:message] || "#{name} runs where a fork is made, and in no child that has served: " \
+                                        "its work is not done there"
+          finding(:lost_thread, subject: name, location: thread[:location], severity: :error, message: message,
+                                advice: thread[:advice])
         end
 
         def native

@@ -82,7 +82,7 @@ module Pando
         def threads
           (Thread.list - [Thread.current]).map do |thread|
             { location: Origins.of_thread(thread), name: thread.name, status: thread.status.to_s,
-              excuse: ForkSafety::Audit::LiveThread.new(thread).excuse,
+              excused: !ForkSafety::Audit::LiveThread.new(thread).excuse.nil?,
               native: (thread.native_thread_id if thread.respond_to?(:native_thread_id)) }
           end
         end
