@@ -16,10 +16,12 @@ module Pando
         # Seconds that a process is given at least to become ready.
         START = 15.0
         # Seconds that the answer to a question may take.
-        QUESTION = 120.0
+        QUESTION = 180.0
 
         # @return [Wire]
         attr_reader :wire
+        # @return [Use, nil] what this worker uses of what it inherited
+        attr_reader :use
 
         # @param settings [Hash] patience: seconds, trace: Boolean
         def initialize(server, wire, settings)
@@ -48,6 +50,7 @@ module Pando
 
         def load
           require "pando/doctor/subject/snapshot"
+          require "pando/doctor/subject/use"
           require "pando/doctor/subject/work"
           require "pando/doctor/subject/libraries"
           require "pando/doctor/features"
@@ -75,6 +78,7 @@ module Pando
           super
           @role = role
           Pando.keep_io(*wire.ios)
+          @use = Use.new(own_descriptors) if role.role == :worker
           @work&.close if role.role == :mold
         end
 

@@ -46,7 +46,7 @@ module Pando
             next if @own.include?(number)
 
             { number: number, type: io.class.name, location: Origins.of(io), tls: tls.include?(number),
-              ended: ended?(io) }
+              ended: ended?(io), library: (ForkSafety::Audit::ForkAware.library([io]) if io.is_a?(BasicSocket)) }
           rescue IOError
             nil
           end
@@ -82,6 +82,7 @@ module Pando
         def threads
           (Thread.list - [Thread.current]).map do |thread|
             { location: Origins.of_thread(thread), name: thread.name, status: thread.status.to_s,
+              excused: !ForkSafety::Audit::LiveThread.new(thread).excuse.nil?,
               native: (thread.native_thread_id if thread.respond_to?(:native_thread_id)) }
           end
         end

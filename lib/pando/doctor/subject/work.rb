@@ -19,6 +19,10 @@ module Pando
 
         # Bytes of a question.
         LONGEST = 65_536
+        # Seconds for each child that looks at the lazily built state.
+        LAZY_STATE = 120
+        # Requests that the tables of private memory and of calls are made with.
+        SAMPLE = 5
 
         def initialize(app, config, stage)
           @app = app
@@ -66,8 +70,16 @@ module Pando
           when "snapshot" then @stage.tell(:served)
           when "everything" then @stage.tell(:served, everything: true)
           when "count" then count
-          when /\Alazy / then lazy_state(JSON.parse(question.delete_prefix("lazy ")))
+          when "turn" then turn
+          when "use" then @stage.wire.tell(use: @stage.use.used, pid: Process.pid)
+          when /\Alazy / then lazy_state(**JSON.parse(question.delete_prefix("lazy "), symbolize_names: true))
           end
+        end
+
+        # The next requests are for this worker only.
+        def turn
+          @stage.use.start
+          @stage.wire.tell(turn: true, pid: Process.pid)
         end
 
         def count
@@ -79,14 +91,20 @@ module Pando
         end
 
         # What the first requests build: measured in children of this worker, which itself stays as it is.
-        # @param requests [Array<String>] as they come over a connection
-        def lazy_state(requests)
+        # @param requests [Array<String>] as they come over a connection @param times [Integer] how often
+        def lazy_state(requests:, times:)
           require "pando/doctor/lazy_state"
-          result = LazyState.examine(root: @config.directory) { requests.each { |request| serve(request.b) } }
-          @stage.wire.tell(lazy: true, pid: Process.pid, findings: result.findings.map(&:to_h), figures: result.figures)
+          few = ->(_number) { serve_all(requests.first(SAMPLE)) }
+          result = LazyState.examine(requests: times, root: @config.directory, timeout: LAZY_STATE, sample: few) do
+            serve_all(requests)
+          end
+          @stage.wire.tell(lazy: true, pid: Process.pid, findings: result.findings.map(&:to_h),
+                           figures: result.figures.except(:undone), error: result.figures[:undone])
         rescue StandardError => error
           @stage.wire.tell(lazy: true, pid: Process.pid, findings: [], error: "#{error.message} (#{error.class})")
         end
+
+        def serve_all(requests) = requests.each { |request| serve(request.b) }
 
         # With the server's own environment, but without a client.
         def serve(request)
