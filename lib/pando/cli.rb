@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/errors"
+require "pando/platform"
 
 module Pando
   # The command line: `pando [COMMAND] [ARGUMENTS]`. Runs in the process that
@@ -36,6 +37,9 @@ module Pando
       "help" => Known.new(:Help, "pando/cli/help", "Show this text."),
       "version" => Known.new(:Version, "pando/cli/version", "Show the version.")
     }.freeze
+
+    # What is of use without a cluster.
+    ANYWHERE = %w[serve init config help version].freeze
 
     # What pando/native loads; Pando is of no use without.
     EXTENSION = "pando/pando_ext"
@@ -86,11 +90,17 @@ module Pando
       # @api private
       def command(name)
         known = COMMANDS.fetch(name)
+        refuse(name) unless Platform.linux? || ANYWHERE.include?(name)
         require known.file
         const_get(known.class_name)
       end
 
       private
+
+      def refuse(name)
+        raise UsageError, "pando #{name} needs Linux, and this is #{Platform.name}: here Pando serves for development, " \
+                          "from one plain process without a cluster to ask"
+      end
 
       def split(argv)
         COMMANDS.key?(argv.first) ? [argv.first, argv.drop(1)] : ["serve", argv]

@@ -87,7 +87,6 @@ module Pando
         app: "Put the application into config.ru.",
         clean_thread_locals: NO_THREADS,
         debug: "Leave it out: the events on stderr say what the server does.",
-        directory: ON_THE_COMMAND_LINE,
         drain_on_shutdown: "Leave it out: a graceful stop always answers what clients have sent.",
         enable_keep_alives: KEEP_ALIVE,
         extra_runtime_dependencies: NOT_NEEDED,

@@ -34,7 +34,7 @@ module Pando
 
       # Settings that need more than another name, and the method that writes them.
       SPECIAL = {
-        "bind" => :bind, "bind_to_activated_sockets" => :systemd, "early_hints" => :early_hints,
+        "bind" => :bind, "bind_to_activated_sockets" => :systemd, "directory" => :directory, "early_hints" => :early_hints,
         "force_shutdown_after" => :stop_timeout, "fork_worker" => :fork_worker, "listen" => :listen,
         "max_threads" => :threads, "plugin" => :plugin, "port" => :port, "refork_after" => :refork_after,
         "refork_max_unavailable" => :unavailable, "set_remote_address" => :remote_address, "threads" => :threads,
@@ -151,6 +151,7 @@ module Pando
 address.match?(%r{\A["'][/~.]}) || address.include?(".sock") || address.match?(/\AFile\./)
       end
 
+      def directory = leave_out(Names::ON_THE_COMMAND_LINE)
       def systemd = write("listen", "\"systemd\"")
       def early_hints = write("early_hints", *(@arguments.empty? ? ["true"] : @arguments))
       def refork_after = write("refork after:", *@arguments)
