@@ -83,7 +83,7 @@ module Pando
 
       def starting_file
         require "pando/compat/starting_file"
-        Compat::StartingFile.text(root)
+        Compat::StartingFile.text(root, terminal.env)
       end
     end
   end

@@ -45,10 +45,11 @@ module Pando
       RUBY
 
       # @param directory [String] of the application
+      # @param env [Hash{String => String}]
       # @return [String] Ruby
-      def self.text(directory)
-        jobs = JOBS if Gems.locked?(directory, "solid_queue")
-        sidekiq = SIDEKIQ if Gems.locked?(directory, "sidekiq")
+      def self.text(directory, env)
+        jobs = JOBS if Gems.locked?(directory, "solid_queue", env: env)
+        sidekiq = SIDEKIQ if Gems.locked?(directory, "sidekiq", env: env)
         [HEAD, jobs, sidekiq].join
       end
     end
