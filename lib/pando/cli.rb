@@ -31,7 +31,8 @@ module Pando
       "quiet" => Known.new(:Quiet, "pando/cli/quiet", "Let job nodes take nothing new, and serve on."),
       "pages" => Known.new(:Pages, "pando/cli/pages", "Show which memory of a worker is its own, and why."),
       "stop" => Known.new(:Stop, "pando/cli/stop", "Stop the running server, and wait for its end."),
-      "init" => Known.new(:Init, "pando/cli/init", "Write config/pando.rb, from Puma's, Pitchfork's or Unicorn's file."),
+      "init" => Known.new(:Init, "pando/cli/init",
+                          "Write config/pando.rb, from Puma's, Pitchfork's or Unicorn's file."),
       "config" => Known.new(:ShowConfig, "pando/cli/show_config", "Show the settings and where each came from."),
       "doctor" => Known.new(:Doctor, "pando/cli/doctor", "Find what a fork would break in an application."),
       "help" => Known.new(:Help, "pando/cli/help", "Show this text."),
@@ -98,8 +99,8 @@ module Pando
       private
 
       def refuse(name)
-        raise UsageError, "pando #{name} needs Linux, and this is #{Platform.name}: here Pando serves for development, " \
-                          "from one plain process without a cluster to ask"
+        raise UsageError, "pando #{name} needs Linux, and this is #{Platform.name}: here Pando serves for " \
+                          "development, from one plain process without a cluster to ask"
       end
 
       def split(argv)

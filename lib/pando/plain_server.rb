@@ -29,8 +29,8 @@ module Pando
       Dir.chdir(@config.directory)
       ENV["RACK_ENV"] = @config.environment
       name, version = find
-      @err.puts "pando: this is #{Platform.name}: serving for development from one plain process by #{name} #{version}; " \
-                "no workers, no reforking, no hooks (docs/macos.md)"
+      @err.puts "pando: this is #{Platform.name}: serving for development from one plain process by #{name} " \
+                "#{version}; no workers, no reforking, no hooks (docs/macos.md)"
       self.class.const_get(GEMS.fetch(name)).run(HTTP::Rackup.load(@config.rackup), @config)
       0
     end
@@ -96,7 +96,10 @@ module Pando
       class << self
         def run(app, config)
           listen, *others = config.listen
-          raise BootError, "webrick listens on one TCP address: #{config.listen.join(", ")}" if others.any? || !listen.tcp?
+          if others.any? || !listen.tcp?
+            raise BootError,
+                  "webrick listens on one TCP address: #{config.listen.join(", ")}"
+          end
 
           %w[INT TERM].each { |signal| trap(signal) { handler.shutdown } }
           handler.run(app, Host: listen.host, Port: listen.port)

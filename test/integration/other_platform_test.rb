@@ -53,8 +53,8 @@ class OtherPlatformTest < Minitest::Test
     build(File.join(app, "vendor/cache", "pando-#{Pando::VERSION}.gem"))
     File.write(File.join(app, "Gemfile"), %(source "https://rubygems.org"\ngem "pando"\n))
 
-    output = run_in(RbConfig.ruby, Gem.bin_path("bundler", "bundle"), "install", "--local", folder: app,
-                    env: { "BUNDLE_PATH" => @home, "GEM_PATH" => nil })
+    output = run_in(RbConfig.ruby, Gem.bin_path("bundler", "bundle"), "install", "--local",
+                    folder: app, env: { "BUNDLE_PATH" => @home, "GEM_PATH" => nil })
     assert_includes output, "Bundle complete!"
     assert_equal 1, Dir[File.join(@home, "**/gems/pando-#{Pando::VERSION}/lib/pando.rb")].size
     assert_empty Dir[File.join(@home, "**/pando_ext.so")]
@@ -106,12 +106,12 @@ class OtherPlatformTest < Minitest::Test
     File.write(File.join(@folder, "config/puma.rb"), "port 3000\n")
 
     assert_includes pando("--disable=gems", "init").first, "wrote config/pando.rb from config/puma.rb"
-    assert_match(/^listen "0\.0\.0\.0:3000" +# config\/pando\.rb/, pando("--disable=gems", "config").first)
+    assert_match(%r{^listen "0\.0\.0\.0:3000" +# config/pando\.rb}, pando("--disable=gems", "config").first)
     assert_includes pando("--disable=gems", "help").first, "Usage: pando"
     output, status = pando("--disable=gems", "--check")
     assert_predicate status, :success?
     assert_match(/^note: this is arm64-darwin23, where Pando serves for development only/, output)
-    assert_match(/^OK: config\/pando\.rb/, output)
+    assert_match(%r{^OK: config/pando\.rb}, output)
   end
 
   # What an application calls must load there, and do what can be done.

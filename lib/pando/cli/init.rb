@@ -14,11 +14,11 @@ module Pando
     class Init < Command
       FORCE = Switch.new(name: :replace, flags: %w[--force], argument: nil,
                          help: "With `init`: replace the config file that is there.").freeze
-      STDOUT = Switch.new(name: :stdout, flags: %w[--stdout], argument: nil,
-                          help: "With `init`: write to stdout, and no file.").freeze
+      TO_STDOUT = Switch.new(name: :stdout, flags: %w[--stdout], argument: nil,
+                             help: "With `init`: write to stdout, and no file.").freeze
 
       def self.switches
-        [FORCE, STDOUT]
+        [FORCE, TO_STDOUT]
       end
 
       private

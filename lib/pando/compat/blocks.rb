@@ -33,11 +33,12 @@ module Pando
       }.freeze
 
       UNICORN = {
-        "before_fork" => Hook.new("before_fork", :pair, EACH_FORK), "after_fork" => Hook.new("after_worker_fork", :pair),
+        "before_fork" => Hook.new("before_fork", :pair, EACH_FORK),
+        "after_fork" => Hook.new("after_worker_fork", :pair),
         "before_worker_fork" => Hook.new("before_fork", :pair, EACH_FORK), "after_monitor_ready" => READY,
         **%w[after_mold_fork after_worker_fork after_worker_ready before_worker_exit after_worker_exit
              after_worker_timeout after_worker_hard_timeout after_request_complete]
-          .to_h { |name| [name, Hook.new(name, :pair)] }
+                .to_h { |name| [name, Hook.new(name, :pair)] }
       }.freeze
 
       KILLER = /PumaWorkerKiller|puma_worker_killer/
@@ -70,9 +71,9 @@ module Pando
         block = statement.block
         return "Its block is made elsewhere: write it here." unless block
         return "It needs Puma: memory worker: 512.mb replaces a worker that has grown." if block.match?(KILLER)
-        return "Puma's second value of this block has no equal." if hook.gives == :index && statement.parameters.size > 1
+        return "Puma's data for this block has no equal." if hook.gives == :index && statement.parameters.size > 1
         return "The block's values have no equal: it is called once for each fork." if foreign_values?(statement, hook)
-        return "The server's methods are others: see docs/hooks.md." if @dialect == :unicorn && block.match?(UNICORN_SERVER)
+        return "Pando's server has other methods." if @dialect == :unicorn && block.match?(UNICORN_SERVER)
 
         @scope.trouble(inside(block)) if hook == READY
       end

@@ -27,11 +27,13 @@ module Pando
       #
       # @return [void]
       def tell
-        ignored.each { |name, reason, advice| Events.emit("setting.ignored", name: name, reason: reason, advice: advice) }
+        ignored.each do |name, reason, advice|
+          Events.emit("setting.ignored", name: name, reason: reason, advice: advice)
+        end
         return unless (node = @config.nodes.find { |kind| kind.source == SolidQueue::VARIABLE })
 
         Events.emit("setting.followed", name: SolidQueue::VARIABLE,
-                                        reason: "node #{node.name} runs what config/queue.yml and config/recurring.yml say")
+                                        reason: "node #{node.name} runs config/queue.yml and config/recurring.yml")
       end
 
       # @return [Array<Array(String, String, String)>] name, reason and advice

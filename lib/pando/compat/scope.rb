@@ -6,8 +6,8 @@ require "pando/compat/settings"
 
 module Pando
   module Compat
-    # Whether an expression of another server's config file can be evaluated in config/pando.rb. That file is read by the
-    # monitor, which never loads the application, and there is no object of Puma's or Unicorn's that it could ask.
+    # Whether an expression of another server's config file can be evaluated in config/pando.rb. That file is read by
+    # the monitor, which never loads the application, and there is no object of Puma's or Unicorn's that it could ask.
     #
     # One for each translated file; it learns which lines were left out.
     #
@@ -28,10 +28,9 @@ module Pando
       # @param source [String] the whole file
       def initialize(source)
         tree = Source.statements(source)
-        fields = Source.nodes(tree, :var_field, :mlhs).flat_map { |one| leaves(one) }
-        @locals = fields.select { |kind, _| kind == :@ident }.map { |one| one[1] }
-        @constants = [*fields, *Source.nodes(tree, :class, :module).flat_map { |one| leaves(one[1]) }]
-                     .select { |kind, _| kind == :@const }.map { |one| one[1] }
+        set = Source.nodes(tree, :var_field, :mlhs)
+        @locals = names(set, :@ident)
+        @constants = names(set, :@const) + names(Source.nodes(tree, :class, :module).map { |one| one[1] }, :@const)
         @methods = Source.nodes(tree, :def).map { |one| one[1][1] }
         @required = []
         @lost = {}
@@ -43,13 +42,15 @@ module Pando
       # @param text [String] a statement that was left out: what it sets and defines is missing from now on
       def lose(text)
         tree = Source.statements(text) or return
-        names = Source.nodes(tree, :var_field).flat_map { |one| leaves(one) } + Source.nodes(tree, :def).map { |one| one[1] }
-        names.each { |one| @lost[one[1]] = true }
+        lost = names(Source.nodes(tree, :var_field), :@ident, :@const) + Source.nodes(tree, :def).map do |one|
+          one[1][1]
+        end
+        lost.each { |name| @lost[name] = true }
       end
 
       # @param text [String] which sets and defines again
       def keep(text)
-        Source.nodes(Source.statements(text), :var_field).flat_map { |one| leaves(one) }.each { |one| @lost.delete(one[1]) }
+        names(Source.nodes(Source.statements(text), :var_field), :@ident, :@const).each { |name| @lost.delete(name) }
       end
 
       # @param name [String]
@@ -67,18 +68,23 @@ module Pando
 
       private
 
-      def leaves(tree) = Source.nodes(tree, :@ident, :@const)
+      # @return [Array<String>] of the leaves of these kinds
+      def names(tree, *kinds) = Source.nodes(tree, *kinds).map { |one| one[1] }
 
       def state(tokens)
         if (found = tokens.find { |one| one.kind == :on_ivar })
           "#{found.text} is a variable of the server that this file was written for."
-        elsif tokens.each_cons(2).any? { |before, one| one.text == "self" && one.kind == :on_kw && before.text != "def" }
+        elsif tokens.each_cons(2).any? do |before, one|
+          one.text == "self" && one.kind == :on_kw && before.text != "def"
+        end
           "It hands over the configuration of the server that this file was written for."
         end
       end
 
       def constants(tokens)
-        unknown = tokens.each_index.find { |at| tokens[at].kind == :on_const && outermost?(tokens, at) && !known?(tokens[at].text) }
+        unknown = tokens.each_index.find do |at|
+          tokens[at].kind == :on_const && outermost?(tokens, at) && !known?(tokens[at].text)
+        end
         return unless unknown
 
         "#{tokens[unknown].text} is not loaded when Pando reads its configuration: ask ENV or a file instead."
@@ -110,17 +116,17 @@ module Pando
 
       def calls(text)
         tree = Source.statements(text) || Source.statements("[#{text}]") or return
-        names = Source.nodes(tree, :vcall, :fcall, :command).filter_map { |one| one[1][1] if one[1].first == :@ident }
-        names |= leaves(Source.nodes(tree, :var_ref)).map { |one| one[1] }.select { |name| @lost[name] }
-        lost = names.find { |name| @lost[name] }
+        called = Source.nodes(tree, :vcall, :fcall, :command).map { |one| one[1] }.select { |one| one.first == :@ident }
+        called = called.map { |one| one[1] }
+        lost = (called + names(Source.nodes(tree, :var_ref), :@ident)).find { |name| @lost[name] }
         return "#{lost} is missing: see the line above that was left out." if lost
 
-        unknown = names.find { |name| !own?(name) && !ruby_method?(name) }
+        unknown = called.find { |name| !own?(name) && !ruby_method?(name) }
         unknown && explain(unknown)
       end
 
       def explain(name)
-        return "#{name} is a setting inside of another statement: write it in a line of its own." if Settings.known?(name)
+        return "#{name} is a setting within another statement: write it in a line of its own." if Settings.known?(name)
 
         "#{name} is no setting that Pando knows, and no method of Ruby's."
       end

@@ -34,7 +34,8 @@ module Pando
 
       # Settings that need more than another name, and the method that writes them.
       SPECIAL = {
-        "bind" => :bind, "bind_to_activated_sockets" => :systemd, "directory" => :directory, "early_hints" => :early_hints,
+        "bind" => :bind, "bind_to_activated_sockets" => :systemd, "directory" => :directory,
+        "early_hints" => :early_hints,
         "force_shutdown_after" => :stop_timeout, "fork_worker" => :fork_worker, "listen" => :listen,
         "max_threads" => :threads, "plugin" => :plugin, "port" => :port, "refork_after" => :refork_after,
         "refork_max_unavailable" => :unavailable, "set_remote_address" => :remote_address, "threads" => :threads,
@@ -48,12 +49,14 @@ module Pando
       LITERAL = /\A(["'])([^"'\\#]*)\1\z/
       private_constant :LISTEN_OPTIONS, :ZERO, :LITERAL
 
+      THREADS = "A worker serves one request at a time: for more at once, raise workers, which share their memory."
+      PROXY_PROTOCOL = "Write proxy_protocol: true behind the address of the listen line."
       NODE = "node :solid_queue, queue_file: true, shared: true, require: \"./config/environment.rb\""
       PLUGINS = {
         "tmp_restart" => "Pando watches tmp/restart.txt without being told.",
         "tailwindcss" => "A plugin of Puma: run bin/rails tailwindcss:watch beside the server, as bin/dev does.",
         "yabeda" => "A plugin of Puma: Pando's events and pando status --format json have the figures.",
-        "sidekiq_embed" => "A plugin of Puma: write node :sidekiq, require: \"./config/environment.rb\" (docs/swarm.md)."
+        "sidekiq_embed" => "A plugin of Puma: node :sidekiq, require: \"./config/environment.rb\" (docs/swarm.md)."
       }.freeze
 
       class << self
@@ -130,8 +133,8 @@ module Pando
       # "unix:///tmp/web.sock?umask=0111&backlog=64"
       def without_query(address)
         query = address[/\?([^"'?#]*)(["'])\z/, 1] or return [address, []]
-        pairs = query.split("&").map { |pair| pair.split("=", 2) }.select { |key, _| LISTEN_OPTIONS.include?(key) }
-        options = pairs.map { |key, value| "#{key}: #{key.match?(/mask|mode/) ? "0o#{value.to_i(8).to_s(8)}" : value}" }
+        known = query.split("&").to_h { |pair| pair.partition("=").values_at(0, 2) }.slice(*LISTEN_OPTIONS)
+        options = known.map { |key, value| "#{key}: #{key.match?(/mask|mode/) ? "0o#{value.to_i(8).to_s(8)}" : value}" }
         [address.sub(/\?[^"'?]*(["'])\z/, "\\1"), options]
       end
 
@@ -148,7 +151,7 @@ module Pando
       def socket_path?(address)
         return false if address.match?(/\A["']unix:/)
 
-address.match?(%r{\A["'][/~.]}) || address.include?(".sock") || address.match?(/\AFile\./)
+        address.match?(%r{\A["'][/~.]}) || address.include?(".sock") || address.match?(/\AFile\./)
       end
 
       def directory = leave_out(Names::ON_THE_COMMAND_LINE)
@@ -173,14 +176,16 @@ address.match?(%r{\A["'][/~.]}) || address.include?(".sock") || address.match?(/
       end
 
       def threads
-        leave_out("A worker serves one request at a time: for more at once, raise workers. Memory allows it, since " \
-                  "workers share theirs.")
+        leave_out(THREADS)
       end
 
       # 0 means a server in one process to Puma, and one that serves nothing to Pando.
       def workers
         count = @arguments.first or return leave_out("It has no value.")
-        return write("workers", "1", remark: "Puma's 0 is a single process. Without this line there is a worker for each CPU.") if count == "0"
+        if count == "0"
+          return write("workers", "1",
+                       remark: "Puma's 0 is a single process. Without this line there is a worker for each CPU.")
+        end
         return write("workers", count) unless (@values[count] || count).match?(ZERO)
 
         count = "#{count}.to_i" unless count.match?(/\.to_i\z|\AInteger\(.*\)\z/m)
@@ -189,13 +194,16 @@ address.match?(%r{\A["'][/~.]}) || address.include?(".sock") || address.match?(/
 
       def plugin
         name = @arguments.first.to_s.delete(":\"'")
-        return write(NODE, remark: "It reads config/queue.yml and config/recurring.yml, as bin/jobs does.") if name == "solid_queue"
+        if name == "solid_queue"
+          return write(NODE,
+                       remark: "It reads config/queue.yml and config/recurring.yml, as bin/jobs does.")
+        end
 
         leave_out(PLUGINS.fetch(name, "A plugin of Puma: Pando has no equal."))
       end
 
       def remote_address
-        return leave_out("Write proxy_protocol: true behind the address of the listen line.") if @arguments.to_s.include?("proxy_protocol")
+        return leave_out(PROXY_PROTOCOL) if @arguments.to_s.include?("proxy_protocol")
 
         leave_out("Write trusted_proxies [\"NETWORK\", ...]: X-Forwarded-For of those proxies is believed.")
       end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/compat/gems"
+require "pando/compat/lock_file"
 
 module Pando
   module Compat
@@ -29,7 +29,7 @@ module Pando
         def obstacle(directory, env)
           return "there is no #{ENVIRONMENT}" unless File.file?(File.join(directory, ENVIRONMENT))
 
-          "the Gemfile.lock does not name solid_queue" unless Gems.locked?(directory, "solid_queue", env: env)
+          "the Gemfile.lock does not name solid_queue" unless LockFile.names?(directory, "solid_queue", env: env)
         end
       end
     end

@@ -10,8 +10,9 @@ module Pando
     #
     # @api private
     module Source
-      # Consecutive lines: a :comment or an empty line, one or more statements (:code), or what follows __END__ (:data).
-      Piece = Struct.new(:kind, :first, :last)
+      # Consecutive lines: a :comment or an empty line, one or more statements (:code), or what follows __END__ (:data);
+      # `rows` is the range of their indices.
+      Piece = Struct.new(:kind, :rows)
 
       # The file is no Ruby.
       class Unreadable < StandardError; end
@@ -44,7 +45,7 @@ module Pando
           while from <= to
             piece = piece(lines, from, to)
             found << piece
-            from = piece.last + 1
+            from = piece.rows.end + 1
           end
           found
         end
@@ -81,12 +82,14 @@ module Pando
 
         def piece(lines, from, to)
           case lines[from]
-          when /\A=begin\b/ then Piece.new(:comment, from, (from..to).find { |at| lines[at].match?(/\A=end\b/) } || to)
-          when "__END__" then Piece.new(:data, from, to)
-          when TEXT then Piece.new(:comment, from, from)
-          else Piece.new(:code, from, last_of_statement(lines, from, to))
+          when /\A=begin\b/ then Piece.new(:comment, from..last_of_comment(lines, from, to))
+          when "__END__" then Piece.new(:data, from..to)
+          when TEXT then Piece.new(:comment, from..from)
+          else Piece.new(:code, from..last_of_statement(lines, from, to))
           end
         end
+
+        def last_of_comment(lines, from, to) = (from..to).find { |at| lines[at].match?(/\A=end\b/) } || to
 
         def last_of_statement(lines, from, to)
           (from..to).find { |at| statements(lines[from..at].join("\n")) && !goes_on?(lines, at, to) } ||
@@ -94,7 +97,7 @@ module Pando
         end
 
         def goes_on?(lines, at, to)
-          following = (at + 1..to).find { |one| !TEXT.match?(lines[one]) }
+          following = ((at + 1)..to).find { |one| !TEXT.match?(lines[one]) }
           following && CONTINUATION.match?(lines[following])
         end
 

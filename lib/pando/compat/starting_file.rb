@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/compat/gems"
+require "pando/compat/lock_file"
 
 module Pando
   module Compat
@@ -48,8 +48,8 @@ module Pando
       # @param env [Hash{String => String}]
       # @return [String] Ruby
       def self.text(directory, env)
-        jobs = JOBS if Gems.locked?(directory, "solid_queue", env: env)
-        sidekiq = SIDEKIQ if Gems.locked?(directory, "sidekiq", env: env)
+        jobs = JOBS if LockFile.names?(directory, "solid_queue", env: env)
+        sidekiq = SIDEKIQ if LockFile.names?(directory, "sidekiq", env: env)
         [HEAD, jobs, sidekiq].join
       end
     end

@@ -47,7 +47,7 @@ module Pando
       # @return [Array<String>] of the block
       def parameters
         from, to = pipes
-        to ? split(@tokens[from + 1...to]) : []
+        to ? split(@tokens[(from + 1)...to]) : []
       end
 
       # @param name [String]
@@ -70,7 +70,10 @@ module Pando
       def find_name
         node = @node
         node = node[2] while %i[if_mod unless_mod].include?(node.first)
-        @block_kind, node = node[2].first, node[1] if node.first == :method_add_block
+        if node.first == :method_add_block
+          @block_kind = node[2].first
+          node = node[1]
+        end
         leaf = { vcall: node[1], command: node[1], fcall: node[1], method_add_arg: node[1]&.at(1) }[node.first]
         leaf[1] if leaf.is_a?(Array) && leaf.first == :@ident && (node.first != :method_add_arg || node[1][0] == :fcall)
       end
@@ -81,9 +84,8 @@ module Pando
       def block_at
         return unless @block_kind
 
-        @tokens.index do |one|
-          one.depth.zero? && (@block_kind == :do_block ? one.text == "do" && one.kind == :on_kw : one.kind == :on_lbrace)
-        end
+        kind, text = @block_kind == :do_block ? [:on_kw, "do"] : [:on_lbrace, "{"]
+        @tokens.index { |one| one.depth.zero? && one.kind == kind && one.text == text }
       end
 
       # Of the block's parameters.
@@ -91,17 +93,17 @@ module Pando
       def pipes
         return [] unless block_at
 
-        from = (block_at + 1...@tokens.size).find { |at| !%i[on_sp on_ignored_nl on_nl].include?(@tokens[at].kind) }
+        from = ((block_at + 1)...@tokens.size).find { |at| !%i[on_sp on_ignored_nl on_nl].include?(@tokens[at].kind) }
         return [] unless from && @tokens[from].text == "|"
 
-        [from, (from + 1...@tokens.size).find { |at| @tokens[at].text == "|" }]
+        [from, ((from + 1)...@tokens.size).find { |at| @tokens[at].text == "|" }]
       end
 
       # The tokens of the arguments, without parentheses around them.
       def unwrapped
         stop = [block_at, modifier_at].compact.min || @tokens.size
-        found = @tokens[name_at + 1...stop].reject { |one| one.kind == :on_comment }
-        found = found[0..found.rindex { |one| !blank?(one) } || 0].drop_while { |one| blank?(one) && one.kind != :on_sp }
+        found = @tokens[(name_at + 1)...stop].reject { |one| one.kind == :on_comment }
+        found.pop while found.any? && blank?(found.last)
         wrapped = found.first&.kind == :on_lparen && found.last.kind == :on_rparen &&
                   found[1...-1].all? { |one| one.depth.positive? }
         wrapped ? found[1...-1] : found

@@ -83,7 +83,9 @@ module Pando
 
       # What Puma's plugin of Solid Queue did.
       def add_solid_queue
-        return if @values.value(Settings[:workers]).eql?(0) || recorder.nodes.any? { |line| line.runner == :solid_queue }
+        return if @values.value(Settings[:workers]).eql?(0) || recorder.nodes.any? do |line|
+          line.runner == :solid_queue
+        end
         return unless Compat::SolidQueue.wanted?(@env) && Compat::SolidQueue.possible?(directory, @env)
 
         require "pando/config/node_line"

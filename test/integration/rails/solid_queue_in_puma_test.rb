@@ -40,7 +40,7 @@ class SolidQueueInPumaTest < Minitest::Test
         end
       end
     RUBY
-    job("NoteJob", "word", 'File.write(Rails.root.join("tmp/#{word}.done"), "#{Process.pid} #{queue_name}")')
+    job("NoteJob", "word", "File.write(Rails.root.join(\"tmp/\#{word}.done\"), \"\#{Process.pid} \#{queue_name}\")")
     job("TickJob", "", 'File.write(Rails.root.join("tmp/ticks"), "tick\n", mode: "a")')
   end
 
@@ -53,7 +53,7 @@ class SolidQueueInPumaTest < Minitest::Test
     serve({ "SOLID_QUEUE_IN_PUMA" => "true", "JOB_CONCURRENCY" => "2" })
     followed = @server.events("setting.followed")
 
-    assert_equal ["SOLID_QUEUE_IN_PUMA"], followed.map { |event| event["name"] }
+    assert_equal(["SOLID_QUEUE_IN_PUMA"], followed.map { |event| event["name"] })
     done = [later("plain"), later("mail", queue: "mails"), later("delayed", wait: 0.5)].map { |word| wait_for(word) }
     nodes = @server.nodes("solid_queue").map { |node| node.pid.to_s }
     assert_equal 1, nodes.size
@@ -62,7 +62,7 @@ class SolidQueueInPumaTest < Minitest::Test
 
     later("after")
     wait_for("after")
-    assert_empty @server.events.select { |event| TROUBLE.match?(event["event"]) }
+    assert_empty(@server.events.select { |event| TROUBLE.match?(event["event"]) })
     assert_predicate @server.stop, :success?, @server.output
   end
 
@@ -107,7 +107,9 @@ class SolidQueueInPumaTest < Minitest::Test
   # @return [Array(String, String)] who did it, and from which queue
   def wait_for(word)
     path = File.join(@app.folder, "tmp", "#{word}.done")
-    wait_until(timeout: 60, message: -> { "job #{word}\n#{@server.output[-3000..]}" }) { File.exist?(path) && File.size?(path) }
+    wait_until(timeout: 60, message: lambda {
+      "job #{word}\n#{@server.output[-3000..]}"
+    }) { File.exist?(path) && File.size?(path) }
     File.read(path).split
   end
 

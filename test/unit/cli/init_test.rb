@@ -12,8 +12,8 @@ class InitTest < ConfigTestCase
     output, complaint, status = init
 
     assert_equal ["", 0], [complaint, status]
-    assert_equal "wrote config/pando.rb from config/puma.rb\nlines kept: 1, translated: 1, left as comments: 1; read the " \
-                 "lines that begin with \"# pando:\"\nnext: pando --check\n", output
+    assert_equal "wrote config/pando.rb from config/puma.rb\nlines kept: 1, translated: 1, left as comments: 1; read " \
+                 "the lines that begin with \"# pando:\"\nnext: pando --check\n", output
     config = load_config
     assert_equal [["0.0.0.0:4000"], 2], [config.listen.map(&:to_s), config.workers]
   end
@@ -22,8 +22,8 @@ class InitTest < ConfigTestCase
     write("config/puma.rb", PUMA)
     write("config/pando.rb", "workers 7\n")
 
-    assert_equal ["", "pando: config/pando.rb is there already. pando init --force replaces it, --stdout shows what it " \
-                      "would write\n", 2], init
+    assert_equal ["", "pando: config/pando.rb is there already. pando init --force replaces it, --stdout shows what " \
+                      "it would write\n", 2], init
     assert_equal "workers 7\n", File.read(File.join(@dir, "config/pando.rb"))
     assert_equal 0, init("--force").last
     assert_equal 2, load_config.workers
@@ -51,7 +51,8 @@ class InitTest < ConfigTestCase
 
   def test_takes_a_file_by_its_name
     write("config/puma.rb", "workers 1")
-    write("deploy/web/puma.rb", "pidfile \"\#{__dir__}/web.pid\"\nworkers 4\nbind \"unix://\#{File.dirname(__FILE__)}/a.sock\"")
+    write("deploy/web/puma.rb",
+          "pidfile \"\#{__dir__}/web.pid\"\nworkers 4\nbind \"unix://\#{File.dirname(__FILE__)}/a.sock\"")
 
     assert_equal 0, init("deploy/web/puma.rb").last
     config = load_config
@@ -69,7 +70,8 @@ class InitTest < ConfigTestCase
   def test_a_file_that_is_no_ruby
     write("config/puma.rb", "workers 2\nport (\n")
 
-    assert_equal ["", "pando: config/puma.rb cannot be translated: line 2. Is it Ruby? (ruby -c config/puma.rb)\n", 2], init
+    assert_equal ["", "pando: config/puma.rb cannot be translated: line 2. Is it Ruby? (ruby -c config/puma.rb)\n", 2],
+                 init
     refute_path_exists File.join(@dir, "config/pando.rb")
   end
 

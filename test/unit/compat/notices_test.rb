@@ -21,7 +21,8 @@ class CompatNoticesTest < ConfigTestCase
   end
 
   def test_its_plugins_are_named
-    write("config/puma.rb", "  plugin :tailwindcss if dev\nplugin(\"solid_queue\")\n# plugin :old\nplugin :tailwindcss\n")
+    write("config/puma.rb",
+          "  plugin :tailwindcss if dev\nplugin(\"solid_queue\")\n# plugin :old\nplugin :tailwindcss\n")
 
     assert_equal "Pando does not read it, nor does it run its plugins tailwindcss, solid_queue", ignored.dig(0, 1)
   end
@@ -36,10 +37,10 @@ class CompatNoticesTest < ConfigTestCase
     rails_app
     events = told(IN_PUMA)
 
-    assert_equal [["setting.followed", "SOLID_QUEUE_IN_PUMA"]], events.map { |event| [event.name, event[:name]] }
+    assert_equal([["setting.followed", "SOLID_QUEUE_IN_PUMA"]], events.map { |event| [event.name, event[:name]] })
     kind = Pando::Config.load([], env: IN_PUMA, dir: @dir).nodes.first
-    assert_equal [:solid_queue, "SOLID_QUEUE_IN_PUMA", 1, true, ["#{@dir}/config/environment.rb"], { queue_file: true }],
-                 [kind.runner, kind.source, kind.count, kind.shared, kind.files, kind.options]
+    assert_equal [:solid_queue, "SOLID_QUEUE_IN_PUMA", 1, true], [kind.runner, kind.source, kind.count, kind.shared]
+    assert_equal [["#{@dir}/config/environment.rb"], { queue_file: true }], [kind.files, kind.options]
   end
 
   def test_solid_queue_of_a_config_file_is_the_only_one

@@ -9,7 +9,7 @@ require "pando/compat/translator"
 require "support/dropped_lines"
 
 class CompatTranslatorTest < Minitest::Test
-  FIXTURES = Dir[File.expand_path("../../fixtures/puma/*.rb", __dir__)].sort
+  FIXTURES = Dir[File.expand_path("../../fixtures/puma/*.rb", __dir__)].freeze
   # What a deployment sets.
   ENVIRONMENT = { "RAILS_ENV" => "production", "RACK_ENV" => "production", "WEB_CONCURRENCY" => "3", "PORT" => "4000",
                   "SOCKET" => "tmp/web.sock", "PIDFILE" => "tmp/server.pid", "PROXY_PROTOCOL" => "true" }.freeze
@@ -61,8 +61,10 @@ class CompatTranslatorTest < Minitest::Test
       paths = %w[socket_or_port elsif_chain zero_by_default].map { |name| written(folder, fixture(name)) }
       bare, deployed = [NO_ENVIRONMENT, ENVIRONMENT].map { |environment| load_all(paths, environment).values }
 
-      assert_equal [["127.0.0.1:3000"], ["unix:#{folder}/socket_or_port/tmp/web.sock"]], [bare[0], deployed[0]].map { |one| one["listen"] }
-      assert_equal [1, 3], [bare[2], deployed[2]].map { |one| one["workers"] }
+      listening = [bare, deployed].map { |loaded| loaded[0]["listen"] }
+      assert_equal [["127.0.0.1:3000"], ["unix:#{folder}/socket_or_port/tmp/web.sock"]], listening
+      workers = [bare, deployed].map { |loaded| loaded[2]["workers"] }
+      assert_equal [1, 3], workers
     end
   end
 
@@ -71,8 +73,8 @@ class CompatTranslatorTest < Minitest::Test
       "port ENV.fetch('PORT') { 3000 }" => "listen ENV.fetch('PORT') { 3000 }",
       "port 80, '::1'" => 'listen "[::1]:80"', "port(x = 3, host)" => nil,
       "bind 'tcp://0.0.0.0:80'" => "listen '0.0.0.0:80'", "bind 'unix:///run/a.sock'" => "listen 'unix:/run/a.sock'",
-      "bind 'unix://a.sock?mode=0770&backlog=9'" => "listen 'unix:a.sock', mode: 0o770, backlog: 9",
-      'bind "unix://#{ENV["A"]}?umask=0111"' => 'listen "unix:#{ENV["A"]}", umask: 0o111',
+      "bind 'unix://a.sock?x&mode=0770&backlog=9'" => "listen 'unix:a.sock', backlog: 9, mode: 0o770",
+      "bind \"unix://\#{ENV['A']}?umask=0111\"" => "listen \"unix:\#{ENV['A']}\", umask: 0o111",
       "bind 'ssl://0.0.0.0:443'" => nil, "bind_to_activated_sockets" => 'listen "systemd"' }
       .each { |line, expected| assert_translated expected, line }
   end
@@ -108,7 +110,8 @@ class CompatTranslatorTest < Minitest::Test
 
   def test_settings_of_unicorn_and_pitchfork
     { "worker_processes 3" => "workers 3", "timeout 30" => "timeout 30",
-      "timeout 30, cleanup: 5" => "timeout 30, grace: 5", "listen 8080, tcp_nopush: true, backlog: 9" => "listen 8080, backlog: 9",
+      "timeout 30, cleanup: 5" => "timeout 30, grace: 5",
+      "listen 8080, tcp_nopush: true, backlog: 9" => "listen 8080, backlog: 9",
       "listen '/run/web.sock', umask: 0o77" => "listen \"unix:/run/web.sock\", umask: 0o77",
       "listen File.join(__dir__, 'a.sock')" => "listen \"unix:\#{File.join(__dir__, 'a.sock')}\"",
       "refork_after [50, 100]" => "refork after: [50, 100]", "refork_max_unavailable 2" => "rollout unavailable: 2",
@@ -130,7 +133,7 @@ class CompatTranslatorTest < Minitest::Test
     { "port Shop.port" => "Shop is not loaded", "workers 2 if Shop.big?" => "Shop is not loaded",
       "x = Rails.application.name" => "Rails is not loaded", "@options[:a] = 1" => "@options is a variable",
       "Other.configure(self)" => "configuration of the server", "frobnicate 3" => "frobnicate is no setting",
-      "require_relative 'environment'" => "never loads the application", "trap(:INT) { exit }" => "put it into a hook" }
+      "require_relative 'environment'" => "never loads the application", "trap(:INT) { exit }" => "use a hook" }
       .each do |line, reason|
         text = translate("#{line}\n")
 
@@ -150,10 +153,28 @@ class CompatTranslatorTest < Minitest::Test
       if ENV["A"] # yes
         listen 1 # was: port 1
       else
-        # pando: A worker serves one request at a time: for more at once, raise workers. Memory allows it, since workers share theirs.
+        # pando: #{Pando::Compat::Settings::THREADS}
         # threads 1, 2
       end
     RUBY
+  end
+
+  def test_a_condition_over_several_lines
+    source = "if ENV[\"A\"] && # both\n   ENV[\"B\"]\n  port 1\nelsif [1,\n       2].sum == 3 then\n  port 2\nend\n"
+
+    assert_equal source.gsub(/port (\d)/, "listen \\1 # was: port \\1"), body(source)
+  end
+
+  def test_a_case_with_a_branch_in_its_line
+    assert_equal "# pando: workers is a setting within another statement: write it in a line of its own.\n" \
+                 "# case ENV[\"A\"]\n# when \"1\" then workers 1\n# else workers 2\n# end\n",
+                 body("case ENV[\"A\"]\nwhen \"1\" then workers 1\nelse workers 2\nend\n")
+  end
+
+  def test_several_statements_in_a_line
+    assert_equal "if ENV[\"A\"]\n  # was: port 1; x = 2; threads x\n  listen 1\n  x = 2\n  # pando: " \
+                 "#{Pando::Compat::Settings::THREADS}\n  # threads x\nend\n",
+                 body("if ENV[\"A\"]\n  port 1; x = 2; threads x\nend\n")
   end
 
   def test_a_condition_that_cannot_be_asked_is_a_comment_as_a_whole
@@ -172,14 +193,17 @@ class CompatTranslatorTest < Minitest::Test
   end
 
   def test_a_file_from_another_folder
-    text = Pando::Compat::Translator.new("a = __dir__\nrequire_relative \"../etc\"\n", "config/puma/production.rb", folder: "puma").call.text
+    text = Pando::Compat::Translator.new("a = __dir__\nrequire_relative \"../etc\"\n", "config/puma/production.rb",
+                                         folder: "puma").call.text
 
     assert_includes text, 'a = File.expand_path("puma", __dir__) # was: a = __dir__'
-    assert_includes text, 'require File.expand_path("../etc", File.expand_path("puma", __dir__)) # was: require_relative "../etc"'
+    assert_includes text,
+                    'require File.expand_path("../etc", File.expand_path("puma", __dir__)) # was: require_'
   end
 
   def test_a_magic_comment_stays_first
-    assert_equal "# frozen_string_literal: true", translate("# frozen_string_literal: true\n\nport 3\n").lines.first.chomp
+    assert_equal "# frozen_string_literal: true",
+                 translate("# frozen_string_literal: true\n\nport 3\n").lines.first.chomp
   end
 
   def test_counts
@@ -214,7 +238,8 @@ class CompatTranslatorTest < Minitest::Test
   end
 
   def load_all(paths, environment)
-    output, status = Open3.capture2({ **environment, "SOLID_QUEUE_IN_PUMA" => nil }, RbConfig.ruby, "-I", File.expand_path("../../../lib", __dir__),
+    library = File.expand_path("../../../lib", __dir__)
+    output, status = Open3.capture2({ **environment, "SOLID_QUEUE_IN_PUMA" => nil }, RbConfig.ruby, "-I", library,
                                     "-e", LOADER, stdin_data: JSON.generate(paths))
     assert_predicate status, :success?, output
     JSON.parse(output)

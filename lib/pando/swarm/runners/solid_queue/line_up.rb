@@ -35,7 +35,9 @@ module Pando
             def check
               configuration = ::SolidQueue::Configuration.new
               wrong = configuration.errors.full_messages if configuration.respond_to?(:valid?) && !configuration.valid?
-              wrong ||= ["fibers: is not supported, write threads:"] if configured(:worker).any? { |one| one.attributes[:fibers] }
+              wrong ||= ["fibers: is not supported, write threads:"] if configured(:worker).any? do |one|
+                one.attributes[:fibers]
+              end
               raise BootError, "node :solid_queue, queue_file: true: config/queue.yml: #{wrong.join("; ")}" if wrong
             rescue ::ActiveRecord::ActiveRecordError
               nil # recurring tasks ask the database, which may come later
@@ -60,7 +62,9 @@ module Pando
               end
             end
 
-            def configured(kind) = ::SolidQueue::Configuration.new.configured_processes.select { |one| one.kind == kind }
+            def configured(kind)
+              ::SolidQueue::Configuration.new.configured_processes.select { |one| one.kind == kind }
+            end
           end
         end
       end

@@ -5,13 +5,13 @@ module Pando
     # Which gems an application has, by the text of its Gemfile.lock: nothing is loaded for it.
     #
     # @api private
-    module Gems
+    module LockFile
       module_function
 
       # @param directory [String] of the application
       # @param gem [String]
       # @return [Boolean] whether the lock file names it
-      def locked?(directory, gem, env: ENV)
+      def names?(directory, gem, env: ENV)
         gemfile = env["BUNDLE_GEMFILE"].to_s
         files = [*("#{gemfile}.lock" unless gemfile.empty?), File.join(directory, "Gemfile.lock"),
                  File.join(directory, "gems.locked")]
