@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster"
+require "pando/compat/notices"
 require "pando/config"
 require "pando/server/entrance"
 require "pando/server/kinds"
@@ -80,6 +81,7 @@ module Pando
 
     def monitor(start)
       subscribe unless start.rehearsal?
+      Compat::Notices.new(config).tell if start.fresh?
       @inherited = start.inherited_sockets
       Cluster::Monitor.new(payload, listen(config), policy, Launch.mold(config), start)
     end

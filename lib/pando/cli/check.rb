@@ -24,15 +24,21 @@ module Pando
       end
 
       # @return [Array<String>] a line each
-      def notes
+      def notes = [*platform, *without_reactor]
+
+      private
+
+      def platform
+        "note: this is #{Platform.name}, where Pando serves for development only (docs/macos.md)" unless Platform.linux?
+      end
+
+      def without_reactor
         return [] if @config.reactor
 
         idle = Config::Settings.groups.fetch("Reactor").map(&:name) - [:reactor]
         idle.reject { |name| @config.source(name) == "default" }
             .map { |name| "note: #{name} (#{@config.source(name)}) means nothing with reactor false" }
       end
-
-      private
 
       def require_folders
         sockets = @config.listen.select { |listen| listen.kind == :unix }.map { |listen| [listen.path, :listen] }

@@ -12,6 +12,8 @@ module Pando
     class Start
       # @return [Boolean] it is only a try
       def rehearsal? = false
+      # @return [Boolean] a server begins; it does not go on under another monitor
+      def fresh? = true
 
       # @param signals [Signals]
       def take_charge(signals)

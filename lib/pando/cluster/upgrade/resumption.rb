@@ -68,6 +68,7 @@ module Pando
         end
 
         def rehearsal? = false
+        def fresh? = false
 
         # The process is what it was, but its signals are only remembered until now.
         def take_charge(signals)

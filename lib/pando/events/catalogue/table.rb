@@ -34,6 +34,10 @@ module Pando
       define "listener.failed", :warn, %i[listen reason], "Another option of a listening socket could not be set."
       define "control.unavailable", :warn, %i[reason], "There is no control socket; `pando status` cannot ask."
       define "control.failed", :error, %i[reason backtrace], "A command of the control socket raised in the monitor."
+      define "setting.ignored", :warn, %i[name reason advice],
+             "A file or an environment variable that another server would follow has no effect; `advice` says what has."
+      define "setting.followed", :info, %i[name reason],
+             "An environment variable that was made for another server has an effect here."
       define "workers.scaled", :info, %i[from to reason], "The wanted number of workers changed."
       define "pool.failing", :error, %i[reason],
              "Of several kinds of worker one has nobody left who serves, and cannot be booted; the others serve on, " \
