@@ -60,8 +60,10 @@ class SolidQueueInPumaTest < Minitest::Test
     assert_equal [nodes * 3, %w[default mails default]], [done.map(&:first), done.map(&:last)]
     assert_operator wait_for_ticks(2), :>=, 2
 
+    @server.wait_for("refork.finished", pool: "solid_queue") { @server.signal("USR2") }
     later("after")
-    wait_for("after")
+    refute_includes nodes, wait_for("after").first
+    assert_operator wait_for_ticks(count_ticks + 2), :>=, 2
     assert_empty(@server.events.select { |event| TROUBLE.match?(event["event"]) })
     assert_predicate @server.stop, :success?, @server.output
   end
@@ -114,10 +116,14 @@ class SolidQueueInPumaTest < Minitest::Test
   end
 
   def wait_for_ticks(count)
-    path = File.join(@app.folder, "tmp/ticks")
     wait_until(timeout: 60, message: -> { "a recurring job\n#{@server.output[-3000..]}" }) do
-      found = File.exist?(path) ? File.readlines(path).size : 0
+      found = count_ticks
       found if found >= count
     end
+  end
+
+  def count_ticks
+    path = File.join(@app.folder, "tmp/ticks")
+    File.exist?(path) ? File.readlines(path).size : 0
   end
 end
