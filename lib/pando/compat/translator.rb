@@ -28,7 +28,7 @@ module Pando
 
       # What loads the application.
       APPLICATION = %r{config/(?:environment|application|boot)\b|\A["'](?:\.{1,2}/)*(?:environment|application|boot)\b}
-      PUMA = /\bpuma\b|puma_|unicorn/
+      PUMA = /(?<![a-z])(?:puma|unicorn|pitchfork)(?![a-z])/i
       OWN_PROCESS = "Each of Pando's processes reads this file, and has signals and an end of its own: use a hook."
       UNFIT = { "trap" => OWN_PROCESS, "at_exit" => OWN_PROCESS, "exit" => OWN_PROCESS }.freeze
       # Settings of Puma whose names mean something else to Pando.
