@@ -57,10 +57,17 @@ module Pando
       def translated(source)
         require "pando/compat/translator"
         path = File.expand_path(source, root)
-        result = Compat::Translator.new(File.read(path, encoding: Encoding::UTF_8), source, folder: folder(path)).call
+        result = Compat::Translator.new(read(path), source, folder: folder(path)).call
         [result.text, report(result)]
       rescue Compat::Source::Unreadable => e
         raise ConfigError, "#{source} cannot be translated: #{e.message}. Is it Ruby? (ruby -c #{source})"
+      end
+
+      def read(path)
+        text = File.read(path, encoding: Encoding::UTF_8)
+        text.valid_encoding? ? text : raise(ConfigError, "#{path} is not written in UTF-8")
+      rescue SystemCallError => e
+        raise ConfigError, "#{path} cannot be read: #{e.message}"
       end
 
       # Where the source is, from where the result will be.

@@ -32,9 +32,18 @@ module Pando
       end
 
       # @return [Array<String>]
-      def to_a = renamed.map { |line| line.match?(/\A\s*#/) ? line : rewrite(line) }
+      def to_a
+        renamed.map.with_index { |line, row| line.match?(/\A\s*#/) || within_text.include?(row) ? line : rewrite(line) }
+      end
 
       private
+
+      # The rows that end within a string, where no comment can stand.
+      def within_text
+        @within_text ||= Ripper.lex(@lines.join("\n")).flat_map do |(row, _), kind, token|
+          kind == :on_tstring_content ? ((row - 1)...(row - 1 + token.count("\n"))).to_a : []
+        end
+      end
 
       # A local variable that has the name of a setting of Pando's would be taken for a slip.
       def renamed

@@ -75,6 +75,15 @@ class InitTest < ConfigTestCase
     refute_path_exists File.join(@dir, "config/pando.rb")
   end
 
+  def test_a_file_that_cannot_be_read
+    File.binwrite(write("config/puma.rb", ""), "workers 2 # \xE4\n")
+    assert_equal ["", "pando: #{@dir}/config/puma.rb is not written in UTF-8\n", 2], init
+
+    FileUtils.rm(File.join(@dir, "config/puma.rb"))
+    FileUtils.mkdir_p(File.join(@dir, "config/unicorn.rb"))
+    assert_equal 0, init.last
+  end
+
   def test_does_not_run_the_file
     write("config/puma.rb", "File.write(\"ran\", \"\")\nraise \"I was run\"")
 

@@ -206,6 +206,16 @@ class CompatTranslatorTest < Minitest::Test
                  translate("# frozen_string_literal: true\n\nport 3\n").lines.first.chomp
   end
 
+  def test_texts_are_left_alone
+    source = "a = <<~TEXT\n  Rails.env.test?\nTEXT\nb = \"Rails.env\n  c\"\n"
+
+    assert_equal source, body(source)
+  end
+
+  def test_an_empty_file
+    assert_equal "", body("")
+  end
+
   def test_counts
     result = Pando::Compat::Translator.new("a = 1\n\n# b\nport a\nthreads 1, 2\n", "config/puma.rb").call
 
