@@ -116,13 +116,18 @@ module Pando
 
       def calls(text)
         tree = Source.statements(text) || Source.statements("[#{text}]") or return
-        called = Source.nodes(tree, :vcall, :fcall, :command).map { |one| one[1] }.select { |one| one.first == :@ident }
-        called = called.map { |one| one[1] }
+        called = called(tree)
         lost = (called + names(Source.nodes(tree, :var_ref), :@ident)).find { |name| @lost[name] }
         return "#{lost} is missing: see the line above that was left out." if lost
 
         unknown = called.find { |name| !own?(name) && !ruby_method?(name) }
         unknown && explain(unknown)
+      end
+
+      # @return [Array<String>] what is called without a receiver
+      def called(tree)
+        leaves = Source.nodes(tree, :vcall, :fcall, :command).map { |one| one[1] }
+        leaves.filter_map { |kind, name| name if kind == :@ident }
       end
 
       def explain(name)

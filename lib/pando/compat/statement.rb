@@ -104,9 +104,13 @@ module Pando
         stop = [block_at, modifier_at].compact.min || @tokens.size
         found = @tokens[(name_at + 1)...stop].reject { |one| one.kind == :on_comment }
         found.pop while found.any? && blank?(found.last)
-        wrapped = found.first&.kind == :on_lparen && found.last.kind == :on_rparen &&
-                  found[1...-1].all? { |one| one.depth.positive? }
-        wrapped ? found[1...-1] : found
+        wrapped?(found) ? found[1...-1] : found
+      end
+
+      def wrapped?(tokens)
+        return false unless tokens.first&.kind == :on_lparen && tokens.last.kind == :on_rparen
+
+        tokens[1...-1].all? { |one| one.depth.positive? }
       end
 
       def blank?(token) = token.text.strip.empty?

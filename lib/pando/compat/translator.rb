@@ -105,11 +105,13 @@ module Pando
         name = statement.name
         return whole(statement) if name.nil? || (@scope.own?(name) && !Settings.known?(name))
 
-        reason = UNFIT[name] || (FALSE_FRIENDS[name] if @dialect == :puma) || @scope.trouble(statement.condition)
+        reason = unfit(name) || @scope.trouble(statement.condition)
         return refused(reason) if reason
 
         @blocks.translate(statement) || setting(statement) || feature(statement) || whole(statement)
       end
+
+      def unfit(name) = UNFIT[name] || (FALSE_FRIENDS[name] if @dialect == :puma)
 
       def refused(reason) = Settings::Result.new(nil, reason)
 
@@ -178,10 +180,16 @@ module Pando
         reason = heads[0...-1].filter_map { |head| @scope.trouble(branches.question(head)) }.first
         return put(rows, refused(reason)) if reason
 
-        heads.each_with_index do |head, at|
-          head.each { |row| keep(rows.begin + row) }
-          translate(rows.begin + head.end + 1, rows.begin + heads[at + 1].begin - 1) if heads[at + 1]
+        part(rows.begin, heads)
+      end
+
+      # @param first [Integer] the row that those of the heads count from
+      def part(first, heads)
+        heads.each_cons(2) do |head, following|
+          head.each { |row| keep(first + row) }
+          translate(first + head.end + 1, first + following.begin - 1)
         end
+        keep(first + heads.last.end)
       end
 
       def keep(row) = @out.line(@lines[row], @originals[row])
