@@ -100,7 +100,8 @@ module Pando
         enter_step("", nil)
       end
 
-      # @param patient [Boolean] the deadline does not count while a request runs: that has its own
+      # @param patient [Boolean] the deadline does not count while a request runs, which has its own, unless its
+      #   answer streams
       def leave(reason, deadline, patient: false)
         @state = :leaving
         @patient = patient

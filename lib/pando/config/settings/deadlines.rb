@@ -9,12 +9,21 @@ module Pando
               flags: %w[-t --timeout], argument: "SECONDS",
               help: "A request that takes longer is ended with Pando::RequestTimeout and answered with 504.",
               notes: "The worker is replaced afterwards. `env[\"pando.timeout\"]` extends or disables the deadline " \
-                     "of one request.",
-              example: "timeout 20, grace: 2"
+                     "of one request. It ends when the head of the answer has been sent, see `timeout streaming:`.",
+              example: "timeout 20, grace: 2, streaming: 600"
 
       setting :timeout_grace,
               type: Types::Seconds.new(zero: true), default: 2.0, unit: "seconds", within: :timeout, keyword: :grace,
               help: "A request that has not ended this long after its timeout is killed with its worker."
+
+      setting :timeout_streaming,
+              type: Types::OrOff.new(Types::Seconds.new), default: nil, unit: "seconds", within: :timeout,
+              keyword: :streaming,
+              help: "How long an answer may take once its head has been sent. false: as long as the app likes.",
+              notes: "A streamed body, an upgraded connection or a hijacked one is not a request that takes too " \
+                     "long. With a number its time starts anew when its head is out, and then it is ended and " \
+                     "killed as any other. Until it ends it keeps its worker busy; a rollout waits `stop_timeout` " \
+                     "for it."
 
       setting :spawn_timeout,
               type: Types::Seconds.new, default: 60.0, unit: "seconds",

@@ -193,8 +193,9 @@ module Pando
              "A connection to a listener with proxy_protocol did not open with a PROXY header; it was closed."
       define "request.failed", :error, %i[slot generation pid method path seconds queued error],
              "The app raised; the client got 500."
-      define "request.timed_out", :error, %i[slot generation pid method path seconds queued error],
-             "A request outlived its soft timeout and was unwound; the client got 504."
+      define "request.timed_out", :error, %i[slot generation pid method path seconds queued location error],
+             "A request outlived its soft timeout. The client got 504, unless the head of the answer had been sent or " \
+             "the app had called `handled!`. `error` has the backtrace of the moment, `location` the app's own line in it."
       define "requests.refused", :info, %i[count reason],
              "The reactor refused requests as malformed, too large or too slow; `reason` counts each kind."
       define "requests.shed", :warn, %i[count reason waiting connections],

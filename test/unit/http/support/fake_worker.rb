@@ -27,6 +27,8 @@ module HTTPSupport
     def leaving? = @leaving
     def hook?(name) = @hooks.key?(name)
 
+    def job_streams = @calls << [:job_streams]
+
     def job_deadline(*arguments)
       @calls << [:job_deadline, *arguments]
       Process.clock_gettime(Process::CLOCK_MONOTONIC)
@@ -44,6 +46,7 @@ module HTTPSupport
   SETTINGS = {
     max_header_bytes: 4096, max_target_bytes: 512, max_headers: 20, max_body_bytes: 100_000, body_memory: 1000,
     header_timeout: 5.0, body_timeout: 5.0, write_timeout: 5.0, timeout: 20.0, timeout_grace: 2.0,
+    timeout_streaming: nil,
     early_hints: false, stream_bodies: [], self_test: nil, rollout_safe_paths: [],
     gc_between_requests: 1, gc_major: :ruby, trusted_proxies: %w[loopback unix]
   }.freeze
