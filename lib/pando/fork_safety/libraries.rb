@@ -12,7 +12,7 @@ module Pando
   module ForkSafety
     # What is known of the libraries that this process has loaded: which of them put up with a fork by
     # themselves, for which Pando does what is needed, and which are left to you. It loads no library, and
-    # needs no Bundler. The knowledge itself is in libraries/known/, a file for each library.
+    # needs no Bundler. The table itself is in libraries/known/*.rb.
     #
     #     Pando::ForkSafety::Libraries.loaded.each { |entry| puts entry }
     module Libraries

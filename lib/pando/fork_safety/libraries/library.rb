@@ -6,8 +6,8 @@ require "pando/fork_safety/libraries/rule"
 module Pando
   module ForkSafety
     module Libraries
-      # One row of the table: how a library is recognized, a rule for each range of its versions, and what is to
-      # be run around a fork. Declared by a file in known/ (see {Declaration}), and changed by nobody afterwards.
+      # One row of the table: how a library is recognized, a rule for each range of its versions, and the blocks
+      # to run around a fork. Declared in known/*.rb (see {Declaration}) and constant afterwards.
       #
       # @api private
       class Library
@@ -30,6 +30,9 @@ module Pando
           @unsafe_threads = declaration.unsafe_threads
           @revived_threads = declaration.revived_threads
         end
+
+        # @return [Boolean] whether this process has loaded it
+        def loaded? = !Constants.find(constant).nil?
 
         # @return [Gem::Version, nil]
         def version
