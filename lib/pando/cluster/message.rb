@@ -22,10 +22,12 @@ module Pando
       }.freeze
       NAMES = KINDS.invert.freeze
       ROLES = %i[mold worker service].freeze
+      LARGEST = 0xffff_ffff
+      private_constant :LARGEST
 
       attr_reader :kind, :role, :seat, :slot, :generation, :lane, :text
 
-      # @param lane [Integer] of the reactor's channel, if the order is for a worker behind it
+      # @param lane [Integer] of the reactor's channel, if the order is for a worker behind it; the time of a {hurry}
       # @param text [String] cut to TEXT_BYTES
       def initialize(kind, role: :worker, seat: 0, slot: 0, generation: 0, lane: 0, text: "")
         @kind = kind
@@ -35,6 +37,19 @@ module Pando
         @generation = generation
         @lane = lane
         @text = text
+      end
+
+      # An order to be gone soon: whoever is busy reads it late, and its time has begun.
+      # @param kind [Symbol] leave or drain @param seconds [Float] from now
+      def self.hurry(kind, seconds) = new(kind, lane: clock, text: seconds.round(3).to_s)
+
+      # Tenths of a second, as far as they fit.
+      def self.clock = (Sys.now * 10).to_i & LARGEST
+      private_class_method :clock
+
+      # @return [Float] seconds since a {hurry} was sent; 0 for anything else
+      def age
+        lane.zero? ? 0.0 : ((Message.send(:clock) - lane) & LARGEST) / 10.0
       end
 
       # @return [String] at most HEAD_BYTES + TEXT_BYTES bytes, never empty

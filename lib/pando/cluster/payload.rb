@@ -82,6 +82,11 @@ module Pando
       # @return [Array<String>, nil] a command; nil: nothing can
       def examination_command = nil
 
+      # In a worker that leaves: what is queued inside the process is done, before and after the block.
+      # @param _role [Worker] @param _by [Float] what is not done by then is dropped; monotonic seconds
+      # @yield runs the worker's last hook
+      def finish_queues(_role, _by) = yield
+
       # Runs in every forked process before anything else of the payload, the hooks too.
       # @param _role [Mold, Worker, Service]
       # @yieldparam step [String] what it does next, and may never come back from

@@ -102,8 +102,11 @@ module Pando
 
       # @return [nil]
       def finish
-        @work.stop(@draining ? Sys.now + (options.stop_timeout / 2) : nil, leave_by)
-        payload.run_hook(:before_worker_exit, self)
+        by = leave_by
+        @work.stop(@draining ? Sys.now + (options.stop_timeout / 2) : nil, by)
+        payload.finish_queues(self, by || (Sys.now + share(options.stop_timeout))) do
+          payload.run_hook(:before_worker_exit, self)
+        end
         nil
       end
 
@@ -142,8 +145,10 @@ module Pando
       # When whoever told it to go ends its patience, less what the end itself takes; nil: nobody is in a hurry.
       def leave_by
         patience = Sys.orphaned? ? options.grace : @leave_within
-        patience && (Sys.now + (patience - FAREWELL).clamp(patience * 0.4, patience * 0.8))
+        patience && (@told_at + share(patience))
       end
+
+      def share(patience) = (patience - FAREWELL).clamp(patience * 0.4, patience * 0.8)
 
       def idle
         @idle_by = Sys.now + TICK

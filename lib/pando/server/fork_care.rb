@@ -58,6 +58,9 @@ module Pando
       # @raise [ForkAudit::Refused]
       def audit(role) = @audit.examine(role)
 
+      # In a worker that leaves, around its last hook.
+      def finish_queues(role, by, &) = @libraries.finish_queues(role, by, &)
+
       # In a mold, now and then.
       def tick(role) = @audit.tick(role)
 

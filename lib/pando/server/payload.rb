@@ -170,6 +170,7 @@ module Pando
       def verify(role, &step) = @care.verify(role, &step)
       def audit(role) = @care.audit(role)
       def tick(role) = @care.tick(role)
+      def finish_queues(role, by, &) = @care.finish_queues(role, by, &)
       def code_bytes = Jit.code_bytes
       def train(worker) = @jit.train(worker)
       def examination_command = Launch.examination

@@ -194,8 +194,9 @@ module Pando
       define "request.failed", :error, %i[slot generation pid method path seconds queued error],
              "The app raised; the client got 500."
       define "request.timed_out", :error, %i[slot generation pid method path seconds queued location error],
-             "A request outlived its soft timeout. The client got 504, unless the head of the answer had been sent or " \
-             "the app had called `handled!`. `error` has the backtrace of the moment, `location` the app's own line in it."
+             "A request outlived its soft timeout. The client got 504, unless the head of the answer had been sent " \
+             "or the app had called `handled!`. `error` has the backtrace of the moment, `location` the app's own " \
+             "line in it."
       define "requests.refused", :info, %i[count reason],
              "The reactor refused requests as malformed, too large or too slow; `reason` counts each kind."
       define "requests.shed", :warn, %i[count reason waiting connections],
@@ -212,6 +213,9 @@ module Pando
       define "nodes.resumed", :info, %i[reason], "Job nodes take jobs again; those that were quiet are replaced."
       define "node.stuck", :error, %i[slot generation pid request seconds reason],
              "The jobs of a node have made no progress for its `timeout`; it is killed, and replaced."
+      define "work.dropped", :warn, %i[library count names slot generation pid],
+             "A worker left before all that a library had queued inside it was done: `stop_timeout` was over, or it " \
+             "was scheduled for later. `names` says what was lost."
       define "job.failed", :error, %i[node slot pid name reason location],
              "A job raised in a node whose library would not tell of it; `name` is its queue."
       define "broker.lost", :warn, %i[node slot pid reason],

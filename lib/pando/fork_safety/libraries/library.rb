@@ -29,6 +29,7 @@ module Pando
           @threads = declaration.thread_names
           @unsafe_threads = declaration.unsafe_threads
           @revived_threads = declaration.revived_threads
+          @queues = declaration.queued
         end
 
         # @return [Boolean] whether this process has loaded it
@@ -55,6 +56,10 @@ module Pando
         # @param name [Symbol] before_fork, in_parent or in_child
         # @return [Proc, nil]
         def step(name) = @steps[name]
+
+        # @param name [Symbol] count, names or flush
+        # @return [#call, nil]
+        def queue(name) = @queues[name]
 
         # @return [Boolean] whether there is something to run around a fork
         def handled? = @steps.any? && rule&.verdict == :handled

@@ -12,15 +12,6 @@ Pando::ForkSafety::Libraries::Known.define do
     before_fork { Pando::ForkSafety::Libraries::ActiveRecordPools.disconnect }
   end
 
-  describe "concurrent-ruby", constant: "Concurrent::ThreadPoolExecutor" do
-    fine since: "1.1.7",
-         note: "Pools, timers and Async start anew in a child; what they had not done by then is dropped there.",
-         source: "https://github.com/ruby-concurrency/concurrent-ruby/blob/v1.1.7/CHANGELOG.md"
-    fine since: "1.0.3", before: "1.1.7",
-         note: "Pools and timers start anew in a child; Async does not.",
-         source: "https://github.com/ruby-concurrency/concurrent-ruby/blob/v1.1.7/CHANGELOG.md"
-  end
-
   describe "bootsnap", constant: "Bootsnap" do
     fine note: "Once loaded it has no thread and no file open.",
          source: "https://github.com/Shopify/bootsnap/tree/v1.18.6/lib/bootsnap"
