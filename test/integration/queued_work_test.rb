@@ -41,11 +41,10 @@ class QueuedWorkTest < Minitest::Test
   # The folder goes with the server.
   # @return [Array<String>]
   def stop_and_read
-    kept = File.open(@done, File::RDWR | File::CREAT)
-    assert_predicate(@server.stop, :success?)
-    kept.each_line(chomp: true).to_a
-  ensure
-    kept&.close
+    File.open(@done, File::RDWR | File::CREAT) do |kept|
+      assert_predicate(@server.stop, :success?)
+      kept.each_line(chomp: true).to_a
+    end
   end
 
   def reload

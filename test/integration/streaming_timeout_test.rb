@@ -61,7 +61,8 @@ class StreamingTimeoutTest < Minitest::Test
   def test_what_has_begun_in_time_is_sent_to_its_end
     start("timeout 0.8, grace: 0.2")
     before = @server.workers.map(&:pid).sort
-    texts = %w[/each /call /partial /full].to_h { |path| [path, Thread.new { text_of(path) }] }.transform_values(&:value)
+    readers = %w[/each /call /partial /full].to_h { |path| [path, Thread.new { text_of(path) }] }
+    texts = readers.transform_values(&:value)
 
     texts.each { |path, text| assert_match(/\AHTTP\S+ 200 .*\r\n\r\n#{WHOLE}\z/mo, text, path) }
     assert_empty(@server.events.map { |event| event["event"] } & %w[request.timed_out request.killed worker.leaving])

@@ -24,7 +24,7 @@ module Pando
         # Whether a library has work that runs, waits or is due now.
         #
         # @return [Boolean]
-        def any?(by = now)
+        def pending?(by = now)
           Libraries::Known.loaded.any? { |library| pieces(library, by).positive? }
         end
 
@@ -35,10 +35,11 @@ module Pando
         # @yield at each look
         # @return [nil]
         def wait(by, on_failure = nil)
-          @on_failure = on_failure
-          while now < by && any?(by)
-            yield if block_given?
-            sleep(LOOK)
+          telling(on_failure) do
+            while now < by && pending?(by)
+              yield if block_given?
+              sleep(LOOK)
+            end
           end
         end
 
@@ -47,10 +48,19 @@ module Pando
         # @return [Array<Dropped>] what would be lost now
         def finish(by, on_failure = nil, &look)
           wait(by, on_failure, &look)
-          Libraries::Known.loaded.filter_map { |library| flush(library, by) || dropped(library) }
+          telling(on_failure) do
+            Libraries::Known.loaded.filter_map { |library| flush(library, by) || dropped(library) }
+          end
         end
 
         private
+
+        def telling(on_failure)
+          @on_failure = on_failure
+          yield
+        ensure
+          @on_failure = nil
+        end
 
         def pieces(library, by)
           count = library.queue(:count) or return 0

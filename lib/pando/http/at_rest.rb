@@ -17,7 +17,7 @@ module Pando
       # @return [Boolean] whether the fork may come now
       def rest?
         @rest_by ||= Sys.now + LONGEST
-        Sys.now >= @rest_by || !ForkSafety::QueuedWork.any?
+        Sys.now >= @rest_by || !ForkSafety::QueuedWork.pending?
       end
 
       # @return [Float] seconds that it takes, at most

@@ -95,7 +95,9 @@ module Pando
       def came_to_nothing(error)
         @error = error
         worker.leave("out of memory") if error.is_a?(NoMemoryError)
-        error.is_a?(Refused) ? refused(error) : failed(error) unless @timeout&.exceeded?
+        unless @timeout&.exceeded?
+          error.is_a?(Refused) ? refused(error) : failed(error)
+        end
         raise error if error.is_a?(SystemExit) || error.is_a?(SignalException)
       end
 
@@ -126,7 +128,6 @@ module Pando
       # The application has rescued RequestTimeout. If it has raised something else, or its body was not to be had,
       # nothing is answered yet.
       def tell_of_timeout = timed_out(@timeout.error(@error))
-
 
       # Unless it is too late for an answer.
       def answer_with(status)

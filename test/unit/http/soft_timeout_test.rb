@@ -197,7 +197,7 @@ class HTTPSoftTimeoutTest < Minitest::Test
     bodies = [["500"], Enumerator.new { |out| out << "each" }, ->(stream) { stream.write("call") }, []]
     closed = 0
     bodies.each { |body| body.define_singleton_method(:close) { closed += 1 } }
-    fields = [{}, {}, {}, { "rack.hijack" => ->(stream) { stream.close } }]
+    fields = [{}, {}, {}, { "rack.hijack" => :close.to_proc }]
     app = rescuer { [500, fields.shift, bodies.shift] }
     events = serve(app) { 4.times { get } }
 
@@ -270,7 +270,8 @@ class HTTPSoftTimeoutTest < Minitest::Test
     serve(->(env) { kinds.fetch(env["PATH_INFO"]).call(env) }) { kinds.each_key { |path| @served.get(path) } }
 
     deadlines = [[:job_deadline, 20.0, 22.0], [:job_streams], [:job_deadline, nil, nil]]
-    assert_equal deadlines * 5, @served.worker.calls.select { |name,| %i[job_deadline job_streams].include?(name) }
+    calls = @served.worker.calls.select { |name,| %i[job_deadline job_streams].include?(name) }
+    assert_equal deadlines * 5, calls
   end
 
   def test_an_array_is_no_stream
