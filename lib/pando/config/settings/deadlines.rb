@@ -41,6 +41,8 @@ module Pando
       setting :stop_timeout,
               type: Types::Seconds.new, default: 25.0, unit: "seconds",
               help: "A graceful stop kills the workers that are still busy after this long.",
+              notes: "Jobs and mails that libraries have queued inside a worker are done in this time, whenever one " \
+                     "leaves; `work.dropped` names the rest. See docs/libraries.md.",
               example: "stop_timeout 60"
     end
   end
