@@ -33,6 +33,11 @@ Pando::ForkSafety::Libraries::Known.define do
     fine since: "0.12.1",
          note: "The thread that sends spans is started again in a child.",
          source: "https://github.com/open-telemetry/opentelemetry-ruby/blob/main/sdk/CHANGELOG.md (0.12.1)"
+    # Until it is configured there is a stand-in, which cannot.
+    flush do |seconds|
+      provider = OpenTelemetry.tracer_provider
+      provider.force_flush(timeout: seconds) if provider.respond_to?(:force_flush)
+    end
   end
 
   describe "opentelemetry-metrics-sdk", constant: "OpenTelemetry::SDK::Metrics" do
@@ -97,5 +102,6 @@ Pando::ForkSafety::Libraries::Known.define do
           note: "A child lacks the thread that sends.",
           advice: "update it to 5.3.0, or make the client in after_worker_fork",
           source: "https://github.com/DataDog/dogstatsd-ruby/blob/master/CHANGELOG.md (5.1.0, known issues)"
+    flush { |_seconds| ObjectSpace.each_object(Datadog::Statsd) { |client| client.flush(sync: true) } }
   end
 end
