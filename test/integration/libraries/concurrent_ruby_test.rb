@@ -106,7 +106,9 @@ class ConcurrentRubyTest < Minitest::Test
       pool = Concurrent::ThreadPoolExecutor.new(name: "GoodJob::Notifier", max_threads: 1)
       pool.post { block }
       wait_until { GATE.num_waiting == 1 }
-      told << Executors.count(now)
+      module GoodJob; class TimerSet < Concurrent::TimerSet; end; end
+      Concurrent::ScheduledTask.execute(600, timer_set: GoodJob::TimerSet.new) { nil }
+      told << Executors.count(now + 700)
     RUBY
   end
 end

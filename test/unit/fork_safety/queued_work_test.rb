@@ -47,7 +47,17 @@ class ForkSafetyQueuedWorkTest < Minitest::Test
     assert_predicate QueuedWork, :pending?
     QueuedWork.wait(now + 30) { (looks += 1) && left.pop }
 
-    assert_equal [3, []], [looks, finish(0)]
+    assert_operator looks, :>, 3
+    assert_empty finish(0)
+  end
+
+  # It passes from a timer to an executor, for instance.
+  def test_work_that_is_nowhere_for_a_moment_is_not_over
+    seen = [1, 0, 0, 1]
+    row("queue") { queues count: ->(_by) { seen.shift || 0 }, names: -> { [] } }
+    QueuedWork.wait(now + 30)
+
+    assert_empty seen
   end
 
   def test_what_is_left_is_counted_and_named

@@ -16,11 +16,12 @@ module Pando
       # @api private
       module ConcurrentExecutors
         # Seconds for which a list of executors is good.
-        LIST = 0.5
+        LIST = 0.1
         # What these queue is in a database too, and their own loops run in executors.
         DURABLE = /\AGoodJob/
-        # A timer task runs again and again; the run that is waiting is not work that was asked for.
-        PERIODIC = %r{/concurrent/timer_task\.rb\z}
+        # Where the block of a scheduled task is that nobody has asked for: a timer task runs again and again, and
+        # job libraries look for what is due in their database.
+        PERIODIC = %r{/concurrent/timer_task\.rb\z|/(?:good_job|solid_queue)-[^/]+/}
         RUNNING = %r{/concurrent/executor/.*run_task}
         ACTIVE_JOB = "ActiveJob::QueueAdapters::AsyncAdapter::JobWrapper"
         private_constant :LIST, :DURABLE, :PERIODIC, :RUNNING, :ACTIVE_JOB
@@ -48,7 +49,8 @@ module Pando
             now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
             return if !anew && @pid == Process.pid && now - @listed_at < LIST
 
-            @timers = Constants.find("Concurrent::TimerSet")&.then { |timer| ObjectSpace.each_object(timer).to_a } || []
+            timer = Constants.find("Concurrent::TimerSet")
+            @timers = timer ? ObjectSpace.each_object(timer).to_a : []
             @pools = ObjectSpace.each_object(Concurrent::RubyThreadPoolExecutor).reject { |pool| spared?(pool) }
             @listed_at = now
             @pid = Process.pid
@@ -76,7 +78,8 @@ module Pando
 
           # @return [Array<Concurrent::ScheduledTask>]
           def scheduled
-            @timers.select { |timer| own?(timer) }.flat_map { |timer| waiting(timer) }
+            @timers.select { |timer| own?(timer) && !DURABLE.match?(timer.class.name.to_s) }
+                   .flat_map { |timer| waiting(timer) }
                    .reject { |task| PERIODIC.match?(scheduled_call(task).first&.source_location&.first.to_s) }
           end
 
