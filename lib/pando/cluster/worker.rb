@@ -67,6 +67,7 @@ module Pando
           ready = poller.wait(@called ? 0 : @rest.pace(TICK))
           row.beat
           pass_signal_on
+          payload.watch(self)
           order = attend(ready) || @rest.order
           @recorder = @recorder.tick if @recorder
           return end_recording("it was forked").then { order } if order
@@ -173,6 +174,7 @@ module Pando
         when :try_out then try_out
         when :serve_out then serve_out(packet)
         when :record_pages then record_pages(packet)
+        when :lost_thread then payload.lost_thread(self, packet.message.text) && nil
         else super
         end
       end

@@ -170,6 +170,8 @@ module Pando
       def verify(role, &step) = @care.verify(role, &step)
       def audit(role) = @care.audit(role)
       def tick(role) = @care.tick(role)
+      def watch(worker) = @care.watch(worker)
+      def lost_thread(worker, key) = @care.lost_thread(worker, key)
       def code_bytes = Jit.code_bytes
       def train(worker) = @jit.train(worker)
       def examination_command = Launch.examination

@@ -42,6 +42,7 @@ module Pando
           "ruby-vips" => "Vips::Operation",
           "mini_racer" => "MiniRacer::Context",
           "ffi" => "FFI::Function",
+          "timeout" => "Timeout",
           "concurrent-ruby" => "Concurrent::ThreadPoolExecutor",
           "async" => "Async::Scheduler",
           "semian" => "Semian",
