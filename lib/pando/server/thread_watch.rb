@@ -21,11 +21,18 @@ module Pando
       class Refused < Pando::Error; end
 
       # A thread that lived in the forker: how to describe it, and how many requests of a worker it has to come back.
-      Awaited = Struct.new(:origin, :advice, :requests, :tried)
+      Awaited = Struct.new(:origin, :advice, :requests)
+
+      # Threads of one origin that have begun in a worker: after how many requests the first did, and how many.
+      Begun = Struct.new(:first, :count) do
+        # @param requests [Integer] that the worker has served
+        # @return [Integer] requests until one begins
+        def interval(requests) = [first + 1, (requests.fdiv(count).ceil if count > 1)].compact.max
+      end
 
       # Requests that a thread has at least to come back, if the canary's own terms do not say.
       LEAST = 20
-      # It took the forker some requests to start the thread first: its child has so many times as much.
+      # It took the forker some requests to start such a thread: its child has so many times as much.
       TIMES = 3
       MOST = 2000
       # In generation 0 nothing can be refused any more: there is time to be certain.
@@ -149,8 +156,8 @@ module Pando
       def excused?(thread) = !thread.excuse.nil? || @allowed.any? { |pattern| thread.origin.match?(pattern) }
 
       def awaited(one)
-        requests = (@begun.fetch(one.key, 0) + 1) * TIMES
-        Awaited.new(one.origin, one.advice, requests.clamp(@least, [MOST, @least].max), true)
+        requests = @begun[one.key]&.interval(@worker.requests) || 1
+        Awaited.new(one.origin, one.advice, (requests * TIMES).clamp(@least, [MOST, @least].max))
       end
 
       def await(threads)
@@ -210,7 +217,8 @@ module Pando
 
       def note(thread)
         key = ForkSafety::Audit::LiveThread.new(thread).key
-        @begun[key] ||= @worker.requests if @begun.size < LIMIT
+        begun = @begun[key] ||= Begun.new(@worker.requests, 0) if @begun.size < LIMIT || @begun.key?(key)
+        begun.count += 1 if begun
         @news << key if @lineage[key] == false
       rescue StandardError
         nil # it is the application's thread

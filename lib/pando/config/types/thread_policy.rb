@@ -25,7 +25,7 @@ module Pando
         # @return [Symbol, Hash{Symbol => Object}] a Hash has both fields
         def cast(value, **)
           return read(value) if value.is_a?(Hash)
-          return @choice.cast(value) unless value.is_a?(String) && value.include?(",")
+          return word(value) unless value.is_a?(String) && value.include?(",")
 
           otherwise, *allow = value.split(",")
           read({ otherwise: otherwise, allow: allow })
@@ -46,6 +46,10 @@ module Pando
         end
 
         private
+
+        def word(value)
+          value.is_a?(String) || value.is_a?(Symbol) ? @choice.cast(value) : invalid(value)
+        end
 
         def read(hash)
           unknown = hash.keys.find { |name| !FIELDS.include?(name) }
