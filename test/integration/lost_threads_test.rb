@@ -24,7 +24,7 @@ class LostThreadsTest < Minitest::Test
         end
         def start = @thread || run
         def revive = @pid == Process.pid || run
-        def end = @thread&.kill
+        def end = @thread&.kill.then { @thread = nil }
       end
     end
     Writer.run if ENV["AT_LOAD"]
@@ -46,7 +46,7 @@ class LostThreadsTest < Minitest::Test
     words = "#{found["reason"]}. #{found["advice"]}"
 
     assert_match(WORDS, found["reason"])
-    assert_equal(["warn", "error", "refused"], found.values_at("level", "severity", "action"))
+    assert_equal(%w[warn error refused], found.values_at("level", "severity", "action"))
     assert_equal("#{server.folder}/#{LINE}", found["location"])
     assert_match(/Pando::ForkSafety\.thread.*fork_safety threads: { allow: \["config\.ru:5"\] }/, found["advice"])
     assert_equal([1, "pando: refused: #{words}"], [outcome.last, outcome[1].lines.last.chomp])

@@ -24,10 +24,10 @@ module Pando
       Awaited = Struct.new(:origin, :advice, :requests)
 
       # Threads of one origin that have begun in a worker: after how many requests the first did, and how many.
-      Begun = Struct.new(:first, :count) do
+      Begun = Struct.new(:earliest, :times) do
         # @param requests [Integer] that the worker has served
         # @return [Integer] requests until one begins
-        def interval(requests) = [first + 1, (requests.fdiv(count).ceil if count > 1)].compact.max
+        def interval(requests) = [earliest + 1, (requests.fdiv(times).ceil if times > 1)].compact.max
       end
 
       # Requests that a thread has at least to come back, if the canary's own terms do not say.
@@ -218,7 +218,7 @@ module Pando
       def note(thread)
         key = ForkSafety::Audit::LiveThread.new(thread).key
         begun = @begun[key] ||= Begun.new(@worker.requests, 0) if @begun.size < LIMIT || @begun.key?(key)
-        begun.count += 1 if begun
+        begun.times += 1 if begun
         @news << key if @lineage[key] == false
       rescue StandardError
         nil # it is the application's thread

@@ -156,10 +156,10 @@ module Pando
 
         def missing(child, thread)
           key = thread.key
-          tried = @generations.upcoming&.number == child.generation && @tried.delete(key)
+          tried = @generations.upcoming&.number == child.generation && !@tried.delete(key).nil?
           return if !tried && (@back[key] || @lost.key?(key))
 
-          thread.refused = !!tried
+          thread.refused = tried
           @lost[key] = thread
           Events.emit("finding.reported", kind: :lost_thread, severity: :error, subject: "thread", location: key,
                                           reason: thread.reason, advice: thread.advice,

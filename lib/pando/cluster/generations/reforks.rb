@@ -93,7 +93,8 @@ module Pando
         def obstacle
           return "generation #{@generations.current.number} is watched" if @generations.watching?
 
-          hindrance || @generations.lost_threads.obstacle || @conditions.obstacle || (unfit if @sources.candidates.empty?)
+          hindrance || @generations.lost_threads.obstacle || @conditions.obstacle ||
+            (unfit if @sources.candidates.empty?)
         end
 
         # @return [Boolean] whether hardly anybody would notice

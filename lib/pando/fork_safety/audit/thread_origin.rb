@@ -65,7 +65,8 @@ module Pando
         # @return [String] what happens, without a full stop
         def message
           called = " (#{name.inspect})" if name
-          "No forked process has the thread#{called} of #{owner} that #{place} starts: what it does silently stops there"
+          "No forked process has the thread#{called} of #{owner} that #{place} starts: " \
+            "what it does silently stops there"
         end
 
         # @param row [String, nil] what the library table says is to be done

@@ -8,7 +8,7 @@ class LostThreadsLedgerTest < Minitest::Test
   include ClusterSupport::GenerationsCase
 
   KEY = "/app/poller.rb:3"
-  TEXT = "#{KEY}\nNo forked process has it\nStart it again."
+  TEXT = "#{KEY}\nNo forked process has it\nStart it again.".freeze
   WORDS = "No forked process has it. Start it again."
 
   def test_a_generation_whose_canary_lacks_the_thread_is_refused_and_the_event_is_told_once
@@ -100,7 +100,10 @@ class LostThreadsLedgerTest < Minitest::Test
     other = Pando::Cluster::Generations::LostThreads.new(cluster.roster, generations, -> {})
     other.from_state(Pando::Cluster::Upgrade::Document.parse(document.to_s))
 
-    assert_equal(generations.lost_threads.explain.map { |one| one.except(:held) }, other.explain.map { |one| one.except(:held) })
+    told = [generations.lost_threads, other].map { |one| one.explain.map { |facts| facts.except(:held) } }
+
+    assert_equal(1, told.uniq.size, told.inspect)
+    assert_equal(KEY, told.last.first[:location])
   end
 
   def test_what_is_no_sentence_does_no_harm

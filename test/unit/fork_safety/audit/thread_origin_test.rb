@@ -13,8 +13,8 @@ class ThreadOriginTest < Minitest::Test
 
     assert_equal(["minitest #{minitest.version}", "minitest", "lib/minitest/background.rb:7"],
                  [origin.owner, origin.gem_name, origin.place])
-    assert_equal('No forked process has the thread ("runner") of ' \
-                 "minitest #{minitest.version} that lib/minitest/background.rb:7 starts: what it does silently stops there",
+    assert_equal("No forked process has the thread (\"runner\") of minitest #{minitest.version} that " \
+                 "lib/minitest/background.rb:7 starts: what it does silently stops there",
                  origin.message)
     assert_match(/fork_safety threads: { allow: \["minitest"\] }\.\z/, origin.advice)
   end
@@ -23,7 +23,7 @@ class ThreadOriginTest < Minitest::Test
     own = Origin.new("/srv/app/lib/poller.rb:12", directory: "/srv/app")
 
     assert_equal(["the application", nil, "lib/poller.rb:12"], [own.owner, own.gem_name, own.place])
-    assert_match(/allow: \["lib\/poller\.rb:12"\]/, own.advice)
+    assert_match(%r{allow: \["lib/poller\.rb:12"\]}, own.advice)
     assert_equal("Ruby's standard library", Origin.new("#{RbConfig::CONFIG["rubylibdir"]}/drb/drb.rb:1").owner)
     assert_equal("C code (no name)", Origin.new(nil).place)
   end
@@ -61,7 +61,7 @@ class ThreadOriginTest < Minitest::Test
 
   def test_a_thread_of_such_a_row_is_excused_once_its_library_is_loaded
     require "timeout"
-    thread = eval("Thread.new { sleep }", binding, "/gems/timeout-0.4.1/lib/timeout.rb", 98) # rubocop:disable Security/Eval
+    thread = eval("Thread.new { sleep }", binding, "/gems/timeout-0.4.1/lib/timeout.rb", 98) # rubocop:disable Style/EvalWithLocation
 
     assert_equal("timeout has it again in each child", LiveThread.new(thread).excuse)
   ensure
