@@ -40,7 +40,7 @@ module Pando
 
       # In the forker, after the user's hooks.
       # @param role [Cluster::Role] of this process @param of [Symbol] the new one's
-      # @raise [ForkAudit::Refused, ThreadWatch::Refused]
+      # @raise [ForkAudit::Refused]
       def before_fork(role, of)
         @audit.before_fork(role, of)
         @threads.before_fork(role, of)

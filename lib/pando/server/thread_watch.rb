@@ -17,7 +17,7 @@ module Pando
     #
     # @api private
     class ThreadWatch
-      # The promotion of a worker, or a boot, that must not be.
+      # A boot that must not be.
       class Refused < Pando::Error; end
 
       # A thread that lived in the forker: how to describe it, and how many requests of a worker it has to come back.
@@ -68,13 +68,12 @@ module Pando
       # In the mold of a cold boot, when it is all but ready.
       # @raise [Refused]
       def boot
-        first = current.first if @policy == :fail
-        raise Refused, "#{words(first)} (refused by fork_safety threads:)" if first
+        one = current.first if @policy == :fail
+        raise Refused, "#{one.origin.message}. #{one.advice} (refused by fork_safety threads:)" if one
       end
 
       # In the process that forks, after the user's hooks.
       # @param role [Cluster::Role] of this process @param of [Symbol] the new one's
-      # @raise [Refused]
       def before_fork(role, of)
         return promote(role) if role.role == :worker && of == :mold
         return unless @loaded
@@ -111,26 +110,21 @@ module Pando
       # The monitor says that this thread is lost.
       # @param key [String] see ThreadOrigin.key
       def lost(worker, key)
-        @refused[key] = nil if @policy != :report
+        @refused[key] = nil
         compare(worker)
       end
 
       private
 
-      # What would be missing in a child, has never been in an ancestor, and so was never tried out.
+      # What would be missing in a child, has never been in an ancestor, and so was never tried out. The monitor may
+      # know better, and gives the new generation up then.
       def promote(role)
         @handed = {}
         untried = settle
         return if untried.empty?
 
-        refuse(untried) unless @policy == :report
         @handed = untried.to_h { |one| [one.key, awaited(one)] }
         report(role, :thread_tried, *@handed.each_value) unless @policy == :report
-      end
-
-      def refuse(untried)
-        lost = untried.find { |one| @refused.key?(one.key) }
-        raise Refused, words(lost) if lost
       end
 
       # A thread that a hook has just ended may take a moment to be gone.
@@ -207,8 +201,6 @@ module Pando
           role.payload.report_thread(role, kind, text)
         end
       end
-
-      def words(one) = "#{one.origin.message}. #{one.advice}"
 
       # Called in each new thread. No iseq event: compiled code stays compiled.
       def tracer

@@ -101,17 +101,25 @@ class ThreadWatchTest < Minitest::Test
     assert_equal(%w[in_time thread_missing], told.map(&:first))
   end
 
-  def test_one_that_is_known_to_be_lost_is_refused_and_watched
+  def test_the_monitor_is_told_whether_one_that_is_lost_lives_here
     watch = watching
     run = background
     watch.lost(worker, run)
-    error = assert_raises(Pando::Server::ThreadWatch::Refused) { watch.before_fork(worker, :mold) }
     @threads.each(&:kill).each(&:join)
     watch.lost(worker, run)
+    background
+    watch.lost(worker, run)
 
-    assert_equal(%i[thread_held thread_gone], worker.kinds)
-    assert_match(/\ANo forked process has .*To accept the loss/, error.message)
-    watch.before_fork(worker, :mold)
+    assert_equal(%i[thread_held thread_gone thread_held], worker.kinds)
+  end
+
+  def test_and_of_what_has_changed_by_itself
+    watch = watching
+    watch.lost(worker, run = background)
+    @threads.each(&:kill).each(&:join)
+    wait_until { watch.tick(worker) || worker.told.last == [:thread_gone, run] }
+
+    assert_equal([[:thread_held, run], [:thread_gone, run]], worker.told)
   end
 
   def test_what_the_setting_allows_is_no_matter

@@ -44,6 +44,34 @@ class LostThreadsLedgerTest < Minitest::Test
     assert_equal(first, generations.upcoming.source)
   end
 
+  def test_a_worker_that_started_it_a_moment_ago_and_is_promoted_does_not_fail
+    try_out
+    lose(worker_of(1))
+    cluster.settle
+    cluster.roster.ready_workers.each { |worker| report(worker, :thread_gone, KEY) }
+
+    assert(generations.refork("test"))
+    source = generations.upcoming.source
+    report(source, :thread_tried, TEXT)
+
+    assert_nil(generations.upcoming)
+    assert_equal([[WORDS] * 2, 1], [events("generation.refused").map { |event| event[:reason] },
+                                    events("finding.reported").size])
+    assert_empty(events("generation.discarded") + events("fork.failed") + events("refork.postponed"))
+    refute(generations.lost_threads.fit?(source))
+  end
+
+  def test_another_release_is_another_matter
+    try_out
+    lose(worker_of(1))
+    cluster.settle
+    generations.reload(["command"], [])
+    cluster.settle { elapse(1) }
+
+    assert_empty(generations.lost_threads.explain)
+    assert(generations.refork("test"))
+  end
+
   def test_one_that_comes_back_in_time_lets_the_generation_pass
     try_out
     report(worker_of(1), :thread_back, KEY)
