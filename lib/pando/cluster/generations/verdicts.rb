@@ -51,13 +51,6 @@ module Pando
 
         private
 
-        def judge(reason, detail, delay)
-          hopeless = @roster.ready_workers.empty? && (!@proven || @failed_boots >= Generations::LAST_TRY)
-          return if hopeless && @give_up.call(reason, detail)
-
-          Events.emit("refork.postponed", seconds: delay.round(2), reason: reason)
-        end
-
         def take_back(reason)
           bad = current
           @current = @proving.release
