@@ -34,9 +34,8 @@ module Pando
       # What an upcoming generation does, for those that must wait for it.
       DOES = { booting: "is booting", ready: "is ready", canary: "is on trial", rolling: "is rolling out" }.freeze
 
-      attr_reader :current, :upcoming
-      # @return [LostThreads]
-      attr_reader :lost_threads
+      # Two Generation and a LostThreads.
+      attr_reader :current, :upcoming, :lost_threads
 
       # reforks: how many since the last mold that booted from cold. proving?: the upcoming generation's first worker
       # serves, and what it does is looked at; progress: how far that is. watching?: the current generation serves, and

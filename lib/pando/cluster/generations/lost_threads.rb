@@ -75,6 +75,10 @@ module Pando
           "whether this thread comes back could not be tried out (#{why}): #{first.words}"
         end
 
+        # @param seconds [Float] likewise
+        # @return [Float] seconds for which threads can still be waited for
+        def remaining(seconds) = pending? ? [LONGEST - seconds, 0.0].max : 0.0
+
         # The upcoming generation has come to an end, or serves.
         def forget_trial = @tried.clear
 

@@ -77,7 +77,10 @@ module Pando
         end
 
         # @return [Float, nil] seconds for which the trial or the watch can still go on; nil: there is neither
-        def remaining = (@trial || @watch)&.remaining
+        def remaining
+          seconds = (@trial || @watch)&.remaining
+          trial? ? [seconds, @generations.lost_threads.remaining(progress[:seconds])].max : seconds
+        end
 
         def trial? = !@trial.nil?
         def watch? = !@watch.nil?

@@ -90,6 +90,7 @@ class LostThreadsLedgerTest < Minitest::Test
     10.times { elapse(5) && cluster.turn }
 
     assert_equal(:canary, generations.upcoming.state)
+    assert_in_delta(10, generations.lost_threads.remaining(generations.progress[:seconds]), 0.1)
     4.times { elapse(5) && cluster.turn }
 
     assert_match(/too few requests came.*No forked/, events("generation.refused").first[:reason])
