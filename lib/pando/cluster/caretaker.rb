@@ -76,6 +76,11 @@ module Pando
       # It got TERM from somebody outside, and serves until it is told more.
       def child_signalled(child, signal) = @cluster.dismissals.add(child, signal)
 
+      # It has found out something about a thread.
+      def thread_reported(child, kind, text)
+        @cluster.generations.lost_threads.report(child, kind, text) unless stopping? || !child.worker?
+      end
+
       # It would like to be replaced, and waits for our word. The last one that serves is to serve on until then.
       def child_outworn(child, reason)
         return unless child.ready?

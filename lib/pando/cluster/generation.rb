@@ -9,6 +9,7 @@ module Pando
     #
     #   booting -> ready -> canary -> rolling -> current -> kept -> retired
     #        \________ any failure ________> discarded
+    #        \________ a lost thread ______> refused
     #
     # It is kept while its successor is watched, and current again if that fails.
     #
@@ -17,9 +18,9 @@ module Pando
       extend Carried
 
       NEXT = {
-        booting: %i[ready discarded retired],
-        ready: %i[canary discarded retired],
-        canary: %i[rolling current discarded retired],
+        booting: %i[ready discarded refused retired],
+        ready: %i[canary discarded refused retired],
+        canary: %i[rolling current discarded refused retired],
         rolling: %i[current discarded retired],
         current: %i[kept retired discarded],
         kept: %i[current retired]

@@ -6,6 +6,7 @@ require "pando/cluster/floor"
 require "pando/cluster/generation"
 require "pando/cluster/generations/carriage"
 require "pando/cluster/options"
+require "pando/cluster/generations/lost_threads"
 require "pando/cluster/proof/proving"
 require "pando/cluster/generations/reforks"
 require "pando/cluster/generations/verdicts"
@@ -28,12 +29,13 @@ module Pando
       UNFIT = 2
 
       # What a mold that is no longer wanted is told, and its end called.
-      ENDS = %w[retired discarded released].freeze
+      ENDS = %w[retired discarded refused released].freeze
 
       # What an upcoming generation does, for those that must wait for it.
       DOES = { booting: "is booting", ready: "is ready", canary: "is on trial", rolling: "is rolling out" }.freeze
 
-      attr_reader :current, :upcoming
+      # Two Generation and a LostThreads.
+      attr_reader :current, :upcoming, :lost_threads
 
       # reforks: how many since the last mold that booted from cold. proving?: the upcoming generation's first worker
       # serves, and what it does is looked at; progress: how far that is. watching?: the current generation serves, and
@@ -66,6 +68,7 @@ module Pando
         @backoff = Damping::Backoff.new
         @newest = -1
         @floor = Floor.new
+        @lost_threads = LostThreads.new(roster, self, -> { measuring[:conditions]&.obstacle })
         @proving = Proof::Proving.new(roster, options, self, heard_at)
         @reforks = Reforks.new(roster, policy, self, @backoff, options, **measuring)
         @failed_boots = 0
@@ -83,6 +86,7 @@ module Pando
       def reconcile
         return if @proving.reconcile
 
+        @lost_threads.reconcile
         lose_current("it is gone") if current&.mold&.gone?
         @reforks.training.reconcile
         return if upcoming || !@backoff.over?
@@ -200,6 +204,7 @@ module Pando
         last = current
         @current = generation = upcoming
         @upcoming = nil
+        @lost_threads.established(generation)
         @proven = true
         @failed_boots = 0
         kept = @proving.established(generation, last)

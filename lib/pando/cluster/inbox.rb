@@ -25,6 +25,8 @@ module Pando
       # Reports that tell nothing new: a cold mold's pid we know from the start, and the
       # reactor's exit status says that it has drained.
       KNOWN = %i[adopted drained].freeze
+      THREADS = Message::THREADS.keys.freeze
+      private_constant :THREADS
 
       # Reports of a child that the observer is told.
       NEWS = %i[checking leaving outworn signalled lane_corrupt tried tried_in_vain].freeze
@@ -81,6 +83,7 @@ module Pando
         when :failed then fail(child, message.text)
         when *NEWS then pass_on(child, message)
         when :fork_failed, :fork_refused then fork_failed(child, message)
+        when *THREADS then @observer.thread_reported(child, message.kind, message.text)
         else reject(child, "an order instead of a report")
         end
       end

@@ -12,13 +12,15 @@ module Pando
       HEAD = "CCSLLLL"
       HEAD_BYTES = 20
       TEXT_BYTES = 900
+      # Reports about threads, see Generations::LostThreads.
+      THREADS = { thread_tried: 28, thread_back: 29, thread_missing: 30, thread_held: 31, thread_gone: 32 }.freeze
       KINDS = {
         # orders, from the monitor
         spawn: 1, promote: 2, leave: 3, drain: 4, stay: 5, serve_out: 6, step_back: 7,
-        observe: 8, train: 9, record_pages: 10, quiet: 11, try_out: 12,
+        observe: 8, train: 9, record_pages: 10, quiet: 11, try_out: 12, lost_thread: 13,
         # reports, to the monitor
         adopted: 16, ready: 17, failed: 18, detail: 19, fork_failed: 20, leaving: 21, fork_refused: 22, checking: 23,
-        signalled: 24, outworn: 25, tried: 26, tried_in_vain: 27
+        signalled: 24, outworn: 25, tried: 26, tried_in_vain: 27, **THREADS
       }.freeze
       NAMES = KINDS.invert.freeze
       ROLES = %i[mold worker service].freeze

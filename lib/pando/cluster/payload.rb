@@ -139,6 +139,18 @@ module Pando
       # @param _role [Mold]
       def tick(_role); end
 
+      # In a worker, at each turn of its loop.
+      # @param _worker [Worker]
+      def watch(_worker); end
+
+      # In a worker: the monitor says that processes forked from one with this thread do not have it.
+      # @param _worker [Worker] @param _key [String] as it was reported
+      def lost_thread(_worker, _key); end
+
+      # Tells the monitor what has been found out about a thread, see Generations::LostThreads.
+      # @param role [Role] of this process @param kind [Symbol] see Message @param text [String]
+      def report_thread(role, kind, text) = role.report(kind, text: text)
+
       # In a worker, now and then between two jobs.
       # @return [Integer] bytes of machine code that Ruby has made of what it carries
       def code_bytes = 0

@@ -67,6 +67,7 @@ module Pando
           ready = poller.wait(@called ? 0 : @rest.pace(TICK))
           row.beat
           pass_signal_on
+          payload.watch(self)
           order = attend(ready) || @rest.order
           @recorder = @recorder.tick if @recorder
           return end_recording("it was forked").then { order } if order
@@ -178,6 +179,7 @@ module Pando
         when :try_out then try_out
         when :serve_out then serve_out(packet)
         when :record_pages then record_pages(packet)
+        when :lost_thread then payload.lost_thread(self, packet.message.text) && nil
         else super
         end
       end
@@ -217,8 +219,7 @@ module Pando
 
       # Spares monitor and mold when the kernel must choose.
       def raise_oom_score
-        score = options.oom_score_adj
-        File.write("/proc/self/oom_score_adj", score.to_s) if score
+        options.oom_score_adj&.then { |score| File.write("/proc/self/oom_score_adj", score.to_s) }
       rescue SystemCallError
         nil # a sandbox may forbid it: a preference, not a need
       end

@@ -171,6 +171,8 @@ module Pando
       def audit(role) = @care.audit(role)
       def tick(role) = @care.tick(role)
       def finish_queues(role, by, &) = @care.finish_queues(role, by, &)
+      def watch(worker) = @care.watch(worker)
+      def lost_thread(worker, key) = @care.lost_thread(worker, key)
       def code_bytes = Jit.code_bytes
       def train(worker) = @jit.train(worker)
       def examination_command = Launch.examination

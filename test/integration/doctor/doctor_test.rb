@@ -131,11 +131,27 @@ class DoctorTest < Minitest::Test
   end
 
   def test_what_the_settings_refuse_is_found_all_the_same
-    write("config/pando.rb", "fork_safety files: :refuse, threads: :refuse")
+    write("config/pando.rb", "fork_safety files: :refuse, native_threads: :refuse")
     write("words", "many of them")
     run = doctor("#{READS}THREAD = Thread.new { sleep }", "--format", "json")
 
     assert_equal([%w[lost_thread config.ru:3], %w[shared_position config.ru:1]], run.faults, run.err)
+  end
+
+  def test_a_lost_thread_is_an_error_in_the_words_of_the_server
+    run = doctor("THREAD = Thread.new { sleep }\nrun ->(_) { [200, {}, []] }", "--format", "json")
+    found = run.report["findings"].first
+
+    assert_equal([1, "lost_thread", "error"], [run.status, *found.values_at("kind", "severity")], run.err)
+    assert_match(/\ANo forked process has the thread of the application that config\.ru:1 starts: /, found["message"])
+    assert_match(/fork_safety threads: { allow: \["config\.ru:1"\] }/, found["advice"])
+  end
+
+  def test_a_thread_that_the_settings_allow_is_none
+    write("config/pando.rb", 'fork_safety threads: { allow: ["config.ru"] }')
+    run = doctor("THREAD = Thread.new { sleep }\nrun ->(_) { [200, {}, []] }", "--format", "json")
+
+    assert_equal([0, []], [run.status, run.faults], run.err)
   end
 
   def test_any_path_in_any_locale

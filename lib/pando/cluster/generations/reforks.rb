@@ -48,7 +48,7 @@ module Pando
           @backoff = backoff
           @conditions = conditions
           @survey = Survey.new(roster, generations, gauge, options)
-          @sources = Sources.new(roster, policy, generations.method(:outdated?))
+          @sources = Sources.new(roster, policy, generations.method(:outdated?), generations.lost_threads)
           @training = Training.new(roster, @sources, -> { trains?(options.trainee) })
           @suspension = Proof::Suspension.new(-> { options.refork_failures })
           @count = 0
@@ -65,7 +65,7 @@ module Pando
           return measured if @policy.measures?
 
           threshold = @policy.threshold(count)
-          return if threshold.nil? || @generations.watching? || hindrance
+          return if threshold.nil? || @generations.watching? || hindrance || @generations.lost_threads.obstacle
 
           return if @sources.candidates.none? { |worker| worker.requests >= threshold }
 
@@ -93,7 +93,8 @@ module Pando
         def obstacle
           return "generation #{@generations.current.number} is watched" if @generations.watching?
 
-          hindrance || @conditions.obstacle || ("no worker is fit to become a mold" if @sources.candidates.empty?)
+          hindrance || @generations.lost_threads.obstacle || @conditions.obstacle ||
+            (unfit if @sources.candidates.empty?)
         end
 
         # @return [Boolean] whether hardly anybody would notice
@@ -109,7 +110,7 @@ module Pando
           what = hindrance
           return refuse(what, reason) if what
 
-          @sources.best || refuse("no worker is fit to become a mold", reason)
+          @sources.best || refuse(unfit, reason)
         end
 
         # A refork is not possible now. A policy tries again and again: each obstacle is told once, until a refork has
@@ -118,6 +119,8 @@ module Pando
         # @param from [Hash] the worker that refused to be forked from, if one did
         # @return [nil]
         def refuse(obstacle, reason, **from)
+          return withhold(obstacle, reason) if obstacle == @generations.lost_threads.refusal
+
           known = @told.include?(kind = obstacle.sub(MORE, ""))
           @told = [*@told.last(TOLD - 1), kind] unless known
           Events.emit("refork.refused", reason: obstacle, wanted: reason, **from) if @asked || !known
@@ -183,6 +186,15 @@ module Pando
 
           "a worker is starting or leaving" if @roster.any? { |child| child.worker? && !child.ready? }
         end
+
+        # An event of its own has told of the thread.
+        def withhold(obstacle, reason)
+          Events.emit("refork.withheld", reason: obstacle, wanted: reason)
+          nil
+        end
+
+        # Why there is no candidate.
+        def unfit = @generations.lost_threads.refusal || "no worker is fit to become a mold"
 
         def waiting
           seconds = [@backoff.due.to_f - Sys.now, 0.1].max.round(1)

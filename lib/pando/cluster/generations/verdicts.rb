@@ -14,6 +14,19 @@ module Pando
         # @param reason [String] why the canary has not
         def give_up(reason) = discard(upcoming, "its canary did not prove itself: #{reason}", nil)
 
+        # The upcoming generation lacks a thread. Nothing has failed: an event of its own has said which, if it is news.
+        # @param reason [String]
+        def refuse(reason)
+          generation = upcoming
+          @upcoming = nil
+          @lost_threads.forget_trial
+          @floor.discard(generation.number)
+          @proving.discarded(generation)
+          generation.enter(:refused, reason: reason)
+          generation.end_mold("refused")
+          @roster.call_off(generation.number, "its generation was refused")
+        end
+
         # All workers are to be replaced from the last good mold.
         def roll_back(reason) = take_back("its workers do not prove themselves: #{reason}")
 
@@ -47,6 +60,7 @@ module Pando
 
         # @param told [Boolean] whether an event of its own has told the detail: it is not to come last as well
         def discard(generation, reason, detail, told: false)
+          @lost_threads.forget_trial if generation.equal?(upcoming)
           @upcoming = nil if generation.equal?(upcoming)
           @current = nil if generation.equal?(current)
           @floor.discard(generation.number)

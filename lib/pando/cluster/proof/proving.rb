@@ -17,12 +17,16 @@ module Pando
       #
       # @api private
       class Proving
+        # Without a proof of the user's: as long as it takes to see whether threads come back.
+        THREADS_ONLY = Terms.new(requests: 0, seconds: 0.0, longest: 30.0).freeze
+        private_constant :THREADS_ONLY
+
         # The last good generation, whose mold is kept during the watch; nil: there is no watch.
         # @return [Generation, nil]
         attr_reader :kept
 
         # @param options [#canary, #workers] of which a reload may change the terms; canary nil: no proof
-        # @param generations [#roll, #give_up, #roll_back, #prove_for_good, #discarded?]
+        # @param generations [#roll, #give_up, #refuse, #roll_back, #prove_for_good, #discarded?, #lost_threads]
         # @param heard_at [#call] see Stopwatch
         def initialize(roster, options, generations, heard_at)
           @heard_at = heard_at
@@ -37,6 +41,8 @@ module Pando
         def reconcile(now = Sys.now)
           watched = watch?
           verdict = (@trial || @watch)&.look(now) or return false
+          return wait(now) && false if verdict == :passed && trial? && @generations.lost_threads.pending?
+
           verdict == :passed ? pass : fail(verdict)
           watched && !watch?
         end
@@ -50,6 +56,7 @@ module Pando
         # @param generation [Generation]
         # @return [Boolean] false: it need not prove anything
         def try(generation, canary)
+          terms = self.terms || (THREADS_ONLY if @generations.lost_threads.pending?)
           return false unless terms && generation.successor?
           return skip(generation) if generation.untried
           return @trial.begin_anew || true if @trial
@@ -70,7 +77,10 @@ module Pando
         end
 
         # @return [Float, nil] seconds for which the trial or the watch can still go on; nil: there is neither
-        def remaining = (@trial || @watch)&.remaining
+        def remaining
+          seconds = (@trial || @watch)&.remaining
+          trial? ? [seconds, @generations.lost_threads.remaining(progress[:seconds])].max : seconds
+        end
 
         def trial? = !@trial.nil?
         def watch? = !@watch.nil?
@@ -128,6 +138,13 @@ module Pando
         def terms = @options.canary
 
         private
+
+        # It does well, but may still lack a thread.
+        def wait(now)
+          reason = @generations.lost_threads.give_up_waiting(@trial.progress(now)[:seconds])
+          @generations.refuse(reason) if reason
+          true
+        end
 
         def pass
           return @generations.prove_for_good unless trial?

@@ -32,9 +32,7 @@ module Pando
 
         def report(thread)
           name = thread[:name] ? "thread #{thread[:name]}" : "a thread"
-          message = thread[:message] || "#{name} runs where a fork is made, and in no child that has served: " \
-                                        "its work is not done there"
-          finding(:lost_thread, subject: name, location: thread[:location], severity: :error, message: message,
+          finding(:lost_thread, subject: name, location: thread[:location], message: thread[:message],
                                 advice: thread[:advice])
         end
 

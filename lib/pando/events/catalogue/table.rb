@@ -57,6 +57,7 @@ module Pando
              "A mold never became ready; its generation is discarded."
       define "mold.discarded", :info, %i[generation pid reason],
              "A mold was ended because its generation failed, and is not used again."
+      define "mold.refused", :info, %i[generation pid reason], "A mold was ended, for its workers would lack a thread."
       define "mold.leaving", :info, %i[generation pid reason], "A mold is let go, for what it alone has."
       define "mold.released", :info, %i[generation pid reason], "It is gone; a worker forks another when one is wanted."
       define "mold.retired", :info, %i[generation pid reason], "A mold was ended after its successor proved itself."
@@ -116,6 +117,9 @@ module Pando
       define "generation.discarded", :info, [*GENERATION, :reason],
              "A new generation failed, as an event of level error or warn has said; the old one serves on."
 
+      define "generation.refused", :info, [*GENERATION, :reason],
+             "A refork was given up, for the new processes would lack a thread; `finding.reported` has told it once."
+
       define "canary.serving", :info, %i[slot generation pid requests seconds longest],
              "A new generation's first worker serves beside the old ones; what it must do."
       define "canary.passed", :info, %i[generation requests seconds],
@@ -154,6 +158,8 @@ module Pando
       define "refork.refused", :warn, %i[wanted reason slot source],
              "A refork is not possible now; `source` and `slot` are the worker that refused to be forked from, if " \
              "one did. The same obstacle is told once, unless somebody asks again."
+      define "refork.withheld", :info, %i[wanted reason],
+             "A refork was asked for, and no worker may be promoted for a thread that `finding.reported` has told of."
       define "refork.postponed", :info, %i[reason seconds], "A generation failed; the next try waits this long."
       define "refork.suspended", :error, %i[count reason],
              "So many reforks in a row came to nothing: no more until `pando refork --force`, or a reload."

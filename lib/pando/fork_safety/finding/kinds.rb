@@ -55,7 +55,7 @@ module Pando
           "Make it in after_worker_fork, or on first use in each process."
         ),
         lost_thread: Kind.new(
-          :warning, "A thread that nobody registered lives when its process is forked: the child does not have it.",
+          :error, "A thread lives when its process is forked, and does not come back in the child: what it does stops.",
           "Register it with Pando, start it in after_worker_fork, or on first use in each process."
         ),
         native_thread: Kind.new(

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/fork_safety/libraries/concurrent_executors"
+require "rbconfig"
 
 # What does work later in threads of the same process.
 Pando::ForkSafety::Libraries::Known.define do
@@ -14,6 +15,14 @@ Pando::ForkSafety::Libraries::Known.define do
          source: "https://github.com/ruby-concurrency/concurrent-ruby/blob/v1.1.7/CHANGELOG.md"
     queues count: Pando::ForkSafety::Libraries::ConcurrentExecutors.method(:count),
            names: Pando::ForkSafety::Libraries::ConcurrentExecutors.method(:names)
+    revives_threads at: %r{/concurrent-ruby[^/]*/lib/concurrent-ruby/concurrent/}
+  end
+
+  describe "timeout", constant: "Timeout" do
+    fine note: "Its thread is started anew by the first Timeout.timeout of a child.",
+         source: "https://github.com/ruby/timeout/blob/v0.3.0/lib/timeout.rb"
+    folders = ["/timeout-[^/]+/lib", "/rubygems/vendor/timeout/lib", "\\A#{Regexp.escape(RbConfig::CONFIG["rubylibdir"])}"]
+    revives_threads at: %r{(#{folders.join("|")})/timeout\.rb:\d+\z}
   end
 
   describe "activejob", constant: "ActiveJob::QueueAdapters::AsyncAdapter" do

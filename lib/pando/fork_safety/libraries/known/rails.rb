@@ -10,6 +10,8 @@ Pando::ForkSafety::Libraries::Known.define do
             note: "It does not notice a fork through Process._fork. Its connections are closed before the fork.",
             source: "https://github.com/rails/rails/commit/fe4ead7fc62"
     before_fork { Pando::ForkSafety::Libraries::ActiveRecordPools.disconnect }
+    # The reaper: a pool that a child makes has it watched by a thread of that child.
+    revives_threads at: %r{/active_record/connection_adapters/abstract/connection_pool/reaper\.rb:\d+\z}
   end
 
   describe "bootsnap", constant: "Bootsnap" do
