@@ -43,7 +43,7 @@ module Support
       def environment
         ours = ENV.keys.grep(/\A(?:BUNDLE_|BUNDLER_|RUBYLIB\z|RUBYOPT\z|(?:RAILS|RACK|APP)_ENV\z|GEM_)/)
         ours.to_h { |name| [name, nil] }.merge(
-          "GEM_HOME" => GEMS, "PATH" => [RbConfig::CONFIG["bindir"], File.join(GEMS, "bin"), ENV["PATH"]].join(":")
+          "GEM_HOME" => GEMS, "PATH" => [RbConfig::CONFIG["bindir"], File.join(GEMS, "bin"), ENV.fetch("PATH", nil)].join(":")
         )
       end
 
