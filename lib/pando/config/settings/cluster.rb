@@ -57,8 +57,8 @@ module Pando
               flags: %w[--self-test], argument: "REQUEST",
               help: "A request that each new worker sends itself before it takes traffic.",
               notes: "Through the whole application, with the deadline of any request. A status of 500 or more, or " \
-                     "none, and the worker does not become ready: a new generation is discarded. The default of a Rails " \
-                     "app holds where its routes have Rails' own health check at that path.",
+                     "none, and the worker does not become ready: a new generation is discarded. The default of a " \
+                     "Rails app holds where its routes have Rails' own health check at that path.",
               example: 'self_test "GET /up"'
 
       setting :oom_score_adj,

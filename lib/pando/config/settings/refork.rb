@@ -45,7 +45,8 @@ module Pando
               example: "jit :trainee",
               check: lambda { |jit, config|
                 next unless jit == :trainee
-                next "trainee needs reforking, and refork is false" if config.refork == false && !config.default?(:refork)
+                next if config.default?(:refork)
+                next "trainee needs reforking, and refork is false" if config.refork == false
 
                 "trainee needs one, and refork trainee: is false" unless config.refork_trainee
               }

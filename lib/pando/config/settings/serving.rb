@@ -77,8 +77,8 @@ module Pando
               help: "The environment the application runs in.",
               notes: "The application finds it in `RAILS_ENV`, `RACK_ENV` and `APP_ENV`. In the environments " \
                      "development and test several settings have other defaults: one worker, no reforking, no " \
-                     "deadlines. [More](rails.md#development). Without a value, `environment` in the config file returns what a flag, a line before or the " \
-                     "environment variable has set.",
+                     "deadlines. [More](rails.md#development). Without a value, `environment` in the config file " \
+                     "returns what a flag, a line before or the environment variables have set.",
               example: 'environment "production"'
 
       setting :directory,
