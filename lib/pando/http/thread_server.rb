@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "io/nonblock"
 require "pando/config"
 require "pando/http/client"
 require "pando/http/connection"
