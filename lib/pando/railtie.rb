@@ -47,7 +47,7 @@ module Pando
         logger.extend(ActiveSupport::Logger.broadcast(console)) # before Rails 7.1
       end
 
-      # The events of this process become notifications: `worker.ready` is named `worker.ready.pando`.
+      # The events of this process become notifications: `request.timed_out` is named `request.timed_out.pando`.
       # @api private
       def forward_events
         Events.subscribe { |event| ActiveSupport::Notifications.instrument("#{event.name}.pando", event.payload) }
