@@ -64,7 +64,7 @@ module Support
         @writer.write(HERE) if part.include?(WHERE)
         @lock.synchronize { @text << part.force_encoding("UTF-8").scrub.gsub(CONTROL_SEQUENCE, "") }
       end
-    rescue EOFError, SystemCallError, IOError
+    rescue SystemCallError, IOError # at its end, EIO
       @reader.close
     end
   end

@@ -36,6 +36,7 @@ module Pando
     Options = Struct.new(:workers, :auto_workers, :surge, :unavailable, :boot_timeout, :spawn_timeout,
                          :stop_timeout, :drain_delay, :health, :grace, :longest_request, :longest_wait, :check_timeout,
                          :oom_score_adj, :control, :pidfile, :restart_file, :memory, :canary,
-                         :refork_failures, :trainee, :prefault, :mold, :exclusive, :shared, :jobs, :services, keyword_init: true)
+                         :refork_failures, :trainee, :prefault, :mold, :exclusive, :shared, :jobs, :services,
+                         keyword_init: true)
   end
 end

@@ -5,6 +5,22 @@ require "support/rails_app"
 
 # A fresh `rails new` app with one line of its Gemfile changed.
 class StockAppTest < Minitest::Test
+  # The events of Pando as Rails' notifications.
+  PROBE = <<~RUBY
+    NOTED = []
+    ActiveSupport::Notifications.subscribe(/\\.pando\\z/) { |name, *| NOTED << name }
+  RUBY
+
+  ROUTES = <<~RUBY
+    Rails.application.routes.draw do
+      get "up" => "rails/health#show"
+      answer = ->(&text) { ->(_env) { [200, { "content-type" => "text/plain" }, [text.call.to_s]] } }
+      get "where" => answer.call { [ENV["RAILS_ENV"], ENV["RACK_ENV"], Rails.env].join(" ") }
+      get "generation" => answer.call { Pando.worker_tag[/\\d+\\z/] }
+      get "noted" => answer.call { NOTED.join(" ") }
+    end
+  RUBY
+
   def teardown
     @server&.kill
     @app&.remove
@@ -92,20 +108,4 @@ class StockAppTest < Minitest::Test
   def restart
     @server.wait_for("reload.finished") { @app.rails("restart", environment: "production") }
   end
-
-  # The events of Pando as Rails' notifications.
-  PROBE = <<~RUBY
-    NOTED = []
-    ActiveSupport::Notifications.subscribe(/\\.pando\\z/) { |name, *| NOTED << name }
-  RUBY
-
-  ROUTES = <<~RUBY
-    Rails.application.routes.draw do
-      get "up" => "rails/health#show"
-      answer = ->(&text) { ->(_env) { [200, { "content-type" => "text/plain" }, [text.call.to_s]] } }
-      get "where" => answer.call { [ENV["RAILS_ENV"], ENV["RACK_ENV"], Rails.env].join(" ") }
-      get "generation" => answer.call { Pando.worker_tag[/\\d+\\z/] }
-      get "noted" => answer.call { NOTED.join(" ") }
-    end
-  RUBY
 end

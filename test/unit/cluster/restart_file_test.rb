@@ -23,7 +23,7 @@ class ClusterRestartFileTest < Minitest::Test
       file = RestartFile.new(Options.new(@path))
 
       assert_equal [[], [@path], []], [look(file), touch { look(file) }, look(file)]
-      assert_equal [@path], touch { look(file) }
+      assert_equal([@path], touch { look(file) })
     end
   end
 
