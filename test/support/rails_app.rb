@@ -42,9 +42,8 @@ module Support
       # @return [Hash{String => String, nil}] what a program of the app needs in its environment, and no bundle of ours
       def environment
         ours = ENV.keys.grep(/\A(?:BUNDLE_|BUNDLER_|RUBYLIB\z|RUBYOPT\z|(?:RAILS|RACK|APP)_ENV\z|GEM_)/)
-        ours.to_h { |name| [name, nil] }.merge(
-          "GEM_HOME" => GEMS, "PATH" => [RbConfig::CONFIG["bindir"], File.join(GEMS, "bin"), ENV["PATH"]].join(":")
-        )
+        path = [RbConfig::CONFIG["bindir"], File.join(GEMS, "bin"), ENV.fetch("PATH", nil)].join(":")
+        ours.to_h { |name| [name, nil] }.merge("GEM_HOME" => GEMS, "PATH" => path)
       end
 
       # @return [String] what the command printed

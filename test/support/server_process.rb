@@ -183,7 +183,13 @@ module Support
 
     def listen_flag(listen) = listen == false ? [] : ["-l", listen || "unix:#{@socket_path}"]
 
+    # What is tested here is what serves in production, unless a test says otherwise.
+    def with_environment(env)
+      %w[RAILS_ENV RACK_ENV APP_ENV].any? { |name| env.key?(name) } ? env : { "RACK_ENV" => "production", **env }
+    end
+
     def launch(wrapper, arguments, env, unsetenv)
+      env = with_environment(env)
       reader, writer = IO.pipe
       @pid = Process.spawn(env, *wrapper, *command(arguments), chdir: @folder, out: writer, err: writer,
                                                                in: File::NULL, unsetenv_others: unsetenv)

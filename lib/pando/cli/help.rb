@@ -53,7 +53,7 @@ module Pando
       end
 
       def variables
-        Config::Settings.all.select(&:env).map { |setting| row(setting.env, "Sets #{setting.title}.") }
+        Config::Settings.all.flat_map { |setting| setting.env.map { |name| row(name, "Sets #{setting.title}.") } }
       end
 
       def help(setting)

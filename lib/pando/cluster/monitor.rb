@@ -12,10 +12,12 @@ require "pando/cluster/memory/gauge"
 require "pando/cluster/memory/oom_watch"
 require "pando/cluster/memory/relief"
 require "pando/cluster/memory/shortage"
+require "pando/cluster/pid_file"
 require "pando/cluster/pools"
 require "pando/cluster/quiet"
 require "pando/cluster/reaper"
 require "pando/cluster/reload"
+require "pando/cluster/restart_file"
 require "pando/cluster/roster"
 require "pando/cluster/shutdown"
 require "pando/cluster/signal_orders"
@@ -106,6 +108,7 @@ module Pando
         reload&.abandon
         @listeners&.close
         @control&.close
+        @pid_file&.release
       end
 
       def set_up
@@ -114,6 +117,8 @@ module Pando
         @signals = Signals.new(quiet: quieted_by_signal?)
         @start.take_charge(@signals)
         @began_at = @start.began_at
+        @pid_file = PidFile.new((@payload.options.pidfile unless @start.rehearsal?)).claim
+        @restart_file = RestartFile.new(@payload.options)
         @listeners = @start.listeners(@specs)
         @systemd = @start.systemd
         @poller = Sys::Poller.new
@@ -161,7 +166,7 @@ module Pando
         always = [pools.deadline, *[@systemd, reactors, drain].filter_map(&:due)].min
         return always if shutdown.begun? # nobody else is asked
 
-        [always, *[pools, examiner, reload, upgrade].filter_map(&:due)].min
+        [always, *[pools, examiner, reload, upgrade, @restart_file].filter_map(&:due)].min
       end
 
       # Links before pidfds: a dead process's last words come first. Signals before
@@ -186,6 +191,7 @@ module Pando
       def reconcile
         return if upgrade.holds?
 
+        @restart_file.proceed { |path| reload.request("#{path} was touched") }
         reload.reconcile # first: a mold that is booted anew is to be of the release that serves
         pools.reconcile(ending?)
         quiet.reconcile(ending?)

@@ -43,7 +43,6 @@ module Pando
         fork_worker: "Write refork after: [N] or refork :auto.",
         nakayoshi_fork: NOT_NEEDED,
         daemonize: SERVICE_MANAGER,
-        pidfile: SERVICE_MANAGER,
         stdout_redirect: SERVICE_MANAGER,
         on_worker_boot: AFTER_WORKER_FORK,
         before_worker_boot: AFTER_WORKER_FORK,

@@ -25,8 +25,8 @@ module Pando
       def initialize(flags, env, dir)
         @flags = flags
         @env = env
-        @values = Values.new(env)
         @directory = find_directory(dir)
+        @values = Values.new(env, @directory)
         @recorder = Recorder.new(@values, @directory)
       end
 

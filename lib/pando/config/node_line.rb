@@ -153,7 +153,7 @@ module Pando
 
       # That of requests is no measure for jobs, unless there are none.
       def timeout(config)
-        meant = config.workers.zero? && config.source(:timeout) != "default"
+        meant = config.workers.zero? && !config.default?(:timeout)
         inherit(:timeout, meant ? config.timeout : TIMEOUT)
       end
 

@@ -32,13 +32,14 @@ module Pando
       # @param listeners [Array<Cluster::Listening::Listener>] that the reactor accepts from
       # @param config [Config]
       # @param channel [Channel]
-      def initialize(app, listeners, config, channel)
+      # @param self_test [String, nil] see SelfTest
+      def initialize(app, listeners, config, channel, self_test: config.self_test)
         @app = app
         @listeners = listeners
         @limits = Limits.new(config)
         @proxies = TrustedProxies.of(config.trusted_proxies)
         @channel = channel
-        @self_test = config.self_test
+        @self_test = self_test
         @safe_paths = config.rollout_safe_paths
         @collector = Refork::Collector.new(config.gc_between_requests, Refork::Postponement.new(config.gc_major))
       end

@@ -28,13 +28,14 @@ module Pando
       # @param app [#call] the Rack application
       # @param listeners [Array<Cluster::Listening::Listener>] non-blocking, shared with other workers
       # @param config [Config]
-      def initialize(app, listeners, config)
+      # @param self_test [String, nil] see SelfTest
+      def initialize(app, listeners, config, self_test: config.self_test)
         @app = app
         @listeners = listeners
         @limits = Limits.new(config)
         @proxies = TrustedProxies.of(config.trusted_proxies)
         @acceptor = Acceptor.new
-        @self_test = config.self_test
+        @self_test = self_test
         @safe_paths = config.rollout_safe_paths
         @collector = Refork::Collector.new(config.gc_between_requests, Refork::Postponement.new(config.gc_major))
       end

@@ -24,7 +24,7 @@ module Pando
 
       # Who has asked for it is told.
       def check_collections
-        return if @config.gc_major == :ruby || @config.source(:gc_major) == "default"
+        return if @config.gc_major == :ruby || @config.default?(:gc_major)
 
         reason = Refork::FullMarks.obstacle or return
         Events.emit("collection.unavailable", setting: "gc major: #{@config.gc_major.inspect}", reason: reason)

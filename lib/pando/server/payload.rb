@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
+require "pando/current_role"
 require "pando/refork/preparation"
+require "pando/server/app_environment"
 require "pando/server/cluster_options"
 require "pando/server/extras"
 require "pando/server/jit"
@@ -62,7 +64,8 @@ module Pando
 
       def load
         require "pando/server/fork_care"
-        ENV["RACK_ENV"] = @config.environment
+        AppEnvironment.new(@config).apply
+        Pando.serving = true
         $stdout.sync = true # what a process has said is not to die with it
         apply_page_settings
         @care = ForkCare.new(@server)
@@ -115,11 +118,19 @@ module Pando
       end
 
       def http_work(app, listeners, channel)
-        return HTTP::Work.new(app, listeners, @config) unless channel
+        return HTTP::Work.new(app, listeners, @config, self_test: self_test) unless channel
 
         @channel ||= HTTP::Channel.attach(Sys.disown(channel.dup))
-        HTTP::QueuedWork.new(app, listeners, @config, @channel)
+        HTTP::QueuedWork.new(app, listeners, @config, @channel, self_test: self_test)
       end
+
+      # Rails' health check is asked only where the application has that route.
+      def self_test
+        return @config.self_test unless @config.default?(:self_test)
+
+        @config.self_test if defined?(Railtie) && Railtie.health_check?
+      end
+      private :self_test
       private :http_work
 
       # What each child would otherwise do for the first time, in memory of its own.
@@ -181,7 +192,7 @@ module Pando
       def hook?(name) = @config.hooks.any?(name)
 
       def attach(role)
-        @server.role = role
+        Pando.current_role = @server.role = role
         Pando.keep_io(*role.ios)
         @jit.promoted if role.role == :mold
         ForkSafety.on_unsafe(&(give_up(role) if role.role == :worker))

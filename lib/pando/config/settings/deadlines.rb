@@ -5,7 +5,7 @@ module Pando
     # How long things may take.
     Settings.group "Deadlines" do
       setting :timeout,
-              type: Types::OrOff.new(Types::Seconds.new), default: 20.0, unit: "seconds",
+              type: Types::OrOff.new(Types::Seconds.new), default: 20.0, development: nil, unit: "seconds",
               flags: %w[-t --timeout], argument: "SECONDS",
               help: "A request that takes longer is ended with Pando::RequestTimeout and answered with 504.",
               notes: "The worker is replaced afterwards. `env[\"pando.timeout\"]` extends or disables the deadline " \
@@ -13,7 +13,8 @@ module Pando
               example: "timeout 20, grace: 2, streaming: 600"
 
       setting :timeout_grace,
-              type: Types::Seconds.new(zero: true), default: 2.0, unit: "seconds", within: :timeout, keyword: :grace,
+              type: Types::Seconds.new(zero: true), default: 2.0, development: 0.5, unit: "seconds",
+              within: :timeout, keyword: :grace,
               help: "A request that has not ended this long after its timeout is killed with its worker."
 
       setting :timeout_streaming,
@@ -26,12 +27,12 @@ module Pando
                      "for it."
 
       setting :spawn_timeout,
-              type: Types::Seconds.new, default: 60.0, unit: "seconds",
+              type: Types::Seconds.new, default: 60.0, development: 3600.0, unit: "seconds",
               help: "A worker, service or mold must be ready this long after it was ordered, or is killed.",
               example: "spawn_timeout 30"
 
       setting :boot_timeout,
-              type: Types::Seconds.new, default: 300.0, unit: "seconds",
+              type: Types::Seconds.new, default: 300.0, development: 3600.0, unit: "seconds",
               help: "A mold that loads the application from scratch must be ready this long after its start.",
               notes: "It applies at the start of the server, and when no process is left that a worker could be " \
                      "forked from.",

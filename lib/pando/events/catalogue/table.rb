@@ -25,6 +25,8 @@ module Pando
              "The monitor runs the Pando that it did; the backtrace is what the other one complained of."
       define "upgrade.incomplete", :warn, %i[settings],
              "The configuration in the folder says something else of these; a reload takes it over."
+      define "environment.contradictory", :warn, %i[environment reason],
+             "RAILS_ENV, RACK_ENV and APP_ENV name different environments; the first one that is set decides."
       define "listener.opened", :info, %i[listen inherited],
              "A listening socket is bound and listens; `inherited`: a service manager had opened it."
       define "listener.closed", :info, %i[listen],
