@@ -3,15 +3,17 @@
 require "test_helper"
 require "tmpdir"
 require "pando/cluster/restart_file"
+require_relative "support/clock"
 
 class ClusterRestartFileTest < Minitest::Test
+  include ClusterSupport::Clock
+
   Options = Struct.new(:restart_file)
   RestartFile = Pando::Cluster::RestartFile
 
   def setup
     @folder = Dir.mktmpdir("pando-restart")
     @path = File.join(@folder, "restart.txt")
-    @now = 100.0
   end
 
   def teardown
@@ -19,45 +21,37 @@ class ClusterRestartFileTest < Minitest::Test
   end
 
   def test_touching_the_file_asks_for_a_reload_once
-    with_clock do
-      file = RestartFile.new(Options.new(@path))
+    file = RestartFile.new(Options.new(@path))
 
-      assert_equal [[], [@path], []], [look(file), touch { look(file) }, look(file)]
-      assert_equal([@path], touch { look(file) })
-    end
+    assert_equal [[], [@path], []], [look(file), touch { look(file) }, look(file)]
+    assert_equal([@path], touch { look(file) })
   end
 
   def test_a_file_from_before_the_start_asks_for_nothing
-    with_clock { assert_empty(touch { look(RestartFile.new(Options.new(@path))) }) }
+    assert_empty(touch { look(RestartFile.new(Options.new(@path))) })
   end
 
   def test_it_looks_once_a_second
-    with_clock do
-      file = RestartFile.new(Options.new(@path))
+    file = RestartFile.new(Options.new(@path))
 
-      assert_in_delta @now + 1.0, file.due
-      touch { assert_empty collect(file) }
-      @now += 1.0
+    assert_in_delta now + 1.0, file.due
+    touch { assert_empty collect(file) }
+    elapse(1.0)
 
-      assert_equal [@path], collect(file)
-    end
+    assert_equal [@path], collect(file)
   end
 
   def test_without_a_path_there_is_nothing_to_look_at
-    with_clock do
-      file = RestartFile.new(Options.new(nil))
+    file = RestartFile.new(Options.new(nil))
 
-      assert_nil file.due
-      assert_empty look(file)
-    end
+    assert_nil file.due
+    assert_empty look(file)
   end
 
   private
 
-  def with_clock(&block) = Pando::Sys.stub(:now, -> { @now }, &block)
-
   def look(file)
-    @now += 1.0
+    elapse(1.0)
     collect(file)
   end
 
