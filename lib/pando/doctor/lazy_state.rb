@@ -31,9 +31,9 @@ module Pando
         # @param prepare [#call, nil] run in each child before it is measured: what a worker's hooks do
         # @param sample [#call, nil] serves fewer requests than the block, for pages and calls, of which there is only
         #   a table: called with a number as the block is
-        # @yieldparam number [Integer] 1 for the first request; the block serves it to its end
         # @param parallel [Boolean] whether the children may run at the same time; false where they would use one
         #   inherited descriptor
+        # @yieldparam number [Integer] 1 for the first request; the block serves it to its end
         # @return [Result]
         # @raise [Examination::Failed] when the child for the objects failed or took too long. Of another one its table
         #   is missing, and the figure :undone says why
