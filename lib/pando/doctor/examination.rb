@@ -134,13 +134,13 @@ module Pando
 
       # @return [Hash{Integer => Array<Hash>}] by slot, what that worker used of what it inherited
       def serve(number)
-        uses = Array.new(Stage::WORKERS) do |slot|
-          FirstGeneration.new(self, @patience).look if number.zero? && slot == 1
+        uses = {}
+        Stage::WORKERS.times do |slot|
+          FirstGeneration.new(self, @patience).look(parallel: uses[0].empty?) if number.zero? && slot == 1
           began = Sys.now
-          used = turn(number, slot) { round(number, slot) }
+          uses[slot] = turn(number, slot) { round(number, slot) }
           @evidence.round_seconds ||= Sys.now - began
-          [slot, used]
-        end.to_h
+        end
         without_background(number, uses)
       end
 

@@ -5,9 +5,9 @@ require "pando/doctor/journal"
 
 module Pando
   module Doctor
-    # Two checks that need no refork, made at the same time while no worker has its turn: the worker of slot 0 serves on
-    # so that growth shows, and that of slot 1, which has served nothing yet, is asked for the state that its first
-    # requests build. Belongs to an examination, in the process of the command.
+    # Two checks that need no refork, made while no worker has its turn: the worker of slot 0 serves on so that growth
+    # shows, and that of slot 1, which has served nothing yet, is asked for the state that its first requests build. To
+    # save time they are made at the same time. Belongs to an examination, in the process of the command.
     #
     # @api private
     class FirstGeneration
@@ -17,13 +17,16 @@ module Pando
       REPEATED = 20
       # Seconds in which the lazily built state is to be found. Longer lists of requests are cut.
       LAZY_STATE_SECONDS = 15.0
-      # Seconds until it counts as not found out: a busy machine takes several times as long.
-      LAZY_STATE_WITHIN = 140.0
+      # Seconds for each of its three children, and times as long as the requests should take: a child that waits for
+      # ever is given up, one on a busy machine is not.
+      CHILD_SECONDS = (30.0..120.0)
+      CHILD_TIMES = 10
       # Bytes of requests that it is made with: half of a question, for JSON makes them longer.
       LAZY_STATE_BYTES = 30_000
       # How often the requests are sent, of a short list and of a long one: see LazyState::Group.
       TIMES = [6, 4].freeze
       FEWEST = 5
+      CHILDREN = 3 # of LazyState::Examination
 
       # @param examination [Examination] @param patience [Float] seconds for any one answer
       def initialize(examination, patience)
@@ -32,9 +35,13 @@ module Pando
         @patience = patience
       end
 
+      # @param parallel [Boolean] false where a request uses an inherited descriptor: at the same time, one process
+      #   would take what is meant for another and leave it waiting
       # @return [nil]
-      def look
+      def look(parallel:)
+        @parallel = parallel
         lazy_state = Thread.new { look_at_lazy_state }
+        lazy_state.join unless parallel
         look_for_growth
         lazy_state.join
         nil
@@ -63,9 +70,10 @@ module Pando
         return @evidence.could_not("lazy state", "no request was answered without an error") if requests.empty?
         return @evidence.could_not("lazy state", "there is no worker for it") unless worker
 
-        question = "lazy #{JSON.generate(times: times, requests: requests)}"
-        told = @examination.stage.talk_to(worker, LAZY_STATE_WITHIN).ask(question) { |fact| fact.key?(:lazy) }
-        return @evidence.could_not("lazy state", "no answer within #{LAZY_STATE_WITHIN.round} s") unless told
+        settings = { times: times, seconds: child_seconds, parallel: @parallel, requests: requests }
+        within = (child_seconds * (@parallel ? 1 : CHILDREN)) + @patience
+        told = @examination.stage.talk_to(worker, within).ask("lazy #{JSON.generate(settings)}") { |fact| fact[:lazy] }
+        return @evidence.could_not("lazy state", "no answer within #{within.round} s") unless told
 
         @evidence.could_not("lazy state", told[:error]) if told[:error]
         @evidence.lazy << told
@@ -101,6 +109,7 @@ module Pando
         [(size * LAZY_STATE_SECONDS / (once * TIMES.last)).floor, FEWEST].max
       end
 
+      def child_seconds = (once * TIMES.first * CHILD_TIMES).clamp(CHILD_SECONDS.min, CHILD_SECONDS.max)
       def times = long? ? TIMES.last : TIMES.first
       def long? = once * TIMES.first > LAZY_STATE_SECONDS
 

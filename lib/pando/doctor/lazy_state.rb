@@ -23,8 +23,7 @@ module Pando
 
       class << self
         # Serves the requests in forked children of this process, which stays as it is: one child for the objects, one
-        # for the pages of memory, one for the calls (the tracing of the first would show in the others). They run at
-        # the same time.
+        # for the pages of memory, one for the calls (the tracing of the first would show in the others).
         #
         # @param requests [Integer] of the same kind, 2 or more
         # @param root [String] folder of the application's own files
@@ -32,13 +31,15 @@ module Pando
         # @param prepare [#call, nil] run in each child before it is measured: what a worker's hooks do
         # @param sample [#call, nil] serves fewer requests than the block, for pages and calls, of which there is only
         #   a table: called with a number as the block is
+        # @param parallel [Boolean] whether the children may run at the same time; false where they would use one
+        #   inherited descriptor
         # @yieldparam number [Integer] 1 for the first request; the block serves it to its end
         # @return [Result]
         # @raise [Examination::Failed] when the child for the objects failed or took too long. Of another one its table
         #   is missing, and the figure :undone says why
         def examine(requests: REQUESTS, root: Dir.pwd, timeout: Examination::TIMEOUT, prepare: nil, sample: nil,
-                    &request)
-          Examination.new(requests: requests, root: root, timeout: timeout, prepare: prepare)
+                    parallel: true, &request)
+          Examination.new(requests: requests, root: root, timeout: timeout, prepare: prepare, parallel: parallel)
                      .run(sample || request, &request)
         end
 

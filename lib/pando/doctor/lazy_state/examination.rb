@@ -11,7 +11,7 @@ module Pando
   module Doctor
     module LazyState
       # Makes the measurements in forked children, each in one of its own: each would show in the others, and none
-      # must show in this process. They run at the same time.
+      # must show in this process.
       #
       # @api private
       class Examination
@@ -25,37 +25,46 @@ module Pando
         Child = Struct.new(:pid, :reader, :deadline)
         private_constant :CHUNK, :Child
 
-        def initialize(requests:, root:, timeout:, prepare: nil)
+        # See {LazyState.examine}.
+        def initialize(requests:, root:, timeout:, prepare: nil, parallel: true)
           @requests = requests
           @root = root
           @timeout = timeout
           @prepare = prepare
+          @parallel = parallel
+          @children = []
         end
 
         # @param sample [#call] serves the requests for the tables
         # @return [Result]
         # @raise [Failed]
         def run(sample, &request)
-          children = []
-          children << child { Observation.new(requests: @requests, root: @root).run(&request).to_json }
-          children << child { JSON.generate(Pages.new.observe(&sample)) }
-          children << child { JSON.generate(Calls.new(@root).observe(&sample)) }
-          result_of(*children)
+          looks = [-> { Observation.new(requests: @requests, root: @root).run(&request).to_json },
+                   -> { JSON.generate(Pages.new.observe(&sample)) },
+                   -> { JSON.generate(Calls.new(@root).observe(&sample)) }]
+          result_of(*looks.map { |look| starter(look) })
         ensure
-          children.each { |one| finish(one) }
+          @children.each { |one| finish(one) }
         end
 
         private
 
+        # @return [#call] which returns the child that looks
+        def starter(look)
+          started = child(&look) if @parallel
+          -> { started || child(&look) }
+        end
+
+        # @param objects, pages, calls [#call] which return a child
         def result_of(objects, pages, calls)
-          Result.parse(answer(objects)).tap do |result|
+          Result.parse(answer(objects.call)).tap do |result|
             result.figures[:pages] = table("pages", pages, result)
             result.figures[:calls] = table("calls", calls, result)
           end
         end
 
-        def table(name, child, result)
-          JSON.parse(answer(child), symbolize_names: true)
+        def table(name, start, result)
+          JSON.parse(answer(start.call), symbolize_names: true)
         rescue Failed => e
           result.figures[:undone] = [result.figures[:undone], "#{name}: #{e.message}"].compact.join("; ")
           nil
@@ -66,7 +75,7 @@ module Pando
           reader, writer = IO.pipe
           pid = Process.fork { speak(reader, writer, &block) }
           writer.close
-          Child.new(pid, reader, now + @timeout)
+          Child.new(pid, reader, now + @timeout).tap { |one| @children << one }
         end
 
         # @return [String] what the block of a child returned

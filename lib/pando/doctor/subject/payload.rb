@@ -16,7 +16,7 @@ module Pando
         # Seconds that a process is given at least to become ready.
         START = 15.0
         # Seconds that the answer to a question may take.
-        QUESTION = 180.0
+        QUESTION = 400.0
 
         # @return [Wire]
         attr_reader :wire

@@ -19,8 +19,6 @@ module Pando
 
         # Bytes of a question.
         LONGEST = 65_536
-        # Seconds for each child that looks at the lazily built state.
-        LAZY_STATE = 120
         # Requests that the tables of private memory and of calls are made with.
         SAMPLE = 5
 
@@ -92,12 +90,12 @@ module Pando
 
         # What the first requests build: measured in children of this worker, which itself stays as it is.
         # @param requests [Array<String>] as they come over a connection @param times [Integer] how often
-        def lazy_state(requests:, times:)
+        # @param seconds [Float] for each child @param parallel [Boolean] whether they run at the same time
+        def lazy_state(requests:, times:, seconds:, parallel:)
           require "pando/doctor/lazy_state"
           few = ->(_number) { serve_all(requests.first(SAMPLE)) }
-          result = LazyState.examine(requests: times, root: @config.directory, timeout: LAZY_STATE, sample: few) do
-            serve_all(requests)
-          end
+          result = LazyState.examine(requests: times, root: @config.directory, timeout: seconds, sample: few,
+                                     parallel: parallel) { serve_all(requests) }
           @stage.wire.tell(lazy: true, pid: Process.pid, findings: result.findings.map(&:to_h),
                            figures: result.figures.except(:undone), error: result.figures[:undone])
         rescue StandardError => error
