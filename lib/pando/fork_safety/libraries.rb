@@ -80,7 +80,7 @@ module Pando
         # @param name [String] a gem's
         # @return [String, nil] what its row says the user must do
         def advice(name)
-          return unless Known::CONSTANTS.key?(name) && Known.loaded?(name)
+          return unless Known.names.include?(name) && Known.loaded?(name)
 
           Known.library(name).rule&.advice
         end
