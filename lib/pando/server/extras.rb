@@ -30,6 +30,14 @@ module Pando
         Events.emit("collection.unavailable", setting: "gc major: #{@config.gc_major.inspect}", reason: reason)
       end
 
+      # Rails' health check is asked only where the application has that route.
+      # @return [String, nil]
+      def self_test
+        return @config.self_test unless @config.default?(:self_test)
+
+        @config.self_test if defined?(Railtie) && Railtie.health_check?
+      end
+
       # When it is there.
       def load_extras
         load_prefault if @config.refork_prefault

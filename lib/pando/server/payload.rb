@@ -123,14 +123,6 @@ module Pando
         @channel ||= HTTP::Channel.attach(Sys.disown(channel.dup))
         HTTP::QueuedWork.new(app, listeners, @config, @channel, self_test: self_test)
       end
-
-      # Rails' health check is asked only where the application has that route.
-      def self_test
-        return @config.self_test unless @config.default?(:self_test)
-
-        @config.self_test if defined?(Railtie) && Railtie.health_check?
-      end
-      private :self_test
       private :http_work
 
       # What each child would otherwise do for the first time, in memory of its own.
