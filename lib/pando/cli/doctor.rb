@@ -98,9 +98,8 @@ module Pando
       end
 
       def routes? = flags[:requests] == "routes"
-      def environment_named? = config.source(:environment) != "default" || !rails_environment.nil?
-      def production? = [config.environment, rails_environment].include?("production")
-      def rails_environment = [terminal.env["RAILS_ENV"], terminal.env["RACK_ENV"]].find { |name| !name.to_s.empty? }
+      def environment_named? = !config.default?(:environment)
+      def production? = config.environment == "production"
 
       def fail_on
         wanted = flags[:fail_on] || "error"
