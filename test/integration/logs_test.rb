@@ -61,7 +61,7 @@ class LogsTest < Minitest::Test
     ready = server.wait_past("server.ready")
 
     assert_equal(%w[0 1], server.events("worker.ready").map { |event| event["slot"].to_s }.sort)
-    assert_equal([server.pid, 2, "development", listening["listen"]],
+    assert_equal([server.pid, 2, "production", listening["listen"]],
                  ready.values_at("pid", "workers", "environment", "listen"))
     assert_equal("http://#{listening["listen"]}", ready["url"])
     assert_operator(ready["seconds"], :>, 0)
