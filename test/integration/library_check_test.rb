@@ -43,7 +43,7 @@ class LibraryCheckTest < Minitest::Test
     assert_equal 1, checked.size
     assert_equal 1, checked.first["fine"]
     assert_equal "sequel, bunny, appsignal 4.0.0", checked.first["handled"]
-    assert_equal "", checked.first["yours"]
+    assert_equal "", checked.first["refused"]
     assert_match(/\bmini_mime\b/, checked.first["unknown"]) # it does not tell its version
     assert_empty @server.events("library.reported")
   end

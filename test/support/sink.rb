@@ -14,8 +14,8 @@ module Support
   class Sink
     include Waiting
 
-    # One HTTP request, or one UDP packet (then the path is nil). The head has its fields, a line for each, with names in
-    # lower case.
+    # One HTTP request, or one UDP packet (then the path is nil). The head has its fields, a line for each, with
+    # names in lower case.
     Record = Struct.new(:path, :head, :body) do
       # @param text [String, Regexp]
       def include?(text)
@@ -165,7 +165,8 @@ module Support
       found = found.call(record, socket) if found.respond_to?(:call)
       return unless found
 
-      socket.write("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: #{found.bytesize}\r\n\r\n#{found}")
+      socket.write("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n" \
+                   "Content-Length: #{found.bytesize}\r\n\r\n#{found}")
     end
 
     def summary

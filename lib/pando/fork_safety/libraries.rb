@@ -78,6 +78,18 @@ module Pando
           nil
         end
 
+        # @param location [String] "file:line" of a Ruby thread's block
+        # @return [String, nil] the library that has this thread again in each child
+        def reviving(location) = Known.loaded.find { |library| library.revives?(location) }&.name
+
+        # @param name [String] a gem's
+        # @return [String, nil] what its row says the user must do
+        def advice(name)
+          return unless Known.names.include?(name) && Known.loaded?(name)
+
+          Known.library(name).rule&.advice
+        end
+
         # @param comm [String] a native thread's name, /proc/self/task/*/comm
         # @return [String, nil] the library that starts threads of this name
         def of_thread(comm) = Known.loaded.find { |library| library.thread?(comm) }&.name

@@ -7,9 +7,9 @@ require "support/sink"
 require "tmpdir"
 require_relative "../../../bench/support/bundle"
 
-# Libraries in the third generation: the app of test/fixtures/apps/library_rows loads one group of them, each is used in
-# generation 0, there are three reforks, and generation 3 uses each library again. What it says there must reach the sink
-# from exactly that process.
+# Libraries in the third generation: the app of test/fixtures/apps/library_rows loads one group of them, each is used
+# in generation 0, there are three reforks, and generation 3 uses each library again. What it says there must reach the
+# sink from exactly that process.
 module RowsApp
   REFORKS = 3
   FOLDER = File.expand_path("../../fixtures/apps/library_rows", __dir__)

@@ -12,7 +12,8 @@ class LibrariesTest < Minitest::Test
   def test_what_manages_connections_is_prepared_before_its_drivers
     names = Libraries::Known.names
 
-    %w[activerecord sequel connection_pool].product(%w[pg mysql2 trilogy sqlite3 redis-client]).each do |manager, driver|
+    drivers = %w[pg mysql2 trilogy sqlite3 redis-client]
+    %w[activerecord sequel connection_pool].product(drivers).each do |manager, driver|
       assert_operator names.index(manager), :<, names.index(driver), "#{manager} before #{driver}"
     end
   end
@@ -30,7 +31,7 @@ class LibrariesTest < Minitest::Test
         assert_includes Libraries::Entry::VERDICTS, rule.verdict, library.name
         assert_match %r{\Ahttps://}, rule.source, library.name
         assert_match(/\A[A-Z].*\.\z/, rule.note, library.name)
-        assert rule.advice, "#{library.name}: what is to be done" if rule.verdict == :yours
+        assert rule.advice, "#{library.name}: what is to be done" if rule.verdict == :refused
       end
     end
   end
@@ -54,14 +55,15 @@ class LibrariesTest < Minitest::Test
       autoload :RedisClient, "/nowhere/redis"
       require "pando/fork_safety/libraries"
       p Pando::ForkSafety::Libraries.loaded
-      puts defined?(Pando::Config) || defined?(Pando::Cluster) || defined?(Pando::Events) ? "too much" : Vips.autoload?(:Operation) && "autoload"
+      too_much = defined?(Pando::Config) || defined?(Pando::Cluster) || defined?(Pando::Events)
+      puts too_much ? "too much" : Vips.autoload?(:Operation) && "autoload"
     RUBY
   end
 
   def test_a_verdict_depends_on_the_version
     assert_equal <<~TEXT, run_ruby(<<~RUBY)
       1.1.3 fine
-      1.1.2 yours Parent and child share the position in its file: a look-up may find another type.
+      1.1.2 refused Parent and child share the position in its file: a look-up may find another type.
       1.1.3.beta1 fine
       no version unknown Nothing is known of this version.
     TEXT
@@ -79,7 +81,7 @@ class LibrariesTest < Minitest::Test
   end
 
   def test_a_driver_is_fine_behind_what_manages_its_connections
-    assert_equal "yours\nfine handled\n", run_ruby(<<~RUBY)
+    assert_equal "refused\nfine handled\n", run_ruby(<<~RUBY)
       require "pando/fork_safety/libraries"
       module PG; class Connection; end; end
       puts Pando::ForkSafety::Libraries.loaded.map(&:verdict)

@@ -32,6 +32,7 @@ module Pando
           @unsafe_threads = declaration.unsafe_threads
           @revived_threads = declaration.revived_threads
           @revived_since = declaration.revived_since
+          @queues = declaration.queued
         end
 
         # @return [Boolean] whether this process has loaded it
@@ -61,6 +62,10 @@ module Pando
         # @param name [Symbol] before_fork, in_parent or in_child
         # @return [Proc, nil]
         def step(name) = @steps[name]
+
+        # @param name [Symbol] count, names or flush
+        # @return [#call, nil]
+        def queue(name) = @queues[name]
 
         # @return [Boolean] whether there is something to run around a fork
         def handled? = @steps.any? && rule&.verdict == :handled

@@ -39,7 +39,7 @@ module Pando
           end
 
           def source(text)
-            text.gsub(%r{https://github\.com/([\w.-]+/[\w.-]+)[^\s,]*}) { "[#{Regexp.last_match(1)}](#{Regexp.last_match(0)})" }
+            text.gsub(%r{https://github\.com/([\w.-]+/[\w.-]+)[^\s,]*}, '[\1](\0)')
           end
         end
       end

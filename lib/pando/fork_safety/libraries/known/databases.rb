@@ -69,7 +69,8 @@ Pando::ForkSafety::Libraries::Known.define do
   describe "pg", constant: "PG::Connection", tested: true do
     fine through: %w[activerecord sequel],
          note: "What manages the connections keeps them apart.",
-         source: "https://github.com/rails/rails/blob/v7.0.0/activerecord/lib/active_record/connection_adapters/postgresql_adapter.rb"
+         source: "https://github.com/rails/rails/blob/v7.0.0/activerecord/lib/active_record/" \
+                 "connection_adapters/postgresql_adapter.rb"
     refused used: -> { ObjectSpace.each_object(PG::Connection).any? { |one| !one.finished? } },
             note: "It does not notice a fork. A connection that a child closes or forgets is closed at the server too.",
             advice: "before_fork { DB.finish } and connect again on the next use; in a connection_pool: " \
@@ -80,11 +81,11 @@ Pando::ForkSafety::Libraries::Known.define do
   describe "mysql2", constant: "Mysql2::Client" do
     fine through: %w[activerecord sequel],
          note: "What manages the connections keeps them apart.",
-         source: "https://github.com/rails/rails/blob/v7.0.0/activerecord/lib/active_record/connection_adapters/mysql2_adapter.rb"
+         source: "https://github.com/rails/rails/blob/v7.0.0/activerecord/lib/active_record/" \
+                 "connection_adapters/mysql2_adapter.rb"
     refused used: -> { ObjectSpace.each_object(Mysql2::Client).any? { |one| !one.closed? } },
             note: "Up to 0.5.7 it does not notice a fork. A connection that a child closes or forgets is closed " \
-                  "at the " \
-                  "server too.",
+                  "at the server too.",
             advice: "before_fork { CLIENT.close }, and connect again on the next use",
             source: "https://github.com/brianmario/mysql2#fork-safety and /commit/cb66da4"
   end
@@ -92,7 +93,8 @@ Pando::ForkSafety::Libraries::Known.define do
   describe "trilogy", constant: "Trilogy" do
     fine through: %w[activerecord sequel],
          note: "What manages the connections keeps them apart.",
-         source: "https://github.com/rails/rails/blob/v7.1.0/activerecord/lib/active_record/connection_adapters/trilogy_adapter.rb"
+         source: "https://github.com/rails/rails/blob/v7.1.0/activerecord/lib/active_record/" \
+                 "connection_adapters/trilogy_adapter.rb"
     refused used: -> { ObjectSpace.each_object(Trilogy).any? { |one| !one.closed? } },
             note: "It does not notice a fork.",
             advice: "before_fork { CLIENT.close }, and connect again on the next use",

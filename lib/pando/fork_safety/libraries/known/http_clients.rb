@@ -72,8 +72,8 @@ Pando::ForkSafety::Libraries::Known.define do
 
   describe "aws-sdk-core", constant: "Aws::Plugins", tested: true do
     handled note: "Its connections wait in a pool of the process. Pando empties it before the fork.",
-            source: "https://github.com/aws/aws-sdk-ruby/blob/version-3/gems/aws-sdk-core/lib/seahorse/client/net_http/" \
-                    "connection_pool.rb"
+            source: "https://github.com/aws/aws-sdk-ruby/blob/version-3/gems/aws-sdk-core/lib/seahorse/client/" \
+                    "net_http/connection_pool.rb"
     before_fork { Aws.empty_connection_pools! }
     revives_threads at: %r{/lib/aws-sdk-core/(?:refreshing_credentials|plugins/endpoint_discovery)\.rb:\d+\z}
   end

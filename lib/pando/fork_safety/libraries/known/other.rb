@@ -17,8 +17,7 @@ Pando::ForkSafety::Libraries::Known.define do
 
   describe "ruby-vips", constant: "Vips::Operation", tested: true do
     limits_reforking note: "After a fork libvips waits for threads that the child lacks: an operation hangs. A " \
-                           "worker " \
-                           "that has run one is not promoted; run none while the app is loaded.",
+                           "worker that has run one is not promoted; run none while the app is loaded.",
                      source: "https://github.com/libvips/ruby-vips/issues/396"
     threads(/\Alibvips worker\z/, unsafe: true)
     unsafe_after "Vips::Operation", :call, singleton: true, because: "libvips was used, whose threads no child has"
@@ -47,8 +46,7 @@ Pando::ForkSafety::Libraries::Known.define do
 
   describe "rack-timeout", constant: "Rack::Timeout", tested: true do
     fine note: "Its thread starts again with the first request of a child. Pando's own `timeout` does the same " \
-               "without " \
-               "a thread, and ends a request that Ruby cannot interrupt: you can leave rack-timeout out.",
+               "without a thread, and ends a request that Ruby cannot interrupt: you can leave rack-timeout out.",
          source: "https://github.com/zombocom/rack-timeout/blob/main/lib/rack/timeout/support/scheduler.rb"
     revives_threads at: %r{/rack/timeout/support/scheduler\.rb:\d+\z}
   end

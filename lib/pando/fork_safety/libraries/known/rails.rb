@@ -10,15 +10,8 @@ Pando::ForkSafety::Libraries::Known.define do
             note: "It does not notice a fork through Process._fork. Its connections are closed before the fork.",
             source: "https://github.com/rails/rails/commit/fe4ead7fc62"
     before_fork { Pando::ForkSafety::Libraries::ActiveRecordPools.disconnect }
-  end
-
-  describe "concurrent-ruby", constant: "Concurrent::ThreadPoolExecutor" do
-    fine since: "1.1.7",
-         note: "Pools, timers and Async start anew in a child; what they had not done by then is dropped there.",
-         source: "https://github.com/ruby-concurrency/concurrent-ruby/blob/v1.1.7/CHANGELOG.md"
-    fine since: "1.0.3", before: "1.1.7",
-         note: "Pools and timers start anew in a child; Async does not.",
-         source: "https://github.com/ruby-concurrency/concurrent-ruby/blob/v1.1.7/CHANGELOG.md"
+    # The reaper: a pool that a child makes has it watched by a thread of that child.
+    revives_threads at: %r{/active_record/connection_adapters/abstract/connection_pool/reaper\.rb:\d+\z}
   end
 
   describe "bootsnap", constant: "Bootsnap" do

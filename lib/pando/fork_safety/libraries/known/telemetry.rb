@@ -37,6 +37,11 @@ Pando::ForkSafety::Libraries::Known.define do
     fine since: "0.12.1",
          note: "The thread that sends spans starts again in a child with the first span that ends.",
          source: "https://github.com/open-telemetry/opentelemetry-ruby/blob/main/sdk/CHANGELOG.md (0.12.1)"
+    # Until it is configured there is a stand-in, which cannot.
+    flush do |seconds|
+      provider = OpenTelemetry.tracer_provider
+      provider.force_flush(timeout: seconds) if provider.respond_to?(:force_flush)
+    end
     revives_threads at: %r{/lib/opentelemetry/sdk/trace/export/\w+\.rb:\d+\z}
   end
 
@@ -116,8 +121,7 @@ Pando::ForkSafety::Libraries::Known.define do
 
   describe "skylight", constant: "Skylight::Instrumenter" do
     unknown note: "Its agent is a native library that is not public. Skylight supports servers that fork workers " \
-                  "from " \
-                  "a process that has served no request.",
+                  "from a process that has served no request.",
             source: "https://www.skylight.io/support/advanced-setup"
   end
 
@@ -167,8 +171,7 @@ Pando::ForkSafety::Libraries::Known.define do
 
   describe "yabeda-prometheus", constant: "Yabeda::Prometheus::Exporter" do
     fine note: "Mount Yabeda::Prometheus::Exporter in the app. The server that start_metrics_server! runs in a " \
-               "thread " \
-               "does not live in a child.",
+               "thread does not live in a child.",
          source: "https://github.com/yabeda-rb/yabeda-prometheus/blob/master/lib/yabeda/prometheus/exporter.rb"
   end
 
@@ -187,6 +190,7 @@ Pando::ForkSafety::Libraries::Known.define do
             note: "A child lacks the thread that sends.",
             advice: "update dogstatsd-ruby to 5.3.0, or make the client in after_worker_fork",
             source: "https://github.com/DataDog/dogstatsd-ruby/blob/master/CHANGELOG.md (5.1.0, known issues)"
+    flush { |_seconds| ObjectSpace.each_object(Datadog::Statsd) { |client| client.flush(sync: true) } }
     revives_threads at: %r{/lib/datadog/statsd/\w+\.rb:\d+\z}, since: "5.3.0"
   end
 
