@@ -9,19 +9,23 @@ class TelemetryRowsTest < Minitest::Test
 
   # What the sink must receive from a process, where that is not the word that the request said.
   SAID = ->(use) { ["#{use["row"]}-in-#{use["worker"]}-said"] }
-  ROWS = {
+  ERROR_TRACKERS = {
     "sentry-ruby" => SAID,
     "honeybadger" => ->(use) { SAID.call(use) + ["#{SAID.call(use).first} as an event"] },
     "bugsnag" => SAID,
     "airbrake-ruby" => SAID,
-    "rollbar" => SAID,
+    "rollbar" => SAID
+  }.freeze
+  TRACERS = {
     "datadog" => SAID,
     "newrelic_rpm" => SAID,
     "scout_apm" => SAID,
     "elastic-apm" => SAID,
     "rorvswild" => SAID,
     "opentelemetry-sdk" => SAID,
-    "opentelemetry-metrics-sdk" => SAID,
+    "opentelemetry-metrics-sdk" => SAID
+  }.freeze
+  METRICS_AND_FLAGS = {
     "statsd-instrument" => SAID,
     "dogstatsd-ruby" => SAID,
     "prometheus-client" => nil,
@@ -33,21 +37,28 @@ class TelemetryRowsTest < Minitest::Test
     "flipper" => ->(use) { [/^client-pid: #{use["worker"]}$/] }
   }.freeze
 
-  def test_each_reports_from_workers_of_the_third_generation
-    rows = ENV["ONLY"] ? ENV["ONLY"].split(",") : ROWS.keys
-    start(rows)
-    uses = third_generation_uses(rows)
-    failures = uses.filter_map do |use|
-      ROWS[use["row"]]&.call(use)&.each { |text| @sink.wait_for(text) }
-      nil
-    rescue Support::Waiting::TimedOut => error
-      "#{use["row"]} #{error.message}"
-    end
+  def test_error_trackers = report_from_the_third_generation(ERROR_TRACKERS)
+  def test_tracers = report_from_the_third_generation(TRACERS)
+  def test_metrics_and_flags = report_from_the_third_generation(METRICS_AND_FLAGS)
+
+  private
+
+  # @param expected [Hash{String => Proc, nil}] what the sink must receive, by row
+  def report_from_the_third_generation(expected)
+    start(expected.keys)
+    uses = third_generation_uses(expected.keys)
+    failures = uses.filter_map { |use| failure(use, expected[use["row"]]) }
     assert_empty failures
     uses.each { |use| assert_result(use) }
   end
 
-  private
+  # @return [String, nil] what has not come
+  def failure(use, expected)
+    expected&.call(use)&.each { |text| @sink.wait_for(text) }
+    nil
+  rescue Support::Waiting::TimedOut => e
+    "#{use["row"]}: #{e.message}"
+  end
 
   def group = "telemetry"
 

@@ -21,7 +21,7 @@ module Pando
         DURABLE = /\AGoodJob/
         # Where the block of a scheduled task is that nobody has asked for: a timer task runs again and again, and
         # job libraries look for what is due in their database.
-        PERIODIC = %r{/concurrent/timer_task\.rb\z|/(?:good_job|solid_queue)-[^/]+/}
+        PERIODIC = %r{/concurrent/timer_task\.rb\z|/(?:elastic-apm|good_job|solid_queue)-[^/]+/}
         RUNNING = %r{/concurrent/executor/.*run_task}
         ACTIVE_JOB = "ActiveJob::QueueAdapters::AsyncAdapter::JobWrapper"
         private_constant :LIST, :DURABLE, :PERIODIC, :RUNNING, :ACTIVE_JOB
