@@ -26,9 +26,19 @@ module Pando
       # Seconds that the end itself may take, where there is so much: runners interrupt jobs and give them back.
       FAREWELL = 2.0
 
-      # The application says that this process must not become a mold.
-      def no_longer_fork_safe! = row.fork_unsafe!
+      # Tells the monitor whether this process may become a mold.
+      # @param safe [Boolean]
+      def fork_safe=(safe)
+        safe ? row.fork_safe! : row.fork_unsafe!
+      end
+
       def fork_safe? = !row.fork_unsafe?
+
+      # Tells the monitor how many long-lived connections (WebSockets) this process holds.
+      # @param count [Integer]
+      def connections=(count)
+        row.connections = count
+      end
 
       # It had better be replaced, when that suits the others, see Replacements.
       # @param worn [Boolean]
@@ -102,8 +112,11 @@ module Pando
 
       # @return [nil]
       def finish
-        @work.stop(@draining ? Sys.now + (options.stop_timeout / 2) : nil, leave_by)
+        by = leave_by
+        @work.stop(@draining ? Sys.now + (options.stop_timeout / 2) : nil, by)
+        payload.say_goodbye(by)
         payload.run_hook(:before_worker_exit, self)
+        payload.before_exit(self, by)
         nil
       end
 

@@ -15,6 +15,8 @@ module Pando
       module Known
         # Drivers and clients stand behind what manages them: in this order they are made ready for a fork.
         CONSTANTS = {
+          "actioncable" => "ActionCable::Server::Base",
+          "solid_cable" => "SolidCable",
           "activerecord" => "ActiveRecord::Base",
           "sequel" => "Sequel::Database",
           "mongo" => "Mongo::Client",

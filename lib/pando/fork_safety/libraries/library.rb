@@ -49,7 +49,7 @@ module Pando
           @marks.select { |mark| mark.before.nil? || version.nil? || version.release < Gem::Version.new(mark.before) }
         end
 
-        # @param name [Symbol] before_fork, in_parent or in_child
+        # @param name [Symbol] before_fork, in_parent, in_child, say_goodbye, before_exit or watch
         # @return [Proc, nil]
         def step(name) = @steps[name]
 

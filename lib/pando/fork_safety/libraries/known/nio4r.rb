@@ -1,8 +1,11 @@
 # frozen_string_literal: true
 
+require "pando/fork_safety/libraries/selectors"
+
 Pando::ForkSafety::Libraries::Known.describe "nio4r" do
-  handled note: "A selector, as ActionCable has one from its first connection on, would share its epoll set with a " \
-                "child. A worker that has made one is not promoted; make none while the app is loaded.",
+  handled note: "A selector would share its epoll set with a child. A worker in which one is open is not promoted; " \
+                "Action Cable's is closed before the fork.",
           source: "https://github.com/socketry/nio4r/blob/main/ext/nio4r/selector.c (no ev_loop_fork)"
-  unsafe_after "NIO::Selector", :initialize, because: "a selector was made, whose epoll set a child would share"
+  watch { Pando::ForkSafety::Libraries::Selectors.watch }
+  before_fork { Pando::ForkSafety::Libraries::Selectors.refuse_live }
 end
