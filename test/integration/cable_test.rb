@@ -60,7 +60,7 @@ class CableTest < Minitest::Test
 
   # That adapter delivers within one process; in development there is one worker.
   def test_async_in_development
-    start("async", workers: 1, environment: "development")
+    start("async", workers: 1, environment: "development", config: "reactor false")
     connect_to_each_worker(1)
     2.times do
       @server.refork
@@ -129,11 +129,11 @@ class CableTest < Minitest::Test
     broadcast_from_each_worker
   end
 
-  def start(adapter, workers: WORKERS, environment: "production")
+  def start(adapter, workers: WORKERS, environment: "production", config: "")
     File.write(File.join(@folder, "database.yml"), JSON.generate(environment => database))
     @server = Support::ServerProcess.start(
       arguments: [File.join(APP, "config.ru"), "-w", workers.to_s, "--refork", "manual", "-e", environment],
-      config: "timeout 120\ncontrol 'control.sock'",
+      config: "timeout 120\ncontrol 'control.sock'\n#{config}",
       env: self.class.bundle.environment.merge(
         "APP_CABLE" => adapter, "APP_FOLDER" => @folder, "APP_REDIS" => @redis&.url, "RAILS_ENV" => environment,
         "APP_DATABASE_YML" => File.join(@folder, "database.yml")
