@@ -41,7 +41,7 @@ class CableTest < Minitest::Test
   def test_solid_cable
     skip "solid_cable needs Rails 7.2, which this Ruby has not got here" if RUBY_VERSION < "3.2"
 
-    assert_nothing_is_lost("solid_cable")
+    assert_nothing_is_lost("solid_cable") { assert_last_words_are_stored }
   end
 
   def test_redis
@@ -103,7 +103,9 @@ class CableTest < Minitest::Test
   # A broadcast from each worker reaches each client, after each refork and reload, and whatever was broadcast while a
   # client was subscribed has reached it.
   def assert_nothing_is_lost(adapter)
-    start(adapter)
+    start(adapter, config: <<~RUBY)
+      before_worker_exit { ActionCable.server.broadcast("notes", { text: "last words of \#{Process.pid}" }) }
+    RUBY
     connect_to_each_worker(2)
     broadcast_from_each_worker
     publishing do
@@ -111,6 +113,7 @@ class CableTest < Minitest::Test
       RELOADS.times { reload_and_broadcast }
     end
     assert_all_delivered
+    yield if block_given?
     assert_reforked_in_spite_of_connections
     assert_empty(@server.events.select { |event| TROUBLE.match?(event["event"]) && event["event"] != "refork.refused" })
     assert_farewells_at_stop
@@ -133,7 +136,7 @@ class CableTest < Minitest::Test
     File.write(File.join(@folder, "database.yml"), JSON.generate(environment => database))
     @server = Support::ServerProcess.start(
       arguments: [File.join(APP, "config.ru"), "-w", workers.to_s, "--refork", "manual", "-e", environment],
-      config: "timeout 120\ncontrol 'control.sock'\n#{config}",
+      config: "timeout 120; control 'control.sock'\n#{config}",
       env: self.class.bundle.environment.merge(
         "APP_CABLE" => adapter, "APP_FOLDER" => @folder, "APP_REDIS" => @redis&.url, "RAILS_ENV" => environment,
         "APP_DATABASE_YML" => File.join(@folder, "database.yml")
@@ -260,6 +263,15 @@ class CableTest < Minitest::Test
     end
     assert_empty lost
     assert_operator @sent.size, :>, 20
+  end
+
+  # What a worker has queued when it ends is written first.
+  def assert_last_words_are_stored
+    stored = JSON.parse(@server.get("/stored").body)
+    gone = @server.events("worker.exited").map { |event| event["pid"] }
+
+    assert_operator gone.size, :>=, WORKERS
+    assert_empty(gone.reject { |pid| stored.include?("last words of #{pid}") })
   end
 
   # What was broadcast while a session was subscribed.
