@@ -10,7 +10,8 @@ Gem::Specification.new do |spec|
   spec.description = <<~TEXT
     Pando serves Rack applications from single-threaded worker processes. A worker that has warmed up
     becomes the mold that the next generation of workers is forked from, so that inline caches, memoized
-    values and compiled code are shared between all of them. Linux only.
+    values and compiled code are shared between all of them. For Linux; elsewhere it installs and serves for
+    development from one plain process.
   TEXT
   spec.license = "MIT"
   spec.required_ruby_version = ">= 3.1"

@@ -3,7 +3,7 @@
 # Shows which process answers, and what it has from the one that it was forked from. Start it, send requests, and watch
 # the generation grow:
 #
-#   bin/pando examples/hello.ru
+#   bin/pando -e production examples/hello.ru
 #   for i in $(seq 500); do curl -s http://127.0.0.1:8080/; done
 
 # What an application comes to know while it serves. Here: 40 pages, each written when it is asked for the first time,

@@ -44,6 +44,18 @@ static VALUE row_set_worn(VALUE self, VALUE worn)
     return worn;
 }
 
+/* The head of the running request's answer is out. The end of the request takes the flag back. */
+static VALUE row_streaming_p(VALUE self)
+{
+    return flag(self, PANDO_ROW_STREAMING);
+}
+
+static VALUE row_streaming(VALUE self)
+{
+    set(self, PANDO_ROW_STREAMING);
+    return Qtrue;
+}
+
 void pando_init_row_flags(VALUE row)
 {
     rb_define_method(row, "fork_unsafe?", row_fork_unsafe_p, 0);
@@ -51,4 +63,6 @@ void pando_init_row_flags(VALUE row)
     rb_define_method(row, "fork_safe!", row_fork_safe, 0);
     rb_define_method(row, "worn?", row_worn_p, 0);
     rb_define_method(row, "worn=", row_set_worn, 1);
+    rb_define_method(row, "streaming?", row_streaming_p, 0);
+    rb_define_method(row, "streaming!", row_streaming, 0);
 }

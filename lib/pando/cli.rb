@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/errors"
+require "pando/platform"
 
 module Pando
   # The command line: `pando [COMMAND] [ARGUMENTS]`. Runs in the process that
@@ -30,11 +31,16 @@ module Pando
       "quiet" => Known.new(:Quiet, "pando/cli/quiet", "Let job nodes take nothing new, and serve on."),
       "pages" => Known.new(:Pages, "pando/cli/pages", "Show which memory of a worker is its own, and why."),
       "stop" => Known.new(:Stop, "pando/cli/stop", "Stop the running server, and wait for its end."),
+      "init" => Known.new(:Init, "pando/cli/init",
+                          "Write config/pando.rb, from Puma's, Pitchfork's or Unicorn's file."),
       "config" => Known.new(:ShowConfig, "pando/cli/show_config", "Show the settings and where each came from."),
       "doctor" => Known.new(:Doctor, "pando/cli/doctor", "Find what a fork would break in an application."),
       "help" => Known.new(:Help, "pando/cli/help", "Show this text."),
       "version" => Known.new(:Version, "pando/cli/version", "Show the version.")
     }.freeze
+
+    # What is of use without a cluster.
+    ANYWHERE = %w[serve init config help version].freeze
 
     # What pando/native loads; Pando is of no use without.
     EXTENSION = "pando/pando_ext"
@@ -85,11 +91,17 @@ module Pando
       # @api private
       def command(name)
         known = COMMANDS.fetch(name)
+        refuse(name) unless Platform.linux? || ANYWHERE.include?(name)
         require known.file
         const_get(known.class_name)
       end
 
       private
+
+      def refuse(name)
+        raise UsageError, "pando #{name} needs Linux, and this is #{Platform.name}: here Pando serves for " \
+                          "development, from one plain process without a cluster to ask"
+      end
 
       def split(argv)
         COMMANDS.key?(argv.first) ? [argv.first, argv.drop(1)] : ["serve", argv]

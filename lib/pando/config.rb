@@ -108,6 +108,12 @@ module Pando
     end
 
     # @param name [Symbol] of a setting
+    # @return [Boolean] whether nobody has set it
+    def default?(name)
+      @entries.fetch(name).all? { |entry| Situation::SOURCES.include?(entry.source) }
+    end
+
+    # @param name [Symbol] of a setting
     # @return [Array<Values::Entry>] value as written and source; several for `listen`
     # @api private
     def entries(name)
@@ -119,7 +125,7 @@ module Pando
     def require_rackup
       return rackup if workers.zero? || File.file?(rackup)
 
-      where = source(:rackup) == "default" ? "" : "#{source(:rackup)}: "
+      where = default?(:rackup) ? "" : "#{source(:rackup)}: "
       raise ConfigError, "#{where}there is no rackup file #{rackup}. Name one: pando RACKUP"
     end
 

@@ -1,10 +1,14 @@
 # frozen_string_literal: true
 
+require "pando/platform"
+
 # Loads the C extension. A checkout keeps one build per Ruby version beside
-# each other; an installed gem has a single one.
+# each other; an installed gem has a single one. There is none but on Linux.
 begin
-  require "pando/#{RUBY_VERSION[/\A\d+\.\d+/]}/pando_ext"
+  require Pando::Platform.linux? ? "pando/#{RUBY_VERSION[/\A\d+\.\d+/]}/pando_ext" : "pando/portable"
 rescue LoadError
+  raise unless Pando::Platform.linux?
+
   begin
     require "pando/pando_ext"
   rescue LoadError => e

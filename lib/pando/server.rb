@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require "pando/cluster"
+require "pando/compat/notices"
 require "pando/config"
+require "pando/server/app_environment"
 require "pando/server/entrance"
 require "pando/server/kinds"
 require "pando/server/launch"
@@ -43,7 +45,7 @@ module Pando
     # @return [Array<Config::Listen>]
     def listen(config)
       return [] if config.workers.zero?
-      return config.listen unless @inherited.any? && config.source(:listen) == "default"
+      return config.listen unless @inherited.any? && config.default?(:listen)
 
       [Config::Listen.parse(Config::Address::SYSTEMD)]
     end
@@ -80,8 +82,15 @@ module Pando
 
     def monitor(start)
       subscribe unless start.rehearsal?
+      Compat::Notices.new(config).tell if start.fresh?
+      warn_of_variables unless start.rehearsal?
       @inherited = start.inherited_sockets
       Cluster::Monitor.new(payload, listen(config), policy, Launch.mold(config), start)
+    end
+
+    def warn_of_variables
+      reason = AppEnvironment.new(config).contradiction
+      Events.emit("environment.contradictory", environment: config.environment, reason: reason) if reason
     end
 
     def policy = Kinds.policy(config, Kinds.names(config).first)

@@ -59,11 +59,12 @@ class BadGenerationTest < Minitest::Test
     RUBY
     workers = pids(server.workers)
     server.write("fault", "")
-    failed = server.wait_for("fork.failed") { server.signal("USR2") }
+    failed = server.wait_for("refork.refused") { server.signal("USR2") }
 
     assert_match(/before_fork hook at .*pando\.rb:4 raised IOError: cannot let go/, failed["reason"])
     assert_equal(failed["reason"], server.wait_past("generation.discarded")["reason"])
     assert_equal(workers, pids(server.workers), "the worker that could not be forked serves on")
+    assert_equal([["refork.refused", "warn"]], server.complaints.map { |event| event.values_at("event", "level") })
     File.delete(File.join(server.folder, "fault"))
     server.refork
   end

@@ -48,7 +48,7 @@ class ContainerTest < Minitest::Test
 
   def test_pid_1_obeys_and_reaps
     server = start("workers 1\nrefork :manual")
-    assert_equal 1, server.wait_past("monitor.ready")["pid"]
+    assert_equal 1, server.wait_past("monitor.listening")["pid"]
     assert_match(/ of 1, /, server.get("/").body)
     orphan = server.get("/orphan").body.to_i
     assert_equal orphan, server.wait_past("stranger.reaped")["pid"]
@@ -76,7 +76,7 @@ class ContainerTest < Minitest::Test
 
   def test_beneath_an_init
     server = start(script: INIT)
-    monitor = server.wait_past("monitor.ready")["pid"]
+    monitor = server.wait_past("monitor.listening")["pid"]
     refute_equal 1, monitor
     assert_match(/ of #{monitor}, /, server.get("/").body)
     orphan = server.get("/orphan").body.to_i

@@ -165,6 +165,21 @@ class FailedBootTest < Minitest::Test
     assert_match(/not today/, last_words(output))
   end
 
+  # What follows from it is no other error.
+  { "an application" => [{ app: "raise 'not today'" }, "mold.failed"],
+    "a first worker" => [{ config: "workers 1\nafter_worker_fork { |*| raise 'not today' }" }, "worker.failed"] }
+    .each do |who, (options, name)|
+      define_method(:"test_the_fault_of_#{who.tr(" ", "_")}_is_one_error") do
+        server = serve(ready: false, **options)
+        server.wait_for_exit
+        errors = server.complaints
+
+        assert_equal([name], errors.map { |event| event["event"] })
+        assert_match(/not today/, errors.first["reason"])
+        assert_match(/not today/, last_words(server.output))
+      end
+    end
+
   private
 
   def boot(**options)

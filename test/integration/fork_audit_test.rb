@@ -24,7 +24,6 @@ class ForkAuditTest < Minitest::Test
     run lambda { |env|
       answer = case env["PATH_INFO"]
                when "/ask" then Store.connection.puts("from #{Process.pid}") || Store.connection.gets.to_s
-               when "/thread" then Thread.new { sleep }.name = "flusher"
                when "/leave" then ""
                end
       [200, {}, ["#{Process.pid} #{answer}"]]
@@ -108,27 +107,6 @@ class ForkAuditTest < Minitest::Test
     server.refork
 
     assert_empty(server.events("finding.reported"))
-  end
-
-  def test_a_live_thread_is_reported_and_with_refuse_no_promotion
-    server = with_store("fork_safety threads: :refuse")
-    server.get("/thread")
-    discarded = server.wait_for("generation.discarded") { server.signal("USR2") }
-    found = server.events("finding.reported").first
-
-    assert_match(/flusher.*config\.ru:\d+.*refused by fork_safety threads:/, discarded["reason"])
-    assert_match(%r{\A#{server.folder}/config\.ru:14\z}, found["location"])
-    assert_equal(["worker", 'thread "flusher"'], found.values_at("role", "subject"))
-    assert_equal(200, server.get("/").status)
-  end
-
-  def test_a_thread_of_the_mold_is_reported_or_with_fail_the_boot_fails
-    server = serve(app: "Thread.new { sleep }\n#{APP}", config: "workers 1\nrefork :manual")
-
-    assert_equal(["mold", 0], server.wait_past("finding.reported", kind: "lost_thread").values_at("role", "generation"))
-    failing = serve(app: "Thread.new { sleep }\n#{APP}", config: "workers 1\nfork_safety threads: :fail", ready: false)
-    assert_equal(1, failing.wait_for_exit.exitstatus)
-    assert_match(/config\.ru:1.*refused by fork_safety threads:/, failing.output)
   end
 
   # The leak of a mold that some service thread of the app runs in: a socket a second, closed by nobody.

@@ -42,7 +42,7 @@ class ListenersTest < Minitest::Test
 
   def test_a_tcp_port_of_the_kernels_choice
     server = serve(app: APP, config: "reactor false", listen: "127.0.0.1:0")
-    port = server.events("monitor.ready").first["listen"][/\A127\.0\.0\.1:(\d+)\z/, 1].to_i
+    port = server.events("monitor.listening").first["listen"][/\A127\.0\.0\.1:(\d+)\z/, 1].to_i
 
     assert_operator(port, :>, 0)
     assert_equal("127.0.0.1:#{port}", server.events("listener.opened").first["listen"])
@@ -54,7 +54,7 @@ class ListenersTest < Minitest::Test
   def test_a_tcp_port_of_ipv6
     skip "no IPv6 on this machine" unless ipv6?
     server = serve(app: APP, config: "reactor false", listen: "[::1]:0")
-    port = server.events("monitor.ready").first["listen"][/\A\[::1\]:(\d+)\z/, 1].to_i
+    port = server.events("monitor.listening").first["listen"][/\A\[::1\]:(\d+)\z/, 1].to_i
 
     assert_equal("[::1] #{port} ::1 true", body(ask(TCPSocket.new("::1", port), "[::1]:#{port}")))
   end
@@ -63,7 +63,7 @@ class ListenersTest < Minitest::Test
     name = "pando-test-#{SecureRandom.hex(8)}"
     server = serve(listen: "unix:@#{name}")
 
-    assert_equal("unix:@#{name}", server.events("monitor.ready").first["listen"])
+    assert_equal("unix:@#{name}", server.events("monitor.listening").first["listen"])
     assert_match(/pid=\d+ path=/, body(ask(UNIXSocket.new("\0#{name}"))))
     refute_path_exists(File.join(server.folder, "@#{name}"))
   end
@@ -72,7 +72,7 @@ class ListenersTest < Minitest::Test
     name = "pando-test-#{SecureRandom.hex(8)}"
     more = ["-l", "127.0.0.1:0", "-l", "unix:@#{name}", "-l", "unix:other.sock"]
     server = serve(config: "workers 2", arguments: more)
-    port = server.events("monitor.ready").first["listen"][/127\.0\.0\.1:(\d+)/, 1].to_i
+    port = server.events("monitor.listening").first["listen"][/127\.0\.0\.1:(\d+)/, 1].to_i
     server.refork # new workers inherit all of them
 
     [-> { server.connect }, -> { TCPSocket.new("127.0.0.1", port) }, -> { UNIXSocket.new("\0#{name}") },

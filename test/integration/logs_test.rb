@@ -26,6 +26,7 @@ class LogsTest < Minitest::Test
     service(:ticker) { |service| service.wait(60) }
   RUBY
   RESERVED = %w[time event level].freeze
+  TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d/
 
   def test_json
     server = serve(app: APP, config: CONFIG)
@@ -43,11 +44,29 @@ class LogsTest < Minitest::Test
     wait_until(message: "the boot") { server.output.include?("generation.current") }
     output = live(server)
 
-    assert_match(/^\d\d:\d\d:\d\d\.\d{3} pando worker\.ready slot=1 generation=0 pid=\d+$/, output)
+    assert_match(/^#{TIME} pando worker\.ready slot=1 generation=0 pid=\d+$/, output)
     assert_match(/^\S+ pando ERROR worker\.lost slot=\d generation=0 pid=\d+ reason="signal KILL"/, output)
     assert_match(%r{^\S+ pando ERROR request\.failed .*path=/raise .*error="ArgumentError: no\\ngood"$}, output)
     assert_match(/no\\ngood"\n    \S*config\.ru:3:in /, output)
-    output.each_line { |line| assert_match(/\A(?:\d\d:\d\d:\d\d\.\d{3} pando |    )\S/, line) }
+    output.each_line { |line| assert_match(/\A(?:#{TIME} pando |    )\S/, line) }
+  end
+
+  def test_the_server_listens_before_the_application_is_loaded_and_is_ready_after
+    app = "sleep 0.01 until File.exist?('go')\n#{APP}"
+    server = serve(app: app, config: CONFIG, listen: "127.0.0.1:0", ready: false)
+    listening = server.wait_past("monitor.listening")
+    server.wait_past("mold.booting")
+    assert_empty(server.events("server.ready"), "the application is not loaded yet")
+    server.write("go", "")
+    ready = server.wait_past("server.ready")
+
+    assert_equal(%w[0 1], server.events("worker.ready").map { |event| event["slot"].to_s }.sort)
+    assert_equal([server.pid, 2, "production", listening["listen"]],
+                 ready.values_at("pid", "workers", "environment", "listen"))
+    assert_equal("http://#{listening["listen"]}", ready["url"])
+    assert_operator(ready["seconds"], :>, 0)
+    server.wait_for("reload.finished") { server.signal("HUP") }
+    assert_equal([1, 1], %w[monitor.listening server.ready].map { |name| server.events(name).size })
   end
 
   def test_subscribers_of_the_config_hear_the_events_of_their_process

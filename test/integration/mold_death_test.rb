@@ -64,7 +64,7 @@ class MoldDeathTest < Minitest::Test
 
     assert_equal(seconds.sort.uniq, seconds, "each wait is longer than the last")
     assert_equal(workers, pids(server.workers))
-    assert_includes(server.events("generation.discarded").last["backtrace"].join, "config.ru:1:in")
+    assert_includes(server.events("mold.failed").last["backtrace"].join, "config.ru:1:in")
 
     server.wait_for("generation.current") { server.write("config.ru", Support::ServerProcess::DEFAULT_APP) }
     assert_equal(workers, pids(server.workers))

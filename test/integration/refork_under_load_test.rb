@@ -23,7 +23,7 @@ class ReforkUnderLoadTest < Minitest::Test
 
   def test_no_request_is_lost_on_tcp
     start("-l", "127.0.0.1:0")
-    port = @server.events("monitor.ready").first["listen"][/127\.0\.0\.1:(\d+)/, 1].to_i
+    port = @server.events("monitor.listening").first["listen"][/127\.0\.0\.1:(\d+)/, 1].to_i
     refork_under_load(-> { TCPSocket.new("127.0.0.1", port) })
   end
 

@@ -27,10 +27,15 @@ module Support
       raise "no report; the doctor said:\n#{out}\n#{err}"
     end
 
+    # @return [Array<Array(String, String)>] kind and line of the errors and warnings
+    def faults = places { |one| one["severity"] != "note" }
     # @return [Array<Array(String, String)>] kind and line of what makes it fail
-    def faults
-      failing = report["findings"].reject { |one| one["severity"] == "note" }
-      failing.map { |one| one.values_at("kind", "location") }.sort_by(&:to_s)
+    def errors = places { |one| one["severity"] == "error" }
+
+    private
+
+    def places(&)
+      report["findings"].select(&).map { |one| one.values_at("kind", "location") }.sort_by(&:to_s)
     end
   end
 end

@@ -16,7 +16,7 @@ module Support
 
     def record(result)
       @counts[outcome(result)] += 1
-      @failures << result.to_s.scrub if outcome(result) == "failed"
+      @failures << { "file" => file_of(result), "text" => result.to_s.scrub } if outcome(result) == "failed"
     end
 
     def report
@@ -28,6 +28,11 @@ module Support
     end
 
     private
+
+    # The test itself may stand in a module that several files share.
+    def file_of(result)
+      Object.const_source_location(result.klass)&.first || result.source_location.first
+    end
 
     def outcome(result)
       return "passed" if result.passed?

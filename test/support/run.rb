@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 # The test runner behind bin/test. All unit tests run in one process, each other file in a process of its
-# own with a time limit, so that a crash or a hang is one failure and the rest still runs.
+# own with a time limit, so that a crash or a hang is one failure and the rest still runs. A file that failed
+# runs once more, alone, when all others are done. If it passes then, the run passes and names it as flaky.
 
 require "json"
 require "optparse"
@@ -15,21 +16,42 @@ module Support
     KILL_GRACE = 5
     LOADER = "ARGV.shift(ARGV.shift.to_i).each { |file| require file }"
 
+    # What failed in a file, as the summary shows it.
+    Failure = Struct.new(:file, :text)
+
+    # @param files [Array<String>]
+    # @param options [Array<String>] for Minitest
+    # @param folder [String] for its results
     def initialize(files, options, folder)
       @files = files
       @options = options
+      @folder = folder
       @results = File.join(folder, "#{object_id}.json")
       @failures = []
     end
 
-    # @return [Array<String>] what failed, after #run
+    # @return [Array<String>]
+    attr_reader :files
+    # @return [Hash{String => Integer}] after #run: passed, failed and skipped tests
+    attr_reader :counts
+    # @return [Array<Failure>] after #run
     attr_reader :failures
+
+    # @return [Array<TestProcess>] one for each file that failed; this one again if it did not tell which
+    def retries
+      groups = @failures.all?(&:file) ? @failures.map { |failure| [failure.file] }.uniq : [@files]
+      groups.map { |files| TestProcess.new(files, @options, @folder) }
+    end
+
+    # @param failure [Failure] of the first run
+    # @return [Boolean] whether one of these files caused it
+    def caused?(failure) = failure.file ? @files.include?(failure.file) : @files.size > 1
 
     def run(out)
       @pid = spawn({ "PANDO_TEST_RESULTS" => @results }, *command, out: out, err: out, pgroup: true, in: File::NULL)
       status = wait
       stop # what the tests started and left behind
-      counts(status, results)
+      @counts = count(status, results)
     end
 
     def stop
@@ -63,18 +85,20 @@ module Support
     end
 
     # A process that left no results, or left badly though all it counted had passed, is a failure itself.
-    def counts(status, results)
+    def count(status, results)
       counts = Hash.new(0).merge(results["counts"])
-      failures.concat(results["failures"])
-      return counts if status.success? || failures.any?
+      results["failures"].each { |failure| @failures << Failure.new(only_file || failure["file"], failure["text"]) }
+      return counts if status.success? || @failures.any?
 
       fail_with("ended with #{status}")
       counts.merge("failed" => 1)
     end
 
+    def only_file = (@files.first if @files.size == 1)
+
     def fail_with(reason)
-      failures << "#{self}: #{reason}"
-      warn failures.last
+      @failures << Failure.new(only_file, "#{self}: #{reason}")
+      warn @failures.last.text
     end
   end
 
@@ -82,6 +106,8 @@ module Support
   class TestRun
     FOLDERS = %w[unit conformance integration chaos].freeze
     ROOT = File.expand_path("../..", __dir__)
+    # So many files that fail are no accident, and to run them all again would take long.
+    RETRIES = 10
 
     def initialize(arguments)
       @jobs = 1
@@ -89,6 +115,7 @@ module Support
       @paths = parser.parse(arguments).map { |path| File.expand_path(path) }
       @total = Hash.new(0)
       @failures = []
+      @flaky = []
       @lock = Mutex.new
     rescue OptionParser::ParseError => e
       abort "#{e.message}\n#{parser}"
@@ -99,6 +126,7 @@ module Support
       Dir.chdir(ROOT)
       Dir.mktmpdir("pando-test") { |folder| run_all(processes(folder)) }
       recall_failures
+      name_flaky_files
       puts summary
       @total["failed"].zero? && @total["passed"].positive?
     end
@@ -137,6 +165,17 @@ module Support
 
     def run_all(processes)
       stop_with_us(processes)
+      run_side_by_side(processes)
+      processes.each { |process| add(process.counts) }
+      @failures = processes.flat_map(&:failures)
+      retries = processes.select { |process| process.failures.any? }.flat_map(&:retries)
+      return puts("-- #{retries.size} files failed: too many to run them again") if retries.size > RETRIES
+
+      stop_with_us(retries)
+      retries.each { |process| run_again(process) }
+    end
+
+    def run_side_by_side(processes)
       queue = Queue.new(processes).close
       Array.new(@jobs) { Thread.new { run_next(queue.pop) until queue.empty? } }.each(&:join)
     end
@@ -146,12 +185,22 @@ module Support
 
       started = clock
       counts = @jobs == 1 ? process.run($stdout) : run_quietly(process)
-      @lock.synchronize do
-        @total.merge!(counts) { |_name, sum, count| sum + count }
-        @failures.concat(process.failures)
-        puts "-- #{process}: #{text(counts)} in #{(clock - started).round(1)} s"
-      end
+      @lock.synchronize { puts "-- #{process}: #{text(counts)} in #{(clock - started).round(1)} s" }
     end
+
+    # Alone: what passes now failed because of what else was going on, or by chance.
+    def run_again(process)
+      puts "-- #{process} failed: once more, alone"
+      counts = process.run($stdout)
+      puts "-- #{process}, once more: #{text(counts)}"
+      return unless counts["failed"].zero? && counts["passed"].positive?
+
+      forgiven, @failures = @failures.partition { |failure| process.caused?(failure) }
+      add("failed" => -forgiven.size, "passed" => forgiven.size)
+      @flaky << [process, forgiven]
+    end
+
+    def add(counts) = @total.merge!(counts) { |_name, sum, count| sum + count }
 
     def clock
       Process.clock_gettime(Process::CLOCK_MONOTONIC)
@@ -176,9 +225,16 @@ module Support
       end
     end
 
-    # Once more at the end: who keeps only the last lines of a long output shall see why it failed.
+    # The end is what is kept of a long output, so it says why the run failed.
     def recall_failures
-      puts "", "=== Failed tests", "", @failures.join("\n\n") if @failures.any?
+      puts "", "=== Failed tests", "", @failures.map(&:text).join("\n\n") if @failures.any?
+    end
+
+    def name_flaky_files
+      return if @flaky.empty?
+
+      puts "", "=== Flaky tests: failed once, passed when run again alone. Mend them before new work.", ""
+      @flaky.each { |process, failures| puts "#{process}:", failures.map(&:text).join("\n\n"), "" }
     end
 
     def summary
@@ -191,5 +247,7 @@ module Support
   end
 end
 
-$stdout.sync = true
-exit Support::TestRun.new(ARGV).run
+if $PROGRAM_NAME == __FILE__
+  $stdout.sync = true
+  exit Support::TestRun.new(ARGV).run
+end

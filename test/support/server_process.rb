@@ -39,18 +39,21 @@ module Support
     # @param listen [String, false, nil] false: what the config says
     # @param code [String] the folder of Pando's own code
     # @param command [String, nil] "swarm"
+    # @param folder [String, nil] an application that is there already, with its config/pando.rb; it stays
+    # @param program [Array<String>, nil] what is run in place of Pando's executable
     def initialize(app: DEFAULT_APP, config: "", arguments: [], env: {}, listen: nil, wrapper: [], unsetenv: false,
-                   code: ROOT, command: nil)
-      @folder = Dir.mktmpdir("pando-test")
+                   code: ROOT, command: nil, folder: nil, program: nil)
+      @own_folder = Dir.mktmpdir("pando-test") unless folder
+      @folder = folder || @own_folder
       @socket_path = File.join(@folder, "pando.sock")
       @events = []
       @output = +""
       @lock = Mutex.new
       @news = ConditionVariable.new
-      write("config.ru", app)
-      write("pando.rb", "log_format :json; rollout canary: false\n#{config}")
       @code = code
-      launch(wrapper, [*command, "-c", "pando.rb", *listen_flag(listen), *arguments], env, unsetenv)
+      @program = program
+      arguments = [*listen_flag(listen), *arguments] unless program
+      launch(wrapper, [*command, *(write_app(app, config) unless folder), *arguments], env, unsetenv)
     end
 
     DEFAULT_APP = <<~RUBY
@@ -151,7 +154,7 @@ module Support
       raise "the server did not end within #{patience} s\n#{@output}" unless @waiter.join(patience)
 
       @reader.join(PATIENCE)
-      FileUtils.rm_rf(@folder)
+      FileUtils.rm_rf(@own_folder) if @own_folder
       @waiter.value
     end
 
@@ -166,14 +169,27 @@ module Support
       @waiter.join
       processes.each { |process| Process.kill("KILL", process.pid) rescue nil } # rubocop:disable Style/RescueModifier
       @reader.join(PATIENCE)
-      FileUtils.rm_rf(@folder)
+      FileUtils.rm_rf(@own_folder) if @own_folder
     end
 
     private
 
+    # @return [Array<String>] what names the config file
+    def write_app(app, config)
+      write("config.ru", app)
+      write("pando.rb", "log_format :json; rollout canary: false\n#{config}")
+      ["-c", "pando.rb"]
+    end
+
     def listen_flag(listen) = listen == false ? [] : ["-l", listen || "unix:#{@socket_path}"]
 
+    # What is tested here is what serves in production, unless a test says otherwise.
+    def with_environment(env)
+      %w[RAILS_ENV RACK_ENV APP_ENV].any? { |name| env.key?(name) } ? env : { "RACK_ENV" => "production", **env }
+    end
+
     def launch(wrapper, arguments, env, unsetenv)
+      env = with_environment(env)
       reader, writer = IO.pipe
       @pid = Process.spawn(env, *wrapper, *command(arguments), chdir: @folder, out: writer, err: writer,
                                                                in: File::NULL, unsetenv_others: unsetenv)
@@ -186,6 +202,8 @@ module Support
     end
 
     def command(arguments)
+      return [*@program, *arguments] if @program
+
       [RbConfig.ruby, "-W0", "-I", File.join(@code, "lib"), File.join(@code, "exe/pando"), *arguments]
     end
 

@@ -10,7 +10,6 @@ class ConfigTest < ConfigTestCase
     assert_equal ["127.0.0.1:8080"], config.listen.map(&:to_s)
     assert_equal Pando::Config::CPUs.count, config.workers
     assert_equal :auto, config.refork
-    assert_equal "development", config.environment
     assert_equal File.join(@dir, "config.ru"), config.rackup
     assert_equal({ surge: 1, unavailable: 0 }, config.rollout)
     assert_in_delta 20.0, config.timeout
@@ -19,8 +18,52 @@ class ConfigTest < ConfigTestCase
     assert_nil config.config_file
   end
 
+  def test_in_development_there_is_one_worker_that_nothing_interrupts
+    config = load_config(env: { "RACK_ENV" => "" })
+
+    assert_equal "development", config.environment
+    assert_equal [1, false, false, nil, nil],
+                 [config.workers, config.refork, config.rollout_canary, config.timeout, config.queue_timeout]
+    assert_equal ["default in development"],
+                 %i[workers refork rollout_canary timeout].map { |name| config.source(name) }.uniq
+    assert_equal ["127.0.0.1:8080"], config.listen.map(&:to_s)
+    assert config.default?(:workers)
+  end
+
+  def test_what_is_set_holds_in_development_too
+    config = load_config("refork :auto\ntimeout 5", argv: %w[-e test], env: { "WEB_CONCURRENCY" => "3" })
+
+    assert_equal [3, :auto, 5.0, false], [config.workers, config.refork, config.timeout, config.rollout_canary]
+    refute config.default?(:workers)
+  end
+
+  def test_the_environment_may_be_named_in_the_file
+    assert_equal 1, load_config('environment "development"').workers
+    assert_equal :auto, load_config('environment "production"', env: { "RACK_ENV" => "" }).refork
+  end
+
+  def test_rails_variable_comes_first
+    env = { "RAILS_ENV" => "staging", "RACK_ENV" => "production", "APP_ENV" => "other" }
+
+    assert_equal %w[staging RAILS_ENV], environment_and_source(env)
+    assert_equal %w[production RACK_ENV], environment_and_source(env.merge("RAILS_ENV" => ""))
+    assert_equal %w[other APP_ENV], environment_and_source("RACK_ENV" => "", "APP_ENV" => "other")
+  end
+
+  def test_a_rails_app_is_served_where_rails_users_look_for_it
+    %w[application environment].each { |name| write("config/#{name}.rb", "") }
+    development = load_config(env: { "RACK_ENV" => "development" })
+    production = load_config
+
+    assert_equal ["127.0.0.1:3000"], development.listen.map(&:to_s)
+    assert_equal ["0.0.0.0:3000"], production.listen.map(&:to_s)
+    assert_equal [nil, "GET /up"], [development, production].map(&:self_test)
+    assert_equal "default of a Rails app", production.source(:listen)
+    assert_equal File.join(@dir, "tmp/restart.txt"), production.restart_file
+  end
+
   def test_every_default_is_what_its_type_would_have_read
-    written = Pando::Config::Settings.all.reject { |setting| setting.flag_only? || setting.default == [] }
+    written = Pando::Config::Settings.all.reject { |setting| setting.flag_only? || setting.default == [] || setting.name == :environment }
     written.each do |setting|
       text = setting.type.write(setting.repeatable? ? setting.default.first : setting.default)
       line = setting.within ? "#{setting.within} #{setting.keyword}: #{text}" : "#{setting.name} #{text}"
@@ -120,7 +163,7 @@ class ConfigTest < ConfigTestCase
   def test_its_argv_loads_the_same_again_from_elsewhere
     FileUtils.mkdir_p(File.join(@dir, "app"))
     config = load_config(argv: %w[-C app -w3 --refork=5,off -l 80 -l unix:x -- -odd.ru])
-    again = Pando::Config.load(config.argv, env: {}, dir: "/")
+    again = Pando::Config.load(config.argv, env: { "RACK_ENV" => "production" }, dir: "/")
 
     assert_equal config.argv, again.argv
     assert_equal ["-C", "#{@dir}/app", "-w", "3", "--refork", "5,off", "-l", "80", "-l", "unix:x", "--", "-odd.ru"],
@@ -163,6 +206,11 @@ class ConfigTest < ConfigTestCase
   end
 
   private
+
+  def environment_and_source(env)
+    config = load_config(env: env)
+    [config.environment, config.source(:environment)]
+  end
 
   def workers_and_source(text, **rest)
     config = load_config(text, **rest)

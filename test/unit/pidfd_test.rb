@@ -234,6 +234,6 @@ class PidfdTest < Minitest::Test
     loaded, status = Open3.capture2({ "RUBYOPT" => nil }, Gem.ruby, "-w", "-I", LIB, "-e", program)
 
     assert_predicate status, :success?
-    assert_equal %w[native.rb pidfd.rb pidfd.rb], loaded.lines(chomp: true) - %w[version.rb] # Bundler reads that
+    assert_equal %w[platform.rb native.rb pidfd.rb pidfd.rb], loaded.lines(chomp: true) - %w[version.rb] # Bundler reads that
   end
 end

@@ -122,6 +122,8 @@ static void become_idle(struct pando_row *row, uint64_t now)
     atomic_store_explicit(&row->hard_deadline, 0, memory_order_relaxed);
     /* Whoever sees it idle from here on shall not count from before the job. */
     atomic_store_explicit(&row->heartbeat, now, memory_order_relaxed);
+    if (atomic_load_explicit(&row->flags, memory_order_relaxed) & PANDO_ROW_STREAMING)
+        atomic_fetch_and_explicit(&row->flags, ~(uint32_t)PANDO_ROW_STREAMING, memory_order_relaxed);
     atomic_store_explicit(&row->busy_since, 0, memory_order_release);
 }
 

@@ -24,19 +24,25 @@ module Pando
       end
 
       # @return [Array<String>] a line each
-      def notes
-        return [] if @config.reactor
-
-        idle = Config::Settings.groups.fetch("Reactor").map(&:name) - [:reactor]
-        idle.reject { |name| @config.source(name) == "default" }
-            .map { |name| "note: #{name} (#{@config.source(name)}) means nothing with reactor false" }
-      end
+      def notes = [*platform, *without_reactor]
 
       private
 
+      def platform
+        "note: this is #{Platform.name}, where Pando serves for development only (docs/macos.md)" unless Platform.linux?
+      end
+
+      def without_reactor
+        return [] if @config.reactor
+
+        idle = Config::Settings.groups.fetch("Reactor").map(&:name) - [:reactor]
+        idle.reject { |name| @config.default?(name) }
+            .map { |name| "note: #{name} (#{@config.source(name)}) means nothing with reactor false" }
+      end
+
       def require_folders
         sockets = @config.listen.select { |listen| listen.kind == :unix }.map { |listen| [listen.path, :listen] }
-        sockets << [@config.control, :control] if @config.control && @config.source(:control) != "default"
+        sockets << [@config.control, :control] if @config.control && !@config.default?(:control)
         path, setting = sockets.find { |file, _| !File.directory?(File.dirname(file)) }
         return unless path
 

@@ -51,9 +51,9 @@ module Pando
       # @return [Integer] exit status
       def carry_out(word, pairs = {})
         last = nil
-        outcome, said = ControlClient.new(path).ask(word, pairs, timeout: patience) do |_, event|
-          last = event["name"]
-          terminal.err.puts(progress(event))
+        outcome, said = ControlClient.new(path).ask(word, pairs, timeout: patience) do |kind, facts|
+          last = facts["name"] || last
+          terminal.err.puts(kind == "waiting" ? waiting(facts) : progress(facts))
         end
         return report_failure(said["reason"]) if outcome == "failed"
 
@@ -73,6 +73,11 @@ module Pando
       def progress(event)
         more = event.except("name").map { |key, value| "#{key}=#{value.include?(" ") ? value.inspect : value}" }
         ["  #{event["name"]}", *more].join(" ")
+      end
+
+      def waiting(facts)
+        seconds = facts["seconds"]
+        "  waiting: #{facts["reason"]}#{", for #{seconds} s at most" if seconds}"
       end
 
       def patience

@@ -4,8 +4,9 @@ require "pando/cli/format"
 
 module Pando
   module CLI
-    # `pando doctor`: looks for what a fork would break. Exit status: 0 clean, 1 findings
-    # (notes do not count), 2 the application could not be examined or the command line is wrong.
+    # `pando doctor`: looks for what a fork would break. Exit status: 0 clean, 1 errors (with `--fail-on warning`
+    # warnings too), 2 the application could not be examined or the command line is wrong, 3 no error, but a check
+    # could not be done.
     #
     # @api private
     class Doctor < Command
@@ -14,11 +15,18 @@ module Pando
       SWITCHES = [
         Format::REPORT, Format::OUTPUT,
         Switch.new(name: :requests, flags: %w[--requests], argument: "FILE|routes",
-                   help: "With `doctor`: what to ask the application: a list, a log to replay, or Rails' routes."),
+                   help: "With `doctor`: what to ask the application: a list, a log to replay, or Rails' routes " \
+                         "(in the environment test unless another one is named)."),
+        Switch.new(name: :yes, flags: %w[--yes],
+                   help: "With `doctor`: ask Rails' routes in production too."),
         Switch.new(name: :reforks, flags: %w[--reforks], argument: "N",
                    help: "With `doctor`: how many generations to go through. [1]"),
         Switch.new(name: :patience, flags: %w[--patience], argument: "SECONDS",
                    help: "With `doctor`: how long any one answer may take. [10]"),
+        Switch.new(name: :fail_on, flags: %w[--fail-on], argument: "error|warning",
+                   help: "With `doctor`: the least severity that makes it exit with 1. [error]"),
+        Switch.new(name: :verbose, flags: %w[--verbose],
+                   help: "With `doctor`: show the notes about what gems do inside, too."),
         Switch.new(name: :baseline, flags: %w[--baseline], argument: "FILE",
                    help: "With `doctor`: fail only on findings that are not in it."),
         Switch.new(name: :write_baseline, flags: %w[--write-baseline], argument: "FILE",
@@ -27,6 +35,10 @@ module Pando
       REFORKS = 1
       REFORKS_AT_MOST = 50
       PATIENCE = 10.0
+      # Exit status: a check could not be done, and the others found nothing that fails.
+      INCOMPLETE = 3
+      # For Rails' routes where nobody has named an environment.
+      ROUTES_ENVIRONMENT = "test"
 
       def self.switches = SWITCHES
 
@@ -40,11 +52,9 @@ module Pando
       def examine
         prepare
         report = Pando::Doctor.examine(config, requests: @requests, reforks: @reforks, patience: @patience)
-        report = report.against(@baseline)
-        write_report(report.write(@format))
-        return accept(report) if flags[:write_baseline]
-
-        report.clean? ? CLI::OK : CLI::FAILED
+        report = report.against(@baseline, fail_on: @fail_on)
+        write_report(report.write(@format, verbose: flags[:verbose]))
+        flags[:write_baseline] ? accept(report) : status(report)
       rescue Pando::Doctor::NotExamined => e
         terminal.err.puts "pando: the application could not be examined: #{e.message}"
         CLI::WRONG_USAGE
@@ -52,7 +62,9 @@ module Pando
 
       # What is wrong is told before the application is started.
       def prepare
+        choose_environment
         config.require_rackup
+        @fail_on = fail_on
         @format = chosen_format(Pando::Doctor::Report::FORMATS)
         @reforks = reforks
         @patience = patience
@@ -62,7 +74,38 @@ module Pando
 
       def accept(report)
         Pando::Doctor::Baseline.write(flags[:write_baseline], report.findings)
-        CLI::OK
+        report.complete? ? CLI::OK : INCOMPLETE
+      end
+
+      def status(report)
+        return CLI::FAILED unless report.clean?
+
+        report.complete? ? CLI::OK : INCOMPLETE
+      end
+
+      # The routes of an application do whatever they do, and not all of them only read.
+      def choose_environment
+        return unless routes?
+
+        unless environment_named?
+          @arguments = ["-e", ROUTES_ENVIRONMENT, *@arguments]
+          @flags = @config = nil
+        end
+        return if flags[:yes] || !production?
+
+        raise UsageError, "--requests routes would ask every GET route of the application in production. " \
+                          "Add --yes if that is what you want, or ask them in test: -e test."
+      end
+
+      def routes? = flags[:requests] == "routes"
+      def environment_named? = !config.default?(:environment)
+      def production? = config.environment == "production"
+
+      def fail_on
+        wanted = flags[:fail_on] || "error"
+        return wanted if Pando::Doctor::Report::FAILING.key?(wanted)
+
+        raise UsageError, "--fail-on: must be error or warning, but is #{wanted.inspect}."
       end
 
       def reforks

@@ -2,6 +2,7 @@
 
 require "pando/cli/doctor"
 require "pando/cli/drain"
+require "pando/cli/init"
 require "pando/cli/pages"
 require "pando/cli/refork"
 require "pando/cli/serve"
@@ -39,7 +40,7 @@ module Pando
       def flags
         settings = Config::Settings.all.select(&:argument)
         positional, flagged = settings.partition(&:positional?)
-        commands = [Serve, Status, Refork, Drain, Stop, Pages, Doctor]
+        commands = [Serve, Status, Refork, Drain, Stop, Pages, Doctor, Init]
         switches = [*commands.flat_map(&:switches).uniq, Command::VERSION, Command::HELP]
         [*positional.map { |setting| row(setting.argument, help(setting)) },
          *flagged.map { |setting| row(usage(setting), help(setting)) },
@@ -52,7 +53,7 @@ module Pando
       end
 
       def variables
-        Config::Settings.all.select(&:env).map { |setting| row(setting.env, "Sets #{setting.title}.") }
+        Config::Settings.all.flat_map { |setting| setting.env.map { |name| row(name, "Sets #{setting.title}.") } }
       end
 
       def help(setting)

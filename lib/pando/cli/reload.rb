@@ -4,20 +4,25 @@ require "pando/cli/control_command"
 
 module Pando
   module CLI
-    # `pando reload`: boots what is now in the release folder, and waits until every worker runs it.
+    # `pando reload`: boots what is now in the release folder, and waits until every worker runs it and has proved
+    # itself. Where no requests come to prove it by, or with --now, it does not wait for the proof.
     #
     # @api private
     class Reload < ControlCommand
       CANCEL = Switch.new(name: :cancel, flags: %w[--cancel], argument: nil,
                           help: "With `reload`: call one off whose configuration is still being read.").freeze
 
+      NOW = Switch.new(name: :now, flags: %w[--now], argument: nil,
+                       help: "With `reload`: replace all workers as soon as the first new one has come up and passed " \
+                             "its self-test, without a canary trial.").freeze
+
       def self.switches
-        [*super, CANCEL]
+        [*super, CANCEL, NOW]
       end
 
       private
 
-      def perform = carry_out("reload", flags[:cancel] ? { cancel: "yes" } : {})
+      def perform = carry_out("reload", { cancel: ("yes" if flags[:cancel]), now: ("yes" if flags[:now]) })
     end
   end
 end

@@ -23,7 +23,7 @@ module Pando
       def perform
         return check if flags[:check]
 
-        monitor.run
+        Platform.linux? ? monitor.run : plain.run
       end
 
       # A process that is to go on as the monitor of a living cluster has nothing to show for an error of its own.
@@ -38,6 +38,13 @@ module Pando
         require "pando/server/entrance"
         Server::Entrance.refuse(e)
         raise
+      end
+
+      # @return [PlainServer]
+      def plain
+        require_rackup
+        require "pando/plain_server"
+        PlainServer.new(config, terminal.err)
       end
 
       def require_rackup

@@ -19,7 +19,7 @@ module Pando
       PROCESSES = %w[reactor mold worker service].freeze
       # Fields that are numbers, so that JSON has them as such.
       WHOLE = %w[pid generation slot requests workers ready reforks failures waiting connections idle accepted mold
-                 number rate code full kinds cost pss running failed lag].freeze
+                 number rate code full kinds cost pss running failed lag held].freeze
       DECIMAL = %w[seconds uptime age faults saving].freeze
 
       # @param records [Array<Array(String, Hash{String => String})>]
@@ -33,7 +33,7 @@ module Pando
         JSON.pretty_generate(
           "server" => one("server"), **pools, "listeners" => all("listener"), "queue" => one("queue"),
           "generations" => all("generation"), "refork" => one("refork"),
-          "dampers" => all("damper"), "counts" => one("counts") || {},
+          "lost_threads" => all("lost_thread"), "dampers" => all("damper"), "counts" => one("counts") || {},
           "processes" => processes.map { |role, pairs| { "role" => role, **pairs } }
         )
       end
@@ -140,11 +140,11 @@ module Pando
         all("generation").map do |generation|
           "generation #{generation["number"]}#{of(generation)} is #{generation["state"]} (#{generation["purpose"]}), " \
             "begun #{duration(generation["age"])} ago#{standing(generation)}"
-        end.push(*reforking, *dampers, *counts, total, *sizing, *sharing)
+        end.push(*reforking, *lost_threads, *dampers, *counts, total, *sizing, *sharing)
       end
 
       STANDINGS = { "proof" => "its canary has served %s", "watch" => "it is watched, and has served %s",
-                    "released" => "its mold was let go" }.freeze
+                    "unproven" => "unproven: %s", "released" => "its mold was let go" }.freeze
       private_constant :STANDINGS
 
       def standing(one) = STANDINGS.map { |key, text| "; #{text.sub("%s") { one[key] }}" if one[key] }.join
@@ -157,6 +157,14 @@ module Pando
           decided = "; decided last: #{refork["decided"]}" if refork["decided"]
           waits = "; now: #{refork["waits"]}" if refork["waits"]
           printable("refork :auto#{of(refork)} is #{refork["phase"]}#{decided}#{waits}")
+        end
+      end
+
+      # What `refork` is refused for, in its words.
+      def lost_threads
+        all("lost_thread").map do |one|
+          scope = "no refork from #{one["held"]} of #{counted(one["workers"], "worker")}#{of(one)}" if one["refused"]
+          printable("#{scope || "lost thread#{of(one)}"}: #{one["reason"]}. #{one["advice"]}")
         end
       end
 

@@ -76,6 +76,11 @@ module Pando
       # It got TERM from somebody outside, and serves until it is told more.
       def child_signalled(child, signal) = @cluster.dismissals.add(child, signal)
 
+      # It has found out something about a thread.
+      def thread_reported(child, kind, text)
+        @cluster.generations.lost_threads.report(child, kind, text) unless stopping? || !child.worker?
+      end
+
       # It would like to be replaced, and waits for our word. The last one that serves is to serve on until then.
       def child_outworn(child, reason)
         return unless child.ready?
@@ -86,23 +91,34 @@ module Pando
         child.order(Message.new(:stay)) if child.ready?
       end
 
+      # It was told to try itself out.
+      # @param text [String] what it requested from itself, or why that failed
+      def canary_tried(child, text, failed: false)
+        @cluster.generations.canary_tried(child, text, failed: failed) if child.ready?
+      end
+
       # Its forker lives, but the kernel or a hook refused.
       # @param innocent [Boolean] it was the kernel: no fault of the generation
       def fork_failed(child, text, innocent:)
         child.reason = text
-        Events.emit("fork.failed", role: child.role, **child.identity, reason: text)
-        child_lost(child, nil, innocent: innocent)
+        if child.mold? && child.source.worker? && !innocent
+          @cluster.generations.promotion_refused(child, text)
+        else
+          Events.emit("fork.failed", role: child.role, **child.identity, reason: text)
+        end
+        child_lost(child, nil, innocent: innocent, told: true)
       end
 
       # A process is gone, or an order will never become one.
       # @param ending [Sys::Ending, nil]
-      def child_lost(child, ending, innocent: false)
+      # @param told [Boolean] an event has said why it never became a process
+      def child_lost(child, ending, innocent: false, told: false)
         child.ending = ending
         starved = @oom.victim?(child)
         child.reason ||= "the kernel's OOM killer ended it" if starved
         close_the_doors(child)
         farewell = Farewell.new(child, ending)
-        tell(child, farewell, starved)
+        tell(child, farewell, starved) unless told
         failed = farewell.failed? # while its row is still its own
         take_stock(child, farewell) unless farewell.stillborn?
         hook(:after_worker_exit, child, ending) if child.worker? && ending
@@ -137,6 +153,8 @@ module Pando
 
       def tell(child, farewell, starved)
         more = child.reactor? ? @cluster.reactors.in_flight : {}
+        # That of a first boot is told when the server ends for it.
+        more = { backtrace: child.detail }.compact if child.mold? && farewell.stillborn? && @cluster.generations.proven?
         farewell.tell(starved ? { **more, cause: :oom } : more)
         farewell.tell_check unless stopping?
       end

@@ -35,6 +35,9 @@ module Pando
       attr_accessor :mute
       # It failed as a source of molds and is not asked again.
       attr_accessor :barred
+      # Threads that its children would lack, by their keys: whether it has them; nil: it has not said so far.
+      # @return [Hash{String => Boolean, nil}]
+      attr_reader :lost_threads
       # How it ended, once it has been reaped.
       attr_accessor :ending
       # What it wrote about its failure: the summary and the backtrace.
@@ -63,6 +66,7 @@ module Pando
         @pool = pool
         @state = :ordered
         @detail = +""
+        @lost_threads = {}
       end
 
       def mold? = role == :mold
@@ -100,7 +104,8 @@ module Pando
         enter_step("", nil)
       end
 
-      # @param patient [Boolean] the deadline does not count while a request runs: that has its own
+      # @param patient [Boolean] the deadline does not count while a request runs, which has its own, unless its
+      #   answer streams
       def leave(reason, deadline, patient: false)
         @state = :leaving
         @patient = patient

@@ -88,6 +88,7 @@ module Pando
         @sessions.each do |session|
           session.task&.check
           conclude(session)
+          session.tell_obstacle
           session.proceed unless session.closed?
         end
         forget_closed

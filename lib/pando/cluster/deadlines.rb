@@ -98,6 +98,10 @@ module Pando
         child.signal("URG")
       end
 
+      # A request that runs has a deadline of its own, and what is left to do after it has stop_timeout. A stream
+      # that it has begun may have none, and is not waited for.
+      def awaited?(child) = child.patient? && child.row.busy_since && !child.row.streaming?
+
       # The setting that has given it its time, as of Spawner.
       def allowance(child)
         cold = child.mold? && (child.source.nil? || child.source.mold?)
@@ -124,8 +128,9 @@ module Pando
       end
 
       def enforce_state(child, now)
-        return unless child.deadline && now >= child.deadline
-        return child.deadline = now + TICK if child.patient? && child.row.busy_since
+        return unless child.deadline
+        return child.deadline = now + @options.stop_timeout if awaited?(child)
+        return if now < child.deadline
 
         return child.deadline = child.last_words_until if last_words?(child, now)
 

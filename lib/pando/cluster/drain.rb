@@ -50,6 +50,9 @@ module Pando
       # @return [Boolean] whether whoever looks now and then has seen it
       def noticed? = begun? && Sys.now >= noticed_at
 
+      # @return [Float] seconds until then
+      def left = noticed_at - Sys.now
+
       # Load balancers shall send no more.
       def begin(reason)
         return if begun?

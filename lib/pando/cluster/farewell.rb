@@ -65,7 +65,6 @@ module Pando
         stillborn? && !child.unwanted.nil? && (ending.nil? || ending.success? || child.condemned?)
       end
 
-      # A mold's backtrace is told with its generation.
       def of_worker
         return {} unless child.worker?
 

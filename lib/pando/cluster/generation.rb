@@ -9,6 +9,7 @@ module Pando
     #
     #   booting -> ready -> canary -> rolling -> current -> kept -> retired
     #        \________ any failure ________> discarded
+    #        \________ a lost thread ______> refused
     #
     # It is kept while its successor is watched, and current again if that fails.
     #
@@ -17,9 +18,9 @@ module Pando
       extend Carried
 
       NEXT = {
-        booting: %i[ready discarded retired],
-        ready: %i[canary discarded retired],
-        canary: %i[rolling current discarded retired],
+        booting: %i[ready discarded refused retired],
+        ready: %i[canary discarded refused retired],
+        canary: %i[rolling current discarded refused retired],
         rolling: %i[current discarded retired],
         current: %i[kept retired discarded],
         kept: %i[current retired]
@@ -43,6 +44,10 @@ module Pando
       attr_accessor :mold
       # Children whose self-check did not come back.
       attr_reader :unfit
+      # Why its first worker need not prove itself; nil: it must.
+      attr_accessor :untried
+      # Why nothing is known yet of how it does with clients' requests; nil: its canary has served enough of them.
+      attr_accessor :unproven
 
       # Why it came to nothing.
       attr_reader :reason

@@ -6,6 +6,7 @@ require "pando/cluster/floor"
 require "pando/cluster/generation"
 require "pando/cluster/generations/carriage"
 require "pando/cluster/options"
+require "pando/cluster/generations/lost_threads"
 require "pando/cluster/proof/proving"
 require "pando/cluster/generations/reforks"
 require "pando/cluster/generations/verdicts"
@@ -28,9 +29,13 @@ module Pando
       UNFIT = 2
 
       # What a mold that is no longer wanted is told, and its end called.
-      ENDS = %w[retired discarded released].freeze
+      ENDS = %w[retired discarded refused released].freeze
 
-      attr_reader :current, :upcoming
+      # What an upcoming generation does, for those that must wait for it.
+      DOES = { booting: "is booting", ready: "is ready", canary: "is on trial", rolling: "is rolling out" }.freeze
+
+      # Two Generation and a LostThreads.
+      attr_reader :current, :upcoming, :lost_threads
 
       # reforks: how many since the last mold that booted from cold. proving?: the upcoming generation's first worker
       # serves, and what it does is looked at; progress: how far that is. watching?: the current generation serves, and
@@ -39,7 +44,8 @@ module Pando
       def_delegator :@reforks, :count, :reforks
       def_delegator :@reforks, :expected?, :refork_expected?
       def_delegators :@reforks, :suspension, :training, :explain, :policy=, :heir
-      def_delegators :@proving, :progress, :worker_gone
+      def_delegators :@proving, :progress, :worker_gone, :remaining
+      def_delegator :@proving, :tried, :canary_tried
       def_delegator :@proving, :trial?, :proving?
       def_delegator :@proving, :watch?, :watching?
       def_delegators :@floor, :passed?, :discarded?
@@ -62,6 +68,7 @@ module Pando
         @backoff = Damping::Backoff.new
         @newest = -1
         @floor = Floor.new
+        @lost_threads = LostThreads.new(roster, self, -> { measuring[:conditions]&.obstacle })
         @proving = Proof::Proving.new(roster, options, self, heard_at)
         @reforks = Reforks.new(roster, policy, self, @backoff, options, **measuring)
         @failed_boots = 0
@@ -79,12 +86,13 @@ module Pando
       def reconcile
         return if @proving.reconcile
 
+        @lost_threads.reconcile
         lose_current("it is gone") if current&.mold&.gone?
         @reforks.training.reconcile
         return if upcoming || !@backoff.over?
         return (heal if @dampers.over?(:mold)) unless current
 
-        @reforks.wanted&.then { |reason| refork(reason) }
+        @reforks.wanted&.then { |reason| refork(reason, asked: false) }
       end
 
       # When reconcile has something to do again, nil: at the next event.
@@ -92,6 +100,9 @@ module Pando
 
       # @return [Generation, nil] the last one that need not prove anything
       def proved = @proving.kept || current
+
+      # @return [Boolean] a generation has served: the failure of another one does not end the server
+      def proven? = @proven
 
       def begin_boot = begin_generation(:boot)
 
@@ -106,9 +117,11 @@ module Pando
       def rooted? = upcoming.nil? && (!released? || !@backoff.over? || heir.nil?)
 
       # @param force [Boolean] even if reforking is suspended, or the next try is to wait
+      # @param asked [Boolean] by somebody who waits for the answer
       # @return [Boolean] false when it cannot be done now; an event says why
-      def refork(reason, force: false)
-        worker = @reforks.source(reason, force) or return false
+      def refork(reason, force: false, asked: true)
+        worker = @reforks.source(reason, force, asked: asked) or return false
+        @wanted = reason
         Events.emit("refork.started", generation: @newest + 1, source: worker.pid, slot: worker.slot,
                                       requests: worker.requests, reason: reason, choice: @reforks.justify(worker))
         begin_generation(:refork, worker)
@@ -153,6 +166,12 @@ module Pando
         @proving.worker_failed(reason) unless innocent || generation.equal?(upcoming)
       end
 
+      # The worker that was to fork the next mold must not, or could not come to it.
+      def promotion_refused(mold, reason)
+        wanted = @wanted if upcoming&.purpose == :refork
+        @reforks.refuse(reason, wanted, slot: mold.source.slot, source: mold.source.pid)
+      end
+
       # Its self-check did not come back. A fork may catch a lock at a bad moment once; twice it is the mold's fault.
       def child_unfit(child, reason)
         generation = serving_generation(child) or return
@@ -169,11 +188,23 @@ module Pando
       # It wants to go and has not done anything: the next one waits, lest we fork for ever.
       def worker_wasted(child, reason = nil) = serving_generation(child)&.backoff&.fail(reason)
 
+      # What is going on, for whoever must wait for it.
+      # @return [Array(String, Float), nil] in words, and seconds for which it can go on at most (nil: not known);
+      #   nil: nothing is
+      def occupation
+        return ["generation #{current.number} is watched", remaining] if upcoming.nil? && watching?
+        return if upcoming.nil?
+
+        limit = remaining || upcoming.mold&.deadline&.-(Sys.now)
+        ["generation #{upcoming.number} (#{upcoming.purpose}) #{DOES.fetch(upcoming.state)}", limit]
+      end
+
       # The rollout is through, or there was none to do.
       def establish
         last = current
         @current = generation = upcoming
         @upcoming = nil
+        @lost_threads.established(generation)
         @proven = true
         @failed_boots = 0
         kept = @proving.established(generation, last)
@@ -193,6 +224,7 @@ module Pando
       def begin_generation(purpose, source = nil, *release)
         let_go("the next generation is on its way") if @proving.kept
         @newest += 1
+        @proving.begin
         @upcoming = Generation.new(@newest, purpose, source)
         upcoming.mold = source ? @spawner.mold_from(source, @newest) : cold_mold(purpose, release)
         return upcoming.tap { |one| discard(one, "the process could not be started", nil) } unless upcoming.mold
@@ -229,28 +261,6 @@ module Pando
 
       # The mold that was kept is no longer needed.
       def let_go(reason) = retire(@proving.release, reason)
-
-      # @param told [Boolean] whether an event of its own has told the detail: it is not to come last as well
-      def discard(generation, reason, detail, told: false)
-        @upcoming = nil if generation.equal?(upcoming)
-        @current = nil if generation.equal?(current)
-        @floor.discard(generation.number)
-        @proving.discarded(generation)
-        generation.source&.then { |source| source.barred = true unless source.tied_up? }
-        @reforks.failed(generation, reason)
-        generation.enter(:discarded, reason: reason, backtrace: (detail if @proven))
-        generation.end_mold("discarded")
-        @roster.call_off(generation.number, "its generation was discarded") # they would take others' places
-        @failed_boots += 1 if generation.source.nil?
-        judge(reason, (detail unless told), @backoff.fail)
-      end
-
-      def judge(reason, detail, delay)
-        hopeless = @roster.ready_workers.empty? && (!@proven || @failed_boots >= LAST_TRY)
-        return if hopeless && @give_up.call(reason, detail)
-
-        Events.emit("refork.postponed", seconds: delay.round(2), reason: reason)
-      end
     end
   end
 end

@@ -25,6 +25,11 @@ module Pando
       # Reports that tell nothing new: a cold mold's pid we know from the start, and the
       # reactor's exit status says that it has drained.
       KNOWN = %i[adopted drained].freeze
+      THREADS = Message::THREADS.keys.freeze
+      private_constant :THREADS
+
+      # Reports of a child that the observer is told.
+      NEWS = %i[checking leaving outworn signalled lane_corrupt tried tried_in_vain].freeze
 
       # Reads what a child has sent.
       def read(child, burst = BURST)
@@ -76,8 +81,9 @@ module Pando
         when :ready then ready(child)
         when :detail then child.add_detail(message.text)
         when :failed then fail(child, message.text)
-        when :checking, :leaving, :outworn, :signalled, :lane_corrupt then pass_on(child, message)
+        when *NEWS then pass_on(child, message)
         when :fork_failed, :fork_refused then fork_failed(child, message)
+        when *THREADS then @observer.thread_reported(child, message.kind, message.text)
         else reject(child, "an order instead of a report")
         end
       end
@@ -97,6 +103,7 @@ module Pando
         when :signalled then @observer.child_signalled(child, message.text)
         when :outworn then @observer.child_outworn(child, message.text)
         when :lane_corrupt then @observer.lane_corrupt(message.lane)
+        else @observer.canary_tried(child, message.text, failed: message.kind == :tried_in_vain)
         end
       end
 

@@ -24,6 +24,10 @@ module Pando
       # @return [Float] now, in monotonic seconds
       def job_deadline(soft, hard) = row.set_deadlines(soft, hard)
 
+      # The running job has begun to give its result, and may take its time over it: a rollout does not wait for
+      # its end.
+      def job_streams = row.streaming!
+
       def job_finished
         job = row.job_name if @recorder
         sample = row.finish_job

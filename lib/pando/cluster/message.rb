@@ -12,20 +12,24 @@ module Pando
       HEAD = "CCSLLLL"
       HEAD_BYTES = 20
       TEXT_BYTES = 900
+      # Reports about threads, see Generations::LostThreads.
+      THREADS = { thread_tried: 28, thread_back: 29, thread_missing: 30, thread_held: 31, thread_gone: 32 }.freeze
       KINDS = {
         # orders, from the monitor
         spawn: 1, promote: 2, leave: 3, drain: 4, stay: 5, serve_out: 6, step_back: 7,
-        observe: 8, train: 9, record_pages: 10, quiet: 11,
+        observe: 8, train: 9, record_pages: 10, quiet: 11, try_out: 12, lost_thread: 13,
         # reports, to the monitor
         adopted: 16, ready: 17, failed: 18, detail: 19, fork_failed: 20, leaving: 21, fork_refused: 22, checking: 23,
-        signalled: 24, outworn: 25
+        signalled: 24, outworn: 25, tried: 26, tried_in_vain: 27, **THREADS
       }.freeze
       NAMES = KINDS.invert.freeze
       ROLES = %i[mold worker service].freeze
+      LARGEST = 0xffff_ffff
+      private_constant :LARGEST
 
       attr_reader :kind, :role, :seat, :slot, :generation, :lane, :text
 
-      # @param lane [Integer] of the reactor's channel, if the order is for a worker behind it
+      # @param lane [Integer] of the reactor's channel, if the order is for a worker behind it; the time of a {hurry}
       # @param text [String] cut to TEXT_BYTES
       def initialize(kind, role: :worker, seat: 0, slot: 0, generation: 0, lane: 0, text: "")
         @kind = kind
@@ -35,6 +39,19 @@ module Pando
         @generation = generation
         @lane = lane
         @text = text
+      end
+
+      # An order to be gone soon: whoever is busy reads it late, and its time has begun.
+      # @param kind [Symbol] leave or drain @param seconds [Float] from now
+      def self.hurry(kind, seconds) = new(kind, lane: clock, text: seconds.round(3).to_s)
+
+      # Tenths of a second, as far as they fit.
+      def self.clock = (Sys.now * 10).to_i & LARGEST
+      private_class_method :clock
+
+      # @return [Float] seconds since a {hurry} was sent; 0 for anything else
+      def age
+        lane.zero? ? 0.0 : ((Message.send(:clock) - lane) & LARGEST) / 10.0
       end
 
       # @return [String] at most HEAD_BYTES + TEXT_BYTES bytes, never empty

@@ -12,10 +12,12 @@ require "pando/cluster/memory/gauge"
 require "pando/cluster/memory/oom_watch"
 require "pando/cluster/memory/relief"
 require "pando/cluster/memory/shortage"
+require "pando/cluster/pid_file"
 require "pando/cluster/pools"
 require "pando/cluster/quiet"
 require "pando/cluster/reaper"
 require "pando/cluster/reload"
+require "pando/cluster/restart_file"
 require "pando/cluster/roster"
 require "pando/cluster/shutdown"
 require "pando/cluster/signal_orders"
@@ -40,7 +42,7 @@ module Pando
       STARVED = 0.25
 
       attr_reader :listeners, :roster, :pools, :shutdown, :reload, :inbox, :examiner, :drain, :tally, :reaper, :systemd,
-                  :control, :upgrade, :quiet, :began_at
+                  :control, :upgrade, :quiet, :began_at, :payload
 
       # Of the first pool, which is the only one of most servers.
       def_delegators :first_pool, :generations, :rollout, :reactors, :lanes
@@ -87,6 +89,9 @@ module Pando
       # @return [Float] seconds since the start
       def age = Sys.now - @began_at
 
+      # @return [Boolean] whether every worker of every pool is ready, and the reactor, if there is one
+      def complete? = pools.complete? && !reactors.heard_at(Sys.now).nil?
+
       # @return [Boolean] whether the server stops, now or after its `drain_delay`
       def ending? = shutdown.begun? || drain.stop?
 
@@ -103,6 +108,7 @@ module Pando
         reload&.abandon
         @listeners&.close
         @control&.close
+        @pid_file&.release
       end
 
       def set_up
@@ -111,6 +117,8 @@ module Pando
         @signals = Signals.new(quiet: quieted_by_signal?)
         @start.take_charge(@signals)
         @began_at = @start.began_at
+        @pid_file = PidFile.new((@payload.options.pidfile unless @start.rehearsal?)).claim
+        @restart_file = RestartFile.new(@payload.options)
         @listeners = @start.listeners(@specs)
         @systemd = @start.systemd
         @poller = Sys::Poller.new
@@ -158,7 +166,7 @@ module Pando
         always = [pools.deadline, *[@systemd, reactors, drain].filter_map(&:due)].min
         return always if shutdown.begun? # nobody else is asked
 
-        [always, *[pools, examiner, reload, upgrade].filter_map(&:due)].min
+        [always, *[pools, examiner, reload, upgrade, @restart_file].filter_map(&:due)].min
       end
 
       # Links before pidfds: a dead process's last words come first. Signals before
@@ -183,9 +191,11 @@ module Pando
       def reconcile
         return if upgrade.holds?
 
+        @restart_file.proceed { |path| reload.request("#{path} was touched") }
         reload.reconcile # first: a mold that is booted anew is to be of the release that serves
         pools.reconcile(ending?)
         quiet.reconcile(ending?)
+        @start.proceed(self)
       end
 
       # Another release serves: its settings are ours from now on.

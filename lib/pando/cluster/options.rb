@@ -19,6 +19,8 @@ module Pando
     #   check_timeout   from a step of a child's self-check to the next one; nil: as long as it takes
     #   oom_score_adj   of workers; nil: left alone
     #   control         where the monitor can be asked, see Control::Spec; nil: nowhere
+    #   pidfile         where the monitor writes its process id; nil: nowhere
+    #   restart_file    a file that is touched to reload the application; nil: there is none
     #   memory          see Memory::Limits
     #   canary          see Proof::Terms; nil: a generation whose first worker comes up is good
     #   refork_failures reforks in a row that may come to nothing before reforking is suspended; nil: any number
@@ -33,7 +35,8 @@ module Pando
     #   services        names, in the order in which the config declares them
     Options = Struct.new(:workers, :auto_workers, :surge, :unavailable, :boot_timeout, :spawn_timeout,
                          :stop_timeout, :drain_delay, :health, :grace, :longest_request, :longest_wait, :check_timeout,
-                         :oom_score_adj, :control, :memory, :canary, :refork_failures, :trainee, :prefault,
-                         :mold, :exclusive, :shared, :jobs, :services, keyword_init: true)
+                         :oom_score_adj, :control, :pidfile, :restart_file, :memory, :canary,
+                         :refork_failures, :trainee, :prefault, :mold, :exclusive, :shared, :jobs, :services,
+                         keyword_init: true)
   end
 end

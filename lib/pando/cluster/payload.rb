@@ -13,6 +13,11 @@ module Pando
       # @return [Array<Pools::Plan>]
       def companions = []
 
+      # What `server.ready` tells of it, beside what the monitor knows.
+      # @param _listen [Array<String>] the addresses
+      # @return [Hash{Symbol => Object}]
+      def introduction(_listen) = {}
+
       # @return [Options]
       def options = raise(NoMethodError, "#{self.class} must say its options")
 
@@ -58,7 +63,7 @@ module Pando
       # @param _listeners [Array<Listener>]
       # @param _channel [IO, nil] to the reactor, nil in direct mode
       # @return [#start, #sources, #ready, #idle, #step_forward, #step_back, #resume, #stop, #serve_out, #rest?,
-      #   #patience, #go_on, #quiet] what a worker does (HTTP::Work, HTTP::QueuedWork, Swarm::Work)
+      #   #patience, #go_on, #quiet, #try_out] what a worker does (HTTP::Work, HTTP::QueuedWork, Swarm::Work)
       def work(_listeners, _channel) = raise(NoMethodError, "#{self.class} must say what its workers do")
 
       # @return [String] what a worker is called in the list of processes
@@ -76,6 +81,11 @@ module Pando
       # follows as the last argument.
       # @return [Array<String>, nil] a command; nil: nothing can
       def examination_command = nil
+
+      # In a worker that leaves: what is queued inside the process is done, before and after the block.
+      # @param _role [Worker] @param _by [Float] what is not done by then is dropped; monotonic seconds
+      # @yield runs the worker's last hook
+      def finish_queues(_role, _by) = yield
 
       # Runs in every forked process before anything else of the payload, the hooks too.
       # @param _role [Mold, Worker, Service]
@@ -136,6 +146,18 @@ module Pando
       # In a mold, at least once a second, unless it has more to do.
       # @param _role [Mold]
       def tick(_role); end
+
+      # In a worker, at each turn of its loop.
+      # @param _worker [Worker]
+      def watch(_worker); end
+
+      # In a worker: the monitor says that processes forked from one with this thread do not have it.
+      # @param _worker [Worker] @param _key [String] as it was reported
+      def lost_thread(_worker, _key); end
+
+      # Tells the monitor what has been found out about a thread, see Generations::LostThreads.
+      # @param role [Role] of this process @param kind [Symbol] see Message @param text [String]
+      def report_thread(role, kind, text) = role.report(kind, text: text)
 
       # In a worker, now and then between two jobs.
       # @return [Integer] bytes of machine code that Ruby has made of what it carries

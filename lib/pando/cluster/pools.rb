@@ -91,6 +91,9 @@ module Pando
       # @return [Boolean] whether each of them has a generation that serves
       def serve? = all? { |pool| pool.generations.current }
 
+      # @return [Boolean] whether each of them serves with as many workers as are wanted
+      def complete? = serve? && all? { |pool| pool.roster.ready_workers.size >= pool.rollout.size }
+
       # Nothing can be served by one of them. At a start that is the end, for whoever has started the server wants to
       # know at once. Later the others serve on, and it is tried again.
       # @param pool [Pool] @param reason [String] @param detail [String, nil] a backtrace

@@ -7,8 +7,9 @@ module Pando
   module Cluster
     # Another release of the application, without losing a request: the configuration is read anew, in a process
     # of its own; what it wants to listen on is opened; a fresh mold boots from cold beside the old one, and when
-    # its first worker has come up the others are replaced. Whatever fails on the way, the old release serves on
-    # and keeps its settings.
+    # its first worker has proved itself the others are replaced. Whatever fails on the way, the old release serves on
+    # and keeps its settings. While the new release is watched it serves already, but may still be taken back: its
+    # settings and services are taken up when the watch is over.
     #
     # Owned by the monitor.
     #
@@ -16,7 +17,7 @@ module Pando
     class Reload
       extend Carried
 
-      carry_as "reload", wanted: :text
+      carry_as "reload", wanted: :text, now: :flag
 
       LOST = "its mold is lost"
       # Seconds after which whoever asks again does not wait for the one who reads the configuration: it may hang.
@@ -36,9 +37,11 @@ module Pando
       # Another one that is asked for while one is under way follows it: the release may have changed again. If the
       # configuration is still being read, after quite a while, it takes its place.
       # @param reason [String]
-      def request(reason)
+      # @param now [Boolean] the new release's first worker need not prove itself
+      def request(reason, now: false)
         failed("another one was asked for (#{reason})") if reading? && Sys.now - @began_at > PATIENCE
         @wanted = reason
+        @now = now
       end
 
       # Nothing has come of it but that the configuration is, or has been, read.
@@ -57,6 +60,17 @@ module Pando
 
       # @return [Boolean] it begins once there is a mold to fall back to
       def awaits_mold? = !!@known && @generation.nil?
+
+      # What a reload must wait for before it can go on.
+      # @return [Array(String, Float), nil] in words, and seconds that this takes at most (nil: not known)
+      def obstacle
+        return ["the reload before it: it reads the configuration", nil] if @wanted && reading?
+
+        reason, seconds = @generations.occupation if (@wanted && @renewal) || awaits_mold?
+        return unless reason
+
+        ["#{"the reload before it: " if @wanted}#{reason}", seconds]
+      end
 
       # Hears the process that reads the configuration, whatever else is to be done.
       def attend
@@ -85,6 +99,7 @@ module Pando
 
       def start
         reason = @wanted
+        @untried = (reason if @now)
         @wanted = nil
         @began_at = Sys.now
         Events.emit("reload.started", reason: reason)
@@ -95,6 +110,7 @@ module Pando
         attempt do
           @addresses.prepare(@renewal)
           @renewal.within { @generation = @generations.reload(@renewal.command, @addresses.upcoming) }
+          @generation.untried = @untried
         end
       end
 
@@ -108,12 +124,24 @@ module Pando
       # While it is watched it may still be taken back, and so the old settings stay.
       def conclude
         case @generation.state
-        when :current
-          @serves = true
-          finished unless @generations.watching?
+        when :current then serve
         when :retired then @serves ? finished : failed(LOST)
         when :discarded then failed(@generation.reason || LOST)
         end
+      end
+
+      # Somebody who wants the next release does not wait for what this one will have shown.
+      def serve
+        @generations.end_watch("another reload was asked for") if @wanted
+        return finished unless @generations.watching?
+
+        tell_serving unless @serves
+        @serves = true
+      end
+
+      def tell_serving
+        Events.emit("reload.serving", generation: @generation.number, seconds: (Sys.now - @began_at).round(3),
+                                      reason: @generation.unproven, longest: @generations.remaining&.round(1))
       end
 
       def finished
@@ -133,7 +161,7 @@ module Pando
       end
 
       def forget
-        @generation = @renewal = @serves = nil
+        @generation = @renewal = @serves = @untried = nil
         @known = false
       end
     end

@@ -26,6 +26,7 @@ module Pando
         @equipment = order.equipment
         @context = context
         @leaving = @draining = false
+        @told_at = Sys.now
         @row = context.scoreboard.row(seat)
       end
 
@@ -174,6 +175,7 @@ module Pando
       # then it must be gone as soon.
       def be_orphaned
         @leave_within = options.grace
+        @told_at = Sys.now
         depart
       end
 
@@ -191,6 +193,7 @@ module Pando
         when :leave, :drain
           @draining = packet.message.kind == :drain
           @leave_within = Float(packet.message.text, exception: false)
+          @told_at = Sys.now - packet.message.age
           depart
         when :step_back then step_back
         when :train then train

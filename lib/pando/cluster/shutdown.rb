@@ -112,12 +112,12 @@ module Pando
 
         deadline = deadline_by(@options_of.call(child))
         child.leave(@reason, child.reactor? ? deadline + LAST_WORDS : deadline)
-        child.order(child.reactor? ? Reactor::Message.new(:drain) : Message.new(@order, text: left(deadline)))
+        child.order(child.reactor? ? Reactor::Message.new(:drain) : Message.hurry(@order, left(deadline)))
         child.signal("TERM") if child.service?
       end
 
       # Seconds, for those who have threads to end.
-      def left(deadline) = [deadline - Sys.now, 0].max.round(3).to_s
+      def left(deadline) = [deadline - Sys.now, 0].max
 
       # Ordered, but no process yet: a closed link cancels the order. Not that of one who was born
       # since we looked: it may be serving by now, and has said so on its link.

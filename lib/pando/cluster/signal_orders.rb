@@ -49,7 +49,14 @@ module Pando
       # The first pool: which of several kinds there are more of is for `pando scale` to say.
       def scale(more) = @cluster.rollout.resize(@cluster.rollout.size + more)
 
+      # ^C at the prompt of a debugger is meant for the debugger, and the request that it has stopped is still busy.
+      def typed_at_prompt?(signal)
+        signal == "INT" && @cluster.roster.workers.any? { |worker| worker.row.busy_since } && @terminal.prompt?
+      end
+
       def stop(signal)
+        return if typed_at_prompt?(signal)
+
         shutdown = @cluster.shutdown
         return shutdown.quickly(signal) if signal == "INT" && !shutdown.begun?
         return @cluster.drain.stop(signal) unless ending?

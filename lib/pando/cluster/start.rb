@@ -12,6 +12,8 @@ module Pando
     class Start
       # @return [Boolean] it is only a try
       def rehearsal? = false
+      # @return [Boolean] a server begins; it does not go on under another monitor
+      def fresh? = true
 
       # @param signals [Signals]
       def take_charge(signals)
@@ -35,8 +37,20 @@ module Pando
       def begin(monitor)
         monitor.listeners.each { |one| Events.emit("listener.opened", **one.identity) }
         names = monitor.listeners.names
-        Events.emit("monitor.ready", pid: Process.pid, listen: names.join(","), workers: monitor.pools.workers)
+        Events.emit("monitor.listening", pid: Process.pid, listen: names.join(","), workers: monitor.pools.workers)
         monitor.pools.boot
+      end
+
+      # Called at each turn of the monitor's loop. Tells once that every worker serves; a reload or a death later on
+      # does not make the server ready again.
+      # @param monitor [Monitor]
+      def proceed(monitor)
+        return if @complete || !monitor.complete?
+
+        @complete = true
+        listen = monitor.listeners.names
+        Events.emit("server.ready", pid: Process.pid, workers: monitor.pools.workers, seconds: monitor.age.round(3),
+                                    **monitor.payload.introduction(listen), listen: listen.join(","))
       end
     end
   end

@@ -94,7 +94,7 @@ module Pando
         case event.name
         when "generation.current" then ready if @condition.nil? || @condition.call
         when "reload.started" then tell("RELOADING=1\nMONOTONIC_USEC=#{microseconds}")
-        when "reload.finished", "reload.failed" then tell("READY=1")
+        when "reload.serving", "reload.finished", "reload.failed" then tell("READY=1")
         when "drain.started" then stopping("draining", event) if event[:seconds]
         when "monitor.stopping" then stopping("stopping", event)
         end

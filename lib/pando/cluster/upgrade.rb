@@ -51,6 +51,13 @@ module Pando
 
       def under_way? = @phase != :none
 
+      # @return [Array(String, Float), nil] what it waits for, in words, and seconds that it does so at most; nil: for
+      #   nothing
+      def waiting
+        reason = obstacle if %i[waiting settling].include?(@phase)
+        [reason, @deadline - Sys.now] if reason
+      end
+
       # @return [Boolean] nothing that takes time is to be begun now
       def holds? = @phase == :settling && Sys.now < @held_until && generations.none?(&:upcoming)
 

@@ -77,6 +77,7 @@ module Pando
           ready = poller.wait(@called ? 0 : @rest.pace(TICK))
           row.beat
           pass_signal_on
+          payload.watch(self)
           order = attend(ready) || @rest.order
           @recorder = @recorder.tick if @recorder
           return end_recording("it was forked").then { order } if order
@@ -115,7 +116,9 @@ module Pando
         by = leave_by
         @work.stop(@draining ? Sys.now + (options.stop_timeout / 2) : nil, by)
         payload.say_goodbye(by)
-        payload.run_hook(:before_worker_exit, self)
+        payload.finish_queues(self, by || (Sys.now + share(options.stop_timeout))) do
+          payload.run_hook(:before_worker_exit, self)
+        end
         payload.before_exit(self, by)
         nil
       end
@@ -155,8 +158,10 @@ module Pando
       # When whoever told it to go ends its patience, less what the end itself takes; nil: nobody is in a hurry.
       def leave_by
         patience = Sys.orphaned? ? options.grace : @leave_within
-        patience && (Sys.now + (patience - FAREWELL).clamp(patience * 0.4, patience * 0.8))
+        patience && (@told_at + share(patience))
       end
+
+      def share(patience) = (patience - FAREWELL).clamp(patience * 0.4, patience * 0.8)
 
       def idle
         @idle_by = Sys.now + TICK
@@ -183,10 +188,23 @@ module Pando
         case packet.message.kind
         when :promote then @rest.begin(ForkOrder.from(packet))
         when :quiet then @work.quiet
+        when :try_out then try_out
         when :serve_out then serve_out(packet)
         when :record_pages then record_pages(packet)
+        when :lost_thread then payload.lost_thread(self, packet.message.text) && nil
         else super
         end
+      end
+
+      # It is a canary that nobody asks for anything: it does what its work may do of its own accord, and tells how
+      # that went.
+      # @return [nil]
+      def try_out
+        report(:tried, text: @work.try_out)
+        nil
+      rescue Pando::Error => e
+        report(:tried_in_vain, text: e.message)
+        nil
       end
 
       # A listener that a reload has taken out: whoever waits there is served, and nobody comes after him.
@@ -213,8 +231,7 @@ module Pando
 
       # Spares monitor and mold when the kernel must choose.
       def raise_oom_score
-        score = options.oom_score_adj
-        File.write("/proc/self/oom_score_adj", score.to_s) if score
+        options.oom_score_adj&.then { |score| File.write("/proc/self/oom_score_adj", score.to_s) }
       rescue SystemCallError
         nil # a sandbox may forbid it: a preference, not a need
       end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/errors"
-require "pando/config/compat_names"
+require "pando/compat/names"
 require "pando/config/settings"
 
 module Pando
@@ -113,7 +113,7 @@ module Pando
       end
 
       def unknown(flag)
-        hint = CompatNames::FLAGS[flag]
+        hint = Compat::Names::FLAGS[flag]
         raise UsageError, "unknown flag #{flag}. #{hint}" if hint
 
         raise UsageError, "unknown flag #{flag}.#{Suggestion.for(flag, @known.keys)} See pando --help."

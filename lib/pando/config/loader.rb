@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/compat/solid_queue"
 require "pando/config/flags"
 require "pando/config/ruby_file"
 
@@ -23,8 +24,9 @@ module Pando
       # @param dir [String] where -C and nothing else counts from
       def initialize(flags, env, dir)
         @flags = flags
-        @values = Values.new(env)
+        @env = env
         @directory = find_directory(dir)
+        @values = Values.new(env, @directory)
         @recorder = Recorder.new(@values, @directory)
       end
 
@@ -35,6 +37,7 @@ module Pando
         @flags.given.each { |given| @values.set_by_flag(given.setting, given.text, given.source) }
         @config_file = find_config_file if file
         in_directory { run_file } if @config_file
+        add_solid_queue if file && @env.key?(Compat::SolidQueue::VARIABLE)
         self
       end
 
@@ -76,6 +79,17 @@ module Pando
 
       def run_file
         RubyFile.new(@config_file, recorder).run(@values)
+      end
+
+      # What Puma's plugin of Solid Queue did.
+      def add_solid_queue
+        return if @values.value(Settings[:workers]).eql?(0) || recorder.nodes.any? do |line|
+          line.runner == :solid_queue
+        end
+        return unless Compat::SolidQueue.wanted?(@env) && Compat::SolidQueue.possible?(directory, @env)
+
+        require "pando/config/node_line"
+        recorder.add_node(NodeLine.read(:solid_queue, Compat::SolidQueue::NODE, nil, Compat::SolidQueue::VARIABLE))
       end
 
       def in_directory(&block)

@@ -57,6 +57,8 @@ module Pando
 
       # @return [String] "config/swarm.rb:3"
       attr_reader :source
+      # @return [Symbol] as it is written
+      attr_reader :runner
 
       # @param runner [Object] as written: a Symbol @param said [Hash{Symbol => Object}] @param factory [Proc, nil]
       # @raise [ConfigError]
@@ -96,6 +98,7 @@ module Pando
         return if @factory
 
         @options = RunnerKeywords.read(@runner, @options, value(:queues), KEYWORDS.keys)
+        refuse_beside_queue_file if @options[:queue_file]
       rescue Type::Invalid => e
         refuse(e.message)
       end
@@ -150,7 +153,7 @@ module Pando
 
       # That of requests is no measure for jobs, unless there are none.
       def timeout(config)
-        meant = config.workers.zero? && config.source(:timeout) != "default"
+        meant = config.workers.zero? && !config.default?(:timeout)
         inherit(:timeout, meant ? config.timeout : TIMEOUT)
       end
 
@@ -168,6 +171,13 @@ module Pando
 
       def refuse_mixture
         refuse("has a block, but its runner comes with Pando: leave the block out, or call a runner of yours otherwise")
+      end
+
+      def refuse_beside_queue_file
+        said = [*%i[queues concurrency].select { |key| @said.key?(key) }, *@options.keys.grep(:polling_interval)]
+        return if said.empty?
+
+        refuse("has both #{said.first}: and queue_file: true, with which config/queue.yml says that: leave one out")
       end
 
       def refuse_web

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/config/compat_names"
+require "pando/compat/names"
 require "pando/config/values"
 require "pando/events/catalogue"
 require "pando/hooks"
@@ -116,7 +116,7 @@ module Pando
         name = name.name
         known = [*Settings.file_names, *Hooks::NAMES, :on, :service, :node].map(&:name)
         assigned = name.delete_suffix("=")
-        hint = CompatNames::SETTINGS[assigned]
+        hint = Compat::Names.hint(assigned)
         hint ||= "Write #{assigned} without the equals sign." if known.include?(assigned)
         refuse(where(location), "unknown setting #{name}.#{hint ? " #{hint}" : Suggestion.for(assigned, known)}")
       end

@@ -74,9 +74,16 @@ module Pando
 
       def facts(setting)
         { "Value" => setting.type.expects, "Unit" => setting.unit, "Default" => default(setting),
-          "Flag" => flag(setting), "Environment variable" => code(setting.env) }
+          **situations(setting), "Flag" => flag(setting), variables(setting) => variable(setting) }
           .compact.map { |name, fact| "- #{name}: #{fact}" }.push("").join("\n")
       end
+
+      def situations(setting)
+        setting.defaults.to_h { |name, value| ["Default #{Situation::NAMES.fetch(name)}", code(setting.write(value))] }
+      end
+
+      def variables(setting) = setting.env.size > 1 ? "Environment variables" : "Environment variable"
+      def variable(setting) = setting.env.any? ? setting.env.map { |name| code(name) }.join(", ") : nil
 
       def default(setting)
         code(setting.write(setting.default)) unless setting.default.nil? && setting.flag_only?

@@ -18,7 +18,7 @@ module Pando
         sidekiq: { reliable: Types::Truth.new, weights: Types::Weights.new },
         karafka: {},
         solid_queue: { polling_interval: Types::Seconds.new, dispatchers: Types::Whole.new(0..1024),
-                       killed_jobs: Types::Choice.new(:again, :fail) },
+                       killed_jobs: Types::Choice.new(:again, :fail), queue_file: Types::Truth.new },
         good_job: nil,
         bunny: { consumer: ANYTHING, connection: ANYTHING, prefetch: Types::Whole.new(0..65_535), declare: ANYTHING,
                  on_error: Types::Choice.new(:reject, :requeue) },

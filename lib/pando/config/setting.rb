@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/config/situation"
 require "pando/config/type"
 
 module Pando
@@ -18,7 +19,7 @@ module Pando
       # A keyword beside a setting's value that is read with it: `listen 80, backlog: 64`.
       Option = Struct.new(:name, :type, :default, :help, keyword_init: true)
 
-      attr_reader :name, :type, :default, :unit, :help, :notes, :example, :flags, :argument, :env, :check,
+      attr_reader :name, :type, :default, :defaults, :unit, :help, :notes, :example, :flags, :argument, :env, :check,
                   :within, :keyword, :options, :serves
 
       # @param name [Symbol] the reader of Config and the method of the config file
@@ -30,7 +31,7 @@ module Pando
       # @param example [String, nil] a line of a config file
       # @param flags [Array<String>] "-w", "--workers"
       # @param argument [String, nil] what follows the flag, or for a positional setting stands alone
-      # @param env [String, nil] name of an environment variable
+      # @param env [String, Array<String>, nil] names of environment variables; the first one that is set holds
       # @param resolve [Proc, nil] called with the value and the directory; returns what Config's reader returns
       # @param check [Proc, nil] called with the value and the Config once all is read; returns what is wrong, or nil
       # @param within [Symbol, nil] the setting that this one is a keyword of
@@ -38,10 +39,12 @@ module Pando
       # @param serves [Proc, nil] called with the Config: whether the setting that this one is a keyword of asks for it
       # @param options [Array<Option>] keywords that #type reads together with the value
       # @param traits [Array<Symbol>] :repeatable, :positional, :flag_only (not in a file), :readable (in a file)
+      # @param defaults [Hash{Symbol => Object}] those that hold in a Situation, by its name
       def initialize(name, type:, default:, help:, unit: nil, notes: nil, example: nil, flags: [], argument: nil,
                      env: nil, resolve: nil, check: nil, within: nil, keyword: nil, serves: nil, options: [],
-                     traits: [])
+                     traits: [], **defaults)
         @name = name
+        @defaults = Setting.known_situations(defaults)
         @type = type
         @default = default
         @help = help
@@ -50,7 +53,7 @@ module Pando
         @example = example
         @flags = flags.freeze
         @argument = argument
-        @env = env
+        @env = Array(env).freeze
         @resolve = resolve
         @check = check
         @within = within
@@ -59,6 +62,16 @@ module Pando
         @options = options.to_h { |option| [option.name, option] }.freeze
         @traits = traits.freeze
         freeze
+      end
+
+      # @param defaults [Hash{Symbol => Object}]
+      # @return [Hash{Symbol => Object}] frozen
+      # @raise [ArgumentError] there is no such Situation
+      def self.known_situations(defaults)
+        unknown = defaults.keys - Situation::NAMES.keys
+        raise ArgumentError, "unknown keywords: #{unknown.join(", ")}" if unknown.any?
+
+        defaults.freeze
       end
 
       # @return [Boolean] whether each mention adds a value

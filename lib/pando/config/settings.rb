@@ -14,6 +14,9 @@ module Pando
       @groups = {}
       @by_name = {}
 
+      # The variables that name the environment, the one that holds first.
+      ENVIRONMENT_VARIABLES = %w[RAILS_ENV RACK_ENV APP_ENV].freeze
+
       class << self
         # @return [Hash{String => Array<Setting>}] by the group's title
         attr_reader :groups

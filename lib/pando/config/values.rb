@@ -14,8 +14,10 @@ module Pando
       Entry = Struct.new(:value, :source)
 
       # @param env [Hash{String => String}]
-      def initialize(env)
+      # @param directory [String, nil] absolute, of the application
+      def initialize(env, directory = nil)
         @env = env
+        @directory = directory
         @flags = {}
         @file = {}
       end
@@ -73,16 +75,18 @@ module Pando
 
       # A variable that is set to nothing is taken for one that is not set.
       def from_env(setting)
-        text = setting.env && @env[setting.env]
-        return if text.nil? || text.empty?
+        name = setting.env.find { |one| !@env[one].to_s.empty? } or return
 
-        [Entry.new(Values.cast(setting, text, setting.env), setting.env)]
+        [Entry.new(Values.cast(setting, @env[name], name), name)]
       end
 
       def default(setting)
-        values = setting.repeatable? ? setting.default : [setting.default]
-        values.map { |value| Entry.new(value, "default") }
+        value, source = setting.defaults.empty? ? [setting.default, "default"] : situation.default_of(setting)
+        (setting.repeatable? ? value : [value]).map { |one| Entry.new(one, source) }
       end
+
+      # Not kept: a line of the config file may still change the environment.
+      def situation = Situation.new(value(Settings[:environment]), @directory)
     end
   end
 end

@@ -8,20 +8,30 @@ module Pando
     # {#facts}, what was seen from outside in {#generations}.
     class Evidence
       # A generation under examination: its mold and workers and how they looked once they had
-      # served, the sockets before they did, and which of the mold's descriptors had moved when each worker was done.
-      Generation = Struct.new(:number, :mold, :workers, :network, :censuses, :moves, :shared, keyword_init: true)
+      # served, the sockets before they did, and what each worker (by slot) used of the descriptors it inherited.
+      Generation = Struct.new(:number, :mold, :workers, :network, :censuses, :uses, :shared, keyword_init: true)
       # A request and what became of it.
       Sent = Struct.new(:request, :generation, :slot, :answer, keyword_init: true)
       # A process's memory in bytes.
       Memory = Struct.new(:moment, :title, :pid, :rss, :pss, :uss, :huge, :merged, :gain, keyword_init: true)
+      # A check that could not be done, and why.
+      Undone = Struct.new(:check, :reason)
+      # A check that was done with a part of the requests only.
+      Limited = Struct.new(:check, :requests, :of)
 
       attr_reader :generations, :sent, :counts, :memory, :lazy
+      # @return [Array<Undone>]
+      attr_reader :undone
+      # @return [Array<Limited>]
+      attr_reader :limits
       # @return [Array<Hash>] see Subject
       attr_accessor :facts
       # @return [Array<Hash>] the lines behind native things, of the second look
       attr_accessor :origins
       # @return [Integer, nil] the generation that did not come
       attr_accessor :missing
+      # @return [Float, nil] how long one worker took for all requests once
+      attr_accessor :round_seconds
 
       # @param directory [String] of the application
       def initialize(directory)
@@ -33,7 +43,16 @@ module Pando
         @lazy = []
         @facts = []
         @origins = []
+        @undone = []
+        @limits = []
       end
+
+      # Notes that a check could not be done: the examination is incomplete.
+      # @param check [String] its name, for a human @param reason [String]
+      def could_not(check, reason) = @undone |= [Undone.new(check, reason)]
+
+      # Notes that a check saw some of the requests only.
+      def limited(check, requests, all) = @limits << Limited.new(check, requests, all)
 
       # @return [Array<Hash>] snapshots of one moment, of a generation, of a role
       def snapshots(moment, generation: nil, role: nil)
@@ -46,6 +65,11 @@ module Pando
       # @return [Array<Hash>] events of these names
       def events(*names) = facts.select { |fact| names.include?(fact[:event]) }
 
+      # @return [Array<Hash>] of each section what was told last
+      def last_sections
+        facts.select { |fact| fact.key?(:section) }.group_by { |fact| fact[:section] }.map { |_, told| told.last }
+      end
+
       # @return [Array<Hash>]
       def records(kind) = facts.select { |fact| fact[:record] == kind.to_s }
 
@@ -57,6 +81,9 @@ module Pando
           children.each { |child| yield forker, child }
         end
       end
+
+      # @return [Array<Hash>] snapshots of those that have a child which has served
+      def forkers = [].tap { |found| each_fork { |forker, _| found << forker } }.uniq
 
       # @return [String, nil] the line behind what C code made
       def origin(kind)
@@ -71,6 +98,9 @@ module Pando
         path.start_with?("#{@directory}/") && !path.start_with?("#{@directory}/vendor/") &&
           Gem.path.none? { |folder| path.start_with?("#{folder}/") }
       end
+
+      # @return [String, nil] a location below the application's folder as it is there
+      def local(location) = location&.delete_prefix("#{@directory}/")
 
       PANDO = File.expand_path("../..", __dir__)
 

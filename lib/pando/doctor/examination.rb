@@ -5,28 +5,32 @@ require "pando/doctor/census"
 require "pando/doctor/checks"
 require "pando/doctor/checks/sharing"
 require "pando/doctor/evidence"
+require "pando/doctor/first_generation"
 require "pando/doctor/network"
 require "pando/doctor/request_list"
 require "pando/doctor/stage"
 
 module Pando
   module Doctor
-    # Boots the application as the server would, lets each worker serve, reforks, and collects
-    # what was seen. Runs in the process of the command, which never loads the application.
+    # Boots the application as the server would, lets each worker serve, reforks, and collects what was seen. Runs in
+    # the process of the command, which never loads the application. Only one worker is sent requests at a time, so
+    # that what changes in the meantime can be put down to it.
     class Examination
-      # Rounds that are compared to see whether descriptors become more; the first one warms up.
-      ROUNDS = 3
-      # Requests that never end, before no more are sent.
+      # Requests without an answer, before no more are sent.
       STUCK_AT_MOST = 3
-      # Of one round that is sent again to look for growth.
-      REPEATED = 50
-      # Seconds for a look at the lazily loaded state.
-      LAZY_STATE_WITHIN = 100.0
-      # Bytes of requests that it is made with: half of a question, for JSON makes them longer.
-      LAZY_STATE_REQUESTS = 30_000
+      # Requests for the second look at native threads and descriptors, which is slow.
+      TRACED = 20
+      # Seconds without any request, to see which connections are used all the same.
+      QUIET = 1.1
 
       # @return [Array<Request>] what was sent
       attr_reader :requests
+      # @return [Evidence] collected so far
+      attr_reader :evidence
+      # @return [Stage]
+      attr_reader :stage
+      # @return [Array<Request>] those without an answer: they are not sent again
+      attr_reader :stuck
 
       # @param config [Config] @param requests [Array<Request>, :routes] @param reforks [Integer]
       # @param patience [Float] seconds for any one answer
@@ -47,11 +51,29 @@ module Pando
           @evidence.facts = stage.facts
           @requests = @wanted == :routes ? routes : @wanted
           0.upto(@reforks) { |number| break unless examine(number) }
+          @evidence.could_not("libraries", "no mold told of them") if stage.told(:section).empty?
           stage.stop
         end
         look_for_origins if anything_native?
         @evidence
       end
+
+      # Sends each request once to the worker of a slot.
+      # @param number [Integer] the generation
+      def round(number, slot, requests = @requests)
+        requests.each do |request|
+          next if @stuck.include?(request) || @stuck.size >= STUCK_AT_MOST
+          next unless (worker = worker_in(number, slot))
+
+          from = @stage.mark
+          answer = @stage.talk_to(worker).request(request)
+          @evidence.sent << Evidence::Sent.new(request: request, generation: number, slot: slot, answer: answer)
+          give_up(request, number, slot, from) if answer.stuck?
+        end
+      end
+
+      # @return [Stage::Actor, nil]
+      def worker_in(number, slot) = @stage.workers(number).find { |worker| worker.slot == slot }
 
       private
 
@@ -62,9 +84,12 @@ module Pando
         false
       end
 
+      # @raise [NotExamined]
       def routes
         paths = @stage.told(:snapshot).filter_map { |fact| fact[:routes] }.first || []
-        paths.empty? ? [Request.root] : RequestList.of_paths(paths).requests
+        raise NotExamined, "--requests routes: no Rails route can be asked without parameters" if paths.empty?
+
+        RequestList.of_paths(paths).requests
       end
 
       # @return [Boolean] false: there is no such generation
@@ -79,46 +104,66 @@ module Pando
         mold = @stage.mold(number)
         remember_memory("generation #{number}, forked", [mold, *@stage.workers(number)])
         network = Network.new(mold.pid)
-        moves = serve(number, mold)
+        uses = serve(number)
         workers = @stage.workers(number)
-        workers.each_with_index { |worker, place| ask(worker, place.zero? ? "everything" : "snapshot") }
-        censuses = [mold, *workers].to_h { |actor| [actor, Census.of(actor.pid)] }.compact
+        workers.each_with_index { |worker, place| ask_for_snapshot(worker, place.zero? ? "everything" : "snapshot") }
         generation = Evidence::Generation.new(number: number, mold: mold, workers: workers, network: network,
-                                              censuses: censuses, moves: moves)
+                                              censuses: censuses([mold, *workers]), uses: uses)
         generation.shared = Checks::Sharing.new(@evidence, generation).all
         @evidence.generations << generation
         remember_memory("generation #{number}, served", [mold, *workers])
       end
 
-      def ask(worker, question) = @stage.talk_to(worker).ask(question) { |fact| fact[:snapshot] == "served" }
-
-      # @return [Array<Array<Integer>>] of each worker, the mold's descriptors that it has moved
-      def serve(number, mold)
-        before = positions(mold)
-        moves = Array.new(Stage::WORKERS) do |slot|
-          look_at_lazy_state(slot) if number.zero? && slot == 1
-          round(number, slot)
-          after = positions(mold)
-          moved = after.reject { |descriptor, position| before[descriptor] == position }.keys
-          before = after
-          moved
-        end
-        look_for_growth if number.zero?
-        moves
+      def censuses(actors)
+        found = actors.to_h { |actor| [actor, Census.of(actor.pid)] }
+        found.each { |actor, seen| @evidence.could_not("shared descriptors", "#{actor.title} is gone") unless seen }
+        found.compact
       end
 
-      def positions(mold) = Census.of(mold.pid)&.descriptors.to_h.transform_values(&:position)
+      def ask_for_snapshot(worker, question)
+        ask(worker, question, "threads, locks and constants") { |fact| fact[:snapshot] == "served" }
+      end
 
-      def round(number, slot, requests = @requests)
-        requests.each do |request|
-          next if @stuck.include?(request) || @stuck.size >= STUCK_AT_MOST
-          next unless (worker = worker_in(number, slot))
-
-          from = @stage.mark
-          answer = @stage.talk_to(worker).request(request)
-          @evidence.sent << Evidence::Sent.new(request: request, generation: number, slot: slot, answer: answer)
-          give_up(request, number, slot, from) if answer.stuck?
+      # @param check [String] what cannot be done without an answer
+      # @return [Hash, nil]
+      def ask(worker, question, check, &)
+        @stage.talk_to(worker).ask(question, &).tap do |answer|
+          @evidence.could_not(check, "#{worker.title} did not answer within #{@patience.round} s") unless answer
         end
+      end
+
+      # @return [Hash{Integer => Array<Hash>}] by slot, what that worker used of what it inherited
+      def serve(number)
+        uses = {}
+        Stage::WORKERS.times do |slot|
+          FirstGeneration.new(self, @patience).look(parallel: uses[0].empty?) if number.zero? && slot == 1
+          began = Sys.now
+          uses[slot] = turn(number, slot) { round(number, slot) }
+          @evidence.round_seconds ||= Sys.now - began
+        end
+        without_background(number, uses)
+      end
+
+      # A worker that was killed for a request without an answer has a successor, which tells what Ruby saw.
+      def turn(number, slot)
+        worker = worker_in(number, slot) or return []
+        ask(worker, "turn", USE) { |fact| fact.key?(:turn) }
+        yield
+        worker = worker_in(number, slot) or return []
+        ask(worker, "use", USE) { |fact| fact.key?(:use) }&.fetch(:use) || []
+      end
+
+      USE = "use of inherited descriptors"
+      private_constant :USE
+
+      # A thread, of the mold perhaps, may use a connection at any time: then figures of the kernel that change during a
+      # worker's turn say nothing of the worker.
+      def without_background(number, uses)
+        return uses if uses.values.flatten.all? { |one| one[:site] }
+
+        slot = uses.keys.find { |key| worker_in(number, key) } or return uses
+        restless = turn(number, slot) { IO.select(nil, nil, nil, QUIET) }.map { |one| one[:number] }
+        uses.transform_values { |used| used.select { |one| one[:site] || !restless.include?(one[:number]) } }
       end
 
       # Its worker was killed: the next one must be there before anything else is done.
@@ -129,40 +174,6 @@ module Pando
         end
       rescue Journal::Silence
         nil
-      end
-
-      def worker_in(number, slot) = @stage.workers(number).find { |worker| worker.slot == slot }
-
-      # What the first requests of a process build and keep: in a worker that has served nothing yet, once it is
-      # known that another one answers them.
-      def look_at_lazy_state(slot)
-        worker = worker_in(0, slot)
-        requests = first_requests
-        return unless worker && requests.any?
-
-        question = "lazy #{JSON.generate(requests)}"
-        told = @stage.talk_to(worker, LAZY_STATE_WITHIN).ask(question) { |fact| fact.key?(:lazy) }
-        @evidence.lazy << told if told
-      end
-
-      # Of each path one, as many as fit into a question.
-      # @return [Array<String>] as sent
-      def first_requests
-        room = LAZY_STATE_REQUESTS
-        different = (@requests - @stuck).uniq { |request| [request.verb, request.path] }
-        texts = different.map { |request| request.to_http.force_encoding(Encoding::UTF_8) }.select(&:valid_encoding?)
-        texts.take_while { |text| (room -= text.bytesize).positive? }
-      end
-
-      def look_for_growth
-        worker = worker_in(0, 0)
-        return unless worker && @stuck.empty?
-
-        ROUNDS.times do
-          round(0, 0, @requests.first(REPEATED))
-          @evidence.counts << @stage.talk_to(worker).ask("count") { |fact| fact.key?(:count) }
-        end
-        @evidence.counts.compact!
       end
 
       def remember_memory(moment, actors)
@@ -184,7 +195,8 @@ module Pando
       def look_for_origins
         Stage.open(@config, patience: @patience, workers: 1, trace: true) do |stage|
           worker = stage.workers(0).first
-          @requests.each { |request| stage.talk_to(worker).request(request) unless @stuck.include?(request) } if worker
+          wanted = (@requests - @stuck).first(TRACED)
+          wanted.each { |request| stage.talk_to(worker).request(request) } if worker
           stage.stop
           @evidence.origins = stage.told(:origin)
         end

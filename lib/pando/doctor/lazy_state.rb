@@ -22,18 +22,25 @@ module Pando
       REQUESTS = 6
 
       class << self
-        # Serves the requests in forked children of this process, which stays as it is: one child for the
-        # objects, one for the pages of memory (the tracing of the first would show in the second).
+        # Serves the requests in forked children of this process, which stays as it is: one child for the objects, one
+        # for the pages of memory, one for the calls (the tracing of the first would show in the others).
         #
         # @param requests [Integer] of the same kind, 2 or more
         # @param root [String] folder of the application's own files
         # @param timeout [Numeric] seconds for a child
         # @param prepare [#call, nil] run in each child before it is measured: what a worker's hooks do
+        # @param sample [#call, nil] serves fewer requests than the block, for pages and calls, of which there is only
+        #   a table: called with a number as the block is
+        # @param parallel [Boolean] whether the children may run at the same time; false where they would use one
+        #   inherited descriptor
         # @yieldparam number [Integer] 1 for the first request; the block serves it to its end
         # @return [Result]
-        # @raise [Examination::Failed] when a child failed or took too long
-        def examine(requests: REQUESTS, root: Dir.pwd, timeout: Examination::TIMEOUT, prepare: nil, &request)
-          Examination.new(requests: requests, root: root, timeout: timeout, prepare: prepare).run(&request)
+        # @raise [Examination::Failed] when the child for the objects failed or took too long. Of another one its table
+        #   is missing, and the figure :undone says why
+        def examine(requests: REQUESTS, root: Dir.pwd, timeout: Examination::TIMEOUT, prepare: nil, sample: nil,
+                    parallel: true, &request)
+          Examination.new(requests: requests, root: root, timeout: timeout, prepare: prepare, parallel: parallel)
+                     .run(sample || request, &request)
         end
 
         # The same in this process, without the pages and calls. It has to be one that has served nothing yet and

@@ -6,7 +6,9 @@ module Pando
     # peer has reset is in none of them any more.
     class Network
       # `kind` is :stream, :listener, :datagram or :idle, `peer` says where it leads, for a human.
-      Socket = Struct.new(:kind, :peer)
+      Socket = Struct.new(:kind, :peer, :family) do
+        def tcp? = family == :tcp
+      end
 
       ESTABLISHED = %w[01 02 03 04 05 06 08 09 0B].freeze
       LISTENING = "0A"
@@ -41,9 +43,9 @@ module Pando
 
       def tcp(fields)
         local, remote, state = fields.values_at(1, 2, 3)
-        return Socket.new(:listener, address(local)) if state == LISTENING
+        return Socket.new(:listener, address(local), :tcp) if state == LISTENING
 
-        Socket.new(ESTABLISHED.include?(state) ? :stream : :idle, address(remote))
+        Socket.new(ESTABLISHED.include?(state) ? :stream : :idle, address(remote), :tcp)
       end
 
       def udp(fields)

@@ -13,8 +13,11 @@ module Pando
     class Report
       # Of {#to_h}; a new number says that a reader of the old one must look.
       SCHEMA = 1
-      FAILING = %i[error warning].freeze
+      # What makes a run fail, by the severity that `--fail-on` names.
+      FAILING = { "error" => %i[error], "warning" => %i[error warning] }.freeze
       FORMATS = %w[text json html].freeze
+      # Notes of these kinds are about gems, wherever they are.
+      ABOUT_GEMS = %i[library_unknown].freeze
 
       # @return [Array<ForkSafety::Finding>] what the baseline does not know comes first
       attr_reader :findings
@@ -22,32 +25,42 @@ module Pando
 
       # @param findings [Array<ForkSafety::Finding>] @param requests [Array<Request>]
       # @param baseline [Baseline] what is known already
-      def initialize(evidence, config, findings, requests, seconds, baseline: Baseline.empty)
+      # @param fail_on [String] the least severity that fails, a key of {FAILING}
+      def initialize(evidence, config, findings, requests, seconds, baseline: Baseline.empty, fail_on: "error")
         @evidence = evidence
         @config = config
+        @given = findings
         @requests = requests
         @seconds = seconds
         @baseline = baseline
+        @fail_on = fail_on
+        @inside_gems = {}.compare_by_identity
         @findings = arrange(unite(findings))
       end
 
-      # @param baseline [Baseline]
-      # @return [Report] the same, judged by it
-      def against(baseline)
-        self.class.new(@evidence, @config, @findings, @requests, @seconds, baseline: baseline)
+      # @param baseline [Baseline] @param fail_on [String] a key of {FAILING}
+      # @return [Report] the same, judged by these
+      def against(baseline, fail_on: @fail_on)
+        self.class.new(@evidence, @config, @given, @requests, @seconds, baseline: baseline, fail_on: fail_on)
       end
 
       # @return [Boolean] an old finding: it does not fail
       def known?(finding) = @baseline.include?(finding)
 
       # @return [Array<ForkSafety::Finding>] that fail
-      def failing = findings.select { |one| FAILING.include?(one.severity) && !known?(one) }
+      def failing = findings.select { |one| FAILING.fetch(@fail_on).include?(one.severity) && !known?(one) }
       def clean? = failing.empty?
+
+      # @return [Boolean] whether each check was done
+      def complete? = undone.empty?
+
+      # @return [Array<ForkSafety::Finding>] notes about what gems do inside, which the user cannot change
+      def about_gems = findings.select { |one| @inside_gems.key?(one) }
 
       # @return [Hash{Symbol => Integer}]
       def summary
         counts = ForkSafety::Finding::SEVERITIES.to_h { |name| [:"#{name}s", findings.count { |one| one.severity == name }] }
-        counts.merge(known: findings.count { |one| known?(one) }, failing: failing.size)
+        counts.merge(known: findings.count { |one| known?(one) }, failing: failing.size, undone: undone.size)
       end
 
       # @return [Hash{Symbol => Object}] what JSON knows
@@ -56,7 +69,8 @@ module Pando
           requests: requests.map(&:to_s), generations: generations, summary: summary,
           findings: findings.map { |one| one.to_h.merge(fingerprint: one.fingerprint, known: known?(one)) },
           memory: memory.map(&:to_h), descriptors: descriptors, threads: threads, libraries: libraries,
-          features: features, lazy_state: lazy_state }
+          features: features, lazy_state: lazy_state, undone: undone.map(&:to_h),
+          limits: @evidence.limits.map(&:to_h) }
       end
 
       def application
@@ -103,28 +117,35 @@ module Pando
 
       def lazy_state = @evidence.lazy.first&.fetch(:figures, nil)
 
-      # What a section could not do.
-      # @return [Array<String>]
-      def troubles
-        told = @evidence.facts.select { |fact| fact.key?(:section) || fact.key?(:lazy) }
-        told.filter_map { |fact| "#{fact[:section] || "lazy state"}: #{fact[:error]}" if fact[:error] }.uniq
+      # The checks that could not be done: without them a clean report is no pass.
+      # @return [Array<Evidence::Undone>]
+      def undone
+        told = @evidence.last_sections.select { |fact| fact[:error] }
+        @evidence.undone + told.map { |fact| Evidence::Undone.new(fact[:section], fact[:error]) }
       end
 
+      # @return [Array<Evidence::Limited>] the checks that saw a part of the requests only
+      def limits = @evidence.limits
+
       # @param format [String] one of {FORMATS}
+      # @param verbose [Boolean] of text: with the notes about gems
       # @return [String]
-      def write(format)
+      def write(format, verbose: false)
         require "pando/doctor/report/#{format}"
-        { "text" => :Text, "json" => :Json, "html" => :Html }.fetch(format)
-                                                             .then { |name| self.class.const_get(name) }.new(self).to_s
+        case format
+        when "text" then Text.new(self, verbose: verbose)
+        when "json" then Json.new(self)
+        when "html" then Html.new(self)
+        end.to_s
       end
 
       private
 
-      def section(name) = @evidence.facts.find { |fact| fact[:section] == name } || {}
+      def section(name) = @evidence.last_sections.find { |fact| fact[:section] == name } || {}
 
       # Several checks may have seen the same fault: the first, the doctor's own, tells more.
       def unite(findings)
-        localized = findings.map { |one| localize(one) }
+        localized = findings.map { |one| localize(one).tap { |same| @inside_gems[same] = true if about_gem?(one) } }
         located = localized.select(&:location).map(&:kind)
         localized.uniq { |one| [one.kind, one.location || one.subject] }
                  .reject { |one| one.location.nil? && located.include?(one.kind) && one.severity != :error }
@@ -134,6 +155,12 @@ module Pando
         findings.sort_by do |one|
           [known?(one) ? 1 : 0, ForkSafety::Finding::SEVERITIES.index(one.severity), one.kind.to_s, one.location.to_s]
         end
+      end
+
+      def about_gem?(one)
+        return false unless one.severity == :note
+
+        ABOUT_GEMS.include?(one.kind) || !(one.location.nil? || @evidence.own?(one.location))
       end
 
       def localize(one)

@@ -93,7 +93,7 @@ module Pando
       # @return [Integer, nil] its number; nil if there will be none, and a fact says why
       def refork
         deadline = Sys.now + REFORK_WITHIN + @patience
-        until (done = try_refork(deadline))[:event] != "refork.refused" || LASTING.include?(done[:reason])
+        until (done = try_refork(deadline))[:event] != "refork.refused" || lasting?(done)
           IO.select(nil, nil, nil, A_MOMENT)
         end
         done[:generation] if done[:event] == "refork.finished"
@@ -139,6 +139,10 @@ module Pando
       end
 
       private
+
+      # @param refused [Hash] a `refork.refused`
+      # @return [Boolean] no waiting changes it: a worker has refused to be forked, for instance
+      def lasting?(refused) = LASTING.include?(refused[:reason]) || refused.key?(:source)
 
       def try_refork(deadline)
         from = mark

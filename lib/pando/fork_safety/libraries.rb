@@ -12,7 +12,7 @@ module Pando
   module ForkSafety
     # What is known of the libraries that this process has loaded: which of them put up with a fork by
     # themselves, for which Pando does what is needed, and which are left to you. It loads no library, and
-    # needs no Bundler. The knowledge itself is in libraries/known/, a file for each library.
+    # needs no Bundler. The table itself is in libraries/known/*.rb.
     #
     #     Pando::ForkSafety::Libraries.loaded.each { |entry| puts entry }
     module Libraries
@@ -93,6 +93,18 @@ module Pando
           @owed = nil
           owed&.call
           nil
+        end
+
+        # @param location [String] "file:line" of a Ruby thread's block
+        # @return [String, nil] the library that has this thread again in each child
+        def reviving(location) = Known.loaded.find { |library| library.revives?(location) }&.name
+
+        # @param name [String] a gem's
+        # @return [String, nil] what its row says the user must do
+        def advice(name)
+          return unless Known.names.include?(name) && Known.loaded?(name)
+
+          Known.library(name).rule&.advice
         end
 
         # @param comm [String] a native thread's name, /proc/self/task/*/comm

@@ -33,7 +33,7 @@ module Pando
         %i[server worker], "monitor", "A request outlived its hard timeout and its worker is about to be killed."
       ),
       before_worker_exit: Known.new(
-        %i[server worker], "worker", "In a worker that leaves, after its last request."
+        %i[server worker], "worker", "In a worker that leaves, after its last request and its queued work."
       ),
       after_worker_exit: Known.new(
         %i[server worker ending], "monitor", "A worker process is gone, for whatever reason; `ending` says how."

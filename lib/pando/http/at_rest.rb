@@ -1,34 +1,42 @@
 # frozen_string_literal: true
 
 require "pando/fork_safety/libraries"
+require "pando/fork_safety/queued_work"
 require "pando/sys"
 
 module Pando
   module HTTP
-    # When an HTTP worker can be forked: between two requests nothing of it runs but the connections that the
-    # application has taken over. Their clients are told to connect again elsewhere, and the fork waits a little for
-    # them; requests are served meanwhile. Included by Work and QueuedWork, in a worker.
+    # When an HTTP worker can be forked: between two requests. Clients of connections that the application has taken
+    # over are told to connect again elsewhere, and the fork waits a little for them. It also waits for a moment in
+    # which no job runs in the background, since the thread of a job may hold a lock that nothing in the child would
+    # ever open. The jobs stay with this process, so a busy queue delays the fork but never prevents it. Requests are
+    # served meanwhile.
+    #
+    # Included by Work and QueuedWork, in a worker.
+    #
+    # @api private
     module AtRest
-      # Seconds that clients are given to close their connections before the fork.
+      # Seconds for which a moment without background jobs is waited for.
+      LONGEST = 2.0
+      # Seconds of these that clients are given to close their connections.
       GOODBYE = 1.0
       # Seconds between two counts of the connections.
       COUNT = 0.25
 
-      # Whether the process can be forked. Asked again and again until then.
-      # @return [Boolean]
+      # Asked again and again until then.
+      # @return [Boolean] whether the fork may come now
       def rest?
-        return true if ForkSafety.connections.zero?
-
-        @goodbye_until ||= Sys.now + GOODBYE
-        ForkSafety::Libraries.say_goodbye || Sys.now >= @goodbye_until
+        @rest_by ||= Sys.now + LONGEST
+        told = told_goodbye?
+        Sys.now >= @rest_by || (told && !ForkSafety::QueuedWork.pending?)
       end
 
-      # @return [Float] seconds that it takes at most
-      def patience = GOODBYE * 2
+      # @return [Float] seconds that it takes, at most
+      def patience = LONGEST * 5
 
       # It has been forked, or will not be, and serves on.
       def go_on
-        @goodbye_until = nil
+        @rest_by = nil
       end
 
       # Who brings requests asks nobody; `pando drain` tells them.
@@ -36,6 +44,13 @@ module Pando
       def quiet = nil
 
       private
+
+      # @return [Boolean] whether no client is left that would have to connect again, or all have had their time
+      def told_goodbye?
+        return true if ForkSafety.connections.zero?
+
+        ForkSafety::Libraries.say_goodbye || Sys.now >= @rest_by - LONGEST + GOODBYE
+      end
 
       # Tells the monitor, which prefers a worker without connections as the source of a mold.
       # @param worker [Cluster::Worker]

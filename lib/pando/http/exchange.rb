@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/events"
+require "pando/fork_safety/audit/sites"
 require "pando/http/errors"
 require "pando/http/response"
 require "pando/http/timeout"
@@ -37,12 +38,10 @@ module Pando
         timed_out(e)
       rescue ClientGone => e
         @error = e
-      rescue Refused => e
-        refused(e)
       rescue Exception => e # rubocop:disable Lint/RescueException
-        failed(e)
+        came_to_nothing(e)
       ensure
-        note_swallowed_timeout
+        tell_of_timeout if @timeout&.fired? && !@error.is_a?(RequestTimeout)
       end
 
       # When the client has its answer: the application's callbacks, then the hook.
@@ -61,7 +60,8 @@ module Pando
       def start_timeout
         limits = @kit.limits
         @started = limits.timeout ? worker.job_deadline(limits.timeout, limits.hard_timeout) : now
-        timeout = Timeout.new(worker, limits.timeout, limits.timeout_grace, @started, patience: limits.patience)
+        timeout = Timeout.new(worker, limits.timeout, limits.timeout_grace, @started,
+                              patience: limits.patience, streaming: limits.timeout_streaming)
         @request.env["pando.timeout"] = @client.timeout = timeout
       end
 
@@ -69,7 +69,10 @@ module Pando
         body = nil
         @status, @fields, body = call_application
         worker.job_failed if @status.to_i >= 500
-        Response.deliver(@client, @request, @status, @fields, body) unless @client.handed_over?
+        unless @client.handed_over?
+          @timeout.check
+          Response.deliver(@client, @request, @status, @fields, body)
+        end
         @whole = true
       ensure
         body.close if body.respond_to?(:close)
@@ -88,39 +91,43 @@ module Pando
         exit!(1)
       end
 
-      def failed(error)
+      # What the application makes of its timeout is told with that.
+      def came_to_nothing(error)
         @error = error
+        worker.leave("out of memory") if error.is_a?(NoMemoryError)
+        unless @timeout&.exceeded?
+          error.is_a?(Refused) ? refused(error) : failed(error)
+        end
+        raise error if error.is_a?(SystemExit) || error.is_a?(SignalException)
+      end
+
+      def failed(error)
         worker.job_failed
         emit("request.failed", error)
-        worker.leave("out of memory") if error.is_a?(NoMemoryError)
         answer_with(500)
-        raise error if error.is_a?(SystemExit) || error.is_a?(SignalException)
       end
 
       # The client's fault, found out while the application read a streamed body.
       def refused(refused)
-        @error = refused
         Events.emit("request.refused", slot: worker.slot, generation: worker.generation, pid: Process.pid,
                                        status: refused.status, reason: refused.message)
         answer_with(refused.status)
       end
 
+      # The state of the application is unknown from here on.
       def timed_out(error)
         @error = error
         worker.job_failed
-        emit("request.timed_out", error)
+        emit("request.timed_out", error, ForkSafety::Audit::Sites.application_line(error.backtrace))
         answer_with(504)
         worker.run_hook(:after_worker_timeout, error)
       ensure
         worker.leave("timeout")
       end
 
-      # The application has rescued Exception: its answer is sent, its state unknown.
-      def note_swallowed_timeout
-        return if !@timeout&.fired? || @error.is_a?(RequestTimeout)
-
-        timed_out(RequestTimeout.new("the request outlived its timeout, and the application rescued RequestTimeout"))
-      end
+      # The application has rescued RequestTimeout. If it has raised something else, or its body was not to be had,
+      # nothing is answered yet.
+      def tell_of_timeout = timed_out(@timeout.error(@error))
 
       # Unless it is too late for an answer.
       def answer_with(status)
@@ -128,6 +135,7 @@ module Pando
 
         Response.plain(@client, @request, status).deliver
         @status = status
+        @fields = nil
         @whole = true
       rescue ClientGone
         nil # nobody is left to tell
@@ -139,10 +147,10 @@ module Pando
         emit("request.failed", e)
       end
 
-      def emit(name, error)
+      def emit(name, error, location = nil)
         Events.emit(name, slot: worker.slot, generation: worker.generation, pid: Process.pid,
                           method: @request.verb, path: @request.path, seconds: now - @started,
-                          queued: @request.env["pando.queue_time"], error: error)
+                          queued: @request.env["pando.queue_time"], location: location, error: error)
       end
 
       def now

@@ -7,7 +7,8 @@ require "socket"
 module Pando
   module HTTP
     # How a {Client} or a {LaneClient} gives its connection away. Each of them
-    # answers `over?`, `sent` and `take_over`, where they differ.
+    # answers `over?`, `sent` and `take_over`, where they differ. What both do with the
+    # {Timeout} of the request is here too.
     #
     # @api private
     module Handover
@@ -36,7 +37,7 @@ module Pando
         raise IOError, "the request is over: its connection is not to be had any more" if over?
         raise IOError, "the response has begun: the connection is not to be had any more" if sent.positive?
 
-        take_over
+        take_over.tap { answering }
       end
 
       # For an answer that goes on when the application has returned.
@@ -46,6 +47,17 @@ module Pando
       def detach
         DetachedClient.new(take_over, @write_timeout)
       end
+
+      # The application's answer is about to begin.
+      #
+      # @raise [RequestTimeout] it comes too late
+      # @return [void]
+      def check_timeout = @timeout&.check
+
+      # The head of the application's answer is out, or its connection is the application's.
+      #
+      # @return [void]
+      def answering = @timeout&.answering
 
       # @return [Boolean] whether somebody else answers on this connection
       def handed_over?

@@ -8,7 +8,8 @@ module Pando
     # @api private
     class Limits
       NAMES = %i[max_header_bytes max_target_bytes max_headers max_body_bytes body_memory
-                 header_timeout body_timeout write_timeout timeout timeout_grace early_hints stream_bodies].freeze
+                 header_timeout body_timeout write_timeout timeout timeout_grace timeout_streaming
+                 early_hints stream_bodies].freeze
 
       attr_reader(*NAMES)
       # @return [Float, nil] until the worker is killed

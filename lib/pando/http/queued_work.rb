@@ -32,13 +32,15 @@ module Pando
       # @param listeners [Array<Cluster::Listening::Listener>] that the reactor accepts from
       # @param config [Config]
       # @param channel [Channel]
-      def initialize(app, listeners, config, channel)
+      # @param self_test [String, nil] see SelfTest
+      def initialize(app, listeners, config, channel, self_test: config.self_test)
         @app = app
         @listeners = listeners
         @limits = Limits.new(config)
         @proxies = TrustedProxies.of(config.trusted_proxies)
         @channel = channel
-        @self_test = config.self_test
+        @self_test = self_test
+        @safe_paths = config.rollout_safe_paths
         @collector = Refork::Collector.new(config.gc_between_requests, Refork::Postponement.new(config.gc_major))
       end
 
@@ -107,6 +109,17 @@ module Pando
       #
       # @return [void]
       def resume = ready(@eventfd)
+
+      # In a canary that no client asks for anything: requests the paths that the application calls safe.
+      #
+      # @return [String] see SelfTest.replay
+      # @raise [SelfTest::Failed]
+      def try_out
+        @lane.awake # the reactor must not hand it a request meanwhile
+        SelfTest.replay(@safe_paths, worker) { |descriptor| serve_ourselves(descriptor) }
+      ensure
+        ready(@eventfd)
+      end
 
       # Before the worker leaves. What waits is the others', and the reactor must
       # know that this one, whom it may have woken for it, has not taken it.

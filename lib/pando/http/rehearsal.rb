@@ -28,6 +28,7 @@ module Pando
         def generation = 0
         def job_started(*) = nil
         def job_deadline(*) = Sys.now
+        def job_streams = nil
         def job_finished = nil
         def soft_deadline_passed? = false
         def leave(_reason) = nil

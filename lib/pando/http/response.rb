@@ -81,6 +81,7 @@ module Pando
         end
 
         @client.transmit([@head.complete(nil, ResponseHead::UPGRADE)])
+        @client.answering
         socket = @client.take_over
         talk.call(socket)
         kept = @head.hijack
@@ -136,6 +137,7 @@ module Pando
         return false unless size && (@head.length.nil? || @head.length == size)
 
         @client.transmit([head(size)])
+        @client.answering
         done = @client.transmit_file(file, size)
         raise InvalidResponse, "the file has shrunk while it was sent" if done < size
 

@@ -6,8 +6,9 @@ require "socket"
 
 module Pando
   module HTTP
-    # The request that a worker sends itself before it takes traffic: through the whole of HTTP and the application, as
-    # any other, with its deadline. In each new worker.
+    # Requests that a worker sends itself: through the whole of HTTP and the application, as any other, with its
+    # deadline. In each new worker before it takes traffic, if `self_test` is set; in a canary on a quiet server for
+    # each of the paths that the application calls safe.
     #
     # @api private
     class SelfTest
@@ -18,23 +19,54 @@ module Pando
       HEAD = 4096
       FIELDS = "HTTP/1.1\r\nhost: localhost\r\nuser-agent: pando self-test\r\nconnection: close\r\n\r\n"
 
-      # @param request [String, nil] "GET /up"; nil: there is none
-      # @param worker [Cluster::Worker]
-      # @yieldparam descriptor [Integer] of the socket that it comes from, which is now the block's
-      # @raise [Failed]
-      def self.run(request, worker, &serve) = (new(request, worker).run(&serve) if request)
+      class << self
+        # @param request [String, nil] "GET /up"; nil: there is none
+        # @param worker [Cluster::Worker]
+        # @yieldparam descriptor [Integer] of the socket that it comes from, which is now the block's
+        # @raise [Failed]
+        def run(request, worker, &serve)
+          apart(worker) { new(request, "the self-test").run(&serve) } if request
+        end
 
-      def initialize(request, worker)
-        @request = request
-        @worker = worker
+        # @param paths [Array<String>]
+        # @param worker [Cluster::Worker]
+        # @yieldparam descriptor [Integer] as for {run}
+        # @return [String] what was requested and the status of each answer; empty: nothing was
+        # @raise [Failed]
+        def replay(paths, worker, &serve)
+          answers = paths.map do |path|
+            request = "GET #{path}"
+            "#{request} #{apart(worker) { new(request, "the replay of").run(&serve) }}"
+          end
+          answers.join(", ")
+        end
+
+        private
+
+        # Such a request is not a client's, and is not counted. If clients' requests came first, it counts like them:
+        # their record cannot be kept without it.
+        def apart(worker)
+          first = worker.requests.zero?
+          yield
+        ensure
+          worker.forget_jobs if first
+        end
       end
 
+      # @param request [String] @param purpose [String] for the message of a failure
+      def initialize(request, purpose)
+        @request = request
+        @purpose = purpose
+      end
+
+      # @return [Integer] the status
+      # @raise [Failed]
       def run(&serve)
         status = status(answer(&serve))
-        raise Failed, "the self-test #{@request} had no answer" unless status
-        raise Failed, "the self-test #{@request} was answered with #{status}" if status >= 500
-      ensure
-        @worker.forget_jobs # it was none of a client's
+        raise Failed, "#{@purpose} #{@request} had no answer" unless status
+        raise Failed, "#{@purpose} #{@request} was answered with #{status}" if status >= 500
+
+        status
       end
 
       private

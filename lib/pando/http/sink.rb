@@ -27,7 +27,7 @@ module Pando
 
       # Sends the head though no piece has come yet.
       def flush
-        @client.transmit([take_head]) if @head
+        transmit_first if @head
       end
 
       # The body is complete.
@@ -38,8 +38,14 @@ module Pando
       private
 
       def transmit(*parts)
-        parts.unshift(take_head) if @head
-        @client.transmit(parts)
+        @head ? transmit_first(*parts) : @client.transmit(parts)
+      end
+
+      # @raise [RequestTimeout] the answer begins too late
+      def transmit_first(*parts)
+        @client.check_timeout
+        @client.transmit([take_head, *parts])
+        @client.answering
       end
 
       def take_head
@@ -82,7 +88,10 @@ module Pando
 
       def finish
         parts = ["0\r\n\r\n"]
-        parts.unshift(take_head) if @head
+        if @head
+          @client.check_timeout
+          parts.unshift(take_head)
+        end
         @client.transmit_last(parts)
       end
     end

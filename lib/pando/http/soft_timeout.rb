@@ -11,6 +11,8 @@ module Pando
     # @api private
     class SoftTimeout
       SIGNAL = "URG"
+      # Lines of the backtrace that is kept.
+      FRAMES = 200
 
       # @param worker [#soft_deadline_passed?]
       def initialize(worker)
@@ -40,7 +42,7 @@ module Pando
       def interrupt
         timeout = @timeout
         # Without this method and the handler the backtrace begins where the request is.
-        timeout.fire(caller(2)) if timeout && @worker.soft_deadline_passed?
+        timeout.fire(caller(2, FRAMES)) if timeout && @worker.soft_deadline_passed?
       end
     end
   end

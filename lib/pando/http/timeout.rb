@@ -9,24 +9,28 @@ module Pando
     #
     #     env["pando.timeout"].extend_by(60) if report?
     #
-    # It only tells the worker's scoreboard row; the monitor watches the row and
+    # It writes to the worker's scoreboard row only; the monitor watches the row and
     # signals, and {SoftTimeout} then interrupts. Used in the worker's main thread.
     # When the request is over it answers nil and changes nothing.
     class Timeout
-      # @param worker [#job_deadline]
+      MESSAGE = "the request outlived its timeout"
+      private_constant :MESSAGE
+
+      # @param worker [#job_deadline, #job_streams]
       # @param seconds [Float, nil] until RequestTimeout is raised; nil: never
       # @param grace [Float] seconds from then until the worker is killed
       # @param started [Float] when the request was, monotonic seconds
       # @param patience [Float, nil] seconds that a client may be waited for at a time
+      # @param streaming [Float, nil] seconds from the head of the answer to its end; nil: for ever
       # @api private
-      def initialize(worker, seconds, grace, started = now, patience: nil)
+      def initialize(worker, seconds, grace, started = now, patience: nil, streaming: nil)
         @worker = worker
         @grace = grace
         @longest_wait = patience && (patience + grace)
         @deadline = seconds && (started + seconds)
-        @over = false
-        @fired = false
-        @suspended = false
+        @streaming = streaming
+        @over = @disabled = @suspended = @answering = @handled = false
+        @fired = nil
       end
 
       # @return [Float, nil] seconds, negative when it has passed; nil if there is no deadline
@@ -57,9 +61,20 @@ module Pando
       def disable!
         return if @over
 
+        @disabled = true
         @deadline = nil
         @worker.job_deadline(nil, nil)
         nil
+      end
+
+      # The application has rescued RequestTimeout and answers in a way of its own: its answer is
+      # sent instead of 504, if it comes within the grace. The worker is replaced all the same.
+      #
+      # @return [Boolean] false if RequestTimeout was not raised
+      def handled!
+        return false if @over || @fired.nil?
+
+        @handled = true
       end
 
       # For logs of the environment: without the worker and all that hangs on it.
@@ -67,8 +82,40 @@ module Pando
 
       # @return [Boolean] whether RequestTimeout was raised
       # @api private
-      def fired?
-        @fired
+      def fired? = !@fired.nil?
+
+      # @return [Boolean] whether it was raised, and the application has not declared its answer to be good
+      # @api private
+      def exceeded? = !@fired.nil? && !@handled
+
+      # Before the head of the application's answer is sent.
+      #
+      # @raise [RequestTimeout] it comes too late
+      # @api private
+      def check
+        raise error if exceeded?
+      end
+
+      # The head of the answer is out: from here on a time of its own counts, or none.
+      #
+      # @api private
+      def answering
+        return if @answering || @over
+
+        @answering = true
+        @worker.job_streams
+        return if @disabled || (@deadline.nil? && @streaming.nil?)
+
+        @deadline = @streaming && (now + @streaming)
+        @worker.job_deadline(@streaming, @streaming && (@streaming + @grace))
+      end
+
+      # @param other [Exception, nil] what the application raised in its place; nil: it answered
+      # @return [RequestTimeout] with the backtrace of the moment when it was raised in the application
+      # @api private
+      def error(other = nil)
+        made = other ? "raised #{other.class} in its place: #{other.message}" : "rescued RequestTimeout"
+        RequestTimeout.new("#{MESSAGE}, and the application #{made}").tap { |error| error.set_backtrace(@fired) }
       end
 
       # Stops the clock while the server waits for a client that takes the answer
@@ -98,8 +145,8 @@ module Pando
       def fire(backtrace = nil)
         return if @fired || @over || @suspended
 
-        @fired = true
-        Thread.main.raise(RequestTimeout, "the request outlived its timeout", backtrace)
+        @fired = backtrace || []
+        Thread.main.raise(RequestTimeout, MESSAGE, backtrace)
       end
 
       # @api private

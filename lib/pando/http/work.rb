@@ -28,13 +28,15 @@ module Pando
       # @param app [#call] the Rack application
       # @param listeners [Array<Cluster::Listening::Listener>] non-blocking, shared with other workers
       # @param config [Config]
-      def initialize(app, listeners, config)
+      # @param self_test [String, nil] see SelfTest
+      def initialize(app, listeners, config, self_test: config.self_test)
         @app = app
         @listeners = listeners
         @limits = Limits.new(config)
         @proxies = TrustedProxies.of(config.trusted_proxies)
         @acceptor = Acceptor.new
-        @self_test = config.self_test
+        @self_test = self_test
+        @safe_paths = config.rollout_safe_paths
         @collector = Refork::Collector.new(config.gc_between_requests, Refork::Postponement.new(config.gc_major))
       end
 
@@ -46,9 +48,7 @@ module Pando
         @kit = Kit.for(worker, @app, @limits, RequestReader.new(@limits))
         @connection = Connection.new(@kit)
         @environments = @listeners.to_h { |each| [each, Environment.new(each, proxies: @proxies)] }.compare_by_identity
-        SelfTest.run(@self_test, worker) do |descriptor|
-          @connection.serve(Client.new(descriptor, @limits.write_timeout), @environments.each_value.first)
-        end
+        SelfTest.run(@self_test, worker) { |descriptor| serve_ourselves(descriptor) }
         @collector.start(worker)
       end
 
@@ -97,6 +97,14 @@ module Pando
       # @return [void]
       def resume = idle
 
+      # In a canary that no client asks for anything: requests the paths that the application calls safe.
+      #
+      # @return [String] see SelfTest.replay
+      # @raise [SelfTest::Failed]
+      def try_out
+        SelfTest.replay(@safe_paths, @kit.worker) { |descriptor| serve_ourselves(descriptor) }
+      end
+
       # Before the worker leaves, for the same reason: this one may have been woken.
       #
       # @param deadline [Float, nil] the server ends: serve all that waits, but
@@ -127,6 +135,10 @@ module Pando
       end
 
       private
+
+      def serve_ourselves(descriptor)
+        @connection.serve(Client.new(descriptor, @limits.write_timeout), @environments.each_value.first)
+      end
 
       def serve_all(listener, deadline)
         nil while Sys.now < deadline && serve(listener)

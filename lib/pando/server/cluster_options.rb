@@ -26,6 +26,7 @@ module Pando
           surge: @config.rollout_surge, unavailable: @config.rollout_unavailable,
           oom_score_adj: @config.oom_score_adj || nil, services: @config.services.keys,
           health: @config.health || @config.health_live, control: control, memory: memory, canary: canary,
+          pidfile: @config.pidfile, restart_file: @config.restart_file,
           refork_failures: @config.refork_failures, trainee: trainee, prefault: @config.refork_prefault,
           mold: @config.mold,
           **deadlines
@@ -41,15 +42,9 @@ module Pando
           longest_wait: @config.header_timeout, check_timeout: (@config.self_check_timeout if @config.self_check) }
       end
 
-      # In development nobody wants to wait for a refork, and few requests come.
-      USUAL = Config::Types::Canary::DEFAULT
-      DEVELOPMENT = { requests: 20, seconds: 0.5, longest: 3.0 }.freeze
-      private_constant :DEVELOPMENT, :USUAL
-
       def canary
         terms = canary_terms or return
-        terms = %w[development test].include?(@config.environment) ? DEVELOPMENT : USUAL if terms == :auto
-        Cluster::Proof::Terms.new(**terms)
+        Cluster::Proof::Terms.new(**(terms == :auto ? Config::Types::Canary::DEFAULT : terms))
       end
 
       def canary_terms = @config.rollout_canary
@@ -69,7 +64,7 @@ module Pando
       # The default is a convenience, and so it is done without where it does not fit.
       def control
         path = @config.control
-        default = @config.source(:control) == "default"
+        default = @config.default?(:control)
         return unless path && (!default || File.directory?(File.dirname(path)))
 
         Cluster::Control::Spec.new(path: path, required: !default)

@@ -9,7 +9,7 @@
 require "pando/cluster"
 
 Pando::Cluster::Boot.run do |pool|
-  require "pando"
+  # Not all of "pando": it loads the Railtie, and for that the application requires it once Rails is there.
   require "pando/server"
   server = Pando::Server.new(Pando::Config.load(ARGV))
   server.subscribe

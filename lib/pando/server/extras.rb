@@ -24,10 +24,18 @@ module Pando
 
       # Who has asked for it is told.
       def check_collections
-        return if @config.gc_major == :ruby || @config.source(:gc_major) == "default"
+        return if @config.gc_major == :ruby || @config.default?(:gc_major)
 
         reason = Refork::FullMarks.obstacle or return
         Events.emit("collection.unavailable", setting: "gc major: #{@config.gc_major.inspect}", reason: reason)
+      end
+
+      # Rails' health check is asked only where the application has that route.
+      # @return [String, nil]
+      def self_test
+        return @config.self_test unless @config.default?(:self_test)
+
+        @config.self_test if defined?(Railtie) && Railtie.health_check?
       end
 
       # When it is there.

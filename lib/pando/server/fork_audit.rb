@@ -8,8 +8,9 @@ require "pando/sys"
 module Pando
   class Server
     # Does with the findings of the audit what the configuration says: in a worker that is about to
-    # be promoted, in each new mold before it is ready, and in what is forked from it. Lives in molds
-    # and is inherited by all that is forked from them. docs/audit.md is its description.
+    # be promoted, in each new mold before it is ready, and in what is forked from it. Ruby threads are
+    # left to ThreadWatch. Lives in molds and is inherited by all that is forked from them. docs/audit.md
+    # is its description.
     #
     # @api private
     class ForkAudit
@@ -18,8 +19,7 @@ module Pando
 
       SETTINGS = {
         shared_socket: :fork_safety_sockets, shared_pipe: :fork_safety_pipes, shared_position: :fork_safety_files,
-        shared_event_source: :fork_safety_events, lost_thread: :fork_safety_threads,
-        native_thread: :fork_safety_native_threads
+        shared_event_source: :fork_safety_events, native_thread: :fork_safety_native_threads
       }.freeze
       # Found in the workers themselves: the rest was told of when their mold was looked at.
       IN_WORKERS = %i[shared_socket].freeze
@@ -72,6 +72,9 @@ module Pando
         tell([finding], role) if finding
       end
 
+      # @return [Boolean] this is the mold of a cold boot: nothing was promoted
+      def cold? = @booted == Process.pid
+
       private
 
       # In most workers there is none that could have been inherited. A full look at each of them would cost more
@@ -83,8 +86,8 @@ module Pando
       end
 
       def policy(finding) = SETTINGS.key?(finding.kind) ? @config.public_send(SETTINGS[finding.kind]) : :report
-      def wanted(report) = report.findings.reject { |one| policy(one) == :allow }
-      def thread?(finding) = %i[lost_thread native_thread].include?(finding.kind)
+      def wanted(report) = report.findings.reject { |one| one.kind == :lost_thread || policy(one) == :allow }
+      def thread?(finding) = finding.kind == :native_thread
 
       # A note is no reason to act, but for a connection: there the setting is meant word by word.
       def grave?(finding) = finding.severity != :note || finding.kind == :shared_socket
@@ -96,9 +99,6 @@ module Pando
 
         policy(finding) == :fail || (policy(finding) == :refuse && !(thread?(finding) && cold?))
       end
-
-      # The mold of a cold boot: nothing was promoted.
-      def cold? = @booted == Process.pid
 
       def close(report, findings)
         doomed = findings.select { |one| closable?(one) }

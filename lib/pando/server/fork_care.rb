@@ -3,6 +3,7 @@
 require "pando/fork_safety"
 require "pando/server/fork_audit"
 require "pando/server/library_check"
+require "pando/server/thread_watch"
 
 module Pando
   class Server
@@ -17,6 +18,7 @@ module Pando
         @server = server
         @config = server.config
         @audit = ForkAudit.new(@config)
+        @threads = ThreadWatch.new(@config)
         @libraries = LibraryCheck.new(@config.prepared_library)
       end
 
@@ -26,7 +28,10 @@ module Pando
       end
 
       # When it has been.
-      def loaded = @libraries.report
+      def loaded
+        @libraries.report
+        @threads.loaded
+      end
 
       # In the mold of a cold boot: what the checks need is loaded before there is anybody to share it.
       def warm_up(&step)
@@ -44,7 +49,10 @@ module Pando
       # In the forker, after the user's hooks.
       # @param role [Cluster::Role] of this process @param of [Symbol] the new one's
       # @raise [ForkAudit::Refused]
-      def before_fork(role, of) = @audit.before_fork(role, of)
+      def before_fork(role, of)
+        @audit.before_fork(role, of)
+        @threads.before_fork(role, of)
+      end
 
       # A library's callback may hang or raise: in the child it runs when the monitor knows of the process.
       def around_fork(&fork)
@@ -54,6 +62,7 @@ module Pando
       # In the new process. The check comes first: what the app's libraries do after a fork needs the same locks.
       def after_fork(role, &step)
         check_birth(role, &step) if @config.self_check
+        @threads.after_fork(role)
         ForkSafety.after_fork { ForkSafety::Libraries.settle }
       end
 
@@ -63,8 +72,22 @@ module Pando
       end
 
       # In the new process, when it is all but ready.
-      # @raise [ForkAudit::Refused]
-      def audit(role) = @audit.examine(role)
+      # @raise [ForkAudit::Refused, ThreadWatch::Refused]
+      def audit(role)
+        @audit.examine(role)
+        @threads.boot if role.role == :mold && @audit.cold?
+        @threads.born(role) if role.role == :worker
+      end
+
+      # In a worker, between two requests.
+      def watch(worker) = @threads.tick(worker)
+
+      # In a worker.
+      # @param key [String] of a thread that forked processes lack, see ThreadWatch
+      def lost_thread(worker, key) = @threads.lost(worker, key)
+
+      # In a worker that leaves, around its last hook.
+      def finish_queues(role, by, &) = @libraries.finish_queues(role, by, &)
 
       # In a mold, now and then.
       def tick(role) = @audit.tick(role)

@@ -14,6 +14,8 @@ module Pando
       SCRIPT = File.expand_path("cold_mold.rb", __dir__)
       LIBRARY = File.expand_path("../..", __dir__)
       EXAMINATION = File.expand_path("examination.rb", __dir__)
+      # The path of a loaded extension, see pando/native; the first group is the folder of the load path.
+      EXTENSION = %r{\A(.*)/pando/(?:\d+\.\d+/)?pando_ext\.so\z}
 
       module_function
 
@@ -43,10 +45,12 @@ module Pando
         [RbConfig.ruby, *jit, *path, File.join(library, script), *config.argv]
       end
 
-      # The extension of an installed gem may live in a folder of its own.
-      def load_path
-        extension = $LOADED_FEATURES.grep(%r{/pando_ext\.so\z}).map { |path| path[%r{\A(.*?)/pando/}, 1] }
-        [LIBRARY, *extension].uniq.flat_map { |folder| ["-I", folder] }
+      # The flags that put Pando's library on the load path. The extension of an installed gem may live in a
+      # folder of its own.
+      # @param features [Array<String>] the files that this process has loaded
+      # @return [Array<String>]
+      def load_path(features = $LOADED_FEATURES)
+        [LIBRARY, *features.filter_map { |path| path[EXTENSION, 1] }].uniq.flat_map { |folder| ["-I", folder] }
       end
 
       # A flag of the monitor's own command line; RUBYOPT and RUBY_YJIT_ENABLE are inherited anyway.

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/fork_safety/libraries"
+require "pando/fork_safety/queued_work"
 
 module Pando
   class Server
@@ -68,6 +69,21 @@ module Pando
         seconds = (by ? by - Sys.now : PARTING).clamp(LEAST, PARTING)
         Libraries.before_exit(seconds) do |library, unfinished|
           failure(role).call(library, Libraries::Unsafe.new("did not end before the worker did: #{unfinished}"))
+        end
+      end
+
+      # In a worker that leaves: what libraries have queued in it is done first, and what the block queues.
+      #
+      # @param role [Cluster::Role] @param by [Float] monotonic seconds
+      # @yield the worker's last hook
+      # @return [nil]
+      def finish_queues(role, by)
+        ForkSafety::QueuedWork.wait(by, failure(role)) { role.row.beat }
+        yield
+      ensure
+        ForkSafety::QueuedWork.finish(by, failure(role)) { role.row.beat }.each do |dropped|
+          Events.emit("work.dropped", library: dropped.library, count: dropped.pieces, names: dropped.names,
+                                      slot: role.slot, generation: role.generation, pid: Process.pid)
         end
       end
 

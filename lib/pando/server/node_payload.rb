@@ -37,7 +37,7 @@ module Pando
       end
 
       def prepare
-        wanted = @config.source(:gc_mold) == "default" ? NodePayload.usual_preparation : @config.gc_mold
+        wanted = @config.default?(:gc_mold) ? NodePayload.usual_preparation : @config.gc_mold
         Refork::Preparation.run(wanted)
       end
 

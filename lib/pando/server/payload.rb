@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
+require "pando/current_role"
 require "pando/refork/preparation"
+require "pando/server/app_environment"
 require "pando/server/cluster_options"
 require "pando/server/extras"
 require "pando/server/jit"
@@ -28,6 +30,14 @@ module Pando
 
       def options = @options ||= options_of(@config)
 
+      # @param listen [Array<String>]
+      # @return [Hash{Symbol => String}] the environment, and the URL of the first address that a browser can open
+      def introduction(listen)
+        address = listen.find { |name| name.match?(/:\d+\z/) && !name.start_with?("unix:") }
+        url = address && "http://#{address.sub(/\A(0\.0\.0\.0|\[::\]):/, "localhost:")}"
+        { environment: @config.environment, url: url }.compact
+      end
+
       def find_folder
         Surroundings.find(@config.directory)
       end
@@ -54,7 +64,8 @@ module Pando
 
       def load
         require "pando/server/fork_care"
-        ENV["RACK_ENV"] = @config.environment
+        AppEnvironment.new(@config).apply
+        Pando.serving = true
         $stdout.sync = true # what a process has said is not to die with it
         apply_page_settings
         @care = ForkCare.new(@server)
@@ -107,10 +118,10 @@ module Pando
       end
 
       def http_work(app, listeners, channel)
-        return HTTP::Work.new(app, listeners, @config) unless channel
+        return HTTP::Work.new(app, listeners, @config, self_test: self_test) unless channel
 
         @channel ||= HTTP::Channel.attach(Sys.disown(channel.dup))
-        HTTP::QueuedWork.new(app, listeners, @config, @channel)
+        HTTP::QueuedWork.new(app, listeners, @config, @channel, self_test: self_test)
       end
       private :http_work
 
@@ -164,6 +175,9 @@ module Pando
       def verify(role, &step) = @care.verify(role, &step)
       def audit(role) = @care.audit(role)
       def tick(role) = @care.tick(role)
+      def finish_queues(role, by, &) = @care.finish_queues(role, by, &)
+      def watch(worker) = @care.watch(worker)
+      def lost_thread(worker, key) = @care.lost_thread(worker, key)
       def code_bytes = Jit.code_bytes
       def train(worker) = @jit.train(worker)
       def examination_command = Launch.examination
@@ -172,7 +186,7 @@ module Pando
       def hook?(name) = @config.hooks.any?(name)
 
       def attach(role)
-        @server.role = role
+        Pando.current_role = @server.role = role
         Pando.keep_io(*role.ios)
         @jit.promoted if role.role == :mold
         ForkSafety.on_unsafe(&(tell_safety(role) if role.role == :worker))

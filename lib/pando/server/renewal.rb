@@ -17,8 +17,8 @@ module Pando
     #
     # @api private
     class Renewal
-      # What the reactor has built at its start, and keeps.
-      AT_START = %i[reactor].freeze
+      # What the monitor and the reactor have made at their start, and keep.
+      AT_START = %i[reactor pidfile].freeze
       OF_REACTOR = %i[max_target_bytes max_header_bytes max_headers max_body_bytes body_memory header_timeout
                       body_timeout write_timeout idle_timeout queue_timeout max_queue max_connections
                       max_connections_per_address max_keepalive_requests retry_after retry_requests

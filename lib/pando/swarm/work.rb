@@ -46,6 +46,10 @@ module Pando
       def serve_out(_listener, _deadline); end
       def resume; end
 
+      # A node has no job of its own that it could try itself out with.
+      # @return [String]
+      def try_out = ""
+
       # At each tick of the worker's loop.
       def idle
         quiet if @told_to_rest

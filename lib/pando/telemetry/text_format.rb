@@ -7,10 +7,10 @@ module Pando
   module Telemetry
     # An event as a line for a human:
     #
-    #     14:03:22.123 pando worker.ready slot=3 generation=2 pid=4711
+    #     2031-05-04T14:03:22.123+02:00 pando worker.ready slot=3 generation=2 pid=4711
     #
-    # followed by the backtrace of an error, or the one in the payload, a frame to
-    # a line, indented. Values that hold spaces are quoted; nil is left out.
+    # The time is local, as ISO 8601 with the offset from UTC. The backtrace of an error, or the one in the payload,
+    # follows, indented, one frame to a line. Values that hold spaces are quoted; nil is left out.
     #
     # @api private
     class TextFormat
@@ -21,9 +21,10 @@ module Pando
       MAX_FRAMES = 100
       CAUSE_FRAMES = 20
       FRAME_LIMIT = 200
+      TIME = "%Y-%m-%dT%H:%M:%S.%L%:z"
       MARKS = { warn: " WARN", error: " ERROR" }.freeze
       BARE = /\A[^\s"'=]+\z/
-      private_constant :MARKS, :BARE
+      private_constant :TIME, :MARKS, :BARE
 
       # @param event [Event]
       # @return [String] with a newline at its end
@@ -41,7 +42,7 @@ module Pando
 
       def start(event)
         mark = MARKS[Events::Catalogue.level(event.name)]
-        "#{event.time.strftime("%H:%M:%S.%L")} pando#{mark} #{Printable.escape(event.name, 64)}"
+        "#{event.time.strftime(TIME)} pando#{mark} #{Printable.escape(event.name, 64)}"
       end
 
       def pairs(event, limit)

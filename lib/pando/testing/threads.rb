@@ -38,7 +38,7 @@ module Pando
       def findings
         note
         (@lost - @restarted).map do |site|
-          ForkSafety::Finding.new(:lost_thread, subject: "thread", location: site,
+          ForkSafety::Finding.new(:lost_thread, severity: :warning, subject: "thread", location: site,
                                                 message: "A thread was running before a refork, and never after it.")
         end
       end

@@ -21,7 +21,10 @@ class DoctorCatalogueTest < Minitest::Test
 
       refute_empty(planted)
       assert_equal(planted, run.faults, run.out)
+      assert_equal(planted, run.errors, run.out)
       assert_equal(1, run.status)
+      # What needs an answer cannot be done where a request gets none, which is the fault.
+      assert_empty(run.report["undone"]) unless planted.any? { |kind, _| kind == "request_stuck" }
     end
   end
 

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "support/doctor_run"
+require "support/fault_stage"
 require "support/proc_tree"
 require "tmpdir"
 
@@ -14,6 +15,37 @@ class DoctorTest < Minitest::Test
 
   READS = "WORDS = File.open('words').tap { |file| file.sysread(1) }\n" \
           "run ->(_env) { [200, {}, [WORDS.sysread(1)]] }\n"
+
+  # Connects while it is loaded; what a request does comes after it.
+  CONNECTS = <<~RUBY
+    require "socket"
+    OPENED = [TCPSocket.new("127.0.0.1", ENV.fetch("FAULT_PORT").to_i)]
+  RUBY
+
+  # As redis-client does: the inherited connection is left alone, and kept.
+  CHECKS_ITS_PID = <<~RUBY.freeze
+    #{CONNECTS}
+    OPENED[0].puts("PING")
+    OPENED[0].gets
+    OWNER = [Process.pid]
+    run lambda { |_env|
+      if OWNER.last != Process.pid
+        OPENED << TCPSocket.new("127.0.0.1", ENV.fetch("FAULT_PORT").to_i)
+        OWNER << Process.pid
+      end
+      OPENED.last.puts("PING")
+      [200, {}, [OPENED.last.gets]]
+    }
+  RUBY
+
+  # The descriptor's number is all that it has: so does a library in C.
+  WRITES_IN_C = <<~RUBY.freeze
+    require "fiddle"
+    #{CONNECTS}
+    WRITE = Fiddle::Function.new(Fiddle.dlopen(nil)["write"],
+                                 [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T], Fiddle::TYPE_SSIZE_T)
+    run ->(_env) { [200, {}, [WRITE.call(OPENED[0].fileno, "PING\n", 5).to_s]] }
+  RUBY
 
   def setup
     @folder = Dir.mktmpdir("pando doctor t\u00e9st")
@@ -38,8 +70,8 @@ class DoctorTest < Minitest::Test
     third = doctor("#{FAULTY}\nat_exit { p 1 }", "--baseline", "known.json")
 
     assert_equal([0, 0, 1], [first, second, third].map(&:status))
-    assert_includes(second.out, "warning (known): a Random object")
-    assert_match(/^warning: an at_exit handler/, third.out)
+    assert_includes(second.out, "error (known): a Random object")
+    assert_match(/^error: an at_exit handler/, third.out)
   end
 
   def test_an_application_that_does_not_boot_is_not_examined
@@ -93,17 +125,33 @@ class DoctorTest < Minitest::Test
 
   def test_what_the_settings_allow_is_not_found
     write("config/pando.rb", 'keep_io "*/words"')
-    write("words", "many of them")
+    write("words", "many of them" * 100)
 
     assert_equal(0, doctor(READS).status)
   end
 
   def test_what_the_settings_refuse_is_found_all_the_same
-    write("config/pando.rb", "fork_safety files: :refuse, threads: :refuse")
+    write("config/pando.rb", "fork_safety files: :refuse, native_threads: :refuse")
     write("words", "many of them")
     run = doctor("#{READS}THREAD = Thread.new { sleep }", "--format", "json")
 
     assert_equal([%w[lost_thread config.ru:3], %w[shared_position config.ru:1]], run.faults, run.err)
+  end
+
+  def test_a_lost_thread_is_an_error_in_the_words_of_the_server
+    run = doctor("THREAD = Thread.new { sleep }\nrun ->(_) { [200, {}, []] }", "--format", "json")
+    found = run.report["findings"].first
+
+    assert_equal([1, "lost_thread", "error"], [run.status, *found.values_at("kind", "severity")], run.err)
+    assert_match(/\ANo forked process has the thread of the application that config\.ru:1 starts: /, found["message"])
+    assert_match(/fork_safety threads: { allow: \["config\.ru:1"\] }/, found["advice"])
+  end
+
+  def test_a_thread_that_the_settings_allow_is_none
+    write("config/pando.rb", 'fork_safety threads: { allow: ["config.ru"] }')
+    run = doctor("THREAD = Thread.new { sleep }\nrun ->(_) { [200, {}, []] }", "--format", "json")
+
+    assert_equal([0, []], [run.status, run.faults], run.err)
   end
 
   def test_any_path_in_any_locale
@@ -112,6 +160,58 @@ class DoctorTest < Minitest::Test
 
     assert_equal([%w[lost_thread background.rb:1], %w[random_copied config.ru:2]], run.faults, run.err)
     assert_equal(@folder, run.report["application"]["directory"])
+  end
+
+  def test_a_connection_that_is_held_and_not_used_is_a_warning
+    run = doctor("#{CONNECTS}#{CLEAN}", "--format", "json", env: Support::FaultStage.env)
+
+    assert_equal([0, [["shared_socket", "config.ru:2"]], []], [run.status, run.faults, run.errors], run.err)
+    assert_match(/open in 3 live processes .*; no worker used it while it served/, run.report["findings"][0]["message"])
+    assert_equal(1, doctor("#{CONNECTS}#{CLEAN}", "--fail-on", "warning", env: Support::FaultStage.env).status)
+  end
+
+  def test_an_application_that_checks_its_pid_and_reconnects
+    run = doctor(CHECKS_ITS_PID, "--format", "json", "--reforks", "2", env: Support::FaultStage.env)
+
+    assert_equal([0, []], [run.status, run.errors], run.out)
+    assert_includes(run.faults, ["shared_socket", "config.ru:2"])
+  end
+
+  def test_a_connection_that_c_code_of_two_processes_uses
+    run = doctor(WRITES_IN_C, "--format", "json", env: Support::FaultStage.env)
+
+    assert_equal([1, [["shared_socket", "config.ru:3"]]], [run.status, run.errors], run.out)
+    assert_includes(run.report["findings"][0]["message"], "2 workers used it")
+  end
+
+  # A thread of the mold keeps talking over a connection that the workers leave alone.
+  def test_what_a_thread_of_another_process_uses_is_not_put_down_to_the_workers
+    run = doctor(<<~RUBY, "--format", "json", env: Support::FaultStage.env)
+      #{CONNECTS}
+      Thread.new { loop { sleep(0.01).then { OPENED[0].puts("PING") } } }.thread_variable_set(:fork_safe, true)
+      #{CLEAN}
+    RUBY
+
+    assert_equal([0, [["shared_socket", "config.ru:2"]], []], [run.status, run.faults, run.errors], run.out)
+  end
+
+  # What the doctor serves in a child of a worker fails, and only that.
+  def test_a_check_that_could_not_be_done_is_no_pass
+    write("config/pando.rb", "after_worker_fork { $worker = Process.pid }")
+    app = "run ->(_env) { $worker == Process.pid ? [200, {}, []] : raise('in a child') }"
+    run = doctor(app, "--format", "json")
+
+    assert_equal(3, run.status, run.err)
+    assert_equal(["lazy state"], run.report["undone"].map { |one| one["check"] })
+    assert_match(/in a child/, run.report["undone"][0]["reason"])
+    assert_match(/^INCOMPLETE: .*; could not be done: lazy state\n\z/, doctor(app).out)
+  end
+
+  def test_routes_of_what_is_no_rails_application
+    run = doctor(CLEAN, "--requests", "routes")
+
+    assert_equal([2, ""], [run.status, run.out])
+    assert_match(/could not be examined: --requests routes: no Rails route/, run.err)
   end
 
   def test_a_page

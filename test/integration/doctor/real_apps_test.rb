@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "support/doctor_run"
+require "support/rails_app"
 require "tmpdir"
 require_relative "../../../bench/support/bundle"
 
@@ -18,10 +19,50 @@ class DoctorRealAppsTest < Minitest::Test
     assert_equal(["GET /", "POST /notes", "GET /notes/1"], report["requests"])
   end
 
+  # As `rails new` leaves it: in development it is SQLite that is inherited.
+  def test_a_fresh_rails_app
+    report, text = examine_fresh_app
+
+    assert_equal([0, 0, 0], report["summary"].values_at("errors", "warnings", "undone"), report["findings"].to_s)
+    assert_equal("development", report["application"]["environment"])
+    assert_match(/^\d+ notes about what gems do inside; --verbose shows them$/, text)
+    assert_match(/^OK: 0 errors, 0 warnings, \d+ notes$/, text)
+  end
+
+  # Nobody has named an environment: it is neither development's database nor production's.
+  def test_the_routes_of_a_fresh_rails_app
+    app = Support::RailsApp.create
+    app.rails("generate", "scaffold", "Post", "title", "--quiet")
+    app.rails("db:migrate")
+    app.prepare_database("test")
+    run = doctor(app, "--requests", "routes", "--format", "json")
+
+    assert_equal([0, [], []], [run.status, run.faults, run.report["undone"]], run.err)
+    assert_equal("test", run.report["application"]["environment"])
+    assert_empty(%w[/posts /posts/new /up].map { |path| "GET #{path}" } - run.report["requests"])
+  ensure
+    app&.remove
+  end
+
   def test_sinatra = examine("sinatra")
   def test_roda = examine("roda")
 
   private
+
+  def examine_fresh_app
+    app = Support::RailsApp.create
+    app.prepare_database
+    json, text = [%w[--format json], []].map { |arguments| doctor(app, "-e", "development", *arguments) }
+    assert_equal([0, 0], [json.status, text.status], json.out)
+    [json.report, text.out]
+  ensure
+    app&.remove
+  end
+
+  def doctor(app, *arguments)
+    Support::DoctorRun.new(*arguments, "--patience", "30", folder: app.folder,
+                                                           env: Support::RailsApp.environment.merge(app.bundled))
+  end
 
   def examine(name)
     bundle = Bench::Bundle.new(name, File.join(FIXTURES, name, "Gemfile")).prepare

@@ -286,7 +286,7 @@ class CLITest < ConfigTestCase
     write("stub/pando/server.rb", SERVER)
     write("stub/pando/server/slim.rb", SLIM)
     ruby, *rest = Support::Checkout.pando(*arguments)
-    clean = { "PORT" => nil, "WEB_CONCURRENCY" => nil, "RACK_ENV" => nil }
+    clean = { "PORT" => nil, "WEB_CONCURRENCY" => nil, "RAILS_ENV" => nil, "RACK_ENV" => nil, "APP_ENV" => nil }
     out, err, status = Open3.capture3(clean.merge(env), ruby, "-w", "-I", "#{@dir}/stub", *rest, chdir: @dir)
     [out, err, status.exitstatus]
   end

@@ -37,6 +37,8 @@ class StatusReportTest < Minitest::Test
 
     assert_match(/\Apando 1.0, serving for 3 s: .*; a reload is under way\n/, text)
     assert_includes text, "begun 2 s ago; it is watched, and has served 7 requests in 2 s\n"
+    unproven = { **watched, "watch" => "0 requests in 2 s", "unproven" => "no request came" }
+    assert_includes report(["generation", unproven]).text, "has served 0 requests in 2 s; unproven: no request came\n"
     assert_includes report(["generation", { **watched, "released" => "true" }]).text, "ago; its mold was let go\n"
     assert_match(/\Apando 1.0, draining, up for 3 s: /, report(state: "draining").text)
   end

@@ -114,8 +114,12 @@ class CrashLoopTest < Minitest::Test
     booted(workers: 2)
     kill
     cluster.die(cluster.starting.first, ClusterSupport.ended(1))
+    assert_empty(damped, "one failure has been told by its own event")
+    elapse(1)
+    cluster.turn
+    cluster.die(cluster.starting.first, ClusterSupport.ended(1))
 
-    assert_equal([{ role: :worker, generation: 0, rate: 1, seconds: 0.25 }], damped.map { |one| one.except(:reason) })
+    assert_equal([{ role: :worker, generation: 0, rate: 2, seconds: 0.5 }], damped.map { |one| one.except(:reason) })
   end
 
   # Reforks that came to nothing are no boots: a clean image is tried before all is given up.

@@ -238,7 +238,21 @@ class ClusterDeadlinesTest < Minitest::Test
     assert_empty signals(worker)
     assert_operator @deadlines.due, :>, now
     worker.row.finish_job
-    enforce_for(1)
+    enforce_for(9)
+    assert_empty signals(worker)
+    enforce_for(2)
+
+    assert_equal ["KILL"], signals(worker)
+  end
+
+  def test_a_stream_is_waited_for_until_the_deadline
+    worker = child
+    worker.row.start_job("GET", "/events", nil, nil)
+    worker.row.streaming!
+    worker.leave("replaced", now + 5, patient: true)
+    enforce_for(4)
+    assert_empty signals(worker)
+    enforce_for(2)
 
     assert_equal ["KILL"], signals(worker)
   end

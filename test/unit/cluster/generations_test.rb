@@ -127,10 +127,9 @@ class ClusterGenerationsTest < Minitest::Test
     assert_equal [0] * 3, cluster.generations_of_workers
     assert_equal [:leave], mold.link.orders
     assert_predicate source, :barred?
-    discarded = events("generation.discarded").last
-    assert_equal([1, "hook raised: status 1", "its backtrace"], %i[generation reason backtrace].map do |key|
-      discarded[key]
-    end)
+    failed, discarded = %w[worker.failed generation.discarded].map { |name| events(name).last.payload }
+    assert_equal([[1, "hook raised: status 1", "its backtrace"], [1, "hook raised: status 1", nil]],
+                 [failed, discarded].map { |event| event.values_at(:generation, :reason, :backtrace) })
     refute generations.refork("too soon")
     assert_match(/the next one waits for another 0\.\d s: `pando refork --force` does not\z/, refused.last)
     assert_equal 1, refused.size

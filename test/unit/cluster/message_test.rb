@@ -3,8 +3,11 @@
 require "test_helper"
 require "pando/cluster"
 require "pando/cluster/message"
+require_relative "support/clock"
 
 class ClusterMessageTest < Minitest::Test
+  include ClusterSupport::Clock
+
   Message = Pando::Cluster::Message
 
   ROUNDS = 100_000
@@ -23,6 +26,25 @@ class ClusterMessageTest < Minitest::Test
         assert_equal fields(said), fields(Message.decode(said.encode))
       end
     end
+  end
+
+  def test_an_order_to_hurry_knows_its_age
+    order = Message.hurry(:drain, 24.9996)
+    elapse(7)
+    heard = Message.decode(order.encode)
+
+    assert_equal [:drain, "25.0"], [heard.kind, heard.text]
+    assert_in_delta 7, heard.age, 0.2
+    assert_in_delta 0, Message.new(:leave).age
+  end
+
+  def test_the_clock_of_an_order_may_go_round
+    round = (2**32) / 10.0
+    elapse(round - 3 - (now % round))
+    order = Message.hurry(:leave, 10.0)
+    elapse(8)
+
+    assert_in_delta 8, order.age, 0.2
   end
 
   def test_defaults

@@ -17,7 +17,8 @@ class PoolsUnitTest < Minitest::Test
     attr_accessor :waits
 
     # As much of Generations as is asked.
-    Generations = Struct.new(:current, :upcoming, :watched, :withdrawn) do
+    Generations = Struct.new(:current, :upcoming, :watched, :withdrawn, :occupation, :remaining) do
+      def end_watch(_reason) = self.watched = false
       def watching? = !!watched
       def reload(_command, listeners) = self.upcoming = FakePool.generation(1, listeners)
       def withdraw(generation, reason) = self.withdrawn = [generation, reason]
@@ -121,6 +122,28 @@ class PoolsUnitTest < Minitest::Test
     finish(web)
     assert_equal([:current, 1], [release.state, release.number])
     assert_equal([%i[a], []], [web.listeners, jobs.listeners])
+  end
+
+  def test_a_release_that_is_not_to_be_tried_in_any_pool
+    release = reload
+    release.untried = "pando reload --now"
+
+    assert_equal(["pando reload --now"] * 2, upcoming.map(&:untried))
+    assert_nil(release.unproven)
+    upcoming.last.unproven = "no request came"
+    assert_equal("no request came", release.unproven, "one is enough")
+  end
+
+  def test_the_watch_over_a_release_is_that_over_each_pool
+    releases = @pools.releases
+    @jobs.generations.watched = true
+    @jobs.generations.remaining = 12.0
+    @jobs.generations.occupation = ["generation 1 is watched", 12.0]
+    assert_equal([true, 12.0, ["generation 1 is watched", 12.0]],
+                 [releases.watching?, releases.remaining, releases.occupation])
+    releases.end_watch("another reload was asked for")
+
+    refute_predicate(releases, :watching?)
   end
 
   def test_one_that_comes_to_nothing_takes_the_others_with_it

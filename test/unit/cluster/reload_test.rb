@@ -13,13 +13,30 @@ class ClusterReloadTest < Minitest::Test
 
   # Stands for Server::Renewal: one that is being read.
   Renewal = Struct.new(:ready, :given_up) do
+    def kept = []
     def ready? = !!ready
     def due = nil
     def give_up = self.given_up = true
     def command = []
     def within = yield
   end
-  Generation = Struct.new(:number, :state)
+  Generation = Struct.new(:number, :state, :untried, :unproven)
+
+  # Stands for Generations: the test says what becomes of the new release.
+  class Generations
+    attr_accessor :upcoming, :watching, :occupation
+    attr_reader :ended
+
+    def rooted? = upcoming.nil?
+    def reload(*) = @upcoming = Generation.new(1, :booting)
+    def watching? = !!watching
+    def remaining = (27.44 if watching?)
+
+    def end_watch(reason)
+      @ended = reason
+      @watching = false
+    end
+  end
 
   def setup
     super
@@ -27,11 +44,10 @@ class ClusterReloadTest < Minitest::Test
     payload = Object.new
     renewals = @renewals
     payload.define_singleton_method(:renew) { |_poller| Renewal.new.tap { |renewal| renewals << renewal } }
-    generations = Struct.new(:upcoming) do
-      def rooted? = upcoming.nil?
-      def reload(*) = Generation.new(1, :booting)
-    end.new
-    @reload = Pando::Cluster::Reload.new(generations, payload, nil, ClusterSupport::Recorder.new, nil)
+    @generations = Generations.new
+    @adopted = []
+    @reload = Pando::Cluster::Reload.new(@generations, payload, nil, ClusterSupport::Recorder.new,
+                                         ->(renewal) { @adopted << renewal })
   end
 
   def turn
@@ -81,7 +97,82 @@ class ClusterReloadTest < Minitest::Test
     assert_predicate(@reload, :under_way?)
   end
 
+  def test_while_it_is_watched_the_new_release_serves_and_the_old_settings_hold
+    rolled_out
+    2.times { turn }
+
+    assert_equal([[1, "no request came", 27.4]],
+                 events("reload.serving").map { |event| event.payload.values_at(:generation, :reason, :longest) })
+    assert_empty(@adopted + events("reload.finished"))
+    @generations.watching = false
+    turn
+
+    assert_equal([@renewals, 1], [@adopted, events("reload.finished").size])
+  end
+
+  def test_without_a_watch_it_is_over_at_once
+    rolled_out(watching: false)
+
+    assert_equal([0, 1], [events("reload.serving").size, events("reload.finished").size])
+  end
+
+  def test_the_next_one_does_not_wait_for_the_watch
+    rolled_out
+    @reload.request("HUP")
+    turn
+
+    assert_equal("another reload was asked for", @generations.ended)
+    assert_equal([1, 2], [events("reload.finished").size, events("reload.started").size])
+  end
+
+  def test_one_that_is_not_to_be_tried
+    @reload.request("pando reload --now", now: true)
+    turn
+    @renewals.last.ready = true
+    turn
+
+    assert_equal("pando reload --now", @generations.upcoming.untried)
+    @generations.upcoming.state = :current
+    @generations.upcoming = nil
+    turn
+    ask
+    @renewals.last.ready = true
+    turn
+    assert_nil(@generations.upcoming.untried, "the next one is")
+  end
+
+  def test_what_it_waits_for
+    assert_nil(@reload.obstacle)
+    ask
+    @reload.request("HUP")
+    assert_equal(["the reload before it: it reads the configuration", nil], @reload.obstacle)
+    @renewals.last.ready = true
+    @generations.occupation = ["generation 1 (reload) is booting", 60.0]
+    turn
+    assert_equal(["the reload before it: generation 1 (reload) is booting", 60.0], @reload.obstacle)
+  end
+
+  def test_it_waits_for_a_generation_that_is_on_its_way
+    ask
+    @generations.upcoming = Generation.new(7, :canary)
+    @generations.occupation = ["generation 7 (refork) is canary", 30.0]
+    @renewals.last.ready = true
+    turn
+
+    assert_equal(["generation 7 (refork) is canary", 30.0], @reload.obstacle)
+  end
+
   private
+
+  def rolled_out(watching: true)
+    ask
+    @renewals.last.ready = true
+    turn
+    @generations.upcoming.state = :current
+    @generations.upcoming.unproven = "no request came"
+    @generations.watching = watching
+    turn
+  end
 
   def ask
     @reload.request("test")

@@ -69,7 +69,7 @@ class SystemdTest < Minitest::Test
 
   def test_ready_once_with_the_first_generation
     start
-    emit("monitor.ready")
+    emit("monitor.listening")
     assert_empty(told)
     2.times { emit("generation.current") }
 
@@ -78,7 +78,7 @@ class SystemdTest < Minitest::Test
 
   def test_reloading_and_ready_again
     start
-    %w[reload.finished reload.failed].each do |outcome|
+    %w[reload.serving reload.finished reload.failed].each do |outcome|
       emit("reload.started")
       emit(outcome)
       reloading, ready = told

@@ -73,6 +73,57 @@ class ClusterWorkerTest < Minitest::Test
     assert_equal([1, 1, 1, 2, 2], seen)
   end
 
+  # Remembers until when it may work off its queues, and in which order all came.
+  class Leaving < Pando::Cluster::Payload
+    attr_reader :steps, :by
+
+    def initialize
+      super
+      @steps = []
+    end
+
+    def stop(_drain_until, by) = @steps << [:stop, by]
+    def run_hook(name, _worker) = @steps << name
+
+    def finish_queues(_worker, by)
+      @by = by
+      @steps << :queues
+      yield
+      @steps << :queues
+    end
+  end
+
+  # @return [Leaving] of a worker that ends, so many seconds after it was told to
+  def leave(order, late: 0)
+    payload = Leaving.new
+    context = Pando::Cluster::Context.new(payload: payload)
+    payload.define_singleton_method(:options) { Pando::Cluster::Options.new(stop_timeout: 25.0, grace: 2.0) }
+    packet = Struct.new(:message, :descriptors).new(order, [])
+    elapse(late)
+    { context: context, work: payload, draining: false, told_at: 0.0 }.each do |name, value|
+      @worker.instance_variable_set(:"@#{name}", value)
+    end
+    @worker.send(:obey, packet)
+    @worker.send(:finish)
+    payload
+  end
+
+  def test_queues_are_worked_off_before_its_last_hook_and_after_it
+    began = now
+    payload = leave(Pando::Cluster::Message.new(:leave))
+
+    assert_equal [[:stop, nil], :queues, :before_worker_exit, :queues], payload.steps
+    assert_in_delta began + 20, payload.by, 1, "of stop_timeout what the end itself does not take"
+  end
+
+  def test_queues_of_a_server_that_stops_have_what_is_left_of_its_time
+    began = now
+    payload = leave(Pando::Cluster::Message.hurry(:drain, 20.0), late: 12)
+
+    assert_in_delta began + 16, payload.by, 1
+    assert_in_delta payload.by, payload.steps.first.last
+  end
+
   def test_what_has_become_of_it_is_sampled
     jobs = in_child do
       3.times { @row.start_job("GET", "/", nil, nil) || @worker.job_finished }

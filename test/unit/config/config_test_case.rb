@@ -22,10 +22,12 @@ class ConfigTestCase < Minitest::Test
     path
   end
 
+  # In production, where most defaults are the usual ones.
+  #
   # @param text [String, nil] of config/pando.rb
   def load_config(text = nil, argv: [], env: {})
     write("config/pando.rb", text) if text
-    Pando::Config.load(argv, env: env, dir: @dir)
+    Pando::Config.load(argv, env: { "RACK_ENV" => "production", **env }, dir: @dir)
   end
 
   # @return [String] the message of the error that loading raises

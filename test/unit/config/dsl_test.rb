@@ -53,7 +53,7 @@ class DSLTest < ConfigTestCase
   def test_the_file_may_ask_for_the_environment
     text = "workers(environment == 'production' ? 8 : 2)"
 
-    assert_equal 2, load_config(text).workers
+    assert_equal 2, load_config(text, env: { "RACK_ENV" => "" }).workers
     assert_equal 8, load_config(text, env: { "RACK_ENV" => "production" }).workers
     assert_equal 8, load_config(text, argv: %w[-e production]).workers
     assert_equal 8, load_config("environment 'production'\n#{text}").workers

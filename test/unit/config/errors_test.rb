@@ -34,8 +34,8 @@ class ConfigErrorsTest < ConfigTestCase
   says "config/pando.rb:1: timeout must be a number of seconds, more than 0, or false, but is nil.", "timeout nil"
   says "config/pando.rb:1: timeout grace: must be a number of seconds, 0 or more, but is -1.", "timeout 1, grace: -1"
 
-  says "config/pando.rb:1: rollout takes options only: surge: and unavailable: and canary:", "rollout 1"
-  says "config/pando.rb:1: rollout needs an option: surge: and unavailable: and canary:", "rollout"
+  says "config/pando.rb:1: rollout takes options only: surge: and unavailable: and canary: and safe_paths:", "rollout 1"
+  says "config/pando.rb:1: rollout needs an option: surge: and unavailable: and canary: and safe_paths:", "rollout"
   says "config/pando.rb:1: rollout has no option canaries:. Did you mean canary?", "rollout canaries: {}"
 
   says "config/pando.rb:1: rollout canary: must be auto, false or a Hash of requests:, seconds: and longest:, but is " \

@@ -83,7 +83,7 @@ class FlagsTest < ConfigTestCase
     flags = Pando::Config::Settings.all.flat_map(&:flags)
 
     assert_equal flags.uniq, flags
-    assert_empty flags & Pando::Config::CompatNames::FLAGS.keys
+    assert_empty flags & Pando::Compat::Names::FLAGS.keys
   end
 
   private

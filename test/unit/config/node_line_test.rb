@@ -81,6 +81,10 @@ class ConfigNodeLineTest < ConfigTestCase
   says "node :sidekiq reliable: must be true or false, but is \"yes\".", "node :sidekiq, reliable: 'yes'"
   says "node :karafka has no keyword topics:.", "node :karafka, topics: 1"
   says "node :solid_queue killed_jobs: must be again or fail, but is :never.", "node :solid_queue, killed_jobs: :never"
+  says "node :solid_queue has both queues: and queue_file: true, with which config/queue.yml says that: leave one out",
+       "node :solid_queue, queue_file: true, queues: %w[a]"
+  says "node :solid_queue has both polling_interval: and queue_file: true, with which config/queue.yml says that: " \
+       "leave one out", "node :solid_queue, queue_file: true, polling_interval: 1"
   says "node :bunny needs consumer: \"YourClass\"", "node :bunny"
   says "node :bunny on_error: must be reject or requeue, but is :ignore.",
        "node :bunny, consumer: 'X', on_error: :ignore"

@@ -72,8 +72,9 @@ class DoctorCensusTest < Minitest::Test
     idle = UDPSocket.new
     pair = UNIXSocket.pair
 
-    assert_equal([[:listener, "127.0.0.1:#{port}"], [:stream, "127.0.0.1:#{port}"], [:datagram, "127.0.0.1:#{port}"],
-                  [:stream, "a UNIX socket"]], [server, client, udp, pair[0]].map { |one| socket(one).to_a })
+    assert_equal([[:listener, "127.0.0.1:#{port}", true], [:stream, "127.0.0.1:#{port}", true],
+                  [:datagram, "127.0.0.1:#{port}", false], [:stream, "a UNIX socket", false]],
+                 [server, client, udp, pair[0]].map { |one| [socket(one).kind, socket(one).peer, socket(one).tcp?] })
     assert_equal(:idle, socket(idle)&.kind || :idle)
   ensure
     [server, client, udp, idle, *pair].each(&:close)

@@ -25,7 +25,63 @@ class DoctorReportTest < Minitest::Test
     add(:shared_file)
 
     assert_predicate(report, :clean?)
-    assert_equal({ errors: 0, warnings: 0, notes: 1, known: 0, failing: 0 }, report.summary)
+    assert_equal({ errors: 0, warnings: 0, notes: 1, known: 0, failing: 0, undone: 0 }, report.summary)
+  end
+
+  def test_a_warning_fails_only_where_that_is_wanted
+    add(:fork_unsafe)
+
+    assert_predicate(report, :clean?)
+    refute_predicate(report.against(Doctor::Baseline.empty, fail_on: "warning"), :clean?)
+    assert_match(/^OK: 0 errors, 1 warning, 0 notes$/, report.write("text"))
+  end
+
+  def test_a_check_that_could_not_be_done_is_no_pass
+    @evidence.could_not("lazy state", "no answer within 140 s")
+    @evidence.facts = [{ section: "libraries", findings: [], error: "boom (RuntimeError)" }]
+
+    refute_predicate(report, :complete?)
+    assert_equal([["lazy state", "no answer within 140 s"], ["libraries", "boom (RuntimeError)"]],
+                 report.undone.map(&:to_a))
+    assert_equal("INCOMPLETE: 0 errors, 0 warnings, 0 notes; could not be done: lazy state, libraries",
+                 report.write("text").lines.last.chomp)
+    assert_equal([{ "check" => "lazy state", "reason" => "no answer within 140 s" }],
+                 JSON.parse(report.write("json"))["undone"].first(1))
+    assert_match(/"verdict failing">Incomplete: .* Could not be done: lazy state \(no answer/, report.write("html"))
+  end
+
+  def test_a_check_of_a_part_of_the_requests_says_so
+    @evidence.limited("lazy state", 13, 95)
+
+    assert_includes(report.write("text"), "limited: lazy state was looked for with 13 of 95 requests")
+    assert_equal([["lazy state", 13, 95]], JSON.parse(report.write("json"))["limits"].map(&:values))
+    assert_predicate(report, :complete?)
+  end
+
+  def test_notes_about_what_gems_do_inside_are_one_line
+    add(:lazy_memory, message: "a gem's memo", location: "#{Gem.path.first}/gems/redis-5.0.0/lib/redis.rb:3")
+    add(:library_unknown, message: "an unknown gem")
+    add(:lazy_memory, message: "a memo of the application's", location: "#{@folder}/a.rb:1")
+    add(:shared_socket, message: "a gem's socket", location: "#{Gem.path.first}/gems/redis-5.0.0/lib/redis.rb:9")
+    text = report.write("text")
+
+    ["a memo of the application's", "a gem's socket", "2 notes about what gems do inside; --verbose shows them"]
+      .each { |words| assert_includes(text, words) }
+    verbose = report.write("text", verbose: true)
+    ["a gem's memo", "an unknown gem"].each do |words|
+      refute_includes(text, words)
+      assert_includes(verbose, words)
+    end
+    refute_includes(verbose, "--verbose")
+    assert_equal(4, JSON.parse(report.write("json"))["findings"].size)
+    assert_equal(2, report.against(Doctor::Baseline.empty).about_gems.size, "judged by a baseline too")
+  end
+
+  def test_the_last_mold_tells_which_libraries_are_loaded
+    @evidence.facts = [{ section: "libraries", entries: [{ name: "sqlite3", verdict: "yours" }] },
+                       { section: "libraries", entries: [{ name: "sqlite3", verdict: "fine" }] }]
+
+    assert_equal(["fine"], report.libraries.map { |one| one[:verdict] })
   end
 
   def test_the_gravest_first_and_each_once
@@ -78,7 +134,7 @@ class DoctorReportTest < Minitest::Test
     known = JSON.parse(report.write("json"))
 
     assert_equal(%w[schema pando application seconds requests generations summary findings memory descriptors threads
-                    libraries features lazy_state], known.keys)
+                    libraries features lazy_state undone limits], known.keys)
     assert_equal(%w[kind severity subject location message advice details fingerprint known],
                  known["findings"].first.keys)
     assert_equal(["GET /"], known["requests"])

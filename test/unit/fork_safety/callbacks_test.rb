@@ -333,7 +333,8 @@ class ForkCallbacksTest < Minitest::Test
     lib = Support::Checkout.path("lib")
     script = "require 'pando/fork_safety'; puts $LOADED_FEATURES.grep(/\\A\#{Regexp.escape(ARGV[0])}/)"
     output, status = Open3.capture2e(RbConfig.ruby, "-w", "-I", lib, "-e", script, lib)
-    others = output.lines(chomp: true).grep_v(%r{/pando/(?:fork_safety|sys|native|pando_ext|errors|version|\d)})
+    parts = "fork_safety|sys|native|platform|pando_ext|errors|version|\\d"
+    others = output.lines(chomp: true).grep_v(%r{/pando/(?:#{parts})})
 
     assert_predicate status, :success?, output
     assert_empty others

@@ -9,10 +9,18 @@ require "pando/fork_safety/libraries/reference"
 class LibrariesTest < Minitest::Test
   Libraries = Pando::ForkSafety::Libraries
 
-  def test_every_row_has_a_file_and_every_file_a_row
-    files = Dir[Support::Checkout.path("lib/pando/fork_safety/libraries/known/*.rb")].map { |path| File.basename(path, ".rb") }
+  def test_what_manages_connections_is_prepared_before_its_drivers
+    names = Libraries::Known.names
 
-    assert_equal Libraries::Known::CONSTANTS.keys.map { |name| name.tr("-", "_") }.sort, files.sort
+    %w[activerecord sequel connection_pool].product(%w[pg mysql2 trilogy sqlite3 redis-client]).each do |manager, driver|
+      assert_operator names.index(manager), :<, names.index(driver), "#{manager} before #{driver}"
+    end
+  end
+
+  def test_a_library_has_one_row
+    error = assert_raises(ArgumentError) { Libraries::Known.describe("pg", constant: "PG") { fine note: "" } }
+
+    assert_equal "pg has a row already", error.message
   end
 
   def test_every_rule_names_its_source_and_what_the_user_must_do

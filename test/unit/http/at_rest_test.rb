@@ -3,11 +3,15 @@
 require "test_helper"
 require "minitest/mock"
 require "pando/http"
+require_relative "../cluster/support/clock"
 require_relative "support/fake_worker"
 require_relative "support/served_work"
 
 # When an HTTP worker can be forked, and what it tells the monitor of the connections that the app has taken over.
 class HTTPAtRestTest < Minitest::Test
+  include ClusterSupport::Clock
+
+  AtRest = Pando::HTTP::AtRest
   Libraries = Pando::ForkSafety::Libraries
 
   # Includes it as Work does.
@@ -27,36 +31,73 @@ class HTTPAtRestTest < Minitest::Test
     answer
   end
 
-  def with(connections:, over: false, now: 100.0, &block)
+  def with(connections:, over: false, &block)
     Pando::ForkSafety.stub(:connections, connections) do
-      Libraries.stub(:say_goodbye, -> { say_goodbye(over) }) { Pando::Sys.stub(:now, now, &block) }
+      Libraries.stub(:say_goodbye, -> { say_goodbye(over) }, &block)
     end
   end
 
+  def rest?(queued) = Pando::ForkSafety::QueuedWork.stub(:pending?, queued) { @work.rest? }
+
+  def test_at_once_when_nothing_is_queued
+    assert rest?(false)
+  end
+
+  def test_a_moment_without_background_jobs_is_waited_for_but_not_for_long
+    refute rest?(true)
+    elapse(AtRest::LONGEST - 0.1)
+    refute rest?(true)
+    elapse(0.1)
+
+    assert rest?(true)
+    assert_operator @work.patience, :>, AtRest::LONGEST, "else it would be refused"
+  end
+
+  def test_each_order_has_a_time_of_its_own
+    rest?(true)
+    elapse(60)
+    @work.go_on
+
+    refute rest?(true)
+  end
+
   def test_without_connections_nobody_is_told
-    with(connections: 0) { assert_predicate @work, :rest? }
+    with(connections: 0) { assert rest?(false) }
 
     assert_equal 0, @goodbyes
   end
 
   def test_clients_are_told_and_waited_for_but_not_for_ever
-    with(connections: 2, now: 100.0) { refute_predicate @work, :rest? }
-    with(connections: 2, now: 100.9) { refute_predicate @work, :rest? }
-    with(connections: 2, now: 101.0) { assert_predicate @work, :rest? }
+    with(connections: 2) do
+      refute rest?(false)
+      elapse(AtRest::GOODBYE - 0.1)
+      refute rest?(false)
+      elapse(0.1)
 
+      assert rest?(false)
+    end
     assert_equal 3, @goodbyes
-    assert_operator @work.patience, :>, Pando::HTTP::AtRest::GOODBYE
   end
 
   def test_as_soon_as_they_have_gone_it_rests
-    with(connections: 2) { refute_predicate @work, :rest? }
-    with(connections: 2, over: true) { assert_predicate @work, :rest? }
+    with(connections: 2) { refute rest?(false) }
+    with(connections: 2, over: true) { assert rest?(false) }
+  end
+
+  def test_while_a_job_runs_clients_are_told_too
+    with(connections: 2, over: true) { refute rest?(true) }
+
+    assert_equal 1, @goodbyes
   end
 
   def test_the_next_time_clients_have_as_long
-    with(connections: 1, now: 100.0) { refute_predicate @work, :rest? }
-    @work.go_on
-    with(connections: 1, now: 200.0) { refute_predicate @work, :rest? }
+    with(connections: 1) do
+      refute rest?(false)
+      elapse(60)
+      @work.go_on
+
+      refute rest?(false)
+    end
   end
 
   def test_the_monitor_is_told_how_many_connections_there_are

@@ -43,6 +43,8 @@ class HTTPOrdinaryAnswerTest < Minitest::Test
     def last! = @persistent = false
     def transmit(parts) = (@text ||= +"") << parts.join
     def transmit_last(parts) = transmit(parts)
+    def check_timeout = nil
+    def answering = nil
   end
 
   FIELDS = [

@@ -316,6 +316,21 @@ class HTTPQueuedWorkTest < Minitest::Test
     assert reactor.rung?(reactor.eventfd)
   end
 
+  # Nobody is to be handed to a worker that asks itself, and who came meanwhile is served then.
+  def test_while_it_requests_safe_paths_it_is_not_given_others
+    asleep = []
+    stage(rollout_safe_paths: ["/safe"]) do |env|
+      asleep << [env["PATH_INFO"], reactor.lane_asleep?]
+      reactor.publish("GET /a HTTP/1.1\r\nHost: a\r\n\r\n") if env["PATH_INFO"] == "/safe"
+      [200, {}, []]
+    end
+    assert_predicate reactor, :lane_asleep?
+
+    assert_equal "GET /safe 200", @stage.work.try_out
+    assert_equal [["/safe", false], ["/a", false]], asleep
+    assert_predicate reactor, :lane_asleep?
+  end
+
   def test_a_lost_wake_up_is_found_when_idle
     stage(HELLO).work.idle
     reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n")

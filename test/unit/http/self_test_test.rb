@@ -46,6 +46,44 @@ class HTTPSelfTestTest < Minitest::Test
     assert_equal "/up", @env["PATH_INFO"]
   end
 
+  # What a canary may ask for on a quiet server.
+  def test_safe_paths_are_requested_one_after_the_other_and_do_not_count
+    asked = []
+    app = lambda do |env|
+      asked << [env["REQUEST_METHOD"], env["PATH_INFO"], env["QUERY_STRING"]]
+      [env["PATH_INFO"] == "/" ? 200 : 302, {}, []]
+    end
+    @served = HTTPSupport::ServedWork.new(app, rollout_safe_paths: ["/", "/products?page=2"])
+
+    assert_equal("GET / 200, GET /products?page=2 302", @served.work.try_out)
+    assert_equal([["GET", "/", ""], ["GET", "/products", "page=2"]], asked)
+    assert_equal(0, @served.worker.requests)
+  end
+
+  # A client's requests and their record are not forgotten with it.
+  def test_after_a_clients_request_it_counts
+    worker = start(self_test: nil)
+    worker.job_finished
+    @served.work.instance_variable_set(:@safe_paths, ["/"])
+    @served.work.try_out
+
+    assert_equal(2, worker.requests)
+  end
+
+  def test_without_safe_paths_nothing_is_requested
+    start(self_test: nil)
+
+    assert_equal("", @served.work.try_out)
+    assert_nil @env
+  end
+
+  def test_a_safe_path_that_fails
+    start(self_test: nil, status: 503)
+    @served.work.instance_variable_set(:@safe_paths, ["/"])
+
+    assert_equal("the replay of GET / was answered with 503", assert_raises(Failed) { @served.work.try_out }.message)
+  end
+
   def test_what_fails
     assert_match(/was answered with 503/, assert_raises(Failed) { start(status: 503) }.message)
     assert_match(/answered with 500/, assert_raises(Failed) { start { |_| raise IOError, "no database" } }.message)

@@ -20,8 +20,8 @@ class HTTPSoftTimeoutTest < Minitest::Test
   end
 
   # Serves requests until the client's block is done; the block runs in a thread.
-  def serve(app, &client)
-    @served = HTTPSupport::ServedWork.new(app)
+  def serve(app, **settings, &client)
+    @served = HTTPSupport::ServedWork.new(app, **settings)
     events_of do
       thread = Thread.new do
         client.call
@@ -91,7 +91,7 @@ class HTTPSoftTimeoutTest < Minitest::Test
 
   def test_after_the_first_byte_the_connection_is_cut
     body = Enumerator.new { |out| (out << "one") && linger }
-    serve(->(_) { [200, {}, body] }) do
+    serve(->(_) { [200, {}, body] }, timeout_streaming: 30.0) do
       thread = Thread.new { assert_raises(Errno::ECONNRESET) { get } }
       @running.pop
       signal
@@ -159,7 +159,7 @@ class HTTPSoftTimeoutTest < Minitest::Test
     events = serve(app) { get }
 
     assert_equal 1, rescued
-    assert_equal "late", @answers.pop.body
+    assert_equal 504, @answers.pop.status
     assert_equal ["request.timed_out"], names(events)
     assert_equal [[:leave, "timeout"]], @served.worker.called(:leave)
   end
@@ -173,9 +173,111 @@ class HTTPSoftTimeoutTest < Minitest::Test
     end
     events = serve(app) { get }
 
-    assert_equal 500, @answers.pop.status
-    assert_equal %w[request.failed request.timed_out], names(events)
+    assert_equal 504, @answers.pop.status
+    assert_equal %w[request.timed_out], names(events)
+    assert_includes events.first[:error].message, "something else"
+    assert_includes events.first[:location], __FILE__
     assert_equal [[:leave, "timeout"]], @served.worker.called(:leave)
+  end
+
+  # @yieldparam rescued [Pando::RequestTimeout]
+  # @return [Proc] an app that rescues every exception, and answers with what the block makes of its timeout
+  def rescuer
+    lambda do |env|
+      signal
+      1000.times { Thread.pass }
+      [200, {}, ["in time"]]
+    rescue Exception => e # rubocop:disable Lint/RescueException
+      yield e, env
+    end
+  end
+
+  # What each body is answered with, and whether it was closed.
+  def test_whatever_the_application_answers_instead_of_its_timeout_the_client_gets_504
+    bodies = [["500"], Enumerator.new { |out| out << "each" }, ->(stream) { stream.write("call") }, []]
+    closed = 0
+    bodies.each { |body| body.define_singleton_method(:close) { closed += 1 } }
+    fields = [{}, {}, {}, { "rack.hijack" => :close.to_proc }]
+    app = rescuer { [500, fields.shift, bodies.shift] }
+    events = serve(app) { 4.times { get } }
+
+    assert_equal [504] * 4, Array.new(4) { @answers.pop.status }
+    assert_equal [["request.timed_out"] * 4, 4], [names(events), closed]
+  end
+
+  def test_head_gets_the_head_of_a_504
+    serve(rescuer { [500, {}, ["text"]] }) { @answers << @served.get("/slow", verb: "HEAD") }
+
+    answer = @answers.pop
+    assert_equal [504, ""], [answer.status, answer.body]
+  end
+
+  def test_what_has_hung_on_the_request_is_told_of_the_504
+    told = nil
+    app = rescuer do |_, env|
+      env["rack.response_finished"] << ->(_env, *arguments) { told = arguments }
+      [500, { "x" => "y" }, []]
+    end
+    serve(app) { get }
+
+    assert_equal [504, nil, Pando::RequestTimeout], [told[0], told[1], told[2].class]
+  end
+
+  def test_the_event_of_a_swallowed_timeout_knows_where_it_was
+    line = nil
+    app = rescuer do |e|
+      line = e.backtrace.first
+      [500, {}, []]
+    end
+    event = serve(app) { get }.first
+
+    assert_equal [line, "GET", "/slow"], [event[:error].backtrace.first, event[:method], event[:path]]
+    assert_match(/\A#{Regexp.escape(__FILE__)}:\d+/, event[:location])
+  end
+
+  def test_an_answer_that_the_application_stands_by_is_sent_and_its_worker_replaced
+    events = serve(rescuer { |_, env| [200, {}, ["partial #{env["pando.timeout"].handled!}"]] }) { get }
+
+    assert_equal "partial true", @answers.pop.body
+    assert_equal ["request.timed_out"], names(events)
+    assert_equal [[:leave, "timeout"]], @served.worker.called(:leave)
+  end
+
+  def test_a_body_that_rescues_its_timeout_before_its_first_piece
+    linger = method(:linger)
+    body = Enumerator.new do |out|
+      linger.call
+    rescue Exception # rubocop:disable Lint/RescueException
+      out << "sorry"
+    end
+    serve(->(_) { [200, {}, body] }) do
+      thread = Thread.new { get }
+      @running.pop
+      signal
+      thread.join
+    end
+
+    assert_equal 504, @answers.pop.status
+  end
+
+  # After each kind of head the deadline is none, or another one.
+  def test_the_head_ends_the_deadline
+    kinds = { "/each" => ->(_) { [200, {}, Enumerator.new { |out| out << "each" }] },
+              "/call" => ->(_) { [200, {}, ->(stream) { stream.write("call") }] },
+              "/hijack" => ->(_) { [200, { "rack.hijack" => :close.to_proc }, []] },
+              "/full" => ->(env) { env["rack.hijack"].call.close || [200, {}, []] },
+              "/file" => ->(_) { [200, {}, File.open(__FILE__)] } }
+    serve(->(env) { kinds.fetch(env["PATH_INFO"]).call(env) }) { kinds.each_key { |path| @served.get(path) } }
+
+    deadlines = [[:job_deadline, 20.0, 22.0], [:job_streams], [:job_deadline, nil, nil]]
+    calls = @served.worker.calls.select { |name,| %i[job_deadline job_streams].include?(name) }
+    assert_equal deadlines * 5, calls
+  end
+
+  def test_an_array_is_no_stream
+    serve(->(_) { [200, {}, %w[a b]] }) { get }
+
+    assert_empty @served.worker.called(:job_streams)
   end
 
   def test_the_body_is_closed

@@ -90,6 +90,52 @@ class HTTPTimeoutTest < Minitest::Test
     assert_empty @worker.calls
   end
 
+  def test_the_head_of_the_answer_ends_it_once
+    2.times { @timeout.answering }
+
+    assert_equal [[:job_streams], [:job_deadline, nil, nil]], @worker.calls
+    assert_nil @timeout.remaining
+    assert_equal(:result, @timeout.suspend { :result })
+    assert_nil @timeout.extend_by(5)
+  end
+
+  def test_a_stream_with_a_time_of_its_own
+    timeout = Pando::HTTP::Timeout.new(@worker, 10.0, 2.0, streaming: 60.0)
+    timeout.answering
+
+    assert_equal [:job_deadline, 60.0, 62.0], @worker.calls.last
+    assert_in_delta 60.0, timeout.remaining, 1
+    assert_in_delta 65.0, timeout.extend_by(5), 1
+  end
+
+  def test_a_stream_may_have_a_time_where_a_request_has_none
+    timeout = Pando::HTTP::Timeout.new(@worker, nil, 2.0, streaming: 60.0)
+    timeout.answering
+
+    assert_equal [:job_deadline, 60.0, 62.0], @worker.calls.last
+  end
+
+  def test_a_disabled_one_stays_so_behind_the_head
+    timeout = Pando::HTTP::Timeout.new(@worker, 10.0, 2.0, streaming: 60.0)
+    timeout.disable!
+    timeout.answering
+
+    assert_equal [[:job_deadline, nil, nil], [:job_streams]], @worker.calls
+  end
+
+  def test_a_late_answer_is_refused_unless_the_application_stands_by_it
+    refute_predicate @timeout, :handled!
+    @timeout.check
+    assert_raises(Pando::RequestTimeout) { @timeout.fire(["here:1"]) }
+    error = assert_raises(Pando::RequestTimeout) { @timeout.check }
+
+    assert_equal ["here:1"], error.backtrace
+    assert_predicate @timeout, :exceeded?
+    assert @timeout.handled!
+    refute_predicate @timeout, :exceeded?
+    @timeout.check
+  end
+
   def test_it_fires_once
     assert_raises(Pando::RequestTimeout) { @timeout.fire }
     @timeout.fire

@@ -9,7 +9,7 @@ require "pando/server/node_payload"
 class NodePayloadTest < Minitest::Test
   # What it asks of a configuration.
   Config = Struct.new(:gc_mold, :given) do
-    def source(_setting) = given ? "--gc-mold" : "default"
+    def default?(_setting) = !given
   end
 
   def test_it_is_compacted_where_ruby_finds_the_keys_of_a_hash_after_that

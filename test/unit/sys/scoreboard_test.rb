@@ -81,6 +81,17 @@ class SysScoreboardTest < Minitest::Test
   end
 
   # Not for ever, and it says nothing about the other one.
+  def test_an_answer_streams_until_its_job_ends
+    @row.fork_unsafe!
+    @row.start_job("GET", "/", nil, nil)
+    refute_predicate @row, :streaming?
+    @row.streaming!
+    assert_predicate @row, :streaming?
+
+    @row.finish_job
+    assert_equal [false, true], [@row.streaming?, @row.fork_unsafe?]
+  end
+
   def test_a_worn_one
     refute_predicate @row, :worn?
     @row.worn = true

@@ -5,7 +5,8 @@ require "pando/event"
 require "pando/telemetry/text_format"
 
 class TelemetryTextFormatTest < Minitest::Test
-  NOON = Time.local(2030, 1, 2, 12, 0, 0.25r)
+  NOON = Time.new(2030, 1, 2, 12, 0, 0.25r, "+02:00")
+  TIME = "2030-01-02T12:00:00.250+02:00"
 
   def text(name, **payload)
     Pando::Telemetry::TextFormat.new.format(Pando::Event.new(name, payload, time: NOON))
@@ -18,16 +19,16 @@ class TelemetryTextFormatTest < Minitest::Test
   def test_a_line_is_the_time_the_name_and_the_payload
     line = text("worker.ready", slot: 3, ok: true, reason: nil)
 
-    assert_equal "12:00:00.250 pando worker.ready slot=3 ok=true\n", line
+    assert_equal "#{TIME} pando worker.ready slot=3 ok=true\n", line
   end
 
   def test_grave_events_are_marked
-    assert_equal "12:00:00.250 pando ERROR worker.killed slot=3\n", text("worker.killed", slot: 3)
-    assert_equal "12:00:00.250 pando WARN worker.unsafe pid=3\n", text("worker.unsafe", pid: 3)
+    assert_equal "#{TIME} pando ERROR worker.killed slot=3\n", text("worker.killed", slot: 3)
+    assert_equal "#{TIME} pando WARN worker.unsafe pid=3\n", text("worker.unsafe", pid: 3)
   end
 
   def test_values_are_quoted_where_they_would_be_misread
-    assert_equal "12:00:00.250 pando x.y a=/path b=\"two words\" c=\"\" d=\"k=v\" e=\"say \\\"hi\\\"\" f=é,2 g=1.235\n",
+    assert_equal "#{TIME} pando x.y a=/path b=\"two words\" c=\"\" d=\"k=v\" e=\"say \\\"hi\\\"\" f=é,2 g=1.235\n",
                  text("x.y", a: "/path", b: "two words", c: "", d: "k=v", e: 'say "hi"', f: ["é", 2], g: 1.23456)
   end
 
@@ -49,7 +50,7 @@ class TelemetryTextFormatTest < Minitest::Test
   def test_a_line_is_bounded_so_that_a_write_stays_atomic
     many = (1..100).to_h { |number| [:"key#{number}", "ü" * 5000] }
 
-    assert_equal "12:00:00.250 pando x.y a=#{"ü" * 1024}…\n", text("x.y", a: "ü" * 5000)
+    assert_equal "#{TIME} pando x.y a=#{"ü" * 1024}…\n", text("x.y", a: "ü" * 5000)
     [many, many.first(8).to_h].each do |payload|
       line = text("x.y", **payload)
 
@@ -61,7 +62,7 @@ class TelemetryTextFormatTest < Minitest::Test
 
   def test_an_error_is_followed_by_its_backtrace
     assert_equal <<~LOG, text("request.failed", slot: 1, error: error("no\ndatabase", frames: 2))
-      12:00:00.250 pando ERROR request.failed slot=1 error="IOError: no\\ndatabase"
+      #{TIME} pando ERROR request.failed slot=1 error="IOError: no\\ndatabase"
           app.rb:1:in `call'
           app.rb:2:in `call'
     LOG
@@ -69,13 +70,13 @@ class TelemetryTextFormatTest < Minitest::Test
 
   def test_a_backtrace_in_the_payload_follows_whether_it_is_text_or_a_list
     ["boom\e\napp.rb:1:in `call'\n", ["boom\e", "app.rb:1:in `call'"]].each do |backtrace|
-      assert_equal <<~LOG, text("mold.discarded", backtrace: backtrace, pid: 1)
-        12:00:00.250 pando ERROR mold.discarded pid=1
+      assert_equal <<~LOG, text("worker.failed", backtrace: backtrace, pid: 1)
+        #{TIME} pando ERROR worker.failed pid=1
             boom\\e
             app.rb:1:in `call'
       LOG
     end
-    assert_equal 1, text("mold.discarded", backtrace: nil).lines.size
+    assert_equal 1, text("worker.failed", backtrace: nil).lines.size
   end
 
   def test_a_long_backtrace_is_cut

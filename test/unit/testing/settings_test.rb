@@ -42,7 +42,7 @@ class TestingSettingsTest < Minitest::Test
   end
 
   def test_what_fails_a_run
-    warning = Finding.new(:lost_thread, subject: "thread", message: "lost")
+    warning = Finding.new(:lost_thread, severity: :warning, subject: "thread", message: "lost")
     error = Finding.new(:shared_socket, subject: "socket", message: "shared")
     verdicts = { "error" => [false, true], "warning" => [true, true], "never" => [false, false] }
 

@@ -31,7 +31,7 @@ module Pando
           case word
           when "status", "pages" then answer(word, arguments, session)
           when "refork" then task(refork(arguments))
-          when "reload" then task((arguments["cancel"] ? Tasks::CancelReload : Tasks::ReloadRelease).new(@cluster))
+          when "reload" then task(reload(arguments))
           when "upgrade" then task(Tasks::UpgradeMonitor.new(@cluster))
           when "scale" then task(Tasks::Scale.new(@cluster, pool(arguments), workers(arguments)))
           when "drain", "quiet" then task(PAUSES.dig(word, arguments["undo"] ? 1 : 0).new(@cluster))
@@ -84,6 +84,12 @@ module Pando
           raise Refused, "the server is stopping" if @cluster.ending?
 
           task
+        end
+
+        def reload(arguments)
+          return Tasks::CancelReload.new(@cluster) if arguments["cancel"]
+
+          Tasks::ReloadRelease.new(@cluster, now: arguments["now"] == "yes")
         end
 
         # All of them, unless one is named.

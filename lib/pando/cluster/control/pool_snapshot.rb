@@ -40,6 +40,14 @@ module Pando
           facts.any? ? [["refork", { pool: @name, **facts }]] : []
         end
 
+        # Threads that forked processes lack.
+        def lost_threads
+          size = @pool.roster.ready_workers.size
+          @pool.generations.lost_threads.explain.map do |one|
+            ["lost_thread", { pool: @name, **one, workers: (size if one[:held]) }]
+          end
+        end
+
         # Who dies too often.
         def dampers
           states = [*@pool.dampers.states, *known.map(&:backoff).reject(&:calm?).map(&:state)]
@@ -75,7 +83,7 @@ module Pando
           all = @pool.generations
           return { proof: progress } if all.proving? && generation.equal?(all.upcoming)
 
-          all.watching? && generation.equal?(all.current) ? { watch: progress } : {}
+          all.watching? && generation.equal?(all.current) ? { watch: progress, unproven: generation.unproven } : {}
         end
 
         def progress

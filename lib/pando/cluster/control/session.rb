@@ -102,6 +102,15 @@ module Pando
           @output.bytesize > BACKLOG ? close : flush
         end
 
+        # Its task must wait for something, and that is news.
+        def tell_obstacle
+          reason, seconds = @task&.obstacle
+          return if reason == @obstacle
+
+          @obstacle = reason
+          say("waiting", reason: reason, seconds: seconds&.then { |left| [left, 0.0].max.ceil }) if reason
+        end
+
         # The last word: the connection ends when it has been read.
         def finish(word, pairs = {})
           @task = nil

@@ -24,7 +24,7 @@ module Pando
           @cluster.listeners.waiting.each { |listen, waiting| yield "listener", listen: listen, waiting: waiting }
           queue = @cluster.reactors.state
           yield "queue", queue if queue
-          %i[pool generations policy dampers].each { |part| @pools.flat_map(&part).each(&block) }
+          %i[pool generations policy lost_threads dampers].each { |part| @pools.flat_map(&part).each(&block) }
           yield "counts", counts if counts.any?
           processes.each(&block)
         end

@@ -32,6 +32,11 @@ module Pando
         # Called at each turn of the monitor's loop.
         def check; end
 
+        # What it must wait for, and events do not tell.
+        # @return [Array(String, Float), nil] in words, and seconds that this takes at most (nil: not known); nil:
+        #   nothing
+        def obstacle = nil
+
         private
 
         def achieve(text) = @achieved = text

@@ -59,9 +59,13 @@ module Pando
 
         private
 
+        # A single failure has an event of its own.
         def tell(seconds, now)
+          rate = @backoff.rate(now)
+          return if rate < 2
+
           @damped = true
-          Events.emit("restarts.damped", **@place, rate: @backoff.rate(now), seconds: seconds.round(2), reason: @reason)
+          Events.emit("restarts.damped", **@place, rate: rate, seconds: seconds.round(2), reason: @reason)
         end
       end
     end

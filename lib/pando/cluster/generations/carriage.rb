@@ -24,11 +24,13 @@ module Pando
         # @param state [Upgrade::State]
         def to_state(state)
           state.add("generations", **carried_fields)
+          lost_threads.to_state(state)
           current&.to_state(state)
         end
 
         def from_state(state)
           take_up(state.one("generations"))
+          lost_threads.from_state(state)
           record = Generation::WORDS.filter_map { |word| state.any(word) }.first
           @current = Generation.taken_up(record, @roster) if record
         end

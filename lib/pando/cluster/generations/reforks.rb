@@ -21,6 +21,11 @@ module Pando
 
         extend Carried
 
+        # Obstacles that are remembered as told.
+        TOLD = 20
+        # What an obstacle says at its end of others of its kind: their number is no news.
+        MORE = / \(and \d+ more\)\z/
+
         # A policy too may remember something.
         carry count: :integer, suspension: Proof::Suspension, survey: Survey, policy: Object
 
@@ -43,10 +48,12 @@ module Pando
           @backoff = backoff
           @conditions = conditions
           @survey = Survey.new(roster, generations, gauge, options)
-          @sources = Sources.new(roster, policy, generations.method(:outdated?))
+          @sources = Sources.new(roster, policy, generations.method(:outdated?), generations.lost_threads)
           @training = Training.new(roster, @sources, -> { trains?(options.trainee) })
           @suspension = Proof::Suspension.new(-> { options.refork_failures })
           @count = 0
+          @told = []
+          @asked = true
         end
 
         def policy=(policy)
@@ -58,7 +65,7 @@ module Pando
           return measured if @policy.measures?
 
           threshold = @policy.threshold(count)
-          return if threshold.nil? || @generations.watching? || hindrance
+          return if threshold.nil? || @generations.watching? || hindrance || @generations.lost_threads.obstacle
 
           return if @sources.candidates.none? { |worker| worker.requests >= threshold }
 
@@ -86,7 +93,8 @@ module Pando
         def obstacle
           return "generation #{@generations.current.number} is watched" if @generations.watching?
 
-          hindrance || @conditions.obstacle || ("no worker is fit to become a mold" if @sources.candidates.empty?)
+          hindrance || @generations.lost_threads.obstacle || @conditions.obstacle ||
+            (unfit if @sources.candidates.empty?)
         end
 
         # @return [Boolean] whether hardly anybody would notice
@@ -94,13 +102,29 @@ module Pando
 
         # @param reason [String]
         # @param force [Boolean] even if reforking is suspended, or the next try is to wait
-        # @return [Child, nil] who is to fork the next mold; nil: an event says why nobody is
-        def source(reason, force)
+        # @param asked [Boolean] by somebody who waits for the answer; false: it is the policy's wish
+        # @return [Child, nil] the worker that is to fork the next mold; nil: an event says why none is
+        def source(reason, force, asked: true)
+          @asked = asked
           resume(reason) if force
           what = hindrance
           return refuse(what, reason) if what
 
-          @sources.best || refuse("no worker is fit to become a mold", reason)
+          @sources.best || refuse(unfit, reason)
+        end
+
+        # A refork is not possible now. A policy tries again and again: each obstacle is told once, until a refork has
+        # succeeded. Somebody who asks is always answered.
+        # @param obstacle [String] @param reason [String, nil] why it was wanted
+        # @param from [Hash] the worker that refused to be forked from, if one did
+        # @return [nil]
+        def refuse(obstacle, reason, **from)
+          return withhold(obstacle, reason) if obstacle == @generations.lost_threads.refusal
+
+          known = @told.include?(kind = obstacle.sub(MORE, ""))
+          @told = [*@told.last(TOLD - 1), kind] unless known
+          Events.emit("refork.refused", reason: obstacle, wanted: reason, **from) if @asked || !known
+          nil
         end
 
         # @param worker [Child] as {source} has chosen it
@@ -117,7 +141,10 @@ module Pando
         # @param generation [Generation] that serves in all slots
         def established(generation)
           @count = 0 unless generation.source # a schedule begins anew with a cold mold
-          @count += 1 if generation.purpose == :refork
+          return unless generation.purpose == :refork
+
+          @count += 1
+          @told = []
         end
 
         # @param generation [Generation] that need not prove anything any more
@@ -163,6 +190,15 @@ module Pando
           "a worker is starting or leaving" if @roster.any? { |child| child.worker? && !child.ready? }
         end
 
+        # An event of its own has told of the thread.
+        def withhold(obstacle, reason)
+          Events.emit("refork.withheld", reason: obstacle, wanted: reason)
+          nil
+        end
+
+        # Why there is no candidate.
+        def unfit = @generations.lost_threads.refusal || "no worker is fit to become a mold"
+
         def waiting
           seconds = [@backoff.due.to_f - Sys.now, 0.1].max.round(1)
           "the last attempt failed, the next one waits for another #{seconds} s: `pando refork --force` does not"
@@ -171,11 +207,6 @@ module Pando
         def resume(reason)
           suspension.lift(reason)
           @backoff.reset
-        end
-
-        def refuse(obstacle, reason)
-          Events.emit("refork.refused", reason: obstacle, wanted: reason)
-          nil
         end
       end
     end

@@ -11,7 +11,9 @@ module Pando
 
         # @param policy [#manual?, #choose]
         # @param outdated [#call] tells which workers are to be replaced themselves
-        def initialize(roster, policy, outdated)
+        # @param lost_threads [LostThreads]
+        def initialize(roster, policy, outdated, lost_threads)
+          @lost_threads = lost_threads
           @roster = roster
           @policy = policy
           @outdated = outdated
@@ -33,7 +35,7 @@ module Pando
         # Rather one that need not end a long job first; and once such a one has kept us waiting for nothing, no other.
         # @return [Child, nil] in place of a mold that is gone; nil: a cold boot is better than one who failed
         def heir
-          return unless @policy.manual?
+          return if !@policy.manual? || @lost_threads.no_heir?
 
           asked = fit.reject(&:barred?)
           free = asked.reject(&:engaged?)
@@ -55,7 +57,10 @@ module Pando
         private
 
         def fit = @roster.ready_workers.select { |worker| may_fork?(worker) }
-        def may_fork?(worker) = !@outdated.call(worker) && worker.fork_safe? && !worker.tied_up?
+
+        def may_fork?(worker)
+          !@outdated.call(worker) && worker.fork_safe? && !worker.tied_up? && @lost_threads.fit?(worker)
+        end
       end
     end
   end

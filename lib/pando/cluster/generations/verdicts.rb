@@ -14,6 +14,19 @@ module Pando
         # @param reason [String] why the canary has not
         def give_up(reason) = discard(upcoming, "its canary did not prove itself: #{reason}", nil)
 
+        # The upcoming generation lacks a thread. Nothing has failed: an event of its own has said which, if it is news.
+        # @param reason [String]
+        def refuse(reason)
+          generation = upcoming
+          @upcoming = nil
+          @lost_threads.forget_trial
+          @floor.discard(generation.number)
+          @proving.discarded(generation)
+          generation.enter(:refused, reason: reason)
+          generation.end_mold("refused")
+          @roster.call_off(generation.number, "its generation was refused")
+        end
+
         # All workers are to be replaced from the last good mold.
         def roll_back(reason) = take_back("its workers do not prove themselves: #{reason}")
 
@@ -21,6 +34,11 @@ module Pando
         def prove_for_good
           @reforks.proved(current)
           let_go("generation #{current.number} has proved itself")
+        end
+
+        # The current generation is not watched any longer: what comes next must not wait for that.
+        def end_watch(reason)
+          let_go(reason) if watching?
         end
 
         # It shall not serve, for a reason that is not its own. One that serves for good goes on.
@@ -38,6 +56,29 @@ module Pando
           @current = @proving.release
           discard(bad, reason, nil)
           current.enter(:current)
+        end
+
+        # @param told [Boolean] whether an event of its own has told the detail: it is not to come last as well
+        def discard(generation, reason, detail, told: false)
+          @lost_threads.forget_trial if generation.equal?(upcoming)
+          @upcoming = nil if generation.equal?(upcoming)
+          @current = nil if generation.equal?(current)
+          @floor.discard(generation.number)
+          @proving.discarded(generation)
+          generation.source&.then { |source| source.barred = true unless source.tied_up? }
+          @reforks.failed(generation, reason)
+          generation.enter(:discarded, reason: reason)
+          generation.end_mold("discarded")
+          @roster.call_off(generation.number, "its generation was discarded") # they would take others' places
+          @failed_boots += 1 if generation.source.nil?
+          judge(reason, (detail unless told), @backoff.fail)
+        end
+
+        def judge(reason, detail, delay)
+          hopeless = @roster.ready_workers.empty? && (!@proven || @failed_boots >= LAST_TRY)
+          return if hopeless && @give_up.call(reason, detail)
+
+          Events.emit("refork.postponed", seconds: delay.round(2), reason: reason)
         end
       end
     end

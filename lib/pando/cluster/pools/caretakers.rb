@@ -14,8 +14,8 @@ module Pando
           @pools = pools
         end
 
-        %i[child_adopted child_ready child_checking child_leaving child_signalled child_outworn fork_failed
-           child_lost].each do |news|
+        %i[child_adopted child_ready child_checking child_leaving child_signalled child_outworn canary_tried fork_failed
+           child_lost thread_reported].each do |news|
           define_method(news) do |child, *details, **more|
             pool = @pools.of(child)
             @pools.about(pool) { pool.caretaker.public_send(news, child, *details, **more) }

@@ -25,6 +25,17 @@ module Pando
         # (see Generations#watching?)
         def watching? = @pools.any? { |pool| pool.generations.watching? }
 
+        # (see Generations#end_watch)
+        def end_watch(reason)
+          @pools.each { |pool| @pools.about(pool) { pool.generations.end_watch(reason) } }
+        end
+
+        # (see Generations#occupation)
+        def occupation = @pools.filter_map { |pool| pool.generations.occupation }.max_by { |_, seconds| seconds.to_f }
+
+        # (see Generations#remaining)
+        def remaining = @pools.filter_map { |pool| pool.generations.remaining }.max
+
         # (see Generations#reload)
         # @return [Release]
         def reload(command, listeners)
@@ -83,6 +94,15 @@ module Pando
           end
         end
 
+        # (see Generation#untried)
+        def untried=(reason)
+          @untried = reason
+          @members.each_value { |generation| generation.untried = reason }
+        end
+
+        # (see Generation#unproven)
+        def unproven = @members.each_value.filter_map(&:unproven).first
+
         # @return [Integer] the first pool's
         def number = @members[@pools.first].number
 
@@ -110,7 +130,8 @@ module Pando
         private
 
         def reload(pool)
-          pool.generations.reload(@command, pool.equal?(@pools.first) ? @listeners : [])
+          listeners = pool.equal?(@pools.first) ? @listeners : []
+          pool.generations.reload(@command, listeners).tap { |generation| generation.untried = @untried }
         end
 
         # Remembers who has served: its mold may be lost since.

@@ -17,12 +17,16 @@ module Pando
       #
       # @api private
       class Proving
+        # Without a proof of the user's: as long as it takes to see whether threads come back.
+        THREADS_ONLY = Terms.new(requests: 0, seconds: 0.0, longest: 30.0).freeze
+        private_constant :THREADS_ONLY
+
         # The last good generation, whose mold is kept during the watch; nil: there is no watch.
         # @return [Generation, nil]
         attr_reader :kept
 
         # @param options [#canary, #workers] of which a reload may change the terms; canary nil: no proof
-        # @param generations [#roll, #give_up, #roll_back, #prove_for_good, #discarded?]
+        # @param generations [#roll, #give_up, #refuse, #roll_back, #prove_for_good, #discarded?, #lost_threads]
         # @param heard_at [#call] see Stopwatch
         def initialize(roster, options, generations, heard_at)
           @heard_at = heard_at
@@ -37,21 +41,45 @@ module Pando
         def reconcile(now = Sys.now)
           watched = watch?
           verdict = (@trial || @watch)&.look(now) or return false
+          return wait(now) && false if verdict == :passed && trial? && @generations.lost_threads.pending?
+
           verdict == :passed ? pass : fail(verdict)
           watched && !watch?
+        end
+
+        # A generation is begun: whether clients are silent is seen from here on.
+        def begin
+          @silence = Silence.new(@roster, @heard_at, Sys.now)
         end
 
         # Its first worker has come up.
         # @param generation [Generation]
         # @return [Boolean] false: it need not prove anything
         def try(generation, canary)
+          terms = self.terms || (THREADS_ONLY if @generations.lost_threads.pending?)
           return false unless terms && generation.successor?
-          return true if @trial # another canary: its predecessor is gone
+          return skip(generation) if generation.untried
+          return @trial.begin_anew || true if @trial
 
+          @generation = generation
           @number = generation.number
-          @trial = Trial.new(generation.number, terms, @roster, @records, heard_at: @heard_at)
+          @trial = Trial.new(@number, terms, @roster, @records, heard_at: @heard_at, silence: @silence)
           Events.emit("canary.serving", **canary.identity, **terms.to_h)
           true
+        end
+
+        # The canary has done what it may do of its own accord.
+        # @param canary [Child] @param text [String] see Trial#tried; why it failed
+        def tried(canary, text, failed:)
+          return unless trial? && canary.generation == @number
+
+          failed ? fail(text) : @trial.tried(text)
+        end
+
+        # @return [Float, nil] seconds for which the trial or the watch can still go on; nil: there is neither
+        def remaining
+          seconds = (@trial || @watch)&.remaining
+          trial? ? [seconds, @generations.lost_threads.remaining(progress[:seconds])].max : seconds
         end
 
         def trial? = !@trial.nil?
@@ -111,19 +139,40 @@ module Pando
 
         private
 
+        # It does well, but may still lack a thread.
+        def wait(now)
+          reason = @generations.lost_threads.give_up_waiting(@trial.progress(now)[:seconds])
+          @generations.refuse(reason) if reason
+          true
+        end
+
         def pass
           return @generations.prove_for_good unless trial?
 
-          Events.emit("canary.passed", generation: @number, **progress)
+          tell_passed
           @trial = nil
           @generations.roll
         end
 
-        def fail(reason)
-          return @generations.roll_back(reason) unless trial?
+        def tell_passed
+          @generation.unproven = @trial.unproven(@options.jobs ? "job" : "request")
+          name = @generation.unproven ? "canary.unproven" : "canary.passed"
+          Events.emit(name, generation: @number, **progress,
+                            **{ reason: @generation.unproven, replayed: @trial.replayed }.compact)
+        end
 
-          Events.emit("canary.failed", generation: @number, **progress, reason: reason)
-          @generations.give_up(reason)
+        # @return [false] it need not prove anything
+        def skip(generation)
+          generation.unproven = generation.untried
+          Events.emit("canary.skipped", generation: generation.number, reason: generation.untried)
+          false
+        end
+
+        def fail(reason)
+          what = trial? ? "canary" : "watch"
+          Events.emit("#{what}.failed", generation: trial? ? @number : @generations.current.number, **progress,
+                                        reason: reason)
+          trial? ? @generations.give_up(reason) : @generations.roll_back(reason)
         end
       end
     end

@@ -4,6 +4,8 @@ require "pando/cluster/message"
 require "pando/cluster/proof/comparison"
 require "pando/cluster/proof/cpu_wait"
 require "pando/cluster/proof/memory_check"
+require "pando/cluster/proof/silence"
+require "pando/counted"
 require "pando/cluster/proof/stopwatch"
 
 module Pando
@@ -11,12 +13,15 @@ module Pando
     module Proof
       # The trial of a generation: its first worker, the canary, serves beside all the old ones, and what it does is
       # compared with what they did. Looks again and again, so that what is bad is ended early; then little chance is
-      # left to chance. What is only doubtful goes on, at the most for twice the longest time.
+      # left to chance. What is only doubtful goes on, at the most for twice the longest time. When no client of the
+      # whole server asks for anything, the canary is judged by what it can try by itself (Worker#try_out).
       #
       # Owned by Proving, in the monitor.
       #
       # @api private
       class Trial
+        include Counted
+
         # Seconds between two looks: at first, when much may go wrong, and after that time.
         SOON = 0.05
         LOOK = 0.25
@@ -26,18 +31,26 @@ module Pando
         AT_LAST = 0.001
         # Less, against those before and against the present, is not enough to pass before the time is over.
         DOUBT = [0.05, 0.3].freeze
+        # Seconds of silence after which the canary tries itself out, and after which it is judged by that; what the
+        # server was silent before its canary came counts as well, but for so many seconds it must have lived.
+        TRY_OUT = 1.0
+        QUIET = 2.0
+        ALIVE = 1.0
         # Canaries that somebody else may kill: it says nothing about their mold.
         LOSSES = 3
 
         # @return [Float] seconds on Sys.now
         attr_reader :due
+        # @return [String, nil] what the canary has requested from itself, and how that was answered; nil: it did not
+        attr_reader :replayed
 
         # @param number [Integer] of the generation
         # @param terms [Terms]
         # @param records [Records]
         # @param heard_at [#call] see Stopwatch
+        # @param silence [Silence] since the generation was begun
         def initialize(number, terms, roster, records, memory: MemoryCheck.new(roster), cpu_wait: CPUWait.new,
-                       heard_at: :itself.to_proc, now: Sys.now)
+                       heard_at: :itself.to_proc, now: Sys.now, silence: Silence.new(roster, heard_at, now))
           @number = number
           @terms = terms
           @roster = roster
@@ -47,6 +60,8 @@ module Pando
           @marks = records.marks(number)
           @began_at = @due = now
           @stopwatch = Stopwatch.new(heard_at, now)
+          @silence = silence
+          @trying = :not_yet
           @losses = 0
           @others_turn = false
         end
@@ -58,7 +73,21 @@ module Pando
           age = now - @began_at
           @due = now + (age < FIRST ? SOON : LOOK)
           steer
+          @silent = @silence.read(now, @trying == :asked ? canaries : [])
           judge(age, @stopwatch.read(now))
+        end
+
+        # The canary has tried itself out.
+        # @param text [String] what it requested, see Payload#work; empty: nothing
+        def tried(text)
+          @trying = :done
+          @replayed = text unless text.empty?
+        end
+
+        # Another canary takes the place of one that is gone.
+        def begin_anew
+          @trying = :not_yet
+          @replayed = nil
         end
 
         # A canary was killed, and not by us.
@@ -67,6 +96,19 @@ module Pando
           @losses += 1
           "#{@losses} of its first workers were lost, at last: #{reason}" if @losses > LOSSES
         end
+
+        # @param what [String] that its worker serves
+        # @return [String, nil] why a canary that has passed has proved little; nil: it has served all it should
+        def unproven(what = "request")
+          requests = @records.of(@number).requests
+          return if requests >= @terms.requests
+
+          come = requests.zero? ? "no #{what} came" : "only #{requests} of #{counted(@terms.requests, what)} came"
+          @quiet ? "#{come}, and none for #{QUIET} s" : "#{come} within #{@terms.longest} s"
+        end
+
+        # @return [Float] seconds for which it can still go on
+        def remaining(now = Sys.now) = [(@terms.longest * 2) - @stopwatch.read(now), 0.0].max
 
         # For events and `pando status`.
         # @return [Hash]
@@ -100,12 +142,17 @@ module Pando
 
         # Not while a canary stands still that nobody asks for anything: it may just catch its breath, or hang.
         def conclude(comparison, requests, age, quiet)
-          over = quiet >= @terms.longest
           return if canaries.any?(&:still?)
-          return unless over || (requests >= @terms.requests && age >= @terms.seconds)
-          return (:passed unless stuck || comparison.complaint(*DOUBT) || comparison.hopeless) unless over
+          return at_last(comparison, quiet >= @terms.longest * 2) if quiet >= @terms.longest
+          return unless (requests >= @terms.requests && age >= @terms.seconds) || silent?(age)
 
-          at_last(comparison, quiet >= @terms.longest * 2)
+          :passed unless stuck || comparison.complaint(*DOUBT) || comparison.hopeless
+        end
+
+        # Nobody asks for anything, and the canary has tried what it can.
+        def silent?(age)
+          @trying = :asked if @trying == :not_yet && @silent >= TRY_OUT && canaries.first&.order(Message.new(:try_out))
+          @quiet = @trying == :done && @silent >= QUIET && age >= ALIVE
         end
 
         def at_last(comparison, last)

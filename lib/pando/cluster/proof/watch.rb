@@ -50,7 +50,7 @@ module Pando
           curve = @records.of(@number)
           comparison = Comparison.new(curve, @before)
           quiet = @stopwatch.read(now)
-          comparison.crashing(CRASHES) || comparison.complaint(CHANCE) || fat ||
+          comparison.crashing(CRASHES) || comparison.complaint(CHANCE) || hopeless(comparison, curve) || fat ||
             conclude(curve, now - @began_at, quiet)
         end
 
@@ -61,12 +61,18 @@ module Pando
           reason if @failures >= FAILURES
         end
 
+        # @return [Float] seconds for which it can still go on
+        def remaining(now = Sys.now) = [@terms.longest - @stopwatch.read(now), 0.0].max
+
         # @return [Hash] for `pando status`
         def progress(now = Sys.now)
           { requests: @records.of(@number).requests, seconds: (now - @began_at).round(3) }
         end
 
         private
+
+        # There may be hardly a request from before to compare with.
+        def hopeless(comparison, curve) = (comparison.hopeless if curve.requests >= Comparison::ENOUGH)
 
         def workers = @roster.ready_workers.select { |worker| worker.generation == @number }
 

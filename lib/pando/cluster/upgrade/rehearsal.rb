@@ -25,6 +25,7 @@ module Pando
         end
 
         def rehearsal? = true
+        def fresh? = false
 
         # Whose signals would they be?
         def take_charge(_signals); end

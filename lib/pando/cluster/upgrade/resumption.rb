@@ -68,6 +68,7 @@ module Pando
         end
 
         def rehearsal? = false
+        def fresh? = false
 
         # The process is what it was, but its signals are only remembered until now.
         def take_charge(signals)
@@ -111,6 +112,9 @@ module Pando
           tell
           monitor.reaper.bury_strangers # nobody has told us of those who died meanwhile
         end
+
+        # The server was ready when it started, see Start#proceed.
+        def proceed(_monitor); end
 
         private
 

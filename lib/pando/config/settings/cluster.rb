@@ -5,7 +5,7 @@ module Pando
     # How many processes there are and how they are replaced.
     Settings.group "Workers" do
       setting :workers,
-              type: Types::Workers.new(0..1024), default: :auto, unit: "processes",
+              type: Types::Workers.new(0..1024), default: :auto, development: 1, unit: "processes",
               resolve: ->(workers, _) { workers == :auto ? CPUs.count : workers },
               flags: %w[-w --workers], argument: "N", env: "WEB_CONCURRENCY",
               help: "How many workers serve; auto is one for each CPU, or fewer where memory asks for it.",
@@ -31,22 +31,34 @@ module Pando
               help: "How many workers fewer than configured a rollout may leave."
 
       setting :rollout_canary,
-              type: Types::Canary.new, default: :auto, within: :rollout, keyword: :canary,
+              type: Types::Canary.new, default: :auto, development: false, within: :rollout, keyword: :canary,
               flags: %w[--canary], argument: "auto|off|REQUESTS,SECONDS,LONGEST",
               help: "What a new generation's first worker must do before the others are replaced.",
               notes: "It serves beside all the old ones: that many requests, for at least `seconds`, and is compared " \
-                     "with them; after `longest` seconds what there is must do (docs/canary.md). `:auto` is " \
-                     "`{ requests: 20, seconds: 10, longest: 30 }`, and in the environments development and test " \
-                     "`{ requests: 20, seconds: 0.5, longest: 3 }`. `false`: that it comes up is enough.",
+                     "with them; after `longest` seconds, or two without any request, what there is must do " \
+                     "(docs/canary.md). `:auto` is `{ requests: 20, seconds: 10, longest: 30 }`. `false`: that it " \
+                     "comes up is enough.",
               example: "rollout canary: { requests: 20, seconds: 10, longest: 30 }"
+
+      setting :rollout_safe_paths,
+              type: Types::Texts.new("a list of paths such as [\"/\", \"/products\"]", pattern: %r{\A/[!-~]*\z}),
+              default: [].freeze, within: :rollout, keyword: :safe_paths,
+              help: "Paths that a canary may request from itself when no client requests anything.",
+              notes: "A quiet server has no traffic that a canary could be judged by. The canary sends itself a GET " \
+                     "for each of these paths; a status of 500 or more, or no answer, discards its generation. Name " \
+                     "only paths whose GET changes nothing: Pando never replays a request that is not named here. " \
+                     "[More](canary.md#a-quiet-server).",
+              example: 'rollout safe_paths: ["/", "/products"]'
 
       setting :self_test,
               type: Types::OrOff.new(Types::Text.new("a method and a path such as GET /up",
                                                      %r{\A[A-Z]{1,16} /[!-~]*\z})), default: nil,
+              rails: "GET /up", rails_development: nil,
               flags: %w[--self-test], argument: "REQUEST",
               help: "A request that each new worker sends itself before it takes traffic.",
               notes: "Through the whole application, with the deadline of any request. A status of 500 or more, or " \
-                     "none, and the worker does not become ready: a new generation is discarded.",
+                     "none, and the worker does not become ready: a new generation is discarded. The default of a " \
+                     "Rails app holds where its routes have Rails' own health check at that path.",
               example: 'self_test "GET /up"'
 
       setting :oom_score_adj,

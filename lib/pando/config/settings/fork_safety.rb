@@ -24,7 +24,7 @@ module Pando
               notes: "`:report` tells of it in an event. `:close` cuts the new process off from it, without a word " \
                      "to the other side. `:refuse` ends the new process before it serves: a new generation is " \
                      "discarded, a server does not start. `:allow` says nothing. See [the audit](audit.md).",
-              example: "fork_safety sockets: :refuse, threads: :refuse"
+              example: "fork_safety sockets: :refuse"
 
       setting :fork_safety_pipes,
               type: descriptors, default: :report, within: :fork_safety, keyword: :pipes,
@@ -40,10 +40,17 @@ module Pando
               help: "What is done about an epoll, timerfd, eventfd or the like that a new mold has, or has inherited."
 
       setting :fork_safety_threads,
-              type: threads, default: :report, within: :fork_safety, keyword: :threads,
-              help: "What is done about an unregistered Ruby thread that is alive when its process is to be forked.",
-              notes: "`:report` tells of it in an event, `:refuse` also refuses the promotion of such a worker, and " \
-                     "`:fail` also lets the boot of a mold fail that has one. `:allow` says nothing."
+              type: Types::ThreadPolicy.new(:allow, :report, :refuse, :fail, default: :refuse), default: :refuse,
+              within: :fork_safety, keyword: :threads,
+              help: "What is done about a Ruby thread that forked processes would lack.",
+              notes: "`:refuse` refuses to refork from a worker with such a thread, `:report` only says so, and " \
+                     "`:fail` also stops the boot of an app that has one when it is loaded. `:allow` says nothing. A " \
+                     "Hash allows single threads, by the gem that starts them or by the end of a path, with or " \
+                     "without the line: `fork_safety threads: { allow: [\"some_gem\", \"app/lib/poller.rb:12\"] }`; " \
+                     "`otherwise:` says what is done about the others, and is `:refuse` if it is left out. Whether a " \
+                     "thread comes back in forked processes is tried out, see " \
+                     "[the audit](audit.md#threads-that-do-not-come-back).",
+              example: 'fork_safety threads: { allow: ["some_gem", "app/lib/poller.rb"] }'
 
       setting :fork_safety_native_threads,
               type: threads, default: :report, within: :fork_safety, keyword: :native_threads,

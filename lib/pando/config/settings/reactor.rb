@@ -20,7 +20,7 @@ module Pando
               example: "idle_timeout 75"
 
       setting :queue_timeout,
-              type: Types::OrOff.new(Types::Seconds.new), default: 30.0, unit: "seconds",
+              type: Types::OrOff.new(Types::Seconds.new), default: 30.0, development: nil, unit: "seconds",
               help: "A request that no worker has taken after this long is answered with 503.",
               example: "queue_timeout 5"
 

@@ -7,7 +7,7 @@ module Pando
       by_itself = ->(config) { config.refork == :auto }
 
       setting :refork,
-              type: Types::Refork.new, default: :auto,
+              type: Types::Refork.new, default: :auto, development: false,
               flags: %w[--refork], argument: "auto|manual|off|N,N,...",
               help: "When a warm worker becomes the mold of the next generation.",
               notes: "`after: [500, 750, 1000]` reforks when the worker that served most has served 500 requests, " \
@@ -45,6 +45,7 @@ module Pando
               example: "jit :trainee",
               check: lambda { |jit, config|
                 next unless jit == :trainee
+                next if config.default?(:refork)
                 next "trainee needs reforking, and refork is false" if config.refork == false
 
                 "trainee needs one, and refork trainee: is false" unless config.refork_trainee

@@ -11,7 +11,9 @@ module Pando
               help: "The rackup file of the application to serve.", example: 'rackup "app.ru"'
 
       setting :listen,
-              type: Types::ListenOn.new, default: [Listen.parse("127.0.0.1:8080")].freeze, traits: %i[repeatable],
+              type: Types::ListenOn.new, traits: %i[repeatable], default: [Listen.parse("127.0.0.1:8080")].freeze,
+              rails: [Listen.parse("0.0.0.0:3000")].freeze,
+              rails_development: [Listen.parse("127.0.0.1:3000")].freeze,
               flags: %w[-l --listen], argument: "ADDRESS", env: "PORT",
               resolve: ->(listen, directory) { listen.in(directory) },
               check: ->(all, _) { "names #{all.tally.key(all.tally.values.max)} twice" if all.uniq.size < all.size },
@@ -52,12 +54,31 @@ module Pando
                      "for the default path there is no control socket.",
               example: 'control "/run/shop/pando.sock"'
 
+      setting :pidfile,
+              type: Types::OrOff.new(Types::Text.new("the path of a file", /\A[^\0]+\z/)), default: nil,
+              flags: %w[--pidfile], argument: "PATH", env: "PIDFILE",
+              resolve: ->(path, directory) { path && File.expand_path(path, directory) },
+              help: "A file that holds the server's process id for as long as the server runs.",
+              notes: "The server does not start while the process that the file names is a server of this folder. A " \
+                     "file that a killed server left behind is replaced.",
+              example: 'pidfile "tmp/pids/server.pid"'
+
+      setting :restart_file,
+              type: Types::OrOff.new(Types::Text.new("the path of a file", /\A[^\0]+\z/)), default: nil,
+              rails: "tmp/restart.txt",
+              resolve: ->(path, directory) { path && File.expand_path(path, directory) },
+              help: "Touching this file reloads the application, as `pando reload` does.",
+              notes: "`bin/rails restart` touches tmp/restart.txt. The server looks at the file once a second.",
+              example: 'restart_file "tmp/restart.txt"'
+
       setting :environment,
               type: Types::Text.new("a name such as production", /\A[\w.-]+\z/), default: "development",
-              flags: %w[-e --environment], argument: "ENV", env: "RACK_ENV", traits: %i[readable],
+              flags: %w[-e --environment], argument: "ENV", env: Settings::ENVIRONMENT_VARIABLES, traits: %i[readable],
               help: "The environment the application runs in.",
-              notes: "Without a value, `environment` in the config file returns what a flag, a line before or the " \
-                     "environment variable has set.",
+              notes: "The application finds it in `RAILS_ENV`, `RACK_ENV` and `APP_ENV`. In the environments " \
+                     "development and test several settings have other defaults: one worker, no reforking, no " \
+                     "deadlines. [More](rails.md#development). Without a value, `environment` in the config file " \
+                     "returns what a flag, a line before or the environment variables have set.",
               example: 'environment "production"'
 
       setting :directory,

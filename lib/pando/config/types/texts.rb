@@ -11,11 +11,15 @@ module Pando
       class Texts < Type
         attr_reader :expects
 
+        ANYTHING = /\A[^\0\n,]+\z/
+
         # @param expects [String] what the list is, "a list of queues" @param least [Integer] how many there must be
-        def initialize(expects, least: 0)
+        # @param pattern [Regexp] what each text must match
+        def initialize(expects, least: 0, pattern: ANYTHING)
           super()
           @expects = expects
           @least = least
+          @pattern = pattern
         end
 
         def cast(value, **)
@@ -27,7 +31,7 @@ module Pando
 
         private
 
-        def fit?(text) = text.is_a?(String) && text.match?(/\A[^\0\n,]+\z/)
+        def fit?(text) = text.is_a?(String) && text.match?(@pattern)
       end
     end
   end

@@ -24,7 +24,8 @@ module Pando
         def finding(kind, **facts) = ForkSafety::Finding.new(kind, **facts)
 
         # A library's own affair is told, but does not fail a build.
-        def severity_of(location) = evidence.own?(location) ? nil : :note
+        # @param severity [Symbol, nil] in the application's own code; the kind's usual one without it
+        def severity_of(location, severity = nil) = evidence.own?(location) ? severity : :note
       end
     end
   end

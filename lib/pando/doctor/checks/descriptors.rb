@@ -3,7 +3,8 @@
 module Pando
   module Doctor
     module Checks
-      # Descriptors that live processes share.
+      # Descriptors that live processes share. One that several processes use is an error: they take each other's bytes.
+      # One that is only open in them is a warning: whether anybody will use it, the requests did not show.
       #
       # @api private
       class Descriptors < Check
@@ -11,13 +12,19 @@ module Pando
                           "[signalfd]" => "a signalfd", "[io_uring]" => "an io_uring",
                           "inotify" => "an inotify instance", "[fanotify]" => "a fanotify group" }.freeze
         ANONYMOUS = "anon_inode:"
+        HELD = "Nothing, if its library replaces an inherited connection before it uses it. Otherwise close it in " \
+               "before_fork, or open it in after_worker_fork."
+        REPLACED = "Nothing: each process opens its own when it next needs one."
 
         def findings
           found = evidence.generations.flat_map { |generation| generation.shared.map { |one| judge(one) } }
-          found.compact.uniq { |one| [one.kind, one.subject, one.location] }
+          gravest_first(found.compact).uniq { |one| [one.kind, one.subject, one.location] }
         end
 
         private
+
+        # Two generations may show the same descriptor, only one of them its use.
+        def gravest_first(found) = found.sort_by { |one| ForkSafety::Finding::SEVERITIES.index(one.severity) }
 
         def judge(shared)
           link = shared.open.link
@@ -30,7 +37,7 @@ module Pando
 
         def event_source(shared, what)
           name = EVENT_SOURCES[what] or return
-          report(:shared_event_source, shared, name, "#{name} is open in #{who(shared)}")
+          by_use(:shared_event_source, shared, name, name)
         end
 
         def socket(shared)
@@ -49,17 +56,20 @@ module Pando
 
         def connection(shared, name)
           tls = shared.io&.fetch(:tls)
-          report(tls ? :shared_tls : :shared_socket, shared, name,
-                 "the connection of #{name}#{" with its TLS session" if tls} is open in #{who(shared)}")
+          kind = tls ? :shared_tls : :shared_socket
+          what = "the connection of #{name}#{" with its TLS session" if tls}"
+          library = shared.io&.fetch(:library, nil)
+          return by_use(kind, shared, name, what, advice: HELD) if library.nil? || shared.used_by_two?
+
+          report(kind, shared, name, "#{what} is open in #{who(shared)}; #{library} does not use an inherited one",
+                 severity: :note, advice: REPLACED)
         end
 
         def pipe(shared)
-          if shared.helper
-            name = "a pipe to the helper #{shared.helper}"
-            return report(:shared_helper, shared, name, "#{name} is open in #{who(shared)}")
-          end
+          return by_use(:shared_pipe, shared, "a pipe", "a pipe") unless shared.helper
 
-          report(:shared_pipe, shared, "a pipe", "a pipe is open in #{who(shared)}")
+          name = "a pipe to the helper #{shared.helper}"
+          by_use(:shared_helper, shared, name, name)
         end
 
         def file(shared)
@@ -67,19 +77,41 @@ module Pando
           name = "file #{File.basename(open.link.delete_suffix(" (deleted)"))}"
           return report(:inherited_lock, shared, name, "#{name} is locked by flock in #{who(shared)}") if open.locked?
           return if open.append?
-          return shared_file(shared, name) if shared.movers.zero?
+          return by_use(:shared_position, shared, name, name) if shared.uses.any?
 
-          report(:shared_position, shared, name,
-                 "#{name} is open in #{who(shared)}, and #{shared.movers} of the workers moved its one position")
+          report(:shared_file, shared, name, "#{name} is open in #{who(shared)}")
         end
 
-        def shared_file(shared, name) = report(:shared_file, shared, name, "#{name} is open in #{who(shared)}")
+        # @param advice [String, nil] where nobody was seen to use it; the kind's own without it
+        def by_use(kind, shared, subject, what, advice: nil)
+          if shared.used_by_two?
+            report(kind, shared, subject, "#{what} is open in #{who(shared)}, and #{users(shared)}", severity: :error)
+          else
+            report(kind, shared, subject, "#{what} is open in #{who(shared)}; #{unused(shared)}",
+                   severity: :warning, advice: advice)
+          end
+        end
+
+        def users(shared)
+          at = " at #{evidence.local(shared.use_site)}" if shared.use_site
+          return "#{shared.uses.size} workers used it#{at}" if shared.uses.size > 1
+
+          "a worker used it#{at} after another process had"
+        end
+
+        def unused(shared)
+          return "one worker used it, and no other process was seen to" if shared.uses.any?
+          return "no worker used it while it served" if shared.use_visible?
+
+          "whether they use it cannot be seen, for it belongs to C code"
+        end
 
         def who(shared) = "#{shared.holders.size} live processes (#{shared.holders.map(&:title).join(", ")})"
 
-        def report(kind, shared, subject, message)
-          finding(kind, subject: subject, message: message, location: shared.location(evidence),
-                        details: { processes: shared.holders.map(&:title), descriptor: shared.open.number })
+        def report(kind, shared, subject, message, severity: nil, advice: nil)
+          finding(kind, subject: subject, message: message, location: shared.location(evidence), severity: severity,
+                        advice: advice, details: { processes: shared.holders.map(&:title),
+                                                   descriptor: shared.open.number, used_by: shared.uses.size })
         end
       end
     end

@@ -12,8 +12,8 @@ module Pando
           return [] unless totals.size >= 3 && growing?(totals)
 
           message = "a worker has #{totals[-1] - totals[-2]} more descriptors open after each round of requests"
-          [finding(:growing_descriptors, subject: "descriptors of a worker", location: location, message: message,
-                                         details: { counts: totals })]
+          [finding(:growing_descriptors, subject: "descriptors of a worker", location: location, severity: :error,
+                                         message: message, details: { counts: totals })]
         end
 
         private

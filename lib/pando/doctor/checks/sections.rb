@@ -3,12 +3,13 @@
 module Pando
   module Doctor
     module Checks
-      # What was found inside the processes: the libraries they have loaded, the lazily loaded state.
+      # What was found inside the processes: the libraries they have loaded, the lazily loaded state. Each mold tells of
+      # its libraries; the last one has loaded those too that requests load.
       #
       # @api private
       class Sections < Check
         def findings
-          told(evidence.facts.select { |fact| fact.key?(:section) }) { nil } +
+          told(evidence.last_sections) { nil } +
             told(evidence.lazy) { |location| severity_of(location) }
         end
 

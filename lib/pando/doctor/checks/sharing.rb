@@ -12,8 +12,17 @@ module Pando
       # @api private
       class Sharing
         # `open` is the mold's Census::Open, `io` what the mold's Ruby says of it (nil: C code's
-        # own), `holders` the Actors, `movers` how many workers moved its position.
-        Shared = Struct.new(:open, :io, :holders, :movers, :socket, :helper, keyword_init: true) do
+        # own), `holders` the Actors that have it open, `uses` what Subject::Use told of each worker that used it.
+        Shared = Struct.new(:open, :io, :holders, :uses, :socket, :helper, keyword_init: true) do
+          # Two live processes at least: two workers, or one and the process that had used it before it was forked.
+          def used_by_two? = uses.size >= 2 || uses.any? { |one| one[:before] }
+
+          # @return [String, nil] the line that used it in a worker
+          def use_site = uses.filter_map { |one| one[:site] }.first
+
+          # What C code reads from a pipe or a UNIX socket leaves no trace.
+          def use_visible? = !io.nil? || !open.link.match?(/\A(?:socket|pipe):/) || !!socket&.tcp?
+
           # Without numbers that differ from run to run.
           def link = open.link.sub(/\[\d+\]/, "")
 
@@ -45,7 +54,10 @@ module Pando
 
         # What the mold had when it forked, less what is Pando's, kept on purpose or the terminal.
         def candidates
-          return [] unless @mold && said
+          unless @mold && said
+            @evidence.could_not("shared descriptors", "the mold of generation #{@generation.number} said nothing")
+            return []
+          end
 
           spared = said[:own] | said[:kept] | STDIO
           @mold.descriptors.values.reject do |open|
@@ -58,13 +70,13 @@ module Pando
           holders = workers.select { |_, census| @mold.shares?(open.number, census) }.keys
           return if holders.empty?
 
-          Shared.new(open: open, io: io(open.number), holders: [@generation.mold, *holders], movers: movers(open),
+          Shared.new(open: open, io: io(open.number), holders: [@generation.mold, *holders], uses: uses(open),
                      socket: socket(open), helper: helper(open))
         end
 
         def said = @said ||= @evidence.snapshots(:fork).find { |one| one[:pid] == @mold.pid && one[:role] == "mold" }
         def io(number) = said[:ios].find { |one| one[:number] == number }
-        def movers(open) = @generation.moves.count { |moved| moved.include?(open.number) }
+        def uses(open) = @generation.uses.values.filter_map { |used| used.find { |one| one[:number] == open.number } }
 
         # What it is, or else was before the workers served: the peer may have hung up because they shared it.
         def socket(open)

@@ -7,40 +7,41 @@ module Pando
       #
       # @api private
       class Threads < Check
-        # The thread of Timeout.timeout is started anew with its next use.
-        RESTARTED = %r{/timeout\.rb:}
-
         def findings = lost + native
 
         private
 
         def lost
-          gone = []
-          evidence.each_fork do |forker, child|
-            alive = child[:threads].map { |thread| thread[:location] }
-            gone.concat(forker[:threads].reject { |thread| alive.include?(thread[:location]) || fine?(thread) })
+          gone = missing(:threads, evidence.forkers) do |thread, alive|
+            thread[:location].nil? || thread[:excused] || evidence.ours?(thread[:location]) ||
+              alive.any? { |one| one[:location] == thread[:location] }
           end
           gone.uniq { |thread| thread[:location] }.map { |thread| report(thread) }
         end
 
-        def fine?(thread)
-          location = thread[:location]
-          location.nil? || evidence.ours?(location) || location.match?(RESTARTED)
+        # What a forker had, and none of its children that have served.
+        # @param list [Symbol] of a snapshot @param forkers [Array<Hash>] their snapshots
+        # @yieldparam one [Object] of the forker's list @yieldparam alive [Array] those of all its children
+        # @yieldreturn [Object] truthy: it is there
+        def missing(list, forkers = evidence.snapshots(:fork))
+          children = {}.compare_by_identity
+          forkers.each { |forker| children[forker] = [] }
+          evidence.each_fork { |forker, child| children.fetch(forker) << child[list] }
+          children.flat_map { |forker, lists| forker[list].reject { |one| yield one, lists.flatten } }
         end
 
         def report(thread)
           name = thread[:name] ? "thread #{thread[:name]}" : "a thread"
-          finding(:lost_thread, subject: name, location: thread[:location],
-                                message: "#{name} runs where a fork is made, and in no child that has served")
+          finding(:lost_thread, subject: name, location: thread[:location], message: thread[:message],
+                                advice: thread[:advice])
         end
 
         def native
-          names = evidence.snapshots(:fork).flat_map { |fact| fact[:natives] }
-          names.tally.map do |name, _|
+          missing(:natives) { |name, alive| alive.include?(name) }.uniq.map do |name|
             location = evidence.origin(:thread) { |one| one[:comm] == name } || evidence.origin(:thread) { true }
-            finding(:native_thread, subject: "native thread #{name}", location: location,
-                                    message: "a thread of native code (#{name}) runs where a fork is made: " \
-                                             "no child will have it")
+            finding(:native_thread, subject: "native thread #{name}", location: location, severity: :error,
+                                    message: "a thread of native code (#{name}) runs where a fork is made, and in no " \
+                                             "child that has served")
           end.uniq(&:location)
         end
       end

@@ -49,8 +49,15 @@ module Pando
           details = { bytes: bytes, request: first.window + 1, loaded: loads.map(&:title).first(SHOWN),
                       files: files.first(SHOWN), files_count: files.size }
           build(first.autoload? ? :lazy_constant : :lazy_require, loads.size == 1 ? first.title : library, first.place,
-                severity: files.size >= Thresholds::FILES ? :warning : Thresholds.severity(bytes),
+                severity: load_severity(first, files, bytes),
                 message: load_message(loads, files, bytes), advice: Advice.load(loads), details: details)
+        end
+
+        # Rails loads an application's own files at boot in production only, and that is as it should be.
+        def load_severity(first, files, bytes)
+          return :note if ZeitwerkFiles.loader_of(first.path) && ZeitwerkFiles.loaded_when_needed?
+
+          files.size >= Thresholds::FILES ? :warning : Thresholds.severity(bytes)
         end
 
         def build(kind, subject, place, **facts)

@@ -20,6 +20,11 @@ module Pando
           found
         end
 
+        # @return [Boolean] whether this is an environment of Rails that does without eager loading
+        def self.loaded_when_needed?
+          defined?(::Rails.env) && %w[development test].include?(::Rails.env.to_s)
+        end
+
         # @param path [String]
         # @return [String, nil] the constant that it defines
         def self.constant_of(path)

@@ -28,11 +28,22 @@ module Pando
             "Requests" => list(@report.requests), "Kernel and Ruby" => features }
         end
 
-        def lead = "<p class=\"verdict #{@report.clean? ? "clean" : "failing"}\">#{h(verdict)}</p>"
+        def lead
+          passed = @report.clean? && @report.complete?
+          "<p class=\"verdict #{passed ? "clean" : "failing"}\">#{h(verdict)}</p>"
+        end
 
         def verdict
           numbers = @report.summary.map { |name, number| "#{name} #{number}" }.join(", ")
-          "#{@report.clean? ? "Clean" : "Findings"}: #{numbers}. #{@report.seconds.round(1)} s, Pando #{VERSION}."
+          checks = @report.undone.map { |one| "#{one.check} (#{one.reason})" }
+          undone = " Could not be done: #{checks.join("; ")}." if checks.any?
+          "#{word}: #{numbers}.#{undone} #{@report.seconds.round(1)} s, Pando #{VERSION}."
+        end
+
+        def word
+          return "Findings" unless @report.clean?
+
+          @report.complete? ? "Clean" : "Incomplete"
         end
 
         def findings

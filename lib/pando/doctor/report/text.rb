@@ -7,22 +7,25 @@ module Pando
       class Text
         MIB = 1024.0 * 1024
 
-        def initialize(report)
+        # @param report [Report] @param verbose [Boolean] with the notes about gems
+        def initialize(report, verbose: false)
           @report = report
+          @verbose = verbose
         end
 
         # @return [String]
         def to_s
-          [heading, *@report.findings.map { |one| finding(one) }, *troubles, "", memory, "", *libraries, features, "",
-           verdict].join("\n").concat("\n")
+          shown = @verbose ? @report.findings : @report.findings - @report.about_gems
+          [heading, *shown.map { |one| finding(one) }, *folded, *limits, *undone, "", memory, "", *libraries, features,
+           "", verdict].join("\n").concat("\n")
         end
 
         private
 
         def heading
           last = @report.generations.size - 1
-          "pando doctor: #{@report.application[:rackup]}, #{count(@report.requests.size, "request")}, " \
-            "#{count(last, "refork")}, #{@report.seconds.round(1)} s\n"
+          "pando doctor: #{@report.application[:rackup]} in the environment #{@report.application[:environment]}, " \
+            "#{count(@report.requests.size, "request")}, #{count(last, "refork")}, #{@report.seconds.round(1)} s\n"
         end
 
         def finding(one)
@@ -32,7 +35,22 @@ module Pando
           lines.join("\n")
         end
 
-        def troubles = @report.troubles.map { |text| "could not be done: #{printable(text)}" }
+        # Nobody but a gem's author can change these.
+        def folded
+          number = @report.about_gems.size
+          return [] if @verbose || number.zero?
+
+          ["#{count(number, "note")} about what gems do inside; --verbose shows #{number == 1 ? "it" : "them"}"]
+        end
+
+        def limits
+          @report.limits.map do |one|
+            "limited: #{one.check} was looked for with #{one.requests} of #{one.of} requests, for it takes long: " \
+              "of a shorter list (--requests) all are used."
+          end
+        end
+
+        def undone = @report.undone.map { |one| "could not be done: #{printable("#{one.check}: #{one.reason}")}" }
 
         def memory
           rows = @report.memory.map do |one|
@@ -63,7 +81,10 @@ module Pando
           summary = @report.summary
           text = %i[errors warnings notes].map { |name| count(summary[name], name.to_s.delete_suffix("s")) }.join(", ")
           text += ", #{summary[:known]} known" if summary[:known].positive?
-          @report.clean? ? "OK: #{text}" : "#{count(summary[:failing], "finding")}: #{text}"
+          text += "; could not be done: #{@report.undone.map(&:check).uniq.join(", ")}" unless @report.complete?
+          return "#{count(summary[:failing], "finding")} to mend: #{text}" unless @report.clean?
+
+          "#{@report.complete? ? "OK" : "INCOMPLETE"}: #{text}"
         end
 
         def count(number, noun) = "#{number} #{noun}#{"s" unless number == 1}"

@@ -21,7 +21,7 @@ module Pando
         module_function
 
         # @param pids [Array<Integer>] of other processes
-        # @return [Array<Hash>] name and location
+        # @return [Array<Hash>] name, location, and whether it is a text with the number in it
         def holding(pids)
           return [] if pids.empty?
 
@@ -36,12 +36,14 @@ module Pando
           return [] unless (owner = NAME.bind_call(mod))
 
           NAMES.bind_call(mod, false).filter_map do |name|
-            next if AUTOLOAD.bind_call(mod, name, false) || !made_of?(GET.bind_call(mod, name, false), pids)
+            next if AUTOLOAD.bind_call(mod, name, false)
+            next unless made_of?(value = GET.bind_call(mod, name, false), pids)
 
             file, line = LOCATION.bind_call(mod, name, false)
             next unless file && asks_for_a_pid?(file, line)
 
-            { name: owner == "Object" ? name.to_s : "#{owner}::#{name}", location: "#{file}:#{line}" }
+            { name: owner == "Object" ? name.to_s : "#{owner}::#{name}", location: "#{file}:#{line}",
+              text: value.is_a?(String) }
           rescue NameError, LoadError
             nil
           end

@@ -16,10 +16,12 @@ module Pando
         # Seconds that a process is given at least to become ready.
         START = 15.0
         # Seconds that the answer to a question may take.
-        QUESTION = 120.0
+        QUESTION = 400.0
 
         # @return [Wire]
         attr_reader :wire
+        # @return [Use, nil] what this worker uses of what it inherited
+        attr_reader :use
 
         # @param settings [Hash] patience: seconds, trace: Boolean
         def initialize(server, wire, settings)
@@ -48,6 +50,7 @@ module Pando
 
         def load
           require "pando/doctor/subject/snapshot"
+          require "pando/doctor/subject/use"
           require "pando/doctor/subject/work"
           require "pando/doctor/subject/libraries"
           require "pando/doctor/features"
@@ -75,20 +78,24 @@ module Pando
           super
           @role = role
           Pando.keep_io(*wire.ios)
+          @use = Use.new(own_descriptors) if role.role == :worker
           @work&.close if role.role == :mold
         end
+
+        # The doctor compares the processes by itself, and wants no trial.
+        def report_thread(*) = nil
 
         # What the settings refuse is what the doctor is to show: it goes on and judges by itself.
         def before_fork(*)
           super
-        rescue Server::ForkAudit::Refused
+        rescue Server::ForkAudit::Refused, Server::ThreadWatch::Refused
           nil
         end
 
         # (see #before_fork)
         def audit(*)
           super
-        rescue Server::ForkAudit::Refused
+        rescue Server::ForkAudit::Refused, Server::ThreadWatch::Refused
           nil
         end
 
@@ -113,7 +120,7 @@ module Pando
         # @return [Array<Integer>, nil] bytes: used, and that may be used at most
         def code_region = code_bytes.positive? ? Sys::CodeRegion.of(Process.pid, code_bytes)&.to_a : nil
 
-        def snapshot = Snapshot.new(own_descriptors, @tasks)
+        def snapshot = Snapshot.new(own_descriptors, @tasks, allowed_threads)
 
         def own_descriptors
           own = [*@role.ios, *wire.ios, *@work&.ios].reject(&:closed?).map(&:fileno)
@@ -121,6 +128,14 @@ module Pando
         end
 
         private
+
+        # @return [#call] whether the configuration allows a thread to be lost
+        def allowed_threads
+          policy = @config.fork_safety_threads
+          allowed = policy.is_a?(Hash) ? policy[:allow] : []
+          everything = (policy.is_a?(Hash) ? policy[:otherwise] : policy) == :allow
+          ->(thread) { everything || allowed.any? { |pattern| thread.origin.match?(pattern) } }
+        end
 
         def tell_before_fork
           Recorder.forking

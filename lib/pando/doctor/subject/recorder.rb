@@ -9,7 +9,7 @@ module Pando
       #
       # @api private
       module Recorder
-        LIBRARY = File.expand_path("../../..", __dir__)
+        LIBRARY = "#{File.expand_path("../../..", __dir__)}/".freeze
         STANDARD = RbConfig::CONFIG.values_at("rubylibdir", "archdir").compact.freeze
         # Frames that are nobody's fault.
         FOREIGN = [LIBRARY, "<internal:"].freeze

@@ -21,9 +21,11 @@ module Pando
 
         # @param own [Array<Integer>] descriptors that are Pando's or the doctor's
         # @param own_tasks [Array<Integer>] threads that were there before the application
-        def initialize(own, own_tasks = [])
+        # @param allowed [#call] whether a thread may be lost
+        def initialize(own, own_tasks = [], allowed = ->(_) { false })
           @own = own
           @own_tasks = own_tasks
+          @allowed = allowed
         end
 
         # @return [Hash{Symbol => Object}] what JSON knows
@@ -46,7 +48,7 @@ module Pando
             next if @own.include?(number)
 
             { number: number, type: io.class.name, location: Origins.of(io), tls: tls.include?(number),
-              ended: ended?(io) }
+              ended: ended?(io), library: (ForkSafety::Audit::ForkAware.library([io]) if io.is_a?(BasicSocket)) }
           rescue IOError
             nil
           end
@@ -80,10 +82,16 @@ module Pando
         end
 
         def threads
-          (Thread.list - [Thread.current]).map do |thread|
+          ForkSafety::Audit::LiveThread.all.map do |one|
+            thread = one.thread
             { location: Origins.of_thread(thread), name: thread.name, status: thread.status.to_s,
-              native: (thread.native_thread_id if thread.respond_to?(:native_thread_id)) }
+              native: (thread.native_thread_id if thread.respond_to?(:native_thread_id)), **words(one) }
           end
+        end
+
+        # What is to be said if it is lost; nothing where that does not matter.
+        def words(one)
+          one.excuse || @allowed.call(one) ? { excused: true } : { message: one.origin.message, advice: one.advice }
         end
 
         # The threads that are not Ruby's: it keeps ended ones for their next use, which belong to no Thread.

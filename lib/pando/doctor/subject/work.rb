@@ -19,6 +19,8 @@ module Pando
 
         # Bytes of a question.
         LONGEST = 65_536
+        # Requests that the tables of private memory and of calls are made with.
+        SAMPLE = 5
 
         def initialize(app, config, stage)
           @app = app
@@ -51,7 +53,7 @@ module Pando
 
         # As a worker wants them (see Cluster::Payload#work).
         def_delegators :@http, :idle, :step_forward, :step_back, :resume, :stop, :serve_out,
-                       :rest?, :patience, :go_on, :quiet
+                       :rest?, :patience, :go_on, :quiet, :try_out
 
         def ios = [@listener, @questions, @place].compact
         def close = ios.each(&:close)
@@ -66,8 +68,16 @@ module Pando
           when "snapshot" then @stage.tell(:served)
           when "everything" then @stage.tell(:served, everything: true)
           when "count" then count
-          when /\Alazy / then lazy_state(JSON.parse(question.delete_prefix("lazy ")))
+          when "turn" then turn
+          when "use" then @stage.wire.tell(use: @stage.use.used, pid: Process.pid)
+          when /\Alazy / then lazy_state(**JSON.parse(question.delete_prefix("lazy "), symbolize_names: true))
           end
+        end
+
+        # The next requests are for this worker only.
+        def turn
+          @stage.use.start
+          @stage.wire.tell(turn: true, pid: Process.pid)
         end
 
         def count
@@ -79,14 +89,20 @@ module Pando
         end
 
         # What the first requests build: measured in children of this worker, which itself stays as it is.
-        # @param requests [Array<String>] as they come over a connection
-        def lazy_state(requests)
+        # @param requests [Array<String>] as they come over a connection @param times [Integer] how often
+        # @param seconds [Float] for each child @param parallel [Boolean] whether they run at the same time
+        def lazy_state(requests:, times:, seconds:, parallel:)
           require "pando/doctor/lazy_state"
-          result = LazyState.examine(root: @config.directory) { requests.each { |request| serve(request.b) } }
-          @stage.wire.tell(lazy: true, pid: Process.pid, findings: result.findings.map(&:to_h), figures: result.figures)
+          few = ->(_number) { serve_all(requests.first(SAMPLE)) }
+          result = LazyState.examine(requests: times, root: @config.directory, timeout: seconds, sample: few,
+                                     parallel: parallel) { serve_all(requests) }
+          @stage.wire.tell(lazy: true, pid: Process.pid, findings: result.findings.map(&:to_h),
+                           figures: result.figures.except(:undone), error: result.figures[:undone])
         rescue StandardError => error
           @stage.wire.tell(lazy: true, pid: Process.pid, findings: [], error: "#{error.message} (#{error.class})")
         end
+
+        def serve_all(requests) = requests.each { |request| serve(request.b) }
 
         # With the server's own environment, but without a client.
         def serve(request)

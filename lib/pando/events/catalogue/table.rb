@@ -4,7 +4,10 @@ module Pando
   module Events
     # The rows. A new event is added here and in docs/events.md.
     module Catalogue
-      define "monitor.ready", :info, %i[pid listen workers], "The server listens and begins to load the application."
+      define "monitor.listening", :info, %i[pid listen workers],
+             "The server listens and begins to load the application."
+      define "server.ready", :info, %i[pid workers seconds environment url listen],
+             "The application is loaded and every worker is ready; `seconds` since the start. Once for each start."
       define "monitor.stopping", :info, %i[pid reason seconds],
              "The server was told to stop, or gives up; who has not ended after `seconds` is killed."
       define "monitor.stopped", :info, %i[pid status], "No child is left; the monitor exits with this status."
@@ -22,6 +25,8 @@ module Pando
              "The monitor runs the Pando that it did; the backtrace is what the other one complained of."
       define "upgrade.incomplete", :warn, %i[settings],
              "The configuration in the folder says something else of these; a reload takes it over."
+      define "environment.contradictory", :warn, %i[environment reason],
+             "RAILS_ENV, RACK_ENV and APP_ENV name different environments; the first one that is set decides."
       define "listener.opened", :info, %i[listen inherited],
              "A listening socket is bound and listens; `inherited`: a service manager had opened it."
       define "listener.closed", :info, %i[listen],
@@ -31,6 +36,10 @@ module Pando
       define "listener.failed", :warn, %i[listen reason], "Another option of a listening socket could not be set."
       define "control.unavailable", :warn, %i[reason], "There is no control socket; `pando status` cannot ask."
       define "control.failed", :error, %i[reason backtrace], "A command of the control socket raised in the monitor."
+      define "setting.ignored", :warn, %i[name reason advice],
+             "A file or an environment variable that another server would follow has no effect; `advice` says what has."
+      define "setting.followed", :info, %i[name reason],
+             "An environment variable that was made for another server has an effect here."
       define "workers.scaled", :info, %i[from to reason], "The wanted number of workers changed."
       define "pool.failing", :error, %i[reason],
              "Of several kinds of worker one has nobody left who serves, and cannot be booted; the others serve on, " \
@@ -46,8 +55,11 @@ module Pando
       define "mold.booting", :info, %i[generation pid reason], "A process loads the app from cold."
       define "mold.ready", :info, %i[generation pid], "A mold reported that it can fork workers."
       define "mold.exited", :info, %i[generation pid reason], "A mold that was told to leave is gone."
-      define "mold.failed", :error, %i[generation pid reason], "A mold never became ready; its generation is discarded."
-      define "mold.discarded", :error, %i[generation pid reason], "A mold failed and is not used again."
+      define "mold.failed", :error, %i[generation pid reason backtrace],
+             "A mold never became ready; its generation is discarded."
+      define "mold.discarded", :info, %i[generation pid reason],
+             "A mold was ended because its generation failed, and is not used again."
+      define "mold.refused", :info, %i[generation pid reason], "A mold was ended, for its workers would lack a thread."
       define "mold.leaving", :info, %i[generation pid reason], "A mold is let go, for what it alone has."
       define "mold.released", :info, %i[generation pid reason], "It is gone; a worker forks another when one is wanted."
       define "mold.retired", :info, %i[generation pid reason], "A mold was ended after its successor proved itself."
@@ -106,15 +118,27 @@ module Pando
              "Its mold is kept while the next generation is watched: until each of its workers has served " \
              "`requests`, for at least `seconds`, at most `longest`."
       define "generation.retired", :info, [*GENERATION, :reason], "No more is forked from an old generation."
-      define "generation.discarded", :error, [*GENERATION, :reason, :backtrace],
-             "A new generation failed; the old one serves on."
+      define "generation.discarded", :info, [*GENERATION, :reason],
+             "A new generation failed, as an event of level error or warn has said; the old one serves on."
+
+      define "generation.refused", :info, [*GENERATION, :reason],
+             "A refork was given up, for the new processes would lack a thread; `finding.reported` has told it once."
 
       define "canary.serving", :info, %i[slot generation pid requests seconds longest],
              "A new generation's first worker serves beside the old ones; what it must do."
       define "canary.passed", :info, %i[generation requests seconds],
              "It did as well as those before: the others are replaced."
+      define "canary.unproven", :info, %i[generation requests seconds reason replayed],
+             "It did not fail, but too few requests came to tell: the others are replaced, and watched. `replayed`: " \
+             "what it requested from itself (`rollout safe_paths:`)."
+      define "canary.skipped", :info, %i[generation reason],
+             "Its first worker came up, and need not prove itself: the others are replaced, and watched."
       define "canary.failed", :error, %i[generation requests seconds reason],
              "It did not: its generation is discarded."
+
+      define "watch.failed", :error, %i[generation requests seconds reason],
+             "The new generation serves, but does not do as well as the one before: all workers are replaced from " \
+             "the mold that was kept."
 
       define "refork.started", :info, %i[slot generation source requests reason choice],
              "A worker (`source`, its pid) was chosen to be the next mold; `choice` says by which figures."
@@ -135,22 +159,31 @@ module Pando
 
       define "refork.decided", :info, %i[generation decision phase reason rule age saving cost pss],
              "`refork :auto` found it is time (decision: refork), or else: settle, rest, rearm. See docs/reforking.md."
-      define "refork.refused", :warn, %i[wanted reason], "A refork was asked for and is not possible now."
-      define "refork.postponed", :warn, %i[reason seconds], "A generation failed; the next try waits this long."
+      define "refork.refused", :warn, %i[wanted reason slot source],
+             "A refork is not possible now; `source` and `slot` are the worker that refused to be forked from, if " \
+             "one did. The same obstacle is told once, unless somebody asks again."
+      define "refork.withheld", :info, %i[wanted reason],
+             "A refork was asked for, and no worker may be promoted for a thread that `finding.reported` has told of."
+      define "refork.postponed", :info, %i[reason seconds], "A generation failed; the next try waits this long."
       define "refork.suspended", :error, %i[count reason],
              "So many reforks in a row came to nothing: no more until `pando refork --force`, or a reload."
       define "refork.resumed", :info, %i[reason], "Reforking is suspended no more."
       define "refork.finished", :info, %i[generation pid seconds], "All workers come from the new mold."
       define "reload.started", :info, %i[reason], "The configuration is read anew, and a new release is to boot."
-      define "reload.finished", :info, %i[generation seconds], "Every worker runs the new release."
+      define "reload.serving", :info, %i[generation seconds reason longest],
+             "Every worker runs the new release, and is watched for `longest` seconds at most; then its settings and " \
+             "services follow. `reason`: why its canary has proved nothing; absent where it has."
+      define "reload.finished", :info, %i[generation seconds],
+             "The new release serves for good, with its settings and services."
       define "reload.incomplete", :warn, %i[settings], "These settings have changed, and need a restart."
       define "reload.failed", :error, %i[generation reason], "The new release does not serve; the old one serves on."
       define "spawn.failed", :error, %i[role slot generation reason], "A process could not be ordered."
       define "fork.failed", :error, %i[role slot generation reason],
              "The kernel, or a before_fork hook, refused a fork; it is tried again later."
 
-      define "check.failed", :error, %i[role slot generation pid step reason backtrace],
-             "A forked child stood still or failed in a step of its self-check; shows where its threads stood."
+      define "check.failed", :info, %i[role slot generation pid step reason backtrace],
+             "Belongs to the `worker.failed` or `mold.failed` before it: the step of the self-check that the child " \
+             "stood still or failed in, and where its threads stood."
       define "audit.finished", :info, %i[generation pid descriptors findings seconds reason],
              "The descriptors and threads of a new mold were looked at; `reason` says why they could not be."
       define "finding.reported", :warn,
@@ -170,8 +203,10 @@ module Pando
              "A connection to a listener with proxy_protocol did not open with a PROXY header; it was closed."
       define "request.failed", :error, %i[slot generation pid method path seconds queued error],
              "The app raised; the client got 500."
-      define "request.timed_out", :error, %i[slot generation pid method path seconds queued error],
-             "A request outlived its soft timeout and was unwound; the client got 504."
+      define "request.timed_out", :error, %i[slot generation pid method path seconds queued location error],
+             "A request outlived its soft timeout. The client got 504, unless the head of the answer had been sent " \
+             "or the app had called `handled!`. `error` has the backtrace of the moment, `location` the app's own " \
+             "line in it."
       define "requests.refused", :info, %i[count reason],
              "The reactor refused requests as malformed, too large or too slow; `reason` counts each kind."
       define "requests.shed", :warn, %i[count reason waiting connections],
@@ -188,6 +223,9 @@ module Pando
       define "nodes.resumed", :info, %i[reason], "Job nodes take jobs again; those that were quiet are replaced."
       define "node.stuck", :error, %i[slot generation pid request seconds reason],
              "The jobs of a node have made no progress for its `timeout`; it is killed, and replaced."
+      define "work.dropped", :warn, %i[library count names slot generation pid],
+             "A worker left before all that a library had queued inside it was done: `stop_timeout` was over, or it " \
+             "was scheduled for later. `names` says what was lost."
       define "job.failed", :error, %i[node slot pid name reason location],
              "A job raised in a node whose library would not tell of it; `name` is its queue."
       define "broker.lost", :warn, %i[node slot pid reason],

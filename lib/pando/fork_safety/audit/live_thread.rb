@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-require "rbconfig"
+require "pando/fork_safety/audit/thread_origin"
 require "pando/fork_safety/finding"
+require "pando/fork_safety/libraries"
 
 module Pando
   module ForkSafety
@@ -9,14 +10,8 @@ module Pando
       # A Ruby thread that lives beside the one that forks: no child has it.
       class LiveThread
         INSPECT = Thread.instance_method(:inspect)
-        # Code whose threads are started anew by itself, on the next use in a child.
-        SELF_STARTING = {
-          %r{/timeout\.rb:\d+\z} => "timeout",
-          %r{/active_record/connection_adapters/abstract/connection_pool/reaper\.rb:\d+\z} => "activerecord",
-          %r{/concurrent-ruby[^/]*/lib/concurrent-ruby/concurrent/} => "concurrent-ruby"
-        }.freeze
         OURS = "#{File.expand_path("../..", __dir__)}/".b.freeze
-        private_constant :INSPECT, :SELF_STARTING, :OURS
+        private_constant :INSPECT, :OURS
 
         # @return [Array<LiveThread>] all but the calling thread
         def self.all
@@ -55,9 +50,18 @@ module Pando
           return "it is registered" if location.to_s.b.start_with?(OURS) # whose threads survive a fork
           return "it says of itself that it is fork-safe" if thread.thread_variable_get(:fork_safe) # as Puma reads it
 
-          library = SELF_STARTING.find { |pattern, _| pattern.match?(location.to_s) }&.last
-          "#{library} starts it again by itself" if library
+          library = location && Libraries.reviving(location)
+          "#{library} has it again in each child" if library
         end
+
+        # @return [ThreadOrigin]
+        def origin = @origin ||= ThreadOrigin.new(location, name)
+
+        # @return [String] see {ThreadOrigin.key}
+        def key = ThreadOrigin.key(location, name)
+
+        # @return [String] what to do about its loss
+        def advice = origin.advice(origin.gem_name && Libraries.advice(origin.gem_name))
 
         # @return [String] the same in each run
         def label = name ? "thread #{name.inspect}" : "a thread"
@@ -66,8 +70,8 @@ module Pando
         def finding
           return if excuse
 
-          message = "#{label.sub(/\A./, &:upcase)} is alive and unregistered: no forked process has it"
-          Finding.new(:lost_thread, subject: label, location: location, message: message, details: to_h)
+          Finding.new(:lost_thread, subject: label, location: location, message: origin.message, advice: advice,
+                                    details: { owner: origin.owner, **to_h })
         end
 
         # @return [Hash{Symbol => Object}] what JSON knows

@@ -48,6 +48,12 @@ module Pando
           # @return [String, nil] "file:line"
           def of(io) = io.instance_variable_get(NOTE)
 
+          # @param backtrace [Array<String>, nil]
+          # @return [String, nil] its first line that is neither a library's nor Pando's
+          def application_line(backtrace)
+            backtrace&.find { |line| application?(line) && !line.b.start_with?(OURS) }
+          end
+
           # @param made [Object] what a maker returned
           def note(made)
             return unless @on

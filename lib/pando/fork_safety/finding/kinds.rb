@@ -55,7 +55,7 @@ module Pando
           "Make it in after_worker_fork, or on first use in each process."
         ),
         lost_thread: Kind.new(
-          :warning, "A thread that nobody registered lives when its process is forked: the child does not have it.",
+          :error, "A thread lives when its process is forked, and does not come back in the child: what it does stops.",
           "Register it with Pando, start it in after_worker_fork, or on first use in each process."
         ),
         native_thread: Kind.new(
@@ -115,7 +115,7 @@ module Pando
           "Close it once it is read, if it is not needed."
         ),
         inherited_lock: Kind.new(
-          :warning, "A file locked with flock is inherited: any child can unlock it, or keep it.",
+          :error, "A file locked with flock is inherited: any child can unlock it, or keep it.",
           "Lock it in the process that needs it, or tell Pando.keep_io that it is meant so."
         ),
         request_stuck: Kind.new(
@@ -139,11 +139,11 @@ module Pando
           "Start what makes it unsafe later, or in a service."
         ),
         exit_handler: Kind.new(
-          :warning, "An at_exit handler runs at the end of each child, not only in the process that registered it.",
+          :error, "An at_exit handler runs at the end of each child, not only in the process that registered it.",
           "Compare Process.pid in it, or use before_worker_exit."
         ),
         signal_handler_lost: Kind.new(
-          :warning, "A signal handler that was set while the application was loaded does not hold in workers.",
+          :error, "A signal handler that was set while the application was loaded does not hold in workers.",
           "Set it in after_worker_ready, unless the server needs the signal itself."
         )
       }.each_value(&:freeze).freeze

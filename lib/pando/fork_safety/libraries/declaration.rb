@@ -16,12 +16,13 @@ module Pando
       #
       # @api private
       class Declaration
-        attr_reader :rules, :marks, :steps, :thread_names, :unsafe_threads, :revived_threads
+        attr_reader :rules, :marks, :steps, :thread_names, :unsafe_threads, :revived_threads, :queued
 
         def initialize(&block)
           @rules = []
           @marks = []
           @steps = {}
+          @queued = {}
           instance_exec(&block)
         end
 
@@ -49,6 +50,16 @@ module Pando
         def before_exit(&block) = @steps[:before_exit] = block
         # Once the application is loaded, if the library is there by then.
         def watch(&block) = @steps[:watch] = block
+
+        # Work that it queues inside the process is done before a worker leaves, see {QueuedWork}. Both or neither.
+        #
+        # @param count [#call] takes a moment in monotonic seconds; how many pieces run, wait or are due by then
+        # @param names [#call] what each piece is that would be lost if the process ended now, later ones too
+        def queues(count:, names:) = @queued.merge!(count: count, names: names)
+
+        # Sends what it has buffered, before a worker leaves.
+        # @yieldparam seconds [Float] that it may take
+        def flush(&block) = @queued[:flush] = block
 
         # The names of the native threads that it starts.
         # @param unsafe [Boolean] whether none of them may live at a fork

@@ -6,8 +6,8 @@ require "pando/fork_safety/libraries/rule"
 module Pando
   module ForkSafety
     module Libraries
-      # One row of the table: how a library is recognized, a rule for each range of its versions, and what is to
-      # be run around a fork. Declared by a file in known/ (see {Declaration}), and changed by nobody afterwards.
+      # One row of the table: how a library is recognized, a rule for each range of its versions, and the blocks
+      # to run around a fork. Declared in known/*.rb (see {Declaration}) and constant afterwards.
       #
       # @api private
       class Library
@@ -29,7 +29,11 @@ module Pando
           @threads = declaration.thread_names
           @unsafe_threads = declaration.unsafe_threads
           @revived_threads = declaration.revived_threads
+          @queues = declaration.queued
         end
+
+        # @return [Boolean] whether this process has loaded it
+        def loaded? = !Constants.find(constant).nil?
 
         # @return [Gem::Version, nil]
         def version
@@ -52,6 +56,10 @@ module Pando
         # @param name [Symbol] before_fork, in_parent, in_child, say_goodbye, before_exit or watch
         # @return [Proc, nil]
         def step(name) = @steps[name]
+
+        # @param name [Symbol] count, names or flush
+        # @return [#call, nil]
+        def queue(name) = @queues[name]
 
         # @return [Boolean] whether there is something to run around a fork
         def handled? = @steps.any? && rule&.verdict == :handled

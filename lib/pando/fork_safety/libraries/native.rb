@@ -24,7 +24,7 @@ module Pando
           # @return [Array<Entry>]
           def unknown
             names = loaded
-            (names.keys - Known::CONSTANTS.keys - HARMLESS - ["pando"]).sort.map do |name|
+            (names.keys - Known.names - HARMLESS - ["pando"]).sort.map do |name|
               Entry.new(name, names[name], :unknown, NOTE)
             end
           end

@@ -26,8 +26,8 @@ module Pando
         DISPATCHERS = 2
 
         # What a node line may say besides: how many nodes dispatch; what becomes of the jobs of a node that was killed;
-        # seconds between two looks for jobs.
-        OPTIONS = { dispatchers: DISPATCHERS, killed_jobs: :again, polling_interval: nil }.freeze
+        # seconds between two looks for jobs; whether the workers are those of config/queue.yml.
+        OPTIONS = { dispatchers: DISPATCHERS, killed_jobs: :again, polling_interval: nil, queue_file: false }.freeze
 
         # @param kind [Kind]
         # @raise [BootError]
@@ -35,6 +35,10 @@ module Pando
           RailsApp.load(kind, "solid_queue", :SolidQueue)
           require "pando/swarm/runners/solid_queue/line_up"
           require "pando/swarm/runners/solid_queue/claims"
+          return unless kind.options[:queue_file]
+
+          LineUp.check
+          RailsApp.disconnect
         end
 
         # @return [Integer, nil] jobs that could be begun and are not
@@ -55,6 +59,7 @@ module Pando
         def start
           @tally.open
           @posts = LineUp.posts(@node, @options)
+          @queues = LineUp.queues(@node, @options)
           @beside = RailsApp.beside("solid_queue", LOOK) { look }
           @first.wait(PATIENCE)
           return unless @trouble
@@ -91,7 +96,7 @@ module Pando
           tend
           @posts.each(&:clear)
           @claims.recover(@posts.flat_map(&:ids)) if (@looks % CLAIMS_EVERY).zero?
-          @lag = ::SolidQueue::ReadyExecution.aggregated_count_across(@node.queues) if (@looks % LAG_EVERY).zero?
+          @lag = ::SolidQueue::ReadyExecution.aggregated_count_across(@queues) if (@looks % LAG_EVERY).zero?
           @looks += 1
           @told = nil
           @watch.found

@@ -28,6 +28,8 @@ module Pando
           def note(io) = @sites[io] ||= Places.caller_site
           # @return [String, nil] "file:line"
           def site(io) = @sites[io]
+          # Forgets what was used so far.
+          def reset = @sites.clear
         end
       end
     end

@@ -18,7 +18,7 @@ module Chaos
     SUSPECT = /signal (SEGV|BUS|ABRT|ILL|FPE|TRAP|SYS)|OOM|timeout|in time/
     MEMORY = 300 # seconds
     # What is kept for each generation.
-    TOLD = %w[canary.passed canary.failed reload.failed reload.finished].freeze
+    TOLD = %w[canary.passed canary.unproven canary.failed reload.failed reload.finished].freeze
 
     def initialize(log, echo: nil)
       @log = log

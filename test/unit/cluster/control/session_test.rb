@@ -62,6 +62,21 @@ class ControlSessionTest < Minitest::Test
     assert_equal("ok text=done\n", @client.read)
   end
 
+  Task = Struct.new(:obstacle)
+
+  def test_what_its_task_waits_for_is_told_once_and_again_when_it_changes
+    @session.task = Task.new(["generation 7 is watched", 29.2])
+    2.times { @session.tell_obstacle }
+    @session.task.obstacle = ["generation 8 is booting", nil]
+    @session.tell_obstacle
+    @session.task.obstacle = nil
+    @session.tell_obstacle
+    @session.finish("ok")
+
+    assert_equal(["waiting reason=generation%207%20is%20watched seconds=30\n",
+                  "waiting reason=generation%208%20is%20booting\n", "ok\n"], @client.each_line.to_a)
+  end
+
   def test_who_does_not_read_is_cut_off_before_the_monitor_has_kept_much
     lines = 0
     until @session.closed?

@@ -20,8 +20,15 @@ class ClusterSourcesTest < Minitest::Test
     def choose(workers) = workers.max_by(&:requests)
   end
 
+  # There are none.
+  class LostThreads
+    def no_heir? = false
+    def fit?(_worker) = true
+  end
+
   def best_of(*workers)
-    Pando::Cluster::Generations::Sources.new(Roster.new(workers), Policy.new, ->(_worker) { false }).best&.name
+    roster = Roster.new(workers)
+    Pando::Cluster::Generations::Sources.new(roster, Policy.new, ->(_worker) { false }, LostThreads.new).best&.name
   end
 
   def test_one_without_connections_comes_before_a_warmer_one

@@ -17,6 +17,7 @@ class ClusterProofTrialTest < Minitest::Test
     def marks(_number) = {}
   end
   Worker = Struct.new(:generation, :requests) do
+    def row = Struct.new(:busy_since).new(nil)
     def order(_message) = true
     def engaged? = false
     def still? = false
@@ -39,7 +40,7 @@ class ClusterProofTrialTest < Minitest::Test
     slow = Curve.new.add(Row.new(20, 0, jobs, []))
     book = Book.new(slow, traffic.workers(2, 256), traffic.curve(40, one_band: true))
     canary = Worker.new(1, 20)
-    roster = Struct.new(:ready_workers).new([Worker.new(0, 300), canary])
+    roster = Struct.new(:ready_workers) { alias_method :workers, :ready_workers }.new([Worker.new(0, 300), canary])
     cpu_wait = Object.new
     cpu_wait.define_singleton_method(:per_request) { |workers| workers == [canary] ? waited : raise("of whom?") }
     memory = Object.new

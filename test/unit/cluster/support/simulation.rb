@@ -37,7 +37,7 @@ module ClusterSupport
         @roster = roster
       end
 
-      def cold_mold(generation, _command = nil)
+      def cold_mold(generation, *_release)
         order(:mold, 0, generation, nil)&.tap { |child| child.adopt(FakePidfd.new(Spawner.pid)) }
       end
 

@@ -36,7 +36,7 @@ class AuditThreadsTest < Minitest::Test
     line = "#{__FILE__}:#{__LINE__ - 1}"
     found = of_ruby(thread)
 
-    assert_equal([:lost_thread, :warning, line], [found.kind, found.severity, found.location])
+    assert_equal([:lost_thread, :error, line], [found.kind, found.severity, found.location])
     thread.name = "flusher (of things) sleep>"
     wait_until { thread.status == "sleep" }
     assert_equal(['thread "flusher (of things) sleep>"', line], [of_ruby(thread).subject, of_ruby(thread).location])

@@ -16,6 +16,7 @@ module HTTPSupport
 
     def slot = 1
     def generation = 2
+    def requests = @calls.reverse.take_while { |call| call != [:forget_jobs] }.count([:job_finished])
     def job_started(*arguments) = @calls << [:job_started, *arguments]
     def job_finished = @calls << [:job_finished]
     def job_failed = @failures = failures + 1
@@ -25,6 +26,8 @@ module HTTPSupport
     def leave(reason) = @calls << [:leave, reason]
     def leaving? = @leaving
     def hook?(name) = @hooks.key?(name)
+
+    def job_streams = @calls << [:job_streams]
 
     def job_deadline(*arguments)
       @calls << [:job_deadline, *arguments]
@@ -43,7 +46,8 @@ module HTTPSupport
   SETTINGS = {
     max_header_bytes: 4096, max_target_bytes: 512, max_headers: 20, max_body_bytes: 100_000, body_memory: 1000,
     header_timeout: 5.0, body_timeout: 5.0, write_timeout: 5.0, timeout: 20.0, timeout_grace: 2.0,
-    early_hints: false, stream_bodies: [], self_test: nil,
+    timeout_streaming: nil,
+    early_hints: false, stream_bodies: [], self_test: nil, rollout_safe_paths: [],
     gc_between_requests: 1, gc_major: :ruby, trusted_proxies: %w[loopback unix]
   }.freeze
   Settings = Struct.new(*SETTINGS.keys, keyword_init: true)

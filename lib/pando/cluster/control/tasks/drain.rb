@@ -27,6 +27,15 @@ module Pando
             achieve("nobody sends requests any more") if @cluster.drain.noticed? && Sys.now - @silent_since > SILENCE
           end
 
+          # Load balancers look at the health of a server only now and then.
+          def obstacle
+            drain = @cluster.drain
+            return unless drain.begun?
+            return ["load balancers are given `drain_delay` to notice", drain.left] unless drain.noticed?
+
+            ["a second without a request must pass", nil]
+          end
+
           def observe(event)
             give_up("the server stops") if event.name == "monitor.stopping"
           end

@@ -8,6 +8,9 @@ module Pando
       module Tasks
         # The next generation from a warm worker.
         class Refork < Task
+          REFUSALS = %w[refork.refused refork.withheld].freeze
+          private_constant :REFUSALS
+
           # @param pool [Pool] whose it is
           # @param force [Boolean] see Generations#refork
           def initialize(cluster, pool, force)
@@ -24,17 +27,31 @@ module Pando
 
           def observe(event)
             return unless event[:pool] == @name
-            return give_up("refused: #{event[:reason]}") if event.name == "refork.refused" && @number.nil?
-            return unless @number && event[:generation] == @number
+            return give_up("refused: #{event[:reason]}") if REFUSALS.include?(event.name) && @number.nil?
 
+            observe_generation(event) if @number && event[:generation] == @number
+          end
+
+          # The worker that was chosen forks between two requests.
+          def obstacle
+            mold = @pool.generations.upcoming&.mold
+            return unless mold&.ordered? && mold.generation == @number && mold.source&.job&.any?
+
+            ["the worker in slot #{mold.source.slot} is at #{mold.source.job[:request]}", mold.deadline - Sys.now]
+          end
+
+          private
+
+          def observe_generation(event)
             case event.name
-            when "refork.finished" then achieve("every worker runs generation #{@number}, after #{event[:seconds]} s")
+            when "canary.unproven" then @unproven = ", without proof: #{event[:reason]}"
+            when "refork.finished"
+              achieve("every worker runs generation #{@number}, after #{event[:seconds]} s#{@unproven}")
+            when "generation.refused" then give_up("refused: #{event[:reason]}")
             when "generation.discarded" then give_up("generation #{@number} was discarded: #{event[:reason]}")
             when "generation.retired" then give_up("generation #{@number} has lost its mold")
             end
           end
-
-          private
 
           def achieve(text) = super([*@name, text].join(": "))
           def give_up(text) = super([*@name, text].join(": "))

@@ -7,9 +7,15 @@ module Pando
   module Cluster
     class Control
       module Tasks
-        # More workers, or fewer.
+        # More workers, or fewer. It is over when all of them are ready and those that were too many are gone; if that
+        # does not come about in time, it says why. The number stays what was asked for: the monitor goes on trying.
         class Scale < Task
           include Counted
+
+          # Events about a worker that did not come up.
+          FAILURES = %w[worker.failed fork.failed spawn.failed check.failed].freeze
+          # So many of them, and it is not waited for any longer.
+          TRIES = 3
 
           # @param pool [Pool] of which
           def initialize(cluster, pool, size)
@@ -17,6 +23,7 @@ module Pando
             @pool = pool
             @name = (pool.name if cluster.pools.several?)
             @size = size
+            @failures = 0
           end
 
           def start
@@ -30,20 +37,54 @@ module Pando
           def check
             now = @pool.rollout.size
             return give_up("somebody has asked for #{counted(now, "worker")} since") if now != @size
+            return achieve(words) if workers.size == @size && workers.all?(&:ready?)
 
-            workers = @pool.roster.workers
-            achieve(words) if workers.size == @size && workers.all?(&:ready?)
+            give_up(missing("after #{patience.round} s")) if Sys.now >= deadline
           end
 
-          # Who can never boot is not waited for.
+          # @param event [Event]
           def observe(event)
-            return unless event.name == "pool.failing" && event[:pool] == @name
+            return unless event[:pool] == @name
+            return give_up(unbootable(event[:reason])) if event.name == "pool.failing"
+            return unless FAILURES.include?(event.name) && event[:slot]
 
-            give_up("#{@name} cannot be booted, and is to have #{counted(@size, "worker")} when it can: " \
-                    "#{event[:reason]}")
+            @failures += 1
+            @reason = event[:reason]
+            give_up(missing("after #{counted(@failures, "failure")}")) if @failures >= TRIES
+          end
+
+          # A worker ends its request before it leaves; without a mold there is nothing to fork workers from.
+          def obstacle
+            busy = workers.find { |worker| worker.leaving? && worker.job.any? }
+            return ["the worker in slot #{busy.slot} is at #{busy.job[:request]}", deadline - Sys.now] if busy
+
+            @pool.generations.occupation unless @pool.generations.current&.forks?
           end
 
           private
+
+          def workers = @pool.roster.workers
+
+          # After an upgrade of the monitor it begins anew.
+          def deadline = @deadline ||= Sys.now + patience
+
+          # Seconds in which a worker comes up, or ends its request and leaves.
+          def patience
+            options = @pool.options
+            options.spawn_timeout + options.stop_timeout + options.longest_request.to_f +
+              (@pool.generations.current&.forks? ? 0.0 : options.boot_timeout)
+          end
+
+          def missing(since)
+            ready, others = workers.partition { |worker| worker.ready? && worker.slot < @size }
+            surplus = others.count { |worker| worker.slot >= @size }
+            left = ", and #{counted(surplus, "worker")} still #{surplus == 1 ? "leaves" : "leave"}" if surplus.positive?
+            ["#{ready.size} of #{@size} workers are ready #{since}#{left}", *@reason].join(": ")
+          end
+
+          def unbootable(reason)
+            "#{@name} cannot be booted, and is to have #{counted(@size, "worker")} when it can: #{reason}"
+          end
 
           def words = [*@name, "#{counted(@size, "worker")} #{@size == 1 ? "is" : "are"} ready"].join(": ")
         end

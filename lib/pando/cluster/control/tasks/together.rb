@@ -17,6 +17,7 @@ module Pando
           def start = @tasks.each(&:start)
           def over? = @tasks.all?(&:over?)
           def observe(event) = @tasks.each { |task| task.observe(event) unless task.over? }
+          def obstacle = @tasks.reject(&:over?).filter_map(&:obstacle).first
           def failure = said(&:failure)
           def achieved = said(&:achieved)
 

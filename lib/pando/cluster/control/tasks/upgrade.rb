@@ -10,6 +10,7 @@ module Pando
         class UpgradeMonitor < Task
           def start = @cluster.upgrade.request("pando upgrade")
           def lasting? = true
+          def obstacle = @cluster.upgrade.waiting
 
           def observe(event)
             case event.name

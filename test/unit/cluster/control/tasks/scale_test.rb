@@ -2,10 +2,17 @@
 
 require "test_helper"
 require "pando/cluster/monitor"
+require_relative "../../support/clock"
+require_relative "../../support/fakes"
 
 # `pando scale` of one of several pools.
 class ScaleTaskTest < Minitest::Test
-  Worker = Struct.new(:ready) { def ready? = ready }
+  include ClusterSupport::Clock
+
+  Worker = Struct.new(:slot, :ready, :job) do
+    def ready? = ready
+    def leaving? = !ready
+  end
   Roster = Struct.new(:workers)
 
   # Stands for the pool's.
@@ -15,7 +22,9 @@ class ScaleTaskTest < Minitest::Test
     def resize(size) = @size = size
   end
 
-  Pool = Struct.new(:name, :roster, :rollout)
+  Generation = Struct.new(:forks?)
+  Generations = Struct.new(:current, :occupation)
+  Pool = Struct.new(:name, :roster, :rollout, :options, :generations)
 
   # Stands for Pools, and for the monitor.
   class Cluster
@@ -26,16 +35,19 @@ class ScaleTaskTest < Minitest::Test
 
   def setup
     super
-    @pool = Pool.new("jobs", Roster.new([Worker.new(true)]), Rollout.new)
+    generations = Generations.new(Generation.new(true), nil)
+    @pool = Pool.new("jobs", Roster.new([Worker.new(0, true, {})]), Rollout.new, ClusterSupport.options, generations)
     @task = Pando::Cluster::Control::Tasks::Scale.new(Cluster.new, @pool, 2).tap(&:start)
     @task.check
   end
 
-  def tell(**facts) = @task.observe(Pando::Event.new("pool.failing", { reason: "no luck", **facts }))
+  def tell(name = "pool.failing", **facts)
+    @task.observe(Pando::Event.new(name, { pool: "jobs", reason: "no luck", **facts }))
+  end
 
   def test_it_is_over_when_all_are_ready
     refute_predicate @task, :over?
-    @pool.roster.workers << Worker.new(true)
+    @pool.roster.workers << Worker.new(1, true, {})
     @task.check
 
     assert_equal "jobs: 2 workers are ready", @task.achieved
@@ -44,8 +56,40 @@ class ScaleTaskTest < Minitest::Test
   def test_who_cannot_be_booted_is_not_waited_for
     tell(pool: "web")
     refute_predicate @task, :over?
-    tell(pool: "jobs")
+    tell
 
     assert_equal "jobs cannot be booted, and is to have 2 workers when it can: no luck", @task.failure
+  end
+
+  def test_workers_that_fail_again_and_again_are_not_waited_for
+    2.times { tell("worker.failed", slot: 1) }
+    tell("worker.failed", slot: 1, pool: "web")
+    tell("fork.failed", role: :mold)
+    refute_predicate @task, :over?
+    tell("fork.failed", slot: 1, reason: "out of memory")
+
+    assert_equal "1 of 2 workers are ready after 3 failures: out of memory", @task.failure
+  end
+
+  def test_it_does_not_wait_for_ever
+    @pool.roster.workers << Worker.new(3, false, {})
+    elapse 37
+    @task.check
+    refute_predicate @task, :over?
+    elapse 2
+    @task.check
+
+    assert_equal "1 of 2 workers are ready after 38 s, and 1 worker still leaves", @task.failure
+  end
+
+  def test_what_it_waits_for
+    assert_nil @task.obstacle
+    @pool.generations.current[:forks?] = false
+    @pool.generations.occupation = ["generation 1 (heal) is booting", 60.0]
+    assert_equal ["generation 1 (heal) is booting", 60.0], @task.obstacle
+    @pool.roster.workers << Worker.new(3, false, { request: "GET /slow" })
+
+    reason, seconds = @task.obstacle
+    assert_equal ["the worker in slot 3 is at GET /slow", 38.0], [reason, seconds.round(1)]
   end
 end

@@ -19,7 +19,11 @@ module Chaos
       end
 
       def failed?(number) = !scene.chronicle.told("canary.failed", number, nodes: true).nil?
-      def passed(number) = scene.chronicle.told("canary.passed", number, nodes: true)
+
+      def passed(number)
+        %w[canary.passed canary.unproven].filter_map { |name| scene.chronicle.told(name, number, nodes: true) }.first
+      end
+
       def decided = generation && (failed?(generation) || passed(generation)) && generation
 
       # Whatever becomes of the reload as a whole: a pool that serves it may go on with it.

@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "pando/cli/command"
+require "pando/compat/config_file"
+require "pando/config/loader"
+
+module Pando
+  module CLI
+    # `pando init [FILE]`: writes config/pando.rb, from the config file of Puma, Pitchfork or Unicorn if there is one.
+    # Neither that file nor the application is run.
+    #
+    # @api private
+    class Init < Command
+      FORCE = Switch.new(name: :replace, flags: %w[--force], argument: nil,
+                         help: "With `init`: replace the config file that is there.").freeze
+      TO_STDOUT = Switch.new(name: :stdout, flags: %w[--stdout], argument: nil,
+                             help: "With `init`: write to stdout, and no file.").freeze
+
+      def self.switches
+        [FORCE, TO_STDOUT]
+      end
+
+      private
+
+      def perform
+        refuse_to_replace
+        source = source_file
+        text, report = source ? translated(source) : [starting_file, nil]
+        return terminal.out.write(text) && CLI::OK if flags[:stdout]
+
+        write(text)
+        terminal.out.puts "wrote #{target_name}#{" from #{source}" if source}", *report, "next: pando --check"
+        CLI::OK
+      end
+
+      def root = @root ||= File.expand_path(flags.last(:directory)&.text || ".", directory)
+      def target_name = flags.last(:config_file)&.text || Config::Loader::DEFAULT_FILE
+      def target = File.expand_path(target_name, root)
+
+      def refuse_to_replace
+        return if flags[:stdout] || flags[:replace] || !File.exist?(target)
+
+        raise UsageError, "#{target_name} is there already. pando init --force replaces it, --stdout shows what it " \
+                          "would write"
+      end
+
+      # @return [String, nil] from the root
+      def source_file
+        named = flags.words.first or return Compat::ConfigFile.find(root)
+        return named if File.file?(File.expand_path(named, root))
+
+        raise UsageError, "there is no file #{File.expand_path(named, root)}"
+      end
+
+      # @return [Array(String, Array<String>)] the text, and what was done
+      def translated(source)
+        require "pando/compat/translator"
+        path = File.expand_path(source, root)
+        result = Compat::Translator.new(read(path), source, folder: folder(path)).call
+        [result.text, report(result)]
+      rescue Compat::Source::Unreadable => e
+        raise ConfigError, "#{source} cannot be translated: #{e.message}. Is it Ruby? (ruby -c #{source})"
+      end
+
+      def read(path)
+        text = File.read(path, encoding: Encoding::UTF_8)
+        text.valid_encoding? ? text : raise(ConfigError, "#{path} is not written in UTF-8")
+      rescue SystemCallError => e
+        raise ConfigError, "#{path} cannot be read: #{e.message}"
+      end
+
+      # Where the source is, from where the result will be.
+      def folder(path)
+        require "pathname"
+        Pathname.new(File.dirname(path)).relative_path_from(File.dirname(target)).to_s
+      end
+
+      def report(result)
+        left = "; read the lines that begin with \"# pando:\"" if result.left_out.positive?
+        ["lines kept: #{result.kept}, translated: #{result.translated}, left as comments: #{result.left_out}#{left}"]
+      end
+
+      def write(text)
+        FileUtils.mkdir_p(File.dirname(target))
+        File.write(target, text)
+      rescue SystemCallError => e
+        raise ConfigError, "#{target_name} cannot be written: #{e.message}"
+      end
+
+      def starting_file
+        require "pando/compat/starting_file"
+        Compat::StartingFile.text(root, terminal.env)
+      end
+    end
+  end
+end

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require "pando/errors"
+
+module Pando
+  module Cluster
+    # The file that holds the monitor's process id while the server runs.
+    #
+    # Owned by the monitor.
+    #
+    # @api private
+    class PidFile
+      # @param path [String, nil] absolute; nil: there is no such file
+      def initialize(path)
+        @path = path
+      end
+
+      # Writes the file, in one step for its readers.
+      # @return [self]
+      # @raise [BootError] another server has it, or it cannot be written
+      def claim
+        return self unless @path
+
+        refuse_second_server
+        part = "#{@path}.#{Process.pid}"
+        File.write(part, "#{Process.pid}\n")
+        File.rename(part, @path)
+        @claimed = true
+        self
+      rescue SystemCallError => e
+        raise BootError, "the pidfile #{@path} cannot be written: #{e.message}"
+      end
+
+      # Removes the file, unless another process has written it since.
+      def release
+        File.unlink(@path) if @claimed && owner == Process.pid
+        @claimed = false
+      rescue SystemCallError
+        nil # somebody has removed it, or its folder
+      end
+
+      private
+
+      def refuse_second_server
+        pid = owner
+        return if pid.nil? || pid == Process.pid || !server?(pid)
+
+        raise BootError, "a server is already running (pid #{pid}, file #{@path}): stop it, or choose another pidfile"
+      end
+
+      def owner
+        pid = File.read(@path, 32).to_i
+        pid if pid.positive?
+      rescue SystemCallError
+        nil
+      end
+
+      # The id of a killed server may belong to any other process by now, in a container almost certainly. A server
+      # of this application works in the folder that we work in.
+      def server?(pid)
+        File.readlink("/proc/#{pid}/cwd") == Dir.pwd
+      rescue Errno::EACCES
+        true # another user's: it cannot be examined
+      rescue SystemCallError
+        false
+      end
+    end
+  end
+end

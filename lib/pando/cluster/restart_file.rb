@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+require "pando/sys"
+
+module Pando
+  module Cluster
+    # A file that is touched to reload the application, such as tmp/restart.txt.
+    #
+    # Owned by the monitor.
+    #
+    # @api private
+    class RestartFile
+      # Seconds between two looks.
+      INTERVAL = 1.0
+
+      # @param options [Options] read at each look, since a reload may change the path
+      def initialize(options)
+        @options = options
+        @seen = modified
+        @next = Sys.now + INTERVAL
+      end
+
+      # @return [Float, nil] when to look again, on Sys.now
+      def due = (@next if @options.restart_file)
+
+      # Called at each turn of the monitor's loop.
+      # @yieldparam path [String] if it has been touched since the last look
+      def proceed
+        return if due.nil? || Sys.now < @next
+
+        @next = Sys.now + INTERVAL
+        before = @seen
+        @seen = modified
+        yield @options.restart_file if @seen && @seen != before
+      end
+
+      private
+
+      def modified
+        path = @options.restart_file
+        [path, File.mtime(path)] if path
+      rescue SystemCallError
+        nil
+      end
+    end
+  end
+end

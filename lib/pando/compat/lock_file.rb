@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+module Pando
+  module Compat
+    # Which gems an application has, by the text of its Gemfile.lock: nothing is loaded for it.
+    #
+    # @api private
+    module LockFile
+      module_function
+
+      # @param directory [String] of the application
+      # @param gem [String]
+      # @return [Boolean] whether the lock file names it
+      def names?(directory, gem, env: ENV)
+        gemfile = env["BUNDLE_GEMFILE"].to_s
+        files = [*("#{gemfile}.lock" unless gemfile.empty?), File.join(directory, "Gemfile.lock"),
+                 File.join(directory, "gems.locked")]
+        file = files.find { |path| File.file?(path) } or return false
+        File.read(file).match?(/^ {4}#{Regexp.escape(gem)} \(/)
+      rescue SystemCallError
+        false
+      end
+    end
+  end
+end

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+module Pando
+  module Compat
+    # The lines of the new file, as they come to be.
+    #
+    # @api private
+    class Output
+      MAGIC = /\A#.*\b(?:frozen_string_literal|(?:en)?coding)\s*:/
+      BLANK = /\A\s*(?:#.*)?\z/
+      private_constant :MAGIC, :BLANK
+
+      # @return [Hash{Symbol => Integer}] lines with code that were kept, translated and left out
+      attr_reader :counts
+
+      def initialize
+        @lines = []
+        @counts = { kept: 0, translated: 0, left_out: 0 }
+      end
+
+      # @param header [Array<String>] comments
+      # @return [String]
+      def text(header)
+        magic = @lines.take_while { |line| MAGIC.match?(line) }
+        "#{[*magic, *header, *@lines.drop(magic.size)].join("\n")}\n"
+      end
+
+      # @param lines [Array<String>] that are nothing but comments
+      def comments(lines) = @lines.concat(lines)
+
+      # A line that is as it was, or has the original behind it.
+      def line(line, original)
+        changed = line.strip != original.strip
+        @lines << (changed ? "#{line} # was: #{original.strip}" : original)
+        @counts[changed ? :translated : :kept] += 1 unless original.match?(BLANK)
+      end
+
+      # Other lines instead of these.
+      #
+      # @param lines [Array<String>] @param originals [Array<String>]
+      def instead(lines, originals)
+        originals.each { |original| @lines << "#{indent(originals)}# was: #{original.strip}" }
+        @lines.concat(lines)
+        @counts[:translated] += originals.size
+      end
+
+      # @param originals [Array<String>] that are left out
+      def left_out(originals, reason)
+        as_comments(originals, reason)
+        @counts[:left_out] += originals.count { |line| !line.strip.empty? }
+      end
+
+      def as_comments(originals, reason)
+        remark(originals, reason)
+        originals.each { |line| @lines << "#{indent(originals)}# #{line.delete_prefix(indent(originals))}".rstrip }
+      end
+
+      # Above what these lines become.
+      def remark(originals, text)
+        text = text.sub(/\ALeave it out: (.)/) { Regexp.last_match(1).upcase }
+        @lines << "#{indent(originals)}# pando: #{text}"
+      end
+
+      private
+
+      def indent(originals) = originals.first[/\A[ \t]*/]
+    end
+  end
+end

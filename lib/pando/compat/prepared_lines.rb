@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require "pando/compat/source"
+require "pando/config/settings"
+
+module Pando
+  module Compat
+    # The lines of a config file with what can be said in other words without the libraries that Puma had loaded, line
+    # by line: as many lines as before.
+    #
+    # @api private
+    class PreparedLines
+      # Where the environment and the number of CPUs are.
+      REWRITTEN = [
+        [/\bRails\.env\.local\?/, "%w[development test].include?(ENV.fetch(\"RAILS_ENV\", \"development\"))"],
+        [/\bRails\.env\.(\w+)\?/, "(ENV.fetch(\"RAILS_ENV\", \"development\") == \"\\1\")"],
+        [/\bRails\.env\b/, "ENV.fetch(\"RAILS_ENV\", \"development\")"],
+        [/\bRails\.root\.join\(([^()]*)\)/, "File.join(Dir.pwd, \\1)"],
+        [/\bRails\.root\b/, "Dir.pwd"],
+        [/\b(?:::)?Concurrent\.(?:physical_processor_count|processor_count|available_processor_count)\b/,
+         "Etc.nprocessors"],
+        [%r{\A(\s*)require ["']concurrent(?:-ruby|/utility/processor_counter)?["']}, "\\1require \"etc\""]
+      ].freeze
+      private_constant :REWRITTEN
+
+      # @param lines [Array<String>] a whole program
+      # @param name [String] of the file @param folder [String] where it is, from the new file
+      def initialize(lines, name, folder)
+        @lines = lines
+        @name = name
+        @folder = folder
+      end
+
+      # @return [Array<String>]
+      def to_a
+        renamed.map.with_index { |line, row| line.match?(/\A\s*#/) || within_text.include?(row) ? line : rewrite(line) }
+      end
+
+      private
+
+      # The rows that end within a string, where no comment can stand.
+      def within_text
+        @within_text ||= Ripper.lex(@lines.join("\n")).flat_map do |(row, _), kind, token|
+          kind == :on_tstring_content ? ((row - 1)...(row - 1 + token.count("\n"))).to_a : []
+        end
+      end
+
+      # A local variable that has the name of a setting of Pando's would be taken for a slip.
+      def renamed
+        lines = @lines.map(&:dup)
+        mentions = idents(:var_ref, :var_field).select { |_, name, _| taken.include?(name) }.map { |_, *rest| rest }
+        mentions.uniq.sort_by(&:last).reverse_each do |name, (row, column)|
+          line = lines[row - 1]
+          behind = line.byteslice((column + name.bytesize)..)
+          lines[row - 1] = "#{line.byteslice(0, column)}#{name}_value#{behind}"
+        end
+        lines
+      end
+
+      def taken
+        @taken ||= idents(:var_field).map { |_, name, _| name } & Config::Settings.file_names.map(&:name)
+      end
+
+      def idents(*kinds)
+        @tree ||= Source.statements(@lines.join("\n"))
+        Source.nodes(@tree, *kinds).filter_map { |one| one[1] if one[1].is_a?(Array) && one[1].first == :@ident }
+      end
+
+      def rewrite(line)
+        line = REWRITTEN.reduce(line) { |text, (pattern, other)| text.gsub(pattern, other) }
+        @folder == "." || line.match?(/\A\s*require_relative/) ? line : move(line)
+      end
+
+      def move(line)
+        file = File.join(@folder, File.basename(@name))
+        line.gsub(/\b__dir__\b/, "File.expand_path(#{@folder.dump}, __dir__)")
+            .gsub(/\b__FILE__\b/, "File.expand_path(#{file.dump}, __dir__)")
+      end
+    end
+  end
+end

@@ -1,0 +1,212 @@
+# frozen_string_literal: true
+
+require "pando/compat/names"
+
+module Pando
+  module Compat
+    # What each setting of Puma, Unicorn and Pitchfork is in config/pando.rb.
+    #
+    # Used by Translator, in the process of `pando init`.
+    #
+    # @api private
+    class Settings
+      # What becomes of a statement: its new text and a remark, or, without a text, the reason why it is left out.
+      Result = Struct.new(:text, :remark) do
+        # @return [Boolean]
+        def left_out? = text.nil?
+      end
+
+      # Settings that differ in nothing but the name.
+      RENAMED = {
+        "client_body_buffer_size" => "body_memory",
+        "environment" => "environment",
+        "first_data_timeout" => "header_timeout",
+        "http_content_length_limit" => "max_body_bytes",
+        "max_keep_alive" => "max_keepalive_requests",
+        "persistent_timeout" => "idle_timeout",
+        "pid" => "pidfile",
+        "pidfile" => "pidfile",
+        "rackup" => "rackup",
+        "spawn_timeout" => "spawn_timeout",
+        "worker_boot_timeout" => "spawn_timeout",
+        "worker_shutdown_timeout" => "stop_timeout"
+      }.freeze
+
+      # Settings that need more than another name, and the method that writes them.
+      SPECIAL = {
+        "bind" => :bind, "bind_to_activated_sockets" => :systemd, "directory" => :directory,
+        "early_hints" => :early_hints,
+        "force_shutdown_after" => :stop_timeout, "fork_worker" => :fork_worker, "listen" => :listen,
+        "max_threads" => :threads, "plugin" => :plugin, "port" => :port, "refork_after" => :refork_after,
+        "refork_max_unavailable" => :unavailable, "set_remote_address" => :remote_address, "threads" => :threads,
+        "timeout" => :timeout, "worker_processes" => :workers, "workers" => :workers
+      }.freeze
+
+      # Options of a listener that Pando has as well.
+      LISTEN_OPTIONS = %w[backlog umask mode tcp_nodelay].freeze
+      # A count that may be 0, as it is written.
+      ZERO = /(?:[,{(]|\|\|)\s*["']?0["']?\s*[)}]|\A["']?0["']?\z|\|\|\s*["']?0["']?\z/
+      LITERAL = /\A(["'])([^"'\\#]*)\1\z/
+      private_constant :LISTEN_OPTIONS, :ZERO, :LITERAL
+
+      THREADS = "A worker serves one request at a time: for more at once, raise workers, which share their memory."
+      PROXY_PROTOCOL = "Write proxy_protocol: true behind the address of the listen line."
+      NODE = "node :solid_queue, queue_file: true, shared: true, require: \"./config/environment.rb\""
+      PLUGINS = {
+        "tmp_restart" => "Pando watches tmp/restart.txt without being told.",
+        "tailwindcss" => "A plugin of Puma: run bin/rails tailwindcss:watch beside the server, as bin/dev does.",
+        "yabeda" => "A plugin of Puma: Pando's events and pando status --format json have the figures.",
+        "sidekiq_embed" => "A plugin of Puma: node :sidekiq, require: \"./config/environment.rb\" (docs/swarm.md)."
+      }.freeze
+
+      class << self
+        # @return [Boolean] whether it is the name of a setting of Puma, Unicorn or Pitchfork
+        def known?(name) = RENAMED.key?(name) || SPECIAL.key?(name) || !Names.hint(name).nil?
+      end
+
+      # @param names [Array<String>] of Pando's own settings
+      # @param values [Hash{String => String}] what local variables of the file are set to, as it is written
+      def initialize(names, values)
+        @names = names
+        @values = values
+      end
+
+      # @param statement [Statement]
+      # @return [Result, nil] nil: it is no setting
+      def translate(statement)
+        @statement = statement
+        @arguments = statement.arguments
+        name = statement.name
+        return rename(name) if RENAMED.key?(name)
+        return send(SPECIAL.fetch(name)) if SPECIAL.key?(name)
+
+        hint = Names.hint(name)
+        leave_out(hint) if hint
+      end
+
+      private
+
+      def rename(name)
+        wanted = RENAMED.fetch(name)
+        return leave_out(Names.hint(name) || "Pando has no such setting.") unless @names.include?(wanted)
+        return leave_out("The default is config.ru.") if @arguments == ["DefaultRackup"]
+        return leave_out("It has no value.") if @arguments.empty?
+
+        write(wanted, *@arguments)
+      end
+
+      # A variable that is not set has no value, which would stop the boot.
+      def write(name, *arguments, remark: nil)
+        asked = arguments.size == 1 && arguments.first[/\AENV\[[^\[\]]+\]\z/]
+        modifier = @statement.modifier || (" if #{asked}" if asked)
+        Result.new("#{@statement.indent}#{[name, arguments.join(", ")].join(" ").rstrip}#{modifier}", remark)
+      end
+
+      def leave_out(reason) = Result.new(nil, reason)
+
+      def port
+        port, host = @arguments
+        return leave_out("It has no port.") unless port
+        return write("listen", port) unless host
+
+        write("listen", "\"#{bracketed(inner(host))}:#{inner(port)}\"")
+      end
+
+      # As it stands within a string.
+      def inner(expression)
+        literal = LITERAL.match(expression)
+        return literal[2] if literal
+
+        expression.match?(/\A\d+\z/) ? expression : "\#{#{expression}}"
+      end
+
+      def bracketed(host) = host.include?(":") && !host.start_with?("[", "\#{") ? "[#{host}]" : host
+
+      def bind
+        address = @arguments.first or return leave_out("It has no address.")
+        return leave_out(Names::NO_TLS) if address.match?(/\A["']ssl:/)
+
+        address, options = without_query(address)
+        write("listen", address.sub(%r{\A(["'])tcp://}, "\\1").sub(%r{\A(["'])unix://}, "\\1unix:"), *options)
+      end
+
+      # "unix:///tmp/web.sock?umask=0111&backlog=64"
+      def without_query(address)
+        query = address[/\?([^"'?#]*)(["'])\z/, 1] or return [address, []]
+        known = query.split("&").to_h { |pair| pair.partition("=").values_at(0, 2) }.slice(*LISTEN_OPTIONS)
+        options = known.map { |key, value| "#{key}: #{key.match?(/mask|mode/) ? "0o#{value.to_i(8).to_s(8)}" : value}" }
+        [address.sub(/\?[^"'?]*(["'])\z/, "\\1"), options]
+      end
+
+      # Unicorn's: a path, a port, or HOST:PORT.
+      def listen
+        address, *options = @arguments
+        return leave_out("It has no address.") unless address
+
+        kept, rest = options.partition { |option| LISTEN_OPTIONS.include?(option[/\A:?(\w+)/, 1]) }
+        remark = "Without #{rest.join(", ")}: Pando has no such option." if rest.any?
+        write("listen", socket_path?(address) ? "\"unix:#{inner(address)}\"" : address, *kept, remark: remark)
+      end
+
+      def socket_path?(address)
+        return false if address.match?(/\A["']unix:/)
+
+        address.match?(%r{\A["'][/~.]}) || address.include?(".sock") || address.match?(/\AFile\./)
+      end
+
+      def directory = leave_out(Names::ON_THE_COMMAND_LINE)
+      def systemd = write("listen", "\"systemd\"")
+      def early_hints = write("early_hints", *(@arguments.empty? ? ["true"] : @arguments))
+      def refork_after = write("refork after:", *@arguments)
+      def unavailable = write("rollout unavailable:", *@arguments)
+
+      def fork_worker
+        @arguments.empty? ? write("refork", ":auto") : write("refork after:", "[#{@arguments.first}]")
+      end
+
+      # Unicorn's and Pitchfork's. Puma has none.
+      def timeout
+        write("timeout", *@arguments.map { |argument| argument.sub(/\A(?:cleanup:|:cleanup\s*=>)/, "grace:") })
+      end
+
+      def stop_timeout
+        return leave_out(Names.hint("force_shutdown_after")) unless @arguments.first&.match?(/\A[^:]/)
+
+        write("stop_timeout", *@arguments)
+      end
+
+      def threads
+        leave_out(THREADS)
+      end
+
+      # 0 means a server in one process to Puma, and one that serves nothing to Pando.
+      def workers
+        count = @arguments.first or return leave_out("It has no value.")
+        if count == "0"
+          return write("workers", "1",
+                       remark: "Puma's 0 is a single process. Without this line there is a worker for each CPU.")
+        end
+        return write("workers", count) unless (@values[count] || count).match?(ZERO)
+
+        count = "#{count}.to_i" unless count.match?(/\.to_i\z|\AInteger\(.*\)\z/m)
+        write("workers", "[#{count}, 1].max", remark: "Puma's 0 is a single process.")
+      end
+
+      def plugin
+        name = @arguments.first.to_s.delete(":\"'")
+        if name == "solid_queue"
+          return write(NODE,
+                       remark: "It reads config/queue.yml and config/recurring.yml, as bin/jobs does.")
+        end
+
+        leave_out(PLUGINS.fetch(name, "A plugin of Puma: Pando has no equal."))
+      end
+
+      def remote_address
+        return leave_out(PROXY_PROTOCOL) if @arguments.to_s.include?("proxy_protocol")
+
+        leave_out("Write trusted_proxies [\"NETWORK\", ...]: X-Forwarded-For of those proxies is believed.")
+      end
+    end
+  end
+end

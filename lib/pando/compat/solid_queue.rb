@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+require "pando/compat/lock_file"
+
+module Pando
+  module Compat
+    # SOLID_QUEUE_IN_PUMA, by which a Rails application asks its web server to run its jobs. Pando runs them in a node
+    # beside the workers.
+    #
+    # @api private
+    module SolidQueue
+      VARIABLE = "SOLID_QUEUE_IN_PUMA"
+      OFF = ["", "false", "0", "no", "off"].freeze
+      ENVIRONMENT = "config/environment.rb"
+      # The keywords of the node line.
+      NODE = { queue_file: true, shared: true, require: "./#{ENVIRONMENT}" }.freeze
+      private_constant :OFF
+
+      class << self
+        # @param env [Hash{String => String}]
+        # @return [Boolean]
+        def wanted?(env) = !OFF.include?(env.fetch(VARIABLE, "").downcase)
+
+        # @param directory [String] of the application
+        # @return [Boolean] whether it is a Rails application that has the gem
+        def possible?(directory, env) = obstacle(directory, env).nil?
+
+        # @return [String, nil] why there is no node
+        def obstacle(directory, env)
+          return "there is no #{ENVIRONMENT}" unless File.file?(File.join(directory, ENVIRONMENT))
+
+          "the Gemfile.lock does not name solid_queue" unless LockFile.names?(directory, "solid_queue", env: env)
+        end
+      end
+    end
+  end
+end

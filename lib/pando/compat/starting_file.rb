@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require "pando/compat/lock_file"
+
+module Pando
+  module Compat
+    # What `pando init` writes where no other server was configured: what most applications want to change, with the
+    # defaults as comments.
+    #
+    # @api private
+    module StartingFile
+      HEAD = <<~RUBY
+        # The configuration of Pando. Every setting is optional: `pando config` shows those that hold and where each
+        # comes from, docs/configuration.md explains them.
+
+        # Where to listen. Without a line: 127.0.0.1:8080, or the port that PORT names.
+        listen ENV["PORT"] if ENV["PORT"]
+
+        # A worker serves one request at a time. Without a line there is one for each CPU.
+        workers ENV["WEB_CONCURRENCY"] if ENV["WEB_CONCURRENCY"]
+
+        # A request that takes longer is ended with Pando::RequestTimeout; 2 seconds later its worker is killed.
+        # timeout 20, grace: 2
+
+        # A worker with more private memory is replaced between two requests.
+        # memory worker: 512.mb
+
+        # When a warm worker becomes the mold of the next generation: by what is measured, or after: [500, 1000].
+        # refork :auto
+
+        # A worker answers this request before it takes traffic.
+        # self_test "GET /up"
+      RUBY
+
+      JOBS = <<~RUBY
+
+        # Background jobs beside the workers: config/queue.yml and config/recurring.yml say which, as for bin/jobs.
+        # node :solid_queue, queue_file: true, shared: true, require: "./config/environment.rb"
+      RUBY
+
+      SIDEKIQ = <<~RUBY
+
+        # Background jobs beside the workers (docs/swarm.md).
+        # node :sidekiq, concurrency: 5, queues: %w[default], shared: true, require: "./config/environment.rb"
+      RUBY
+
+      # @param directory [String] of the application
+      # @param env [Hash{String => String}]
+      # @return [String] Ruby
+      def self.text(directory, env)
+        jobs = JOBS if LockFile.names?(directory, "solid_queue", env: env)
+        sidekiq = SIDEKIQ if LockFile.names?(directory, "sidekiq", env: env)
+        [HEAD, jobs, sidekiq].join
+      end
+    end
+  end
+end

@@ -1,0 +1,215 @@
+# frozen_string_literal: true
+
+require "pando/compat/blocks"
+require "pando/compat/branches"
+require "pando/compat/output"
+require "pando/compat/prepared_lines"
+require "pando/compat/scope"
+require "pando/compat/settings"
+require "pando/compat/source"
+require "pando/compat/statement"
+require "pando/config/settings"
+
+module Pando
+  module Compat
+    # Writes config/pando.rb from a config file of Puma, Unicorn or Pitchfork. The file is read and not run. Each of its
+    # lines is in the result: as it was, translated with the original behind it, or as a comment below the reason why it
+    # is left out.
+    #
+    #   Translator.new(File.read("config/puma.rb"), "config/puma.rb").call.text
+    #
+    # The source is pieces of whole lines (Source), each of them a Statement; Settings and Blocks know what becomes of
+    # it, and Scope whether it can be evaluated where Pando reads its configuration.
+    #
+    # @api private
+    class Translator
+      # The new file, and how many lines with code were kept, translated and left out.
+      Translation = Struct.new(:text, :kept, :translated, :left_out)
+
+      # What loads the application.
+      APPLICATION = %r{config/(?:environment|application|boot)\b|\A["'](?:\.{1,2}/)*(?:environment|application|boot)\b}
+      PUMA = /(?<![a-z])(?:puma|unicorn|pitchfork)(?![a-z])/i
+      OWN_PROCESS = "Each of Pando's processes reads this file, and has signals and an end of its own: use a hook."
+      UNFIT = { "trap" => OWN_PROCESS, "at_exit" => OWN_PROCESS, "exit" => OWN_PROCESS }.freeze
+      # Settings of Puma whose names mean something else to Pando.
+      FALSE_FRIENDS = { "idle_timeout" => "Puma stops when no request came for so long: Pando does not." }.freeze
+      ASSIGNMENT = /\A\s*(\w+)\s*(?:\|\|)?=\s*([^=~].*?)\s*\z/
+      private_constant :APPLICATION, :PUMA, :OWN_PROCESS, :UNFIT, :FALSE_FRIENDS, :ASSIGNMENT
+
+      # @param source [String] of the file
+      # @param name [String] of the file, as the result's first lines call it
+      # @param folder [String] where the file is, from the folder of config/pando.rb: "."
+      # @raise [Source::Unreadable] it is no Ruby; the message names the line
+      def initialize(source, name, folder: ".")
+        @name = name
+        @folder = folder
+        @dialect = name.match?(/unicorn|pitchfork/) ? :unicorn : :puma
+        @originals = source.delete_prefix("\uFEFF").lines.map(&:chomp)
+        Source.pieces(@originals) # or raises
+        prepare(program(@originals))
+        @out = Output.new
+      end
+
+      # @return [Translation]
+      # @raise [Source::Unreadable]
+      def call
+        translate(0, @lines.size - 1)
+        text = @out.text(header)
+        raise Source::Unreadable, "its translation would be no Ruby" unless Source.statements(text)
+
+        Translation.new(text, *@out.counts.values_at(:kept, :translated, :left_out))
+      end
+
+      private
+
+      # What stands before __END__.
+      def program(lines) = lines.take_while { |line| line != "__END__" }
+
+      def prepare(program)
+        prepared = PreparedLines.new(program, @name, @folder).to_a
+        @lines = prepared + @originals.drop(program.size)
+        @scope = Scope.new(prepared.join("\n"))
+        values = prepared.filter_map { |line| ASSIGNMENT.match(line)&.captures }.to_h
+        @settings = Settings.new(Config::Settings.file_names.map(&:name), values)
+        @blocks = Blocks.new(@dialect, @scope)
+      end
+
+      def header
+        ["# Written by `pando init` from #{@name}. A line without an equal is a comment, below the reason.",
+         "# docs/coming-from-puma.md has more; `pando --check` looks whether all is right.", ""]
+      end
+
+      def translate(from, to)
+        Source.pieces(@lines, from, to).each do |piece|
+          case piece.kind
+          when :comment then @out.comments(@originals[piece.rows])
+          when :data then @out.as_comments(@originals[piece.rows], "It follows the end of the program.")
+          else code(piece.rows)
+          end
+        end
+      end
+
+      def text(rows) = @lines[rows].join("\n")
+
+      def code(rows)
+        statements = Source.statements(text(rows))
+        return several(rows) if statements.size > 1
+        return branches(rows) if Branches.of?(statements.first) && rows.size > 1
+
+        put(rows, translated(text(rows)))
+      end
+
+      # @return [Settings::Result]
+      def translated(text)
+        statement = Statement.new(text)
+        name = statement.name
+        return whole(statement) if name.nil? || (@scope.own?(name) && !Settings.known?(name))
+
+        reason = unfit(name) || @scope.trouble(statement.condition)
+        return refused(reason) if reason
+
+        @blocks.translate(statement) || setting(statement) || feature(statement) || whole(statement)
+      end
+
+      def unfit(name) = UNFIT[name] || (FALSE_FRIENDS[name] if @dialect == :puma)
+
+      def refused(reason) = Settings::Result.new(nil, reason)
+
+      def setting(statement)
+        result = @settings.translate(statement)
+        return result if result.nil? || result.left_out?
+
+        reason = @scope.trouble("[#{statement.arguments.grep_v(/\A\w+:/).join(", ")}]")
+        reason ? refused(reason) : result
+      end
+
+      # What the file loads besides.
+      def feature(statement)
+        return unless %w[require require_relative].include?(statement.name)
+
+        path = statement.arguments.first.to_s
+        reason = "The monitor never loads the application." if path.match?(APPLICATION)
+        reason ||= "It is a part of the server that this file was written for." if path.match?(PUMA)
+        reason ||= @scope.trouble(path)
+        return refused(reason) if reason
+
+        @scope.require(path.delete("\"'"))
+        Settings::Result.new(moved(statement, path))
+      end
+
+      def moved(statement, path)
+        return statement.text if @folder == "." || statement.name == "require"
+
+        folder = "File.expand_path(#{@folder.dump}, __dir__)"
+        "#{statement.indent}require File.expand_path(#{path}, #{folder})#{statement.modifier}"
+      end
+
+      # A statement that calls no setting.
+      def whole(statement)
+        return refused(OWN_PROCESS) if statement.text.match?(/\A\s*(?:Signal|Process)\.trap\b/)
+
+        reason = @scope.trouble(statement.text)
+        reason ? refused(reason) : Settings::Result.new(statement.text)
+      end
+
+      # Several statements in a line.
+      def several(rows)
+        results = parts(rows).map { |part| [part, translated(part)] }
+        return put(rows, Settings::Result.new(text(rows))) if results.all? { |part, result| part == result.text }
+
+        indent = @lines[rows.begin][/\A\s*/]
+        lines = results.flat_map { |part, result| lines_of(part, result) }.map { |line| "#{indent}#{line}" }
+        @out.instead(lines, @originals[rows])
+      end
+
+      def parts(rows)
+        cut = Source.tokens(text(rows)).slice_when { |one, _| one.kind == :on_semicolon && one.depth.zero? }
+        texts = cut.map { |part| part.map(&:text).join.sub(/;\s*\z/, "") }
+        texts.reject { |part| Source.statements(part).to_a.empty? }
+      end
+
+      def lines_of(part, result)
+        result.left_out? ? @scope.lose(part) : @scope.keep(part)
+        result.left_out? ? ["# pando: #{result.remark}", "# #{part.strip}"] : [result.text.strip]
+      end
+
+      # A condition with its branches, or as a whole where it is written so that it cannot be taken apart by lines.
+      def branches(rows)
+        branches = Branches.new(@lines[rows])
+        heads = branches.heads or return put(rows, whole(Statement.new(text(rows))))
+        reason = heads[0...-1].filter_map { |head| @scope.trouble(branches.question(head)) }.first
+        return put(rows, refused(reason)) if reason
+
+        part(rows.begin, heads)
+      end
+
+      # @param first [Integer] the row that those of the heads count from
+      def part(first, heads)
+        heads.each_cons(2) do |head, following|
+          head.each { |row| keep(first + row) }
+          translate(first + head.end + 1, first + following.begin - 1)
+        end
+        keep(first + heads.last.end)
+      end
+
+      def keep(row) = @out.line(@lines[row], @originals[row])
+
+      def put(rows, result)
+        originals = @originals[rows]
+        result.left_out? ? @scope.lose(text(rows)) : @scope.keep(text(rows))
+        return @out.left_out(originals, result.remark) if result.left_out?
+
+        @out.remark(originals, result.remark) if result.remark
+        lines = result.text.lines.map(&:chomp)
+        return @out.instead(lines, originals) unless lines.size == originals.size
+
+        rows.zip(lines) { |row, line| @out.line(same?(line, row) ? @lines[row] : line, @originals[row]) }
+      end
+
+      # But for a comment behind it.
+      def same?(line, row)
+        @lines[row].start_with?(line.rstrip) && @lines[row].delete_prefix(line.rstrip).match?(/\A\s*(?:#.*)?\z/)
+      end
+    end
+  end
+end

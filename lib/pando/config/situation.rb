@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+module Pando
+  class Config
+    # What some defaults depend on: the environment, and whether the app is a Rails app. A setting declares such
+    # defaults with the names below: `default: :auto, development: 1`.
+    #
+    # Made by Values, in each process that loads the configuration.
+    #
+    # @api private
+    class Situation
+      # In order of precedence, with the words for `pando config` and the documentation.
+      NAMES = {
+        rails_development: "of a Rails app in development",
+        development: "in development",
+        rails: "of a Rails app"
+      }.freeze
+      SOURCES = ["default", *NAMES.values.map { |words| "default #{words}" }].freeze
+
+      # Files that `rails new` makes, and that a Rails app cannot do without.
+      RAILS = %w[config/application.rb config/environment.rb].freeze
+
+      # @param environment [String] development defaults hold in "development" and "test"
+      # @param directory [String, nil] absolute
+      def initialize(environment, directory)
+        @development = %w[development test].include?(environment)
+        @rails = !directory.nil? && RAILS.all? { |file| File.file?(File.join(directory, file)) }
+      end
+
+      # @param setting [Setting]
+      # @return [Array(Object, String)] the default that holds, and where it comes from
+      def default_of(setting)
+        name = NAMES.keys.find { |one| holds?(one) && setting.defaults.key?(one) }
+        return [setting.default, "default"] unless name
+
+        [setting.defaults.fetch(name), "default #{NAMES.fetch(name)}"]
+      end
+
+      private
+
+      def holds?(name)
+        { rails_development: @rails && @development, development: @development, rails: @rails }.fetch(name)
+      end
+    end
+  end
+end

@@ -1,0 +1,159 @@
+# frozen_string_literal: true
+
+require "socket"
+require "pando/sys"
+require "pando/testing/strict/watch"
+
+module Pando
+  module Doctor
+    module Subject
+      # Which of the descriptors that a worker inherited it uses during its turn, the time in which the doctor sends
+      # requests to this worker only. Owned by the payload of a worker. Holding an inherited descriptor is harmless
+      # as long as one process at most uses it, so the doctor needs to see the use and not only the descriptor.
+      #
+      # Two kinds of evidence: the line of Ruby that reads or writes, and figures of the kernel that change (the
+      # position of a file, the bytes of a TCP connection, the state of an event source). Only the second one sees
+      # C code, and it sees no C code that uses a pipe or a UNIX socket.
+      #
+      # @api private
+      class Use
+        # @!attribute number [Integer] @!attribute link [String] as in /proc/self/fd
+        # @!attribute ios [Array<IO>] Ruby's objects for it
+        Inherited = Struct.new(:number, :link, :ios) do
+          # Of which processes share nothing but the position: pread(2) leaves it alone.
+          def file? = link.start_with?("/")
+        end
+        STDIO = [0, 1, 2].freeze
+        private_constant :Inherited, :STDIO
+
+        Watch = Testing::Strict::Watch
+
+        # @param own [Array<Integer>] descriptors that belong to Pando
+        # @param ios [Enumerable<IO>] all IO objects of this process
+        def initialize(own, ios = ObjectSpace.each_object(IO))
+          by_number = ios.group_by { |io| number_of(io) }
+          @inherited = (Dir.children("/proc/self/fd").map(&:to_i) - STDIO - own).filter_map do |number|
+            Inherited.new(number, File.readlink("/proc/self/fd/#{number}"), by_number.fetch(number, []))
+          rescue SystemCallError
+            nil # the descriptor of the listing itself
+          end
+          @inherited.flat_map(&:ios).each { |io| Watch.over(io) unless io.frozen? }
+        end
+
+        # The turn of this process begins.
+        # @return [nil]
+        def start
+          Watch.reset
+          @before = @inherited.to_h { |one| [one.number, figures(one)] }
+          nil
+        end
+
+        # The turn has ended.
+        # @return [Array<Hash>] of each descriptor that was used: number, site ("file:line", nil if C code did it),
+        #   and whether it had been used before the turn
+        def used
+          @inherited.filter_map do |one|
+            site = one.ios.filter_map { |io| Watch.site(io) }.first
+            before = @before&.fetch(one.number)
+            next unless (site && !one.file?) || moved?(before, figures(one))
+
+            { number: one.number, site: site, before: before.is_a?(Array) && before.any?(&:positive?) }
+          end
+        end
+
+        # Of a descriptor, what changes with its use.
+        #
+        # @param number [Integer] @param link [String]
+        # @return [Object, nil] nil if there is no such figure, or another file has the number by now
+        def self.figures(number, link)
+          return unless File.readlink("/proc/self/fd/#{number}") == link
+
+          case link
+          when /\Asocket:/ then Sys.borrow(number, BasicSocket) { |socket| Tcp.bytes(socket) }
+          when /\Aanon_inode:/ then EventSource.state(File.read("/proc/self/fdinfo/#{number}"))
+          when %r{\A/(?!dev/|proc/)} then [File.read("/proc/self/fdinfo/#{number}")[/^pos:\s*(\d+)/, 1].to_i]
+          end
+        rescue SystemCallError, SocketError
+          nil # closed, or no TCP
+        end
+
+        private
+
+        def figures(one) = Use.figures(one.number, one.link)
+
+        # What a timer has left falls by itself; everything else stays until somebody uses the descriptor.
+        def moved?(before, after)
+          return false if before.nil? || after.nil?
+          return before != after unless before.is_a?(EventSource::Timer)
+
+          before.setting != after.setting || (after.left > before.left && after.once?)
+        end
+
+        def number_of(io)
+          io.fileno
+        rescue IOError
+          nil # closed, or never opened
+        end
+
+        # The bytes that processes wrote to and read from a TCP connection. What has arrived and was not read yet does
+        # not count: nobody here has done anything for it.
+        #
+        # @api private
+        module Tcp
+          # Offsets in struct tcp_info (linux/tcp.h), Linux 4.19.
+          RECEIVED = 128
+          NOT_SENT = 144
+          SENT = 200
+          SIZE = 216
+          # States in which the other side's end has come, which the kernel counts as a byte.
+          ENDED = [8, 9, 11].freeze
+          WAITING = 0x541B # FIONREAD
+
+          # @param socket [BasicSocket]
+          # @return [Array(Integer, Integer), nil] written and read
+          # @raise [SystemCallError, SocketError] it is no TCP socket
+          def self.bytes(socket)
+            info = socket.getsockopt(:TCP, :INFO).data
+            return if info.bytesize < SIZE || socket.getsockopt(:SOCKET, :ACCEPTCONN).bool
+
+            sent, again = info.unpack("@#{SENT}QQ")
+            received = info.unpack1("@#{RECEIVED}Q") - (ENDED.include?(info.getbyte(0)) ? 1 : 0)
+            [sent - again + info.unpack1("@#{NOT_SENT}L"), received - waiting(socket)]
+          end
+
+          def self.waiting(socket)
+            buffer = [0].pack("i")
+            socket.ioctl(WAITING, buffer)
+            buffer.unpack1("i")
+          end
+          private_class_method :waiting
+        end
+
+        # What /proc/self/fdinfo shows of an epoll, eventfd, timerfd, inotify or the like.
+        #
+        # @api private
+        module EventSource
+          # `setting` is how it was armed, `left` the seconds until it expires, `interval` of one that repeats.
+          Timer = Struct.new(:setting, :left, :interval) do
+            def once? = interval.zero?
+          end
+
+          # @param text [String] of /proc/self/fdinfo
+          # @return [String, Timer]
+          def self.state(text)
+            left, interval = %w[it_value it_interval].map { |name| seconds(text, name) }
+            return Timer.new([interval, text[/^settime flags:.*/]], left, interval) if left
+
+            text.gsub(/\bpos:\S*/, "") # how far the files are that an epoll watches
+          end
+
+          def self.seconds(text, name)
+            seconds, nanoseconds = text.match(/^#{name}: \((\d+), (\d+)\)/)&.captures&.map(&:to_i)
+            seconds && (seconds + (nanoseconds / 1e9))
+          end
+          private_class_method :seconds
+        end
+      end
+    end
+  end
+end

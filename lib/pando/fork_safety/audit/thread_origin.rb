@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+
+module Pando
+  module ForkSafety
+    module Audit
+      # Where a thread comes from: the line of its block, and the gem that this line belongs to. Threads of one origin
+      # count as one. The sentences about a lost thread are made here, so that the log, `pando status` and the doctor
+      # use the same words. A value.
+      class ThreadOrigin
+        # Bytes of a location that identify it; its end says more than its beginning.
+        LONGEST = 300
+        # Characters of a path in a sentence.
+        SHORT = 120
+        APPLICATION = "the application"
+        RUBY = "Ruby's standard library"
+        STANDARD = RbConfig::CONFIG.values_at("rubylibdir", "sitelibdir", "vendorlibdir").compact
+                                   .map { |path| "#{path}/" }.freeze
+        private_constant :LONGEST, :SHORT, :APPLICATION, :RUBY, :STANDARD
+
+        # @param location [String, nil] "file:line"; nil for a thread of C code
+        # @param name [String, nil] of the thread
+        # @return [String] the same for all threads of one origin, in every process
+        def self.key(location, name = nil)
+          text = location || "C code (#{name || "no name"})"
+          (text.byteslice(-LONGEST, LONGEST)&.scrub("") || text).tr("\n", "?")
+        end
+
+        # @return [String] see {key}
+        attr_reader :key
+        # @return [String, nil] the gem's name; nil: the thread is the application's own or Ruby's
+        attr_reader :gem_name
+        # @return [String, nil] as the application called the thread
+        attr_reader :name
+
+        # @param location [String, nil] "file:line"
+        # @param name [String, nil] of the thread
+        # @param directory [String] the application's
+        def initialize(location, name = nil, directory: Dir.pwd)
+          @key = self.class.key(location, name)
+          @location = location
+          @name = name
+          @directory = directory
+          @specification = specification
+          @gem_name = @specification&.name
+        end
+
+        # @return [String] the gem and its version, or whose the thread is otherwise
+        def owner
+          return [@specification.name, @specification.version].join(" ") if @specification
+
+          standard? ? RUBY : APPLICATION
+        end
+
+        # @return [String] "file:line" below the folder of its owner
+        def place
+          return @key unless @location
+
+          folder = @specification&.full_gem_path || @directory
+          short = @location.delete_prefix("#{folder}/").tr("\n", "?")
+          short.size > SHORT ? "...#{short[-SHORT..]}" : short
+        end
+
+        # @return [String] what happens, without a full stop
+        def message
+          called = " (#{name.inspect})" if name
+          "No forked process has the thread#{called} of #{owner} that #{place} starts: " \
+            "what it does silently stops there"
+        end
+
+        # @param row [String, nil] what the library table says is to be done
+        # @return [String] what to do about it
+        def advice(row = nil)
+          "#{row || "Stop it in before_fork and start it again in after_worker_fork, or register it with " \
+                    "Pando::ForkSafety.thread (docs/fork-hooks.md)."} " \
+            "To accept the loss: fork_safety threads: { allow: [#{(gem_name || place).inspect}] }."
+        end
+
+        # @param pattern [String] a gem's name, or a path or its end, with or without the line
+        # @return [Boolean]
+        def match?(pattern)
+          gem_name == pattern || "/#{@location}".match?(%r{/#{Regexp.escape(pattern.delete_prefix("/"))}(?=[/:]|\z)})
+        end
+
+        private
+
+        # The innermost folder counts: a gem may lie in another one's.
+        def specification
+          return unless @location
+
+          owners = Gem.loaded_specs.each_value.select { |one| @location.start_with?("#{one.full_gem_path}/") }
+          owners.max_by { |one| one.full_gem_path.size }
+        end
+
+        def standard? = !@location.nil? && @location.start_with?(*STANDARD)
+      end
+    end
+  end
+end

@@ -1,0 +1,122 @@
+# frozen_string_literal: true
+
+require "pando/fork_safety/audit/sites"
+require "pando/fork_safety/libraries/constants"
+
+module Pando
+  module ForkSafety
+    module Libraries
+      # The tasks that concurrent-ruby's executors and timers hold in this process: those of Active Job's async
+      # adapter, of sucker_punch, of sentry-ruby and of whatever else uses them. A task that fork has copied from the
+      # parent is the parent's, and does not count: concurrent-ruby drops the copy when the executor is used again.
+      #
+      # Executors are found by a walk over the heap, for concurrent-ruby keeps no list of them; each look reuses the
+      # last list for a while.
+      #
+      # @api private
+      module ConcurrentExecutors
+        # Seconds for which a list of executors is good.
+        LIST = 0.1
+        # What these queue is in a database too, and their own loops run in executors.
+        DURABLE = /\AGoodJob/
+        # Where the block of a scheduled task is that nobody has asked for: a timer task runs again and again, and
+        # job libraries look for what is due in their database.
+        PERIODIC = %r{/concurrent/timer_task\.rb\z|/(?:good_job|solid_queue)-[^/]+/}
+        RUNNING = %r{/concurrent/executor/.*run_task}
+        ACTIVE_JOB = "ActiveJob::QueueAdapters::AsyncAdapter::JobWrapper"
+        private_constant :LIST, :DURABLE, :PERIODIC, :RUNNING, :ACTIVE_JOB
+
+        @listed_at = -LIST
+
+        class << self
+          # @param by [Float] monotonic seconds
+          # @return [Integer] tasks that run or wait, or are due by then
+          def count(by)
+            refresh
+            @pools.sum { |pool| size(pool) } + scheduled.count { |task| task.schedule_time.to_f <= by }
+          end
+
+          # @return [Array<String>] what each task is that runs, waits, or is scheduled for later
+          def names
+            refresh(anew: true)
+            waiting = @pools.select { |pool| own?(pool) }.flat_map { |pool| queue(pool).map { |entry| name(*entry) } }
+            running_names + waiting + scheduled.map { |task| "#{name(*scheduled_call(task))} (scheduled)" }
+          end
+
+          private
+
+          def refresh(anew: false)
+            now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+            return if !anew && @pid == Process.pid && now - @listed_at < LIST
+
+            timer = Constants.find("Concurrent::TimerSet")
+            @timers = timer ? ObjectSpace.each_object(timer).to_a : []
+            @pools = ObjectSpace.each_object(Concurrent::RubyThreadPoolExecutor).reject { |pool| spared?(pool) }
+            @listed_at = now
+            @pid = Process.pid
+          end
+
+          # A timer set waits for its next task in an executor of its own.
+          def spared?(pool)
+            @timers.any? { |timer| timer.instance_variable_get(:@timer_executor).equal?(pool) } ||
+              [pool.name, pool.class.name].any? { |name| DURABLE.match?(name.to_s) }
+          end
+
+          # concurrent-ruby notes the process in which an executor was last used.
+          def own?(service) = service.instance_variable_get(:@ruby_pid) == Process.pid
+
+          # Not by its counts of scheduled and completed tasks: a task that raises is never counted as completed.
+          def size(pool) = own?(pool) ? pool.queue_length + running(pool) : 0
+
+          def running(pool)
+            return pool.active_count if pool.respond_to?(:active_count)
+
+            pool.length - pool.instance_variable_get(:@ready).size
+          end
+
+          def queue(pool) = pool.instance_variable_get(:@queue).to_a.dup
+
+          # @return [Array<Concurrent::ScheduledTask>]
+          def scheduled
+            @timers.select { |timer| own?(timer) && !DURABLE.match?(timer.class.name.to_s) }
+                   .flat_map { |timer| waiting(timer) }
+                   .reject { |task| PERIODIC.match?(scheduled_call(task).first&.source_location&.first.to_s) }
+          end
+
+          # Its heap begins with an empty place.
+          def waiting(timer)
+            heap = timer.instance_variable_get(:@queue).instance_variable_get(:@queue)
+            heap.is_a?(Array) ? heap.compact : []
+          end
+
+          def scheduled_call(task) = [task.instance_variable_get(:@task), task.instance_variable_get(:@args)]
+
+          # @param task [Proc] @param arguments [Array]
+          def name(task, arguments)
+            first = Array(arguments).first
+            kind = first.class.name
+            return job_name(first.instance_variable_get(:@job_data)) if kind == ACTIVE_JOB
+            return first.name if kind == "Class" && first.name
+
+            (task.source_location if task.respond_to?(:source_location))&.join(":") || task.class.name
+          end
+
+          # Mail is known by its mailer.
+          def job_name(data)
+            return data["job_class"] unless data["job_class"] == "ActionMailer::MailDeliveryJob"
+
+            data["arguments"].first(2).join("#")
+          end
+
+          # What a thread has been given is known to it alone; where it stands is known to all.
+          def running_names
+            count = @pools.sum { |pool| own?(pool) ? running(pool) : 0 }
+            traces = Thread.list.filter_map(&:backtrace).select { |lines| lines.grep(RUNNING).any? }
+            lines = traces.map { |trace| Audit::Sites.application_line(trace) || trace.first }.first(count)
+            (lines + Array.new([count - lines.size, 0].max, "a task")).map { |line| "#{line} (running)" }
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,122 @@
+# frozen_string_literal: true
+
+# Databases and caches. A client stands behind what manages its connections: rows are made ready in order.
+Pando::ForkSafety::Libraries::Known.define do
+  describe "sequel", constant: "Sequel::Database" do
+    handled note: "It does not notice a fork. Its connections are closed before, except to SQLite in memory.",
+            source: "https://github.com/jeremyevans/sequel/blob/5.110.0/doc/fork_safety.rdoc"
+    in_memory = lambda do |database|
+      database.adapter_scheme == :sqlite && [nil, "", ":memory:"].include?(database.opts[:database])
+    end
+    before_fork { Sequel::DATABASES.each { |database| database.disconnect unless in_memory.call(database) } }
+  end
+
+  describe "mongo", constant: "Mongo::Client" do
+    yours since: "2.13.0",
+          note: "A child discards its parent's connections, but the threads that watch the servers are missing there.",
+          advice: "before_fork { CLIENT.close }, after_mold_fork { CLIENT.reconnect } and the same in after_worker_fork",
+          source: "https://github.com/mongodb/mongo-ruby-driver/pull/2049 and https://github.com/mongodb/mongo-ruby-driver/pull/1918"
+  end
+
+  describe "connection_pool", constant: "ConnectionPool" do
+    fine since: "2.4.0",
+         note: "A child drops the pool's connections and calls their `close`. Where that says goodbye to the server " \
+               "(pg, mysql2) the parent's connection ends too: close those before the fork.",
+         source: "https://github.com/mperham/connection_pool/blob/v3.0.2/lib/connection_pool/fork.rb, Changes.md"
+    yours before: "2.4.0",
+          note: "A child goes on with its parent's connections.",
+          advice: "before_fork { POOL.reload(&:close) }, or update it",
+          source: "https://github.com/mperham/connection_pool/pull/166"
+  end
+
+  describe "redis", constant: "Redis" do
+    fine since: "5.0.5",
+         note: "A child makes a connection of its own.",
+         source: "https://github.com/redis/redis-rb/blob/v5.0.5/CHANGELOG.md"
+    yours since: "5.0.0", before: "5.0.5",
+          note: "It does not let go of its parent's connection after a fork.",
+          advice: "update it to 5.0.5, or: before_fork { REDIS.close }",
+          source: "https://github.com/redis/redis-rb/issues/1157"
+    fine since: "3.1.0", before: "5.0.0",
+         note: "A child makes a connection of its own, unless `inherit_socket` is set.",
+         source: "https://github.com/redis/redis-rb/blob/v4.8.1/CHANGELOG.md (3.1.0, 4.8.1)"
+  end
+
+  describe "redis-client", constant: "RedisClient" do
+    fine since: "0.9.0",
+         note: "A child makes a connection of its own.",
+         source: "https://github.com/redis-rb/redis-client/blob/v0.9.0/CHANGELOG.md"
+    yours before: "0.9.0",
+          note: "A child goes on with its parent's connection.",
+          advice: "update it to 0.9.0, or: before_fork { REDIS.close }",
+          source: "https://github.com/redis-rb/redis-client/blob/v0.9.0/CHANGELOG.md"
+  end
+
+  describe "dalli", constant: "Dalli::Client" do
+    fine since: "4.0.0",
+         note: "A child makes a connection of its own.",
+         source: "https://github.com/petergoldstein/dalli/blob/v4.0.0/CHANGELOG.md"
+    fine since: "2.0.4", before: "4.0.0",
+         note: "A child makes a connection of its own; the first request of some versions fails (Dalli::NetworkError) " \
+               "and is tried again by the client.",
+         source: "https://github.com/petergoldstein/dalli/blob/v3.2.8/lib/dalli/protocol/connection_manager.rb"
+  end
+
+  describe "pg", constant: "PG::Connection" do
+    fine through: %w[activerecord sequel],
+         note: "What manages the connections keeps them apart.",
+         source: "https://github.com/rails/rails/blob/v7.0.0/activerecord/lib/active_record/connection_adapters/postgresql_adapter.rb"
+    yours note: "It does not notice a fork, and a connection that a child closes or forgets is closed at the server too.",
+          advice: "before_fork { DB.finish } and connect again on the next use; in a connection_pool: " \
+                  "before_fork { POOL.reload(&:finish) }",
+          source: "https://github.com/ged/ruby-pg/blob/v1.6.3/ext/pg_connection.c (pgconn_gc_free)"
+  end
+
+  describe "mysql2", constant: "Mysql2::Client" do
+    fine through: %w[activerecord sequel],
+         note: "What manages the connections keeps them apart.",
+         source: "https://github.com/rails/rails/blob/v7.0.0/activerecord/lib/active_record/connection_adapters/mysql2_adapter.rb"
+    yours note: "Up to 0.5.7 it does not notice a fork, and a connection that a child closes or forgets is closed at " \
+                "the server too.",
+          advice: "before_fork { CLIENT.close }, and connect again on the next use",
+          source: "https://github.com/brianmario/mysql2#fork-safety and /commit/cb66da4"
+  end
+
+  describe "trilogy", constant: "Trilogy" do
+    fine through: %w[activerecord sequel],
+         note: "What manages the connections keeps them apart.",
+         source: "https://github.com/rails/rails/blob/v7.1.0/activerecord/lib/active_record/connection_adapters/trilogy_adapter.rb"
+    yours since: "2.4.0",
+          note: "It does not notice a fork.",
+          advice: "after_mold_fork { CLIENT.discard! } and the same in after_worker_fork; connect again on the next use",
+          source: "https://github.com/trilogy-libraries/trilogy/blob/main/CHANGELOG.md (2.4.0, #65)"
+    yours before: "2.4.0",
+          note: "It does not notice a fork.",
+          advice: "before_fork { CLIENT.close }, and connect again on the next use",
+          source: "https://github.com/trilogy-libraries/trilogy/blob/main/CHANGELOG.md (2.4.0, #65)"
+  end
+
+  describe "sqlite3", constant: "SQLite3::Database" do
+    fine since: "2.1.0", through: %w[activerecord sequel],
+         note: "A child closes the databases it inherited, and what manages the connections opens them anew.",
+         source: "https://github.com/sparklemotion/sqlite3-ruby/blob/v2.1.0/adr/2024-09-fork-safety.md"
+    handled before: "2.1.0", through: %w[activerecord],
+            note: "SQLite must not be carried through a fork. ActiveRecord's connections to it are closed before, " \
+                  "except databases in memory.",
+            source: "https://www.sqlite.org/howtocorrupt.html section 2.6, https://github.com/rails/rails/pull/52931"
+    before_fork do
+      Pando::ForkSafety::Libraries::ActiveRecordPools.disconnect { |config| config.adapter == "sqlite3" }
+    end
+    fine before: "2.1.0", through: %w[sequel],
+         note: "Its connections are closed before the fork with the others of Sequel.",
+         source: "https://github.com/jeremyevans/sequel/blob/5.110.0/doc/fork_safety.rdoc"
+    yours since: "2.1.0",
+          note: "A child closes the writable databases it inherited.",
+          advice: "before_fork { DB.close }, and open it again on the next use",
+          source: "https://github.com/sparklemotion/sqlite3-ruby/blob/v2.1.0/CHANGELOG.md"
+    yours before: "2.1.0",
+          note: "A child that goes on with an inherited database may corrupt it.",
+          advice: "before_fork { DB.close }, and open it again on the next use",
+          source: "https://www.sqlite.org/howtocorrupt.html section 2.6"
+  end
+end

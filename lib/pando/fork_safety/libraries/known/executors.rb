@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+require "pando/fork_safety/libraries/concurrent_executors"
+require "rbconfig"
+
+# What does work later in threads of the same process.
+Pando::ForkSafety::Libraries::Known.define do
+  describe "concurrent-ruby", constant: "Concurrent::ThreadPoolExecutor" do
+    fine since: "1.1.7",
+         note: "Pools, timers and Async start anew in a child, without the tasks that were queued: the parent does " \
+               "those. Before a worker leaves they are done, for `stop_timeout` at most.",
+         source: "https://github.com/ruby-concurrency/concurrent-ruby/blob/v1.1.7/CHANGELOG.md"
+    fine since: "1.0.3", before: "1.1.7",
+         note: "Pools and timers start anew in a child; Async does not.",
+         source: "https://github.com/ruby-concurrency/concurrent-ruby/blob/v1.1.7/CHANGELOG.md"
+    queues count: Pando::ForkSafety::Libraries::ConcurrentExecutors.method(:count),
+           names: Pando::ForkSafety::Libraries::ConcurrentExecutors.method(:names)
+    revives_threads at: %r{/concurrent-ruby[^/]*/lib/concurrent-ruby/concurrent/}
+  end
+
+  describe "timeout", constant: "Timeout" do
+    fine note: "Its thread is started anew by the first Timeout.timeout of a child.",
+         source: "https://github.com/ruby/timeout/blob/v0.3.0/lib/timeout.rb"
+    folders = ["/timeout-[^/]+/lib", "/rubygems/vendor/timeout/lib", "\\A#{Regexp.escape(RbConfig::CONFIG["rubylibdir"])}"]
+    revives_threads at: %r{(#{folders.join("|")})/timeout\.rb:\d+\z}
+  end
+
+  describe "activejob", constant: "ActiveJob::QueueAdapters::AsyncAdapter" do
+    fine note: "The async adapter's jobs are in an executor of concurrent-ruby: the parent does them, and a worker " \
+               "that leaves does them first. Jobs with a `wait` beyond `stop_timeout` are dropped and named.",
+         source: "https://github.com/rails/rails/blob/v8.1.0/activejob/lib/active_job/queue_adapters/async_adapter.rb"
+  end
+
+  describe "sucker_punch", constant: "SuckerPunch::Queue" do
+    fine since: "2.0.0",
+         note: "Its queues are executors of concurrent-ruby: the parent does their jobs, and a worker that leaves " \
+               "does them first.",
+         source: "https://github.com/brandonhilkert/sucker_punch/blob/master/lib/sucker_punch/queue.rb"
+  end
+end

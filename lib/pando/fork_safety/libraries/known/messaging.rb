@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+# Brokers and remote calls.
+Pando::ForkSafety::Libraries::Known.define do
+  describe "grpc", constant: "GRPC::Core" do
+    switched_on = -> { ENV["GRPC_ENABLE_FORK_SUPPORT"] == "1" }
+    handled since: "1.80.0", given: "GRPC_ENABLE_FORK_SUPPORT=1", condition: switched_on,
+            note: "Where it was used, its threads are stopped before the fork and started again in parent and child. " \
+                  "The first call of a child through an inherited stub may fail with GRPC::Unavailable: let it be " \
+                  "tried again. A worker that runs a gRPC server or a stream in both directions is not promoted.",
+            source: "https://github.com/grpc/grpc/pull/33430, and 150 forks each with 1.80.0 and 1.85.0"
+    handled since: "1.57.0", before: "1.80.0", given: "GRPC_ENABLE_FORK_SUPPORT=1", condition: switched_on,
+            note: "A fork after a call can hang or abort the process, whatever is done before (seen in 1.67.0, 1.72.0; " \
+                  "calls fail in 1.78.1). So a worker that has made one is not promoted; make none while the app is " \
+                  "loaded.",
+            advice: "update it to 1.80.0: then workers can be promoted",
+            source: "https://github.com/grpc/grpc/issues/40741 and https://github.com/grpc/grpc/issues/39942"
+    yours since: "1.57.0",
+          note: "Its fork support is switched off: a stub made before the fork does not work in the child.",
+          advice: "take GRPC_ENABLE_FORK_SUPPORT out of the environment, or set it to 1",
+          source: "https://github.com/grpc/grpc/pull/33430"
+    yours before: "1.57.0",
+          note: "A process whose parent has used it cannot: the call raises, or hangs in old versions.",
+          advice: "update it to 1.80.0; or make no call before the fork, and set `refork false`",
+          source: "https://github.com/grpc/grpc/pull/16332"
+
+    threads(/\A(?:grpc_global_tim|default-executo|resolver-execut|event_engine)\z/)
+    unsafe_after "GRPC::Core::Channel", :create_call, before: "1.80.0", because: "a fork after a call may hang"
+    ready = false
+    before_fork do
+      next unless Pando::ForkSafety::Libraries::Threads.names.include?("grpc_global_tim") # it was never used
+
+      GRPC.prefork
+      ready = true
+    end
+    after = lambda do |method_name|
+      GRPC.public_send(method_name) if ready
+      ready = false
+    end
+    in_parent { after.call(:postfork_parent) }
+    in_child { after.call(:postfork_child) }
+  end
+
+  describe "google-protobuf", constant: "Google::Protobuf" do
+    fine note: "It only computes: no threads, no connections.",
+         source: "https://github.com/protocolbuffers/protobuf/tree/main/ruby/ext/google/protobuf_c"
+  end
+
+  describe "rdkafka", constant: "Rdkafka::Config" do
+    handled note: "A fork takes none of librdkafka's threads along, and a child's copy of a client is of no use. " \
+                  "A worker in which one is open is not promoted. Open none while the app is loaded.",
+            advice: "before_fork { PRODUCER.close }, and make a new one on the next use: then workers can be promoted",
+            source: "https://github.com/karafka/rdkafka-ruby#forking"
+    threads(/\Ardk:/, unsafe: true)
+  end
+
+  describe "waterdrop", constant: "WaterDrop::Producer" do
+    yours since: "2.0.0",
+          note: "A producer that was used before the fork raises ProducerUsedInParentProcess in the child. A worker " \
+                "in which one is open is not promoted, see rdkafka.",
+          advice: "before_fork { PRODUCER.close }, and make a new one on the next use",
+          source: "https://github.com/karafka/waterdrop/blob/v2.8.0/lib/waterdrop/producer.rb"
+  end
+
+  describe "karafka", constant: "Karafka::App" do
+    fine note: "In a process that serves requests it has a producer only: see waterdrop.",
+         source: "https://github.com/karafka/karafka/blob/master/lib/karafka.rb"
+  end
+
+  describe "bunny", constant: "Bunny::Session" do
+    yours note: "Parent and child share the connection, and the child lacks the thread that reads from it.",
+          advice: "before_fork { BUNNY.close }, and connect again on the next use",
+          source: "https://github.com/ruby-amqp/bunny/blob/main/docs/guides/connecting.md"
+  end
+
+  describe "message_bus", constant: "MessageBus" do
+    yours note: "A child lacks the thread that waits for messages.",
+          advice: "after_worker_fork { MessageBus.after_fork }",
+          source: "https://github.com/discourse/message_bus#forkingthreading-app-servers"
+  end
+end

@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require "io/nonblock"
+require "pando/config"
+require "pando/http/client"
+require "pando/http/connection"
+require "pando/http/environment"
+require "pando/http/kit"
+require "pando/http/limits"
+require "pando/http/request_reader"
+require "socket"
+
+module Pando
+  module HTTP
+    # Serves an application from threads of the calling process: a thread for each connection, a request for each
+    # connection. For tests, whose application lives in the test process; there is no worker, deadline or restart.
+    #
+    # @api private
+    class ThreadServer
+      # In place of a worker: each connection has its own.
+      class Worker
+        def slot = 0
+        def generation = 0
+        def job_started(*) = nil
+        def job_deadline(*) = Sys.now
+        def job_failed = nil
+        def job_finished = nil
+        def leave(_reason) = nil
+        def leaving? = false
+        def hook?(_name) = false
+      end
+
+      # In place of SoftTimeout, whose signal reaches the main thread only.
+      class NoTimeout
+        def during(_timeout) = yield
+      end
+
+      # @param app [#call] the Rack application
+      # @param host [String] to listen on
+      # @param port [Integer]
+      def initialize(app, host, port)
+        @app = app
+        @listener = TCPServer.new(host, port)
+        @limits = Limits.new(Config.load(["-e", "test"], env: {}, file: false))
+      end
+
+      # Serves until its thread is killed or the process ends.
+      # @return [void]
+      def run
+        environment = Environment.new(@listener)
+        loop { serve(@listener.accept, environment) }
+      ensure
+        @listener.close
+      end
+
+      private
+
+      def serve(socket, environment)
+        remote = socket.remote_address.ip_address
+        socket.nonblock = true
+        client = Client.new(Sys.disown(socket), @limits.write_timeout, remote)
+        Thread.new do
+          Thread.current.report_on_exception = false # what the app raises is answered, and in the event
+          Connection.new(kit).serve(client, environment)
+        end
+      rescue SystemCallError
+        socket.close # the client has gone
+      end
+
+      def kit
+        Kit.new(@app, Worker.new, @limits, RequestReader.new(@limits), NoTimeout.new, Process.pid, Sys.forks)
+      end
+    end
+  end
+end

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require "pando/platform"
+
+module Pando
+  # @return [Integer] the pid of this process
+  def self.pid = Process.pid
+
+  # What the C extension has on Linux, as far as plain Ruby can do it: enough for pando/fork_safety, pando/batch and the
+  # files of an application that call them. All else raises NotImplementedError.
+  #
+  # @api private
+  module Sys
+    @forks = 0
+
+    # Counts the forks that lie between this process and the first.
+    #
+    # @api private
+    module ForkCount
+      def _fork = super.tap { |pid| Sys.forked if pid.zero? }
+      def daemon(*) = super.tap { Sys.forked }
+
+      Process.singleton_class.prepend(self)
+    end
+
+    class << self
+      # @return [Integer]
+      attr_reader :forks
+
+      def forked = @forks += 1
+
+      # @return [IO] an IO that is read and written by two descriptors cannot be told from others here
+      def write_half(io) = io
+
+      # @return [Boolean]
+      def reserved_fd?(_number) = false
+
+      # Puts another file beneath a descriptor.
+      #
+      # @param number [Integer] @param other [IO]
+      # @raise [Errno::EBADF]
+      def replace_fd(number, other)
+        IO.for_fd(number, autoclose: false).reopen(other)
+        nil
+      end
+
+      # @raise [Errno::ENOSYS]
+      def pidfd_open(_pid) = raise(Errno::ENOSYS, "pidfd_open(2) is Linux's, and this is #{Platform.name}")
+
+      # What the self-check of a forked process uses once.
+      %i[allocator loader stdio clock thread].each { |name| define_method(:"exercise_#{name}") { nil } }
+      def exercise_resolver(*) = nil
+
+      def method_missing(name, *)
+        raise NotImplementedError, "Pando::Sys.#{name} needs Linux, and this is #{Platform.name}"
+      end
+
+      def respond_to_missing?(*) = false
+    end
+  end
+
+  module ForkSafety
+    # As ext/pando/bind_fork_check.c; documented in pando/fork_safety/fork_check.
+    class ForkCheck
+      def initialize
+        @forks = Sys.forks
+      end
+
+      def forked? = @forks != Sys.forks
+
+      def renew
+        before = @forks
+        @forks = Sys.forks
+        before != @forks
+      end
+    end
+  end
+end

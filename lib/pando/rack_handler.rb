@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+
+module Pando
+  # The Rack handler: `rackup -s pando` and `bin/rails server` start the server through it. It replaces the calling
+  # process by Pando's executable, because Pando's monitor must not carry the application: a worker loads it.
+  #
+  #     Rackup::Handler.get("pando").run(app, Host: "127.0.0.1", Port: 9292)
+  module RackHandler
+    LIBRARY = File.expand_path("..", __dir__)
+    PROGRAM = File.expand_path("../../exe/pando", __dir__)
+    # Whether a worker writes Rails' log to the terminal too: "1" or "0". Without it the environment decides.
+    LOG_TO_STDOUT = "PANDO_RAILS_LOG_TO_STDOUT"
+
+    class << self
+      # Becomes the server.
+      #
+      # @param _app [#call, nil] not used: the workers load the rackup file
+      # @param options [Hash{Symbol => Object}] of Rackup::Server or Rails::Server
+      # @return never
+      def run(_app = nil, **options)
+        [$stdout, $stderr].each(&:flush)
+        exec(environment(options), RbConfig.ruby, *load_path, PROGRAM, *arguments(options))
+      end
+
+      # @return [Hash{String => String}] for `rackup --help`
+      def valid_options
+        { "Host=HOST" => "Hostname to listen on, or unix:PATH (default: localhost)",
+          "Port=PORT" => "Port to listen on (default: 9292)",
+          "Workers=N" => "Number of workers (default: 1 in development, else one for each CPU)" }
+      end
+
+      # @return [String] as `bin/rails server` announces it
+      def to_s = "Pando"
+
+      # @param options [Hash{Symbol => Object}]
+      # @return [Array<String>] the command line
+      # @api private
+      def arguments(options)
+        [*listen(options), *flag("-e", options, :environment), *flag("--pidfile", options, :pid),
+         *(["-w", options[:Workers].to_s] if options[:Workers]), *rackup_file(options[:config])]
+      end
+
+      # @param options [Hash{Symbol => Object}]
+      # @return [Hash{String => String}] changes to the environment
+      # @api private
+      def environment(options)
+        variables = {}
+        variables[LOG_TO_STDOUT] = log_to_stdout(options) if options.key?(:log_stdout)
+        # Rails' default, which a config file may overrule: it does not overrule a flag.
+        variables["PIDFILE"] = options[:pid] if options[:pid] && !chosen?(options, :pid)
+        variables.compact
+      end
+
+      private
+
+      # Rails says which options its user has chosen; what Rackup passes on is taken for chosen.
+      def chosen?(options, name)
+        return options[:user_supplied_options].include?(name) if options[:user_supplied_options]
+
+        name != :environment # Rackup has set RACK_ENV
+      end
+
+      def flag(name, options, key)
+        [name, options[key].to_s] if options[key] && chosen?(options, key)
+      end
+
+      def listen(options)
+        return unless %i[Host Port].any? { |name| options[name] && chosen?(options, name) }
+
+        host = options[:Host].to_s
+        return ["--listen", host.sub("unix://", "unix:")] if host.start_with?("unix:")
+
+        ["--listen", "#{bracketed(host)}:#{options[:Port] || 9292}"]
+      end
+
+      def bracketed(host)
+        return "127.0.0.1" if ["", "localhost"].include?(host)
+
+        host.include?(":") && !host.start_with?("[") ? "[#{host}]" : host
+      end
+
+      def rackup_file(path)
+        [path] if path && File.expand_path(path) != File.expand_path("config.ru")
+      end
+
+      def log_to_stdout(options)
+        return "1" if options[:log_stdout]
+
+        "0" if options[:environment] == "development" # Rails' default there is yes
+      end
+
+      # An installed gem's extension may lie in a folder of its own.
+      def load_path
+        folders = defined?(Gem) && Gem.loaded_specs["pando"]&.full_require_paths
+        (folders || [LIBRARY]).flat_map { |folder| ["-I", folder] }
+      end
+    end
+  end
+end

@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+require "pando/rack_handler"
+
+module Pando
+  # Makes Pando the server that `bin/rails server` starts unless `-u` or RACKUP_HANDLER names another one, and starts
+  # it before the application has been loaded. Runs in the process of that command only.
+  #
+  # @api private
+  module RailsServer
+    # Of Rails::Server.
+    module Start
+      def start(*)
+        return super unless server.equal?(RackHandler)
+
+        create_tmp_directories
+        setup_dev_caching
+        Process.daemon(true) if options[:daemonize]
+        RackHandler.run(nil, **options)
+      end
+    end
+
+    # Of the handlers' registry.
+    module Default
+      def default(*)
+        ENV["RACKUP_HANDLER"] || ENV["RACK_HANDLER"] ? super : RackHandler
+      end
+    end
+
+    # @param server [Class] Rails::Server
+    # @return [void]
+    def self.install(server)
+      registry.singleton_class.prepend(Default)
+      server.prepend(Start)
+    end
+
+    # @return [Module]
+    def self.registry
+      require "rackup/handler/pando"
+      ::Rackup::Handler
+    rescue LoadError # Rack 2 has its own
+      require "rack/handler/pando"
+      ::Rack::Handler
+    end
+    private_class_method :registry
+  end
+end

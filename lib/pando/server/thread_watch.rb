@@ -1,0 +1,220 @@
+# frozen_string_literal: true
+
+require "pando/errors"
+require "pando/fork_safety/audit/live_thread"
+require "pando/sys"
+
+module Pando
+  class Server
+    # Finds threads that a refork would lose, and whether they come back in forked processes by themselves.
+    #
+    # A process inherits from its forker which threads lived there. Whatever lives or begins again in a worker of that
+    # lineage has come back, and is no reason against a later refork. So nothing has to be looked up but the threads
+    # that nobody has forked yet: these the first worker of the next generation tries out, see docs/audit.md.
+    #
+    # Made in the mold of a cold boot and inherited by all that is forked from it. What it finds it tells the monitor
+    # (Cluster::Generations::LostThreads), which decides.
+    #
+    # @api private
+    class ThreadWatch
+      # A boot that must not be.
+      class Refused < Pando::Error; end
+
+      # A thread that lived in the forker: how to describe it, and how many requests of a worker it has to come back.
+      Awaited = Struct.new(:origin, :advice, :requests)
+
+      # Threads of one origin that have begun in a worker: after how many requests the first did, and how many.
+      Begun = Struct.new(:earliest, :times) do
+        # @param requests [Integer] that the worker has served
+        # @return [Integer] requests until one begins
+        def interval(requests) = [earliest + 1, (requests.fdiv(times).ceil if times > 1)].compact.max
+      end
+
+      # Requests that a thread has at least to come back, if the canary's own terms do not say.
+      LEAST = 20
+      # It took the forker some requests to start such a thread: its child has so many times as much.
+      TIMES = 3
+      MOST = 2000
+      # In generation 0 nothing can be refused any more: there is time to be certain.
+      PATIENCE = 5
+      # Threads that are remembered.
+      LIMIT = 1000
+      # Seconds between two looks whether a worker still has a thread that is refused.
+      LOOK = 0.5
+      # Seconds that a thread has to end which a hook has just stopped.
+      SETTLE = 0.1
+      PAUSE = 0.005
+
+      # @param config [Config]
+      def initialize(config)
+        policy = config.fork_safety_threads
+        @policy = policy.is_a?(Hash) ? policy[:otherwise] : policy
+        @allowed = policy.is_a?(Hash) ? policy[:allow] : []
+        @least = config.rollout_canary.is_a?(Hash) ? config.rollout_canary[:requests] : LEAST
+        @handed = {}
+        @lineage = {} # key of each thread that an ancestor had when it was forked => whether it has come back
+        @awaited = {}
+        @refused = {} # key of each that the monitor knows to be lost => whether this worker has it
+        @begun = {}
+        @news = []
+        @next_look = 0.0
+      end
+
+      # In the mold of a cold boot, when the application is loaded.
+      def loaded
+        @loaded = current
+      end
+
+      # In the mold of a cold boot, when it is all but ready.
+      # @raise [Refused]
+      def boot
+        one = current.first if @policy == :fail
+        raise Refused, "#{one.origin.message}. #{one.advice} (refused by fork_safety threads:)" if one
+      end
+
+      # In the process that forks, after the user's hooks.
+      # @param role [Cluster::Role] of this process @param of [Symbol] the new one's
+      def before_fork(role, of)
+        return promote(role) if role.role == :worker && of == :mold
+        return unless @loaded
+
+        lost = @loaded.select { |one| one.thread.alive? }
+        @loaded = nil
+        await(lost.to_h { |one| [one.key, Awaited.new(one.origin, one.advice, @least * PATIENCE)] })
+      end
+
+      # In the new process, before the user's hooks.
+      def after_fork(role)
+        await(@handed)
+        @handed = {}
+        @loaded = nil
+        @begun = {}
+        @news = []
+        @refused.transform_values! { false } # a thread that is lost is not in a new process
+        @worker = role
+        role.role == :worker && @policy != :allow ? tracer.enable : @tracer&.disable
+      end
+
+      # In a new worker, after the user's hooks: threads that live by now have come back.
+      def born(worker)
+        living.each { |key| come_back(worker, key) }
+      end
+
+      # In a worker, between two requests.
+      def tick(worker)
+        come_back(worker, @news.shift) until @news.empty?
+        give_up_waiting(worker) if @awaited.any?
+        compare(worker) if @refused.any? && Sys.now >= @next_look
+      end
+
+      # The monitor says that this thread is lost.
+      # @param key [String] see ThreadOrigin.key
+      def lost(worker, key)
+        @refused[key] = nil
+        compare(worker)
+      end
+
+      private
+
+      # What would be missing in a child, has never been in an ancestor, and so was never tried out. The monitor may
+      # know better, and gives the new generation up then.
+      def promote(role)
+        @handed = {}
+        untried = settle
+        return if untried.empty?
+
+        @handed = untried.to_h { |one| [one.key, awaited(one)] }
+        report(role, :thread_tried, *@handed.each_value) unless @policy == :report
+      end
+
+      # A thread that a hook has just ended may take a moment to be gone.
+      def settle
+        deadline = Sys.now + SETTLE
+        untried = list
+        while untried.any? && Sys.now < deadline
+          sleep(PAUSE)
+          untried = list
+        end
+        untried
+      end
+
+      def list = current.reject { |one| @lineage.key?(one.key) }
+
+      # Those that nothing excuses, one of each origin.
+      def current
+        return [] if @policy == :allow
+
+        ForkSafety::Audit::LiveThread.all.reject { |one| excused?(one) }.uniq(&:key)
+      end
+
+      def excused?(thread) = !thread.excuse.nil? || @allowed.any? { |pattern| thread.origin.match?(pattern) }
+
+      def awaited(one)
+        requests = @begun[one.key]&.interval(@worker.requests) || 1
+        Awaited.new(one.origin, one.advice, (requests * TIMES).clamp(@least, [MOST, @least].max))
+      end
+
+      def await(threads)
+        threads.each do |key, awaited|
+          next if @lineage.key?(key)
+
+          @lineage[key] = false
+          @awaited[key] = awaited
+        end
+      end
+
+      def come_back(worker, key)
+        return if @lineage.fetch(key, true)
+
+        @lineage[key] = true
+        @awaited.delete(key)
+        worker.payload.report_thread(worker, :thread_back, key)
+      end
+
+      def give_up_waiting(worker)
+        requests = worker.requests
+        late = @awaited.select { |_, one| requests >= one.requests }
+        return if late.empty?
+
+        late.each_key { |key| @awaited.delete(key) }
+        report(worker, :thread_missing, *late.each_value)
+      end
+
+      # The monitor is told of what has changed.
+      def compare(worker)
+        @next_look = Sys.now + LOOK
+        now = living
+        @refused.each do |key, held|
+          holds = now.include?(key)
+          next if holds == held
+
+          @refused[key] = holds
+          worker.payload.report_thread(worker, holds ? :thread_held : :thread_gone, key)
+        end
+      end
+
+      def living = ForkSafety::Audit::LiveThread.all.map(&:key).uniq
+
+      def report(role, kind, *threads)
+        threads.each do |one|
+          text = [one.origin.key, one.origin.message, one.advice].join("\n")
+          role.payload.report_thread(role, kind, text)
+        end
+      end
+
+      # Called in each new thread. No iseq event: compiled code stays compiled.
+      def tracer
+        @tracer ||= TracePoint.new(:thread_begin) { note(Thread.current) }
+      end
+
+      def note(thread)
+        key = ForkSafety::Audit::LiveThread.new(thread).key
+        begun = @begun[key] ||= Begun.new(@worker.requests, 0) if @begun.size < LIMIT || @begun.key?(key)
+        begun.times += 1 if begun
+        @news << key if @lineage[key] == false
+      rescue StandardError
+        nil # it is the application's thread
+      end
+    end
+  end
+end

@@ -1,0 +1,114 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "open3"
+require_relative "../../../bench/support/bundle"
+
+# What is found of the real concurrent-ruby's queues. Each script is a Ruby of its own.
+class ConcurrentRubyTest < Minitest::Test
+  GEMFILE = File.expand_path("../../fixtures/apps/queued/Gemfile", __dir__)
+  BEGINNING = <<~RUBY
+    require "concurrent-ruby"
+    require "json"
+    require "pando/fork_safety/queued_work"
+    Executors = Pando::ForkSafety::Libraries::ConcurrentExecutors
+    GATE = Queue.new
+    POOL = Concurrent::ThreadPoolExecutor.new(min_threads: 1, max_threads: 2, max_queue: 0)
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    def block = GATE.pop
+    def wait_until = (sleep(0.01) until yield)
+    def in_child
+      reader, writer = IO.pipe
+      fork { writer.write(JSON.generate(yield)) && exit!(0) }
+      writer.close
+      JSON.parse(reader.read)
+    ensure
+      Process.wait
+    end
+    told = []
+  RUBY
+
+  # @return [Array] what the script has told
+  def run_ruby(script)
+    bundle = Bench::Bundle.new("queued", GEMFILE).prepare
+    output, status = Open3.capture2e(bundle.environment, "timeout", "60", RbConfig.ruby, "-W0", "-e",
+                                     "#{BEGINNING}#{script}\nputs JSON.generate(told)")
+    assert_predicate status, :success?, output
+    JSON.parse(output.lines.last)
+  end
+
+  def test_tasks_that_run_and_wait
+    told = run_ruby(<<~RUBY)
+      told << Executors.count(now) << Executors.names
+      5.times { POOL.post { block } }
+      wait_until { GATE.num_waiting == 2 }
+      told << Executors.count(now) << Executors.names
+      5.times { GATE << true }
+      wait_until { Executors.count(now).zero? }
+      told << Executors.names
+    RUBY
+
+    assert_equal [0, [], 5], told.first(3)
+    # They run in no file, but in the script that -e brought.
+    assert_equal [5, 2], [told[3].size, told[3].grep(/\A-e:\d+.* \(running\)\z/).size]
+    assert_equal 3, told[3].grep(/\A-e:\d+\z/).size
+    assert_empty told.last
+  end
+
+  def test_a_task_that_raises_is_over
+    told = run_ruby(<<~RUBY)
+      POOL.post { raise "expected" }
+      POOL.post { GATE << true }
+      GATE.pop
+      Pando::ForkSafety::QueuedWork.wait(now + 30)
+      told << Executors.count(now)
+    RUBY
+
+    assert_equal [0], told
+  end
+
+  def test_tasks_for_later_and_periodic_ones
+    told = run_ruby(<<~RUBY)
+      Concurrent::ScheduledTask.execute(600, args: [String], executor: POOL) { |_| nil }
+      timer = Concurrent::TimerTask.new(execution_interval: 600) { nil }
+      timer.execute
+      told << Executors.count(now) << Executors.count(now + 700) << Executors.names
+      Concurrent::ScheduledTask.execute(0.3) { told << "done" }
+      Pando::ForkSafety::QueuedWork.wait(now + 30)
+    RUBY
+
+    assert_equal [0, 1, ["String (scheduled)"], "done"], told
+  end
+
+  # The parent goes on with its tasks; what a child has of them runs nowhere.
+  def test_a_copy_of_the_queue_in_a_child_is_nobodys
+    told = run_ruby(<<~RUBY)
+      5.times { POOL.post { block && told << Process.pid } }
+      Concurrent::ScheduledTask.execute(600) { nil }
+      wait_until { GATE.num_waiting == 2 }
+      child = in_child do
+        before = [Executors.count(now + 700), Executors.names]
+        POOL.post { told << "the child's" }
+        Pando::ForkSafety::QueuedWork.wait(now + 30)
+        [*before, told]
+      end
+      5.times { GATE << true }
+      Pando::ForkSafety::QueuedWork.wait(now + 30)
+      told = [child, told.size, Executors.count(now + 700)]
+    RUBY
+
+    assert_equal [[0, [], ["the child's"]], 5, 1], told
+  end
+
+  def test_what_good_job_queues_is_in_a_database
+    assert_equal [0], run_ruby(<<~RUBY)
+      pool = Concurrent::ThreadPoolExecutor.new(name: "GoodJob::Notifier", max_threads: 1)
+      pool.post { block }
+      wait_until { GATE.num_waiting == 1 }
+      module GoodJob; class TimerSet < Concurrent::TimerSet; end; end
+      Concurrent::ScheduledTask.execute(600, timer_set: GoodJob::TimerSet.new) { nil }
+      told << Executors.count(now + 700)
+    RUBY
+  end
+end

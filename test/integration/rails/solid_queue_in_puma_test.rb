@@ -1,0 +1,129 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/rails_app"
+require "uri"
+
+# Promise: SOLID_QUEUE_IN_PUMA, which Rails' own deployment sets, runs the jobs of a stock app beside its workers: those
+# of config/queue.yml at once, those of config/recurring.yml when they are due.
+class SolidQueueInPumaTest < Minitest::Test
+  TROUBLE = /\.(?:lost|killed|failed|discarded|refused|stuck)\z/
+  QUEUE_FILE = <<~YAML
+    default: &default
+      dispatchers:
+        - polling_interval: 0.1
+          batch_size: 100
+      workers:
+        - queues: "mails"
+          threads: 1
+          polling_interval: 0.1
+        - queues: [ default, solid_queue_recurring ]
+          threads: 2
+          processes: <%= ENV.fetch("JOB_CONCURRENCY", 1) %>
+          polling_interval: 0.1
+    production:
+      <<: *default
+  YAML
+
+  def setup
+    skip "Solid Queue comes with Rails 8" if Support::RailsApp::VERSION < "8"
+
+    @app = Support::RailsApp.create
+    @app.write("config/queue.yml", QUEUE_FILE)
+    @app.write("config/recurring.yml", "production:\n  tick:\n    class: TickJob\n    schedule: every second\n")
+    @app.write("config/routes.rb", "Rails.application.routes.draw { get \"later/:word\", to: \"notes#later\" }")
+    @app.write("app/controllers/notes_controller.rb", <<~RUBY)
+      class NotesController < ActionController::Base
+        def later
+          NoteJob.set(queue: params[:queue] || :default, wait: params[:wait]&.to_f&.seconds).perform_later(params[:word])
+          head :accepted
+        end
+      end
+    RUBY
+    job("NoteJob", "word", "File.write(Rails.root.join(\"tmp/\#{word}.done\"), \"\#{Process.pid} \#{queue_name}\")")
+    job("TickJob", "", 'File.write(Rails.root.join("tmp/ticks"), "tick\n", mode: "a")')
+  end
+
+  def teardown
+    @server&.kill
+    @app&.remove
+  end
+
+  def test_jobs_run_beside_the_workers
+    serve({ "SOLID_QUEUE_IN_PUMA" => "true", "JOB_CONCURRENCY" => "2" })
+    followed = @server.events("setting.followed")
+
+    assert_equal(["SOLID_QUEUE_IN_PUMA"], followed.map { |event| event["name"] })
+    done = [later("plain"), later("mail", queue: "mails"), later("delayed", wait: 0.5)].map { |word| wait_for(word) }
+    nodes = @server.nodes("solid_queue").map { |node| node.pid.to_s }
+    assert_equal 1, nodes.size
+    assert_equal [nodes * 3, %w[default mails default]], [done.map(&:first), done.map(&:last)]
+    assert_operator wait_for_ticks(2), :>=, 2
+
+    @server.wait_for("refork.finished", pool: "solid_queue") { @server.signal("USR2") }
+    later("after")
+    refute_includes nodes, wait_for("after").first
+    assert_operator wait_for_ticks(count_ticks + 2), :>=, 2
+    assert_empty(@server.events.select { |event| TROUBLE.match?(event["event"]) })
+    assert_predicate @server.stop, :success?, @server.output
+  end
+
+  def test_the_translated_file_runs_them_as_well
+    @app.run(Gem.ruby, "-I", Support::Checkout.path("lib"), Support::Checkout.path("exe/pando"), "init")
+    serve({ "SOLID_QUEUE_IN_PUMA" => "1" }, config: @app.read("config/pando.rb").gsub(/^listen/, "# listen"))
+    assert_empty @server.events("setting.followed")
+
+    later("translated")
+    assert_equal "default", wait_for("translated").last
+    assert_equal 1, @server.nodes("solid_queue").size
+  end
+
+  def test_without_the_variable_there_is_no_node
+    serve({}, pools: {})
+
+    assert_empty @server.nodes("solid_queue")
+    assert_empty @server.events("setting.followed")
+  end
+
+  private
+
+  def job(name, parameters, line)
+    file = name.gsub(/(?<=[a-z])[A-Z]/) { |letter| "_#{letter}" }.downcase
+    @app.write("app/jobs/#{file}.rb", "class #{name} < ApplicationJob\n  def perform(#{parameters}) = #{line}\nend\n")
+  end
+
+  # @param pools [Hash] empty where there is only one
+  def serve(env, config: "", pools: { pool: "web" })
+    @server = @app.serve(environment: "production", config: "workers 2\nrollout canary: false\n#{config}", env: env,
+                         ready: false)
+    @server.wait_past("generation.current", patience: 120, **pools)
+  end
+
+  # @return [String] the word
+  def later(word, **query)
+    answer = @server.get("/later/#{word}?#{URI.encode_www_form(query)}", "X-Forwarded-Proto" => "https")
+    assert_equal 202, answer.status, answer.body
+    word
+  end
+
+  # @return [Array(String, String)] who did it, and from which queue
+  def wait_for(word)
+    path = File.join(@app.folder, "tmp", "#{word}.done")
+    wait_until(timeout: 60, message: lambda {
+      "job #{word}\n#{@server.output[-3000..]}"
+    }) { File.exist?(path) && File.size?(path) }
+    File.read(path).split
+  end
+
+  def wait_for_ticks(count)
+    wait_until(timeout: 60, message: -> { "a recurring job\n#{@server.output[-3000..]}" }) do
+      found = count_ticks
+      found if found >= count
+    end
+  end
+
+  def count_ticks
+    path = File.join(@app.folder, "tmp/ticks")
+    File.exist?(path) ? File.readlines(path).size : 0
+  end
+end

@@ -1,0 +1,111 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/rails_app"
+
+# A fresh `rails new` app with one line of its Gemfile changed.
+class StockAppTest < Minitest::Test
+  # The events of Pando as Rails' notifications.
+  PROBE = <<~RUBY
+    NOTED = []
+    ActiveSupport::Notifications.subscribe(/\\.pando\\z/) { |name, *| NOTED << name }
+  RUBY
+
+  ROUTES = <<~RUBY
+    Rails.application.routes.draw do
+      get "up" => "rails/health#show"
+      answer = ->(&text) { ->(_env) { [200, { "content-type" => "text/plain" }, [text.call.to_s]] } }
+      get "where" => answer.call { [ENV["RAILS_ENV"], ENV["RACK_ENV"], Rails.env].join(" ") }
+      get "generation" => answer.call { Pando.worker_tag[/\\d+\\z/] }
+      get "noted" => answer.call { NOTED.join(" ") }
+    end
+  RUBY
+
+  def teardown
+    @server&.kill
+    @app&.remove
+  end
+
+  # RAILS_ENV is all that says so.
+  def test_production
+    start(environment: "production", config: "workers 2", env: { "PIDFILE" => "tmp/web.pid" }) do
+      @app.write("config/initializers/tags.rb", "Rails.application.config.log_tags = [->(_) { Pando.worker_tag }]\n")
+    end
+
+    assert_equal "production production production", get("/where").body
+    assert_equal 2, @server.workers.size
+    assert_includes get("/noted").body.split, "audit.finished.pando"
+    assert_match(/\[worker [01] gen 0\]/, wait_until { @server.output[%r{^.*Started GET "/where".*$}] })
+    assert_equal @server.pid.to_s, @app.read("tmp/web.pid").strip
+    restart
+
+    assert_equal "1", get("/generation").body
+    assert_predicate @server.stop, :success?
+    refute_path_exists File.join(@app.folder, "tmp/web.pid")
+  end
+
+  # A worker that cannot serve Rails' health check does not become ready.
+  def test_the_health_check_is_the_self_test
+    error = assert_raises(RuntimeError) do
+      start(environment: "production") do
+        @app.write("config/initializers/up.rb", <<~RUBY)
+          Rails.application.config.middleware.insert_before(0, Class.new do
+            def initialize(app) = @app = app
+            def call(env) = env["PATH_INFO"] == "/up" ? [503, {}, []] : @app.call(env)
+          end)
+        RUBY
+      end
+    end
+
+    assert_includes error.message, "the self-test GET /up was answered with 503"
+  end
+
+  def test_an_api_app_in_development
+    start("--api", environment: "development")
+
+    assert_equal "development development development", get("/where").body
+    assert_equal 1, @server.workers.size
+    assert_predicate @server.stop, :success?
+  end
+
+  # The browser is not what is tested here: the test process serves, and a plain client asks.
+  def test_system_tests
+    @app = Support::RailsApp.create
+    @app.write("test/system/up_test.rb", <<~RUBY)
+      require "test_helper"
+      require "net/http"
+
+      class UpTest < ActionDispatch::SystemTestCase
+        driven_by :rack_test
+
+        test "the app is served by the test process" do
+          server = Capybara::Server.new(Rails.application).boot
+          bodies = Array.new(4) { Thread.new { Net::HTTP.get(URI(server.base_url + "/up")) } }.map(&:value)
+          assert_equal 4, bodies.grep(/background-color: green/).size
+          assert_same Capybara.servers[:pando], Capybara.server
+          visit "/up"
+          assert_equal 200, page.status_code
+        end
+      end
+    RUBY
+
+    assert_match(/1 runs, 3 assertions, 0 failures, 0 errors/, @app.rails("test:system", environment: "test"))
+  end
+
+  private
+
+  def start(*options, environment:, **serve)
+    @app = Support::RailsApp.create(*options)
+    @app.write("config/initializers/where.rb", PROBE)
+    @app.write("config/routes.rb", ROUTES)
+    yield if block_given?
+    @server = @app.serve(environment: environment, **serve)
+  end
+
+  # Rails 8 assumes TLS in production, 7.1 redirects to it.
+  def get(path) = @server.get(path, "X-Forwarded-Proto" => "https")
+
+  def restart
+    @server.wait_for("reload.finished") { @app.rails("restart", environment: "production") }
+  end
+end

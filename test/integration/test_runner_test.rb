@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+require "tmpdir"
+require "support/run"
+
+# bin/test's own promises: a failure that does not come again is named and forgiven, any other one is not.
+class TestRunnerTest < Minitest::Test
+  FAILS_ONCE = <<~RUBY
+    require "test_helper"
+    class %<name>sTest < Minitest::Test
+      def test_passes = assert(true)
+      def test_fails_once
+        passed = File.exist?("%<mark>s")
+        File.write("%<mark>s", "")
+        assert(passed, "the first time")
+      end
+    end
+  RUBY
+  FAILS_ALWAYS = <<~RUBY
+    require "test_helper"
+    class BrokenTest < Minitest::Test
+      def test_fails = flunk("each time")
+    end
+  RUBY
+  DIES_ONCE = <<~RUBY
+    require "test_helper"
+    class DyingTest < Minitest::Test
+      def test_dies_once
+        return assert(true) if File.exist?("%<mark>s")
+        File.write("%<mark>s", "")
+        exit!(3)
+      end
+    end
+  RUBY
+
+  def setup = @folder = Dir.mktmpdir("pando-run")
+  def teardown = FileUtils.rm_rf(@folder)
+
+  def test_a_file_that_passes_when_it_runs_again_is_flaky_and_the_run_passes
+    output, status = run_tests(file("once", FAILS_ONCE, name: "Once"))
+
+    assert_predicate status, :success?, output
+    assert_match(/^=== Flaky tests/, output)
+    assert_match(/^\S*once_test.rb:$/, output)
+    assert_includes output, "the first time"
+    assert_equal "2 passed, 0 failed", output.lines.last.chomp
+  end
+
+  def test_a_file_that_fails_again_fails_the_run
+    output, status = run_tests(file("broken", FAILS_ALWAYS), file("once", FAILS_ONCE, name: "Once"))
+
+    refute_predicate status, :success?
+    assert_match(/^=== Failed tests\n\nFailure:\nBrokenTest#test_fails/, output)
+    assert_match(/^=== Flaky tests/, output)
+    assert_equal "2 passed, 1 failed", output.lines.last.chomp
+  end
+
+  def test_a_process_that_died_may_be_flaky_too
+    output, status = run_tests(file("dying", DIES_ONCE))
+
+    assert_predicate status, :success?, output
+    assert_match(/^=== Flaky tests/, output)
+    assert_includes output, "exit 3"
+    assert_equal "1 passed, 0 failed", output.lines.last.chomp
+  end
+
+  def test_many_failures_are_no_accident
+    files = Array.new(Support::TestRun::RETRIES + 1) { |i| file("once#{i}", FAILS_ONCE, name: "Once#{i}") }
+    output, status = run_tests("-j", "4", *files)
+
+    refute_predicate status, :success?
+    assert_includes output, "too many to run them again"
+    assert_equal "#{files.size} passed, #{files.size} failed", output.lines.last.chomp
+  end
+
+  def test_of_several_files_in_one_process_those_that_failed_run_again
+    files = [file("a", FAILS_ONCE, name: "A"), file("b", FAILS_ALWAYS), file("c", FAILS_ONCE, name: "C")]
+    process = Support::TestProcess.new(files, [], @folder)
+    process.run(File::NULL)
+
+    assert_equal [[files[0]], [files[1]], [files[2]]], process.retries.map(&:files).sort
+    assert_equal [2, 3], process.counts.values_at("passed", "failed")
+  end
+
+  private
+
+  def file(name, text, **values)
+    path = File.join(@folder, "#{name}_test.rb")
+    values[:mark] = File.join(@folder, "#{name}.mark")
+    File.write(path, text.gsub(/%<(\w+)>s/) { values.fetch(Regexp.last_match(1).to_sym) })
+    path
+  end
+
+  def run_tests(*arguments)
+    Open3.capture2e(RbConfig.ruby, "-rbundler/setup", Support::Checkout.path("test/support/run.rb"), *arguments)
+  end
+end

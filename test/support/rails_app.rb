@@ -1,0 +1,186 @@
+# frozen_string_literal: true
+
+require "digest"
+require "fileutils"
+require "open3"
+require "securerandom"
+require "tmpdir"
+require "support/server_process"
+
+module Support
+  # A fresh app as `rails new` makes it, with one line of its Gemfile changed: `gem "pando"` in place of
+  # `gem "puma"`. The app is generated once for each Ruby, Rails and set of options, and kept with its gems
+  # in the user's cache folder; each test works on a copy.
+  #
+  #     app = RailsApp.create                                     # or RailsApp.create("--api")
+  #     app.rails("generate", "scaffold", "Post", "title")
+  #     server = app.serve(environment: "production", config: "workers 2")
+  #     server.get("/up").status
+  #     server.stop
+  #     app.remove
+  class RailsApp
+    class Failed < StandardError; end
+
+    # The newest Rails that this Ruby can run, among those that Pando is tested with.
+    VERSION = RUBY_VERSION >= "3.2" ? "8.1" : "7.1"
+    INSTALL_WITHIN = 900 # seconds: several gems are compiled
+    HOME = File.join(ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") },
+                     "pando", "rails", "#{RUBY_ENGINE}-#{RUBY_VERSION}")
+    GEMS = File.join(HOME, "gems")
+
+    # @return [String] absolute path of the app
+    attr_reader :folder
+
+    class << self
+      # @param options [Array<String>] for `rails new`: "--api", "--database=postgresql"
+      # @param version [String] of Rails: "8.1"
+      # @return [RailsApp] a copy of its own
+      def create(*options, version: VERSION)
+        new(Pristine.new(version, options).prepare)
+      end
+
+      # @return [Hash{String => String, nil}] what a program of the app needs in its environment, and no bundle of ours
+      def environment
+        ours = ENV.keys.grep(/\A(?:BUNDLE_|BUNDLER_|RUBYLIB\z|RUBYOPT\z|(?:RAILS|RACK|APP)_ENV\z|GEM_)/)
+        path = [RbConfig::CONFIG["bindir"], File.join(GEMS, "bin"), ENV.fetch("PATH", nil)].join(":")
+        ours.to_h { |name| [name, nil] }.merge("GEM_HOME" => GEMS, "PATH" => path)
+      end
+
+      # @return [String] what the command printed
+      # @raise [Failed] it ended with another status than 0
+      def run(*command, folder:, env: {}, within: 120)
+        output, status = Open3.capture2e(environment.merge(env), "timeout", within.to_s, *command,
+                                         chdir: folder, stdin_data: "")
+        status.success? ? output : raise(Failed, "#{command.join(" ")} in #{folder}: #{status}\n#{output}")
+      end
+    end
+
+    # @param pristine [String] the folder to copy
+    def initialize(pristine)
+      @folder = File.join(Dir.mktmpdir("pando-rails"), "shop")
+      FileUtils.cp_r(pristine, @folder, preserve: true)
+      @secret = SecureRandom.hex(64)
+    end
+
+    # @return [String] path of what was written
+    def write(name, text)
+      path = File.join(folder, name)
+      FileUtils.mkdir_p(File.dirname(path))
+      File.write(path, text)
+      path
+    end
+
+    # @return [String]
+    def read(name) = File.read(File.join(folder, name))
+
+    # Adds gems to its Gemfile and installs them.
+    #
+    # @param lines [Array<String>] 'gem "redis"'
+    def add_gems(*lines)
+      write("Gemfile", [read("Gemfile"), *lines].join("\n"))
+      begin
+        bundle("install", "--local", "--quiet")
+      rescue Failed
+        bundle("install", "--quiet", within: INSTALL_WITHIN)
+      end
+    end
+
+    # @return [String] what bin/rails printed
+    def rails(*arguments, environment: "development", env: {})
+      run(Gem.ruby, "bin/rails", *arguments, env: variables(environment).merge(env))
+    end
+
+    # Makes the databases of an environment and brings them up to date.
+    def prepare_database(environment = "development")
+      rails("db:prepare", environment: environment)
+    end
+
+    # @return [String]
+    def bundle(*arguments, within: 120) = run("bundle", *arguments, within: within)
+
+    # Starts the server in the app's folder. The text of `config` goes to config/pando.rb.
+    #
+    # @param environment [String] for RAILS_ENV, which is all that says so
+    # @param command [Array<String>] what to run: nothing for Pando's executable, %w[bin/rails server]
+    # @param options [Hash] see ServerProcess.start
+    # @return [ServerProcess]
+    def serve(environment: "development", config: "", command: nil, arguments: [], env: {}, database: true, **options)
+      prepare_database(environment) if database
+      write("config/pando.rb", "log_format :json\n#{config}")
+      ServerProcess.start(folder: folder, program: command && [Gem.ruby, *command], arguments: arguments,
+                          env: variables(environment).merge(command ? {} : bundled, env), **options)
+    end
+
+    # @return [Hash{String => String}] for a program of the app that runs in this environment
+    def variables(environment)
+      RailsApp.environment.merge("RAILS_ENV" => environment, "SECRET_KEY_BASE" => @secret)
+    end
+
+    # @return [Hash{String => String}] what makes a Ruby use the app's bundle
+    def bundled = { "BUNDLE_GEMFILE" => File.join(folder, "Gemfile"), "RUBYOPT" => "-rbundler/setup" }
+
+    def run(*command, env: {}, within: 120) = RailsApp.run(*command, folder: folder, env: env, within: within)
+
+    def remove = FileUtils.rm_rf(File.dirname(folder))
+
+    # The app that the copies are made of.
+    class Pristine
+      SWAPPED = /^gem "puma".*$/
+
+      def initialize(version, options)
+        @version = version
+        @options = options
+        # The gems' versions stay until the cache is emptied; the path of the checkout is in the Gemfile.
+        @name = ["rails", version, *options, Digest::SHA256.hexdigest(Checkout::ROOT)[0, 8]].join("-").tr("/=", "__")
+      end
+
+      # @return [String] its folder
+      def prepare
+        path = File.join(HOME, @name)
+        FileUtils.mkdir_p(HOME)
+        File.open("#{path}.lock", File::CREAT | File::RDWR) do |lock|
+          lock.flock(File::LOCK_EX)
+          make(path) unless File.directory?(path)
+        end
+        path
+      end
+
+      private
+
+      def make(path)
+        workshop = Dir.mktmpdir("new", HOME)
+        app = File.join(workshop, "shop")
+        generate(app, workshop)
+        swap(File.join(app, "Gemfile"))
+        install(app)
+        File.rename(app, path)
+      ensure
+        FileUtils.rm_rf(workshop)
+      end
+
+      # As `gem install rails && rails new` do, and nothing of the app may depend on the generator's bundle.
+      def generate(app, workshop)
+        warn "making an app of Rails #{@version} ..."
+        File.write(File.join(workshop, "Gemfile"), %(source "https://rubygems.org"\ngem "rails", "~> #{@version}.0"\n))
+        install(workshop)
+        version = File.read(File.join(workshop, "Gemfile.lock"))[/^    rails \(([\d.]+)\)/, 1]
+        script = %(gem "rails", "#{version}"; load Gem.bin_path("railties", "rails", "#{version}"))
+        FileUtils.rm(Dir[File.join(workshop, "Gemfile*")])
+        RailsApp.run(Gem.ruby, "-e", script, "new", app, "--skip-git", *@options, folder: workshop,
+                                                                                  within: INSTALL_WITHIN)
+      end
+
+      def install(folder)
+        RailsApp.run("bundle", "install", "--quiet", folder: folder, within: INSTALL_WITHIN)
+      end
+
+      def swap(gemfile)
+        text = File.read(gemfile)
+        raise Failed, "the Gemfile of Rails #{@version} names no puma:\n#{text}" unless text.match?(SWAPPED)
+
+        File.write(gemfile, text.sub(SWAPPED, %(gem "pando", path: #{Checkout::ROOT.dump})))
+      end
+    end
+    private_constant :Pristine
+  end
+end

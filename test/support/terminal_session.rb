@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require "pty"
+require "support/waiting"
+
+module Support
+  # A program at a terminal of its own, with somebody who reads and types.
+  #
+  #     session = TerminalSession.new({ "PORT" => "3000" }, "bin/rails", "server", folder: app.folder)
+  #     session.wait_for(/Listening/)
+  #     session.type("\x03")
+  #     session.wait_for_exit
+  class TerminalSession
+    include Waiting
+
+    CONTROL_SEQUENCE = /\e\[[0-9;?]*[a-zA-Z]/
+    # A line editor asks the terminal for its cursor.
+    WHERE = "\e[6n"
+    HERE = "\e[1;1R"
+
+    attr_reader :pid
+
+    # @param env [Hash{String => String, nil}]
+    def initialize(env, *command, folder:)
+      @text = +""
+      @lock = Mutex.new
+      @reader, @writer, @pid = PTY.spawn(env.merge("TERM" => "xterm"), *command, chdir: folder)
+      @waiter = Process.detach(@pid)
+      @thread = Thread.new { read }
+    end
+
+    # @return [String] all that was printed, without colours
+    def text = @lock.synchronize { @text.dup }
+
+    def type(keys) = @writer.write(keys)
+    def line(text) = type("#{text}\n")
+
+    # Waits for what is printed after this call, or while the block (if any) runs.
+    def wait_for(pattern)
+      from = block_given? ? text.size : 0
+      yield if block_given?
+      wait_until(message: -> { "#{pattern.inspect} in\n#{text}" }) { text[from..].match(pattern) }
+    end
+
+    # @return [Process::Status]
+    def wait_for_exit
+      wait_until(message: -> { "the end of\n#{text}" }) { @waiter.join(0) }
+      @waiter.value
+    end
+
+    # Ends the program and all that it has started at this terminal.
+    def close
+      Process.kill("KILL", -@pid) if @waiter.alive?
+      @waiter.join
+      @writer.close
+      @thread.join
+    end
+
+    private
+
+    def read
+      loop do
+        part = @reader.readpartial(4096)
+        @writer.write(HERE) if part.include?(WHERE)
+        @lock.synchronize { @text << part.force_encoding("UTF-8").scrub.gsub(CONTROL_SEQUENCE, "") }
+      end
+    rescue SystemCallError, IOError # at its end, EIO
+      @reader.close
+    end
+  end
+end

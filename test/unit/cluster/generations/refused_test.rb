@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/events/catalogue"
+require_relative "../support/generations_case"
+
+# A refork that is refused, again and again: it is told once, and whoever asks is answered.
+class ClusterRefusedReforkTest < Minitest::Test
+  include ClusterSupport::GenerationsCase
+
+  WHY = "A thread is alive (config.ru:3)"
+
+  def test_a_worker_that_must_not_be_forked_is_one_warning
+    booted(workers: 2)
+    refused_by_policy(WHY)
+
+    told = events("refork.refused").map(&:payload)
+    assert_equal([[WHY, "a worker served 0 requests"]], told.map { |event| event.values_at(:reason, :wanted) })
+    assert_includes(cluster.roster.ready_workers.map(&:slot), told.first[:slot])
+    grave = @events.reject { |event| Pando::Events::Catalogue.level(event.name) == :info }
+    assert_equal(["refork.refused"], grave.map(&:name), "what follows from it is no other fault")
+    assert_equal([WHY], events("generation.discarded").map { |event| event[:reason] })
+  end
+
+  def test_the_same_reason_is_told_once
+    booted(workers: 4)
+    refused_by_policy("#{WHY} (and 8 more)")
+    refused_by_policy("#{WHY} (and 9 more)")
+    refused_by_policy(WHY)
+
+    assert_equal(["#{WHY} (and 8 more)"], refused)
+    refused_by_policy("another one")
+    assert_equal("another one", refused.last)
+  end
+
+  def test_somebody_who_asks_is_answered_each_time
+    booted(workers: 4)
+    refused_by_policy(WHY)
+    elapse 100
+    generations.refork("pando refork")
+    refuse_promotion(WHY)
+
+    assert_equal([WHY, WHY], refused)
+    assert_equal("pando refork", events("refork.refused").last[:wanted])
+  end
+
+  def test_after_a_refork_that_worked_it_is_news_again
+    booted(workers: 4)
+    refused_by_policy(WHY)
+    cluster.policy.threshold_value = nil
+    elapse 100
+    reforking
+    cluster.settle
+    cluster.policy.threshold_value = 0
+    refused_by_policy(WHY)
+
+    assert_equal([WHY, WHY], refused)
+  end
+
+  # That one is no fault of the application's, and told as it was.
+  def test_a_fork_that_the_kernel_refuses_is_an_error
+    booted(workers: 2)
+    generations.refork("test")
+    refuse(cluster.upcoming_mold)
+
+    assert_empty(refused)
+    assert_equal(1, events("fork.failed").size)
+    assert_empty(events("mold.failed"), "it is told once")
+  end
+
+  private
+
+  def refused_by_policy(reason)
+    cluster.policy.threshold_value = 0
+    elapse 100
+    cluster.turn
+    refuse_promotion(reason)
+  end
+
+  def refuse_promotion(reason)
+    cluster.caretaker.fork_failed(cluster.upcoming_mold, reason, innocent: false)
+  end
+end

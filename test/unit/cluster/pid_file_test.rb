@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tmpdir"
+require "pando/cluster/pid_file"
+
+class ClusterPidFileTest < Minitest::Test
+  PidFile = Pando::Cluster::PidFile
+
+  def setup
+    @folder = Dir.mktmpdir("pando-pid")
+    @path = File.join(@folder, "server.pid")
+  end
+
+  def teardown
+    FileUtils.rm_rf(@folder)
+  end
+
+  def test_it_holds_our_pid_until_it_is_released
+    file = PidFile.new(@path).claim
+
+    assert_equal "#{Process.pid}\n", File.read(@path)
+    assert_equal ["server.pid"], Dir.children(@folder)
+    file.release
+
+    refute_path_exists @path
+  end
+
+  def test_without_a_path_there_is_no_file
+    PidFile.new(nil).claim.release
+
+    assert_empty Dir.children(@folder)
+  end
+
+  def test_the_file_of_a_dead_process_is_replaced
+    File.write(@path, Process.spawn("true").tap { |pid| Process.wait(pid) })
+
+    assert_equal "#{Process.pid}\n", PidFile.new(@path).claim && File.read(@path)
+  end
+
+  # In a container the pid of a killed server is soon another program's.
+  def test_the_file_that_names_a_process_elsewhere_is_replaced
+    within_sleeper("/") do |pid|
+      File.write(@path, pid)
+
+      assert_equal "#{Process.pid}\n", PidFile.new(@path).claim && File.read(@path)
+    end
+  end
+
+  def test_a_second_server_of_this_folder_is_refused
+    within_sleeper(Dir.pwd) do |pid|
+      File.write(@path, pid)
+      error = assert_raises(Pando::BootError) { PidFile.new(@path).claim }
+
+      assert_equal "a server is already running (pid #{pid}, file #{@path}): stop it, or choose another pidfile",
+                   error.message
+      assert_equal pid.to_s, File.read(@path)
+    end
+  end
+
+  def test_a_file_that_another_process_has_written_since_is_left_alone
+    file = PidFile.new(@path).claim
+    File.write(@path, "1\n")
+    file.release
+
+    assert_equal "1\n", File.read(@path)
+  end
+
+  def test_a_file_that_cannot_be_written_stops_the_boot
+    error = assert_raises(Pando::BootError) { PidFile.new(File.join(@folder, "no/server.pid")).claim }
+
+    assert_match(%r{the pidfile #{@folder}/no/server.pid cannot be written: No such file}, error.message)
+  end
+
+  private
+
+  def within_sleeper(folder)
+    pid = Process.spawn("sleep", "1000", chdir: folder)
+    wait_until(message: "the sleeper") { File.read("/proc/#{pid}/comm") == "sleep\n" }
+    yield pid
+  ensure
+    Process.kill("KILL", pid)
+    Process.wait(pid)
+  end
+end

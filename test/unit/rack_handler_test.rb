@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/rack_handler"
+
+class RackHandlerTest < Minitest::Test
+  Handler = Pando::RackHandler
+  # What `bin/rails server` passes on, less what Pando does not look at.
+  RAILS = { server: nil, log_stdout: true, Port: 3000, Host: "localhost", config: "config.ru", pid: "/app/server.pid",
+            environment: "development", user_supplied_options: [] }.freeze
+
+  def test_what_rails_users_did_not_choose_is_left_to_pando
+    assert_empty Handler.arguments(RAILS)
+    assert_equal({ Handler::LOG_TO_STDOUT => "1", "PIDFILE" => "/app/server.pid" }, Handler.environment(RAILS))
+  end
+
+  def test_what_they_chose_becomes_flags
+    chosen = RAILS.merge(Port: 4000, environment: "test", user_supplied_options: %i[Port environment pid])
+
+    assert_equal %w[--listen 127.0.0.1:4000 -e test --pidfile /app/server.pid], Handler.arguments(chosen)
+    refute_includes Handler.environment(chosen), "PIDFILE"
+  end
+
+  def test_addresses
+    assert_equal "0.0.0.0:3000", address("0.0.0.0")
+    assert_equal "[::1]:3000", address("::1")
+    assert_equal "unix:tmp/web.sock", address("unix://tmp/web.sock")
+  end
+
+  def test_another_rackup_file
+    assert_equal %w[other.ru], Handler.arguments(RAILS.merge(config: "other.ru"))
+  end
+
+  def test_the_log_is_kept_from_the_terminal_on_request
+    assert_equal "0", Handler.environment(RAILS.merge(log_stdout: false))[Handler::LOG_TO_STDOUT]
+    refute_includes Handler.environment(RAILS.merge(log_stdout: false, environment: "production")),
+                    Handler::LOG_TO_STDOUT
+  end
+
+  # Rackup's default port is what its users expect.
+  def test_all_that_rackup_says_holds
+    options = { Host: "localhost", Port: 9292, environment: "development", pid: nil, config: "/app/config.ru" }
+
+    assert_equal %w[--listen 127.0.0.1:9292 /app/config.ru], Handler.arguments(options)
+    assert_equal %w[--listen 127.0.0.1:9292 -w 3], Handler.arguments(options.merge(Workers: "3", config: nil))
+  end
+
+  private
+
+  def address(host) = Handler.arguments(RAILS.merge(Host: host, user_supplied_options: %i[Host])).last
+end

@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+require_relative "../config/config_test_case"
+require "pando/server/app_environment"
+
+class AppEnvironmentTest < ConfigTestCase
+  def test_the_application_finds_one_environment_everywhere
+    assert_equal %w[production production production], applied({ "RAILS_ENV" => "production", "RACK_ENV" => nil })
+    assert_equal %w[staging staging staging], applied({ "RACK_ENV" => nil, "APP_ENV" => "staging" })
+    assert_equal %w[test test test], applied({ "RAILS_ENV" => "production", "APP_ENV" => "x" }, argv: %w[-e test])
+  end
+
+  def test_an_app_env_that_means_something_else_is_left_alone
+    assert_equal %w[production production blue], applied({ "RAILS_ENV" => "production", "APP_ENV" => "blue" })
+  end
+
+  def test_a_contradiction_is_said_with_its_remedy
+    variables = { "RAILS_ENV" => "production", "RACK_ENV" => "development" }
+
+    assert_equal "RAILS_ENV=production decides, but RACK_ENV=development says otherwise: set both alike, " \
+                 "or unset RACK_ENV", environment(variables).contradiction
+  end
+
+  def test_nothing_is_said_of_what_agrees_or_is_overruled
+    assert_nil environment({ "RAILS_ENV" => "test", "RACK_ENV" => "test", "APP_ENV" => "" }).contradiction
+    assert_nil environment({ "RAILS_ENV" => "test", "RACK_ENV" => "x" }, argv: %w[-e production]).contradiction
+  end
+
+  private
+
+  def environment(variables, argv: [])
+    config = load_config(env: { "RACK_ENV" => nil, **variables }, argv: argv)
+    Pando::Server::AppEnvironment.new(config, variables)
+  end
+
+  def applied(variables, argv: [])
+    environment(variables, argv: argv).apply
+    variables.values_at("RAILS_ENV", "RACK_ENV", "APP_ENV")
+  end
+end
