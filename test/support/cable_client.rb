@@ -24,7 +24,7 @@ module Support
     PING = 9
     PONG = 10
     # Seconds, by chance, before it connects again.
-    BACKOFF = (0.0..0.2).freeze
+    BACKOFF = (0.0..0.2)
 
     # @param connect [#call] gives a socket to the server
     def initialize(connect)

@@ -81,7 +81,9 @@ class ForkSafetyTest < Minitest::Test
       sockets = Array.new(2) { UNIXSocket.pair.first.tap { |socket| Pando::ForkSafety.keep_from_children(socket) } }
       before = Pando::ForkSafety.connections
       sockets.first.close
-      [before, Pando::ForkSafety.connections, in_child { [Pando::ForkSafety.after_fork, Pando::ForkSafety.connections].last }]
+      [before, Pando::ForkSafety.connections, in_child do
+        [Pando::ForkSafety.after_fork, Pando::ForkSafety.connections].last
+      end]
     end
 
     assert_equal '[2, 1, "0"]', told

@@ -26,28 +26,6 @@ module Pando
       # Seconds that the end itself may take, where there is so much: runners interrupt jobs and give them back.
       FAREWELL = 2.0
 
-      # Tells the monitor whether this process may become a mold.
-      # @param safe [Boolean]
-      def fork_safe=(safe)
-        safe ? row.fork_safe! : row.fork_unsafe!
-      end
-
-      def fork_safe? = !row.fork_unsafe?
-
-      # Tells the monitor how many long-lived connections (WebSockets) this process holds.
-      # @param count [Integer]
-      def connections=(count)
-        row.connections = count
-      end
-
-      # It had better be replaced, when that suits the others, see Replacements.
-      # @param worn [Boolean]
-      def worn=(worn)
-        row.worn = worn
-      end
-
-      def worn? = row.worn?
-
       # To be replaced after the running job. The monitor has the last word: where nobody else serves, this one goes
       # on until somebody does.
       # @param reason [String]

@@ -50,7 +50,7 @@ module Pando
         end
 
         # @return [Integer] how many of those are open
-        def private_count = @private.size.zero? ? 0 : @private.keys.count { |io| number(io) }
+        def private_count = @private.keys.count { |io| number(io) }
 
         # @param found [Array<Audit::Descriptor>]
         # @return [Integer] how many were replaced

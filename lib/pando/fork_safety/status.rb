@@ -35,6 +35,7 @@ module Pando
       # @return [nil]
       def give_up(reason)
         change { @reason ||= reason }
+        nil
       end
 
       # Marks this process unsafe until the obstacle is cleared.

@@ -77,7 +77,8 @@ module Pando
       define "worker.lost", :error, %i[slot generation pid reason cause request seconds requests],
              "A worker died that nobody told to; names the request it was serving, and for how long. `cause` is oom " \
              "where the kernel killed it for memory."
-      define "worker.unsafe", :warn, %i[slot generation pid reason], "A worker cannot be a mold: the app said so, or a library stands against it."
+      define "worker.unsafe", :warn, %i[slot generation pid reason],
+             "A worker cannot be a mold: the app said so, or a library stands against it."
       define "worker.safe", :info, %i[slot generation pid],
              "Nothing stands any more against a worker's becoming a mold, see `worker.unsafe`."
 

@@ -22,8 +22,8 @@ module Pando
         # Seconds between two looks.
         LOOK = 0.002
         PARTS = %i[@heartbeat_timer @worker_pool @pubsub @event_loop].freeze
-        EVENT_LOOP = %r{/action_cable/.*stream_event_loop\.rb}.freeze
-        OWN_ID = /\AActionCable-PID-\d+\z/.freeze
+        EVENT_LOOP = %r{/action_cable/.*stream_event_loop\.rb}
+        OWN_ID = /\AActionCable-PID-\d+\z/
 
         @told = ObjectSpace::WeakMap.new
 
@@ -134,10 +134,10 @@ module Pando
             sockets&.each { |one| attempt { one.close } }
           end
 
-          # PostgreSQL's looks for an order to end once a second, and would be started for the sake of it. It disconnects
-          # when it is killed.
+          # PostgreSQL's looks for an order to end once a second, and would be started for the sake of it. It
+          # disconnects when it is killed.
           def end_listener(adapter, listener)
-            return false unless adapter.class.name == "ActionCable::SubscriptionAdapter::PostgreSQL"
+            return false unless adapter.class.name.end_with?("::PostgreSQL") # nothing may be loaded here to compare it
 
             part(:@thread, listener)&.kill&.join(LONGEST)
             true
@@ -167,9 +167,14 @@ module Pando
             thread = part(:@thread, event_loop)
             pause while thread&.alive? && !part(:@todo, event_loop).empty? && Sys.now < by
             event_loop.stop
-            ended = part(:@thread, event_loop)&.then { |last| last.join([by - Sys.now, FORCED].max) || !last.kill.join(FORCED).nil? }
+            ended = end_thread(part(:@thread, event_loop), [by - Sys.now, FORCED].max)
             close_leftovers(event_loop)
-            stop_pool(part(:@executor, event_loop), by) && ended != false
+            stop_pool(part(:@executor, event_loop), by) && ended
+          end
+
+          # @return [Boolean]
+          def end_thread(thread, seconds)
+            thread.nil? || !thread.join(seconds).nil? || !thread.kill.join(FORCED).nil?
           end
 
           def close_leftovers(event_loop)

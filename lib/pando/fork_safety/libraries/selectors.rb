@@ -57,7 +57,8 @@ module Pando
           #
           # @return [nil]
           def review
-            live.any? { |selector| @made[selector] != :cable } ? ForkSafety.obstruct(OBSTACLE, REASON) : ForkSafety.clear(OBSTACLE)
+            foreign = live.reject { |selector| @made[selector] == :cable }
+            foreign.any? ? ForkSafety.obstruct(OBSTACLE, REASON) : ForkSafety.clear(OBSTACLE)
           end
 
           # @return [Array<NIO::Selector>] those that are open

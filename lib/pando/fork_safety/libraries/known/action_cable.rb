@@ -20,11 +20,12 @@ Pando::ForkSafety::Libraries::Known.define do
   end
 
   describe "solid_cable", constant: "SolidCable" do
-    handled note: "What it has queued is written before the fork. Its writer and its listener start anew when they are " \
-                  "used, see actioncable.",
+    handled note: "What it has queued is written before the fork. Its writer and its listener start anew when they " \
+                  "are used, see actioncable.",
             source: "https://github.com/rails/solid_cable/blob/v4.1.0/lib/solid_cable/batched_broadcaster.rb"
     before_fork { server.stop }
-    revives_threads at: %r{/(?:solid_cable/batched_broadcaster|action_cable/subscription_adapter/solid_cable)\.rb:\d+\z}
+    files = %w[solid_cable/batched_broadcaster action_cable/subscription_adapter/solid_cable]
+    revives_threads at: %r{/(?:#{files.join("|")})\.rb:\d+\z}
   end
 
   describe "nio4r", constant: "NIO::Selector" do
