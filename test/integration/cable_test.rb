@@ -19,8 +19,8 @@ class CableTest < Minitest::Test
   TROUBLE = /\.(?:lost|killed|failed|discarded|refused|unsafe|timed_out)\z/
   # Seconds that a broadcast may be on its way: one that is begun so shortly before the good-bye may come too late.
   ON_ITS_WAY = 1.0
-  # Seconds in which a process may not hear of broadcasts yet, though its clients are subscribed: Rails confirms a second
-  # subscription to a stream at once, while the adapter's SUBSCRIBE or LISTEN for the first one is on its way.
+  # Seconds in which a process may not hear of broadcasts yet, though its clients are subscribed: Rails confirms a
+  # second subscription to a stream at once, while the adapter's SUBSCRIBE or LISTEN for the first one is on its way.
   # PostgreSQL's listener looks for such orders once a second.
   DEAF = Hash.new(0).merge("redis" => 0.5, "postgresql" => 1.5)
 
