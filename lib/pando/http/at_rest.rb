@@ -39,7 +39,7 @@ module Pando
         @rest_by = nil
       end
 
-      # Who brings requests asks nobody; `pando drain` tells them.
+      # Nothing to do: the clients decide when requests come. `pando drain` takes the server out of rotation.
       # @return [nil]
       def quiet = nil
 
