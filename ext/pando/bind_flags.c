@@ -22,6 +22,13 @@ static VALUE row_fork_unsafe(VALUE self)
     return Qtrue;
 }
 
+/* What stood against it is gone. */
+static VALUE row_fork_safe(VALUE self)
+{
+    atomic_fetch_and_explicit(&pando_row_of(self)->flags, ~(uint32_t)PANDO_ROW_FORK_UNSAFE, memory_order_release);
+    return Qtrue;
+}
+
 /* It had better be replaced, when that suits. */
 static VALUE row_worn_p(VALUE self)
 {
@@ -53,6 +60,7 @@ void pando_init_row_flags(VALUE row)
 {
     rb_define_method(row, "fork_unsafe?", row_fork_unsafe_p, 0);
     rb_define_method(row, "fork_unsafe!", row_fork_unsafe, 0);
+    rb_define_method(row, "fork_safe!", row_fork_safe, 0);
     rb_define_method(row, "worn?", row_worn_p, 0);
     rb_define_method(row, "worn=", row_set_worn, 1);
     rb_define_method(row, "streaming?", row_streaming_p, 0);

@@ -156,6 +156,14 @@ READER(started_at, seconds)
 READER(busy_since, seconds)
 READER(soft_deadline, seconds)
 READER(hard_deadline, seconds)
+READER(connections, UINT2NUM)
+
+/* By the process whose row it is. */
+static VALUE row_set_connections(VALUE self, VALUE count)
+{
+    atomic_store_explicit(&row_of(self)->connections, NUM2UINT(count), memory_order_release);
+    return count;
+}
 
 static VALUE row_claim(VALUE self, VALUE role, VALUE slot, VALUE generation)
 {
@@ -252,10 +260,12 @@ static void define_row(void)
     ROW_READER(hard_deadline);
     ROW_READER(job);
     ROW_READER(job_name);
+    ROW_READER(connections);
 #undef ROW_READER
     rb_define_method(cRow, "claim", row_claim, 3);
     rb_define_method(cRow, "state=", row_set_state, 1);
     rb_define_method(cRow, "beat", row_beat, 0);
+    rb_define_method(cRow, "connections=", row_set_connections, 1);
     rb_define_method(cRow, "start_job", row_start_job, 4);
     rb_define_method(cRow, "set_deadlines", row_set_deadlines, 2);
     rb_define_method(cRow, "finish_job", row_finish_job, 0);

@@ -38,6 +38,10 @@ module Pando
     def self.keep_from_children(io)
       Descriptors.keep_from_children(io)
     end
+
+    # @api private
+    # @return [Integer] clients' connections that the application has taken over (hijacked) and not closed yet
+    def self.connections = Descriptors.private_count
   end
 
   class << self

@@ -49,6 +49,46 @@ class ForkSafetyTest < Minitest::Test
     assert_equal '["native threads"]', told
   end
 
+  def test_an_obstacle_can_be_cleared
+    told = in_child do
+      told = []
+      Pando::ForkSafety.on_unsafe { |reason| told << reason }
+      Pando::ForkSafety.obstruct(:one, "one")
+      Pando::ForkSafety.obstruct(:two, "two")
+      Pando::ForkSafety.clear(:one)
+      told << Pando.fork_safe?
+      Pando::ForkSafety.clear(:two)
+      Pando::ForkSafety.clear(:two)
+      told << Pando.fork_safe?
+    end
+
+    assert_equal '["one", false, nil, true]', told
+  end
+
+  def test_no_obstacle_hides_what_is_for_good
+    told = in_child do
+      Pando::ForkSafety.obstruct(:one, "one")
+      Pando.no_longer_fork_safe!("for good")
+      Pando::ForkSafety.clear(:one)
+      [Pando.fork_safe?, Pando::ForkSafety.reason]
+    end
+
+    assert_equal '[false, "for good"]', told
+  end
+
+  def test_the_connections_that_were_taken_over_are_counted_while_they_are_open
+    told = in_child do
+      sockets = Array.new(2) { UNIXSocket.pair.first.tap { |socket| Pando::ForkSafety.keep_from_children(socket) } }
+      before = Pando::ForkSafety.connections
+      sockets.first.close
+      [before, Pando::ForkSafety.connections, in_child do
+        [Pando::ForkSafety.after_fork, Pando::ForkSafety.connections].last
+      end]
+    end
+
+    assert_equal '[2, 1, "0"]', told
+  end
+
   def test_siblings_draw_different_numbers
     # Use each generator before the fork, so that there is a state to inherit.
     [rand, Random.rand, SecureRandom.hex, OpenSSL::Random.random_bytes(16), [1, 2].shuffle]

@@ -60,6 +60,7 @@ struct pando_row {
     _Atomic uint32_t sampled_jobs, sampled_faults;
     _Atomic uint32_t minor_gcs, major_gcs;
     _Atomic uint32_t lately_jobs, lately_faults, lately_cpu; /* microseconds */
+    _Atomic uint32_t connections;    /* that the application has taken over (WebSockets) and not closed yet */
 };
 _Static_assert(offsetof(struct pando_row, cpu) == 256, "what each job writes is in the first four cache lines");
 _Static_assert(offsetof(struct pando_row, sampled_at) == 960, "samples have a line of their own");

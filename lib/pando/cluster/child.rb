@@ -219,6 +219,8 @@ module Pando
       end
 
       def requests = row.requests
+      # Long-lived connections that it holds.
+      def connections = row.connections
       def sample = row.sample
       def fork_safe? = !row.fork_unsafe?
       def worn? = row.worn?

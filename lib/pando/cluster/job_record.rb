@@ -4,13 +4,35 @@ require "pando/cluster/sampler"
 
 module Pando
   module Cluster
-    # How a worker tells what it does: in its row of the scoreboard, which the monitor reads, and in its title. One job
-    # after another, or several side by side, which are counted now and then.
+    # How a worker tells what it is and does: in its row of the scoreboard, which the monitor reads, and in its title.
+    # One job after another, or several side by side, which are counted now and then.
     #
     # Of a worker, in its process.
     module JobRecord
       # @return [Integer] jobs done since this process was forked
       def requests = row.requests
+
+      # Tells the monitor whether this process may become a mold.
+      # @param safe [Boolean]
+      def fork_safe=(safe)
+        safe ? row.fork_safe! : row.fork_unsafe!
+      end
+
+      def fork_safe? = !row.fork_unsafe?
+
+      # Tells the monitor how many long-lived connections (WebSockets) this process holds.
+      # @param count [Integer]
+      def connections=(count)
+        row.connections = count
+      end
+
+      # It had better be replaced, when that suits the others, see Replacements.
+      # @param worn [Boolean]
+      def worn=(worn)
+        row.worn = worn
+      end
+
+      def worn? = row.worn?
 
       # A job begins.
       # @param verb [String] @param subject [String] what the log shall name, nothing secret

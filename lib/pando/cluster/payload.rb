@@ -120,6 +120,14 @@ module Pando
       # In a new worker, when the hooks of the user are through: what its first job would otherwise wait for.
       def take_up; end
 
+      # In a worker that leaves, after its last job: the clients of long conversations are told to go elsewhere.
+      # @param _by [Float, nil] monotonic seconds until which it may wait for them; nil: as long as it likes
+      def say_goodbye(_by) = nil
+
+      # In a worker that leaves, after all else: what is queued in the process is done.
+      # @param _role [Worker] @param _by [Float, nil] as above
+      def before_exit(_role, _by) = nil
+
       # In a process that forks, after the hooks of the user and just before the fork.
       # @param _role [Mold, Worker] of this process
       # @param _of [:mold, :worker, :service] the new one's

@@ -26,18 +26,6 @@ module Pando
       # Seconds that the end itself may take, where there is so much: runners interrupt jobs and give them back.
       FAREWELL = 2.0
 
-      # The application says that this process must not become a mold.
-      def no_longer_fork_safe! = row.fork_unsafe!
-      def fork_safe? = !row.fork_unsafe?
-
-      # It had better be replaced, when that suits the others, see Replacements.
-      # @param worn [Boolean]
-      def worn=(worn)
-        row.worn = worn
-      end
-
-      def worn? = row.worn?
-
       # To be replaced after the running job. The monitor has the last word: where nobody else serves, this one goes
       # on until somebody does.
       # @param reason [String]
@@ -105,9 +93,11 @@ module Pando
       def finish
         by = leave_by
         @work.stop(@draining ? Sys.now + (options.stop_timeout / 2) : nil, by)
+        payload.say_goodbye(by)
         payload.finish_queues(self, by || (Sys.now + share(options.stop_timeout))) do
           payload.run_hook(:before_worker_exit, self)
         end
+        payload.before_exit(self, by)
         nil
       end
 

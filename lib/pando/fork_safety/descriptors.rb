@@ -49,6 +49,9 @@ module Pando
           nil
         end
 
+        # @return [Integer] how many of those are open
+        def private_count = @private.keys.count { |io| number(io) }
+
         # @param found [Array<Audit::Descriptor>]
         # @return [Integer] how many were replaced
         def cut(found)
@@ -68,6 +71,7 @@ module Pando
           Substitutes.open do |substitutes|
             doomed.each { |io| replace(io, substitutes) }
           end
+          @private = ObjectSpace::WeakMap.new # what is beneath them now is nobody's connection
           nil
         end
 

@@ -46,7 +46,29 @@ module Pando
         #
         # @return [nil]
         def watch
-          Known.loaded.each { |library| library.marks.each { |mark| FirstUse.watch(mark, library.name) } }
+          Known.loaded.each do |library|
+            library.marks.each { |mark| FirstUse.watch(mark, library.name) }
+            library.step(:watch)&.call
+          end
+          nil
+        end
+
+        # Tells the clients of long conversations (WebSockets of Action Cable) to go elsewhere. To be called again and
+        # again until it returns true.
+        #
+        # @return [Boolean] whether none is left
+        def say_goodbye = steps(:say_goodbye).map { |_, step| step.call }.all?
+
+        # In a process that is about to end: what the libraries have queued in it is done.
+        #
+        # @param seconds [Float] at most
+        # @yieldparam library [String] @yieldparam unfinished [String] what was not done in time
+        # @return [nil]
+        def before_exit(seconds)
+          steps(:before_exit).each do |name, step|
+            unfinished = step.call(seconds)
+            yield name, unfinished.join(", ") if unfinished.any?
+          end
           nil
         end
 
@@ -93,6 +115,13 @@ module Pando
         # @param comm [String] a native thread's name, /proc/self/task/*/comm
         # @return [String, nil] the library that starts threads of this name
         def of_thread(comm) = Known.loaded.find { |library| library.thread?(comm) }&.name
+
+        private
+
+        # @return [Array<Array(String, Proc)>]
+        def steps(name)
+          Known.loaded.filter_map { |library| [library.name, library.step(name)] if library.step(name) }
+        end
       end
     end
   end

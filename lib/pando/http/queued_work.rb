@@ -92,6 +92,7 @@ module Pando
         return if worker.leaving?
 
         Batch.serve(worker) { serve }
+        count_connections(worker)
         @collector.between { !@lane.waiting? }
         rest unless worker.leaving?
       end
@@ -101,7 +102,7 @@ module Pando
       #
       # @return [void]
       def idle
-        ready(@eventfd) if @lane.waiting?
+        @lane.waiting? ? ready(@eventfd) : count_connections(worker)
       end
 
       # The worker wanted to leave, and goes on: what has come meanwhile is served.

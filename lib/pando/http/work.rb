@@ -80,6 +80,7 @@ module Pando
       # @return [void]
       def ready(listener)
         Batch.serve(@kit.worker) { serve(listener) }
+        count_connections(@kit.worker)
         @collector.between { false } # who waits at the listeners, it does not know
       end
 

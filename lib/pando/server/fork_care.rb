@@ -38,6 +38,14 @@ module Pando
         ForkSafety::SelfCheck.run(&step) if @config.self_check
       end
 
+      # In a worker that leaves: its WebSockets are closed, and waited for while they close.
+      # @param by [Float, nil] monotonic seconds
+      def say_goodbye(by) = @libraries.say_goodbye(by)
+
+      # In a worker that leaves, after the user's hooks.
+      # @param by [Float, nil] monotonic seconds
+      def before_exit(role, by) = @libraries.before_exit(role, by)
+
       # In the forker, after the user's hooks.
       # @param role [Cluster::Role] of this process @param of [Symbol] the new one's
       # @raise [ForkAudit::Refused]

@@ -13,6 +13,15 @@ module Pando
       Libraries = ForkSafety::Libraries
       private_constant :Libraries
 
+      # Seconds that clients are given to close their connections, and libraries to do what they have queued, before a
+      # worker ends.
+      PARTING = 2.0
+      # The least that libraries are given, however late it is.
+      LEAST = 0.5
+      # Seconds between two looks.
+      LOOK = 0.01
+      private_constant :PARTING, :LEAST, :LOOK
+
       # Before the app is loaded.
       #
       # @param prepared [Array<String>] the libraries that the user's hooks take care of
@@ -43,6 +52,26 @@ module Pando
       def around_fork(role, &fork)
         Libraries.around_fork(strict: role.role == :worker, defer: true, prepared: @prepared,
                               on_failure: failure(role), &fork)
+      end
+
+      # In a worker that leaves.
+      #
+      # @param by [Float, nil] monotonic seconds: when it must be done with that
+      # @return [nil]
+      def say_goodbye(by)
+        by = [Sys.now + PARTING, by].compact.min
+        sleep(LOOK) until Libraries.say_goodbye || Sys.now >= by
+      end
+
+      # In a worker that leaves, after all that may queue something.
+      #
+      # @param role [Cluster::Role] @param by [Float, nil] as above
+      # @return [nil]
+      def before_exit(role, by)
+        seconds = (by ? by - Sys.now : PARTING).clamp(LEAST, PARTING)
+        Libraries.before_exit(seconds) do |library, unfinished|
+          failure(role).call(library, Libraries::Unsafe.new("did not end before the worker did: #{unfinished}"))
+        end
       end
 
       # In a worker that leaves: what libraries have queued in it is done first, and what the block queues.

@@ -154,6 +154,8 @@ module Pando
 
       def take_up = @reconnection&.run
 
+      def say_goodbye(by) = @care.say_goodbye(by)
+      def before_exit(role, by) = @care.before_exit(role, by)
       def before_fork(role, of) = @care.before_fork(role, of)
       def around_fork(&fork) = @care.around_fork(&fork)
 
@@ -187,19 +189,19 @@ module Pando
         Pando.current_role = @server.role = role
         Pando.keep_io(*role.ios)
         @jit.promoted if role.role == :mold
-        ForkSafety.on_unsafe(&(give_up(role) if role.role == :worker))
+        ForkSafety.on_unsafe(&(tell_safety(role) if role.role == :worker))
         ForkSafety.on_callback_failure { |failure| tell(role, failure) }
       end
 
-      # A worker that says it must not be forked serves on, but is never promoted.
-      def give_up(worker)
+      # A worker that must not be forked serves on, but is not promoted.
+      def tell_safety(worker)
         lambda do |reason|
-          worker.no_longer_fork_safe!
-          Events.emit("worker.unsafe", slot: worker.slot, generation: worker.generation, pid: worker.pid,
-                                       reason: reason)
+          worker.fork_safe = reason.nil?
+          identity = { slot: worker.slot, generation: worker.generation, pid: worker.pid }
+          reason ? Events.emit("worker.unsafe", **identity, reason: reason) : Events.emit("worker.safe", **identity)
         end
       end
-      private :give_up
+      private :tell_safety
 
       def tell(role, failure)
         Events.emit("hook.failed", hook: "fork callback", slot: role.slot, generation: role.generation, pid: Pando.pid,

@@ -63,6 +63,23 @@ class SysScoreboardTest < Minitest::Test
     assert_predicate @row, :fork_unsafe?
   end
 
+  def test_what_stood_against_forking_may_be_gone
+    @row.fork_unsafe!
+    @row.worn = true
+    @row.fork_safe!
+
+    assert_equal [false, true], [@row.fork_unsafe?, @row.worn?]
+  end
+
+  def test_connections
+    assert_equal 0, @row.connections
+    @row.connections = 3
+
+    assert_equal 3, @row.connections
+    @row.take_sample(1, 1, 1)
+    assert_equal 3, @row.connections, "a sample lies beside it"
+  end
+
   # Not for ever, and it says nothing about the other one.
   def test_an_answer_streams_until_its_job_ends
     @row.fork_unsafe!

@@ -94,7 +94,8 @@ module Pando
         def worker(child)
           job = child.pidfd ? child.job : {}
           { pool: @name, slot: child.slot, generation: child.generation, pid: child.pid, state: doing(child, job),
-            requests: child.requests, seconds: job[:seconds], job: job[:request],
+            requests: child.requests, connections: (child.connections if child.connections.positive?),
+            seconds: job[:seconds], job: job[:request],
             unsafe: (true unless child.fork_safe?), worn: (true if child.worn?), **warmth(child),
             **(@pool.options.jobs ? load(child.row) : {}) }
         end

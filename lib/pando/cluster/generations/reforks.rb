@@ -129,7 +129,10 @@ module Pando
 
         # @param worker [Child] as {source} has chosen it
         # @return [String] why that one
-        def justify(worker) = @policy.justify(worker, @sources.candidates)
+        def justify(worker)
+          text = @policy.justify(worker, @sources.preferred)
+          worker.connections.zero? ? text : "#{text}; it parts with #{counted(worker.connections, "connection")}"
+        end
 
         # @return [Child, nil] who is to take the place of a mold that is gone; nil: a clean image is, as where workers
         #   have failed as molds so often that they are not asked any more

@@ -20,7 +20,17 @@ module Pando
         end
 
         # @return [Child, nil] for a refork
-        def best = @policy.choose(candidates)
+        def best = @policy.choose(preferred)
+
+        # A worker that becomes the source of a mold parts with its long-lived connections (WebSockets): one that has
+        # none is asked first, unless it has served much less than the others.
+        # @return [Array<Child>] those of the candidates that one is chosen from
+        def preferred
+          all = candidates
+          most = all.map(&:requests).max.to_i
+          free = all.select { |worker| worker.connections.zero? && worker.requests * 2 >= most }
+          free.any? ? free : all
+        end
 
         # Rather one that need not end a long job first; and once such a one has kept us waiting for nothing, no other.
         # @return [Child, nil] in place of a mold that is gone; nil: a cold boot is better than one who failed

@@ -77,7 +77,10 @@ module Pando
       define "worker.lost", :error, %i[slot generation pid reason cause request seconds requests],
              "A worker died that nobody told to; names the request it was serving, and for how long. `cause` is oom " \
              "where the kernel killed it for memory."
-      define "worker.unsafe", :warn, %i[slot generation pid reason], "A worker said that it can never be a mold."
+      define "worker.unsafe", :warn, %i[slot generation pid reason],
+             "A worker cannot be a mold: the app said so, or a library stands against it."
+      define "worker.safe", :info, %i[slot generation pid],
+             "Nothing stands any more against a worker's becoming a mold, see `worker.unsafe`."
 
       define "allocator.loaded", :info, %i[generation pid name version],
              "The application's memory is not the C library's malloc; where it is, nothing is said."

@@ -46,6 +46,15 @@ module Pando
         # In the child.
         def in_child(&block) = @steps[:in_child] = block
 
+        # Ends the conversations with clients that no child can take over: the clients are told. It is called again and
+        # again until it returns true, when none is left; its return value is a Boolean.
+        def say_goodbye(&block) = @steps[:say_goodbye] = block
+        # In a process that is about to end: what is queued in it is done, within the seconds that the block is given.
+        # The block returns what did not end in time, an Array of Strings.
+        def before_exit(&block) = @steps[:before_exit] = block
+        # Once the application is loaded, if the library is there by then.
+        def watch(&block) = @steps[:watch] = block
+
         # Work that it queues inside the process is done before a worker leaves, see {QueuedWork}. Both or neither.
         #
         # @param count [#call] takes a moment in monotonic seconds; how many pieces run, wait or are due by then

@@ -59,6 +59,6 @@ module Pando
   end
 end
 
-%w[rails executors databases messaging http_clients telemetry other].each do |group|
+%w[action_cable rails executors databases messaging http_clients telemetry other].each do |group|
   require "pando/fork_safety/libraries/known/#{group}"
 end

@@ -59,7 +59,7 @@ module Pando
         # @return [Boolean] whether a test shows it at work with the real gem
         def tested? = @tested
 
-        # @param name [Symbol] before_fork, in_parent or in_child
+        # @param name [Symbol] before_fork, in_parent, in_child, say_goodbye, before_exit or watch
         # @return [Proc, nil]
         def step(name) = @steps[name]
 

@@ -11,6 +11,9 @@ module Pando
       # A library could not be made ready for a fork.
       class Unsafe < Error; end
 
+      # A library cannot be made ready for a fork now, and has said what stands in the way (ForkSafety.obstruct).
+      class Obstructed < Unsafe; end
+
       # One fork, and what the loaded libraries need around it. In the process that forks, and in its child.
       #
       # @api private
@@ -86,7 +89,7 @@ module Pando
           return @on_failure&.call(library.name, error) unless strict
 
           reason = "#{library.name}: #{error.message.lines.first&.chomp}"
-          ForkSafety.give_up(reason)
+          ForkSafety.give_up(reason) unless error.is_a?(Obstructed)
           raise Unsafe, reason
         end
       end

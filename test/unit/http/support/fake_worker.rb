@@ -6,7 +6,7 @@ module HTTPSupport
   # Stands for Cluster::Worker: remembers what it is told.
   class FakeWorker
     attr_reader :calls, :hooks
-    attr_accessor :deadline_passed, :leaving
+    attr_accessor :deadline_passed, :leaving, :connections
 
     def initialize
       @calls = []

@@ -36,14 +36,6 @@ Pando::ForkSafety::Libraries::Known.define do
                  "nm -D of 1.18.10 and 1.19.7"
   end
 
-  describe "nio4r", constant: "NIO::Selector" do
-    limits_reforking note: "A selector, as ActionCable has one from its first connection on, would share its " \
-                           "epoll set with a " \
-                           "child. A worker that has made one is not promoted; make none while the app is loaded.",
-                     source: "https://github.com/socketry/nio4r/blob/main/ext/nio4r/selector.c (no ev_loop_fork)"
-    unsafe_after "NIO::Selector", :initialize, because: "a selector was made, whose epoll set a child would share"
-  end
-
   describe "listen", constant: "Listen::Listener" do
     refused used: -> { false },
             note: "A child lacks its threads, and hears of no change.",

@@ -1,0 +1,197 @@
+# frozen_string_literal: true
+
+require "pando/native"
+require "pando/sys"
+
+module Pando
+  module ForkSafety
+    module Libraries
+      # Action Cable's server in this process: its WebSockets, the event loop that serves them, its thread pools, and
+      # the subscription adapter (pubsub) with its listener and writer threads. None of that outlives a fork. Rails'
+      # own ActionCable.server.restart stops neither the event loop nor the heartbeat timer, and waits without a limit.
+      #
+      # Lives in molds, workers and services. The parts are private to Action Cable, and have had the same names from
+      # 5.0 to 8.1.
+      #
+      # @api private
+      module CableServer
+        # Seconds that the threads are given to end before a fork.
+        LONGEST = 2.0
+        # Seconds that sockets are given to close when their clients have had their time.
+        FORCED = 0.25
+        # Seconds between two looks.
+        LOOK = 0.002
+        PARTS = %i[@heartbeat_timer @worker_pool @pubsub @event_loop].freeze
+        EVENT_LOOP = %r{/action_cable/.*stream_event_loop\.rb}
+        OWN_ID = /\AActionCable-PID-\d+\z/
+
+        @told = ObjectSpace::WeakMap.new
+
+        class << self
+          # Tells each client that has not been told yet to connect again, elsewhere, in Rails' own words, and closes
+          # its WebSocket. To be called again until it returns true: a client closes its side in its own time.
+          #
+          # @return [Boolean] whether no WebSocket is left and what closing them has caused is done
+          def say_goodbye
+            return true unless server
+
+            connections.each { |connection| close(connection) }
+            connections.empty? && sockets.empty? && settled?(part(:@worker_pool)&.executor)
+          end
+
+          # Stops all threads and closes the selector. What is used afterwards starts anew. A broadcast that solid_cable
+          # has queued is written first.
+          #
+          # @param seconds [Float] at most
+          # @return [Array<String>] what did not end in time
+          def stop(seconds = LONGEST)
+            return [] unless server && running?
+
+            by = Sys.now + seconds
+            hang_up([Sys.now + FORCED, by].min)
+            timer, workers, pubsub, event_loop = take
+            timer&.shutdown
+            [("its workers" unless stop_pool(workers&.executor, by)), *stop_pubsub(pubsub, by),
+             ("its event loop" unless stop_loop(event_loop, by))].compact
+          end
+
+          # In a child: what it has inherited is its parent's. Threads of the parent may have started something between
+          # {stop} and the fork.
+          #
+          # @return [nil]
+          def forget
+            return unless server
+
+            [*PARTS, :@connections].each { |name| server.instance_variable_set(name, nil) }
+            @told = ObjectSpace::WeakMap.new
+            cable = server.config.cable
+            cable.delete(:id) if cable.respond_to?(:delete) && OWN_ID.match?(cable[:id].to_s) # it names the parent
+            nil
+          end
+
+          # @return [Boolean] whether the calling thread is starting Action Cable's event loop
+          def starting? = caller_locations.any? { |frame| EVENT_LOOP.match?(frame.path) }
+
+          private
+
+          def server = ActionCable.instance_variable_get(:@server)
+          def part(name, of = server) = of&.instance_variable_get(name)
+          def running? = [*PARTS, :@connections].any? { |name| part(name) }
+
+          # @return [Array<ActionCable::Connection::Base>] open ones, those too that have not been welcomed yet
+          def connections = [*part(:@connections), *streams.filter_map { |stream| connection_of(stream) }].uniq
+
+          def streams = (part(:@map, part(:@event_loop)) || {}).values.map(&:value)
+          def sockets = (part(:@map, part(:@event_loop)) || {}).keys
+          def connection_of(stream) = part(:@event_target, part(:@socket_object, stream))
+
+          def close(connection)
+            return if @told.key?(connection)
+
+            @told[connection] = true
+            connection.close(reason: ActionCable::INTERNAL[:disconnect_reasons][:server_restart], reconnect: true)
+          rescue StandardError
+            nil # its client is gone
+          end
+
+          # Clients that do not close their side in time are cut off, and others may have come since.
+          def hang_up(by)
+            say_goodbye
+            streams.each(&:close)
+            pause until say_goodbye || Sys.now >= by
+          end
+
+          # From here on whatever is needed is made anew.
+          def take
+            server.mutex.synchronize do
+              part(:@connections)&.clear
+              PARTS.map { |name| part(name).tap { server.instance_variable_set(name, nil) } }
+            end
+          end
+
+          # @return [Boolean] whether all that was posted to it is done
+          def settled?(executor) = executor.nil? || executor.scheduled_task_count == executor.completed_task_count
+
+          def stop_pool(executor, by)
+            return true unless executor
+
+            executor.shutdown
+            executor.wait_for_termination([by - Sys.now, 0].max) || !executor.kill
+          end
+
+          # @return [Array<String>]
+          def stop_pubsub(adapter, by)
+            return [] unless adapter
+
+            listener = part(:@listener, adapter)
+            sockets = redis_connections(adapter, listener)
+            return [] if end_listener(adapter, listener) || shut_down(adapter, by)
+
+            part(:@thread, listener)&.kill
+            writer = part(:@thread, part(:@broadcaster, adapter))
+            writer&.alive? ? ["its writer, which has broadcasts queued"] : ["its listener"]
+          ensure
+            sockets&.each { |one| attempt { one.close } }
+          end
+
+          # PostgreSQL's looks for an order to end once a second, and would be started for the sake of it. It
+          # disconnects when it is killed.
+          def end_listener(adapter, listener)
+            return false unless adapter.class.name.end_with?("::PostgreSQL") # nothing may be loaded here to compare it
+
+            part(:@thread, listener)&.kill&.join(LONGEST)
+            true
+          end
+
+          # Rails waits for ever where the server of the adapter is not reached.
+          def shut_down(adapter, by)
+            thread = Thread.new { adapter.shutdown }
+            thread.report_on_exception = false
+            !thread.join([by - Sys.now, 0].max).nil?
+          rescue StandardError
+            true # the adapter has failed; nothing of it is used again
+          ensure
+            thread&.kill
+          end
+
+          # An idle connection would be open in the children too.
+          def redis_connections(adapter, listener)
+            found = [part(:@redis_connection_for_broadcasts, adapter), part(:@subscribed_client, listener)]
+            found.select { |one| one.respond_to?(:close) }
+          end
+
+          # @return [Boolean]
+          def stop_loop(event_loop, by)
+            return true unless event_loop
+
+            thread = part(:@thread, event_loop)
+            pause while thread&.alive? && !part(:@todo, event_loop).empty? && Sys.now < by
+            event_loop.stop
+            ended = end_thread(part(:@thread, event_loop), [by - Sys.now, FORCED].max)
+            close_leftovers(event_loop)
+            stop_pool(part(:@executor, event_loop), by) && ended
+          end
+
+          # @return [Boolean]
+          def end_thread(thread, seconds)
+            thread.nil? || !thread.join(seconds).nil? || !thread.kill.join(FORCED).nil?
+          end
+
+          def close_leftovers(event_loop)
+            selector = part(:@nio, event_loop)
+            attempt { selector.close } unless selector.nil? || selector.closed?
+            part(:@map, event_loop).each_key { |io| attempt { io.close } }
+          end
+
+          def attempt
+            yield
+          rescue StandardError
+            nil # closed already
+          end
+
+          def pause = sleep(LOOK)
+        end
+      end
+    end
+  end
+end

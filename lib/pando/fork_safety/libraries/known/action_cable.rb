@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+require "pando/fork_safety/libraries/cable_server"
+require "pando/fork_safety/libraries/selectors"
+
+# Action Cable and what it works with. The first rows: what solid_cable has queued is written by ActiveRecord.
+Pando::ForkSafety::Libraries::Known.define do
+  server = Pando::ForkSafety::Libraries::CableServer
+  selectors = Pando::ForkSafety::Libraries::Selectors
+
+  describe "actioncable", constant: "ActionCable::Server::Base" do
+    handled note: "Its event loop, thread pools and subscription adapter are stopped before the fork, and start anew " \
+                  "when they are used. Its clients are told to connect again (docs/action_cable.md).",
+            source: "https://github.com/rails/rails/blob/v8.1.1/actioncable/lib/action_cable/server/base.rb"
+    say_goodbye { server.say_goodbye }
+    before_fork { server.stop }
+    in_child { server.forget }
+    before_exit { |seconds| server.stop(seconds) }
+    revives_threads at: %r{/action_cable/(?:connection|server|subscription_adapter)/\w+\.rb:\d+\z}
+  end
+
+  describe "solid_cable", constant: "SolidCable" do
+    handled note: "What it has queued is written before the fork. Its writer and its listener start anew when they " \
+                  "are used, see actioncable.",
+            source: "https://github.com/rails/solid_cable/blob/v4.1.0/lib/solid_cable/batched_broadcaster.rb"
+    before_fork { server.stop }
+    files = %w[solid_cable/batched_broadcaster action_cable/subscription_adapter/solid_cable]
+    revives_threads at: %r{/(?:#{files.join("|")})\.rb:\d+\z}
+  end
+
+  describe "nio4r", constant: "NIO::Selector" do
+    handled note: "A selector would share its epoll set with a child. A worker in which one is open is not promoted; " \
+                  "Action Cable's is closed before the fork.",
+            source: "https://github.com/socketry/nio4r/blob/main/ext/nio4r/selector.c (no ev_loop_fork)"
+    watch { selectors.watch }
+    before_fork { selectors.refuse_live }
+  end
+end

@@ -1,0 +1,139 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+
+# What is done with Action Cable's server, where its parts do not end as they should; test/integration/cable_test.rb has
+# the real one. In a Ruby of its own, with stand-ins.
+class CableServerTest < Minitest::Test
+  STAND_IN = <<~RUBY
+    require "monitor"
+    require "pando/fork_safety/libraries/cable_server"
+    require "pando/fork_safety/libraries"
+
+    module ActionCable
+      INTERNAL = { disconnect_reasons: { server_restart: "server_restart" } }.freeze
+      module Server
+        class Base
+          attr_reader :mutex, :config
+          def initialize
+            @mutex = Monitor.new
+            @config = Struct.new(:cable).new({ adapter: "fake" })
+          end
+        end
+      end
+      module SubscriptionAdapter; class PostgreSQL; end; end
+      @server = Server::Base.new
+      class << self; attr_reader :server; end
+    end
+
+    Listener = Struct.new(:thread) do
+      def initialize(thread)
+        super
+        @thread = thread
+      end
+    end
+    class Adapter
+      attr_reader :asked
+      def initialize(listener: nil, broadcaster: nil)
+        @listener = listener
+        @broadcaster = broadcaster
+      end
+      def shutdown = (@asked = true) && sleep
+    end
+    Connection = Struct.new(:said) do
+      def close(**said) = self.said = said
+    end
+
+    CABLE = Pando::ForkSafety::Libraries::CableServer
+    def set(name, value) = ActionCable.server.instance_variable_set(name, value)
+    def get(name) = ActionCable.server.instance_variable_get(name)
+    def sleeper = Thread.new { sleep }
+    def seconds
+      started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      yield
+      Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
+    end
+  RUBY
+
+  def test_nothing_is_done_where_nothing_runs
+    assert_equal "[]\ntrue\n", run_ruby("p CABLE.stop\np CABLE.say_goodbye")
+  end
+
+  # As Redis' adapter does while its server is down.
+  def test_a_listener_that_does_not_end_is_ended
+    assert_equal "[\"its listener\"]\nfalse\nnil\ntrue\n", run_ruby(<<~RUBY)
+      thread = sleeper
+      set(:@pubsub, Adapter.new(listener: Listener.new(thread)))
+      p CABLE.stop(0.2)
+      thread.join(10)
+      p thread.alive?
+      p get(:@pubsub)
+      p seconds { CABLE.stop(5) } < 1
+    RUBY
+  end
+
+  # What it has queued would be lost; no child uses it.
+  def test_a_writer_that_is_slow_goes_on
+    assert_equal "[\"its writer, which has broadcasts queued\"]\ntrue\nnil\n", run_ruby(<<~RUBY)
+      thread = sleeper
+      set(:@pubsub, Adapter.new(broadcaster: Listener.new(thread)))
+      p CABLE.stop(0.2)
+      p thread.alive?
+      p get(:@pubsub)
+    RUBY
+  end
+
+  def test_postgresqls_listener_is_not_waited_for
+    assert_equal "[]\nfalse\nnil\n", run_ruby(<<~RUBY)
+      thread = sleeper
+      adapter = Class.new(Adapter) { def self.name = "ActionCable::SubscriptionAdapter::PostgreSQL" }
+      set(:@pubsub, asked = adapter.new(listener: Listener.new(thread)))
+      p CABLE.stop(5)
+      p thread.alive?
+      p asked.asked
+    RUBY
+  end
+
+  def test_clients_are_told_once
+    assert_equal <<~TEXT, run_ruby(<<~RUBY)
+      false
+      server_restart true
+      nil
+      true
+    TEXT
+      set(:@connections, [one = Connection.new])
+      p CABLE.say_goodbye
+      puts one.said.values.join(" ")
+      one.said = nil
+      CABLE.say_goodbye
+      p one.said
+      get(:@connections).clear
+      p CABLE.say_goodbye
+    RUBY
+  end
+
+  def test_a_child_forgets_all_and_its_parents_name
+    assert_equal "[nil, nil, nil, nil, nil]\n{:adapter=>\"fake\"}\nmine\n", run_ruby(<<~RUBY)
+      names = %i[@heartbeat_timer @worker_pool @pubsub @event_loop @connections]
+      names.each { |name| set(name, Object.new) }
+      cable = ActionCable.server.config.cable
+      cable[:id] = "ActionCable-PID-1"
+      CABLE.forget
+      p names.map { |name| get(name) }
+      puts cable.inspect.sub("adapter: ", ":adapter=>")
+      cable[:id] = "mine"
+      CABLE.forget
+      puts cable[:id]
+    RUBY
+  end
+
+  private
+
+  def run_ruby(script)
+    command = [RbConfig.ruby, "-w", "-I", Support::Checkout.path("lib"), "-e", STAND_IN + script]
+    output, status = Open3.capture2e({ "RUBYOPT" => nil }, *command)
+    assert_predicate status, :success?, output
+    output
+  end
+end
