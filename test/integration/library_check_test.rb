@@ -7,7 +7,11 @@ require "support/server_process"
 # has stand-ins for them: a library counts as loaded when its constant is there.
 class LibraryCheckTest < Minitest::Test
   APP = <<~RUBY
-    module Bunny; class Session; end; end
+    module Bunny
+      class Session
+        def open? = true
+      end
+    end
     module MiniMime; class Db; end; end
     module Bootsnap; end
 
@@ -31,6 +35,9 @@ class LibraryCheckTest < Minitest::Test
     end)
   RUBY
 
+  # It has opened a connection of a library whose verdict is "refused".
+  CONNECTED = "#{APP}\nSESSION = Bunny::Session.new\n"
+
   def teardown
     @server&.kill
   end
@@ -49,11 +56,25 @@ class LibraryCheckTest < Minitest::Test
   end
 
   def test_the_hook_that_is_missing_is_named
-    @server = start
+    @server = start(app: CONNECTED)
     reported = @server.events("library.reported")
 
     assert_equal(["bunny"], reported.map { |event| event["library"] })
     assert_match(/\Abefore_fork \{ BUNNY.close \}/, reported.first["advice"])
+  end
+
+  def test_a_worker_that_uses_a_refused_library_is_not_promoted
+    @server = start("workers 1", app: CONNECTED)
+    discarded = @server.wait_for("generation.discarded") { @server.signal("USR2") }
+
+    assert_match(/bunny: .*Remedy: before_fork \{ BUNNY.close \}/, discarded["reason"])
+    assert_equal 200, @server.get("/").status
+  end
+
+  def test_a_worker_is_promoted_once_the_hooks_take_care_of_the_library
+    @server = start("workers 1\nprepared_library 'bunny'", app: CONNECTED)
+
+    assert_equal 1, @server.refork["generation"]
   end
 
   def test_pandos_part_is_done_before_each_fork
@@ -87,7 +108,7 @@ class LibraryCheckTest < Minitest::Test
 
   private
 
-  def start(config = "")
-    Support::ServerProcess.start(app: APP, config: "workers 2\n#{config}", arguments: ["--refork", "manual"])
+  def start(config = "", app: APP)
+    Support::ServerProcess.start(app: app, config: "workers 2\n#{config}", arguments: ["--refork", "manual"])
   end
 end

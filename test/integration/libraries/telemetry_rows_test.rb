@@ -78,6 +78,7 @@ class TelemetryRowsTest < Minitest::Test
     {
       %r{\A/agent_listener/.*method=preconnect} => '{"return_value":{"redirect_host":"127.0.0.1"}}',
       %r{\A/agent_listener/.*method=connect} => JSON.generate(return_value: NEW_RELIC),
+      %r{\A/agent_listener/.*method=get_agent_commands} => '{"return_value":[]}',
       %r{\A/agent_listener/} => '{"return_value":null}',
       %r{\A/all} => method(:stream_flags),
       %r{\A/flipper/features} => FLIPPER,

@@ -70,7 +70,7 @@ Pando::ForkSafety::Libraries::Known.define do
          source: "https://github.com/karafka/karafka/blob/master/lib/karafka.rb"
   end
 
-  describe "bunny", constant: "Bunny::Session", tested: true do
+  describe "bunny", constant: "Bunny::Session" do
     refused used: -> { ObjectSpace.each_object(Bunny::Session).any?(&:open?) },
             note: "Parent and child would share the connection, and the child lacks the threads that serve it.",
             advice: "before_fork { BUNNY.close }, and connect again on the next use",

@@ -37,7 +37,7 @@ Pando::ForkSafety::Libraries::Known.define do
          source: "https://github.com/ffi/ffi/blob/v1.17.1/CHANGELOG.md"
   end
 
-  describe "rufus-scheduler", constant: "Rufus::Scheduler", tested: true do
+  describe "rufus-scheduler", constant: "Rufus::Scheduler" do
     refused used: -> { ObjectSpace.each_object(Rufus::Scheduler).any? { |one| one.up? && one.thread&.alive? } },
             note: "A child lacks the scheduler's thread, and two processes that have it would run each job twice.",
             advice: "run it in a process of its own: service(:scheduler) { |service| … }, see docs/cluster.md",

@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+require_relative "rows_app"
+require "support/redis_server"
+
+# Clients that keep connections, and middleware that keeps threads.
+class ClientRowsTest < Minitest::Test
+  include RowsApp
+
+  ROWS = %w[redis redis-client connection_pool message_bus net-http-persistent faraday excon typhoeus httpx http
+            httparty aws-sdk-core rack-timeout rack-mini-profiler].freeze
+
+  def test_each_works_in_the_third_generation_with_connections_of_its_own
+    start(ROWS)
+    earlier = connections(use_all(ROWS, 0))
+    uses = third_generation_uses(ROWS)
+
+    uses.each { |use| assert use["result"]["said"], "#{use["row"]}: #{use["result"]}" }
+    assert_equal 3, connections(uses).size
+    assert_empty connections(uses) & earlier
+  end
+
+  private
+
+  def group = "clients"
+  def obstacle = Support::RedisServer.obstacle
+  def prepare = @redis = Support::RedisServer.new(@folder).start
+  def clean_up = @redis&.stop
+  def environment = { "APP_REDIS" => @redis.socket_path }
+  def connections(uses) = uses.filter_map { |use| use["result"]["connection"] }
+
+  # Each answer is the last part of the path.
+  def answers
+    { %r{\A/echo/} => ->(record, socket) { echo(record.path[%r{[^/?]+(?=\?|\z)}], socket) } }
+  end
+
+  def echo(word, socket)
+    socket.write("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: #{word.bytesize}\r\n\r\n#{word}")
+    nil
+  end
+end
