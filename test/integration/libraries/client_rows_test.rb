@@ -7,8 +7,8 @@ require "support/redis_server"
 class ClientRowsTest < Minitest::Test
   include RowsApp
 
-  ROWS = %w[redis redis-client connection_pool message_bus net-http-persistent faraday excon typhoeus httpx http
-            httparty aws-sdk-core rack-timeout rack-mini-profiler].freeze
+  ROWS = %w[redis redis-client connection_pool net-http-persistent faraday excon httpx http httparty
+            aws-sdk-core rack-timeout rack-mini-profiler].freeze
 
   def test_each_works_in_the_third_generation_with_connections_of_its_own
     start(ROWS)
@@ -18,6 +18,15 @@ class ClientRowsTest < Minitest::Test
     uses.each { |use| assert use["result"]["said"], "#{use["row"]}: #{use["result"]}" }
     assert_equal 3, connections(uses).size
     assert_empty connections(uses) & earlier
+  end
+
+  def test_a_worker_that_has_used_ethon_is_not_promoted
+    start(%w[typhoeus])
+    assert use("typhoeus")["result"]["said"]
+    discarded = @server.wait_for("generation.discarded") { @server.signal("USR2") }
+
+    assert_match(/ethon: It raises Ethon::Errors::ForkSafety/, discarded["reason"])
+    assert use("typhoeus")["result"]["said"]
   end
 
   private

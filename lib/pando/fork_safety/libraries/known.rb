@@ -45,7 +45,7 @@ module Pando
           #
           # @param name [String] the gem's
           # @param constant [String] is defined once the library is loaded
-          # @param tested [Boolean] whether a test shows it at work with the real gem after three reforks
+          # @param tested [Boolean] whether a test runs the real gem
           # @yield see {Declaration}
           # @raise [ArgumentError] if there is such a row already
           def describe(name, constant:, tested: false, &declaration)

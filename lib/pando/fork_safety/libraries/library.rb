@@ -18,7 +18,7 @@ module Pando
 
         # @param name [String] the gem's
         # @param constant [String] is defined once the library is loaded
-        # @param tested [Boolean] whether a test shows it at work with the real gem
+        # @param tested [Boolean] whether a test runs the real gem
         # @yield the declaration, see {Declaration}
         def initialize(name, constant, tested: false, &block)
           @name = name
@@ -56,7 +56,7 @@ module Pando
           @marks.select { |mark| mark.before.nil? || version.nil? || version.release < Gem::Version.new(mark.before) }
         end
 
-        # @return [Boolean] whether a test shows it at work with the real gem
+        # @return [Boolean] whether a test runs the real gem
         def tested? = @tested
 
         # @param name [Symbol] before_fork, in_parent, in_child, say_goodbye, before_exit or watch

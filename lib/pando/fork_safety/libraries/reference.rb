@@ -20,7 +20,7 @@ module Pando
         class << self
           # @return [String] Markdown
           def table
-            rows = Known.all.flat_map { |library| library.rules.map { |rule| row(library.name, rule) } }
+            rows = Known.all.flat_map { |library| library.rules.map { |rule| row(library, rule) } }
             "| library | version | verdict | what happens at a fork | source |\n|---|---|---|---|---|\n#{rows.join}"
           end
 
@@ -32,9 +32,10 @@ module Pando
 
           private
 
-          def row(name, rule)
+          def row(library, rule)
             versions = [rule.versions, rule.given].compact.join("; ")
             note = [rule.note, ("**#{rule.advice}**" if rule.advice)].compact.join(" ")
+            name = library.tested? ? library.name : "#{library.name} (not tested here)"
             "| #{name} | #{versions} | #{VERDICTS.fetch(rule.verdict)} | #{note} | #{source(rule.source)} |\n"
           end
 

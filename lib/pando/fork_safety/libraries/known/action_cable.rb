@@ -8,7 +8,7 @@ Pando::ForkSafety::Libraries::Known.define do
   server = Pando::ForkSafety::Libraries::CableServer
   selectors = Pando::ForkSafety::Libraries::Selectors
 
-  describe "actioncable", constant: "ActionCable::Server::Base" do
+  describe "actioncable", constant: "ActionCable::Server::Base", tested: true do
     handled note: "Its event loop, thread pools and subscription adapter are stopped before the fork, and start anew " \
                   "when they are used. Its clients are told to connect again (docs/action_cable.md).",
             source: "https://github.com/rails/rails/blob/v8.1.1/actioncable/lib/action_cable/server/base.rb"
@@ -19,7 +19,7 @@ Pando::ForkSafety::Libraries::Known.define do
     revives_threads at: %r{/action_cable/(?:connection|server|subscription_adapter)/\w+\.rb:\d+\z}
   end
 
-  describe "solid_cable", constant: "SolidCable" do
+  describe "solid_cable", constant: "SolidCable", tested: true do
     handled note: "What it has queued is written before the fork. Its writer and its listener start anew when they " \
                   "are used, see actioncable.",
             source: "https://github.com/rails/solid_cable/blob/v4.1.0/lib/solid_cable/batched_broadcaster.rb"
@@ -28,7 +28,7 @@ Pando::ForkSafety::Libraries::Known.define do
     revives_threads at: %r{/(?:#{files.join("|")})\.rb:\d+\z}
   end
 
-  describe "nio4r", constant: "NIO::Selector" do
+  describe "nio4r", constant: "NIO::Selector", tested: true do
     handled note: "A selector would share its epoll set with a child. A worker in which one is open is not promoted; " \
                   "Action Cable's is closed before the fork.",
             source: "https://github.com/socketry/nio4r/blob/main/ext/nio4r/selector.c (no ev_loop_fork)"

@@ -5,7 +5,7 @@ require "rbconfig"
 
 # What does work later in threads of the same process.
 Pando::ForkSafety::Libraries::Known.define do
-  describe "concurrent-ruby", constant: "Concurrent::ThreadPoolExecutor" do
+  describe "concurrent-ruby", constant: "Concurrent::ThreadPoolExecutor", tested: true do
     fine since: "1.1.7",
          note: "Pools, timers and Async start anew in a child, without the tasks that were queued: the parent does " \
                "those. Before a worker leaves they are done, for `stop_timeout` at most.",
@@ -26,13 +26,13 @@ Pando::ForkSafety::Libraries::Known.define do
     revives_threads at: %r{(#{folders.join("|")})/timeout\.rb:\d+\z}
   end
 
-  describe "activejob", constant: "ActiveJob::QueueAdapters::AsyncAdapter" do
+  describe "activejob", constant: "ActiveJob::QueueAdapters::AsyncAdapter", tested: true do
     fine note: "The async adapter's jobs are in an executor of concurrent-ruby: the parent does them, and a worker " \
                "that leaves does them first. Jobs with a `wait` beyond `stop_timeout` are dropped and named.",
          source: "https://github.com/rails/rails/blob/v8.1.0/activejob/lib/active_job/queue_adapters/async_adapter.rb"
   end
 
-  describe "sucker_punch", constant: "SuckerPunch::Queue" do
+  describe "sucker_punch", constant: "SuckerPunch::Queue", tested: true do
     fine since: "2.0.0",
          note: "Its queues are executors of concurrent-ruby: the parent does their jobs, and a worker that leaves " \
                "does them first.",

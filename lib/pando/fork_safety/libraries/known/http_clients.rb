@@ -27,7 +27,8 @@ Pando::ForkSafety::Libraries::Known.define do
 
   describe "typhoeus", constant: "Typhoeus::Pool", tested: true do
     fine since: "0.7.1",
-         note: "A child does not use the handles, and so the connections, of its parent's pool.",
+         note: "A child does not use the handles, and so the connections, of its parent's pool. From ethon 0.19 on a " \
+               "worker that has used it is not promoted, see there.",
          source: "https://github.com/typhoeus/typhoeus/pull/426"
     handled before: "0.7.1",
             note: "Parent and child would share the connections of the pool. Pando empties it before the fork.",
@@ -35,7 +36,11 @@ Pando::ForkSafety::Libraries::Known.define do
     before_fork { Typhoeus::Pool.clear }
   end
 
-  describe "ethon", constant: "Ethon::Easy" do
+  describe "ethon", constant: "Ethon::Easy", tested: true do
+    refused since: "0.19.0", used: -> { Ethon::Curl.class_variable_get(:@@initialized) },
+            note: "It raises Ethon::Errors::ForkSafety in a child of a process that has used it.",
+            advice: "make no request with it while the app is loaded; use another client to have workers promoted",
+            source: "https://github.com/typhoeus/ethon/blob/v0.19.0/lib/ethon/curl.rb (check_pid!)"
     fine through: %w[typhoeus],
          note: "Typhoeus keeps its handles apart.",
          source: "https://github.com/typhoeus/typhoeus/pull/426"

@@ -77,7 +77,7 @@ Pando::ForkSafety::Libraries::Known.define do
             source: "https://github.com/ruby-amqp/bunny/blob/main/docs/guides/connecting.md"
   end
 
-  describe "message_bus", constant: "MessageBus", tested: true do
+  describe "message_bus", constant: "MessageBus" do
     handled note: "Pando calls MessageBus.after_fork in each child of a process that listens; the threads that wait " \
                   "for messages start again.",
             source: "https://github.com/discourse/message_bus#forkingthreading-app-servers"

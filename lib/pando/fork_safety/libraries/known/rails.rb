@@ -2,7 +2,7 @@
 
 # Rails, and what a default Rails app loads.
 Pando::ForkSafety::Libraries::Known.define do
-  describe "activerecord", constant: "ActiveRecord::Base" do
+  describe "activerecord", constant: "ActiveRecord::Base", tested: true do
     fine since: "7.0.0",
          note: "A child discards its parent's connections without a word to the server, and makes its own.",
          source: "https://github.com/rails/rails/blob/v7.0.0/activesupport/lib/active_support/fork_tracker.rb"
