@@ -36,7 +36,7 @@ class LibraryCheckTest < Minitest::Test
   RUBY
 
   # It has opened a connection of a library whose verdict is "refused".
-  CONNECTED = "#{APP}\nSESSION = Bunny::Session.new\n"
+  CONNECTED = "#{APP}\nSESSION = Bunny::Session.new\n".freeze
 
   def teardown
     @server&.kill

@@ -37,6 +37,14 @@ class TelemetryRowsTest < Minitest::Test
     "flipper" => ->(use) { [/^client-pid: #{use["worker"]}$/] }
   }.freeze
 
+  NEW_RELIC = {
+    agent_run_id: "1", data_report_period: 1, collect_custom_events: true,
+    event_harvest_config: { report_period_ms: 1000, harvest_limits: { custom_event_data: 100 } }
+  }.freeze
+  FLIPPER = JSON.generate(features: [{ key: "row", gates: [{ key: "boolean", value: "true" }] }])
+  FLAG = { key: "flag", on: true, variations: %w[on off], fallthrough: { variation: 0 }, offVariation: 1, version: 1,
+           salt: "salt" }.freeze
+
   def test_error_trackers = report_from_the_third_generation(ERROR_TRACKERS)
   def test_tracers = report_from_the_third_generation(TRACERS)
   def test_metrics_and_flags = report_from_the_third_generation(METRICS_AND_FLAGS)
@@ -85,14 +93,6 @@ class TelemetryRowsTest < Minitest::Test
       %r{\A/info} => '{"endpoints":["/v0.4/traces"],"version":"7.50.0"}'
     }
   end
-
-  NEW_RELIC = {
-    agent_run_id: "1", data_report_period: 1, collect_custom_events: true,
-    event_harvest_config: { report_period_ms: 1000, harvest_limits: { custom_event_data: 100 } }
-  }.freeze
-  FLIPPER = JSON.generate(features: [{ key: "row", gates: [{ key: "boolean", value: "true" }] }])
-  FLAG = { key: "flag", on: true, variations: %w[on off], fallthrough: { variation: 0 }, offVariation: 1, version: 1,
-           salt: "salt" }.freeze
 
   # LaunchDarkly's stream of flags: one event, and no end.
   def stream_flags(_record, socket)

@@ -156,7 +156,7 @@ Pando::ForkSafety::Libraries::Known.define do
     end
     refused given: "an instrumentation is started while the app is loaded", condition: periodic, used: -> { false },
             note: "A child lacks the threads that collect, such as PrometheusExporter::Instrumentation::Process.",
-            advice: 'start each in a hook: after_worker_fork { ' \
+            advice: "start each in a hook: after_worker_fork { " \
                     'PrometheusExporter::Instrumentation::Process.start(type: "web") }',
             source: "https://github.com/discourse/prometheus_exporter#process-stats-instrumentation"
     fine note: "The thread that sends starts again in a child with the next metric.",
