@@ -28,7 +28,7 @@ module Pando
 
         # The library copes with a fork by itself.
         def fine(**facts) = rule(:fine, **facts)
-        # Pando runs the blocks below around the fork.
+        # Pando runs the blocks below around the fork. So it does with limits_reforking.
         def handled(**facts) = rule(:handled, **facts)
         # The library works, but a worker that has used it is not promoted: {unsafe_after} and {threads} say when.
         def limits_reforking(**facts) = rule(:limits_reforking, **facts)

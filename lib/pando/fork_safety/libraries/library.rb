@@ -68,7 +68,7 @@ module Pando
         def queue(name) = @queues[name]
 
         # @return [Boolean] whether there is something to run around a fork
-        def handled? = @steps.any? && rule&.verdict == :handled
+        def handled? = @steps.any? && %i[handled limits_reforking].include?(rule&.verdict)
 
         # @param comm [String] a native thread's name
         def thread?(comm) = @threads ? @threads.match?(comm) : false
