@@ -27,6 +27,8 @@ module Pando
         # @return [Array<Child>] those of the candidates that one is chosen from
         def preferred
           all = candidates
+          return all if all.all? { |worker| worker.connections.zero? }
+
           most = all.map(&:requests).max.to_i
           free = all.select { |worker| worker.connections.zero? && worker.requests * 2 >= most }
           free.any? ? free : all
