@@ -90,6 +90,16 @@ class LibrariesTest < Minitest::Test
     RUBY
   end
 
+  # Rails in development loads ActiveRecord::Base with the first model.
+  def test_what_manages_the_connections_may_wait_to_be_autoloaded
+    assert_equal "fine\n", run_ruby(<<~RUBY)
+      require "pando/fork_safety/libraries"
+      module ActiveRecord; autoload(:Base, "/nowhere"); end
+      module PG; class Connection; end; end
+      puts Pando::ForkSafety::Libraries.loaded.map(&:verdict)
+    RUBY
+  end
+
   def test_what_is_fine_is_no_finding
     assert_match(/\Apg warning before_fork \{ DB.finish \}.*\n\z/, run_ruby(<<~RUBY))
       require "pando/fork_safety/libraries"

@@ -90,13 +90,13 @@ module Pando
 
         private
 
-        # @param through [Array<String>] of which libraries one must be loaded too
+        # @param through [Array<String>] of which libraries one must be loaded too, or wait to be autoloaded
         # @param given [String] a condition, for a human
         # @param condition [Proc] the same for the machine
         def rule(verdict, through: nil, given: nil, condition: nil, **facts)
           if through
             given ||= "through #{through.join(" or ")}"
-            condition ||= -> { through.any? { |name| Known.loaded?(name) } }
+            condition ||= -> { through.any? { |name| Known.library(name).begun? } }
           end
           @rules << Rule.new(verdict: verdict, given: given, condition: condition, **facts).freeze
         end

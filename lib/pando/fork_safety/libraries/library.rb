@@ -38,6 +38,9 @@ module Pando
         # @return [Boolean] whether this process has loaded it
         def loaded? = !Constants.find(constant).nil?
 
+        # @return [Boolean] whether it is loaded as far as its outermost module: Rails autoloads ActiveRecord::Base
+        def begun? = !Constants.find(constant[/\A\w+/]).nil?
+
         # @return [Gem::Version, nil]
         def version
           specification = Gem.loaded_specs[name]
