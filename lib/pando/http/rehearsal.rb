@@ -5,6 +5,7 @@ require "pando/http/connection"
 require "pando/http/environment"
 require "pando/http/kit"
 require "pando/http/limits"
+require "pando/http/no_worker"
 require "pando/http/request_reader"
 require "pando/http/soft_timeout"
 require "socket"
@@ -19,22 +20,6 @@ module Pando
     module Rehearsal
       REQUEST = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
       APP = ->(_env) { [200, { "content-type" => "text/plain" }, ["well"]] }
-
-      # Stands for the worker that there is not yet.
-      module Nobody
-        module_function
-
-        def slot = 0
-        def generation = 0
-        def job_started(*) = nil
-        def job_deadline(*) = Sys.now
-        def job_streams = nil
-        def job_finished = nil
-        def soft_deadline_passed? = false
-        def leave(_reason) = nil
-        def leaving? = false
-        def hook?(_name) = false
-      end
 
       # @param config [Config]
       # @param listener [Socket, nil] whose address the request names
@@ -54,7 +39,7 @@ module Pando
 
       def self.serve(config, listener, socket)
         limits = Limits.new(config)
-        kit = Kit.new(APP, Nobody, limits, RequestReader.new(limits), SoftTimeout.new(Nobody), Process.pid, Sys.forks)
+        kit = Kit.new(APP, NoWorker, limits, RequestReader.new(limits), SoftTimeout.new(NoWorker), Process.pid, Sys.forks)
         client = Client.new(Sys.disown(socket.dup), limits.write_timeout) # which closes it
         Connection.new(kit).serve(client, Environment.new(listener))
       end

@@ -7,6 +7,7 @@ require "pando/http/connection"
 require "pando/http/environment"
 require "pando/http/kit"
 require "pando/http/limits"
+require "pando/http/no_worker"
 require "pando/http/request_reader"
 require "socket"
 
@@ -17,19 +18,6 @@ module Pando
     #
     # @api private
     class ThreadServer
-      # In place of a worker: each connection has its own.
-      class Worker
-        def slot = 0
-        def generation = 0
-        def job_started(*) = nil
-        def job_deadline(*) = Sys.now
-        def job_failed = nil
-        def job_finished = nil
-        def leave(_reason) = nil
-        def leaving? = false
-        def hook?(_name) = false
-      end
-
       # In place of SoftTimeout, whose signal reaches the main thread only.
       class NoTimeout
         def during(_timeout) = yield
@@ -68,7 +56,7 @@ module Pando
       end
 
       def kit
-        Kit.new(@app, Worker.new, @limits, RequestReader.new(@limits), NoTimeout.new, Process.pid, Sys.forks)
+        Kit.new(@app, NoWorker, @limits, RequestReader.new(@limits), NoTimeout.new, Process.pid, Sys.forks)
       end
     end
   end

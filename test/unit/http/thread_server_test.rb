@@ -36,6 +36,42 @@ class HTTPThreadServerTest < Minitest::Test
     assert_equal "cba", Net::HTTP.post(URI("http://127.0.0.1:#{@port}/"), "abc").body
   end
 
+  # As ActionController::Live and send_data of a stream do it.
+  def test_a_body_is_streamed
+    go_on = Queue.new
+    serve(->(_env) { [200, {}, Enumerator.new { |parts| parts << "first, " << go_on.pop }] })
+    parts = []
+    Net::HTTP.start("127.0.0.1", @port) do |client|
+      client.request_get("/") do |answer|
+        answer.read_body { |part| (parts << part) && (go_on << "second") }
+      end
+    end
+
+    assert_equal "first, second", parts.join
+  end
+
+  def test_a_body_writes_itself
+    serve(->(_env) { [200, {}, ->(stream) { stream.write("written") && stream.close }] })
+
+    assert_equal "written", get("/").body
+  end
+
+  # As Action Cable does it.
+  def test_a_connection_is_taken_over
+    serve(lambda { |env|
+      env["rack.hijack"].call
+      Thread.new(env["rack.hijack_io"]) { |io| io.write("mine: #{io.gets}") && io.close }
+      [-1, {}, []]
+    })
+    answer = TCPSocket.open("127.0.0.1", @port) do |client|
+      client.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+      client.write("hello\n")
+      client.read if client.wait_readable(10)
+    end
+
+    assert_equal "mine: hello\n", answer
+  end
+
   def test_an_error_costs_its_own_request
     serve(->(env) { env["PATH_INFO"] == "/bad" ? raise("broken") : [200, {}, ["fine"]] })
 
