@@ -70,6 +70,21 @@ module Pando
           self
         end
 
+        # @param other [Curve]
+        # @return [Curve] as many requests, failures and crashes as this one has; what a request takes is the other's
+        def with_pace_of(other)
+          dup.take_pace(other)
+        end
+
+        protected
+
+        def take_pace(other)
+          @cpu = other.cpu
+          @time = other.time
+          @faults = other.faults
+          self
+        end
+
         private
 
         def add_jobs(cpu, time)

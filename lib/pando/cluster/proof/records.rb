@@ -7,6 +7,9 @@ module Pando
     module Proof
       # What each generation's workers have done: the living as their rows tell, the dead as they told last.
       #
+      # A generation that is booted from cold has caches to fill and code to compile that a forked one inherits. What its
+      # requests take is compared with the last generation that began as cold, also if forked ones have served since.
+      #
       # Owned by the monitor.
       #
       # @api private
@@ -19,6 +22,13 @@ module Pando
           @roster = roster
           @discarded = discarded
           @dead = Hash.new { |curves, number| curves[number] = Curve.new }
+          @cold = {}
+        end
+
+        # This generation is booted, and not forked from a worker.
+        # @param number [Integer]
+        def begun_cold(number)
+          @cold[number] ||= nil # what it took is read when it is asked for, and kept when it serves no more
         end
 
         # A worker is gone; its row is still its own.
@@ -36,15 +46,27 @@ module Pando
 
         # @param number [Integer] of the generation that is on trial
         # @return [Curve] of all others that serve, or served before it
-        def before(number) = sum(method(:measure?)) { |other| other < number }
+        def before(number)
+          curve = measured { |other| other < number }
+          @cold.key?(number) ? curve.with_pace_of(cold_before(number)) : curve
+        end
 
         # Forgets all generations before this one: they serve no more.
-        def forget_before(number) = @dead.delete_if { |other, _| other < number }
+        def forget_before(number)
+          keep_cold(number)
+          @dead.delete_if { |other, _| other < number }
+        end
+
         # It came to nothing.
-        def forget(number) = @dead.delete(number)
+        def forget(number)
+          @dead.delete(number)
+          @cold.delete(number)
+        end
 
         # A mold was lost: the workers of the new one are compared with all that were good before.
         def fold_into(number)
+          keep_cold(number)
+          begun_cold(number) if @cold.empty?
           sum = @dead.values.inject(Curve.new, :merge)
           @dead.clear
           @dead[number] = sum
@@ -65,6 +87,20 @@ module Pando
         end
 
         private
+
+        # @return [Curve] empty if none is known, as after an upgrade of the monitor
+        def cold_before(number)
+          last = @cold.keys.select { |other| other < number }.max
+          (last && (@cold[last] || measured { |other| other == last })) || Curve.new
+        end
+
+        # Those that may be needed: the last one, and the one before it, in case the last is rolled back.
+        def keep_cold(number)
+          @cold.each_key { |cold| @cold[cold] ||= measured { |other| other == cold } if cold < number }
+          @cold = @cold.max_by(2, &:first).to_h
+        end
+
+        def measured(&) = sum(method(:measure?), &)
 
         # What was prefaulted had it easier in its first jobs: it is no measure for a canary, which never is.
         def measure?(row) = row.prefaulted.first.zero?
