@@ -19,7 +19,10 @@ module Pando
       end
     end
 
-    # Before Rails chooses Puma.
+    # Feature specs and Cucumber know nothing of Rails' system tests.
+    config.after_initialize { require "pando/capybara" if defined?(::Capybara) }
+
+    # Before Rails chooses Puma, and where Capybara is not loaded with the bundle.
     ActiveSupport.on_load(:action_dispatch_system_test_case) { require "pando/capybara" }
 
     class << self

@@ -39,7 +39,8 @@ module Pando
 
       def self.serve(config, listener, socket)
         limits = Limits.new(config)
-        kit = Kit.new(APP, NoWorker, limits, RequestReader.new(limits), SoftTimeout.new(NoWorker), Process.pid, Sys.forks)
+        kit = Kit.new(APP, NoWorker, limits, RequestReader.new(limits), SoftTimeout.new(NoWorker), Process.pid,
+                      Sys.forks)
         client = Client.new(Sys.disown(socket.dup), limits.write_timeout) # which closes it
         Connection.new(kit).serve(client, Environment.new(listener))
       end

@@ -92,6 +92,26 @@ class StockAppTest < Minitest::Test
     assert_match(/1 runs, 3 assertions, 0 failures, 0 errors/, @app.rails("test:system", environment: "test"))
   end
 
+  # As RSpec's features and Cucumber do it.
+  def test_capybara_without_system_tests
+    @app = Support::RailsApp.create
+    @app.write("test/features/up_test.rb", <<~RUBY)
+      require "test_helper"
+      require "capybara/minitest"
+      require "net/http"
+
+      class UpTest < ActiveSupport::TestCase
+        test "the app is served by the test process" do
+          server = Capybara::Server.new(Rails.application).boot
+          assert_match(/background-color: green/, Net::HTTP.get(URI(server.base_url + "/up")))
+          refute defined?(ActionDispatch::SystemTestCase)
+        end
+      end
+    RUBY
+
+    assert_match(/1 runs, 2 assertions, 0 failures, 0 errors/, @app.rails("test", "test/features", environment: "test"))
+  end
+
   private
 
   def start(*options, environment:, **serve)

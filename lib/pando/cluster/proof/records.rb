@@ -7,8 +7,8 @@ module Pando
     module Proof
       # What each generation's workers have done: the living as their rows tell, the dead as they told last.
       #
-      # A generation that is booted from cold has caches to fill and code to compile that a forked one inherits. What its
-      # requests take is compared with the last generation that began as cold, also if forked ones have served since.
+      # A generation that is booted from cold has caches to fill and code to compile that a forked one inherits. What
+      # its requests take is compared with the last generation that began cold, also if forked ones have served since.
       #
       # Owned by the monitor.
       #

@@ -21,7 +21,7 @@ class ClusterColdReloadTest < Minitest::Test
     pass 10
     cluster.settle
 
-    assert_empty events("canary.failed").map { |event| event[:reason] }
+    assert_empty(events("canary.failed").map { |event| event[:reason] })
     assert_equal [:reload, 2], [generations.current.purpose, generations.current.number]
   end
 
