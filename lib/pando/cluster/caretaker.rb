@@ -130,8 +130,9 @@ module Pando
       # An order that was not carried out in time. A mold that does not fork is
       # stuck; a worker may be in a long request, so only the order is dropped.
       def spawn_overdue(child)
-        child.reason = "it was not forked in time"
-        child.source.tie_up if child.mold? && child.source.engaged?
+        return if child.mold? && @cluster.generations.promotion_overdue(child)
+
+        child.reason ||= "it was not forked in time"
         child.source.kill("it did not fork when it was told to") unless child.mold? || child.source.gone?
         child_lost(child, nil)
       end

@@ -7,6 +7,7 @@ require "pando/cluster/generation"
 require "pando/cluster/generations/carriage"
 require "pando/cluster/options"
 require "pando/cluster/generations/lost_threads"
+require "pando/cluster/generations/promotion"
 require "pando/cluster/proof/proving"
 require "pando/cluster/generations/reforks"
 require "pando/cluster/generations/verdicts"
@@ -49,6 +50,8 @@ module Pando
       def_delegator :@proving, :trial?, :proving?
       def_delegator :@proving, :watch?, :watching?
       def_delegators :@floor, :passed?, :discarded?
+      # The order to fork the upcoming generation's mold was not carried out in time; see Promotion.
+      def_delegator :@promotion, :overdue, :promotion_overdue
 
       # @param policy [#threshold, #manual?, #choose, #justify, #trains?] see Pando::Refork::Policy
       # @param give_up [#call] called with a reason and a backtrace when nothing can be served; false: go on trying
@@ -71,6 +74,7 @@ module Pando
         @lost_threads = LostThreads.new(roster, self, -> { measuring[:conditions]&.obstacle })
         @proving = Proof::Proving.new(roster, options, self, heard_at)
         @reforks = Reforks.new(roster, policy, self, @backoff, options, **measuring)
+        @promotion = Promotion.new(self, @reforks, options)
         @failed_boots = 0
         @proven = false
       end
@@ -86,6 +90,7 @@ module Pando
       def reconcile
         return if @proving.reconcile
 
+        @promotion.reconcile
         @lost_threads.reconcile
         lose_current("it is gone") if current&.mold&.gone?
         @reforks.training.reconcile
@@ -126,6 +131,17 @@ module Pando
                                       requests: worker.requests, reason: reason, choice: @reforks.justify(worker))
         begin_generation(:refork, worker)
         true
+      end
+
+      # In place of the worker that was to fork the upcoming mold.
+      # @param worker [Child] @param reason [String] why
+      def ask(worker, reason)
+        @spawner.cancel(upcoming.mold)
+        @lost_threads.forget_trial
+        Events.emit("source.changed", generation: upcoming.number, source: worker.pid, slot: worker.slot,
+                                      requests: worker.requests, reason: reason)
+        upcoming.fork_from(worker, @spawner.mold_from(worker, upcoming.number))
+        discard(upcoming, "the process could not be started", nil) unless upcoming.mold
       end
 
       # A clean image of what is to be served from now on.
@@ -227,6 +243,7 @@ module Pando
         @proving.begin
         @upcoming = Generation.new(@newest, purpose, source)
         upcoming.mold = source ? @spawner.mold_from(source, @newest) : cold_mold(purpose, release)
+        @promotion.begin(source) if source
         return upcoming.tap { |one| discard(one, "the process could not be started", nil) } unless upcoming.mold
 
         Events.emit("mold.booting", **upcoming.mold.identity, reason: purpose) unless source

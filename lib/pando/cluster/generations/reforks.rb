@@ -127,10 +127,30 @@ module Pando
           nil
         end
 
+        # In place of a worker that was asked, and has not come to it.
+        # @param generation [Generation] that is on its way
+        # @param except [Array<Child>] those that were asked
+        # @param anybody [Boolean] even one that is at a long request
+        # @return [Child, nil]
+        def substitute(generation, except, anybody: false)
+          return @sources.heir(except) if generation.heal?
+
+          @sources.free(except) || (@sources.best(except: except) if anybody)
+        end
+
+        # None could be had.
+        # @param from [Hash] the worker that was asked last
+        def called_off(obstacle, reason, **from)
+          refuse(obstacle, reason, **from)
+          Events.emit("refork.postponed", seconds: @backoff.fail.round(2), reason: obstacle) unless @asked
+        end
+
         # @param worker [Child] as {source} has chosen it
         # @return [String] why that one
         def justify(worker)
           text = @policy.justify(worker, @sources.preferred)
+          left_out = @sources.left_out.map { |why, count| "#{count} #{why}" }
+          text += "; left out: #{left_out.join(", ")}" if left_out.any?
           worker.connections.zero? ? text : "#{text}; it parts with #{counted(worker.connections, "connection")}"
         end
 

@@ -14,7 +14,8 @@ module Pando
         # @param reason [String] why the canary has not
         def give_up(reason) = discard(upcoming, "its canary did not prove itself: #{reason}", nil)
 
-        # The upcoming generation lacks a thread. Nothing has failed: an event of its own has said which, if it is news.
+        # The upcoming generation lacks a thread, or no worker could be had for it. Nothing has failed: an event of its
+        # own has said more, if it is news.
         # @param reason [String]
         def refuse(reason)
           generation = upcoming
@@ -25,6 +26,17 @@ module Pando
           generation.enter(:refused, reason: reason)
           generation.end_mold("refused")
           @roster.call_off(generation.number, "its generation was refused")
+        end
+
+        # No worker has come to forking its mold. Nothing has failed.
+        # @param reason [String]
+        def call_off(reason)
+          source = upcoming.source
+          @spawner.cancel(upcoming.mold)
+          return discard(upcoming, reason, nil) if upcoming.heal?
+
+          @reforks.called_off(reason, @wanted, slot: source.slot, source: source.pid)
+          refuse(reason)
         end
 
         # All workers are to be replaced from the last good mold.

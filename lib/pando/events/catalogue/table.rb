@@ -124,7 +124,8 @@ module Pando
              "A new generation failed, as an event of level error or warn has said; the old one serves on."
 
       define "generation.refused", :info, [*GENERATION, :reason],
-             "A refork was given up, for the new processes would lack a thread; `finding.reported` has told it once."
+             "A refork was given up, though nothing failed: the new processes would lack a thread, as " \
+             "`finding.reported` has told once, or no worker could be had to fork its mold."
 
       define "canary.serving", :info, %i[slot generation pid requests seconds longest],
              "A new generation's first worker serves beside the old ones; what it must do."
@@ -144,6 +145,8 @@ module Pando
 
       define "refork.started", :info, %i[slot generation source requests reason choice],
              "A worker (`source`, its pid) was chosen to be the next mold; `choice` says by which figures."
+      define "source.changed", :info, %i[slot generation source requests reason],
+             "The worker that was to be the next mold has not come to it, as `reason` says; this one is asked instead."
       define "trainee.chosen", :info, %i[slot generation pid requests],
              "From now on this worker is given requests before the others while it is idle: the next mold is to be " \
              "forked from it."
