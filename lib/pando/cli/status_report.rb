@@ -144,7 +144,8 @@ module Pando
       end
 
       STANDINGS = { "proof" => "its canary has served %s", "watch" => "it is watched, and has served %s",
-                    "unproven" => "unproven: %s", "released" => "its mold was let go" }.freeze
+                    "unproven" => "unproven: %s", "released" => "its mold was let go",
+                    "waits" => "its canary is to show %s" }.freeze
       private_constant :STANDINGS
 
       def standing(one) = STANDINGS.map { |key, text| "; #{text.sub("%s") { one[key] }}" if one[key] }.join

@@ -212,7 +212,8 @@ module Pando
         return if upcoming.nil?
 
         limit = remaining || upcoming.mold&.deadline&.-(Sys.now)
-        ["generation #{upcoming.number} (#{upcoming.purpose}) #{DOES.fetch(upcoming.state)}", limit]
+        question = ": its first worker is to show #{lost_threads.question}" if proving? && lost_threads.pending?
+        ["generation #{upcoming.number} (#{upcoming.purpose}) #{DOES.fetch(upcoming.state)}#{question}", limit]
       end
 
       # The rollout is through, or there was none to do.

@@ -64,6 +64,12 @@ module Pando
         # @return [Boolean] whether the upcoming generation cannot be judged before these have come back
         def pending? = @tried.any?
 
+        # @return [String, nil] what the upcoming generation's first worker is to show
+        def question
+          thread = @tried.each_value.first
+          "whether the thread that #{thread.key} starts comes back after a fork" if thread
+        end
+
         # @param seconds [Float] that the trial has lasted so far
         # @return [String, nil] why it is to end without a result
         def give_up_waiting(seconds)
@@ -71,8 +77,8 @@ module Pando
           return unless why
 
           @served = served
-          first = @tried.each_value.first
-          "whether this thread comes back could not be tried out (#{why}): #{first.words}"
+          "it is not known yet #{question}, for that could not be tried out (#{why}): the workers stay as they are, " \
+            "and the next refork tries again. #{@tried.each_value.first.advice}"
         end
 
         # @param seconds [Float] likewise

@@ -202,12 +202,19 @@ module Pando
         def hindrance
           upcoming = @generations.upcoming
           return "reforking is switched off" unless @policy.manual?
-          return "generation #{upcoming.number} is #{upcoming.state}" if upcoming
+          return under_way(upcoming) if upcoming
           return "there is no mold" unless @generations.current
           return "reforking is suspended: try `pando refork --force`" if suspension.suspended?
           return waiting unless @backoff.over?
 
           "a worker is starting or leaving" if @roster.any? { |child| child.worker? && !child.ready? }
+        end
+
+        def under_way(upcoming)
+          what, limit = @generations.occupation
+          most = ", and that ends within #{[limit, 1].max.ceil} s" if limit
+          "#{what}#{most}; begun #{upcoming.age.round} s ago. Wait for its end, and ask again: `pando status` shows " \
+            "how far it is"
         end
 
         # An event of its own has told of the thread.

@@ -79,7 +79,9 @@ module Pando
         # @return [Float, nil] seconds for which the trial or the watch can still go on; nil: there is neither
         def remaining
           seconds = (@trial || @watch)&.remaining
-          trial? ? [seconds, @generations.lost_threads.remaining(progress[:seconds])].max : seconds
+          return seconds unless trial?
+
+          [(seconds if terms), @generations.lost_threads.remaining(progress[:seconds])].compact.max
         end
 
         def trial? = !@trial.nil?

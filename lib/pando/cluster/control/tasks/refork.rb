@@ -32,12 +32,11 @@ module Pando
             observe_generation(event) if @number && event[:generation] == @number
           end
 
-          # The worker that was chosen forks between two requests.
           def obstacle
-            mold = @pool.generations.upcoming&.mold
-            return unless mold&.ordered? && mold.generation == @number && mold.source&.job&.any?
+            upcoming = @pool.generations.upcoming
+            return unless upcoming && upcoming.number == @number
 
-            ["the worker in slot #{mold.source.slot} is at #{mold.source.job[:request]}", mold.deadline - Sys.now]
+            source_at_work(upcoming.mold) || thread_on_trial
           end
 
           private
@@ -51,6 +50,18 @@ module Pando
             when "generation.discarded" then give_up("generation #{@number} was discarded: #{event[:reason]}")
             when "generation.retired" then give_up("generation #{@number} has lost its mold")
             end
+          end
+
+          # The worker that was chosen forks between two requests.
+          def source_at_work(mold)
+            return unless mold&.ordered? && mold.source&.job&.any?
+
+            ["the worker in slot #{mold.source.slot} is at #{mold.source.job[:request]}", mold.deadline - Sys.now]
+          end
+
+          def thread_on_trial
+            generations = @pool.generations
+            generations.occupation if generations.proving? && generations.lost_threads.pending?
           end
 
           def achieve(text) = super([*@name, text].join(": "))

@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/cluster/monitor"
+
+# One order for several pools.
+class TogetherTaskTest < Minitest::Test
+  Part = Struct.new(:achieved, :failure) do
+    def start = nil
+    def over? = !(achieved || failure).nil?
+  end
+
+  def together(*parts) = Pando::Cluster::Control::Tasks::Together.new(nil, parts)
+
+  def test_it_is_done_when_all_are
+    parts = [Part.new("web: done"), Part.new]
+    task = together(*parts)
+
+    refute_predicate task, :over?
+    parts.last.achieved = "jobs: done"
+
+    assert_predicate task, :over?
+    assert_equal ["web: done; jobs: done", nil], [task.achieved, task.failure]
+  end
+
+  def test_if_some_are_refused_the_answer_tells_of_the_others_as_well
+    task = together(Part.new("web: done"), Part.new(nil, "jobs: refused"), Part.new("live: done"))
+
+    assert_equal "jobs: refused; web: done; live: done", task.failure
+  end
+
+  def test_if_all_are_refused
+    assert_equal "web: refused; jobs: refused", together(Part.new(nil, "web: refused"), Part.new(nil, "jobs: refused")).failure
+  end
+end
