@@ -142,9 +142,9 @@ module Pando
       def hard_timeout(child)
         return if child.condemned?
 
-        Events.emit(@options.jobs ? "node.stuck" : "request.killed", **child.identity, **child.job,
-                    reason: @options.jobs ? "its jobs make no progress" : "hard timeout")
-        child.kill("hard timeout", overdue: true)
+        name, reason = @options.jobs ? ["node.stuck", "its jobs make no progress"] : ["request.killed", "hard timeout"]
+        Events.emit(name, **child.identity, **child.job, reason: reason)
+        child.kill(reason, overdue: true)
         hook(:after_worker_hard_timeout, child)
       end
 

@@ -62,6 +62,13 @@ module Pando
       # @return [Integer] workers that are wanted in all of them
       def workers = sum { |pool| pool.rollout.size }
 
+      # @return [Hash{Symbol => Integer}] workers that serve requests and nodes that do jobs, as many as are wanted; a
+      #   kind that there is none of is missing
+      def sizes
+        kinds = group_by { |pool| pool.options.jobs ? :nodes : :workers }
+        %i[workers nodes].filter_map { |kind| [kind, kinds[kind].sum { |one| one.rollout.size }] if kinds[kind] }.to_h
+      end
+
       # (see Pool#enforce)
       def enforce = each { |pool| about(pool) { pool.enforce } }
 

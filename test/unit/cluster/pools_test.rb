@@ -73,6 +73,18 @@ class PoolsUnitTest < Minitest::Test
     assert_nil(events("thing.happened").first[:pool])
   end
 
+  def test_workers_and_nodes_are_counted_apart
+    plans = [Struct.new(:jobs, :size).new(false, 3), Struct.new(:jobs, :size).new(true, 1)]
+    [@web, @jobs].zip(plans) do |pool, plan|
+      %i[options rollout].each { |part| pool.define_singleton_method(part) { plan } }
+    end
+
+    assert_equal({ workers: 3, nodes: 1 }, @pools.sizes)
+    plans.last.jobs = false
+
+    assert_equal({ workers: 4 }, @pools.sizes)
+  end
+
   def test_news_of_a_child_go_to_its_own_caretaker_and_name_its_pool
     @jobs.caretaker.define_singleton_method(:child_ready) { |*| Pando::Events.emit("thing.happened", slot: 0) }
     @pools.caretakers.child_ready(worker(@jobs))
