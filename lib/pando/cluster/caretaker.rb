@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/cluster/farewell"
 require "pando/cluster/newborn"
 require "pando/cluster/memory/oom_watch"
@@ -13,6 +14,8 @@ module Pando
     #
     # @api private
     class Caretaker
+      include Brief
+
       # @param cluster [Pool]
       # @param oom [Memory::OomWatch]
       def initialize(cluster, payload, oom)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "forwardable"
+require "pando/cluster/brief"
 require "pando/cluster/damping/dampers"
 require "pando/cluster/floor"
 require "pando/cluster/generation"
@@ -19,6 +20,7 @@ module Pando
     #
     # @api private
     class Generations
+      include Brief
       extend Forwardable
       include Generations::Carriage
       include Generations::Verdicts

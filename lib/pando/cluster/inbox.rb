@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/cluster/link"
 
 module Pando
@@ -9,6 +10,8 @@ module Pando
     #
     # @api private
     class Inbox
+      include Brief
+
       # Seconds that a process may live on after its link has ended.
       AFTERLIFE = 5.0
 

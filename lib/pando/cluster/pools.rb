@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/cluster/pool"
 require "pando/cluster/pools/caretakers"
 require "pando/cluster/pools/plan"
@@ -15,6 +16,7 @@ module Pando
     #
     # @api private
     class Pools
+      include Brief
       include Enumerable
 
       # @return [Caretakers] who is told what happens to children

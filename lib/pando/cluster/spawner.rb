@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/boot"
+require "pando/cluster/brief"
 require "pando/cluster/image"
 require "pando/cluster/link"
 require "pando/cluster/reactor/link"
@@ -12,6 +13,8 @@ module Pando
     #
     # @api private
     class Spawner
+      include Brief
+
       # What becomes a mold that boots from cold.
       attr_writer :command
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/events"
 require "pando/cluster/upgrade/image"
 require "pando/cluster/upgrade/passage"
@@ -21,6 +22,8 @@ module Pando
     #
     # @api private
     class Upgrade
+      include Brief
+
       # Seconds until the cluster must have come to rest, before the probe and after it.
       PATIENCE = 120.0
       # Seconds in which nothing new is begun, so that it comes to rest.

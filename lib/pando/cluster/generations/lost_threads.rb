@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/cluster/message"
 require "pando/events"
 
@@ -15,6 +16,8 @@ module Pando
       #
       # @api private
       class LostThreads
+        include Brief
+
         # One that did not come back. refused: no worker that has it is promoted; otherwise it is only reported.
         Lost = Struct.new(:key, :reason, :advice, :refused) do
           # @return [String]

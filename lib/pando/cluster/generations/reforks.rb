@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/cluster/carried"
 require "pando/cluster/generations/conditions"
 require "pando/cluster/generations/sources"
@@ -17,6 +18,7 @@ module Pando
       #
       # @api private
       class Reforks
+        include Brief
         include Counted
 
         extend Carried

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
+
 module Pando
   module Cluster
     class Generations
@@ -7,6 +9,8 @@ module Pando
       #
       # @api private
       class Sources
+        include Brief
+
         attr_writer :policy
 
         # @param policy [#manual?, #choose]
