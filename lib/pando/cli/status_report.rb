@@ -89,8 +89,9 @@ module Pando
         kinds = all("pool").group_by { |pool| pool["kind"] || "worker" }
         return strength(server, kinds.keys.first || "worker") if kinds.size < 2
 
-        kinds.map { |kind, pools| strength(%w[workers ready].to_h { |key| [key, pools.sum { |one| one[key].to_i }] }, kind) }
-             .join(", ")
+        kinds.map do |kind, pools|
+          strength(%w[workers ready].to_h { |key| [key, pools.sum { |one| one[key].to_i }] }, kind)
+        end.join(", ")
       end
 
       # A canary serves beside those that are wanted.

@@ -8,6 +8,7 @@ require "pando/cluster/generation"
 require "pando/cluster/generations/carriage"
 require "pando/cluster/options"
 require "pando/cluster/generations/lost_threads"
+require "pando/cluster/generations/occupation"
 require "pando/cluster/generations/promotion"
 require "pando/cluster/proof/proving"
 require "pando/cluster/generations/reforks"
@@ -23,6 +24,7 @@ module Pando
       include Brief
       extend Forwardable
       include Generations::Carriage
+      include Generations::Occupation
       include Generations::Verdicts
 
       # Failed boots in a row after which a cluster without workers gives up.
@@ -33,9 +35,6 @@ module Pando
 
       # What a mold that is no longer wanted is told, and its end called.
       ENDS = %w[retired discarded refused released].freeze
-
-      # What an upcoming generation does, for those that must wait for it.
-      DOES = { booting: "is booting", ready: "is ready", canary: "is on trial", rolling: "is rolling out" }.freeze
 
       # Two Generation and a LostThreads.
       attr_reader :current, :upcoming, :lost_threads
@@ -135,17 +134,6 @@ module Pando
         true
       end
 
-      # In place of the worker that was to fork the upcoming mold.
-      # @param worker [Child] @param reason [String] why
-      def ask(worker, reason)
-        @spawner.cancel(upcoming.mold)
-        @lost_threads.forget_trial
-        Events.emit("source.changed", generation: upcoming.number, source: worker.pid, slot: worker.slot,
-                                      requests: worker.requests, reason: reason)
-        upcoming.fork_from(worker, @spawner.mold_from(worker, upcoming.number))
-        discard(upcoming, "the process could not be started", nil) unless upcoming.mold
-      end
-
       # A clean image of what is to be served from now on.
       # @param command [Array<String>] what becomes its mold
       # @param listeners [Array<Listener>] that it accepts from
@@ -205,18 +193,6 @@ module Pando
 
       # It wants to go and has not done anything: the next one waits, lest we fork for ever.
       def worker_wasted(child, reason = nil) = serving_generation(child)&.backoff&.fail(reason)
-
-      # What is going on, for whoever must wait for it.
-      # @return [Array(String, Float), nil] in words, and seconds for which it can go on at most (nil: not known);
-      #   nil: nothing is
-      def occupation
-        return ["generation #{current.number} is watched", remaining] if upcoming.nil? && watching?
-        return if upcoming.nil?
-
-        limit = remaining || upcoming.mold&.deadline&.-(Sys.now)
-        question = ": its first worker is to show #{lost_threads.question}" if proving? && lost_threads.pending?
-        ["generation #{upcoming.number} (#{upcoming.purpose}) #{DOES.fetch(upcoming.state)}#{question}", limit]
-      end
 
       # The rollout is through, or there was none to do.
       def establish

@@ -13,7 +13,8 @@ class ClusterBriefTest < Minitest::Test
   class Start < Pando::Cluster::Start
     def take_charge(_signals) = nil
     def systemd = Pando::Cluster::Systemd.from({})
-    def listeners(specs) = Pando::Cluster::Listening::Listeners.open(specs, Pando::Cluster::Listening::Inherited.from({}))
+    def inherited_sockets = Pando::Cluster::Listening::Inherited.from({})
+    def listeners(specs) = Pando::Cluster::Listening::Listeners.open(specs, inherited_sockets)
   end
 
   # A server's payload, but for the application.

@@ -96,7 +96,8 @@ class ClusterGenerationsTest < Minitest::Test
     refute generations.refork("test")
 
     assert_equal ["generation 0 (boot) is booting, and that ends within 20 s; begun 0 s ago. Wait for its end, and " \
-                  "ask again: `pando status` shows how far it is", "reforking is switched off", "a worker is starting or leaving",
+                  "ask again: `pando status` shows how far it is",
+                  "reforking is switched off", "a worker is starting or leaving",
                   "no worker is fit to become a mold"], refused
   end
 

@@ -43,6 +43,16 @@ class PoolsUnitTest < Minitest::Test
   end
 
   Plan = Struct.new(:name)
+  # Stands for the options and the rollout of a pool.
+  Kind = Class.new do
+    attr_accessor :jobs
+    attr_reader :size
+
+    def initialize(jobs, size)
+      @jobs = jobs
+      @size = size
+    end
+  end
 
   def setup
     super
@@ -74,7 +84,7 @@ class PoolsUnitTest < Minitest::Test
   end
 
   def test_workers_and_nodes_are_counted_apart
-    plans = [Struct.new(:jobs, :size).new(false, 3), Struct.new(:jobs, :size).new(true, 1)]
+    plans = [Kind.new(false, 3), Kind.new(true, 1)]
     [@web, @jobs].zip(plans) do |pool, plan|
       %i[options rollout].each { |part| pool.define_singleton_method(part) { plan } }
     end

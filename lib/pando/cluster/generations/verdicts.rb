@@ -3,8 +3,8 @@
 module Pando
   module Cluster
     class Generations
-      # What follows when a generation has been judged: by Proof::Proving, or, where a reload is of several pools, by
-      # what has become of the others.
+      # What follows when a generation has been judged: by Proof::Proving, by what its source has come to (Promotion),
+      # or, where a reload is of several pools, by what has become of the others.
       #
       # @api private
       module Verdicts
@@ -26,6 +26,17 @@ module Pando
           generation.enter(:refused, reason: reason)
           generation.end_mold("refused")
           @roster.call_off(generation.number, "its generation was refused")
+        end
+
+        # In place of the worker that was to fork the upcoming mold.
+        # @param worker [Child] @param reason [String] why
+        def ask(worker, reason)
+          @spawner.cancel(upcoming.mold)
+          @lost_threads.forget_trial
+          Events.emit("source.changed", generation: upcoming.number, source: worker.pid, slot: worker.slot,
+                                        requests: worker.requests, reason: reason)
+          upcoming.fork_from(worker, @spawner.mold_from(worker, upcoming.number))
+          discard(upcoming, "the process could not be started", nil) unless upcoming.mold
         end
 
         # No worker has come to forking its mold. Nothing has failed.

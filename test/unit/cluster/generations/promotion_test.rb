@@ -33,10 +33,10 @@ class ClusterPromotionTest < Minitest::Test
 
     assert_equal [1, 1], [generations.upcoming.source.slot, generations.upcoming.mold.source.slot]
     assert_predicate order, :gone?
-    assert_match(/\Athe worker in slot 0 was at GET \/long for [78] s\z/, events("source.changed").last[:reason])
+    assert_match(%r{\Athe worker in slot 0 was at GET /long for [78] s\z}, events("source.changed").last[:reason])
     cluster.settle
     assert_equal [1, 1], cluster.generations_of_workers
-    assert_equal [1], events("refork.finished").map { |event| event[:generation] }
+    assert_equal([1], events("refork.finished").map { |event| event[:generation] })
     assert_no_errors
   end
 
@@ -128,7 +128,7 @@ class ClusterPromotionTest < Minitest::Test
     elapse(28)
     cluster.caretaker.spawn_overdue(generations.upcoming.mold)
 
-    assert_match(/\Athe worker that was to become the mold \(slot 0\) was at GET \/long for 30 s\z/, refused.last)
+    assert_match(%r{\Athe worker that was to become the mold \(slot 0\) was at GET /long for 30 s\z}, refused.last)
     assert_predicate source, :tied_up?
     assert_no_errors
   end
@@ -150,7 +150,7 @@ class ClusterPromotionTest < Minitest::Test
     mold.reason = "it ended before it reported"
     cluster.caretaker.spawn_overdue(mold)
 
-    assert_equal ["it ended before it reported"], events("mold.failed").map { |event| event[:reason] }
+    assert_equal(["it ended before it reported"], events("mold.failed").map { |event| event[:reason] })
   end
 
   def test_in_place_of_a_lost_mold_another_worker_is_asked_or_none

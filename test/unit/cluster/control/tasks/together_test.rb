@@ -30,6 +30,8 @@ class TogetherTaskTest < Minitest::Test
   end
 
   def test_if_all_are_refused
-    assert_equal "web: refused; jobs: refused", together(Part.new(nil, "web: refused"), Part.new(nil, "jobs: refused")).failure
+    task = together(Part.new(nil, "web: refused"), Part.new(nil, "jobs: refused"))
+
+    assert_equal "web: refused; jobs: refused", task.failure
   end
 end
