@@ -151,8 +151,7 @@ module Pando
         # @return [String] why that one
         def justify(worker)
           text = @policy.justify(worker, @sources.preferred)
-          left_out = @sources.left_out.map { |why, count| "#{count} #{why}" }
-          text += "; left out: #{left_out.join(", ")}" if left_out.any?
+          text += "; left out: #{@sources.busy} at a long request" if @sources.busy.positive?
           worker.connections.zero? ? text : "#{text}; it parts with #{counted(worker.connections, "connection")}"
         end
 

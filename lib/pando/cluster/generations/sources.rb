@@ -35,15 +35,8 @@ module Pando
         # @return [Array<Child>] those that one is chosen from
         def preferred(except = []) = unattached(rather(asked - except, &:engaged?))
 
-        # @return [Hash{String => Integer}] how many are not among these, and why
-        def left_out
-          chosen = preferred
-          others = @roster.ready_workers - chosen
-          busy, others = others.partition { |worker| asked.include?(worker) && worker.engaged? }
-          attached, others = others.partition { |worker| asked.include?(worker) }
-          { "at a long request" => busy.size, "with connections" => attached.size,
-            "that may not be forked" => others.size }.reject { |_, count| count.zero? }
-        end
+        # @return [Integer] how many are not among these for their long requests
+        def busy = (asked - preferred).count(&:engaged?)
 
         # Rather one that need not end a long job first; and once such a one has kept us waiting for nothing, no other.
         # @return [Child, nil] in place of a mold that is gone; nil: a cold boot is better than one who failed
