@@ -39,13 +39,13 @@ module Pando
       # Two Generation and a LostThreads.
       attr_reader :current, :upcoming, :lost_threads
 
-      # reforks: how many since the last mold that booted from cold. proving?: the upcoming generation's first worker
-      # serves, and what it does is looked at; progress: how far that is. watching?: the current generation serves, and
-      # its predecessor's mold is kept meanwhile. passed?: of a generation, by its number; discarded?: of a child,
-      # whether it was forked for one that came to nothing.
+      # reforks: how many since the last mold that booted from cold; passer: see Reforks. proving?: the upcoming
+      # generation's first worker serves, and what it does is looked at; progress: how far that is. watching?: the
+      # current generation serves, and its predecessor's mold is kept meanwhile. passed?: of a generation, by its
+      # number; discarded?: of a child, whether it was forked for one that came to nothing.
       def_delegator :@reforks, :count, :reforks
       def_delegator :@reforks, :expected?, :refork_expected?
-      def_delegators :@reforks, :suspension, :training, :explain, :policy=, :heir
+      def_delegators :@reforks, :suspension, :training, :explain, :policy=, :heir, :passer
       def_delegators :@proving, :progress, :worker_gone, :remaining
       def_delegator :@proving, :tried, :canary_tried
       def_delegator :@proving, :trial?, :proving?

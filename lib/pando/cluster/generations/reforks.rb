@@ -28,6 +28,10 @@ module Pando
         # What an obstacle says at its end of others of its kind: their number is no news.
         MORE = / \(and \d+ more\)\z/
 
+        # An obstacle that passes by itself.
+        UNSETTLED = "a worker is starting or leaving"
+        private_constant :UNSETTLED
+
         # A policy too may remember something.
         carry count: :integer, suspension: Proof::Suspension, survey: Survey, policy: Object
 
@@ -98,6 +102,9 @@ module Pando
           hindrance || @generations.lost_threads.obstacle || @conditions.obstacle ||
             (unfit if @sources.candidates.empty?)
         end
+
+        # @return [Child, nil] the worker whose start or end is all that an order would have to wait for
+        def passer = (unsettled if hindrance == UNSETTLED)
 
         # @return [Boolean] whether hardly anybody would notice
         def quiet? = @conditions.quiet?
@@ -208,8 +215,10 @@ module Pando
           return "reforking is suspended: try `pando refork --force`" if suspension.suspended?
           return waiting unless @backoff.over?
 
-          "a worker is starting or leaving" if @roster.any? { |child| child.worker? && !child.ready? }
+          UNSETTLED if unsettled
         end
+
+        def unsettled = @roster.find { |child| child.worker? && !child.ready? }
 
         def under_way(upcoming)
           what, limit = @generations.occupation

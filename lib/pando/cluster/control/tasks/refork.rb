@@ -20,19 +20,30 @@ module Pando
             @force = force
           end
 
+          # Workers that come or go, as they do after the last refork, are waited for; but not for ever.
           def start
+            @until = Sys.now + @pool.options.stop_timeout + @pool.options.longest_request.to_f
+            check
+          end
+
+          def check
+            return if @begun || (@pool.generations.passer && Sys.now < @until)
+
+            @begun = true
             @cluster.pools.about(@pool) { @pool.generations.refork("pando refork", force: @force) }
             @number = @pool.generations.upcoming&.number unless over?
           end
 
           def observe(event)
-            return unless event[:pool] == @name
+            return unless event[:pool] == @name && @begun
             return give_up("refused: #{event[:reason]}") if REFUSALS.include?(event.name) && @number.nil?
 
             observe_generation(event) if @number && event[:generation] == @number
           end
 
           def obstacle
+            return coming_or_going unless @begun
+
             upcoming = @pool.generations.upcoming
             return unless upcoming && upcoming.number == @number
 
@@ -52,11 +63,19 @@ module Pando
             end
           end
 
+          def coming_or_going
+            worker = @pool.generations.passer or return
+            request = worker.job[:request] if worker.pid
+            ["the worker in slot #{worker.slot} #{worker.leaving? ? "is leaving" : "is starting"}" \
+             "#{", and is at #{request}" if request}", @until - Sys.now]
+          end
+
           # The worker that was chosen forks between two requests.
           def source_at_work(mold)
             return unless mold&.ordered? && mold.source&.job&.any?
 
-            ["the worker in slot #{mold.source.slot} is at #{mold.source.job[:request]}", mold.deadline - Sys.now]
+            ends = [mold.deadline, (mold.source.row.hard_deadline unless @pool.options.jobs)].compact.min
+            ["the worker in slot #{mold.source.slot} is at #{mold.source.job[:request]}", ends - Sys.now]
           end
 
           def thread_on_trial

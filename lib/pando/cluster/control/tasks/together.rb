@@ -15,6 +15,7 @@ module Pando
           end
 
           def start = @tasks.each(&:start)
+          def check = @tasks.each { |task| task.check unless task.over? }
           def over? = @tasks.all?(&:over?)
           def observe(event) = @tasks.each { |task| task.observe(event) unless task.over? }
           def obstacle = @tasks.reject(&:over?).filter_map(&:obstacle).first

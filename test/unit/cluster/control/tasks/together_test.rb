@@ -5,7 +5,8 @@ require "pando/cluster/monitor"
 
 # One order for several pools.
 class TogetherTaskTest < Minitest::Test
-  Part = Struct.new(:achieved, :failure) do
+  Part = Struct.new(:achieved, :failure, :checks) do
+    def check = self.checks = checks.to_i + 1
     def start = nil
     def over? = !(achieved || failure).nil?
   end
@@ -17,6 +18,8 @@ class TogetherTaskTest < Minitest::Test
     task = together(*parts)
 
     refute_predicate task, :over?
+    task.check
+    assert_equal [nil, 1], parts.map(&:checks), "the one that goes on"
     parts.last.achieved = "jobs: done"
 
     assert_predicate task, :over?
