@@ -63,11 +63,14 @@ module Pando
             end
           end
 
+          # Said once of each: that its request has ended is no news.
           def coming_or_going
             worker = @pool.generations.passer or return
             request = worker.job[:request] if worker.pid
-            ["the worker in slot #{worker.slot} #{worker.leaving? ? "is leaving" : "is starting"}" \
-             "#{", and is at #{request}" if request}", @until - Sys.now]
+            @told ||= {}.compare_by_identity
+            @told[worker] ||= "the worker in slot #{worker.slot} is #{worker.leaving? ? "leaving" : "starting"}" \
+                              "#{", and is at #{request}" if request}"
+            [@told[worker], @until - Sys.now]
           end
 
           # The worker that was chosen forks between two requests.

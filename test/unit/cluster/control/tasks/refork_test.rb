@@ -38,6 +38,9 @@ class ReforkTaskTest < Minitest::Test
     assert_equal "the worker in slot 0 is leaving, and is at GET /long", task.obstacle.first
     assert_in_delta 18, task.obstacle.last, 0.1
     assert_nil generations.upcoming
+    leaving.row.finish_job
+
+    assert_equal "the worker in slot 0 is leaving, and is at GET /long", task.obstacle.first, "that is no news"
     cluster.settle { task.check }
     assert_match(/\Aevery worker runs generation 1/, task.achieved)
     assert_empty refused
