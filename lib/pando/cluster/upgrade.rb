@@ -109,13 +109,7 @@ module Pando
       # @return [String, nil]
       def obstacle = unsettled_generation || unfinished_business
 
-      def unsettled_generation
-        upcoming = generations.filter_map(&:upcoming).first
-        return "generation #{upcoming.number} is #{upcoming.state}" if upcoming
-
-        watched = generations.find(&:watching?)
-        "generation #{watched.current&.number} is still watched" if watched
-      end
+      def unsettled_generation = generations.filter_map(&:occupation).first&.first
 
       def generations = @cluster.pools.map(&:generations)
 
