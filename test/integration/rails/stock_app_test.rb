@@ -104,12 +104,12 @@ class StockAppTest < Minitest::Test
         test "the app is served by the test process" do
           server = Capybara::Server.new(Rails.application).boot
           assert_match(/background-color: green/, Net::HTTP.get(URI(server.base_url + "/up")))
-          refute defined?(ActionDispatch::SystemTestCase)
+          assert ActionDispatch.autoload?(:SystemTestCase), "it is not loaded"
         end
       end
     RUBY
 
-    assert_match(/1 runs, 2 assertions, 0 failures, 0 errors/, @app.rails("test", "test/features", environment: "test"))
+    assert_match(/1 runs, \d+ assertions, 0 failures, 0 errors/, @app.rails("test", "test/features", environment: "test"))
   end
 
   private
