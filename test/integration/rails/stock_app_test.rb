@@ -109,7 +109,8 @@ class StockAppTest < Minitest::Test
       end
     RUBY
 
-    assert_match(/1 runs, \d+ assertions, 0 failures, 0 errors/, @app.rails("test", "test/features", environment: "test"))
+    assert_match(/1 runs, \d+ assertions, 0 failures, 0 errors/,
+                 @app.rails("test", "test/features", environment: "test"))
   end
 
   private
