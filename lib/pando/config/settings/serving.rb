@@ -50,8 +50,9 @@ module Pando
                 "is longer than #{Address::LONGEST_NAME} bytes: #{path}" if path.to_s.bytesize > Address::LONGEST_NAME
               },
               help: "The UNIX socket at which `pando status` and the other commands ask the running server.",
-              notes: "Made with mode 0600; only the server's own user and root are heard. Where there is no folder " \
-                     "for the default path there is no control socket.",
+              notes: "Made with mode 0600; only the server's own user and root are heard. The default path's folder " \
+                     "is made where there is none; if that cannot be, `control.unavailable` says so, and there is no " \
+                     "control socket.",
               example: 'control "/run/shop/pando.sock"'
 
       setting :pidfile,
