@@ -27,7 +27,7 @@ class RailsDevelopmentTest < Minitest::Test
     @port = free_port
     env = @app.variables("development").merge("RAILS_ENV" => nil, "PORT" => @port.to_s)
     @session = Support::TerminalSession.new(env, Gem.ruby, "bin/rails", "server", folder: @app.folder)
-    @session.wait_for(/generation\.current/)
+    @session.wait_for(/server\.ready/)
   end
 
   def teardown

@@ -98,6 +98,15 @@ module Pando
               flags: %w[--log-format], argument: "text|json",
               help: "Events are logged to stderr as lines for people, or as one JSON object each.",
               example: "log_format :json"
+
+      setting :log_level,
+              type: Types::Choice.new(:info, :notice, :warn, :error), default: :info, development: :notice,
+              flags: %w[--log-level], argument: "LEVEL",
+              help: "Which events are logged: all, or those from a level upwards.",
+              notes: "`notice` is what a server at a terminal has to say: the address, reloads, " \
+                     "the stop, warnings and errors. It changes nothing for `on` and other subscribers. " \
+                     "[The events](events.md#the-log).",
+              example: "log_level :info"
     end
   end
 end
