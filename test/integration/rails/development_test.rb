@@ -47,6 +47,7 @@ class RailsDevelopmentTest < Minitest::Test
     @session.wait_for(/RuntimeError \(broken page\)/) { assert_includes get("/page?fail=1").body, "broken page" }
 
     assert_path_exists File.join(@app.folder, "tmp/pids/server.pid")
+    assert_match(/exit 1.*pando: cannot listen on 127\.0\.0\.1:#{@port}: another process listens there/m, detached)
     control_c_ends_it_at_once
   end
 
@@ -63,6 +64,13 @@ class RailsDevelopmentTest < Minitest::Test
   end
 
   private
+
+  # What a second server says that is to leave the terminal.
+  def detached
+    assert_raises(Support::RailsApp::Failed) do
+      @app.rails("server", "-d", "-p", @port.to_s, "-P", "tmp/pids/other.pid")
+    end.message
+  end
 
   def get(path) = Net::HTTP.get_response(URI("http://127.0.0.1:#{@port}#{path}"))
 
