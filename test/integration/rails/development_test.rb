@@ -38,6 +38,8 @@ class RailsDevelopmentTest < Minitest::Test
   def test_it_shows_requests_and_exceptions_and_reloads_code
     assert_match(%r{=> Booting Pando\s.*=> Rails .* application starting in development http://localhost:#{@port}}m,
                  @session.text)
+    assert_path_exists File.join(@app.folder, "config/puma.rb")
+    assert_equal %w[server.ready], @session.text.scan(/ pando (?:WARN )?(\w+\.\w+)/).flatten
     @session.wait_for(%r{Started GET "/page" for 127\.0\.0\.1.*Completed 200 OK}m) do
       assert_equal "first 41", get("/page").body
     end
