@@ -2,7 +2,7 @@
 
 module Pando
   class Server
-    # The folder that the monitor works in and hands down to the molds it boots, and the Gemfile and its lock file in it.
+    # The folder that the monitor works in and hands down to the molds it boots, with the Gemfile and lock file in it.
     # A release folder is often named by a symbolic link that leads elsewhere by now.
     #
     # @api private
