@@ -40,6 +40,27 @@ class AuditForkAwareTest < Minitest::Test
     assert_match(/redis-client/, answer.first[:message])
   end
 
+  # As mini_mime keeps its database.
+  def test_a_file_that_its_library_reads_by_offset_is_worth_a_note
+    file = File.open(__FILE__).tap(&:readline)
+    answer = in_child do
+      Object.const_set(:MiniMime, Module.new).const_set(:Db, Module.new)
+      MiniMime::Db.const_set(:RandomAccessDb, Buffered)
+      holder = Buffered.new(file)
+      severities = lambda do
+        found = Audit.run(forks: true).findings.select { |one| one.message.include?(File.basename(__FILE__)) }
+        found.map { |one| one.severity.to_s }
+      end
+      before = severities.call
+      MiniMime::Db.const_set(:PReadFile, File)
+      [before, severities.call] if holder
+    end
+
+    assert_equal([["warning"], ["note"]], answer)
+  ensure
+    file&.close
+  end
+
   def test_any_other_is_not
     holder = Client.new(@socket)
 

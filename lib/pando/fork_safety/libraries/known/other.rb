@@ -47,7 +47,8 @@ Pando::ForkSafety::Libraries::Known.define do
   describe "rufus-scheduler", constant: "Rufus::Scheduler", tested: true do
     refused used: -> { ObjectSpace.each_object(Rufus::Scheduler).any? { |one| one.up? && one.thread&.alive? } },
             note: "A child lacks the scheduler's thread, and two processes that have it would run each job twice.",
-            advice: "run it in a process of its own: service(:scheduler) { |service| … }, see docs/cluster.md",
+            advice: "run it in a process of its own: service(:scheduler) { |service| scheduler = " \
+                    "Rufus::Scheduler.new; …; service.wait(60) until service.stopping? }",
             source: "https://github.com/jmettraux/rufus-scheduler#advanced-lock-schemes"
   end
 

@@ -39,7 +39,8 @@ Pando::ForkSafety::Libraries::Known.define do
   describe "listen", constant: "Listen::Listener", tested: true do
     refused used: -> { false },
             note: "A child lacks its threads, and hears of no change.",
-            advice: "listen in no production environment, or in after_worker_fork",
+            advice: "listen in no production environment, or with after_worker_fork { Listen.to(…) { … }.start } and " \
+                    "before_fork { Listen.stop }",
             source: "https://github.com/guard/listen#issues--limitations"
   end
 end
