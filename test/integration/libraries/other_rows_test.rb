@@ -50,7 +50,7 @@ class OtherRowsTest < Minitest::Test
   # The scheduler's jobs are done in the service of the newest generation.
   def test_a_scheduler_lives_in_a_service_as_the_table_advises
     @config = advice("rufus-scheduler")[/service\(:scheduler\) .*/].sub("…", <<~'RUBY')
-      scheduler.every("0.1s") { Net::HTTP.get(URI("#{ENV["APP_SINK"]}/job-in-#{Process.pid}-done")) }
+      scheduler.every("0.4s") { Net::HTTP.get(URI("#{ENV["APP_SINK"]}/job-in-#{Process.pid}-done")) }
     RUBY
     start(%w[rufus-scheduler])
     REFORKS.times { @server.refork }
