@@ -3,7 +3,7 @@
 require_relative "rows_app"
 require "openssl"
 
-# Error trackers, tracers, metrics and feature flags.
+# Error trackers, tracers, metrics, feature flags, logs and events.
 class TelemetryRowsTest < Minitest::Test
   include RowsApp
 
@@ -31,10 +31,17 @@ class TelemetryRowsTest < Minitest::Test
     "prometheus-client" => nil,
     "prometheus_exporter" => SAID,
     "yabeda" => nil,
+    "yabeda-prometheus" => nil,
     "judoscale-ruby" => ->(use) { [/"pid":#{use["worker"]}\b/] },
     "barnes" => SAID,
     "launchdarkly-server-sdk" => SAID,
     "flipper" => ->(use) { [/^client-pid: #{use["worker"]}$/] }
+  }.freeze
+  LOGS_AND_EVENTS = {
+    "semantic_logger" => SAID,
+    "logtail" => SAID,
+    "analytics-ruby" => SAID,
+    "posthog-ruby" => SAID
   }.freeze
 
   NEW_RELIC = {
@@ -48,6 +55,7 @@ class TelemetryRowsTest < Minitest::Test
   def test_error_trackers = report_from_the_third_generation(ERROR_TRACKERS)
   def test_tracers = report_from_the_third_generation(TRACERS)
   def test_metrics_and_flags = report_from_the_third_generation(METRICS_AND_FLAGS)
+  def test_logs_and_events = report_from_the_third_generation(LOGS_AND_EVENTS)
 
   private
 
@@ -79,7 +87,8 @@ class TelemetryRowsTest < Minitest::Test
   end
 
   def environment
-    { "APP_SINK_TLS" => @sink.tls_port.to_s, "APP_SINK_CERTIFICATE" => @sink.certificate_path(@folder) }
+    certificate = @sink.certificate_path(@folder)
+    { "APP_SINK_TLS" => @sink.tls_port.to_s, "APP_SINK_CERTIFICATE" => certificate, "SSL_CERT_FILE" => certificate }
   end
 
   def answers
