@@ -8,6 +8,7 @@ class OtherRowsTest < Minitest::Test
   include RowsApp
 
   FINE = %w[bootsnap mini_mime nokogiri google-protobuf ffi timeout async].freeze
+  CONNECTED = %w[httpclient stripe].freeze
   WORKERS = 3
 
   def test_each_works_in_the_third_generation
@@ -15,6 +16,17 @@ class OtherRowsTest < Minitest::Test
     uses = third_generation_uses(FINE)
 
     uses.each { |use| assert use["result"]["said"], "#{use["row"]}: #{use["result"]}" }
+    assert_empty @server.events("finding.reported")
+  end
+
+  def test_each_process_has_connections_of_its_own
+    start(CONNECTED)
+    earlier = connections(use_all(CONNECTED, 0))
+    uses = third_generation_uses(CONNECTED)
+
+    uses.each { |use| assert use["result"]["said"], "#{use["row"]}: #{use["result"]}" }
+    assert_empty connections(uses) & earlier
+    assert_equal connections(uses), connections(use_all(CONNECTED, REFORKS)), "they are kept"
     assert_empty @server.events("finding.reported")
   end
 
@@ -103,8 +115,17 @@ class OtherRowsTest < Minitest::Test
     uses.each { |use| assert use["result"]["said"], "#{use["row"]}: #{use["result"]}" }
   end
 
-  # Each answer is the last part of the path.
+  def connections(uses) = uses.map { |use| use["result"]["connection"] }
+
+  # Each answer has the last part of the path.
   def answers
-    { %r{\A/echo/} => ->(record, _socket) { record.path[%r{[^/]+\z}] } }
+    said = ->(record) { record.path[%r{[^/]+\z}] }
+    {
+      %r{\A/echo/} => ->(record, _socket) { said.call(record) },
+      %r{\A/connection/} => ->(record, socket) { "#{said.call(record)} #{socket.remote_address.ip_port}" },
+      %r{\A/v1/customers/} => lambda do |record, socket|
+        JSON.generate(id: said.call(record), object: "customer", name: socket.remote_address.ip_port.to_s)
+      end
+    }
   end
 end
