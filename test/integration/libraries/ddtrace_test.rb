@@ -18,6 +18,10 @@ class DdtraceTest < Minitest::Test
   private
 
   def group = "ddtrace"
-  def obstacle = ("ddtrace is not for Ruby #{RUBY_VERSION}" if Gem::Version.new(RUBY_VERSION) >= Gem::Version.new("3.4"))
+
+  def obstacle
+    "ddtrace is not for Ruby #{RUBY_VERSION}" if Gem::Version.new(RUBY_VERSION) >= Gem::Version.new("3.4")
+  end
+
   def answers = { %r{\A/info} => '{"endpoints":["/v0.4/traces"],"version":"7.50.0"}' }
 end

@@ -33,7 +33,7 @@ class OtherRowsTest < Minitest::Test
   # Each worker uses it in after_worker_fork, and each request says how many processes it counts.
   def test_semian_counts_each_worker_once
     @config = 'after_worker_fork { USES["semian"].call("hook") }'
-    start(["semian", "semian-end"], workers: WORKERS)
+    start(%w[semian semian-end], workers: WORKERS)
     0.upto(REFORKS) do |generation|
       assert_equal generation, @server.refork["generation"] if generation.positive?
       @server.wait_for_leavers

@@ -42,23 +42,12 @@ class AuditForkAwareTest < Minitest::Test
 
   # As mini_mime keeps its database.
   def test_a_file_that_its_library_reads_by_offset_is_worth_a_note
-    file = File.open(__FILE__).tap(&:readline)
-    answer = in_child do
-      Object.const_set(:MiniMime, Module.new).const_set(:Db, Module.new)
-      MiniMime::Db.const_set(:RandomAccessDb, Buffered)
-      holder = Buffered.new(file)
-      severities = lambda do
-        found = Audit.run(forks: true).findings.select { |one| one.message.include?(File.basename(__FILE__)) }
-        found.map { |one| one.severity.to_s }
-      end
-      before = severities.call
-      MiniMime::Db.const_set(:PReadFile, File)
-      [before, severities.call] if holder
+    answer = File.open(__FILE__) do |file|
+      file.readline
+      in_child { severities_of(file) }
     end
 
     assert_equal([["warning"], ["note"]], answer)
-  ensure
-    file&.close
   end
 
   def test_any_other_is_not
@@ -67,5 +56,21 @@ class AuditForkAwareTest < Minitest::Test
     assert_nil(Audit::ForkAware.library([@socket]))
     assert_nil(Audit::ForkAware.library([]))
     refute_nil(holder)
+  end
+
+  private
+
+  # First as a version does that moves the position, then as one that does not.
+  def severities_of(file)
+    db = Object.const_set(:MiniMime, Module.new).const_set(:Db, Module.new)
+    holder = db.const_set(:RandomAccessDb, Buffered).new(file)
+    found = [severities]
+    db.const_set(:PReadFile, File)
+    found.push(severities) if holder
+  end
+
+  def severities
+    found = Audit.run(forks: true).findings.select { |one| one.message.include?(File.basename(__FILE__)) }
+    found.map { |one| one.severity.to_s }
   end
 end

@@ -3,17 +3,17 @@
 # Schedulers, middlewares, circuit breakers, native libraries.
 Pando::ForkSafety::Libraries::Known.define do
   describe "semian", constant: "Semian", tested: true do
-    handled note: "It counts the processes that use a resource, and a child is not counted. Pando unregisters what its " \
-                  "adapters (Net::HTTP, redis and so on) have registered before the fork; parent and child register " \
-                  "again with the next use, each with a circuit that is closed. What your code has registered itself " \
-                  "stays as it is: with a `quota`, register it in after_worker_fork.",
+    handled note: "It counts the processes that use a resource, and a child is not counted. Before the fork Pando " \
+                  "unregisters what its adapters (Net::HTTP, redis and so on) have registered; parent and child " \
+                  "register again with the next use, each with a closed circuit. What your code has registered " \
+                  "itself stays as it is: if it has a `quota`, register it in after_worker_fork.",
             source: "https://github.com/Shopify/semian/blob/v0.28.4/ext/semian/resource.c"
-    before_fork { Semian.consumers.keys.each { |name| Semian.unregister(name) } }
+    before_fork { Semian.consumers.each_key { |name| Semian.unregister(name) } }
   end
 
   describe "async", constant: "Async::Scheduler", tested: true do
-    fine note: "A scheduler ends with its block: at a fork between two requests there is none. Before 2.35.0 a child of " \
-               "a running scheduler keeps it.",
+    fine note: "A scheduler ends with its block: at a fork between two requests there is none. Before 2.35.0 a " \
+               "child of a running scheduler keeps it.",
          source: "https://github.com/socketry/async/pull/437"
   end
 
@@ -28,12 +28,12 @@ Pando::ForkSafety::Libraries::Known.define do
   describe "mini_racer", constant: "MiniRacer::Context", tested: true do
     native_threads = -> { Pando::ForkSafety::Libraries::Threads.names.any? { |name| name.start_with?("V8 ") } }
     refused since: "0.18.0", used: native_threads,
-            note: "V8 runs threads of its own, which a child lacks, unless it is set to use none: JavaScript hangs there.",
+            note: "V8 runs threads of its own, unless it is set to use none. A child lacks them, and JavaScript hangs.",
             advice: "MiniRacer::Platform.set_flags!(:single_threaded) before the first MiniRacer::Context, and " \
                     'prepared_library "mini_racer"',
             source: "https://github.com/rubyjs/mini_racer#fork-safety"
     refused before: "0.18.0", used: -> { ObjectSpace.each_object(MiniRacer::Context).any? },
-            note: "A child that uses a context of its parent's crashes, in V8's single-threaded mode too (seen in 0.16.0).",
+            note: "A child that uses a context of its parent crashes, in V8's single-threaded mode too (seen in 0.16.0).",
             advice: "update mini_racer to 0.18.0",
             source: "https://github.com/rubyjs/mini_racer#fork-safety"
   end

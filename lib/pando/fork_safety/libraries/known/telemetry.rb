@@ -232,15 +232,15 @@ Pando::ForkSafety::Libraries::Known.define do
   end
 
   describe "analytics-ruby", constant: "Segment::Analytics::Client", tested: true do
-    fine note: "Its thread starts again in a child with the next event. What is queued at the fork is sent by parent and " \
-               "child, with one `messageId`, by which Segment tells that it is the same event.",
+    fine note: "Its thread starts again in a child with the next event. What is queued at the fork is sent by " \
+               "parent and child, with one `messageId`, by which Segment tells that it is the same event.",
          source: "https://github.com/segmentio/analytics-ruby/blob/master/lib/segment/analytics/client.rb"
     revives_threads at: %r{/lib/segment/analytics/client\.rb:\d+\z}
   end
 
   describe "posthog-ruby", constant: "PostHog::Client", tested: true do
-    fine note: "Its threads start again in a child with the next event. What is queued at the fork is sent by parent and " \
-               "child, with one `uuid`, by which PostHog tells that it is the same event.",
+    fine note: "Its threads start again in a child with the next event. What is queued at the fork is sent by " \
+               "parent and child, with one `uuid`, by which PostHog tells that it is the same event.",
          source: "https://github.com/PostHog/posthog-ruby/blob/main/lib/posthog/client.rb"
     revives_threads at: %r{/lib/posthog/(?:client|send_worker|transport)\.rb:\d+\z}
   end
