@@ -76,8 +76,8 @@ Pando::ForkSafety::Libraries::Known.define do
   end
 
   describe "httpclient", constant: "HTTPClient", tested: true do
-    handled note: "A client keeps its connections. Pando closes those of all clients before the fork; they open again " \
-                  "with the next request.",
+    handled note: "A client keeps its connections. Pando closes those of all clients before the fork; they open " \
+                  "again with the next request.",
             source: "https://github.com/nahi/httpclient/blob/master/lib/httpclient/session.rb"
     before_fork { ObjectSpace.each_object(HTTPClient).to_a.each(&:reset_all) }
     revives_threads at: %r{/lib/httpclient/timeout\.rb:\d+\z}

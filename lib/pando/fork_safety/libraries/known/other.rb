@@ -33,7 +33,7 @@ Pando::ForkSafety::Libraries::Known.define do
                     'prepared_library "mini_racer"',
             source: "https://github.com/rubyjs/mini_racer#fork-safety"
     refused before: "0.18.0", used: -> { ObjectSpace.each_object(MiniRacer::Context).any? },
-            note: "A child that uses a context of its parent crashes, in V8's single-threaded mode too (seen in 0.16.0).",
+            note: "A child that uses a context of its parent crashes, in V8's single-threaded mode too (0.16.0).",
             advice: "update mini_racer to 0.18.0",
             source: "https://github.com/rubyjs/mini_racer#fork-safety"
   end
