@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/fork_safety/libraries/net_http"
+
 # Error trackers, tracers, metrics, feature flags, logs and events.
 Pando::ForkSafety::Libraries::Known.define do
   describe "sentry-ruby", constant: "Sentry::Client", tested: true do
@@ -231,17 +233,29 @@ Pando::ForkSafety::Libraries::Known.define do
     revives_threads at: %r{/lib/logtail/log_devices/http\.rb:\d+\z}
   end
 
+  forget = lambda do |transport|
+    ObjectSpace.each_object(transport) do |one|
+      Pando::ForkSafety::Libraries::NetHTTP.forget(one.instance_variable_get(:@http))
+    end
+  end
+
   describe "analytics-ruby", constant: "Segment::Analytics::Client", tested: true do
-    fine note: "Its thread starts again in a child with the next event. What is queued at the fork is sent by " \
-               "parent and child, with one `messageId`, by which Segment tells that it is the same event.",
-         source: "https://github.com/segmentio/analytics-ruby/blob/master/lib/segment/analytics/client.rb"
+    handled note: "A child drops its parent's connection, and its thread starts again with the next event. What is " \
+                  "queued at the fork is sent by parent and child, with one `messageId`, by which Segment tells that " \
+                  "it is the same event.",
+            source: "https://github.com/segmentio/analytics-ruby/blob/master/lib/segment/analytics/transport.rb"
+    in_child { forget.call(Segment::Analytics::Transport) }
+    flush { |_seconds| ObjectSpace.each_object(Segment::Analytics::Client).to_a.each(&:flush) }
     revives_threads at: %r{/lib/segment/analytics/client\.rb:\d+\z}
   end
 
   describe "posthog-ruby", constant: "PostHog::Client", tested: true do
-    fine note: "Its threads start again in a child with the next event. What is queued at the fork is sent by " \
-               "parent and child, with one `uuid`, by which PostHog tells that it is the same event.",
-         source: "https://github.com/PostHog/posthog-ruby/blob/main/lib/posthog/client.rb"
+    handled note: "A child drops its parent's connection, and its thread starts again with the next event. What is " \
+                  "queued at the fork is sent by parent and child, with one `uuid`, by which PostHog tells that it " \
+                  "is the same event.",
+            source: "https://github.com/PostHog/posthog-ruby/blob/main/lib/posthog/client.rb"
+    in_child { forget.call(PostHog::Transport) }
+    flush { |_seconds| ObjectSpace.each_object(PostHog::Client).to_a.each(&:flush) }
     revives_threads at: %r{/lib/posthog/(?:client|send_worker|transport)\.rb:\d+\z}
   end
 end
