@@ -11,7 +11,7 @@ class LibrariesNetHTTPTest < Minitest::Test
   include Support::InChild
 
   def setup
-    port = ->(_record, socket) { socket.remote_address.ip_port.to_s }
+    port = ->(_record, socket) { socket.to_io.remote_address.ip_port.to_s }
     @sink = Support::Sink.new(/./ => port)
   end
 
