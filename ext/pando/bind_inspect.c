@@ -24,10 +24,16 @@ static VALUE open_file_shared(VALUE self, VALUE one, VALUE fd, VALUE other, VALU
     return same ? Qtrue : Qfalse;
 }
 
+/* A method of C stands in no file: "in sleep". */
 static void write_frame(VALUE frame, int line)
 {
     char text[LINE_BYTES];
     VALUE path = rb_profile_frame_path(frame);
+    VALUE name = line > 0 ? Qnil : rb_profile_frame_method_name(frame);
+    if (RB_TYPE_P(name, T_STRING)) {
+        int length = snprintf(text, sizeof text, "in %.*s\n", (int)RSTRING_LEN(name), RSTRING_PTR(name));
+        if (length <= 0 || length >= (int)sizeof text || write(place_fd, text, (size_t)length) == -1) return;
+    }
     if (!RB_TYPE_P(path, T_STRING)) return;
     int length = snprintf(text, sizeof text, "%.*s:%d\n", (int)RSTRING_LEN(path), RSTRING_PTR(path), line);
     if (length <= 0 || length >= (int)sizeof text) return;
@@ -57,8 +63,9 @@ static void tell_place(int signal)
     errno = before;
 }
 
-/* From now on this signal makes the process write its stack, a line a frame and an
- * empty one at the end, to this descriptor: even when no Ruby can run in it. */
+/* From now on this signal makes the process write its stack, a line a frame ("app.rb:3", or
+ * "in sleep" for a method of C) and an empty one at the end, to this descriptor: even when no
+ * Ruby can run in it. */
 static VALUE tell_place_on(VALUE self, VALUE signal, VALUE io)
 {
     struct sigaction action;

@@ -15,7 +15,7 @@ module Pando
 
         create_tmp_directories
         setup_dev_caching
-        Process.daemon(true) if options[:daemonize]
+        RailsServer.detach(options) if options[:daemonize]
         RackHandler.run(nil, **options)
       end
     end
@@ -32,6 +32,18 @@ module Pando
     def self.install(server)
       registry.singleton_class.prepend(Default)
       server.prepend(Start)
+    end
+
+    # Leaves the terminal, if the server can start; else says why not and ends.
+    #
+    # @param options [Hash{Symbol => Object}] of Rails::Server
+    # @return [void]
+    def self.detach(options)
+      require "pando/rails_server/detaching"
+      Detaching.new(options).check
+      Process.daemon(true)
+    rescue Pando::Error => e
+      abort "pando: #{e.message}"
     end
 
     # @return [Module]

@@ -54,7 +54,7 @@ module Pando
     #
     # @api private
     def subscribe
-      Telemetry::Log.attach($stderr, format: config.log_format)
+      Telemetry::Log.attach($stderr, format: config.log_format, level: config.log_level)
       listen_to_events
     end
 

@@ -128,13 +128,21 @@ class ControlTest < Minitest::Test
     assert_equal(0, pando("status").last)
   end
 
-  def test_the_default_socket_is_a_convenience
+  def test_the_folder_of_the_default_socket_is_made
     server = serve(config: "workers 1")
-    assert_empty(server.events("control.unavailable"))
-    _, complaint, status = pando("status", server: server, path: nil)
+    output, complaint, status = pando("status", server: server, path: nil)
 
-    assert_equal(2, status)
-    assert_match(%r{no server listens at \S+/tmp/pando.sock}, complaint)
+    assert_equal(["", 0], [complaint, status])
+    assert_includes(output, "serving")
+    assert_empty(server.events("control.unavailable"))
+  end
+
+  def test_the_second_server_of_a_folder_names_the_first
+    server = serve(config: "workers 1")
+    second = serve(folder: server.folder, listen: "127.0.0.1:0", arguments: %w[--log-format json])
+
+    assert_match(/another Pando of this folder runs \(pid #{server.pid}\)/,
+                 second.events("control.unavailable").first["reason"])
   end
 
   private

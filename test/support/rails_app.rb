@@ -106,7 +106,7 @@ module Support
     # @return [ServerProcess]
     def serve(environment: "development", config: "", command: nil, arguments: [], env: {}, database: true, **options)
       prepare_database(environment) if database
-      write("config/pando.rb", "log_format :json\n#{config}")
+      write("config/pando.rb", "log_format :json\nlog_level :info\n#{config}")
       ServerProcess.start(folder: folder, program: command && [Gem.ruby, *command], arguments: arguments,
                           env: variables(environment).merge(command ? {} : bundled, env), **options)
     end

@@ -177,7 +177,7 @@ module Support
     # @return [Array<String>] what names the config file
     def write_app(app, config)
       write("config.ru", app)
-      write("pando.rb", "log_format :json; rollout canary: false\n#{config}")
+      write("pando.rb", "log_format :json; log_level :info; rollout canary: false\n#{config}")
       ["-c", "pando.rb"]
     end
 

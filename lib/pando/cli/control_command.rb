@@ -35,11 +35,24 @@ module Pando
         surplus = words[operands.size]
         raise UsageError, "one word too many: #{surplus.inspect}. See pando --help." if surplus
 
-        config.control or raise UsageError, "the setting `control` is off: --control PATH names the server's socket"
+        socket = config.control
+        raise UsageError, "the setting `control` is off: --control PATH names the server's socket" unless socket
+        raise UsageError, no_folder(File.dirname(socket)) if config.default?(:control) && !folder?(socket)
+
+        socket
       rescue ConfigError => e
         raise if flags.last(:control)
 
         raise ConfigError, "#{e.message}\n--control PATH asks the server that runs, without reading the configuration"
+      end
+
+      def folder?(socket) = File.directory?(File.dirname(socket))
+
+      # A server makes it at its start.
+      def no_folder(path)
+        "there is no folder #{path} for the control socket: no server runs in #{config.directory}, or it could not " \
+          "make one. Then control.unavailable in its log says why: write control \"PATH\" into the config file, with " \
+          "a path in a folder that it may write to"
       end
 
       # Whose socket is named is asked, whatever has become of the file since: that may be why.

@@ -2,6 +2,7 @@
 
 require "pando/cluster/brief"
 require "pando/cluster/control/commands"
+require "pando/cluster/control/default_place"
 require "pando/cluster/control/session"
 require "pando/cluster/control/spec"
 require "pando/cluster/listening/listeners"
@@ -56,7 +57,7 @@ module Pando
       rescue BootError => e
         raise if spec.required
 
-        Events.emit("control.unavailable", reason: e.message)
+        Events.emit("control.unavailable", reason: e.message, advice: DefaultPlace::ADVICE)
         @upcoming = nil
       end
 
@@ -134,8 +135,10 @@ module Pando
       # The one that we have, if who goes to the path finds it.
       def door(spec)
         return unless spec
+        return @door if @door&.for?(spec)
 
-        @door&.for?(spec) ? @door : Listening::OwnListener.open(spec, 0)
+        DefaultPlace.prepare(spec.path) unless spec.required
+        Listening::OwnListener.open(spec, 0)
       end
 
       def shut

@@ -165,7 +165,7 @@ module Pando
       def status_line = "#{pools.summary}#{", draining" if drain.begun?}"
 
       def due
-        always = [pools.deadline, *[@systemd, reactors, drain].filter_map(&:due)].min
+        always = [pools.deadline, *[@systemd, reactors, drain, @orders].filter_map(&:due)].min
         return always if shutdown.begun? # nobody else is asked
 
         [always, *[pools, examiner, reload, upgrade, @restart_file].filter_map(&:due)].min
@@ -178,6 +178,7 @@ module Pando
         signals = @signals.take.uniq
         children(ready, :link).each { |child| read(child) }
         (signals - ["CHLD"]).each { |name| @orders.obey(name) }
+        @orders.proceed
         children(ready, :exit).each { |child| @reaper.bury(child) }
         children(ready, :control).each { |session| @control.hear(session) }
         examiner.proceed

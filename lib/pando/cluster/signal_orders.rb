@@ -10,12 +10,31 @@ module Pando
     #
     # @api private
     class SignalOrders
+      # Seconds for which Pando goes on asking whether a ^C was meant for a debugger, while a request runs. A debugger
+      # switches the terminal's echo on for a moment after each line, and a ^C ends a line.
+      DOUBT = 0.5
+      LOOKS = 0.05 # seconds between two questions
+
       # @param cluster [Monitor]
       # @param jobs [Boolean] whether it does nothing but jobs: then some signals mean what they do to job processors
-      def initialize(cluster, jobs: false)
+      # @param terminal [Terminal]
+      def initialize(cluster, jobs: false, terminal: Terminal.new)
         @cluster = cluster
         @jobs = jobs
-        @terminal = Terminal.new
+        @terminal = terminal
+      end
+
+      # @return [Float, nil] when to look again whether a ^C was meant for a debugger, on Sys.now
+      def due = (@look_at if @doubt_until)
+
+      # Called at each turn of the monitor's loop.
+      def proceed
+        return if @doubt_until.nil? || Sys.now < @look_at
+        return @doubt_until = nil if typed_at_prompt?
+        return @look_at = Sys.now + LOOKS if busy? && Sys.now < @doubt_until
+
+        @doubt_until = nil
+        interrupt
       end
 
       # @param signal [String]
@@ -50,19 +69,32 @@ module Pando
       def scale(more) = @cluster.rollout.resize(@cluster.rollout.size + more)
 
       # ^C at the prompt of a debugger is meant for the debugger, and the request that it has stopped is still busy.
-      def typed_at_prompt?(signal)
-        signal == "INT" && @cluster.roster.workers.any? { |worker| worker.row.busy_since } && @terminal.prompt?
-      end
+      def typed_at_prompt? = busy? && @terminal.prompt?
+
+      def busy? = @cluster.roster.workers.any? { |worker| worker.row.busy_since }
 
       def stop(signal)
-        return if typed_at_prompt?(signal)
-
-        shutdown = @cluster.shutdown
-        return shutdown.quickly(signal) if signal == "INT" && !shutdown.begun?
+        return interrupted if signal == "INT" && @terminal.had?
+        return interrupt if signal == "INT"
         return @cluster.drain.stop(signal) unless ending?
         return if signal == "QUIT" # nobody is in a hurry
 
+        shutdown = @cluster.shutdown
         shutdown.begun? ? shutdown.at_once(signal) : @cluster.drain.stop(signal)
+      end
+
+      # By whoever sits at the terminal. A second ^C leaves no doubt.
+      def interrupted
+        return if typed_at_prompt?
+        return interrupt if @doubt_until || @cluster.shutdown.begun? || !busy?
+
+        @doubt_until = Sys.now + DOUBT
+        @look_at = Sys.now + LOOKS
+      end
+
+      def interrupt
+        shutdown = @cluster.shutdown
+        shutdown.begun? ? shutdown.at_once("INT") : shutdown.quickly("INT")
       end
     end
   end

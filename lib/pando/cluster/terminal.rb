@@ -33,6 +33,9 @@ module Pando
         false
       end
 
+      # @return [Boolean] whether the server was started from one
+      def had? = @had
+
       # @return [Boolean] once: whether it has gone since it was asked last
       def lost?
         lost = @had && !Terminal.there?

@@ -1,20 +1,21 @@
 # frozen_string_literal: true
 
+require "pando/compat/own_process"
 require "pando/compat/solid_queue"
 require "pando/events"
 
 module Pando
   module Compat
     # What was said to another server and does not reach Pando: told once at each start, in the monitor. It looks at
-    # nothing but the environment and the text of config/puma.rb.
+    # nothing but the environment and the text of config/puma.rb, which another process reads: see OwnProcess.
     #
     # @api private
     class Notices
       PUMA = "config/puma.rb"
-      PLUGIN = /^[ \t]*plugin[ (]+[:"'](\w+)(.*)$/
-      # Followed without a line in a config file.
-      FOLLOWED = %w[tmp_restart].freeze
-      private_constant :PLUGIN, :FOLLOWED
+      INIT = "pando init writes config/pando.rb from it"
+      # Lines that are told one by one.
+      MOST = 5
+      private_constant :INIT, :MOST
 
       # @param config [Config]
       # @param env [Hash{String => String}]
@@ -37,25 +38,36 @@ module Pando
       end
 
       # @return [Array<Array(String, String, String)>] name, reason and advice
-      def ignored = [puma_file, solid_queue, threads].compact
+      def ignored = [*puma_file, solid_queue, threads].compact
 
       private
 
       def puma_file
         return if @config.config_file || !File.file?(path = File.join(@config.directory, PUMA))
 
-        plugins = lost_plugins(File.read(path, encoding: Encoding::BINARY))
-        reason = "Pando does not read it"
-        reason += ", nor does it run its plugins #{plugins.join(", ")}" if plugins.any?
-        [PUMA, reason, "pando init writes config/pando.rb from it"]
-      rescue SystemCallError
-        nil
+        found = OwnProcess.call { unfollowed(path) }
+        return [[PUMA, "Pando does not read it", INIT]] unless found
+
+        lines = found.lines(chomp: true).map { |line| line.split("\t") }.reject(&:empty?)
+        [*lines.first(MOST).map { |line| told(*line) }, *rest(lines.drop(MOST))]
       end
 
-      # The plugin of Solid Queue that waits for the variable is told about with that.
-      def lost_plugins(text)
-        found = text.scan(PLUGIN).reject { |name, rest| FOLLOWED.include?(name) || rest.include?(SolidQueue::VARIABLE) }
-        found.map(&:first).uniq - (SolidQueue.wanted?(@env) ? ["solid_queue"] : [])
+      # A line each: its number, its text, and what to do instead.
+      def unfollowed(path)
+        require "pando/compat/unread_file"
+        source = File.read(path, encoding: Encoding::UTF_8)
+        lines = UnreadFile.new(source, PUMA, @config, @env).lines
+        "\n#{lines.map { |line| line.to_a.map { |one| one.to_s.tr("\t\n", "  ") }.join("\t") }.join("\n")}"
+      end
+
+      def told(number, text, remedy)
+        ["#{PUMA}:#{number}", "Pando does not read #{text}", "#{remedy} #{INIT}"]
+      end
+
+      def rest(lines)
+        return [] if lines.empty?
+
+        [[PUMA, "Pando does not read lines #{lines.map(&:first).join(", ")} either", INIT]]
       end
 
       def solid_queue

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/compat/solid_queue"
 require "pando/compat/source"
 require "pando/config/settings"
 
@@ -19,6 +20,7 @@ module Pando
         [/\bRails\.root\b/, "Dir.pwd"],
         [/\b(?:::)?Concurrent\.(?:physical_processor_count|processor_count|available_processor_count)\b/,
          "Etc.nprocessors"],
+        [/\A(\s*)if ENV\[["']#{SolidQueue::VARIABLE}["']\]\s*\z/, "\\1if #{SolidQueue::QUESTION}"],
         [%r{\A(\s*)require ["']concurrent(?:-ruby|/utility/processor_counter)?["']}, "\\1require \"etc\""]
       ].freeze
       private_constant :REWRITTEN

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/compat/names"
+require "pando/compat/solid_queue"
 
 module Pando
   module Compat
@@ -49,9 +50,15 @@ module Pando
       LITERAL = /\A(["'])([^"'\\#]*)\1\z/
       private_constant :LISTEN_OPTIONS, :ZERO, :LITERAL
 
+      # Where a port of Puma's without a host listens. In development `bin/rails server` keeps Puma from doing so.
+      HOST = "\#{environment == \"development\" ? \"127.0.0.1\" : \"0.0.0.0\"}"
       THREADS = "A worker serves one request at a time: for more at once, raise workers, which share their memory."
       PROXY_PROTOCOL = "Write proxy_protocol: true behind the address of the listen line."
       NODE = "node :solid_queue, queue_file: true, shared: true, require: \"./config/environment.rb\""
+      FOLLOWED = "Pando follows #{SolidQueue::VARIABLE} by itself: a node runs the jobs unless it is empty, false, " \
+                 "0, no or off.".freeze
+      VARIABLE = /\A if ENV(?:\[|\.fetch\()["']#{SolidQueue::VARIABLE}["'](?:\]|(?:, *(?:nil|false))?\))\z/
+      private_constant :VARIABLE
       PLUGINS = {
         "tmp_restart" => "Pando watches tmp/restart.txt without being told.",
         "tailwindcss" => "A plugin of Puma: run bin/rails tailwindcss:watch beside the server, as bin/dev does.",
@@ -96,8 +103,8 @@ module Pando
       end
 
       # A variable that is not set has no value, which would stop the boot.
-      def write(name, *arguments, remark: nil)
-        asked = arguments.size == 1 && arguments.first[/\AENV\[[^\[\]]+\]\z/]
+      def write(name, *arguments, remark: nil, value: (arguments.first if arguments.size == 1))
+        asked = value&.[](/\AENV\[[^\[\]]+\]\z/)
         modifier = @statement.modifier || (" if #{asked}" if asked)
         Result.new("#{@statement.indent}#{[name, arguments.join(", ")].join(" ").rstrip}#{modifier}", remark)
       end
@@ -107,9 +114,9 @@ module Pando
       def port
         port, host = @arguments
         return leave_out("It has no port.") unless port
-        return write("listen", port) unless host
 
-        write("listen", "\"#{bracketed(inner(host))}:#{inner(port)}\"")
+        host = host ? bracketed(inner(host)) : HOST
+        write("listen", "\"#{host}:#{inner(port)}\"", value: port)
       end
 
       # As it stands within a string.
@@ -194,12 +201,15 @@ module Pando
 
       def plugin
         name = @arguments.first.to_s.delete(":\"'")
-        if name == "solid_queue"
-          return write(NODE,
-                       remark: "It reads config/queue.yml and config/recurring.yml, as bin/jobs does.")
-        end
+        return solid_queue if name == "solid_queue"
 
         leave_out(PLUGINS.fetch(name, "A plugin of Puma: Pando has no equal."))
+      end
+
+      def solid_queue
+        return leave_out(FOLLOWED) if @statement.modifier&.match?(VARIABLE)
+
+        write(NODE, remark: "It reads config/queue.yml and config/recurring.yml, as bin/jobs does.")
       end
 
       def remote_address

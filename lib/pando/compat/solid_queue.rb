@@ -11,6 +11,8 @@ module Pando
     module SolidQueue
       VARIABLE = "SOLID_QUEUE_IN_PUMA"
       OFF = ["", "false", "0", "no", "off"].freeze
+      # As a line of config/pando.rb asks what .wanted? asks.
+      QUESTION = "![#{OFF.map(&:dump).join(", ")}].include?(ENV.fetch(\"#{VARIABLE}\", \"\").downcase)".freeze
       ENVIRONMENT = "config/environment.rb"
       # The keywords of the node line.
       NODE = { queue_file: true, shared: true, require: "./#{ENVIRONMENT}" }.freeze

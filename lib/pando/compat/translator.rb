@@ -50,6 +50,11 @@ module Pando
         @out = Output.new
       end
 
+      # @return [Array<String>] the lines of the program, with what is said in other words
+      attr_reader :lines
+      # @return [Hash{String => String}] what local variables are set to, as it is written
+      attr_reader :values
+
       # @return [Translation]
       # @raise [Source::Unreadable]
       def call
@@ -58,6 +63,19 @@ module Pando
         raise Source::Unreadable, "its translation would be no Ruby" unless Source.statements(text)
 
         Translation.new(text, *@out.counts.values_at(:kept, :translated, :left_out))
+      end
+
+      # @param text [String] one statement
+      # @return [Settings::Result]
+      def translated(text)
+        statement = Statement.new(text)
+        name = statement.name
+        return whole(statement) if name.nil? || (@scope.own?(name) && !Settings.known?(name))
+
+        reason = unfit(name) || @scope.trouble(statement.condition)
+        return refused(reason) if reason
+
+        @blocks.translate(statement) || setting(statement) || feature(statement) || whole(statement)
       end
 
       private
@@ -69,7 +87,7 @@ module Pando
         prepared = PreparedLines.new(program, @name, @folder).to_a
         @lines = prepared + @originals.drop(program.size)
         @scope = Scope.new(prepared.join("\n"))
-        values = prepared.filter_map { |line| ASSIGNMENT.match(line)&.captures }.to_h
+        @values = prepared.filter_map { |line| ASSIGNMENT.match(line)&.captures }.to_h
         @settings = Settings.new(Config::Settings.file_names.map(&:name), values)
         @blocks = Blocks.new(@dialect, @scope)
       end
@@ -97,18 +115,6 @@ module Pando
         return branches(rows) if Branches.of?(statements.first) && rows.size > 1
 
         put(rows, translated(text(rows)))
-      end
-
-      # @return [Settings::Result]
-      def translated(text)
-        statement = Statement.new(text)
-        name = statement.name
-        return whole(statement) if name.nil? || (@scope.own?(name) && !Settings.known?(name))
-
-        reason = unfit(name) || @scope.trouble(statement.condition)
-        return refused(reason) if reason
-
-        @blocks.translate(statement) || setting(statement) || feature(statement) || whole(statement)
       end
 
       def unfit(name) = UNFIT[name] || (FALSE_FRIENDS[name] if @dialect == :puma)
@@ -154,18 +160,12 @@ module Pando
 
       # Several statements in a line.
       def several(rows)
-        results = parts(rows).map { |part| [part, translated(part)] }
+        results = Source.parts(text(rows)).map { |part| [part, translated(part)] }
         return put(rows, Settings::Result.new(text(rows))) if results.all? { |part, result| part == result.text }
 
         indent = @lines[rows.begin][/\A\s*/]
         lines = results.flat_map { |part, result| lines_of(part, result) }.map { |line| "#{indent}#{line}" }
         @out.instead(lines, @originals[rows])
-      end
-
-      def parts(rows)
-        cut = Source.tokens(text(rows)).slice_when { |one, _| one.kind == :on_semicolon && one.depth.zero? }
-        texts = cut.map { |part| part.map(&:text).join.sub(/;\s*\z/, "") }
-        texts.reject { |part| Source.statements(part).to_a.empty? }
       end
 
       def lines_of(part, result)

@@ -38,7 +38,8 @@ module Pando
         exit status 2.
 
         The file is read twice: by the monitor, which never loads the application, and by the mold, which loads it
-        afterwards. It should therefore do nothing but configure.
+        afterwards. It should therefore do nothing but configure. Neither Rails nor anything else of the application is
+        there: write `workers 4 if environment == "production"` where you would ask `Rails.env`.
 
         ## Values
 

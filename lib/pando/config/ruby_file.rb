@@ -3,6 +3,7 @@
 require "pando/errors"
 require "pando/config/dsl"
 require "pando/config/recorder"
+require "pando/config/unknown_name"
 
 module Pando
   class Config
@@ -43,9 +44,14 @@ module Pando
         raise
       rescue SyntaxError => e
         raise ConfigError, syntax_error(e)
+      rescue NameError => e
+        raise ConfigError, "#{where(e)}: #{explain(e) || "#{e.class}: #{e.message}"}"
       rescue ScriptError, StandardError, SystemStackError => e
         raise ConfigError, "#{where(e)}: #{e.class}: #{e.message}"
       end
+
+      # A file that this one loads has a world of its own.
+      def explain(error) = (UnknownName.explain(error) if error.backtrace_locations&.first&.path == @path)
 
       # Ruby's message opens with the file and line itself, unless the error is in a file that this one loads.
       def syntax_error(error)

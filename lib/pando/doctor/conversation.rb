@@ -13,12 +13,14 @@ module Pando
     class Conversation
       # What became of a request: its status, nil if the connection was closed without one;
       # where the worker stood if it gave none in time, and who was killed for it.
+      # `stuck_in`: :sleep, :lock, or nil for anything else.
       Answer = Struct.new(:status, :stack, :stuck_in, :killed, keyword_init: true) do
         def stuck? = !stack.nil?
       end
 
       CHUNK = 65_536
       STACK_WITHIN = 1.0 # seconds
+      C_METHOD = /\Ain /
       # Numbers of futex(2), on which locks wait, by the machine.
       FUTEX = { "x86_64" => 202, "aarch64" => 98 }.freeze
 
@@ -61,6 +63,8 @@ module Pando
         socket&.close
       end
 
+      private_constant :C_METHOD
+
       private
 
       # @return [String, nil] the beginning of the answer, all of it taken; nil if the time is over
@@ -79,8 +83,14 @@ module Pando
 
       # It will not come to it by itself: it is killed, and its successor goes on.
       def stuck
-        Answer.new(stack: stack, stuck_in: lock? ? :lock : nil, killed: @actor.pid).tap { kill }
+        lock = lock?
+        frames = frames()
+        stuck_in = slept?(frames) ? :sleep : (:lock if lock)
+        Answer.new(stack: frames.grep_v(C_METHOD), stuck_in: stuck_in, killed: @actor.pid).tap { kill }
       end
+
+      # A lock with a time limit sleeps as well, within another method.
+      def slept?(frames) = frames.take_while { |line| C_METHOD.match?(line) } == ["in sleep"]
 
       def kill
         Process.kill("KILL", @actor.pid)
@@ -88,8 +98,8 @@ module Pando
         nil # being asked where it stands has woken it
       end
 
-      # @return [Array<String>] "file:line", the innermost first
-      def stack
+      # @return [Array<String>] "file:line", or "in sleep" for a method of C, the innermost first
+      def frames
         File.open("#{@path}.place", File::RDONLY | File::NONBLOCK) do |place|
           Process.kill(PLACE_SIGNAL, @actor.pid)
           text = +""

@@ -87,7 +87,7 @@ module Pando
         chosen = spread(texts, most(texts.size))
         room = LAZY_STATE_BYTES
         fitting = chosen.take_while { |text| (room -= text.bytesize).positive? }
-        @evidence.limited("lazy state", fitting.size, different.size) if fitting.size < different.size
+        @evidence.limited("lazy state", fitting.size, @examination.requests.size) if fitting.size < different.size
         fitting
       end
 

@@ -131,6 +131,9 @@ module Pando
 
       # @return [String] why there is nothing to examine
       def failure(summary)
+        refused = told(:refused).first
+        return refused[:refused] if refused
+
         events = told(:event)
         stopped = events.find { |fact| fact[:event] == "monitor.stopping" }
         ended = events.reverse.find { |fact| fact[:event] == "generation.discarded" }

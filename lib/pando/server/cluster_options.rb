@@ -64,10 +64,7 @@ module Pando
       # The default is a convenience, and so it is done without where it does not fit.
       def control
         path = @config.control
-        default = @config.default?(:control)
-        return unless path && (!default || File.directory?(File.dirname(path)))
-
-        Cluster::Control::Spec.new(path: path, required: !default)
+        Cluster::Control::Spec.new(path: path, required: !@config.default?(:control)) if path
       end
     end
   end

@@ -94,7 +94,7 @@ module Pando
       # @return [String, nil]
       def moved_lockfile(path, before)
         there = moved_file(path, before)
-        there if inside?(Dir.pwd, there) || !inside?(before, there)
+        there if inside?(Dir.pwd, there) || (File.file?(there) && !inside?(before, there))
       end
 
       def inside?(folder, path) = path.start_with?("#{folder}/")

@@ -6,28 +6,36 @@ require "pando/telemetry/line_writer"
 
 module Pando
   module Telemetry
-    # Writes every event of this process as one line: text for a human, or JSON
-    # on request. Subscribed in each process that emits events; all of them write
+    # Writes every event of this process, or those from a level upwards, as one line: text for a human, or JSON on
+    # request. Subscribed in each process that emits events; all of them write
     # to the same stderr, and a line is never mixed with another one's.
     #
     #     Pando::Telemetry::Log.attach(format: :json)
     class Log
       # @return [Array<Symbol>]
       FORMATS = %i[text json].freeze
+      # What each level shows: the events of these levels in the catalogue, and NOTICES with :notice.
+      LEVELS = { info: %i[info warn error], notice: %i[warn error], warn: %i[warn error], error: %i[error] }.freeze
+      # What somebody wants to read who has the server at a terminal, and no more.
+      NOTICES = %w[server.ready setting.followed reload.started reload.finished refork.finished monitor.upgraded
+                   monitor.stopping].freeze
 
-      # Subscribes a new log to all events.
+      # Subscribes a new log to the events.
       #
       # @param io [IO, #syswrite]
       # @param format [Symbol, String] one of {FORMATS}
+      # @param level [Symbol] one of {LEVELS}
       # @return [Events::Subscription]
       # @raise [ArgumentError] for another format
-      def self.attach(io = $stderr, format: :text)
-        Events.subscribe(&new(io, format: format))
+      def self.attach(io = $stderr, format: :text, level: :info)
+        Events.subscribe(&new(io, format: format, level: level))
       end
 
       # @param (see .attach)
       # @raise (see .attach)
-      def initialize(io = $stderr, format: :text)
+      def initialize(io = $stderr, format: :text, level: :info)
+        @shown = LEVELS.fetch(level)
+        @notices = level == :notice ? NOTICES : []
         @writer = LineWriter.new(io)
         @formatter = formatter(format.to_sym)
       end
@@ -35,7 +43,7 @@ module Pando
       # @param event [Event]
       # @return [nil]
       def call(event)
-        @writer.write(@formatter.format(event))
+        @writer.write(@formatter.format(event)) if show?(event.name)
       end
 
       # @return [Proc]
@@ -44,6 +52,8 @@ module Pando
       end
 
       private
+
+      def show?(name) = @shown.include?(Events::Catalogue.level(name)) || @notices.include?(name)
 
       # Each is loaded on demand: the monitor stays small, and json is not small.
       def formatter(name)

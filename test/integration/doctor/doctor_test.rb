@@ -253,6 +253,34 @@ class DoctorTest < Minitest::Test
     assert_equal([["request_stuck", "config.ru:2"]], run.faults)
   end
 
+  def test_a_request_that_sleeps_before_any_refork_is_slow_and_no_fault
+    run = doctor("run(lambda do |_env|\n  sleep 60\nend)", "--format", "json", "--patience", "1")
+    note = run.report["findings"].find { |one| one["kind"] == "request_stuck" }
+
+    assert_empty(run.faults)
+    assert_equal(["note", "config.ru:2"], note.values_at("severity", "location"))
+    assert_includes(note["message"], "worker 0 of generation 0 was slow: it slept at config.ru:2")
+    assert_includes(note["advice"], "--patience")
+  end
+
+  def test_a_request_that_sleeps_after_a_refork_only_is_an_error
+    write("config/pando.rb", 'after_mold_fork { |_server, mold| ENV["SLOW"] = "1" if mold.generation == 1 }')
+    run = doctor("run(lambda do |_env|\n  sleep 60 if ENV['SLOW']\n  [200, {}, []]\nend)", "--format", "json",
+                 "--patience", "3")
+    stuck = run.report["findings"].find { |one| one["kind"] == "request_stuck" }
+
+    assert_equal("error", stuck["severity"])
+    assert_includes(stuck["message"], "generation 1 was slow: it slept at config.ru:2")
+  end
+
+  def test_a_config_file_that_was_broken_meanwhile
+    write("config/pando.rb", 'no_such_setting 1 if $PROGRAM_NAME.include?("subject")')
+    run = doctor(CLEAN)
+
+    assert_equal([2, "", "pando: the application could not be examined: config/pando.rb:1: unknown setting " \
+                         "no_such_setting.\n"], [run.status, run.out, run.err])
+  end
+
   def test_nothing_is_left_behind
     Dir.mktmpdir do |temporary|
       doctor("HELPER = spawn('sleep 1000')\n#{CLEAN}", env: { "TMPDIR" => temporary })

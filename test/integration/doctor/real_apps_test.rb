@@ -40,6 +40,7 @@ class DoctorRealAppsTest < Minitest::Test
     assert_equal([0, [], []], [run.status, run.faults, run.report["undone"]], run.err)
     assert_equal("test", run.report["application"]["environment"])
     assert_empty(%w[/posts /posts/new /up].map { |path| "GET #{path}" } - run.report["requests"])
+    assert_empty(run.report["findings"].select { |one| one["subject"] == "files of Zeitwerk" })
   ensure
     app&.remove
   end

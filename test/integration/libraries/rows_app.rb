@@ -43,9 +43,9 @@ module RowsApp
   def answers = {}
 
   # @param rows [Array<String>]
-  def start(rows)
+  def start(rows, workers: 1)
     @server = Support::ServerProcess.start(
-      arguments: [File.join(FOLDER, "config.ru"), "-w", "1", "--refork", "manual"],
+      arguments: [File.join(FOLDER, "config.ru"), "-w", workers.to_s, "--refork", "manual"],
       config: "timeout 60\n#{config}",
       env: @bundle.environment.merge("APP_ROWS" => group, "APP_ONLY" => rows.join(","), "APP_SINK" => @sink.url,
                                      "APP_SINK_UDP" => @sink.udp_port.to_s, "RACK_ENV" => "production", **environment)

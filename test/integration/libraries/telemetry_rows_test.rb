@@ -3,7 +3,7 @@
 require_relative "rows_app"
 require "openssl"
 
-# Error trackers, tracers, metrics and feature flags.
+# Error trackers, tracers, metrics, feature flags, logs and events.
 class TelemetryRowsTest < Minitest::Test
   include RowsApp
 
@@ -31,10 +31,17 @@ class TelemetryRowsTest < Minitest::Test
     "prometheus-client" => nil,
     "prometheus_exporter" => SAID,
     "yabeda" => nil,
+    "yabeda-prometheus" => nil,
     "judoscale-ruby" => ->(use) { [/"pid":#{use["worker"]}\b/] },
     "barnes" => SAID,
     "launchdarkly-server-sdk" => SAID,
     "flipper" => ->(use) { [/^client-pid: #{use["worker"]}$/] }
+  }.freeze
+  LOGS_AND_EVENTS = {
+    "semantic_logger" => SAID,
+    "logtail" => SAID,
+    "analytics-ruby" => SAID,
+    "posthog-ruby" => SAID
   }.freeze
 
   NEW_RELIC = {
@@ -48,8 +55,30 @@ class TelemetryRowsTest < Minitest::Test
   def test_error_trackers = report_from_the_third_generation(ERROR_TRACKERS)
   def test_tracers = report_from_the_third_generation(TRACERS)
   def test_metrics_and_flags = report_from_the_third_generation(METRICS_AND_FLAGS)
+  def test_logs_and_events = report_from_the_third_generation(LOGS_AND_EVENTS)
+
+  def test_a_worker_that_leaves_sends_the_events_of_segment_that_wait = leave_with("analytics-ruby")
+  def test_a_worker_that_leaves_sends_the_events_of_posthog_that_wait = leave_with("posthog-ruby")
 
   private
+
+  # The sink does not answer to the first event until the worker has been told to leave, so the second one waits.
+  def leave_with(row)
+    @hold = Queue.new
+    start([row])
+    word = SAID.call(use(row)).first
+    @sink.wait_for(word)
+    use(row)
+    leaver = @server.wait_for("worker.leaving") { @server.signal("USR2") }["pid"]
+    assert_raises(Support::Waiting::TimedOut, "it waits for the answer") do
+      wait_until(timeout: 1) { @server.tree.children.none? { |process| process.pid == leaver } }
+    end
+    @hold.close
+    @server.wait_for_leavers
+
+    assert_equal 2, @sink.records.sum { |record| record.body.scan(word).size }
+    assert_empty @server.events("work.dropped")
+  end
 
   # @param expected [Hash{String => Proc, nil}] what the sink must receive, by row
   def report_from_the_third_generation(expected)
@@ -79,7 +108,8 @@ class TelemetryRowsTest < Minitest::Test
   end
 
   def environment
-    { "APP_SINK_TLS" => @sink.tls_port.to_s, "APP_SINK_CERTIFICATE" => @sink.certificate_path(@folder) }
+    certificate = @sink.certificate_path(@folder)
+    { "APP_SINK_TLS" => @sink.tls_port.to_s, "APP_SINK_CERTIFICATE" => certificate, "SSL_CERT_FILE" => certificate }
   end
 
   def answers
@@ -88,6 +118,7 @@ class TelemetryRowsTest < Minitest::Test
       %r{\A/agent_listener/.*method=connect} => JSON.generate(return_value: NEW_RELIC),
       %r{\A/agent_listener/.*method=get_agent_commands} => '{"return_value":[]}',
       %r{\A/agent_listener/} => '{"return_value":null}',
+      %r{\A/(?:v1/\w+|batch)} => ->(_record, _socket) { @hold&.pop || "{}" },
       %r{\A/all} => method(:stream_flags),
       %r{\A/flipper/features} => FLIPPER,
       %r{\A/info} => '{"endpoints":["/v0.4/traces"],"version":"7.50.0"}'

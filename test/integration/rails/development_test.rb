@@ -27,7 +27,7 @@ class RailsDevelopmentTest < Minitest::Test
     @port = free_port
     env = @app.variables("development").merge("RAILS_ENV" => nil, "PORT" => @port.to_s)
     @session = Support::TerminalSession.new(env, Gem.ruby, "bin/rails", "server", folder: @app.folder)
-    @session.wait_for(/generation\.current/)
+    @session.wait_for(/server\.ready/)
   end
 
   def teardown
@@ -38,6 +38,8 @@ class RailsDevelopmentTest < Minitest::Test
   def test_it_shows_requests_and_exceptions_and_reloads_code
     assert_match(%r{=> Booting Pando\s.*=> Rails .* application starting in development http://localhost:#{@port}}m,
                  @session.text)
+    assert_path_exists File.join(@app.folder, "config/puma.rb")
+    assert_equal %w[server.ready], @session.text.scan(/ pando (?:WARN )?(\w+\.\w+)/).flatten
     @session.wait_for(%r{Started GET "/page" for 127\.0\.0\.1.*Completed 200 OK}m) do
       assert_equal "first 41", get("/page").body
     end
@@ -47,6 +49,7 @@ class RailsDevelopmentTest < Minitest::Test
     @session.wait_for(/RuntimeError \(broken page\)/) { assert_includes get("/page?fail=1").body, "broken page" }
 
     assert_path_exists File.join(@app.folder, "tmp/pids/server.pid")
+    assert_match(/exit 1.*pando: cannot listen on 127\.0\.0\.1:#{@port}: another process listens there/m, detached)
     control_c_ends_it_at_once
   end
 
@@ -63,6 +66,13 @@ class RailsDevelopmentTest < Minitest::Test
   end
 
   private
+
+  # What a second server says that is to leave the terminal.
+  def detached
+    assert_raises(Support::RailsApp::Failed) do
+      @app.rails("server", "-d", "-p", @port.to_s, "-P", "tmp/pids/other.pid")
+    end.message
+  end
 
   def get(path) = Net::HTTP.get_response(URI("http://127.0.0.1:#{@port}#{path}"))
 

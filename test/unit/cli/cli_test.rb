@@ -209,6 +209,14 @@ class CLITest < ConfigTestCase
                  "--control PATH names another socket\n", err
   end
 
+  def test_a_folder_that_has_no_place_for_the_socket
+    _, err, status = pando("status")
+
+    assert_equal 2, status
+    assert_includes err, "no folder #{@dir}/tmp for the control socket: no server runs in #{@dir}, or it could not"
+    assert_includes err, "write control \"PATH\" into the config file"
+  end
+
   def test_a_link_to_a_release_leads_to_its_socket_only
     write("releases/2/tmp/any", "")
     File.symlink("releases/2", File.join(@dir, "current"))

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../config/config_test_case"
+require "open3"
 require "pando/compat/notices"
 
 class CompatNoticesTest < ConfigTestCase
@@ -12,19 +13,57 @@ class CompatNoticesTest < ConfigTestCase
     assert_empty ignored("RAILS_MAX_THREADS" => "1", "SOLID_QUEUE_IN_PUMA" => "false", "PIDFILE" => "a.pid")
   end
 
-  def test_a_file_of_puma_that_is_not_read
-    write("config/puma.rb", "port 3000\nplugin :tmp_restart\nplugin :solid_queue if ENV[\"SOLID_QUEUE_IN_PUMA\"]\n")
+  STOCK = Dir[File.expand_path("../../fixtures/rails_puma/*.rb", __dir__)].freeze
 
-    assert_equal [["config/puma.rb", "Pando does not read it", "pando init writes config/pando.rb from it"]], ignored
+  def test_the_file_of_a_new_rails_app_is_no_news
+    refute_empty STOCK
+    rails_app
+    STOCK.product(%w[production development]).each do |path, environment|
+      write("config/puma.rb", File.read(path))
+
+      assert_empty ignored("RAILS_ENV" => environment), path
+      assert_empty ignored("RAILS_ENV" => environment, "PORT" => "80", "PIDFILE" => "a.pid"), path
+    end
+  end
+
+  def test_each_line_of_puma_that_is_not_followed_is_named_with_the_remedy
+    rails_app
+    write("config/puma.rb", "port 3000\nplugin :tmp_restart\nif ENV[\"SOME\"]\n  port 1\nend\n\nport 4000\n" \
+                            "plugin :statsd\n")
+
+    names, reasons, advice = ignored("RAILS_ENV" => "production").transpose
+
+    assert_equal ["config/puma.rb:7", "config/puma.rb:8"], names
+    assert_equal ["Pando does not read port 4000", "Pando does not read plugin :statsd"], reasons
+    assert_match(/\AWrite listen .*4000.* pando init writes .* from it\z/, advice.first)
     write("config/pando.rb", "workers 1")
     assert_empty ignored
   end
 
-  def test_its_plugins_are_named
-    write("config/puma.rb",
-          "  plugin :tailwindcss if dev\nplugin(\"solid_queue\")\n# plugin :old\nplugin :tailwindcss\n")
+  def test_a_long_file_of_puma_is_not_a_long_list
+    write("config/puma.rb", (1..8).map { |number| "port #{number}\n" }.join)
+    found = ignored
 
-    assert_equal "Pando does not read it, nor does it run its plugins tailwindcss, solid_queue", ignored.dig(0, 1)
+    assert_equal 6, found.size
+    assert_equal ["config/puma.rb", "Pando does not read lines 6, 7, 8 either",
+                  "pando init writes config/pando.rb from it"], found.last
+  end
+
+  def test_a_file_of_puma_that_is_no_ruby
+    write("config/puma.rb", "port (\n")
+
+    assert_equal [["config/puma.rb", "Pando does not read it", "pando init writes config/pando.rb from it"]], ignored
+  end
+
+  def test_the_file_of_puma_is_not_run_and_nothing_is_loaded_for_it
+    write("config/puma.rb", "File.write(\"ran\", \"\")\nraise \"run\"\nport 4000\n")
+    code = "require \"pando/compat/notices\"; require \"pando/config\"\n" \
+           "found = Pando::Compat::Notices.new(Pando::Config.load([], dir: ARGV[0])).ignored\n" \
+           "puts found.map(&:first), $LOADED_FEATURES.grep(/ripper|translator/)\n"
+    output, = Open3.capture2e(RbConfig.ruby, "-Ilib", "-e", code, @dir)
+
+    assert_equal "config/puma.rb:3\n", output
+    refute_path_exists File.join(@dir, "ran")
   end
 
   def test_threads
@@ -87,7 +126,7 @@ class CompatNoticesTest < ConfigTestCase
   private
 
   def rails_app
-    write("config/environment.rb", "")
+    %w[config/environment.rb config/application.rb].each { |file| write(file, "") }
     write("Gemfile.lock", LOCK)
   end
 

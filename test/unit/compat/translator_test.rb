@@ -69,8 +69,8 @@ class CompatTranslatorTest < Minitest::Test
   end
 
   def test_addresses
-    { "port 3000" => "listen 3000", "port ENV['PORT']" => "listen ENV['PORT'] if ENV['PORT']",
-      "port ENV.fetch('PORT') { 3000 }" => "listen ENV.fetch('PORT') { 3000 }",
+    { "port 3000" => listen("3000"), "port ENV['PORT']" => "#{listen("\#{ENV['PORT']}")} if ENV['PORT']",
+      "port ENV.fetch('PORT') { 3000 }" => listen("\#{ENV.fetch('PORT') { 3000 }}"),
       "port 80, '::1'" => 'listen "[::1]:80"', "port(x = 3, host)" => nil,
       "bind 'tcp://0.0.0.0:80'" => "listen '0.0.0.0:80'", "bind 'unix:///run/a.sock'" => "listen 'unix:/run/a.sock'",
       "bind 'unix://a.sock?x&mode=0770&backlog=9'" => "listen 'unix:a.sock', backlog: 9, mode: 0o770",
@@ -129,6 +129,33 @@ class CompatTranslatorTest < Minitest::Test
     assert_translated nil, "plugin :tmp_restart"
   end
 
+  # The line would run jobs where the variable is "false".
+  def test_the_variable_that_asks_for_solid_queue_is_left_to_pando
+    ['ENV["SOLID_QUEUE_IN_PUMA"]', "ENV.fetch('SOLID_QUEUE_IN_PUMA', nil)"].each do |asked|
+      assert_translated nil, "plugin :solid_queue if #{asked}"
+    end
+    node = "  plugin :solid_queue\n"
+    source = body("if ENV[\"SOLID_QUEUE_IN_PUMA\"]\n#{node}end\n")
+
+    { "true" => true, "" => false, "False" => false, "0" => false, "off" => false }.each do |value, expected|
+      env = { "SOLID_QUEUE_IN_PUMA" => value }
+      condition = source[/^if (.*) # was:/, 1].gsub("ENV", "env")
+
+      assert_equal expected, eval(condition, binding), value # rubocop:disable Security/Eval
+      assert_equal expected, Pando::Compat::SolidQueue.wanted?(env), value
+    end
+  end
+
+  def test_a_port_is_everybodys_in_production_only
+    Dir.mktmpdir("pando-compat") do |folder|
+      path = written(folder, fixture("rails_default"))
+      development = NO_ENVIRONMENT.merge("RAILS_ENV" => "development")
+      found = [development, ENVIRONMENT].map { |environment| load_all([path], environment).values.first["listen"] }
+
+      assert_equal [["127.0.0.1:3000"], ["0.0.0.0:4000"]], found
+    end
+  end
+
   def test_what_needs_the_application_is_left_out_with_a_reason
     { "port Shop.port" => "Shop is not loaded", "workers 2 if Shop.big?" => "Shop is not loaded",
       "x = Rails.application.name" => "Rails is not loaded", "@options[:a] = 1" => "@options is a variable",
@@ -151,7 +178,7 @@ class CompatTranslatorTest < Minitest::Test
   def test_a_condition_is_kept_with_its_branches
     assert_equal <<~RUBY, body("if ENV[\"A\"] # yes\n  port 1\nelse\n  threads 1, 2\nend\n")
       if ENV["A"] # yes
-        listen 1 # was: port 1
+        #{listen(1)} # was: port 1
       else
         # pando: #{Pando::Compat::Settings::THREADS}
         # threads 1, 2
@@ -162,7 +189,7 @@ class CompatTranslatorTest < Minitest::Test
   def test_a_condition_over_several_lines
     source = "if ENV[\"A\"] && # both\n   ENV[\"B\"]\n  port 1\nelsif [1,\n       2].sum == 3 then\n  port 2\nend\n"
 
-    assert_equal source.gsub(/port (\d)/, "listen \\1 # was: port \\1"), body(source)
+    assert_equal source.gsub(/port (\d)/) { |line| "#{listen(line[-1])} # was: #{line}" }, body(source)
   end
 
   def test_a_case_with_a_branch_in_its_line
@@ -172,7 +199,7 @@ class CompatTranslatorTest < Minitest::Test
   end
 
   def test_several_statements_in_a_line
-    assert_equal "if ENV[\"A\"]\n  # was: port 1; x = 2; threads x\n  listen 1\n  x = 2\n  # pando: " \
+    assert_equal "if ENV[\"A\"]\n  # was: port 1; x = 2; threads x\n  #{listen(1)}\n  x = 2\n  # pando: " \
                  "#{Pando::Compat::Settings::THREADS}\n  # threads x\nend\n",
                  body("if ENV[\"A\"]\n  port 1; x = 2; threads x\nend\n")
   end
@@ -189,7 +216,7 @@ class CompatTranslatorTest < Minitest::Test
   end
 
   def test_comments_of_the_line_stay
-    assert_equal "workers 2 # two\nlisten 3 # was: port 3 # three\n", body("workers 2 # two\nport 3 # three\n")
+    assert_equal "workers 2 # two\n#{listen(3)} # was: port 3 # three\n", body("workers 2 # two\nport 3 # three\n")
   end
 
   def test_a_file_from_another_folder
@@ -229,6 +256,7 @@ class CompatTranslatorTest < Minitest::Test
 
   private
 
+  def listen(port) = "listen \"\#{environment == \"development\" ? \"127.0.0.1\" : \"0.0.0.0\"}:#{port}\""
   def fixture(name) = FIXTURES.find { |path| File.basename(path, ".rb") == name }
   def translate(source, name: "config/puma.rb") = Pando::Compat::Translator.new(source, name).call.text
   def body(source) = translate(source).lines.drop(3).join

@@ -85,8 +85,28 @@ class ConfigErrorsTest < ConfigTestCase
 
   def test_an_error_of_the_files_own_shows_class_message_and_line
     assert_equal "config/pando.rb:2: ZeroDivisionError: divided by 0", error_of("workers 1\nworkers 1 / 0")
-    assert_match(%r{\Aconfig/pando\.rb:1: NameError: uninitialized constant .*Nothing}, error_of("workers Nothing"))
     assert_match(%r{\Aconfig/pando\.rb:1: LoadError: cannot load such file -- no_such}, error_of("require 'no_such'"))
+  end
+
+  def test_rails_is_not_loaded_when_the_file_is_read
+    %w[Rails.env.production? Rails.root ::Rails.env].each do |asked|
+      assert_equal "config/pando.rb:2: Rails is not loaded: this file is read before the application is loaded. " \
+                   "Write environment == \"production\" in place of Rails.env.production?, and Dir.pwd " \
+                   "in place of Rails.root",
+                   error_of("\nworkers 4 if #{asked}")
+    end
+    assert_match(/\Aconfig.pando.rb:1: Shop is not loaded: this file is read before the/, error_of("Shop.x"))
+    assert_match(/rb:1: present\? is a method of Rails'.* Write it in Ruby's own/, error_of("ENV['A'].present?"))
+  end
+
+  def test_a_number_has_no_methods_of_rails
+    { "30.secs" => 30, "1.minute" => 1, "2.days" => 2 }.each do |written, number|
+      assert_equal "config/pando.rb:1: #{written} is unknown: this file is read before the application is loaded, " \
+                   "without Rails. Write seconds as a number, or #{number}.milliseconds, #{number}.seconds, " \
+                   "#{number}.minutes or #{number}.hours", error_of("timeout #{written}")
+    end
+    assert_match(/5.megabytes is unknown: .* There are .*5.kb, 5.mb/, error_of("max_body_bytes 5.megabytes"))
+    assert_match(/NoMethodError: undefined method .*frobnicate/, error_of("'a'.frobnicate"))
   end
 
   def test_the_original_error_is_the_cause

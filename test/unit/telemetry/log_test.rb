@@ -6,9 +6,9 @@ require "stringio"
 require "pando/telemetry/log"
 
 class TelemetryLogTest < Minitest::Test
-  def log_of(format)
+  def log_of(format, **level)
     out = StringIO.new
-    handle = Pando::Telemetry::Log.attach(out, format: format)
+    handle = Pando::Telemetry::Log.attach(out, format: format, **level)
     yield
     out.string
   ensure
@@ -26,6 +26,20 @@ class TelemetryLogTest < Minitest::Test
     out = log_of("json") { 2.times { |slot| Pando::Events.emit("worker.ready", slot: slot) } }
 
     assert_equal([0, 1], out.lines.map { |line| JSON.parse(line).fetch("slot") })
+  end
+
+  def test_levels
+    events = %w[worker.ready server.ready setting.ignored worker.killed]
+    shown = { info: events, notice: events.drop(1), warn: events.drop(2), error: events.drop(3) }.to_h do |level, names|
+      out = log_of(:text, level: level) { events.each { |name| Pando::Events.emit(name, pid: 1) } }
+      [names, out.scan(/(\w+\.\w+) pid=/).flatten]
+    end
+
+    shown.each { |names, found| assert_equal names, found }
+  end
+
+  def test_what_is_shown_at_a_terminal_is_in_the_catalogue
+    assert_empty Pando::Telemetry::Log::NOTICES - Pando::Events::Catalogue.names
   end
 
   def test_another_format_is_refused

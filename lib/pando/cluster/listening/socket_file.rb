@@ -31,6 +31,20 @@ module Pando
             folder&.close
           end
 
+          # @param path [String]
+          # @return [Integer, nil] the process that listens there; nil: none does, or it cannot be told
+          def holder(path)
+            socket = Socket.new(:UNIX, :STREAM, 0)
+            return unless socket.connect_nonblock(Socket.sockaddr_un(path), exception: false) == 0
+
+            pid = socket.getsockopt(:SOCKET, :PEERCRED).data.unpack1("i")
+            pid if pid.positive? # 0: it is of another PID namespace
+          rescue SystemCallError, ArgumentError
+            nil
+          ensure
+            socket&.close
+          end
+
           private
 
           # @return [File, nil] the lock ends when it is closed; nil: there is none to be had here

@@ -50,8 +50,9 @@ module Pando
                 "is longer than #{Address::LONGEST_NAME} bytes: #{path}" if path.to_s.bytesize > Address::LONGEST_NAME
               },
               help: "The UNIX socket at which `pando status` and the other commands ask the running server.",
-              notes: "Made with mode 0600; only the server's own user and root are heard. Where there is no folder " \
-                     "for the default path there is no control socket.",
+              notes: "Made with mode 0600; only the server's own user and root are heard. The default path's folder " \
+                     "is made where there is none; if that cannot be, `control.unavailable` says so, and there is no " \
+                     "control socket.",
               example: 'control "/run/shop/pando.sock"'
 
       setting :pidfile,
@@ -97,6 +98,15 @@ module Pando
               flags: %w[--log-format], argument: "text|json",
               help: "Events are logged to stderr as lines for people, or as one JSON object each.",
               example: "log_format :json"
+
+      setting :log_level,
+              type: Types::Choice.new(:info, :notice, :warn, :error), default: :info, development: :notice,
+              flags: %w[--log-level], argument: "LEVEL",
+              help: "Which events are logged: all, or those from a level upwards.",
+              notes: "`notice` is what a server at a terminal has to say: the address, reloads, " \
+                     "the stop, warnings and errors. It changes nothing for `on` and other subscribers. " \
+                     "[The events](events.md#the-log).",
+              example: "log_level :info"
     end
   end
 end

@@ -10,6 +10,7 @@ module Pando
         # Where all threads wait for ever, Ruby raises this in one of them: the same fault as silence, seen earlier.
         DEADLOCK = "fatal"
         FRAMES = 20 # of a stack that is shown
+        SLOW = "It was so before any refork: if it takes long by itself, let the doctor wait for it with --patience."
 
         def findings = stuck + failed
 
@@ -20,17 +21,26 @@ module Pando
             stack = sent.answer.stuck? ? sent.answer.stack : error_of(sent)[:stack]
             finding(:request_stuck, subject: sent.request.to_s, location: nearest(stack),
                                     message: "#{sent.request} got no answer: worker #{sent.slot} of generation " \
-                                             "#{sent.generation} #{waits(sent)}",
-                                    details: { stack: stack.first(FRAMES) })
+                                             "#{sent.generation} #{waits(sent, nearest(stack))}",
+                                    details: { stack: stack.first(FRAMES) }, **judgement(sent))
           end
         end
 
         def stuck?(sent) = sent.answer.stuck? || error_of(sent)&.fetch(:class) == DEADLOCK
 
-        def waits(sent)
+        def waits(sent, line)
           return "waits for what no other thread will do" unless sent.answer.stuck?
 
-          sent.answer.stuck_in == :lock ? "waits for a lock" : "stands still"
+          { lock: "waits for a lock", sleep: "was slow: it slept at #{evidence.local(line)}" }
+            .fetch(sent.answer.stuck_in, "stands still")
+        end
+
+        # Before any refork: unless it waits for a lock, which a thread that the first fork has ended may have held, it
+        # may be as slow without any fork.
+        def judgement(sent)
+          return {} unless sent.generation.zero? && sent.answer.stuck? && sent.answer.stuck_in != :lock
+
+          { severity: :note, advice: SLOW }
         end
 
         # One that failed before a refork as well has nothing to do with it; but where all do, nothing was seen.

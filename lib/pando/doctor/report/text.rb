@@ -45,8 +45,8 @@ module Pando
 
         def limits
           @report.limits.map do |one|
-            "limited: #{one.check} was looked for with #{one.requests} of #{one.of} requests, for it takes long: " \
-              "of a shorter list (--requests) all are used."
+            "limited: #{one.check} was looked for with #{one.requests} of #{count(one.of, "request")}, for it takes " \
+              "long: of a shorter list (--requests) it is each that is answered, once for each path."
           end
         end
 

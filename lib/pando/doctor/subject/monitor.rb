@@ -8,7 +8,11 @@ require "pando/server"
 require "pando/doctor/subject/staging"
 
 Pando::Sys.die_with_parent! # and with the monitor all the others
-server, payload = Pando::Doctor::Subject::Staging.build(ARGV)
+begin
+  server, payload = Pando::Doctor::Subject::Staging.build(ARGV)
+rescue Pando::ConfigError
+  exit 2 # the doctor has been told why
+end
 config = server.config
 script = File.expand_path("cold_mold.rb", __dir__)
 command = Pando::Server::Launch.mold(config)

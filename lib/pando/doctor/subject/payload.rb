@@ -52,6 +52,7 @@ module Pando
           require "pando/doctor/subject/snapshot"
           require "pando/doctor/subject/use"
           require "pando/doctor/subject/work"
+          require "pando/doctor/subject/eager_load"
           require "pando/doctor/subject/libraries"
           require "pando/doctor/features"
           require "pando/sys/code_region"
@@ -62,6 +63,7 @@ module Pando
           Origins.trace
           trace_natives
           super
+          EagerLoad.application&.then { |application| EagerLoad.perform(application) }
           Recorder.application_loaded
         end
 

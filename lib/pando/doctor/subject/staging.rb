@@ -19,10 +19,19 @@ module Pando
         def self.build(argv)
           settings = JSON.parse(ENV.fetch(VARIABLE), symbolize_names: true)
           wire = Wire.new(settings.fetch(:folder))
-          server = Server.new(Config.load(argv))
+          server = Server.new(load(argv, wire))
           subscribe(server.config, wire)
           [server, Payload.new(server, wire, settings)]
         end
+
+        # The file was right when the doctor read it, and may have been edited since.
+        def self.load(argv, wire)
+          Config.load(argv)
+        rescue ConfigError => e
+          wire.tell(refused: e.message)
+          raise
+        end
+        private_class_method :load
 
         # The application's own subscriptions too: they may hold what a fork breaks.
         def self.subscribe(config, wire)

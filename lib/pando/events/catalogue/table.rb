@@ -34,7 +34,9 @@ module Pando
       define "listener.unused", :warn, %i[listen name reason],
              "A socket was handed to the server that it does not serve."
       define "listener.failed", :warn, %i[listen reason], "Another option of a listening socket could not be set."
-      define "control.unavailable", :warn, %i[reason], "There is no control socket; `pando status` cannot ask."
+      define "control.unavailable", :warn, %i[reason advice],
+             "There is no control socket; `pando status` cannot ask. `reason` has the pid of another server of the " \
+             "same folder that has it."
       define "control.failed", :error, %i[reason backtrace], "A command of the control socket raised in the monitor."
       define "setting.ignored", :warn, %i[name reason advice],
              "A file or an environment variable that another server would follow has no effect; `advice` says what has."

@@ -3,8 +3,9 @@
 module Pando
   module ForkSafety
     module Audit
-      # Libraries whose objects notice by themselves, at their next use, that they were forked and
-      # open a new connection. Until then they keep the inherited copy and leave it alone.
+      # Libraries whose objects are safe to inherit. They notice by themselves, at their next use, that they were forked
+      # and open a new connection: until then they keep the inherited copy and leave it alone. Or they read a file by
+      # offset, with pread(2), and do not care for its position.
       #
       # @api private
       module ForkAware
@@ -14,11 +15,13 @@ module Pando
           "Dalli::Protocol::ConnectionManager" => "dalli",
           "Dalli::Protocol::Base" => "dalli"
         }.freeze
+        # Class => a constant of the versions that read by offset.
+        READERS = { "MiniMime::Db::RandomAccessDb" => "MiniMime::Db::PReadFile" }.freeze
         # References from the holder to its IO: client, connection, buffered IO, TLS socket, IO.
         DEPTH = 5
         # Objects looked at for one holder: whatever else it refers to is not followed for ever.
         LIMIT = 300
-        private_constant :HOLDERS, :DEPTH, :LIMIT
+        private_constant :HOLDERS, :READERS, :DEPTH, :LIMIT
 
         class << self
           # @param ios [Array<IO>] the objects of one descriptor
@@ -27,6 +30,13 @@ module Pando
             return if ios.empty?
 
             holders.find { |holder, _| reaches?(holder, ios) }&.last
+          end
+
+          # @param ios [Array<IO>] the objects of one descriptor
+          # @return [Boolean] whether one of them is a file that its library reads by offset
+          def reads_by_offset?(ios)
+            readers = READERS.filter_map { |name, mark| loaded(name) if loaded(mark) }
+            ios.any? && readers.any? { |one| ObjectSpace.each_object(one).any? { |holder| reaches?(holder, ios) } }
           end
 
           private

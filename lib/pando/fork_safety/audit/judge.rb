@@ -82,7 +82,7 @@ module Pando
         end
 
         def file(one)
-          severity = :note if one.write_only?
+          severity = :note if one.write_only? || ForkAware.reads_by_offset?(one.ios)
           finding(:shared_position, one, "The #{one.label} is open at byte #{one.position}: all who inherit it " \
                                          "move one position", severity: severity)
         end

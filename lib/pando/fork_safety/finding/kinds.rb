@@ -119,7 +119,8 @@ module Pando
           "Lock it in the process that needs it, or tell Pando.keep_io that it is meant so."
         ),
         request_stuck: Kind.new(
-          :error, "A request got no answer in a forked process; often it waits for a lock that a vanished thread held.",
+          :error, "A request got no answer in a forked process; often it waits for a lock that a vanished thread " \
+                  "held. One that slept or stood still before any refork is a note.",
           "See which line waits, and for what; start what it needs in after_worker_fork."
         ),
         request_failed: Kind.new(

@@ -15,8 +15,8 @@ module Pando
         # Their compiled files import nothing that makes threads, sockets or epoll sets (nm -D, in the versions
         # of docs/libraries.md): they only compute.
         HARMLESS = %w[
-          bigdecimal cgi date digest erb etc io-console io-wait json nkf openssl prism psych puma racc rbs ripper
-          stringio strscan websocket-driver zlib
+          bigdecimal cgi date digest erb etc fiddle io-console io-wait json msgpack nkf openssl prism psych puma racc
+          rbs ripper stringio strscan websocket-driver zlib
         ].freeze
         private_constant :NOTE
 

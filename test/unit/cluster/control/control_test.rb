@@ -6,8 +6,8 @@ require "tmpdir"
 require "pando/cluster/monitor"
 require_relative "../support/fakes"
 
-# The control socket at the end of the server.
-class ControlEndTest < Minitest::Test
+# The control socket at the start and at the end of the server.
+class ControlPlaceTest < Minitest::Test
   include ClusterSupport::Listening
 
   Control = Pando::Cluster::Control
@@ -32,7 +32,53 @@ class ControlEndTest < Minitest::Test
     poller.close
   end
 
+  def test_the_folder_of_the_default_path_is_made
+    open_default do |path, unavailable|
+      assert File.socket?(path)
+      assert_empty unavailable
+    end
+  end
+
+  def test_a_folder_that_cannot_be_made_is_told_with_the_remedy
+    open_default(prepare: ->(path) { File.write(File.dirname(path), "") }) do |path, unavailable|
+      assert_equal 1, unavailable.size
+      assert_includes unavailable.first[:reason], path
+      assert_match(/\Apando status cannot ask this server: write control "PATH"/, unavailable.first[:advice])
+    end
+  end
+
+  def test_another_server_of_the_folder_is_named
+    open_default(prepare: ->(path) { listen(path) }) do |path, unavailable|
+      reasons = unavailable.map { |event| event[:reason] }
+
+      assert_equal ["another Pando of this folder runs (pid #{Process.pid}) and has #{path}"], reasons
+    end
+  end
+
   private
+
+  def listen(path)
+    Dir.mkdir(File.dirname(path))
+    @listening = UNIXServer.new(path)
+  end
+
+  # Opens the socket at the default path of a folder without tmp.
+  def open_default(prepare: nil)
+    poller = Pando::Sys::Poller.new
+    unavailable = []
+    subscription = Pando::Events.subscribe("control.unavailable") { |event| unavailable << event }
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "tmp/pando.sock")
+      prepare&.call(path)
+      control = Control.open(Control::Spec.new(path: path, required: false), Cluster.new(Drain.new), poller)
+      yield path, unavailable
+      control.close
+    end
+  ensure
+    Pando::Events.unsubscribe(subscription)
+    @listening&.close
+    poller.close
+  end
 
   def ask(control, path, line)
     @client = UNIXSocket.new(path)

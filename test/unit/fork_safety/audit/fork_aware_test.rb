@@ -40,11 +40,37 @@ class AuditForkAwareTest < Minitest::Test
     assert_match(/redis-client/, answer.first[:message])
   end
 
+  # As mini_mime keeps its database.
+  def test_a_file_that_its_library_reads_by_offset_is_worth_a_note
+    answer = File.open(__FILE__) do |file|
+      file.readline
+      in_child { severities_of(file) }
+    end
+
+    assert_equal([["warning"], ["note"]], answer)
+  end
+
   def test_any_other_is_not
     holder = Client.new(@socket)
 
     assert_nil(Audit::ForkAware.library([@socket]))
     assert_nil(Audit::ForkAware.library([]))
     refute_nil(holder)
+  end
+
+  private
+
+  # First as a version does that moves the position, then as one that does not.
+  def severities_of(file)
+    db = Object.const_set(:MiniMime, Module.new).const_set(:Db, Module.new)
+    holder = db.const_set(:RandomAccessDb, Buffered).new(file)
+    found = [severities]
+    db.const_set(:PReadFile, File)
+    found.push(severities) if holder
+  end
+
+  def severities
+    found = Audit.run(forks: true).findings.select { |one| one.message.include?(File.basename(__FILE__)) }
+    found.map { |one| one.severity.to_s }
   end
 end

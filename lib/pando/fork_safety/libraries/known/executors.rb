@@ -18,7 +18,7 @@ Pando::ForkSafety::Libraries::Known.define do
     revives_threads at: %r{/concurrent-ruby[^/]*/lib/concurrent-ruby/concurrent/}
   end
 
-  describe "timeout", constant: "Timeout" do
+  describe "timeout", constant: "Timeout", tested: true do
     fine note: "Its thread is started anew by the first Timeout.timeout of a child.",
          source: "https://github.com/ruby/timeout/blob/v0.3.0/lib/timeout.rb"
     ruby_lib = Regexp.escape(RbConfig::CONFIG["rubylibdir"])

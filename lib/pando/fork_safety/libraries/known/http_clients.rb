@@ -75,6 +75,21 @@ Pando::ForkSafety::Libraries::Known.define do
          source: "https://github.com/jnunemaker/httparty/blob/main/lib/httparty/request.rb"
   end
 
+  describe "httpclient", constant: "HTTPClient", tested: true do
+    handled note: "A client keeps its connections. Pando closes those of all clients before the fork; they open " \
+                  "again with the next request.",
+            source: "https://github.com/nahi/httpclient/blob/master/lib/httpclient/session.rb"
+    before_fork { ObjectSpace.each_object(HTTPClient).to_a.each(&:reset_all) }
+    revives_threads at: %r{/lib/httpclient/timeout\.rb:\d+\z}
+  end
+
+  describe "stripe", constant: "Stripe::ConnectionManager", tested: true do
+    handled note: "Each thread keeps its connections. Pando closes them before the fork; they open again with the " \
+                  "next request.",
+            source: "https://github.com/stripe/stripe-ruby/blob/master/lib/stripe/connection_manager.rb"
+    before_fork { ObjectSpace.each_object(Stripe::ConnectionManager).to_a.each(&:clear) }
+  end
+
   describe "aws-sdk-core", constant: "Aws::Plugins", tested: true do
     handled note: "Its connections wait in a pool of the process. Pando empties it before the fork.",
             source: "https://github.com/aws/aws-sdk-ruby/blob/version-3/gems/aws-sdk-core/lib/seahorse/client/" \

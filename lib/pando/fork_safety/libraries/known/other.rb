@@ -2,16 +2,18 @@
 
 # Schedulers, middlewares, circuit breakers, native libraries.
 Pando::ForkSafety::Libraries::Known.define do
-  describe "semian", constant: "Semian" do
-    handled note: "Its tickets are counted by process, and a child would believe that it has its parent's. Pando " \
-                  "calls Semian.unregister_all_resources in each child.",
-            source: "https://github.com/Shopify/semian/blob/main/README.md"
-    in_child { Semian.unregister_all_resources }
+  describe "semian", constant: "Semian", tested: true do
+    handled note: "It counts the processes that use a resource, and a child is not counted. Before the fork Pando " \
+                  "unregisters what its adapters (Net::HTTP, redis and so on) have registered; parent and child " \
+                  "register again with the next use, each with a closed circuit. What your code has registered " \
+                  "itself stays as it is: if it has a `quota`, register it in after_worker_fork.",
+            source: "https://github.com/Shopify/semian/blob/v0.28.4/ext/semian/resource.c"
+    before_fork { Semian.consumers.each_key { |name| Semian.unregister(name) } }
   end
 
-  describe "async", constant: "Async::Scheduler" do
-    fine since: "2.35.0",
-         note: "A child of a running scheduler leaves it behind.",
+  describe "async", constant: "Async::Scheduler", tested: true do
+    fine note: "A scheduler ends with its block: at a fork between two requests there is none. Before 2.35.0 a " \
+               "child of a running scheduler keeps it.",
          source: "https://github.com/socketry/async/pull/437"
   end
 
@@ -23,24 +25,30 @@ Pando::ForkSafety::Libraries::Known.define do
     unsafe_after "Vips::Operation", :call, singleton: true, because: "libvips was used, whose threads no child has"
   end
 
-  describe "mini_racer", constant: "MiniRacer::Context" do
-    refused since: "0.6.1", used: -> { ObjectSpace.each_object(MiniRacer::Context).any? },
-            note: "V8 runs threads of its own, which a child lacks, unless it is set to use none.",
+  describe "mini_racer", constant: "MiniRacer::Context", tested: true do
+    native_threads = -> { Pando::ForkSafety::Libraries::Threads.names.any? { |name| name.start_with?("V8 ") } }
+    refused since: "0.18.0", used: native_threads,
+            note: "V8 runs threads of its own, unless it is set to use none. A child lacks them, and JavaScript hangs.",
             advice: "MiniRacer::Platform.set_flags!(:single_threaded) before the first MiniRacer::Context, and " \
                     'prepared_library "mini_racer"',
             source: "https://github.com/rubyjs/mini_racer#fork-safety"
+    refused before: "0.18.0", used: -> { ObjectSpace.each_object(MiniRacer::Context).any? },
+            note: "A child that uses a context of its parent crashes, in V8's single-threaded mode too (0.16.0).",
+            advice: "update mini_racer to 0.18.0",
+            source: "https://github.com/rubyjs/mini_racer#fork-safety"
   end
 
-  describe "ffi", constant: "FFI::Function" do
+  describe "ffi", constant: "FFI::Function", tested: true do
     fine since: "1.17.1",
          note: "The thread that runs callbacks is started again in a child.",
          source: "https://github.com/ffi/ffi/blob/v1.17.1/CHANGELOG.md"
   end
 
-  describe "rufus-scheduler", constant: "Rufus::Scheduler" do
+  describe "rufus-scheduler", constant: "Rufus::Scheduler", tested: true do
     refused used: -> { ObjectSpace.each_object(Rufus::Scheduler).any? { |one| one.up? && one.thread&.alive? } },
             note: "A child lacks the scheduler's thread, and two processes that have it would run each job twice.",
-            advice: "run it in a process of its own: service(:scheduler) { |service| … }, see docs/cluster.md",
+            advice: "run it in a process of its own: service(:scheduler) { |service| scheduler = " \
+                    "Rufus::Scheduler.new; …; service.wait(60) until service.stopping? }",
             source: "https://github.com/jmettraux/rufus-scheduler#advanced-lock-schemes"
   end
 

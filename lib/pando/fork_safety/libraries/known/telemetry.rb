@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
-# Error trackers, tracers, metrics and feature flags.
+require "pando/fork_safety/libraries/net_http"
+
+# Error trackers, tracers, metrics, feature flags, logs and events.
 Pando::ForkSafety::Libraries::Known.define do
   describe "sentry-ruby", constant: "Sentry::Client", tested: true do
     fine since: "5.2.0",
@@ -9,7 +11,7 @@ Pando::ForkSafety::Libraries::Known.define do
     revives_threads at: %r{/lib/sentry/\w+\.rb:\d+\z}
   end
 
-  describe "datadog", constant: "Datadog::Core", tested: true do
+  describe "datadog", constant: "Datadog::VERSION", tested: true do
     fine since: "2.3.0",
          note: "Its threads start again in a child.",
          source: "https://github.com/DataDog/dd-trace-rb/commit/b55c33fc04"
@@ -19,7 +21,7 @@ Pando::ForkSafety::Libraries::Known.define do
     revives_threads at: %r{/lib/datadog/(?:core|tracing|profiling|di|symbol_database|data_streams)/\S+\.rb:\d+\z}
   end
 
-  describe "ddtrace", constant: "Datadog::Tracing" do
+  describe "ddtrace", constant: "DDTrace::VERSION", tested: true do
     fine since: "1.0.0",
          note: "The tracer's threads start again in a child, the profiler does not.",
          source: "https://github.com/DataDog/dd-trace-rb/blob/v1.0.0/lib/datadog/core/workers/async.rb"
@@ -169,7 +171,7 @@ Pando::ForkSafety::Libraries::Known.define do
          source: "https://github.com/yabeda-rb/yabeda/blob/master/lib/yabeda.rb"
   end
 
-  describe "yabeda-prometheus", constant: "Yabeda::Prometheus::Exporter" do
+  describe "yabeda-prometheus", constant: "Yabeda::Prometheus::Exporter", tested: true do
     fine note: "Mount Yabeda::Prometheus::Exporter in the app. The server that start_metrics_server! runs in a " \
                "thread does not live in a child.",
          source: "https://github.com/yabeda-rb/yabeda-prometheus/blob/master/lib/yabeda/prometheus/exporter.rb"
@@ -211,5 +213,49 @@ Pando::ForkSafety::Libraries::Known.define do
          note: "The threads that fetch flags and send telemetry start again in a child with the next use of a flag.",
          source: "https://github.com/flippercloud/flipper/blob/v1.3.0/lib/flipper/poller.rb"
     revives_threads at: %r{/lib/flipper/(?:poller|cloud/telemetry\S*)\.rb:\d+\z}
+  end
+
+  describe "semantic_logger", constant: "SemanticLogger::Logger", tested: true do
+    fine since: "5.0.0",
+         note: "Its thread and its appenders start again in a child, unless `SemanticLogger.reopen_on_fork` is false.",
+         source: "https://github.com/reidmorrison/semantic_logger/blob/v5.0.0/lib/semantic_logger.rb"
+    handled before: "5.0.0",
+            note: "Pando calls SemanticLogger.reopen in each child, which starts its thread and its appenders again. " \
+                  "The parent writes what was queued. So it is with rails_semantic_logger.",
+            source: "https://logger.rocketjob.io/forking.html"
+    in_child { SemanticLogger.reopen }
+    revives_threads at: %r{/lib/semantic_logger/(?:appender/async\w*|queue_processor)\.rb:\d+\z}
+  end
+
+  describe "logtail", constant: "Logtail::LogDevices::HTTP", tested: true do
+    fine note: "Its threads start again in a child with the next line.",
+         source: "https://github.com/logtail/logtail-ruby/blob/main/lib/logtail/log_devices/http.rb"
+    revives_threads at: %r{/lib/logtail/log_devices/http\.rb:\d+\z}
+  end
+
+  forget = lambda do |transport|
+    ObjectSpace.each_object(transport) do |one|
+      Pando::ForkSafety::Libraries::NetHTTP.forget(one.instance_variable_get(:@http))
+    end
+  end
+
+  describe "analytics-ruby", constant: "Segment::Analytics::Client", tested: true do
+    handled note: "A child drops its parent's connection, and its thread starts again with the next event. What is " \
+                  "queued at the fork is sent by parent and child, with one `messageId`, by which Segment tells that " \
+                  "it is the same event.",
+            source: "https://github.com/segmentio/analytics-ruby/blob/master/lib/segment/analytics/transport.rb"
+    in_child { forget.call(Segment::Analytics::Transport) }
+    flush { |_seconds| ObjectSpace.each_object(Segment::Analytics::Client).to_a.each(&:flush) }
+    revives_threads at: %r{/lib/segment/analytics/client\.rb:\d+\z}
+  end
+
+  describe "posthog-ruby", constant: "PostHog::Client", tested: true do
+    handled note: "A child drops its parent's connection, and its thread starts again with the next event. What is " \
+                  "queued at the fork is sent by parent and child, with one `uuid`, by which PostHog tells that it " \
+                  "is the same event.",
+            source: "https://github.com/PostHog/posthog-ruby/blob/main/lib/posthog/client.rb"
+    in_child { forget.call(PostHog::Transport) }
+    flush { |_seconds| ObjectSpace.each_object(PostHog::Client).to_a.each(&:flush) }
+    revives_threads at: %r{/lib/posthog/(?:client|send_worker|transport)\.rb:\d+\z}
   end
 end
