@@ -15,8 +15,7 @@ Pando::ForkSafety::Libraries::Known.define do
     refused since: "2.13.0",
             used: -> { ObjectSpace.each_object(Mongo::Cluster).any?(&:connected?) },
             note: "A child lacks the threads that watch the servers.",
-            advice: "before_fork { CLIENT.close }, after_mold_fork { CLIENT.reconnect } and the same in " \
-                    "after_worker_fork",
+            advice: "before_fork { MONGO.close }, after_worker_fork { MONGO.reconnect }",
             source: "https://github.com/mongodb/mongo-ruby-driver/pull/2049 and " \
                     "https://github.com/mongodb/mongo-ruby-driver/pull/1918"
     revives_threads at: %r{/lib/mongo/socket/\w+\.rb:\d+\z}
@@ -86,7 +85,7 @@ Pando::ForkSafety::Libraries::Known.define do
     refused used: -> { ObjectSpace.each_object(Mysql2::Client).any? { |one| !one.closed? } },
             note: "Up to 0.5.7 it does not notice a fork. A connection that a child closes or forgets is closed " \
                   "at the server too.",
-            advice: "before_fork { CLIENT.close }, and connect again on the next use",
+            advice: "before_fork { MYSQL.close }, and connect again on the next use",
             source: "https://github.com/brianmario/mysql2#fork-safety and /commit/cb66da4"
   end
 
@@ -97,7 +96,7 @@ Pando::ForkSafety::Libraries::Known.define do
                  "connection_adapters/trilogy_adapter.rb"
     refused used: -> { ObjectSpace.each_object(Trilogy).any? { |one| !one.closed? } },
             note: "It does not notice a fork.",
-            advice: "before_fork { CLIENT.close }, and connect again on the next use",
+            advice: "before_fork { TRILOGY.close }, and connect again on the next use",
             source: "https://github.com/trilogy-libraries/trilogy/blob/main/CHANGELOG.md (2.4.0, #65)"
   end
 

@@ -57,16 +57,21 @@ Pando::ForkSafety::Libraries::Known.define do
   end
 
   describe "waterdrop", constant: "WaterDrop::Producer" do
-    limits_reforking since: "2.0.0",
+    limits_reforking since: "2.8.6",
                      note: "A producer that was used before the fork raises ProducerUsedInParentProcess in the " \
-                           "child. A worker " \
-                           "in which one is open is not promoted, see rdkafka.",
+                           "child. A worker in which one is open is not promoted, see rdkafka.",
+                     advice: "before_fork { PRODUCER.disconnect }: it connects again on the next use",
+                     source: "https://github.com/karafka/waterdrop/blob/v2.8.10/lib/waterdrop/producer.rb"
+    limits_reforking since: "2.0.0", before: "2.8.6",
+                     note: "A producer that was used before the fork raises ProducerUsedInParentProcess in the " \
+                           "child. A worker in which one is open is not promoted, see rdkafka.",
                      advice: "before_fork { PRODUCER.close }, and make a new one on the next use",
                      source: "https://github.com/karafka/waterdrop/blob/v2.8.0/lib/waterdrop/producer.rb"
   end
 
   describe "karafka", constant: "Karafka::App" do
-    fine note: "In a process that serves requests it has a producer only: see waterdrop.",
+    fine note: "In a process that serves requests it has a producer only, see waterdrop: " \
+               "before_fork { Karafka.producer.disconnect }.",
          source: "https://github.com/karafka/karafka/blob/master/lib/karafka.rb"
   end
 

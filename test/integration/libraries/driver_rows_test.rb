@@ -1,0 +1,136 @@
+# frozen_string_literal: true
+
+require_relative "rows_app"
+require "pando/fork_safety/libraries"
+require "support/kafka_broker"
+require "support/mariadb_server"
+require "support/memcached_server"
+require "support/mongo_server"
+require "support/ports"
+require "support/rabbitmq_server"
+require "support/redis_server"
+
+# Drivers of databases, caches and brokers. Where the row gives an advice, it is followed to the letter.
+class DriverRowsTest < Minitest::Test
+  include RowsApp
+
+  ROWS = %w[bunny dalli google-protobuf karafka message_bus mongo mysql2 trilogy waterdrop].freeze
+  REFUSED = %w[bunny mongo mysql2 trilogy].freeze
+  HOOK = /\b(?:before_fork|after_\w+_fork) \{ .*? \}/
+
+  # They take seconds to start: all tests have the same.
+  def self.servers(bundle)
+    @servers ||= begin
+      folder = Dir.mktmpdir("pando-drivers")
+      servers = {
+        rabbitmq: Support::RabbitMQServer.new(File.join(folder, "rabbitmq")), kafka: Support::KafkaBroker.new,
+        mariadb: Support::MariaDBServer.new(folder), memcached: Support::MemcachedServer.new(folder),
+        redis: Support::RedisServer.new(folder), mongo: Support::MongoServer.new(bundle)
+      }.each_value(&:start)
+      Minitest.after_run { shut(servers, folder) }
+      servers
+    end
+  end
+
+  def self.shut(servers, folder)
+    servers.each { |name, server| name == :rabbitmq ? server.shut : server.stop }
+    FileUtils.rm_rf(folder)
+  end
+
+  def test_each_works_in_the_third_generation_with_a_connection_of_its_own
+    @config = hooks(ROWS)
+    start(ROWS)
+    third_generation_uses(ROWS)
+
+    @all.transpose.each { |uses| assert_arrived(uses.first["row"], uses.map { |use| use["result"] }, uses) }
+    assert_empty @server.events("library.reported")
+  end
+
+  # The worker that was forked goes on with what its hooks have closed.
+  def test_each_works_in_a_promoted_worker_until_its_successor_is_ready
+    go = File.join(@folder, "go")
+    @config = <<~RUBY
+      #{hooks(ROWS)}
+      after_worker_fork { |_, one| sleep 0.01 until one.generation.zero? || File.exist?(#{go.dump}) }
+    RUBY
+    start(ROWS)
+    worker = use_all(ROWS, 0).first["worker"]
+    @server.wait_for("mold.ready") { @server.signal("USR2") }
+    again = ROWS.map { |row| use(row) }
+    FileUtils.touch(go)
+    @server.wait_past("refork.finished")
+
+    assert_equal([worker], again.map { |use| use["worker"] }.uniq)
+    again.each { |use| assert use["result"]["said"], use.inspect }
+    assert_empty troubles
+  end
+
+  REFUSED.each do |row|
+    define_method("test_a_worker_that_has_used_#{row}_is_not_promoted") do
+      start([row])
+      assert use(row)["result"]["said"]
+      reported = @server.wait_past("library.reported", library: row)
+      discarded = @server.wait_for("generation.discarded") { @server.signal("USR2") }
+
+      assert_includes discarded["reason"], "#{row}: "
+      assert_includes discarded["reason"], "Remedy: #{reported["advice"]}"
+      assert use(row)["result"]["said"]
+    end
+  end
+
+  def test_a_worker_with_an_open_producer_is_not_promoted
+    start(%w[waterdrop])
+    assert use("waterdrop")["result"]["said"]
+    discarded = @server.wait_for("generation.discarded") { @server.signal("USR2") }
+
+    assert_match(/rdkafka: \d+ of its native threads live/, discarded["reason"])
+    assert use("waterdrop")["result"]["said"]
+  end
+
+  private
+
+  def group = "drivers"
+
+  def obstacle
+    [Support::RabbitMQServer, Support::MariaDBServer, Support::MemcachedServer, Support::RedisServer]
+      .filter_map(&:obstacle).first
+  end
+
+  def prepare
+    @servers = self.class.servers(@bundle)
+    @servers[:rabbitmq].wait
+    @topic = File.basename(@folder)
+    %w[karafka waterdrop].each { |row| @servers[:kafka].topic("#{@topic}-#{row}", 1) }
+  end
+
+  def environment
+    { "APP_RABBITMQ" => @servers[:rabbitmq].url, "KARAFKA_ROOT_DIR" => @folder, "APP_KAFKA" => @servers[:kafka].addresses, "APP_TOPIC" => @topic,
+      "APP_MARIADB" => @servers[:mariadb].socket_path, "APP_MEMCACHED" => @servers[:memcached].socket_path,
+      "APP_REDIS" => @servers[:redis].socket_path, "APP_MONGO" => @servers[:mongo].port.to_s }
+  end
+
+  def config = @config.to_s
+
+  # @return [String] what the rows tell the user to put into the config file
+  def hooks(rows)
+    known = rows.map { |row| Pando::ForkSafety::Libraries::Known.library(row) }
+    advice = known.map { |library| library.rules.find(&:advice)&.advice || library.rules.first.note }
+    lines = advice.flat_map { |text| text.scan(HOOK) } + REFUSED.map { |row| "prepared_library #{row.dump}" }
+    lines.join("\n")
+  end
+
+  # What each generation has said was there exactly once, through a connection that no other used.
+  def assert_arrived(row, results, uses)
+    results.each { |result| assert result["said"], "#{row}: #{result}" }
+    if results.last.key?("arrived")
+      words = uses.map { |use| "#{row}-in-#{use["worker"]}-said" }
+      assert_equal words.sort, results.last["arrived"].select { |word| words.include?(word) }.sort, row
+    end
+    connections = results.filter_map { |result| result["connection"] }
+    assert_equal connections.uniq, connections, "#{row}'s connections"
+    offsets = results.filter_map { |result| result["offset"] }
+    assert_equal offsets.each_index.to_a, offsets, "#{row}'s offsets"
+  end
+
+  def use_all(rows, generation) = super.tap { |uses| (@all ||= []) << uses }
+end
