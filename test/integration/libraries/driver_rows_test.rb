@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "arrivals"
 require_relative "rows_app"
 require "pando/fork_safety/libraries"
 require "support/kafka_broker"
@@ -13,6 +14,7 @@ require "support/redis_server"
 # Drivers of databases, caches and brokers. Where the row gives an advice, it is followed to the letter.
 class DriverRowsTest < Minitest::Test
   include RowsApp
+  include Arrivals
 
   ROWS = %w[bunny dalli google-protobuf karafka message_bus mongo mysql2 trilogy waterdrop].freeze
   REFUSED = %w[bunny mongo mysql2 trilogy].freeze
@@ -40,9 +42,8 @@ class DriverRowsTest < Minitest::Test
   def test_each_works_in_the_third_generation_with_a_connection_of_its_own
     @config = hooks(ROWS)
     start(ROWS)
-    third_generation_uses(ROWS)
+    assert_third_generation(ROWS)
 
-    @all.transpose.each { |uses| assert_arrived(uses.first["row"], uses.map { |use| use["result"] }, uses) }
     assert_empty @server.events("library.reported")
   end
 
@@ -117,19 +118,4 @@ class DriverRowsTest < Minitest::Test
     lines = advice.flat_map { |text| text.scan(HOOK) } + REFUSED.map { |row| "prepared_library #{row.dump}" }
     lines.join("\n")
   end
-
-  # What each generation has said was there exactly once, through a connection that no other used.
-  def assert_arrived(row, results, uses)
-    results.each { |result| assert result["said"], "#{row}: #{result}" }
-    if results.last.key?("arrived")
-      words = uses.map { |use| "#{row}-in-#{use["worker"]}-said" }
-      assert_equal words.sort, results.last["arrived"].select { |word| words.include?(word) }.sort, row
-    end
-    connections = results.filter_map { |result| result["connection"] }
-    assert_equal connections.uniq, connections, "#{row}'s connections"
-    offsets = results.filter_map { |result| result["offset"] }
-    assert_equal offsets.each_index.to_a, offsets, "#{row}'s offsets"
-  end
-
-  def use_all(rows, generation) = super.tap { |uses| (@all ||= []) << uses }
 end

@@ -50,7 +50,7 @@ Pando::ForkSafety::Libraries::Known.define do
             source: "https://github.com/typhoeus/typhoeus/pull/426"
   end
 
-  describe "curb", constant: "Curl::Easy" do
+  describe "curb", constant: "Curl::Easy", tested: true do
     handled note: "It does not notice a fork. Pando closes the handle that Curl.get and the like use before the " \
                   "fork. A " \
                   "handle of your own keeps its connection: before_fork { EASY.close }.",
