@@ -8,6 +8,7 @@ require "support/mariadb_server"
 require "support/memcached_server"
 require "support/mongo_server"
 require "support/ports"
+require "support/postgresql"
 require "support/rabbitmq_server"
 require "support/redis_server"
 
@@ -16,18 +17,20 @@ class DriverRowsTest < Minitest::Test
   include RowsApp
   include Arrivals
 
-  ROWS = %w[bunny dalli google-protobuf karafka message_bus mongo mysql2 trilogy waterdrop].freeze
-  REFUSED = %w[bunny mongo mysql2 trilogy].freeze
+  ROWS = %w[bunny dalli karafka message_bus mongo mysql2 pg sqlite3 trilogy waterdrop].freeze
+  REFUSED = %w[bunny mongo mysql2 pg sqlite3 trilogy].freeze
   HOOK = /\b(?:before_fork|after_\w+_fork) \{ .*? \}/
 
   # They take seconds to start: all tests have the same.
   def self.servers(bundle)
     @servers ||= begin
       folder = Dir.mktmpdir("pando-drivers")
+      File.chmod(0o755, folder) # another user's server is in it
       servers = {
         rabbitmq: Support::RabbitMQServer.new(File.join(folder, "rabbitmq")), kafka: Support::KafkaBroker.new,
         mariadb: Support::MariaDBServer.new(folder), memcached: Support::MemcachedServer.new(folder),
-        redis: Support::RedisServer.new(folder), mongo: Support::MongoServer.new(bundle)
+        redis: Support::RedisServer.new(folder), mongo: Support::MongoServer.new(bundle),
+        postgresql: Support::PostgreSQL.new(File.join(folder, "pg"))
       }.each_value(&:start)
       Minitest.after_run { shut(servers, folder) }
       servers
@@ -73,7 +76,7 @@ class DriverRowsTest < Minitest::Test
       discarded = @server.wait_for("generation.discarded") { @server.signal("USR2") }
 
       assert_includes discarded["reason"], "#{row}: "
-      assert_includes discarded["reason"], "Remedy: #{Pando::ForkSafety::Libraries::Known.library(row).rules.last.advice}"
+      assert_includes discarded["reason"], "Remedy: #{advice(row)}"
       assert use(row)["result"]["said"]
     end
   end
@@ -92,8 +95,8 @@ class DriverRowsTest < Minitest::Test
   def group = "drivers"
 
   def obstacle
-    [Support::RabbitMQServer, Support::MariaDBServer, Support::MemcachedServer, Support::RedisServer]
-      .filter_map(&:obstacle).first
+    [Support::RabbitMQServer, Support::MariaDBServer, Support::MemcachedServer, Support::RedisServer,
+     Support::PostgreSQL].filter_map(&:obstacle).first
   end
 
   def prepare
@@ -106,16 +109,21 @@ class DriverRowsTest < Minitest::Test
   def environment
     { "APP_RABBITMQ" => @servers[:rabbitmq].url, "KARAFKA_ROOT_DIR" => @folder, "APP_KAFKA" => @servers[:kafka].addresses, "APP_TOPIC" => @topic,
       "APP_MARIADB" => @servers[:mariadb].socket_path, "APP_MEMCACHED" => @servers[:memcached].socket_path,
-      "APP_REDIS" => @servers[:redis].socket_path, "APP_MONGO" => @servers[:mongo].port.to_s }
+      "APP_REDIS" => @servers[:redis].socket_path, "APP_MONGO" => @servers[:mongo].port.to_s,
+      "PGHOST" => @servers[:postgresql].folder, "APP_SQLITE" => File.join(@folder, "said.sqlite3") }
   end
 
   def config = @config.to_s
 
   # @return [String] what the rows tell the user to put into the config file
   def hooks(rows)
-    known = rows.map { |row| Pando::ForkSafety::Libraries::Known.library(row) }
-    advice = known.map { |library| library.rules.find(&:advice)&.advice || library.rules.first.note }
-    lines = advice.flat_map { |text| text.scan(HOOK) } + REFUSED.map { |row| "prepared_library #{row.dump}" }
+    lines = rows.flat_map { |row| advice(row).scan(HOOK) } + REFUSED.map { |row| "prepared_library #{row.dump}" }
     lines.join("\n")
+  end
+
+  # That of the newest version, or what the note says.
+  def advice(row)
+    rules = Pando::ForkSafety::Libraries::Known.library(row).rules
+    rules.find(&:advice)&.advice || rules.first.note
   end
 end

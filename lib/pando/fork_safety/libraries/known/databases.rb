@@ -130,11 +130,11 @@ Pando::ForkSafety::Libraries::Known.define do
     in_use = -> { ObjectSpace.each_object(SQLite3::Database).any? { |one| !one.closed? && !one.readonly? } }
     refused since: "2.1.0", used: in_use,
             note: "A child closes the writable databases it inherited.",
-            advice: "before_fork { DB.close }, and open it again on the next use",
+            advice: "before_fork { SQLITE.close }, and open it again on the next use",
             source: "https://github.com/sparklemotion/sqlite3-ruby/blob/v2.1.0/CHANGELOG.md"
     refused before: "2.1.0", used: in_use,
             note: "A child that goes on with an inherited database may corrupt it.",
-            advice: "before_fork { DB.close }, and open it again on the next use",
+            advice: "before_fork { SQLITE.close }, and open it again on the next use",
             source: "https://www.sqlite.org/howtocorrupt.html section 2.6"
   end
 end

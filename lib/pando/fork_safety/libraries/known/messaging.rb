@@ -42,7 +42,7 @@ Pando::ForkSafety::Libraries::Known.define do
     in_child { after.call(:postfork_child) }
   end
 
-  describe "google-protobuf", constant: "Google::Protobuf", tested: true do
+  describe "google-protobuf", constant: "Google::Protobuf" do
     fine note: "It only computes: no threads, no connections.",
          source: "https://github.com/protocolbuffers/protobuf/tree/main/ruby/ext/google/protobuf_c"
   end
