@@ -11,7 +11,10 @@ module Arrivals
     third_generation_uses(rows)
     assert_equal RowsApp::REFORKS + 1, @all.size
     @all.transpose.each do |uses|
-      uses.each { |use| assert use["result"]["said"], use.inspect }
+      uses.each do |use|
+        assert use["result"]["said"], use.inspect
+        assert use["result"].fetch("thread", true), "a thread of #{use["row"]}"
+      end
       assert_words(uses) if uses.last["result"].key?("arrived")
       assert_own_connections(uses)
       offsets = uses.filter_map { |use| use["result"]["offset"] }

@@ -107,7 +107,8 @@ class DriverRowsTest < Minitest::Test
   end
 
   def environment
-    { "APP_RABBITMQ" => @servers[:rabbitmq].url, "KARAFKA_ROOT_DIR" => @folder, "APP_KAFKA" => @servers[:kafka].addresses, "APP_TOPIC" => @topic,
+    { "APP_RABBITMQ" => @servers[:rabbitmq].url, "KARAFKA_ROOT_DIR" => @folder,
+      "APP_KAFKA" => @servers[:kafka].addresses, "APP_TOPIC" => @topic,
       "APP_MARIADB" => @servers[:mariadb].socket_path, "APP_MEMCACHED" => @servers[:memcached].socket_path,
       "APP_REDIS" => @servers[:redis].socket_path, "APP_MONGO" => @servers[:mongo].port.to_s,
       "PGHOST" => @servers[:postgresql].folder, "APP_SQLITE" => File.join(@folder, "said.sqlite3") }
