@@ -12,14 +12,14 @@ Pando::ForkSafety::Libraries::Known.define do
   end
 
   describe "solid_cache", constant: "SolidCache", tested: true do
-    fine note: "Its entries are ActiveRecord's. The thread that removes old ones is concurrent-ruby's: it starts again " \
-               "in a child.",
+    fine note: "Its entries are ActiveRecord's. The thread that removes old ones is concurrent-ruby's: it starts " \
+               "again in a child.",
          source: "https://github.com/rails/solid_cache/blob/v1.0.10/lib/solid_cache/store/execution.rb"
   end
 
   describe "solid_queue", constant: "SolidQueue", tested: true do
-    fine note: "A process that serves requests only writes jobs, by ActiveRecord. Its workers and its dispatcher run in " \
-               "nodes of their own, see docs/swarm.md.",
+    fine note: "A process that serves requests only writes jobs, by ActiveRecord. Its workers and its dispatcher run " \
+               "in nodes of their own, see docs/swarm.md.",
          source: "https://github.com/rails/solid_queue/blob/v1.4.0/lib/active_job/queue_adapters/" \
                  "solid_queue_adapter.rb"
   end
