@@ -11,6 +11,9 @@ require "support/ports"
 require "support/results"
 require "support/waiting"
 
+# Bundler 4 names our lock file to all that we start, and its Bundler would take it for that of another Gemfile.
+ENV.delete("BUNDLE_LOCKFILE")
+
 class Minitest::Test
   include Support::Ports
   include Support::Waiting

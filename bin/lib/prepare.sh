@@ -14,7 +14,8 @@ find_ruby() {
   command -v ruby >/dev/null || install_packages ruby || exit 1
   local facts
   facts=$(plain_ruby -rrbconfig -e '
-    puts RUBY_VERSION, RUBY_VERSION[/\A\d+\.\d+/], RbConfig::CONFIG["rubyhdrdir"], RUBY_DESCRIPTION, RbConfig.ruby,
+    build = RUBY_DESCRIPTION.gsub(/ \+\w+/, "") # +YJIT says how it was started
+    puts RUBY_VERSION, RUBY_VERSION[/\A\d+\.\d+/], RbConfig::CONFIG["rubyhdrdir"], build, RbConfig.ruby,
          RbConfig::CONFIG["configure_args"]
   ') || die "this Ruby does not run"
   { read -r ruby_version; read -r ruby_series; read -r ruby_headers; read -r -d '' ruby_text; } <<<"$facts" || true

@@ -22,18 +22,23 @@ class BusySourceTest < Minitest::Test
   def test_behind_the_reactor = assert_forks_between(first_of_two)
   def test_in_direct_mode = assert_forks_between(first_of_two("reactor false"))
 
+  def test_another_worker_is_asked_when_it_dies = assert_asks_another
+  def test_another_worker_is_asked_when_it_dies_in_direct_mode = assert_asks_another("reactor false")
+
   private
 
   # @return [Array<Thread>] a request that has begun, and one that waits for the only worker
   def first_of_two(*settings)
-    @server = serve(app: APP,
-                    config: ["workers 1", "refork :manual", "rollout canary: false",
-                             "control 'control.sock'", *settings].join("\n"))
+    @server = start("workers 1", *settings)
     first = Thread.new { @server.get("/first").body }
     wait_until { File.exist?(File.join(@server.folder, "first.begun")) }
     second = @server.connect
     second.write("GET /second HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
     [first, Thread.new { second.read[/\w+\z/] }]
+  end
+
+  def start(*settings)
+    serve(app: APP, config: ["refork :manual", "rollout canary: false", "control 'control.sock'", *settings].join("\n"))
   end
 
   # Who asks the monitor afterwards is answered when the order is out.
@@ -49,5 +54,26 @@ class BusySourceTest < Minitest::Test
     refute_path_exists(File.join(@server.folder, "second"))
     @server.wait_for("refork.finished") { @server.write("second", "") }
     assert_equal(%w[first second], clients.map(&:value))
+  end
+
+  def assert_asks_another(*settings)
+    @server = start("workers 2", *settings)
+    clients = %w[first second].map { |name| begin_request(name) }
+    started = @server.wait_for("refork.started") { @server.signal("USR2") }
+    changed = @server.wait_for("source.changed") { Process.kill("KILL", started["source"]) }
+
+    refute_equal(started["source"], changed["source"])
+    assert_equal("the worker in slot #{started["slot"]} ended: signal KILL", changed["reason"])
+    @server.wait_for("refork.finished") { %w[first second].each { |name| @server.write(name, "") } }
+    assert_empty(@server.events("mold.failed") + @server.events("generation.discarded"))
+    clients.each(&:close)
+  end
+
+  # @return [Socket] of the client, once a worker is at it
+  def begin_request(name)
+    client = @server.connect
+    client.write("POST /#{name} HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+    wait_until { File.exist?(File.join(@server.folder, "#{name}.begun")) }
+    client
   end
 end

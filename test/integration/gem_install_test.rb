@@ -31,7 +31,7 @@ class GemInstallTest < Minitest::Test
 
   def build(folder)
     package = File.join(folder, "pando.gem")
-    run_in(folder, "gem", "build", "-C", Support::Checkout.path, "pando.gemspec", "--output", package)
+    run_in(folder, "gem", "build", "pando.gemspec", "--output", package, chdir: Support::Checkout.path)
     package
   end
 
@@ -40,11 +40,11 @@ class GemInstallTest < Minitest::Test
   end
 
   # Commands of the Ruby that runs the tests, with nothing installed but what goes into folder.
-  def run_in(folder, *command)
+  def run_in(folder, *command, chdir: folder)
     path = "#{RbConfig::CONFIG["bindir"]}:#{ENV.fetch("PATH")}"
     home = File.join(folder, "home")
     environment = { "GEM_HOME" => home, "GEM_PATH" => home, "HOME" => folder, "PATH" => path, "RUBYLIB" => nil }
-    output, status = Support::Checkout.without_bundle { Open3.capture2e(environment, *command, chdir: folder) }
+    output, status = Support::Checkout.without_bundle { Open3.capture2e(environment, *command, chdir: chdir) }
     assert_predicate(status, :success?, "#{command.join(" ")}:\n#{output}")
     output
   end

@@ -139,6 +139,7 @@ class HardTimeoutTest < Minitest::Test
     assert_match(/ 504 /, @socket.gets)
     assert_healed(event)
     refute_includes(@server.output, "secret")
+    assert_equal([farewell], @server.events.select { |one| one["level"] == "error" })
   end
 
   def assert_healed(event)

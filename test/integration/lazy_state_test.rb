@@ -38,7 +38,7 @@ class LazyStateTest < Minitest::Test
 
     assert_equal [:lazy_memory, :warning, "#{path("app.rb")}:3", "Catalogue.@table"],
                  [found.kind, found.severity, found.location, found.subject]
-    assert_equal 10_001, found.details[:objects]
+    assert_includes 10_001..10_002, found.details[:objects] # Ruby 4.0 keeps a module's variables in an object
     assert_includes 700_000..1_300_000, found.details[:bytes]
     assert_includes found.message, "String"
     assert_includes found.advice, "Catalogue.@table"

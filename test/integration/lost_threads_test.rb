@@ -154,14 +154,20 @@ class LostThreadsTest < Minitest::Test
     assert_match(/#{LINE} starts: .* \(refused by fork_safety threads:\)/, server.output)
   end
 
-  def test_a_trial_that_nobody_visits_ends_with_a_reload
+  def test_a_trial_that_nobody_visits_says_what_it_waits_for_and_ends_with_a_reload
     server = start("workers 1")
     server.get("/write")
-    server.wait_for("canary.serving") { server.signal("USR2") }
+    client = nil
+    server.wait_for("canary.serving") { client = Thread.new { pando(server, "refork") } }
+    status, = pando(server, "status")
     server.wait_for("reload.finished") { server.signal("HUP") }
+    _, errors, code = client.value
+    thread = "whether the thread that #{server.folder}/#{LINE} starts comes back after a fork"
 
-    assert_match(/could not be tried out \(a reload is under way\): No forked/,
-                 server.events("generation.refused").first["reason"])
+    assert_match(/; its canary is to show #{thread}, for \d+ s at most$/, status)
+    assert_match(/^  waiting: .* is on trial: its first worker is to show #{thread}, for \d+ s at most$/, errors)
+    assert_match(/^pando: refused: .* not known yet #{thread}, for that could not be tried out \(a reload /, errors)
+    assert_equal(1, code)
     assert_empty(server.complaints)
   end
 

@@ -189,7 +189,7 @@ class OtherPlatformTest < Minitest::Test
   def write_app = File.write(File.join(@folder, "config.ru"), APP)
 
   def build(package = File.join(@folder, "pando.gem"))
-    run_in("gem", "build", "-C", Support::Checkout.path, "pando.gemspec", "--output", package)
+    run_in("gem", "build", "pando.gemspec", "--output", package, folder: Support::Checkout.path)
     package
   end
 

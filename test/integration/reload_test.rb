@@ -16,16 +16,17 @@ class ReloadTest < Minitest::Test
     <<~RUBY
       ANSWER = #{release.inspect}
       run lambda { |env|
-        gemfile = env["PATH_INFO"] == "/gemfile"
-        [200, {}, gemfile ? [ENV["BUNDLE_GEMFILE"]] : [ANSWER, " in ", File.basename(Dir.pwd)]]
+        variable = { "/gemfile" => "BUNDLE_GEMFILE", "/lockfile" => "BUNDLE_LOCKFILE" }[env["PATH_INFO"]]
+        [200, {}, variable ? [ENV.fetch(variable, "none")] : [ANSWER, " in ", File.basename(Dir.pwd)]]
       }
     RUBY
   end
 
   # A folder of releases; `current` leads to the first one.
-  def deploy(control: ["--control", "../control.sock"], gemfile: nil, **options)
+  def deploy(control: ["--control", "../control.sock"], gemfile: nil, lockfile: nil, **options)
     @root = File.realpath(Dir.mktmpdir("pando-releases"))
     options[:env] = { "RUBYOPT" => "-rbundler/setup", "BUNDLE_GEMFILE" => gemfile("one", gemfile) } if gemfile
+    options[:env]["BUNDLE_LOCKFILE"] = File.join(@root, "one", lockfile) if lockfile
     release("one", app("one"), options.delete(:config) || "workers 2\nrefork :manual\n")
     link("one")
     @server = serve(arguments: ["-C", File.join(@root, "current"), *control], **options)
@@ -288,6 +289,21 @@ class ReloadTest < Minitest::Test
     reload
 
     assert_equal("99.0.0", body)
+  end
+
+  # Bundler 4 hands its path down.
+  def test_a_release_has_a_lock_file_of_its_own
+    deploy(gemfile: "gem 'rack'", lockfile: "Gemfile.lock")
+    locks = %w[one two].map { |folder| File.join(@root, folder, "Gemfile.lock") }
+    written = File.read(locks.first)
+    release("two", app("two"))
+    gemfile("two", "gem 'rack'\ngem 'minitest'")
+    link("two")
+    reload
+
+    assert_equal("two in two", body)
+    assert_includes(["none", locks.last], @server.get("/lockfile").body)
+    assert_equal(written, File.read(locks.first))
   end
 
   # The Gemfile of before is nowhere by then, for its folder has another name.

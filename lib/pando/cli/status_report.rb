@@ -81,7 +81,17 @@ module Pando
         quiet = "; job nodes take nothing new" if server["quiet"]
         state = server["state"] == "serving" ? "serving" : "#{server["state"]}, up"
         "pando #{server["version"]}, #{state} for #{duration(server["uptime"])}: " \
-          "#{strength(server, kind)}, #{counted(server["reforks"], "refork")}#{suspended}#{reload}#{quiet}"
+          "#{strengths(server)}, #{counted(server["reforks"], "refork")}#{suspended}#{reload}#{quiet}"
+      end
+
+      # Workers that serve requests and nodes that do jobs are counted apart.
+      def strengths(server)
+        kinds = all("pool").group_by { |pool| pool["kind"] || "worker" }
+        return strength(server, kinds.keys.first || "worker") if kinds.size < 2
+
+        kinds.map do |kind, pools|
+          strength(%w[workers ready].to_h { |key| [key, pools.sum { |one| one[key].to_i }] }, kind)
+        end.join(", ")
       end
 
       # A canary serves beside those that are wanted.
@@ -90,8 +100,6 @@ module Pando
         more = " and #{ready - wanted} more" if ready > wanted
         "#{[ready, wanted].min} of #{counted(wanted, kind)}#{more} ready"
       end
-
-      def kind = all("pool").any? && all("pool").all? { |pool| pool["kind"] == "node" } ? "node" : "worker"
 
       def duration(seconds)
         minutes, seconds = seconds.to_i.divmod(60)
@@ -144,7 +152,8 @@ module Pando
       end
 
       STANDINGS = { "proof" => "its canary has served %s", "watch" => "it is watched, and has served %s",
-                    "unproven" => "unproven: %s", "released" => "its mold was let go" }.freeze
+                    "unproven" => "unproven: %s", "released" => "its mold was let go",
+                    "waits" => "its canary is to show %s" }.freeze
       private_constant :STANDINGS
 
       def standing(one) = STANDINGS.map { |key, text| "; #{text.sub("%s") { one[key] }}" if one[key] }.join

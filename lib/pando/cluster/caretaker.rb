@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/cluster/farewell"
 require "pando/cluster/newborn"
 require "pando/cluster/memory/oom_watch"
@@ -13,6 +14,8 @@ module Pando
     #
     # @api private
     class Caretaker
+      include Brief
+
       # @param cluster [Pool]
       # @param oom [Memory::OomWatch]
       def initialize(cluster, payload, oom)
@@ -130,8 +133,9 @@ module Pando
       # An order that was not carried out in time. A mold that does not fork is
       # stuck; a worker may be in a long request, so only the order is dropped.
       def spawn_overdue(child)
-        child.reason = "it was not forked in time"
-        child.source.tie_up if child.mold? && child.source.engaged?
+        return if child.mold? && @cluster.generations.promotion_overdue(child)
+
+        child.reason ||= "it was not forked in time"
         child.source.kill("it did not fork when it was told to") unless child.mold? || child.source.gone?
         child_lost(child, nil)
       end
@@ -141,9 +145,9 @@ module Pando
       def hard_timeout(child)
         return if child.condemned?
 
-        Events.emit(@options.jobs ? "node.stuck" : "request.killed", **child.identity, **child.job,
-                    reason: @options.jobs ? "its jobs make no progress" : "hard timeout")
-        child.kill("hard timeout", overdue: true)
+        name, reason = @options.jobs ? ["node.stuck", "its jobs make no progress"] : ["request.killed", "hard timeout"]
+        Events.emit(name, **child.identity, **child.job, reason: reason)
+        child.kill(reason, overdue: true)
         hook(:after_worker_hard_timeout, child)
       end
 

@@ -244,6 +244,10 @@ module Pando
         { slot: (slot unless mold?), generation: generation, pid: pid }.compact
       end
 
+      # It refers to its source, which refers to its own.
+      # @return [String]
+      def inspect = "#<#{self.class} #{role} #{slot} gen #{generation} pid #{pid || "-"} #{state}>"
+
       private
 
       def printable(text) = text.dup.force_encoding(Encoding::UTF_8).scrub("?")

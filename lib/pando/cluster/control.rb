@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/cluster/control/commands"
 require "pando/cluster/control/session"
 require "pando/cluster/control/spec"
@@ -16,6 +17,8 @@ module Pando
     #
     # @api private
     class Control
+      include Brief
+
       # Clients at a time: the oldest makes room.
       SESSIONS = 32
       # Seconds that nobody is let in after the kernel had no descriptor for one.

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/cluster/carried"
 require "pando/cluster/reactor/message"
 require "pando/events"
@@ -14,6 +15,7 @@ module Pando
     #
     # @api private
     class Drain
+      include Brief
       extend Carried
 
       carry_as "drain", since: :number, reactor: :integer, visible: :flag

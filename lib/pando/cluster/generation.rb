@@ -106,6 +106,12 @@ module Pando
       # Its mold is ready: to its canary.
       def go_on = enter(:canary)
 
+      # Another worker than before is to fork its mold.
+      def fork_from(source, mold)
+        @source = source
+        @mold = mold
+      end
+
       # It waits for others when its mold is ready, until it is told to go on.
       def hold = @held = true
       def held? = !!@held

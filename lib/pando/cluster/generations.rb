@@ -1,12 +1,15 @@
 # frozen_string_literal: true
 
 require "forwardable"
+require "pando/cluster/brief"
 require "pando/cluster/damping/dampers"
 require "pando/cluster/floor"
 require "pando/cluster/generation"
 require "pando/cluster/generations/carriage"
 require "pando/cluster/options"
 require "pando/cluster/generations/lost_threads"
+require "pando/cluster/generations/occupation"
+require "pando/cluster/generations/promotion"
 require "pando/cluster/proof/proving"
 require "pando/cluster/generations/reforks"
 require "pando/cluster/generations/verdicts"
@@ -18,8 +21,10 @@ module Pando
     #
     # @api private
     class Generations
+      include Brief
       extend Forwardable
       include Generations::Carriage
+      include Generations::Occupation
       include Generations::Verdicts
 
       # Failed boots in a row after which a cluster without workers gives up.
@@ -31,24 +36,23 @@ module Pando
       # What a mold that is no longer wanted is told, and its end called.
       ENDS = %w[retired discarded refused released].freeze
 
-      # What an upcoming generation does, for those that must wait for it.
-      DOES = { booting: "is booting", ready: "is ready", canary: "is on trial", rolling: "is rolling out" }.freeze
-
       # Two Generation and a LostThreads.
       attr_reader :current, :upcoming, :lost_threads
 
-      # reforks: how many since the last mold that booted from cold. proving?: the upcoming generation's first worker
-      # serves, and what it does is looked at; progress: how far that is. watching?: the current generation serves, and
-      # its predecessor's mold is kept meanwhile. passed?: of a generation, by its number; discarded?: of a child,
-      # whether it was forked for one that came to nothing.
+      # reforks: how many since the last mold that booted from cold; passer: see Reforks. proving?: the upcoming
+      # generation's first worker serves, and what it does is looked at; progress: how far that is. watching?: the
+      # current generation serves, and its predecessor's mold is kept meanwhile. passed?: of a generation, by its
+      # number; discarded?: of a child, whether it was forked for one that came to nothing.
       def_delegator :@reforks, :count, :reforks
       def_delegator :@reforks, :expected?, :refork_expected?
-      def_delegators :@reforks, :suspension, :training, :explain, :policy=, :heir
+      def_delegators :@reforks, :suspension, :training, :explain, :policy=, :heir, :passer
       def_delegators :@proving, :progress, :worker_gone, :remaining
       def_delegator :@proving, :tried, :canary_tried
       def_delegator :@proving, :trial?, :proving?
       def_delegator :@proving, :watch?, :watching?
       def_delegators :@floor, :passed?, :discarded?
+      # The order to fork the upcoming generation's mold was not carried out in time; see Promotion.
+      def_delegator :@promotion, :overdue, :promotion_overdue
 
       # @param policy [#threshold, #manual?, #choose, #justify, #trains?] see Pando::Refork::Policy
       # @param give_up [#call] called with a reason and a backtrace when nothing can be served; false: go on trying
@@ -71,6 +75,7 @@ module Pando
         @lost_threads = LostThreads.new(roster, self, -> { measuring[:conditions]&.obstacle })
         @proving = Proof::Proving.new(roster, options, self, heard_at)
         @reforks = Reforks.new(roster, policy, self, @backoff, options, **measuring)
+        @promotion = Promotion.new(self, @reforks, options)
         @failed_boots = 0
         @proven = false
       end
@@ -86,6 +91,7 @@ module Pando
       def reconcile
         return if @proving.reconcile
 
+        @promotion.reconcile
         @lost_threads.reconcile
         lose_current("it is gone") if current&.mold&.gone?
         @reforks.training.reconcile
@@ -188,17 +194,6 @@ module Pando
       # It wants to go and has not done anything: the next one waits, lest we fork for ever.
       def worker_wasted(child, reason = nil) = serving_generation(child)&.backoff&.fail(reason)
 
-      # What is going on, for whoever must wait for it.
-      # @return [Array(String, Float), nil] in words, and seconds for which it can go on at most (nil: not known);
-      #   nil: nothing is
-      def occupation
-        return ["generation #{current.number} is watched", remaining] if upcoming.nil? && watching?
-        return if upcoming.nil?
-
-        limit = remaining || upcoming.mold&.deadline&.-(Sys.now)
-        ["generation #{upcoming.number} (#{upcoming.purpose}) #{DOES.fetch(upcoming.state)}", limit]
-      end
-
       # The rollout is through, or there was none to do.
       def establish
         last = current
@@ -227,6 +222,7 @@ module Pando
         @proving.begin
         @upcoming = Generation.new(@newest, purpose, source)
         upcoming.mold = source ? @spawner.mold_from(source, @newest) : cold_mold(purpose, release)
+        @promotion.begin(source) if source
         return upcoming.tap { |one| discard(one, "the process could not be started", nil) } unless upcoming.mold
 
         Events.emit("mold.booting", **upcoming.mold.identity, reason: purpose) unless source

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/cluster/link"
 
 module Pando
@@ -9,6 +10,8 @@ module Pando
     #
     # @api private
     class Inbox
+      include Brief
+
       # Seconds that a process may live on after its link has ended.
       AFTERLIFE = 5.0
 
@@ -18,6 +21,9 @@ module Pando
         @poller = poller
         @observer = observer
       end
+
+      # And that its source has to show whether it ends as well: then another one is asked.
+      PROMOTION = 1.0
 
       # Packets that one child may have read in a row: the others wait.
       BURST = 64
@@ -132,11 +138,16 @@ module Pando
       # pidfd tells of its death: helpers of the child may hold the link open,
       # and a child may close its link and live.
       def end_of_link(child)
-        return drop(child, child.failure || "it ended before it reported") unless child.pidfd
+        reason = "it ended before it reported" unless child.pidfd
+        return drop(child, reason) unless child.pidfd || promised?(child)
 
+        child.reason ||= reason
         @poller.remove(child.link)
-        child.deadline = [child.deadline, Sys.now + AFTERLIFE].compact.min
+        child.deadline = [child.deadline, Sys.now + (child.pidfd ? AFTERLIFE : PROMOTION)].compact.min
       end
+
+      # A worker is to fork it.
+      def promised?(child) = child.mold? && !!child.source&.worker?
 
       def drop(child, reason)
         child.reason ||= reason

@@ -3,6 +3,7 @@
 require "pando/cluster"
 require "pando/cluster/listening/addresses"
 require "pando/cluster/assembly"
+require "pando/cluster/brief"
 require "pando/cluster/control"
 require "pando/cluster/drain"
 require "pando/cluster/examiner"
@@ -34,6 +35,7 @@ module Pando
     # scoreboard, starts and watches all others, and never loads the
     # application. One thread, one loop: wait, hear, bury, enforce, reconcile.
     class Monitor
+      include Brief
       extend Forwardable
       include Assembly
 

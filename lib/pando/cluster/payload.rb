@@ -1,10 +1,14 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
+
 module Pando
   module Cluster
     # What a cluster carries: the layer above subclasses this. One instance
     # lives in the mold and is inherited by all that is forked from it.
     class Payload
+      include Brief
+
       # @return [String] of the kind of its workers: where there are several, events, status and commands name it;
       #   letters, digits and underscores
       def name = "workers"

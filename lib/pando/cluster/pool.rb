@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "forwardable"
+require "pando/cluster/brief"
 require "pando/cluster/caretaker"
 require "pando/cluster/damping/dampers"
 require "pando/cluster/deadlines"
@@ -27,6 +28,7 @@ module Pando
     #
     # @api private
     class Pool
+      include Brief
       extend Forwardable
 
       attr_reader :number, :name, :payload, :roster, :listeners, :lanes, :reactors, :generations, :rollout, :services,

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/cluster/pool"
 require "pando/cluster/pools/caretakers"
 require "pando/cluster/pools/plan"
@@ -15,6 +16,7 @@ module Pando
     #
     # @api private
     class Pools
+      include Brief
       include Enumerable
 
       # @return [Caretakers] who is told what happens to children
@@ -61,6 +63,13 @@ module Pando
 
       # @return [Integer] workers that are wanted in all of them
       def workers = sum { |pool| pool.rollout.size }
+
+      # @return [Hash{Symbol => Integer}] workers that serve requests and nodes that do jobs, as many as are wanted; a
+      #   kind that there is none of is missing
+      def sizes
+        kinds = group_by { |pool| pool.options.jobs ? :nodes : :workers }
+        %i[workers nodes].filter_map { |kind| [kind, kinds[kind].sum { |one| one.rollout.size }] if kinds[kind] }.to_h
+      end
 
       # (see Pool#enforce)
       def enforce = each { |pool| about(pool) { pool.enforce } }

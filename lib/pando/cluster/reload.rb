@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/cluster/carried"
 require "pando/events"
 
@@ -15,6 +16,7 @@ module Pando
     #
     # @api private
     class Reload
+      include Brief
       extend Carried
 
       carry_as "reload", wanted: :text, now: :flag

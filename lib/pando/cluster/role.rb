@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/cluster/context"
 require "pando/cluster/link"
 
@@ -13,6 +14,8 @@ module Pando
     #
     # @api private
     class Role
+      include Brief
+
       DETAIL_LIMIT = 24_000 # bytes of a failure's backtrace
 
       attr_reader :seat, :slot, :generation, :context, :row

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/cluster/carried"
 require "pando/events"
 
@@ -14,6 +15,7 @@ module Pando
     #
     # @api private
     class Rollout
+      include Brief
       extend Carried
 
       carry size: :integer

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/cluster/child"
 require "pando/cluster/message"
 require "pando/cluster/roster/view"
@@ -11,6 +12,7 @@ module Pando
     #
     # @api private
     class Roster
+      include Brief
       include Selection
 
       # Enough for the largest cluster twice over, as during a rollout.

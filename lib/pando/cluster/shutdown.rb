@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/cluster/reactor/message"
 
 module Pando
@@ -11,6 +12,8 @@ module Pando
     #
     # @api private
     class Shutdown
+      include Brief
+
       # Seconds that the reactor has beyond the others' deadline: it answers for those who are killed then.
       LAST_WORDS = 2.0
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/boot"
+require "pando/cluster/brief"
 require "pando/cluster/image"
 require "pando/cluster/link"
 require "pando/cluster/reactor/link"
@@ -12,6 +13,8 @@ module Pando
     #
     # @api private
     class Spawner
+      include Brief
+
       # What becomes a mold that boots from cold.
       attr_writer :command
 
@@ -66,6 +69,14 @@ module Pando
       def worker(mold, slot) = fork_by(mold, :spawn, :worker, slot, mold.generation, @options.spawn_timeout)
       def service(mold, index) = fork_by(mold, :spawn, :service, index, mold.generation, @options.spawn_timeout)
 
+      # An order that is not to be carried out: who finds its link closed gives it up, and a process that is born
+      # meanwhile ends.
+      def cancel(child)
+        @poller.remove(child.link) unless child.link.closed?
+        @poller.remove(child.pidfd) if child.pidfd
+        @roster.dismiss(child)
+      end
+
       private
 
       # No Ruby runs in the reactor, so it is born with its title, should it be a fork of ours.
@@ -106,16 +117,10 @@ module Pando
         child
       rescue SystemCallError, Pando::Error => e # the kernel's limits, or the scoreboard's
         Events.emit("spawn.failed", role: role, slot: slot, generation: generation, reason: e.message)
-        child ? forget(child) : our_end&.close
+        child ? cancel(child) : our_end&.close
         nil
       ensure
         their_end&.close
-      end
-
-      def forget(child)
-        @poller.remove(child.link)
-        @poller.remove(child.pidfd) if child.pidfd
-        @roster.dismiss(child)
       end
     end
   end

@@ -37,7 +37,7 @@ module Pando
       def begin(monitor)
         monitor.listeners.each { |one| Events.emit("listener.opened", **one.identity) }
         names = monitor.listeners.names
-        Events.emit("monitor.listening", pid: Process.pid, listen: names.join(","), workers: monitor.pools.workers)
+        Events.emit("monitor.listening", pid: Process.pid, listen: names.join(","), **monitor.pools.sizes)
         monitor.pools.boot
       end
 
@@ -49,7 +49,7 @@ module Pando
 
         @complete = true
         listen = monitor.listeners.names
-        Events.emit("server.ready", pid: Process.pid, workers: monitor.pools.workers, seconds: monitor.age.round(3),
+        Events.emit("server.ready", pid: Process.pid, **monitor.pools.sizes, seconds: monitor.age.round(3),
                                     **monitor.payload.introduction(listen), listen: listen.join(","))
       end
     end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/events"
 require "pando/cluster/upgrade/image"
 require "pando/cluster/upgrade/passage"
@@ -21,6 +22,8 @@ module Pando
     #
     # @api private
     class Upgrade
+      include Brief
+
       # Seconds until the cluster must have come to rest, before the probe and after it.
       PATIENCE = 120.0
       # Seconds in which nothing new is begun, so that it comes to rest.
@@ -106,13 +109,7 @@ module Pando
       # @return [String, nil]
       def obstacle = unsettled_generation || unfinished_business
 
-      def unsettled_generation
-        upcoming = generations.filter_map(&:upcoming).first
-        return "generation #{upcoming.number} is #{upcoming.state}" if upcoming
-
-        watched = generations.find(&:watching?)
-        "generation #{watched.current&.number} is still watched" if watched
-      end
+      def unsettled_generation = generations.filter_map(&:occupation).first&.first
 
       def generations = @cluster.pools.map(&:generations)
 

@@ -114,8 +114,7 @@ module Pando
       # @return [RequestTimeout] with the backtrace of the moment when it was raised in the application
       # @api private
       def error(other = nil)
-        made = other ? "raised #{other.class} in its place: #{other.message}" : "rescued RequestTimeout"
-        RequestTimeout.new("#{MESSAGE}, and the application #{made}").tap { |error| error.set_backtrace(@fired) }
+        RequestTimeout.new([MESSAGE, *outcome(other)].join("; ")).tap { |error| error.set_backtrace(@fired) }
       end
 
       # Stops the clock while the server waits for a client that takes the answer
@@ -155,6 +154,15 @@ module Pando
       end
 
       private
+
+      # A framework may rescue every exception, as Rails does: that is no fault of the application's.
+      # @return [String, nil] what has become of the exception in the application
+      def outcome(other)
+        return "it became #{other.class}: #{other.message}" if other
+        return "the application's own answer was sent (handled!)" if @handled
+
+        "the answer that the application or its framework made of it was not sent" unless @answering
+      end
 
       def now
         Process.clock_gettime(Process::CLOCK_MONOTONIC)

@@ -18,7 +18,7 @@ module Pando
       # @param chosen [Object] one of `workers`
       # @return [String] why it was, for an event
       def self.explain(chosen, workers)
-        "#{workers.size > 1 ? "the warmest of #{workers.size}" : "the only one"}: #{Warmth.new(chosen)}"
+        "#{workers.size > 1 ? "the warmest of #{workers.size}" : "the only one to choose from"}: #{Warmth.new(chosen)}"
       end
     end
   end

@@ -24,6 +24,7 @@ class SwarmPoolsTest < Minitest::Test
     wait_for_jobs(server, "done", %w[one])
 
     assert_equal(200, server.get("/").status)
+    assert_equal([1, 3], server.wait_past("server.ready").values_at("workers", "nodes"))
     server.wait_past("service.ready", name: "clock")
     assert_equal(1, server.tree.titled("service").size)
     assert_equal([1, 2, 1], [server.workers.size, server.nodes("folder").size, server.nodes("spare").size])

@@ -86,6 +86,7 @@ class StatusReportTest < Minitest::Test
     end
     text = report(*pools, quiet: "true").text
 
+    assert_match(/\Apando 1.0, serving for 3 s: 2 of 2 workers ready, 1 of 1 node ready, 0 reforks/, text)
     assert_includes text, "web: 2 of 2 workers ready, 2 reforks\njobs: 1 of 1 node ready, 1 refork\n"
     assert_includes text, "refork :auto of jobs is warming\n"
     assert_match(/\A.*; job nodes take nothing new\n/, text)

@@ -166,8 +166,6 @@ class CrashLoopTest < Minitest::Test
 
     refute_predicate source, :barred?
     assert_predicate source, :tied_up?
-    elapse(30)
-    assert generations.refork("test")
     assert_equal cluster.worker_in(1), generations.upcoming.source
     source.row.finish_job
     refute_predicate source, :tied_up?

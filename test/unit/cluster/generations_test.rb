@@ -95,7 +95,9 @@ class ClusterGenerationsTest < Minitest::Test
     cluster.roster.ready_workers.each { |worker| worker.row.fork_unsafe! }
     refute generations.refork("test")
 
-    assert_equal ["generation 0 is booting", "reforking is switched off", "a worker is starting or leaving",
+    assert_equal ["generation 0 (boot) is booting, and that ends within 20 s; begun 0 s ago. Wait for its end, and " \
+                  "ask again: `pando status` shows how far it is",
+                  "reforking is switched off", "a worker is starting or leaving",
                   "no worker is fit to become a mold"], refused
   end
 

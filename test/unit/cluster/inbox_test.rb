@@ -188,6 +188,17 @@ class ClusterInboxTest < Minitest::Test
     assert_equal "it ended before it reported", child.reason
   end
 
+  def test_that_of_a_mold_which_a_worker_is_to_fork_leaves_the_worker_time_to_end_as_well
+    child, theirs = order(:mold, source: adopted)
+    theirs.close
+    hear(child)
+
+    assert_empty told(:child_lost)
+    assert_equal "it ended before it reported", child.reason
+    assert_in_delta Pando::Sys.now + Pando::Cluster::Inbox::PROMOTION, child.deadline, 2
+    refute watched?(child.link)
+  end
+
   def test_a_link_that_ends_later_leaves_some_time
     child = adopted(&:close)
     hear(child) until child.deadline

@@ -43,6 +43,16 @@ class PoolsUnitTest < Minitest::Test
   end
 
   Plan = Struct.new(:name)
+  # Stands for the options and the rollout of a pool.
+  Kind = Class.new do
+    attr_accessor :jobs
+    attr_reader :size
+
+    def initialize(jobs, size)
+      @jobs = jobs
+      @size = size
+    end
+  end
 
   def setup
     super
@@ -71,6 +81,18 @@ class PoolsUnitTest < Minitest::Test
     assert_same(@roster, only.roster)
     Pando::Events.emit("thing.happened")
     assert_nil(events("thing.happened").first[:pool])
+  end
+
+  def test_workers_and_nodes_are_counted_apart
+    plans = [Kind.new(false, 3), Kind.new(true, 1)]
+    [@web, @jobs].zip(plans) do |pool, plan|
+      %i[options rollout].each { |part| pool.define_singleton_method(part) { plan } }
+    end
+
+    assert_equal({ workers: 3, nodes: 1 }, @pools.sizes)
+    plans.last.jobs = false
+
+    assert_equal({ workers: 4 }, @pools.sizes)
   end
 
   def test_news_of_a_child_go_to_its_own_caretaker_and_name_its_pool

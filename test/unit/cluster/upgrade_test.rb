@@ -11,7 +11,6 @@ class UpgradeUnitTest < Minitest::Test
   include ClusterSupport::Listening
 
   Upgrade = Pando::Cluster::Upgrade
-  Generation = Struct.new(:number, :state)
   # As much of the monitor as is asked.
   Cluster = Struct.new(:generations, :reload, :examiner, :lanes, :reactors, :roster, :ending, :dismissals,
                        keyword_init: true) do
@@ -45,7 +44,7 @@ class UpgradeUnitTest < Minitest::Test
   def setup
     super
     @roster = ClusterSupport.roster
-    @generations = Struct.new(:upcoming, :watching, :current) { alias_method :watching?, :watching }.new
+    @generations = Struct.new(:occupation, :upcoming).new
     @lanes = Struct.new(:told) { alias_method :told?, :told }.new(true)
     @cluster = Cluster.new(generations: @generations, reload: Answer.new(under_way?: false),
                            examiner: Answer.new(due: nil), lanes: @lanes, reactors: Answer.new(told?: true),
@@ -72,7 +71,7 @@ class UpgradeUnitTest < Minitest::Test
   end
 
   def test_it_waits_for_what_is_begun
-    @generations.upcoming = Generation.new(3, :rolling)
+    @generations.occupation = ["generation 3 (refork) is rolling out", 9.0]
     @upgrade.request("test")
     turn
     elapse(Upgrade::PATIENCE - 60)
@@ -81,7 +80,7 @@ class UpgradeUnitTest < Minitest::Test
     elapse(60)
     turn
 
-    assert_equal("after 120 s still generation 3 is rolling", reason)
+    assert_equal("after 120 s still generation 3 (refork) is rolling out", reason)
     refute_predicate(@upgrade, :under_way?)
   end
 
@@ -89,10 +88,9 @@ class UpgradeUnitTest < Minitest::Test
     starting = @roster.admit(:worker, 0, 0, ClusterSupport::FakeLink.new, nil)
     assert_equal("a worker is starting", obstacle)
     @roster.dismiss(starting)
-    @generations.watching = true
-    @generations.current = Generation.new(3, :current)
-    assert_equal("generation 3 is still watched", obstacle)
-    @generations.watching = false
+    @generations.occupation = ["generation 3 is watched", 9.0]
+    assert_equal("generation 3 is watched", obstacle)
+    @generations.occupation = nil
     @lanes.told = false
     assert_equal("the reactor has not read its orders", obstacle)
     @lanes.told = true
@@ -122,7 +120,7 @@ class UpgradeUnitTest < Minitest::Test
 
   def test_a_generation_on_its_way_is_not_held_up
     tried_while_one_starts
-    @generations.upcoming = Generation.new(3, :booting)
+    @generations.upcoming = :booting
 
     refute_predicate(@upgrade, :holds?)
   end

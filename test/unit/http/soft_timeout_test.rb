@@ -175,7 +175,8 @@ class HTTPSoftTimeoutTest < Minitest::Test
 
     assert_equal 504, @answers.pop.status
     assert_equal %w[request.timed_out], names(events)
-    assert_includes events.first[:error].message, "something else"
+    assert_equal "the request outlived its timeout; it became RuntimeError: something else",
+                 events.first[:error].message
     assert_includes events.first[:location], __FILE__
     assert_equal [[:leave, "timeout"]], @served.worker.called(:leave)
   end
@@ -203,6 +204,8 @@ class HTTPSoftTimeoutTest < Minitest::Test
 
     assert_equal [504] * 4, Array.new(4) { @answers.pop.status }
     assert_equal [["request.timed_out"] * 4, 4], [names(events), closed]
+    assert_equal ["the request outlived its timeout; the answer that the application or its framework made of it was " \
+                  "not sent"], events.map { |event| event[:error].message }.uniq
   end
 
   def test_head_gets_the_head_of_a_504

@@ -29,7 +29,7 @@ class ReforkCandidatesTest < Minitest::Test
     rows = [row(1, 10), row(2, 30)]
 
     assert_equal "the warmest of 2: 30 requests", Pando::Refork::Candidates.explain(rows[1], rows)
-    assert_equal "the only one: 10 requests", Pando::Refork::Candidates.explain(rows[0], rows.first(1))
+    assert_equal "the only one to choose from: 10 requests", Pando::Refork::Candidates.explain(rows[0], rows.first(1))
   end
 
   def test_of_nobody_nobody

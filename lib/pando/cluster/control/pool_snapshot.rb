@@ -81,9 +81,14 @@ module Pando
         # How far the canary is, or the watch over all after the rollout.
         def proof(generation)
           all = @pool.generations
-          return { proof: progress } if all.proving? && generation.equal?(all.upcoming)
+          return { proof: progress, waits: waits(all) } if all.proving? && generation.equal?(all.upcoming)
 
           all.watching? && generation.equal?(all.current) ? { watch: progress, unproven: generation.unproven } : {}
+        end
+
+        def waits(all)
+          question = all.lost_threads.question
+          "#{question}, for #{all.remaining.ceil} s at most" if question
         end
 
         def progress

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/cluster/carried"
 require "pando/cluster/control/record"
 
@@ -13,6 +14,7 @@ module Pando
       #
       # @api private
       class Session
+        include Brief
         extend Carried
 
         carry input: :bytes, output: :bytes, since: :number, asked: :bytes

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
+
 module Pando
   module Cluster
     class Control
@@ -8,6 +10,8 @@ module Pando
       #
       # @api private
       class Task
+        include Brief
+
         # @return [String, nil] what was achieved, once it was
         attr_reader :achieved
         # @return [String, nil] why it came to nothing

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/cluster/message"
 require "pando/events"
 
@@ -15,6 +16,8 @@ module Pando
       #
       # @api private
       class LostThreads
+        include Brief
+
         # One that did not come back. refused: no worker that has it is promoted; otherwise it is only reported.
         Lost = Struct.new(:key, :reason, :advice, :refused) do
           # @return [String]
@@ -64,6 +67,12 @@ module Pando
         # @return [Boolean] whether the upcoming generation cannot be judged before these have come back
         def pending? = @tried.any?
 
+        # @return [String, nil] what the upcoming generation's first worker is to show
+        def question
+          thread = @tried.each_value.first
+          "whether the thread that #{thread.key} starts comes back after a fork" if thread
+        end
+
         # @param seconds [Float] that the trial has lasted so far
         # @return [String, nil] why it is to end without a result
         def give_up_waiting(seconds)
@@ -71,8 +80,8 @@ module Pando
           return unless why
 
           @served = served
-          first = @tried.each_value.first
-          "whether this thread comes back could not be tried out (#{why}): #{first.words}"
+          "it is not known yet #{question}, for that could not be tried out (#{why}): the workers stay as they are, " \
+            "and the next refork tries again. #{@tried.each_value.first.advice}"
         end
 
         # @param seconds [Float] likewise

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/cluster/carried"
 require "pando/cluster/generations/conditions"
 require "pando/cluster/generations/sources"
@@ -17,6 +18,7 @@ module Pando
       #
       # @api private
       class Reforks
+        include Brief
         include Counted
 
         extend Carried
@@ -25,6 +27,10 @@ module Pando
         TOLD = 20
         # What an obstacle says at its end of others of its kind: their number is no news.
         MORE = / \(and \d+ more\)\z/
+
+        # An obstacle that passes by itself.
+        UNSETTLED = "a worker is starting or leaving"
+        private_constant :UNSETTLED
 
         # A policy too may remember something.
         carry count: :integer, suspension: Proof::Suspension, survey: Survey, policy: Object
@@ -97,6 +103,9 @@ module Pando
             (unfit if @sources.candidates.empty?)
         end
 
+        # @return [Child, nil] the worker whose start or end is all that an order would have to wait for
+        def passer = (unsettled if hindrance == UNSETTLED)
+
         # @return [Boolean] whether hardly anybody would notice
         def quiet? = @conditions.quiet?
 
@@ -127,10 +136,29 @@ module Pando
           nil
         end
 
+        # In place of a worker that was asked, and has not come to it.
+        # @param generation [Generation] that is on its way
+        # @param except [Array<Child>] those that were asked
+        # @param anybody [Boolean] even one that is at a long request
+        # @return [Child, nil]
+        def substitute(generation, except, anybody: false)
+          return @sources.heir(except) if generation.heal?
+
+          @sources.free(except) || (@sources.best(except: except) if anybody)
+        end
+
+        # None could be had.
+        # @param from [Hash] the worker that was asked last
+        def called_off(obstacle, reason, **from)
+          refuse(obstacle, reason, **from)
+          Events.emit("refork.postponed", seconds: @backoff.fail.round(2), reason: obstacle) unless @asked
+        end
+
         # @param worker [Child] as {source} has chosen it
         # @return [String] why that one
         def justify(worker)
           text = @policy.justify(worker, @sources.preferred)
+          text += "; left out: #{@sources.busy} at a long request" if @sources.busy.positive?
           worker.connections.zero? ? text : "#{text}; it parts with #{counted(worker.connections, "connection")}"
         end
 
@@ -182,12 +210,21 @@ module Pando
         def hindrance
           upcoming = @generations.upcoming
           return "reforking is switched off" unless @policy.manual?
-          return "generation #{upcoming.number} is #{upcoming.state}" if upcoming
+          return under_way(upcoming) if upcoming
           return "there is no mold" unless @generations.current
           return "reforking is suspended: try `pando refork --force`" if suspension.suspended?
           return waiting unless @backoff.over?
 
-          "a worker is starting or leaving" if @roster.any? { |child| child.worker? && !child.ready? }
+          UNSETTLED if unsettled
+        end
+
+        def unsettled = @roster.find { |child| child.worker? && !child.ready? }
+
+        def under_way(upcoming)
+          what, limit = @generations.occupation
+          most = ", and that ends within #{[limit, 1].max.ceil} s" if limit
+          "#{what}#{most}; begun #{upcoming.age.round} s ago. Wait for its end, and ask again: `pando status` shows " \
+            "how far it is"
         end
 
         # An event of its own has told of the thread.

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
+
 module Pando
   module Cluster
     class Generations
@@ -7,6 +9,8 @@ module Pando
       #
       # @api private
       class Sources
+        include Brief
+
         attr_writer :policy
 
         # @param policy [#manual?, #choose]
@@ -20,37 +24,34 @@ module Pando
         end
 
         # @return [Child, nil] for a refork
-        def best = @policy.choose(preferred)
+        def best(except: []) = @policy.choose(preferred(except))
 
-        # A worker that becomes the source of a mold parts with its long-lived connections (WebSockets): one that has
-        # none is asked first, unless it has served much less than the others.
-        # @return [Array<Child>] those of the candidates that one is chosen from
-        def preferred
-          all = candidates
-          return all if all.all? { |worker| worker.connections.zero? }
+        # @param except [Array<Child>] that have been asked
+        # @return [Child, nil] in place of one that is at a long request: one that is at none
+        def free(except) = @policy.choose(unattached((asked - except).reject(&:engaged?)))
 
-          most = all.map(&:requests).max.to_i
-          free = all.select { |worker| worker.connections.zero? && worker.requests * 2 >= most }
-          free.any? ? free : all
-        end
+        # A worker at a long request lets us wait, and one that becomes the source of a mold parts with its long-lived
+        # connections (WebSockets): another one is asked first, unless it has served much less.
+        # @return [Array<Child>] those that one is chosen from
+        def preferred(except = []) = unattached(rather(asked - except, &:engaged?))
+
+        # @return [Integer] how many are not among these for their long requests
+        def busy = (asked - preferred).count(&:engaged?)
 
         # Rather one that need not end a long job first; and once such a one has kept us waiting for nothing, no other.
         # @return [Child, nil] in place of a mold that is gone; nil: a cold boot is better than one who failed
-        def heir
+        def heir(except = [])
           return if !@policy.manual? || @lost_threads.no_heir?
 
-          asked = fit.reject(&:barred?)
-          free = asked.reject(&:engaged?)
-          @policy.choose(free.any? || @roster.any?(&:tied_up?) ? free : asked)
+          willing = fit.reject(&:barred?) - except
+          free = willing.reject(&:engaged?)
+          @policy.choose(free.any? || @roster.any?(&:tied_up?) ? free : willing)
         end
 
-        # Once all have failed as sources, the fault was likely elsewhere: all are asked again.
-        # Who is at a long job would let the others wait for its end.
-        # @return [Array<Child>]
+        # @return [Array<Child>] those that need not end a long job first, if there are such
         def candidates
-          asked = fit.reject(&:barred?)
-          asked = fit.each { |worker| worker.barred = false } if asked.empty?
-          asked.all?(&:engaged?) ? asked : asked.reject(&:engaged?)
+          all = asked
+          all.all?(&:engaged?) ? all : all.reject(&:engaged?)
         end
 
         # @return [Boolean] it may be asked at any time
@@ -58,10 +59,26 @@ module Pando
 
         private
 
+        # Once all have failed as sources, the fault was likely elsewhere: all are asked again.
+        def asked
+          willing = fit.reject(&:barred?)
+          willing.empty? ? fit.each { |worker| worker.barred = false } : willing
+        end
+
+        def unattached(workers) = rather(workers) { |worker| worker.connections.positive? }
+
+        # Those of whom the block is not true, unless each of them has served much less than the others.
+        def rather(workers, &block)
+          others = workers.reject(&block)
+          most = workers.map(&:requests).max.to_i
+          others.any? { |worker| worker.requests * 2 >= most } ? others : workers
+        end
+
         def fit = @roster.ready_workers.select { |worker| may_fork?(worker) }
 
         def may_fork?(worker)
-          !@outdated.call(worker) && worker.fork_safe? && !worker.tied_up? && @lost_threads.fit?(worker)
+          !@outdated.call(worker) && worker.fork_safe? && !worker.condemned? && !worker.tied_up? &&
+            @lost_threads.fit?(worker)
         end
       end
     end

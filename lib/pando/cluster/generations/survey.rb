@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/cluster/generations/footprint"
 require "pando/cluster/generations/mold_keeper"
 require "pando/cluster/generations/service_record"
@@ -15,6 +16,7 @@ module Pando
       #
       # @api private
       class Survey
+        include Brief
         extend Carried
 
         # Seconds between two looks, and for each worker: one costs some 25 microseconds.

@@ -3,8 +3,8 @@
 module Pando
   module Cluster
     class Generations
-      # What follows when a generation has been judged: by Proof::Proving, or, where a reload is of several pools, by
-      # what has become of the others.
+      # What follows when a generation has been judged: by Proof::Proving, by what its source has come to (Promotion),
+      # or, where a reload is of several pools, by what has become of the others.
       #
       # @api private
       module Verdicts
@@ -14,7 +14,8 @@ module Pando
         # @param reason [String] why the canary has not
         def give_up(reason) = discard(upcoming, "its canary did not prove itself: #{reason}", nil)
 
-        # The upcoming generation lacks a thread. Nothing has failed: an event of its own has said which, if it is news.
+        # The upcoming generation lacks a thread, or no worker could be had for it. Nothing has failed: an event of its
+        # own has said more, if it is news.
         # @param reason [String]
         def refuse(reason)
           generation = upcoming
@@ -25,6 +26,28 @@ module Pando
           generation.enter(:refused, reason: reason)
           generation.end_mold("refused")
           @roster.call_off(generation.number, "its generation was refused")
+        end
+
+        # In place of the worker that was to fork the upcoming mold.
+        # @param worker [Child] @param reason [String] why
+        def ask(worker, reason)
+          @spawner.cancel(upcoming.mold)
+          @lost_threads.forget_trial
+          Events.emit("source.changed", generation: upcoming.number, source: worker.pid, slot: worker.slot,
+                                        requests: worker.requests, reason: reason)
+          upcoming.fork_from(worker, @spawner.mold_from(worker, upcoming.number))
+          discard(upcoming, "the process could not be started", nil) unless upcoming.mold
+        end
+
+        # No worker has come to forking its mold. Nothing has failed.
+        # @param reason [String]
+        def call_off(reason)
+          source = upcoming.source
+          @spawner.cancel(upcoming.mold)
+          return discard(upcoming, reason, nil) if upcoming.heal?
+
+          @reforks.called_off(reason, @wanted, slot: source.slot, source: source.pid)
+          refuse(reason)
         end
 
         # All workers are to be replaced from the last good mold.

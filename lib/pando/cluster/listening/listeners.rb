@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/cluster/systemd/descriptor_store"
 require "pando/cluster/listening/inherited"
 require "pando/cluster/listening/own_listener"
@@ -12,6 +13,7 @@ module Pando
       #
       # @api private
       class Listeners
+        include Brief
         include Enumerable
 
         # The kernel's constant, which Ruby's Socket does not name on every platform (tcp(7)).

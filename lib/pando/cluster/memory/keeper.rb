@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/cluster/memory/gauge"
 require "pando/cluster/memory/limits"
 require "pando/cluster/memory/relief"
@@ -18,6 +19,7 @@ module Pando
       #
       # @api private
       class Keeper
+        include Brief
         include Mebibytes
 
         # Seconds between two looks.

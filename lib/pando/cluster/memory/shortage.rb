@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/events"
 require "pando/mebibytes"
 require "pando/sys/memory"
@@ -14,6 +15,7 @@ module Pando
       #
       # @api private
       class Shortage
+        include Brief
         include Mebibytes
 
         # How many percent before its limit a group is looked at more often.

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/cluster/proof/records"
 require "pando/cluster/proof/terms"
 require "pando/cluster/proof/trial"
@@ -17,6 +18,8 @@ module Pando
       #
       # @api private
       class Proving
+        include Brief
+
         # Without a proof of the user's: as long as it takes to see whether threads come back.
         THREADS_ONLY = Terms.new(requests: 0, seconds: 0.0, longest: 30.0).freeze
         private_constant :THREADS_ONLY
@@ -79,7 +82,9 @@ module Pando
         # @return [Float, nil] seconds for which the trial or the watch can still go on; nil: there is neither
         def remaining
           seconds = (@trial || @watch)&.remaining
-          trial? ? [seconds, @generations.lost_threads.remaining(progress[:seconds])].max : seconds
+          return seconds unless trial?
+
+          [(seconds if terms), @generations.lost_threads.remaining(progress[:seconds])].compact.max
         end
 
         def trial? = !@trial.nil?

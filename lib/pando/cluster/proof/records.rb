@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/cluster/proof/curve"
 
 module Pando
@@ -11,6 +12,8 @@ module Pando
       #
       # @api private
       class Records
+        include Brief
+
         # Requests that a worker has done at some moment, and how many of them were measured.
         Mark = Struct.new(:requests, :failures, :recents)
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/cluster/reactor/lane"
 require "pando/cluster/reactor/message"
 
@@ -14,6 +15,8 @@ module Pando
       #
       # @api private
       class Lanes
+        include Brief
+
         # Their handler is the kernel's or the interpreter's: the request may have caused it.
         CRASHES = %w[SEGV BUS ABRT ILL FPE TRAP SYS].map { |name| Signal.list.fetch(name) }.freeze
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "forwardable"
+require "pando/cluster/brief"
 require "pando/cluster/roster/selection"
 
 module Pando
@@ -10,6 +11,7 @@ module Pando
       #
       # @api private
       class View
+        include Brief
         extend Forwardable
         include Selection
 

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
+
 module Pando
   module Cluster
     class Upgrade
@@ -7,6 +9,8 @@ module Pando
       #
       # @api private
       class Image
+        include Brief
+
         # @return [Array<String>]
         attr_reader :arguments
         # @return [Hash{String => String}]

@@ -4,9 +4,9 @@ module Pando
   module Events
     # The rows. A new event is added here and in docs/events.md.
     module Catalogue
-      define "monitor.listening", :info, %i[pid listen workers],
+      define "monitor.listening", :info, %i[pid listen workers nodes],
              "The server listens and begins to load the application."
-      define "server.ready", :info, %i[pid workers seconds environment url listen],
+      define "server.ready", :info, %i[pid workers nodes seconds environment url listen],
              "The application is loaded and every worker is ready; `seconds` since the start. Once for each start."
       define "monitor.stopping", :info, %i[pid reason seconds],
              "The server was told to stop, or gives up; who has not ended after `seconds` is killed."
@@ -124,7 +124,8 @@ module Pando
              "A new generation failed, as an event of level error or warn has said; the old one serves on."
 
       define "generation.refused", :info, [*GENERATION, :reason],
-             "A refork was given up, for the new processes would lack a thread; `finding.reported` has told it once."
+             "A refork was given up, though nothing failed: the new processes would lack a thread, as " \
+             "`finding.reported` has told once, or no worker could be had to fork its mold."
 
       define "canary.serving", :info, %i[slot generation pid requests seconds longest],
              "A new generation's first worker serves beside the old ones; what it must do."
@@ -144,6 +145,8 @@ module Pando
 
       define "refork.started", :info, %i[slot generation source requests reason choice],
              "A worker (`source`, its pid) was chosen to be the next mold; `choice` says by which figures."
+      define "source.changed", :info, %i[slot generation source requests reason],
+             "The worker that was to be the next mold has not come to it, as `reason` says; this one is asked instead."
       define "trainee.chosen", :info, %i[slot generation pid requests],
              "From now on this worker is given requests before the others while it is idle: the next mold is to be " \
              "forked from it."
@@ -215,16 +218,18 @@ module Pando
              "The reactor answered with 503, or reset what had begun: too much to do. `reason` counts by the limit " \
              "that was met."
       define "requests.retried", :warn, %i[count], "Safe requests of workers that died were served by others."
-      define "requests.lost", :error, %i[count reason],
-             "Requests whose worker died or gave up: 502 or 504, or a reset if the answer had begun."
+      define "requests.lost", :warn, %i[count reason],
+             "Requests whose worker died or gave up: 502 or 504, or a reset if the answer had begun. Where " \
+             "the worker died, `worker.killed` or `worker.lost` says why."
       define "queue.delayed", :warn, %i[count median p99 waiting],
              "Requests wait long for a worker: `median` and `p99` in seconds, rounded up to 2^n microseconds."
       define "queue.recovered", :info, %i[p99], "Requests wait for a worker no longer than they should."
       define "accept.failed", :error, %i[pid reason], "A worker has no descriptor left for a new connection."
       define "nodes.quiet", :info, %i[reason], "No job node takes a new job from now on; what runs ends."
       define "nodes.resumed", :info, %i[reason], "Job nodes take jobs again; those that were quiet are replaced."
-      define "node.stuck", :error, %i[slot generation pid request seconds reason],
-             "The jobs of a node have made no progress for its `timeout`; it is killed, and replaced."
+      define "node.stuck", :info, %i[slot generation pid request seconds reason],
+             "The jobs of a node have made no progress for its `timeout`; it is killed, and replaced. " \
+             "Belongs to the `worker.killed` that follows."
       define "work.dropped", :warn, %i[library count names slot generation pid],
              "A worker left before all that a library had queued inside it was done: `stop_timeout` was over, or it " \
              "was scheduled for later. `names` says what was lost."
@@ -233,8 +238,9 @@ module Pando
       define "broker.lost", :warn, %i[node slot pid reason],
              "A node cannot reach the broker that it has its jobs from; it tries again, later each time."
       define "broker.found", :info, %i[node slot pid seconds], "It has reached it again."
-      define "request.killed", :error, %i[slot generation pid request seconds reason],
-             "A request outlived its hard timeout; its worker is killed."
+      define "request.killed", :info, %i[slot generation pid request seconds reason],
+             "A request outlived its hard timeout, or its worker the hard limit of memory; the worker is killed. " \
+             "Belongs to the `worker.killed` that follows."
 
       define "profile.written", :info, %i[slot generation pid path request seconds],
              "The first request of a generation was profiled; `path` is the file."

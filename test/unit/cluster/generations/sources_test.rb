@@ -9,6 +9,7 @@ class ClusterSourcesTest < Minitest::Test
     def ready? = true
     def fork_safe? = true
     def tied_up? = false
+    def condemned? = false
     def engaged? = !!engaged
     def barred? = !!barred
   end

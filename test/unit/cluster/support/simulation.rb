@@ -45,6 +45,8 @@ module ClusterSupport
       def worker(mold, slot) = order(:worker, slot, mold.generation, mold)
       def service(mold, index) = order(:service, index, mold.generation, mold)
 
+      def cancel(child) = @roster.dismiss(child)
+
       def self.pid = @pid = (@pid || 1000) + 1
 
       private

@@ -20,24 +20,34 @@ module Pando
             @force = force
           end
 
+          # Workers that come or go, as they do after the last refork, are waited for; but not for ever.
           def start
+            @until = Sys.now + @pool.options.stop_timeout + @pool.options.longest_request.to_f
+            check
+          end
+
+          def check
+            return if @begun || (@pool.generations.passer && Sys.now < @until)
+
+            @begun = true
             @cluster.pools.about(@pool) { @pool.generations.refork("pando refork", force: @force) }
             @number = @pool.generations.upcoming&.number unless over?
           end
 
           def observe(event)
-            return unless event[:pool] == @name
+            return unless event[:pool] == @name && @begun
             return give_up("refused: #{event[:reason]}") if REFUSALS.include?(event.name) && @number.nil?
 
             observe_generation(event) if @number && event[:generation] == @number
           end
 
-          # The worker that was chosen forks between two requests.
           def obstacle
-            mold = @pool.generations.upcoming&.mold
-            return unless mold&.ordered? && mold.generation == @number && mold.source&.job&.any?
+            return coming_or_going unless @begun
 
-            ["the worker in slot #{mold.source.slot} is at #{mold.source.job[:request]}", mold.deadline - Sys.now]
+            upcoming = @pool.generations.upcoming
+            return unless upcoming && upcoming.number == @number
+
+            source_at_work(upcoming.mold) || thread_on_trial
           end
 
           private
@@ -51,6 +61,29 @@ module Pando
             when "generation.discarded" then give_up("generation #{@number} was discarded: #{event[:reason]}")
             when "generation.retired" then give_up("generation #{@number} has lost its mold")
             end
+          end
+
+          # Said once of each: that its request has ended is no news.
+          def coming_or_going
+            worker = @pool.generations.passer or return
+            request = worker.job[:request] if worker.pid
+            @told ||= {}.compare_by_identity
+            @told[worker] ||= "the worker in slot #{worker.slot} is #{worker.leaving? ? "leaving" : "starting"}" \
+                              "#{", and is at #{request}" if request}"
+            [@told[worker], @until - Sys.now]
+          end
+
+          # The worker that was chosen forks between two requests.
+          def source_at_work(mold)
+            return unless mold&.ordered? && mold.source&.job&.any?
+
+            ends = [mold.deadline, (mold.source.row.hard_deadline unless @pool.options.jobs)].compact.min
+            ["the worker in slot #{mold.source.slot} is at #{mold.source.job[:request]}", ends - Sys.now]
+          end
+
+          def thread_on_trial
+            generations = @pool.generations
+            generations.occupation if generations.proving? && generations.lost_threads.pending?
           end
 
           def achieve(text) = super([*@name, text].join(": "))

@@ -15,11 +15,14 @@ module Pando
           end
 
           def start = @tasks.each(&:start)
+          def check = @tasks.each { |task| task.check unless task.over? }
           def over? = @tasks.all?(&:over?)
           def observe(event) = @tasks.each { |task| task.observe(event) unless task.over? }
           def obstacle = @tasks.reject(&:over?).filter_map(&:obstacle).first
-          def failure = said(&:failure)
           def achieved = said(&:achieved)
+
+          # If one has come to nothing: of the others too, that they have not.
+          def failure = (text = said(&:failure)) && [text, *achieved].join("; ")
 
           private
 

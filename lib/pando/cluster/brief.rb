@@ -1,0 +1,14 @@
+# frozen_string_literal: true
+
+module Pando
+  module Cluster
+    # What refers to many others is shown by its name alone. Ruby shows the receiver in the message of a NoMethodError,
+    # and would follow each reference.
+    #
+    # @api private
+    module Brief
+      # @return [String]
+      def inspect = "#<#{self.class}>"
+    end
+  end
+end
