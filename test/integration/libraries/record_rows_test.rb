@@ -28,6 +28,7 @@ class RecordRowsTest < Minitest::Test
   def clean_up = @mariadb&.stop
 
   def environment
-    { "APP_MARIADB" => @mariadb.socket_path, "DATABASE_URL" => "sqlite3:#{File.join(@folder, "rows.sqlite3")}" }
+    { "APP_MARIADB" => @mariadb.socket_path,
+      "DATABASE_URL" => "sqlite3:#{File.join(@folder, "rows.sqlite3")}?timeout=5000" }
   end
 end
