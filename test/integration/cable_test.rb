@@ -12,6 +12,7 @@ require_relative "../../bench/support/bundle"
 # Action Cable across reforks, reloads and the stop, with the newest Rails that this Ruby runs. PANDO_CABLE_REFORKS and
 # PANDO_CABLE_RELOADS say how many of each.
 class CableTest < Minitest::Test
+  LIBRARIES = %w[actioncable nio4r solid_cable].freeze
   APP = File.expand_path("../fixtures/apps/cable", __dir__)
   WORKERS = 2
   REFORKS = Integer(ENV.fetch("PANDO_CABLE_REFORKS", 3))

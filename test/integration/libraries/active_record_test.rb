@@ -7,6 +7,8 @@ require "support/postgresql"
 class ActiveRecordTest < Minitest::Test
   include LibraryApp
 
+  LIBRARIES = %w[activerecord pg sqlite3].freeze
+
   def test_each_worker_has_a_backend_of_its_own
     survive_reforks do |generation|
       assert_equal connections_of(generation), backends(generation), "PostgreSQL's backends"

@@ -7,10 +7,12 @@ require "support/redis_server"
 class ClientRowsTest < Minitest::Test
   include RowsApp
 
-  ROWS = %w[redis redis-client connection_pool net-http-persistent faraday excon httpx http httparty
+  ROWS = %w[redis redis-client connection_pool net-http-persistent faraday excon httpx http httparty curb
             aws-sdk-core rack-timeout rack-mini-profiler].freeze
+  LIBRARIES = %w[ethon].freeze # beneath the row of typhoeus
 
   def test_each_works_in_the_third_generation_with_connections_of_its_own
+    @config = "before_fork { EASY.close }" # curb's
     start(ROWS)
     earlier = connections(use_all(ROWS, 0))
     uses = third_generation_uses(ROWS)
@@ -18,6 +20,7 @@ class ClientRowsTest < Minitest::Test
     uses.each { |use| assert use["result"]["said"], "#{use["row"]}: #{use["result"]}" }
     assert_equal 3, connections(uses).size
     assert_empty connections(uses) & earlier
+    assert_empty(@lock.synchronize { @heard }.group_by(&:last).select { |_, heard| speakers(heard).size > 1 })
   end
 
   def test_a_worker_that_has_used_ethon_is_not_promoted
@@ -32,11 +35,21 @@ class ClientRowsTest < Minitest::Test
   private
 
   def group = "clients"
+  def config = @config.to_s
   def obstacle = Support::RedisServer.obstacle
-  def prepare = @redis = Support::RedisServer.new(@folder).start
+
+  def prepare
+    @heard = [] # words that processes have said, and the ports that they came from
+    @lock = Mutex.new
+    @redis = Support::RedisServer.new(@folder).start
+  end
+
   def clean_up = @redis&.stop
   def environment = { "APP_REDIS" => @redis.socket_path }
   def connections(uses) = uses.filter_map { |use| use["result"]["connection"] }
+
+  # @return [Array<String>] pids, or what was said while the application was loaded
+  def speakers(heard) = heard.map { |word, _| word[/\d+(?=-said\z)/] || word }.uniq
 
   # Each answer is the last part of the path.
   def answers
@@ -44,6 +57,7 @@ class ClientRowsTest < Minitest::Test
   end
 
   def echo(word, socket)
+    @lock.synchronize { @heard << [word, socket.peeraddr[1]] }
     socket.write("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: #{word.bytesize}\r\n\r\n#{word}")
     nil
   end

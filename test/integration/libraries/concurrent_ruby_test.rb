@@ -7,6 +7,7 @@ require_relative "../../../bench/support/bundle"
 
 # What is found of the real concurrent-ruby's queues. Each script is a Ruby of its own.
 class ConcurrentRubyTest < Minitest::Test
+  LIBRARIES = %w[activejob concurrent-ruby sucker_punch].freeze
   GEMFILE = File.expand_path("../../fixtures/apps/queued/Gemfile", __dir__)
   BEGINNING = <<~RUBY
     require "concurrent-ruby"

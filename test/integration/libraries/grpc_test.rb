@@ -7,6 +7,8 @@ require_relative "library_app"
 class GRPCTest < Minitest::Test
   include LibraryApp
 
+  LIBRARIES = %w[grpc].freeze
+
   def test_each_worker_has_a_connection_of_its_own
     skip "this gRPC is too old" unless forkable?
 

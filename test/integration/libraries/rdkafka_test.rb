@@ -6,6 +6,8 @@ require_relative "library_app"
 class RdkafkaTest < Minitest::Test
   include LibraryApp
 
+  LIBRARIES = %w[rdkafka].freeze
+
   class Closing < Minitest::Test
     include LibraryApp
 

@@ -7,6 +7,8 @@ require "support/redis_server"
 class RedisClientTest < Minitest::Test
   include LibraryApp
 
+  LIBRARIES = %w[redis-client].freeze
+
   def test_each_worker_has_connections_of_its_own
     survive_reforks do |generation|
       expected = connections_of(generation)

@@ -7,6 +7,8 @@ require "support/postgresql"
 class SequelTest < Minitest::Test
   include LibraryApp
 
+  LIBRARIES = %w[pg sequel].freeze
+
   def test_each_worker_has_a_backend_of_its_own
     survive_reforks do |generation|
       expected = connections_of(generation)

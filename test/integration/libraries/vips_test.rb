@@ -6,6 +6,8 @@ require_relative "library_app"
 class VipsTest < Minitest::Test
   include LibraryApp
 
+  LIBRARIES = %w[ruby-vips].freeze
+
   def test_a_worker_that_made_an_image_is_not_promoted
     0.upto(LibraryApp::REFORKS) do |generation|
       ask_every_worker(generation)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Databases and caches.
+# Databases and caches, and the queue that is in a database.
 Pando::ForkSafety::Libraries::Known.define do
   describe "sequel", constant: "Sequel::Database", tested: true do
     handled note: "It does not notice a fork. Its connections are closed before, except to SQLite in memory.",
@@ -11,12 +11,24 @@ Pando::ForkSafety::Libraries::Known.define do
     before_fork { Sequel::DATABASES.each { |database| database.disconnect unless in_memory.call(database) } }
   end
 
-  describe "mongo", constant: "Mongo::Client" do
+  describe "solid_cache", constant: "SolidCache", tested: true do
+    fine note: "Its entries are ActiveRecord's. The thread that removes old ones is concurrent-ruby's: it starts " \
+               "again in a child.",
+         source: "https://github.com/rails/solid_cache/blob/v1.0.10/lib/solid_cache/store/execution.rb"
+  end
+
+  describe "solid_queue", constant: "SolidQueue", tested: true do
+    fine note: "A process that serves requests only writes jobs, by ActiveRecord. Its workers and its dispatcher run " \
+               "in nodes of their own, see docs/swarm.md.",
+         source: "https://github.com/rails/solid_queue/blob/v1.4.0/lib/active_job/queue_adapters/" \
+                 "solid_queue_adapter.rb"
+  end
+
+  describe "mongo", constant: "Mongo::Client", tested: true do
     refused since: "2.13.0",
             used: -> { ObjectSpace.each_object(Mongo::Cluster).any?(&:connected?) },
             note: "A child lacks the threads that watch the servers.",
-            advice: "before_fork { CLIENT.close }, after_mold_fork { CLIENT.reconnect } and the same in " \
-                    "after_worker_fork",
+            advice: "before_fork { MONGO.close }, after_worker_fork { MONGO.reconnect }",
             source: "https://github.com/mongodb/mongo-ruby-driver/pull/2049 and " \
                     "https://github.com/mongodb/mongo-ruby-driver/pull/1918"
     revives_threads at: %r{/lib/mongo/socket/\w+\.rb:\d+\z}
@@ -55,7 +67,7 @@ Pando::ForkSafety::Libraries::Known.define do
     before_fork { ObjectSpace.each_object(RedisClient).to_a.each(&:close) }
   end
 
-  describe "dalli", constant: "Dalli::Client" do
+  describe "dalli", constant: "Dalli::Client", tested: true do
     fine since: "4.0.0",
          note: "A child makes a connection of its own.",
          source: "https://github.com/petergoldstein/dalli/blob/v4.0.0/CHANGELOG.md"
@@ -78,7 +90,7 @@ Pando::ForkSafety::Libraries::Known.define do
             source: "https://github.com/ged/ruby-pg/blob/v1.6.3/ext/pg_connection.c (pgconn_gc_free)"
   end
 
-  describe "mysql2", constant: "Mysql2::Client" do
+  describe "mysql2", constant: "Mysql2::Client", tested: true do
     fine through: %w[activerecord sequel],
          note: "What manages the connections keeps them apart.",
          source: "https://github.com/rails/rails/blob/v7.0.0/activerecord/lib/active_record/" \
@@ -86,18 +98,18 @@ Pando::ForkSafety::Libraries::Known.define do
     refused used: -> { ObjectSpace.each_object(Mysql2::Client).any? { |one| !one.closed? } },
             note: "Up to 0.5.7 it does not notice a fork. A connection that a child closes or forgets is closed " \
                   "at the server too.",
-            advice: "before_fork { CLIENT.close }, and connect again on the next use",
+            advice: "before_fork { MYSQL.close }, and connect again on the next use",
             source: "https://github.com/brianmario/mysql2#fork-safety and /commit/cb66da4"
   end
 
-  describe "trilogy", constant: "Trilogy" do
+  describe "trilogy", constant: "Trilogy", tested: true do
     fine through: %w[activerecord sequel],
          note: "What manages the connections keeps them apart.",
          source: "https://github.com/rails/rails/blob/v7.1.0/activerecord/lib/active_record/" \
                  "connection_adapters/trilogy_adapter.rb"
     refused used: -> { ObjectSpace.each_object(Trilogy).any? { |one| !one.closed? } },
             note: "It does not notice a fork.",
-            advice: "before_fork { CLIENT.close }, and connect again on the next use",
+            advice: "before_fork { TRILOGY.close }, and connect again on the next use",
             source: "https://github.com/trilogy-libraries/trilogy/blob/main/CHANGELOG.md (2.4.0, #65)"
   end
 
@@ -118,11 +130,11 @@ Pando::ForkSafety::Libraries::Known.define do
     in_use = -> { ObjectSpace.each_object(SQLite3::Database).any? { |one| !one.closed? && !one.readonly? } }
     refused since: "2.1.0", used: in_use,
             note: "A child closes the writable databases it inherited.",
-            advice: "before_fork { DB.close }, and open it again on the next use",
+            advice: "before_fork { SQLITE.close }, and open it again on the next use",
             source: "https://github.com/sparklemotion/sqlite3-ruby/blob/v2.1.0/CHANGELOG.md"
     refused before: "2.1.0", used: in_use,
             note: "A child that goes on with an inherited database may corrupt it.",
-            advice: "before_fork { DB.close }, and open it again on the next use",
+            advice: "before_fork { SQLITE.close }, and open it again on the next use",
             source: "https://www.sqlite.org/howtocorrupt.html section 2.6"
   end
 end

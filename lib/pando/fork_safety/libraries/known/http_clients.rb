@@ -50,11 +50,14 @@ Pando::ForkSafety::Libraries::Known.define do
             source: "https://github.com/typhoeus/typhoeus/pull/426"
   end
 
-  describe "curb", constant: "Curl::Easy" do
-    handled note: "It does not notice a fork. Pando closes the handle that Curl.get and the like use before the " \
-                  "fork. A " \
-                  "handle of your own keeps its connection: before_fork { EASY.close }.",
-            source: "https://github.com/taf2/curb/blob/master/lib/curl.rb"
+  describe "curb", constant: "Curl::Easy", tested: true do
+    kept = "A handle of your own keeps its connection, which parent and child then share: before_fork { EASY.close }."
+    fine since: "1.3.6",
+         note: "Curl.get and the like make a connection for each request. #{kept}",
+         source: "https://github.com/taf2/curb/blob/master/ChangeLog.md (1.3.6)"
+    handled before: "1.3.6",
+            note: "Pando closes the handle that Curl.get and the like use before the fork. #{kept}",
+            source: "https://github.com/taf2/curb/blob/v1.2.2/lib/curl.rb"
     before_fork { Thread.current[:curb_curl]&.close }
   end
 

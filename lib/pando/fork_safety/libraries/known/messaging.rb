@@ -56,28 +56,33 @@ Pando::ForkSafety::Libraries::Known.define do
     threads(/\Ardk:/, unsafe: true)
   end
 
-  describe "waterdrop", constant: "WaterDrop::Producer" do
-    limits_reforking since: "2.0.0",
+  describe "waterdrop", constant: "WaterDrop::Producer", tested: true do
+    limits_reforking since: "2.8.6",
                      note: "A producer that was used before the fork raises ProducerUsedInParentProcess in the " \
-                           "child. A worker " \
-                           "in which one is open is not promoted, see rdkafka.",
+                           "child. A worker in which one is open is not promoted, see rdkafka.",
+                     advice: "before_fork { PRODUCER.disconnect }: it connects again on the next use",
+                     source: "https://github.com/karafka/waterdrop/blob/v2.8.10/lib/waterdrop/producer.rb"
+    limits_reforking since: "2.0.0", before: "2.8.6",
+                     note: "A producer that was used before the fork raises ProducerUsedInParentProcess in the " \
+                           "child. A worker in which one is open is not promoted, see rdkafka.",
                      advice: "before_fork { PRODUCER.close }, and make a new one on the next use",
                      source: "https://github.com/karafka/waterdrop/blob/v2.8.0/lib/waterdrop/producer.rb"
   end
 
-  describe "karafka", constant: "Karafka::App" do
-    fine note: "In a process that serves requests it has a producer only: see waterdrop.",
+  describe "karafka", constant: "Karafka::App", tested: true do
+    fine note: "In a process that serves requests it has a producer only, see waterdrop: " \
+               "before_fork { Karafka.producer.disconnect }.",
          source: "https://github.com/karafka/karafka/blob/master/lib/karafka.rb"
   end
 
-  describe "bunny", constant: "Bunny::Session" do
+  describe "bunny", constant: "Bunny::Session", tested: true do
     refused used: -> { ObjectSpace.each_object(Bunny::Session).any?(&:open?) },
             note: "Parent and child would share the connection, and the child lacks the threads that serve it.",
             advice: "before_fork { BUNNY.close }, and connect again on the next use",
             source: "https://github.com/ruby-amqp/bunny/blob/main/docs/guides/connecting.md"
   end
 
-  describe "message_bus", constant: "MessageBus" do
+  describe "message_bus", constant: "MessageBus", tested: true do
     handled note: "Pando calls MessageBus.after_fork in each child of a process that listens; the threads that wait " \
                   "for messages start again.",
             source: "https://github.com/discourse/message_bus#forkingthreading-app-servers"

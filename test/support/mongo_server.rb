@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+module Support
+  # A stand-in for MongoDB's server, which Debian does not have, in a process of its own: it ends with the one that has
+  # started it.
+  class MongoServer
+    SCRIPT = File.expand_path("../fixtures/apps/library_rows/mongo_server.rb", __dir__)
+
+    # @param bundle [Bench::Bundle] one that has bson
+    def initialize(bundle)
+      @bundle = bundle
+    end
+
+    # @return [Integer]
+    attr_reader :port
+
+    # @return [self] once it takes connections
+    def start
+      @pipe = IO.popen([@bundle.environment, RbConfig.ruby, "-W0", SCRIPT], "r+")
+      @port = Integer(@pipe.gets || raise("the stand-in for MongoDB did not start"))
+      self
+    end
+
+    def stop
+      @pipe&.close
+      @pipe = nil
+    end
+  end
+end
