@@ -76,7 +76,7 @@ class TelemetryRowsTest < Minitest::Test
     @hold.close
     @server.wait_for_leavers
 
-    assert_equal 2, @sink.records.sum { |record| record.body.scan(word).size }
+    assert_equal(2, @sink.records.sum { |record| record.body.scan(word).size })
     assert_empty @server.events("work.dropped")
   end
 

@@ -13,7 +13,7 @@ class CompatNoticesTest < ConfigTestCase
     assert_empty ignored("RAILS_MAX_THREADS" => "1", "SOLID_QUEUE_IN_PUMA" => "false", "PIDFILE" => "a.pid")
   end
 
-  STOCK = Dir[File.expand_path("../../fixtures/rails_puma/*.rb", __dir__)].freeze
+  STOCK = Dir[File.expand_path("../../fixtures/rails_puma/*.puma", __dir__)].freeze
 
   def test_the_file_of_a_new_rails_app_is_no_news
     refute_empty STOCK
