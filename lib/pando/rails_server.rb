@@ -41,10 +41,13 @@ module Pando
     def self.detach(options)
       require "pando/rails_server/detaching"
       Detaching.new(options).check
-      Process.daemon(true)
+      leave_terminal
     rescue Pando::Error => e
       abort "pando: #{e.message}"
     end
+
+    # @return [void]
+    def self.leave_terminal = Process.daemon(true)
 
     # @return [Module]
     def self.registry
