@@ -109,7 +109,7 @@ class OtherPlatformTest < Minitest::Test
     File.write(File.join(@folder, "config/puma.rb"), "port 3000\n")
 
     assert_includes pando("--disable=gems", "init").first, "wrote config/pando.rb from config/puma.rb"
-    assert_match(%r{^listen "0\.0\.0\.0:3000" +# config/pando\.rb}, pando("--disable=gems", "config").first)
+    assert_match(%r{^listen "127\.0\.0\.1:3000" +# config/pando\.rb}, pando("--disable=gems", "config").first)
     assert_includes pando("--disable=gems", "help").first, "Usage: pando"
     output, status = pando("--disable=gems", "--check")
     assert_predicate status, :success?

@@ -30,6 +30,7 @@ module Pando
 
       def initialize(socket)
         @socket = socket
+        @lost = false
       end
 
       def fileno = @socket.fileno
@@ -42,10 +43,15 @@ module Pando
       #   user's are on their way (ETOOMANYREFS, unix(7))
       def send(message, descriptors = [])
         Sys.send_record(@socket, message.encode, descriptors)
-      rescue Errno::EPIPE, Errno::ECONNRESET, Errno::ECONNREFUSED, Errno::ENOTCONN, Errno::EAGAIN, Errno::ETOOMANYREFS,
-             Errno::ENOBUFS, IOError
+      rescue Errno::EPIPE, Errno::ECONNRESET, Errno::ECONNREFUSED, Errno::ENOTCONN
+        @lost = true
+        false
+      rescue Errno::EAGAIN, Errno::ETOOMANYREFS, Errno::ENOBUFS, IOError
         false
       end
+
+      # @return [Boolean] the peer was gone when something was sent
+      def lost? = @lost
 
       # Never blocks.
       # @return [Packet, :nothing, :closed]

@@ -51,7 +51,8 @@ module Pando
         fork_by(origin, :spawn, :mold, 0, generation, @options.boot_timeout, text: @pool)
       end
 
-      # The worker forks it between two requests, however long the running one takes.
+      # The worker forks it between two requests, however long the running one takes. If it has just ended, the mold
+      # stays ordered until the monitor has heard of that, and Promotion asks another worker.
       def mold_from(worker, generation)
         patience = @options.spawn_timeout + (@options.longest_request || 0)
         fork_by(worker, :promote, :mold, 0, generation, patience)
@@ -104,7 +105,7 @@ module Pando
                                     lane: lane&.number || 0, text: text)
           sent = source.order(order, [their_end, *lane&.for_worker])
           lane&.hand_over
-          raise Errno::EPIPE, "pid #{source.pid} takes no orders" unless sent
+          raise Errno::EPIPE, "pid #{source.pid} takes no orders" unless sent || (source.worker? && source.link.lost?)
         end
       end
 
