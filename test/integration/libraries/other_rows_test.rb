@@ -79,6 +79,7 @@ class OtherRowsTest < Minitest::Test
     refused = @server.wait_for("generation.refused") { @server.signal("USR2") }
 
     assert_match(/No forked process has the thread .* of listen/, refused["reason"])
+    @server.wait_past("worker.exited", generation: refused["generation"]) # the canary, which lacks the thread
     assert use("listen")["result"]["said"]
   ensure
     done = true
