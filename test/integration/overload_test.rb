@@ -32,10 +32,31 @@ class OverloadTest < Minitest::Test
     refused = IO.select(waiting, nil, nil, 20).first.first
     assert_match(%r{\AHTTP/1.1 503 .*\r\nretry-after: 9\r\n.*\r\nconnection: close\r\n}m, refused.read)
     shed = @server.wait_past("requests.shed")
-    assert_equal [1, "max_queue 1", "warn"], shed.values_at("count", "reason", "level")
+    assert_equal [1, "max_queue 1", "warn", "GET /held"], shed.values_at("count", "reason", "level", "busy")
 
     @server.write("go", "")
     assert((waiting - [refused] + [held]).all? { |socket| socket.read.start_with?("HTTP/1.1 200 ") })
+  end
+
+  SELF = <<~RUBY
+    require "socket"
+    run(lambda do |env|
+      next [200, {}, ["up"]] unless env["PATH_INFO"] == "/itself"
+
+      UNIXSocket.open("pando.sock") do |socket|
+        socket.write("GET /up HTTP/1.1\\r\\nHost: a\\r\\nConnection: close\\r\\n\\r\\n")
+        [200, {}, [socket.read]]
+      end
+    end)
+  RUBY
+
+  def test_an_app_that_waits_for_itself_is_told_of_in_development
+    @server = serve(app: SELF, arguments: %w[-e development], config: "log_level :info")
+    ask("/itself")
+    stalled = @server.wait_past("queue.stalled")
+
+    assert_equal ["warn", 1, "GET /itself"], stalled.values_at("level", "waiting", "busy")
+    assert_match(/WEB_CONCURRENCY=2/, stalled["advice"])
   end
 
   def test_a_slow_queue

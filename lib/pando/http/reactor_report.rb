@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/events"
+require "pando/http/queue_stall"
 
 module Pando
   module HTTP
@@ -31,9 +32,11 @@ module Pando
 
       # @param channel [#stats, #waits] a {Channel}
       # @param queue_timeout [Float, nil] seconds
-      def initialize(channel, queue_timeout: nil)
+      # @param stall [QueueStall, nil] nil: a queue that stands still is not told of
+      def initialize(channel, queue_timeout: nil, stall: nil)
         @channel = channel
         @delay = [DELAY, queue_timeout && (queue_timeout * SHARE)].compact.min
+        @stall = stall
         @looks = 0 # since the delay began; 0: there is none
         @stats = channel.stats
         @waits = channel.waits
@@ -41,16 +44,20 @@ module Pando
 
       # Emits what happened since the last time. To be called about once a second.
       #
+      # @param jobs [Cluster::Reactor::Jobs] what the workers are at
       # @return [void]
-      def tick
+      def tick(jobs)
         before = @stats
         @stats = @channel.stats
         @new = @stats.to_h { |name, count| [name, [count - before.fetch(name), 0].max] }
         tell("requests.refused", REFUSED)
-        tell("requests.shed", SHED, waiting: @stats["queued"], connections: @stats["connections"])
+        tell("requests.shed", SHED) do
+          { waiting: @stats["queued"], connections: @stats["connections"], busy: jobs.to_line }.compact
+        end
         tell("requests.lost", LOST)
         Events.emit("requests.retried", count: @new["retried"]) if @new["retried"].positive?
         watch_queue
+        @stall&.look(@stats["queued"], jobs)
       end
 
       # @return [Hash{Symbol => Integer}] what the reactor holds, or held when it died
@@ -68,12 +75,12 @@ module Pando
 
       private
 
-      def tell(name, words, **more)
+      def tell(name, words)
         counts = @new.slice(*words.keys).select { |_, count| count.positive? }
         return if counts.empty?
 
         reason = counts.map { |counted, count| "#{words[counted]} #{count}" }.join(", ")
-        Events.emit(name, count: counts.values.sum, reason: reason, **more)
+        Events.emit(name, count: counts.values.sum, reason: reason, **(block_given? ? yield : {}))
       end
 
       # One event when a delay begins, one now and then while it lasts, one when it is over.

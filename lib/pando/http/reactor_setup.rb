@@ -30,7 +30,7 @@ module Pando
         @channel = channel ? Channel.attach(channel) : Channel.create
         @eventfd = eventfd ? IO.for_fd(eventfd, "r+b") : self.eventfd
         @program = ReactorProgram.new(@channel)
-        @report = ReactorReport.new(@channel, queue_timeout: config.queue_timeout)
+        @report = ReactorReport.new(@channel, queue_timeout: config.queue_timeout, stall: stall(config))
       end
 
       # @return [Boolean] whether a reactor has something to say before there is a worker
@@ -61,7 +61,8 @@ module Pando
       end
 
       # Called about once a second while a reactor lives.
-      def report = @report.tick
+      # @param jobs [Cluster::Reactor::Jobs] what the workers are at
+      def report(jobs) = @report.tick(jobs)
 
       # Asks the reactor for one more of its {#turns}.
       def nudge = @eventfd.write_nonblock(ONE, exception: false)
@@ -76,6 +77,9 @@ module Pando
       def state = @report.state
 
       private
+
+      # Elsewhere queue_timeout and timeout end it, and are told of.
+      def stall(config) = (QueueStall.new if %w[development test].include?(config.environment))
 
       def warn
         warn_of_limit unless @settings.enough_descriptors?

@@ -30,14 +30,18 @@ class HTTPReactorReportTest < Minitest::Test
     def wait(requests, bucket) = @waits = @waits.dup.tap { |waits| waits[bucket] += requests }
   end
 
+  # Stands for Cluster::Reactor::Jobs.
+  Jobs = Struct.new(:to_line)
+
   def setup
     @counts = Counts.new
+    @jobs = Jobs.new("GET /slow")
     @counts.add(queued: -7)
     @report = Pando::HTTP::ReactorReport.new(@counts, queue_timeout: 10.0)
   end
 
   def tick(looks = 1)
-    events_of { looks.times { @report.tick } }.map { |event| [event.name, event.payload] }
+    events_of { looks.times { @report.tick(@jobs) } }.map { |event| [event.name, event.payload] }
   end
 
   def test_tells_nothing_where_nothing_happened
@@ -51,12 +55,19 @@ class HTTPReactorReportTest < Minitest::Test
 
     assert_equal [["requests.refused", { count: 2, reason: "malformed 2" }],
                   ["requests.shed", { count: 4, reason: "max_connections_per_address 1, max_queue 3",
-                                      waiting: 9, connections: 7 }],
+                                      waiting: 9, connections: 7, busy: "GET /slow" }],
                   ["requests.lost", { count: 2, reason: "504 1, reset 1" }],
                   ["requests.retried", { count: 4 }]], tick
     assert_empty tick
     @counts.add(failed_502: 1)
     assert_equal [["requests.lost", { count: 1, reason: "502 1" }]], tick
+  end
+
+  def test_what_the_workers_are_at_is_left_out_where_they_are_idle
+    @jobs.to_line = nil
+    @counts.add(shed_resources: 1)
+
+    assert_equal %i[count reason waiting connections], tick.dig(0, 1).keys
   end
 
   def test_every_name_is_one_that_the_reactor_counts
@@ -66,7 +77,9 @@ class HTTPReactorReportTest < Minitest::Test
     assert_empty NAMES - channel.stats.keys
     assert_empty [Pando::HTTP::ReactorReport::REFUSED, Pando::HTTP::ReactorReport::SHED,
                   Pando::HTTP::ReactorReport::LOST].flat_map(&:keys) - NAMES
-    assert_equal({ connections: 0, requests: 0 }, Pando::HTTP::ReactorReport.new(channel).tap(&:tick).in_flight)
+    report = Pando::HTTP::ReactorReport.new(channel)
+    report.tick(@jobs)
+    assert_equal({ connections: 0, requests: 0 }, report.in_flight)
   end
 
   def test_every_event_is_in_the_catalogue_with_its_payload
@@ -133,6 +146,6 @@ class HTTPReactorReportTest < Minitest::Test
     code = "require 'pando/http/reactor_report'; puts $LOADED_FEATURES.grep(%r{lib/pando/})"
     loaded = IO.popen([RbConfig.ruby, "--disable-gems", "-I", Support::Checkout.path("lib"), "-e", code], &:read)
 
-    assert_equal %w[http/reactor_report.rb], loaded.scan(%r{lib/pando/(http.*)}).flatten
+    assert_equal %w[http/queue_stall.rb http/reactor_report.rb], loaded.scan(%r{lib/pando/(http.*)}).flatten.sort
   end
 end

@@ -3,6 +3,7 @@
 require "pando/cluster/brief"
 require "pando/cluster/carried"
 require "pando/cluster/damping/dampers"
+require "pando/cluster/reactor/jobs"
 require "pando/events"
 
 module Pando
@@ -31,6 +32,7 @@ module Pando
         def initialize(roster, spawner, lanes, listeners, setup, dampers: Damping::Dampers.new)
           @dampers = dampers
           @roster = roster
+          @jobs = Jobs.new(roster)
           @spawner = spawner
           @lanes = lanes
           @listeners = listeners
@@ -73,7 +75,7 @@ module Pando
 
         # Another one follows at once, unless that happens often.
         def lost(reason = nil)
-          @setup.report # what it did last
+          @setup.report(@jobs) # what it did last
           @dampers.fail(:reactor, reason)
         end
 
@@ -114,7 +116,7 @@ module Pando
 
           slept = Sys.now - @reported_at > STANDSTILL / 3 # we did, and whoever was stopped with us
           @reported_at = Sys.now
-          @setup.report
+          @setup.report(@jobs)
           watch(slept)
         end
 

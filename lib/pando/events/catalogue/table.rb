@@ -216,15 +216,18 @@ module Pando
              "line in it."
       define "requests.refused", :info, %i[count reason],
              "The reactor refused requests as malformed, too large or too slow; `reason` counts each kind."
-      define "requests.shed", :warn, %i[count reason waiting connections],
+      define "requests.shed", :warn, %i[count reason waiting connections busy],
              "The reactor answered with 503, or reset what had begun: too much to do. `reason` counts by the limit " \
-             "that was met."
+             "that was met; `busy` names what the workers are at."
       define "requests.retried", :warn, %i[count], "Safe requests of workers that died were served by others."
       define "requests.lost", :warn, %i[count reason],
              "Requests whose worker died or gave up: 502 or 504, or a reset if the answer had begun. Where " \
              "the worker died, `worker.killed` or `worker.lost` says why."
       define "queue.delayed", :warn, %i[count median p99 waiting],
              "Requests wait long for a worker: `median` and `p99` in seconds, rounded up to 2^n microseconds."
+      define "queue.stalled", :warn, %i[waiting seconds busy advice],
+             "In development: every worker has been at one request for so long, and others wait. `busy` names what " \
+             "the workers are at. An app that requests something from itself waits like that for ever."
       define "queue.recovered", :info, %i[p99], "Requests wait for a worker no longer than they should."
       define "accept.failed", :error, %i[pid reason], "A worker has no descriptor left for a new connection."
       define "nodes.quiet", :info, %i[reason], "No job node takes a new job from now on; what runs ends."

@@ -15,7 +15,7 @@ class ReactorKeeperTest < Minitest::Test
 
   # Stands for HTTP::ReactorSetup.
   class Setup
-    attr_reader :reports
+    attr_reader :reports, :jobs
     attr_accessor :turns, :stuck
 
     def initialize = @reports = @turns = 0
@@ -23,7 +23,12 @@ class ReactorKeeperTest < Minitest::Test
     def early? = false
     def lanes = 4
     def lane = [File.open(File::NULL), UNIXSocket.pair(:SEQPACKET)]
-    def report = @reports += 1
+
+    def report(jobs)
+      @jobs = jobs
+      @reports += 1
+    end
+
     def in_flight = { connections: 3, requests: 2 }
   end
 
