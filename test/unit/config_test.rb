@@ -92,6 +92,15 @@ class ConfigTest < ConfigTestCase
                  error_of(env: { "WEB_CONCURRENCY" => "many" })
   end
 
+  def test_no_concurrency_is_one_worker_by_whatever_way_the_variable_comes
+    env = { "WEB_CONCURRENCY" => "0" }
+
+    assert_equal [1, "WEB_CONCURRENCY"], workers_and_source("", env: env)
+    ["'0'", "0"].each { |value| assert_equal 1, load_config("workers #{value}", env: env).workers }
+    node = "workers 0\nnode(:own) { 1 }"
+    assert_equal [0, 0], [load_config(node), load_config(node, argv: %w[-w 0], env: env)].map(&:workers)
+  end
+
   def test_an_empty_variable_counts_as_none
     assert_equal "default", load_config(env: { "WEB_CONCURRENCY" => "", "PORT" => "" }).source(:listen)
   end

@@ -20,7 +20,7 @@ module Pando
       Option = Struct.new(:name, :type, :default, :help, keyword_init: true)
 
       attr_reader :name, :type, :default, :defaults, :unit, :help, :notes, :example, :flags, :argument, :env, :check,
-                  :within, :keyword, :options, :serves
+                  :within, :keyword, :options, :serves, :meant
 
       # @param name [Symbol] the reader of Config and the method of the config file
       # @param type [Type]
@@ -32,6 +32,7 @@ module Pando
       # @param flags [Array<String>] "-w", "--workers"
       # @param argument [String, nil] what follows the flag, or for a positional setting stands alone
       # @param env [String, Array<String>, nil] names of environment variables; the first one that is set holds
+      # @param meant [Hash{Object => Object}] values of those variables that mean another one
       # @param resolve [Proc, nil] called with the value and the directory; returns what Config's reader returns
       # @param check [Proc, nil] called with the value and the Config once all is read; returns what is wrong, or nil
       # @param within [Symbol, nil] the setting that this one is a keyword of
@@ -41,7 +42,7 @@ module Pando
       # @param traits [Array<Symbol>] :repeatable, :positional, :flag_only (not in a file), :readable (in a file)
       # @param defaults [Hash{Symbol => Object}] those that hold in a Situation, by its name
       def initialize(name, type:, default:, help:, unit: nil, notes: nil, example: nil, flags: [], argument: nil,
-                     env: nil, resolve: nil, check: nil, within: nil, keyword: nil, serves: nil, options: [],
+                     env: nil, meant: {}, resolve: nil, check: nil, within: nil, keyword: nil, serves: nil, options: [],
                      traits: [], **defaults)
         @name = name
         @defaults = Setting.known_situations(defaults)
@@ -54,6 +55,7 @@ module Pando
         @flags = flags.freeze
         @argument = argument
         @env = Array(env).freeze
+        @meant = meant.freeze
         @resolve = resolve
         @check = check
         @within = within

@@ -34,7 +34,7 @@ module Pando
       # @param value [Object] as #cast returned it
       # @param source [String] "config/pando.rb:3"
       def set_by_file(setting, value, source)
-        add(@file, setting, value, source)
+        add(@file, setting, meant(setting, value), source)
       end
 
       # @param name [Symbol]
@@ -75,9 +75,19 @@ module Pando
 
       # A variable that is set to nothing is taken for one that is not set.
       def from_env(setting)
-        name = setting.env.find { |one| !@env[one].to_s.empty? } or return
+        name = variable(setting) or return
 
-        [Entry.new(Values.cast(setting, @env[name], name), name)]
+        [Entry.new(meant(setting, Values.cast(setting, @env[name], name)), name)]
+      end
+
+      def variable(setting) = setting.env.find { |one| !@env[one].to_s.empty? }
+
+      # What a value means that comes from the variable, perhaps by way of the file: `workers ENV["WEB_CONCURRENCY"]`.
+      def meant(setting, value)
+        return value unless setting.meant.key?(value)
+
+        name = variable(setting)
+        name && @env[name] == value.to_s ? setting.meant.fetch(value) : value
       end
 
       def default(setting)

@@ -7,13 +7,14 @@ module Pando
       setting :workers,
               type: Types::Workers.new(0..1024), default: :auto, development: 1, unit: "processes",
               resolve: ->(workers, _) { workers == :auto ? CPUs.count : workers },
-              flags: %w[-w --workers], argument: "N", env: "WEB_CONCURRENCY",
+              flags: %w[-w --workers], argument: "N", env: "WEB_CONCURRENCY", meant: { 0 => 1 },
               help: "How many workers serve; auto is one for each CPU, or fewer where memory asks for it.",
               notes: "CPUs are those that the server may be scheduled on, or the control group's quota (version 1 " \
                      "and 2), rounded up. Once workers have served 50 requests their private memory is known: if " \
                      "so many do not fit into `memory total:`, or 80% of the memory there is, `workers.scaled` " \
                      "tells how many do, and why; so does `pando status`. [More](memory.md#how-many-workers). " \
-                     "0: nothing is served, only the [nodes](swarm.md) run.",
+                     "0: nothing is served, only the [nodes](swarm.md) run. `WEB_CONCURRENCY=0` means 1, as it is one " \
+                     "process to Puma; so does a line that hands the variable on.",
               example: "workers 4"
 
       setting :rollout_surge,
