@@ -12,6 +12,9 @@ module Pando
     PROGRAM = File.expand_path("../../exe/pando", __dir__)
     # Whether a worker writes Rails' log to the terminal too: "1" or "0". Without it the environment decides.
     LOG_TO_STDOUT = "PANDO_RAILS_LOG_TO_STDOUT"
+    # A host as Puma's bind takes it, with a port.
+    ADDRESS = %r{\A[a-z]+://.*:\d+(?:\?|\z)}
+    private_constant :ADDRESS
 
     class << self
       # Becomes the server.
@@ -72,13 +75,15 @@ module Pando
         host = options[:Host].to_s
         return ["--listen", host.sub("unix://", "unix:")] if host.start_with?("unix:")
 
+        return ["--listen", host] if host.match?(ADDRESS)
+
         ["--listen", "#{bracketed(host)}:#{options[:Port] || 9292}"]
       end
 
       def bracketed(host)
         return "127.0.0.1" if ["", "localhost"].include?(host)
 
-        host.include?(":") && !host.start_with?("[") ? "[#{host}]" : host
+        host.include?(":") && !host.match?(%r{\A\[|://}) ? "[#{host}]" : host
       end
 
       def rackup_file(path)

@@ -25,6 +25,9 @@ class RackHandlerTest < Minitest::Test
     assert_equal "0.0.0.0:3000", address("0.0.0.0")
     assert_equal "[::1]:3000", address("::1")
     assert_equal "unix:tmp/web.sock", address("unix://tmp/web.sock")
+    assert_equal "tcp://0.0.0.0:3000", address("tcp://0.0.0.0")
+    assert_equal "tcp://0.0.0.0:4000", address("tcp://0.0.0.0:4000")
+    assert_equal "ssl://0.0.0.0:4000?key=a&cert=b", address("ssl://0.0.0.0:4000?key=a&cert=b")
   end
 
   def test_another_rackup_file

@@ -50,6 +50,9 @@ module Pando
       def require_rackup
         config.require_rackup
       rescue ConfigError => e
+        word = flags.words.first
+        hint = Compat::Names::COMMANDS[word]
+        raise UsageError, "there is no command #{word}. #{hint}" if hint
         raise e unless (near = mistyped_command)
 
         raise UsageError, "there is no command #{@arguments.first} and no such rackup file. Did you mean #{near}?"

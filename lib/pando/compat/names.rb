@@ -107,6 +107,9 @@ module Pando
         after_stopped: NO_MASTER,
         after_worker_boot: NO_MASTER,
         out_of_band: COLLECTIONS,
+        plugin: "Leave plugin :tmp_restart out: restart_file does that. For plugin :solid_queue write " \
+                "node :solid_queue, queue_file: true, shared: true, require: \"./config/environment.rb\". " \
+                "Others: docs/coming-from-puma.md.",
         prune_bundler: "Leave it out: the monitor runs without the bundle, and pando reload loads new gems.",
         queue_requests: KEEP_ALIVE,
         quiet: "Leave it out: Pando does not log requests.",
@@ -153,6 +156,23 @@ module Pando
         "-d" => SERVICE_MANAGER,
         "--daemonize" => SERVICE_MANAGER
       }.freeze
+
+      # Of pumactl, and what serves without a command here.
+      # @return [Hash{String => String}]
+      COMMANDS = {
+        "restart" => "Write pando reload.",
+        "phased-restart" => "Write pando reload.",
+        "halt" => "Write pando stop.",
+        "stats" => "Write pando status.",
+        "start" => "Write pando alone: it serves."
+      }.freeze
+
+      # @param name [String]
+      # @param value [String, nil] what follows it
+      # @return [String, nil] what to do instead
+      def self.flag(name, value)
+        %w[-b --bind].include?(name) && value&.start_with?("ssl://") ? NO_TLS : FLAGS[name]
+      end
 
       # @param name [String] of a setting
       # @return [String, nil] what to do instead

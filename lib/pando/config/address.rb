@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/compat/names"
+
 module Pando
   class Config
     # Reads the address of a listener: HOST:PORT, PORT, [v6]:PORT, each with
@@ -47,6 +49,7 @@ module Pando
 
         def explain(address)
           case address
+          when %r{\Assl://} then Compat::Names::NO_TLS.delete_suffix(".")
           when %r{\A[~./]} then "a socket's path is written unix:#{address}"
           when /\A\[?[0-9a-f]*:[^\]\s]*:/i then "an IPv6 address is written [v6]:PORT"
           when /\A([\w.-]+|\[.*\]):?\z/ then "the port is missing"

@@ -85,7 +85,7 @@ module Pando
       end
 
       def take(flag, text, rest)
-        taker = @known.fetch(flag) { unknown(flag) }
+        taker = @known.fetch(flag) { unknown(flag, text || rest.first) }
         text = taker.argument ? text || next_text(flag, taker, rest) : without_text(flag, text)
         taker.is_a?(Switch) ? @switched[taker.name] = text : given << Given.new(taker, text, flag)
       end
@@ -112,8 +112,8 @@ module Pando
         given << Given.new(setting, text, nil)
       end
 
-      def unknown(flag)
-        hint = Compat::Names::FLAGS[flag]
+      def unknown(flag, value)
+        hint = Compat::Names.flag(flag, value)
         raise UsageError, "unknown flag #{flag}. #{hint}" if hint
 
         raise UsageError, "unknown flag #{flag}.#{Suggestion.for(flag, @known.keys)} See pando --help."

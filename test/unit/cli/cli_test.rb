@@ -190,6 +190,16 @@ class CLITest < ConfigTestCase
                  pando("confg")
   end
 
+  def test_commands_of_puma
+    { "restart" => "pando reload", "phased-restart" => "pando reload", "halt" => "pando stop",
+      "stats" => "pando status" }.each do |word, command|
+      assert_equal ["", "pando: there is no command #{word}. Write #{command}.\n", 2], pando(word)
+    end
+    assert_equal "pando: there is no command start. Write pando alone: it serves.\n", pando("-w1", "start")[1]
+    write("restart", "")
+    assert_equal 0, pando("restart", "--check").last
+  end
+
   def test_help_has_the_flags_of_all_commands
     out, = pando("help")
 

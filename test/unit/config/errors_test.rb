@@ -21,6 +21,13 @@ class ConfigErrorsTest < ConfigTestCase
   says "config/pando.rb:1: unknown setting bind. Write listen \"HOST:PORT\" or listen \"unix:PATH\".",
        "bind 'tcp://0.0.0.0:80'"
 
+  says "config/pando.rb:1: unknown setting plugin. Leave plugin :tmp_restart out: restart_file does that. For plugin " \
+       ":solid_queue write node :solid_queue, queue_file: true, shared: true, require: \"./config/environment.rb\". " \
+       "Others: docs/coming-from-puma.md.", "plugin :solid_queue"
+  says "config/pando.rb:1: listen must be HOST:PORT, PORT, [v6]:PORT, unix:PATH, unix:@ABSTRACT or systemd, but is " \
+       "\"ssl://0.0.0.0:3000\": Pando speaks no TLS: let a proxy do that, and listen behind it.",
+       'listen "ssl://0.0.0.0:3000"'
+
   says 'config/pando.rb:1: workers must be a whole number from 0 to 1024, or auto, but is "many".', "workers 'many'"
   says "config/pando.rb:1: workers must be a whole number from 0 to 1024, or auto, but is nil.", "workers ENV['NONE_']"
   says "config/pando.rb:1: workers must be a whole number from 0 to 1024, or auto, but is -1.", "workers -1"

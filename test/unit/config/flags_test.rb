@@ -39,6 +39,10 @@ class FlagsTest < ConfigTestCase
     assert_equal "unknown flag --wrokers. Did you mean --workers? See pando --help.", usage_error("--wrokers=4")
     assert_equal "unknown flag -p. Give -l PORT.", usage_error("-p", "3000")
     assert_equal "unknown flag -p. Give -l PORT.", usage_error("-p3000")
+    [["-b", "ssl://[::]:80"], ["-bssl://[::]:80"]].each do |argv|
+      assert_equal "unknown flag -b. Pando speaks no TLS: let a proxy do that, and listen behind it.",
+                   usage_error(*argv)
+    end
     assert_equal "-w needs a value: -w N", usage_error("-w")
     assert_equal "-w needs a value: -w N", usage_error("-w", "-c", "x")
     assert_equal "one RACKUP is enough: a.ru or b.ru?", usage_error("a.ru", "b.ru")
