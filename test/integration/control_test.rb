@@ -47,7 +47,7 @@ class ControlTest < Minitest::Test
     text, _, status = pando("status")
 
     assert_equal(0, status)
-    assert_match(/\Apando \S+, serving for .*: 2 of 2 workers ready, 0 reforks$/, text)
+    assert_match(/\Apando \S+, serving for .*: 2 of 2 workers ready, 0 reforks since the last cold boot$/, text)
     assert_match(/^worker 1 +0 +\d+ +idle +0 +[\d.]+ MiB +[\d.]+ MiB$/, text)
     assert_match(/^generation 0 is current \(boot\)/, text)
   end

@@ -30,10 +30,11 @@ module Pando
         return terminal.out.write(text) && CLI::OK if flags[:stdout]
 
         write(text)
-        terminal.out.puts "wrote #{target_name}#{" from #{source}" if source}", *report, "next: pando --check"
+        terminal.out.puts "wrote #{target_name}#{" from #{source}" if source}", *report, "next: #{check}"
         CLI::OK
       end
 
+      def check = "#{"bundle exec " if terminal.env["BUNDLE_GEMFILE"]}pando --check"
       def root = @root ||= File.expand_path(flags.last(:directory)&.text || ".", directory)
       def target_name = flags.last(:config_file)&.text || Config::Loader::DEFAULT_FILE
       def target = File.expand_path(target_name, root)

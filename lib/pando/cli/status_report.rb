@@ -81,8 +81,11 @@ module Pando
         quiet = "; job nodes take nothing new" if server["quiet"]
         state = server["state"] == "serving" ? "serving" : "#{server["state"]}, up"
         "pando #{server["version"]}, #{state} for #{duration(server["uptime"])}: " \
-          "#{strengths(server)}, #{counted(server["reforks"], "refork")}#{suspended}#{reload}#{quiet}"
+          "#{strengths(server)}, #{reforks(server)}#{suspended}#{reload}#{quiet}"
       end
+
+      # The count begins anew with each mold that boots from cold: after a reload, for one.
+      def reforks(pairs) = "#{counted(pairs["reforks"], "refork")} since the last cold boot"
 
       # Workers that serve requests and nodes that do jobs are counted apart.
       def strengths(server)
@@ -124,7 +127,7 @@ module Pando
         all("pool").map do |pool|
           suspended = "; reforking is suspended" if pool["suspended"]
           "#{pool["name"]}: #{strength(pool, pool["kind"] || "worker")}, " \
-            "#{counted(pool["reforks"], "refork")}#{suspended}"
+            "#{reforks(pool)}#{suspended}"
         end
       end
 

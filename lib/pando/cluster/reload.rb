@@ -21,6 +21,7 @@ module Pando
 
       carry_as "reload", wanted: :text, now: :flag
 
+      ADVICE = "the old release serves on; pando reload tries again"
       LOST = "its mold is lost"
       # Seconds after which whoever asks again does not wait for the one who reads the configuration: it may hang.
       PATIENCE = 2.0
@@ -158,7 +159,7 @@ module Pando
       def failed(reason)
         @renewal&.give_up
         @addresses.give_up
-        Events.emit("reload.failed", reason: reason, generation: @generation&.number)
+        Events.emit("reload.failed", reason: reason, generation: @generation&.number, advice: ADVICE)
         forget
       end
 

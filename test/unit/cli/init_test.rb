@@ -98,6 +98,10 @@ class InitTest < ConfigTestCase
     assert_equal ["0.0.0.0:4000"], starting_file_with("PORT" => "4000").listen.map(&:to_s)
   end
 
+  def test_in_a_bundle_the_next_command_is_the_bundles
+    assert_equal "next: bundle exec pando --check\n", init(env: { "BUNDLE_GEMFILE" => "Gemfile" }).first.lines.last
+  end
+
   def test_a_starting_file_names_the_nodes_of_the_gems_that_are_there
     write("Gemfile.lock", "GEM\n  specs:\n    sidekiq (7.3.0)\n    solid_queue (1.2.0)\n")
 
@@ -118,10 +122,12 @@ class InitTest < ConfigTestCase
     ENV.update(before)
   end
 
-  def init(*arguments)
+  def init(*arguments, env: {})
     out = StringIO.new
     err = StringIO.new
-    status = Dir.chdir(@dir) { Pando::CLI.run(["init", *arguments], out: out, err: err, env: { "PWD" => @dir }) }
+    status = Dir.chdir(@dir) do
+      Pando::CLI.run(["init", *arguments], out: out, err: err, env: { "PWD" => @dir, **env })
+    end
     [out.string, err.string, status]
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
+require "pando/counted"
 
 module Pando
   module Cluster
@@ -11,6 +12,7 @@ module Pando
       # @api private
       class Task
         include Brief
+        include Counted
 
         # @return [String, nil] what was achieved, once it was
         attr_reader :achieved
@@ -42,6 +44,16 @@ module Pando
         def obstacle = nil
 
         private
+
+        # @param worker [Child] of the pool that the task is about
+        def title(worker) = "the #{@pool.options.jobs ? "node" : "worker"} in slot #{worker.slot}"
+
+        # @param worker [Child] one that is busy
+        def engagement(worker)
+          return "is at #{worker.job[:request]}" unless @pool.options.jobs
+
+          "is running #{counted(worker.row.running, "job")}"
+        end
 
         def achieve(text) = @achieved = text
         def give_up(text) = @failure = text

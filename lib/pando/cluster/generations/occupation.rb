@@ -8,7 +8,8 @@ module Pando
       # @api private
       module Occupation
         # What an upcoming generation does.
-        DOES = { booting: "is booting", ready: "is ready", canary: "is on trial", rolling: "is rolling out" }.freeze
+        DOES = { booting: "is booting", ready: "has booted and is not rolled out yet", canary: "is on trial",
+                 rolling: "is rolling out" }.freeze
         private_constant :DOES
 
         # @return [Array(String, Float), nil] in words, and seconds for which it can go on at most (nil: not known);

@@ -13,8 +13,8 @@ module Pando
                      "and 2), rounded up. Once workers have served 50 requests their private memory is known: if " \
                      "so many do not fit into `memory total:`, or 80% of the memory there is, `workers.scaled` " \
                      "tells how many do, and why; so does `pando status`. [More](memory.md#how-many-workers). " \
-                     "0: nothing is served, only the [nodes](swarm.md) run. `WEB_CONCURRENCY=0` means 1, as it is one " \
-                     "process to Puma; so does a line that hands the variable on.",
+                     "0: nothing is served, only the [nodes](swarm.md) run. `WEB_CONCURRENCY=0` means 1, as it is " \
+                     "one process to Puma; so does a line that hands the variable on.",
               example: "workers 4"
 
       setting :rollout_surge,

@@ -183,7 +183,8 @@ module Pando
       define "reload.finished", :info, %i[generation seconds],
              "The new release serves for good, with its settings and services."
       define "reload.incomplete", :warn, %i[settings], "These settings have changed, and need a restart."
-      define "reload.failed", :error, %i[generation reason], "The new release does not serve; the old one serves on."
+      define "reload.failed", :error, %i[generation reason advice],
+             "The new release does not serve; the old one serves on."
       define "spawn.failed", :error, %i[role slot generation reason], "A process could not be ordered."
       define "fork.failed", :error, %i[role slot generation reason],
              "The kernel, or a before_fork hook, refused a fork; it is tried again later."

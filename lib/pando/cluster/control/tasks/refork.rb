@@ -66,11 +66,14 @@ module Pando
           # Said once of each: that its request has ended is no news.
           def coming_or_going
             worker = @pool.generations.passer or return
-            request = worker.job[:request] if worker.pid
             @told ||= {}.compare_by_identity
-            @told[worker] ||= "the worker in slot #{worker.slot} is #{worker.leaving? ? "leaving" : "starting"}" \
-                              "#{", and is at #{request}" if request}"
+            @told[worker] ||= passing(worker)
             [@told[worker], @until - Sys.now]
+          end
+
+          def passing(worker)
+            busy = ", and #{engagement(worker)}" if worker.pid && worker.job.any?
+            "#{title(worker)} is #{worker.leaving? ? "leaving" : "starting"}#{busy}"
           end
 
           # The worker that was chosen forks between two requests.
@@ -78,7 +81,7 @@ module Pando
             return unless mold&.ordered? && mold.source&.job&.any?
 
             ends = [mold.deadline, (mold.source.row.hard_deadline unless @pool.options.jobs)].compact.min
-            ["the worker in slot #{mold.source.slot} is at #{mold.source.job[:request]}", ends - Sys.now]
+            ["#{title(mold.source)} #{engagement(mold.source)}", ends - Sys.now]
           end
 
           def thread_on_trial

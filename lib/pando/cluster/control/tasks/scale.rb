@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/counted"
 require "pando/cluster/control/task"
 
 module Pando
@@ -10,8 +9,6 @@ module Pando
         # More workers, or fewer. It is over when all of them are ready and those that were too many are gone; if that
         # does not come about in time, it says why. The number stays what was asked for: the monitor goes on trying.
         class Scale < Task
-          include Counted
-
           # Events about a worker that did not come up.
           FAILURES = %w[worker.failed fork.failed spawn.failed check.failed].freeze
           # So many of them, and it is not waited for any longer.
@@ -56,7 +53,7 @@ module Pando
           # A worker ends its request before it leaves; without a mold there is nothing to fork workers from.
           def obstacle
             busy = workers.find { |worker| worker.leaving? && worker.job.any? }
-            return ["the worker in slot #{busy.slot} is at #{busy.job[:request]}", deadline - Sys.now] if busy
+            return ["#{title(busy)} #{engagement(busy)}", deadline - Sys.now] if busy
 
             @pool.generations.occupation unless @pool.generations.current&.forks?
           end

@@ -83,6 +83,23 @@ class ReforkTaskTest < Minitest::Test
     assert_in_delta 5, task.obstacle.last, 0.1
   end
 
+  def test_nodes_run_jobs
+    leaving = booted.worker_in(0)
+    cluster.rollout.ask_to_leave(leaving, "replaced")
+    leaving.row.start_job("jobs", "1 running", nil, nil)
+    leaving.row.set_load(1, nil)
+
+    assert_equal "the node in slot 0 is leaving, and is running 1 job", begun(jobs: true).obstacle.first
+  end
+
+  def test_a_generation_that_has_booted_is_not_through
+    booted
+    generations.refork("test")
+    generations.upcoming.enter(:ready)
+
+    assert_match(/\Arefused: generation 1 \(refork\) has booted and is not rolled out yet, /, begun.failure)
+  end
+
   def test_none_can_be_had
     booted(workers: 1)
     task = begun
@@ -93,8 +110,8 @@ class ReforkTaskTest < Minitest::Test
 
   private
 
-  def begun
-    pool = Pool.new("web", generations, cluster.options)
+  def begun(jobs: false)
+    pool = Pool.new("web", generations, cluster.options.dup.tap { |options| options.jobs = jobs })
     task = Pando::Cluster::Control::Tasks::Refork.new(Cluster.new, pool, false)
     @subscription_of_task = Pando::Events.subscribe { |event| task.observe(event) unless task.over? }
     task.tap(&:start)
