@@ -8,13 +8,14 @@ require "pando/compat/scope"
 require "pando/compat/settings"
 require "pando/compat/source"
 require "pando/compat/statement"
+require "pando/compat/stock_header"
 require "pando/config/settings"
 
 module Pando
   module Compat
     # Writes config/pando.rb from a config file of Puma, Unicorn or Pitchfork. The file is read and not run. Each of its
     # lines is in the result: as it was, translated with the original behind it, or as a comment below the reason why it
-    # is left out.
+    # is left out. But for the comments that Rails opens Puma's file with.
     #
     #   Translator.new(File.read("config/puma.rb"), "config/puma.rb").call.text
     #
@@ -58,7 +59,7 @@ module Pando
       # @return [Translation]
       # @raise [Source::Unreadable]
       def call
-        translate(0, @lines.size - 1)
+        translate(StockHeader.size(@originals), @lines.size - 1)
         text = @out.text(header)
         raise Source::Unreadable, "its translation would be no Ruby" unless Source.statements(text)
 
