@@ -13,11 +13,11 @@ class DoctorServingTest < Minitest::Test
   LOST = { event: "worker.lost", pid: 7, generation: 0, reason: "signal KILL" }.freeze
 
   def test_a_worker_that_died_is_named_with_its_request
-    assert_equal "a worker of generation 0 died at GET /die: signal KILL", message(request: "GET /die")
-    assert_equal "a worker of generation 0 died: signal KILL", message
+    assert_equal "a worker of generation 0 died at GET /die: signal KILL", said(request: "GET /die")
+    assert_equal "a worker of generation 0 died: signal KILL", said
   end
 
   private
 
-  def message(**facts) = Pando::Doctor::Checks::Serving.new(Evidence.new({ **LOST, **facts })).findings.first.message
+  def said(**facts) = Pando::Doctor::Checks::Serving.new(Evidence.new({ **LOST, **facts })).findings.first.message
 end
