@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/events"
-require "pando/http/queue_stall"
+require "pando/http/reactor_stall"
 
 module Pando
   module HTTP
@@ -32,7 +32,7 @@ module Pando
 
       # @param channel [#stats, #waits] a {Channel}
       # @param queue_timeout [Float, nil] seconds
-      # @param stall [QueueStall, nil] nil: a queue that stands still is not told of
+      # @param stall [ReactorStall, nil] nil: a queue that stands still is not told of
       def initialize(channel, queue_timeout: nil, stall: nil)
         @channel = channel
         @delay = [DELAY, queue_timeout && (queue_timeout * SHARE)].compact.min

@@ -79,7 +79,7 @@ module Pando
       private
 
       # Elsewhere queue_timeout and timeout end it, and are told of.
-      def stall(config) = (QueueStall.new if %w[development test].include?(config.environment))
+      def stall(config) = (ReactorStall.new if %w[development test].include?(config.environment))
 
       def warn
         warn_of_limit unless @settings.enough_descriptors?

@@ -2,12 +2,12 @@
 
 require "test_helper"
 require "pando/events/catalogue"
-require "pando/http/queue_stall"
+require "pando/http/reactor_stall"
 require_relative "../cluster/support/clock"
 require_relative "support/fake_worker"
 
 # When a queue that does not move is told of.
-class HTTPQueueStallTest < Minitest::Test
+class HTTPReactorStallTest < Minitest::Test
   include ClusterSupport::Clock
   include HTTPSupport::Events
 
@@ -16,7 +16,7 @@ class HTTPQueueStallTest < Minitest::Test
 
   def setup
     super
-    @stall = Pando::HTTP::QueueStall.new
+    @stall = Pando::HTTP::ReactorStall.new
     @jobs = Jobs.new([1], 1, "GET /itself")
   end
 

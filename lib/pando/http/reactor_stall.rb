@@ -10,7 +10,7 @@ module Pando
     # Owned by {ReactorReport}, in the monitor.
     #
     # @api private
-    class QueueStall
+    class ReactorStall
       # Seconds that the queue stands still before that is told.
       PATIENCE = 5.0
 
