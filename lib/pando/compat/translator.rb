@@ -8,7 +8,6 @@ require "pando/compat/scope"
 require "pando/compat/settings"
 require "pando/compat/source"
 require "pando/compat/statement"
-require "pando/compat/stock_header"
 require "pando/config/settings"
 
 module Pando
@@ -59,7 +58,7 @@ module Pando
       # @return [Translation]
       # @raise [Source::Unreadable]
       def call
-        translate(StockHeader.size(@originals), @lines.size - 1)
+        translate(0, @lines.size - 1)
         text = @out.text(header)
         raise Source::Unreadable, "its translation would be no Ruby" unless Source.statements(text)
 
