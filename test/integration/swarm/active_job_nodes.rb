@@ -135,8 +135,8 @@ module ActiveJobNodes
     ticks.fdiv(Etc.sysconf(Etc::SC_CLK_TCK))
   end
 
-  def order(numbers, seconds: 0, wait: nil)
-    @producer.puts(JSON.generate(numbers: numbers.to_a, seconds: seconds, wait: wait))
+  def order(numbers, **how)
+    @producer.puts(JSON.generate(numbers: numbers.to_a, seconds: 0, **how))
 
     assert_equal("ready\n", @producer.gets)
   end
