@@ -91,6 +91,7 @@ module ActiveJobNodes
 
     refute_equal([leaving], who_did(210..210))
     assert_equal([["begun"], ["begun"], ["done"]], kinds_of(210))
+    assert_empty(@server.events("work.dropped")) # it is in the queue
   end
 
   def nodes_outlive_an_outage
