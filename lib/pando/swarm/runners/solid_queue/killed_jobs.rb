@@ -42,7 +42,7 @@ module Pando
             first = registrations.first
             return if under_way?(first.metadata[ON_TRIAL])
 
-            claims = ::SolidQueue::ClaimedExecution.where(process_id: registrations.map(&:id)).order(:id).includes(:job).to_a
+            claims = claims_of(registrations)
             claims = blame(claims, first.pid) unless first.metadata[ON_TRIAL]
             suspected, others = claims.partition { |claim| deaths(claim.job) + 1 >= @deaths }
             return registrations.each(&:deregister) if suspected.size < 2
@@ -57,6 +57,10 @@ module Pando
             job_id && [::SolidQueue::ReadyExecution, ::SolidQueue::ClaimedExecution].any? do |executions|
               executions.exists?(job_id: job_id)
             end
+          end
+
+          def claims_of(registrations)
+            ::SolidQueue::ClaimedExecution.where(process_id: registrations.map(&:id)).order(:id).includes(:job).to_a
           end
 
           # The job that was claimed last is tried first: it is likely to be the one, and to end soon.
@@ -88,8 +92,8 @@ module Pando
           end
 
           def tell(job, pid, deaths, fatal)
-            Events.emit("job.killed", node: @kind, pid: pid, name: job.class_name, id: job.active_job_id, deaths: deaths,
-                                      reason: fatal ? "it has failed" : "it is done again")
+            Events.emit("job.killed", node: @kind, pid: pid, name: job.class_name, id: job.active_job_id,
+                                      deaths: deaths, reason: fatal ? "it has failed" : "it is done again")
           end
         end
       end

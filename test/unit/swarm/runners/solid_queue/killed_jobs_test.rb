@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "delegate"
 require "pando/events"
 require "pando/swarm/runners/solid_queue/killed_jobs"
 
@@ -97,9 +98,9 @@ class SolidQueueKilledJobsTest < Minitest::Test
     die(deadly)
     assert_equal [[], [[1, "pid=4242 nil false"]]], [@table.ready, @table.failed]
     assert_equal({ "job_id" => "x" }, deadly.arguments) # a retry by hand begins anew
-    assert_equal [1, 2, 3], @told.map { |event| event[:deaths] }.sort
+    assert_equal([1, 2, 3], @told.map { |event| event[:deaths] })
     assert_equal ["Job1", "uuid-1", 4242, "jobs"], @told.last.values_at(:name, :id, :pid, :node)
-    assert_equal ["it is done again", "it is done again", "it has failed"], @told.map { |event| event[:reason] }
+    assert_equal(["it is done again", "it is done again", "it has failed"], @told.map { |event| event[:reason] })
   end
 
   def test_where_nothing_is_to_be_done_again_it_fails_at_once
