@@ -129,7 +129,11 @@ module Pando
       # A forker tells of the child that it could not have.
       def fork_failed(forker, message)
         unborn = @roster[message.seat]
-        return reject(forker, "a failed fork that was not ordered") unless unborn&.ordered? && unborn.source == forker
+        unless unborn&.ordered? && unborn.source == forker
+          return if forker.leaving? # what it had been ordered was called off then
+
+          return reject(forker, "a failed fork that was not ordered")
+        end
 
         @observer.fork_failed(unborn, message.text, innocent: message.kind == :fork_failed)
       end

@@ -82,6 +82,29 @@ class ClusterGenerationsTest < Minitest::Test
     refute_predicate generations, :refork_expected?
   end
 
+  # It has nobody to share memory with, and its jobs would wait.
+  def test_a_measuring_policy_leaves_a_single_node_alone
+    booted(jobs: true)
+    looks = 0
+    cluster.policy.define_singleton_method(:measures?) { true }
+    cluster.policy.define_singleton_method(:resting?) { false }
+    cluster.policy.define_singleton_method(:decide) { |*| (looks += 1) && throw(:asked) }
+    look = lambda do
+      elapse(10)
+      catch(:asked) { generations.reconcile }
+    end
+    look.call
+    asked = looks
+    cluster.rollout.resize(1)
+    cluster.settle { nil }
+    look.call
+
+    assert_operator asked, :>, 0
+    assert_equal asked, looks
+    refute_predicate generations, :refork_expected?
+    assert_match(/one node only/, generations.explain[:waits])
+  end
+
   def test_what_stands_against_a_refork
     generations.begin_boot
     refute generations.refork("test")

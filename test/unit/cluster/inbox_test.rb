@@ -247,6 +247,17 @@ class ClusterInboxTest < Minitest::Test
     assert_equal [[:fork_failed, unborn, "hook", { innocent: false }]], told(:fork_failed)
   end
 
+  # Both orders failed by the same hook. With the first one the generation was given up, and the second called off.
+  def test_a_fork_that_was_called_off_meanwhile
+    mold = adopted(:mold) { |link| answer_order(link, :fork_refused, "hook") }
+    mold.leave("discarded", Pando::Sys.now + 60)
+    mold.order(Message.new(:spawn))
+    hear(mold)
+
+    refute_predicate mold, :condemned?
+    assert_empty told(:fork_failed)
+  end
+
   def test_only_the_forker_can_say_that_a_fork_failed
     other = adopted
     [[:fork_failed, 1], [:fork_failed, 60], [:fork_refused, 4_000_000_000]].each do |kind, seat|

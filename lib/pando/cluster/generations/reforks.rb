@@ -30,7 +30,9 @@ module Pando
 
         # An obstacle that passes by itself.
         UNSETTLED = "a worker is starting or leaving"
-        private_constant :UNSETTLED
+        # A refork would keep its jobs waiting, and there is nobody to share memory with.
+        LONE = "there is one node only; with a `count:` of 2 or more they share memory"
+        private_constant :UNSETTLED, :LONE
 
         # A policy too may remember something.
         carry count: :integer, suspension: Proof::Suspension, survey: Survey, policy: Object
@@ -44,12 +46,13 @@ module Pando
 
         # @param policy [#threshold, #measures?, #resting?, #manual?, #choose, #justify, #trains?] see Pando::Refork::Policy
         # @param backoff [Damping::Backoff] until the next try
-        # @param options [#refork_failures, #trainee]
+        # @param options [#refork_failures, #trainee, #jobs]
         # @param conditions [#obstacle, #quiet?] what else speaks against a refork that nobody has asked for
         def initialize(roster, policy, generations, backoff, options,
                        gauge: Memory::Gauge.new, conditions: Conditions::NONE)
           @roster = roster
           @policy = policy
+          @options = options
           @generations = generations
           @backoff = backoff
           @conditions = conditions
@@ -68,7 +71,7 @@ module Pando
 
         # @return [String, nil] why it is time
         def wanted
-          return measured if @policy.measures?
+          return (measured unless lone?) if @policy.measures?
 
           threshold = @policy.threshold(count)
           return if threshold.nil? || @generations.watching? || hindrance || @generations.lost_threads.obstacle
@@ -81,7 +84,7 @@ module Pando
         # @return [Boolean] whether one may come before long
         def expected?
           return false if !@policy.manual? || suspension.suspended?
-          return !@policy.resting? if @policy.measures?
+          return !@policy.resting? && !lone? if @policy.measures?
 
           threshold = @policy.threshold(count)
           !threshold.nil? && @sources.candidates.any? { |worker| worker.requests * 2 >= threshold }
@@ -92,7 +95,7 @@ module Pando
 
         # How it stands with the policy, for `pando status`.
         # @return [Hash{Symbol => Object}]
-        def explain = @policy.explain
+        def explain = @policy.measures? && lone? ? { **@policy.explain, waits: LONE } : @policy.explain
 
         # What speaks against a refork that nobody has asked for.
         # @return [String, nil]
@@ -217,6 +220,9 @@ module Pando
 
           UNSETTLED if unsettled
         end
+
+        # @return [Boolean] a pool of one node
+        def lone? = @options.jobs && @roster.workers.size < 2
 
         def unsettled = @roster.find { |child| child.worker? && !child.ready? }
 

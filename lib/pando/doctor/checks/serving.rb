@@ -21,8 +21,8 @@ module Pando
             role, what = event[:event].split(".")
             happened = what == "lost" ? "died" : "failed"
             finding(:process_lost, subject: "#{role} #{what}", location: event[:reason].to_s[%r{(/\S+:\d+)}, 1],
-                                   message: "a #{role} of generation #{event[:generation]} #{happened}: " \
-                                            "#{event[:reason]}")
+                                   message: "a #{role} of generation #{event[:generation]} #{happened}" \
+                                            "#{" at #{event[:request]}" if event[:request]}: #{event[:reason]}")
           end.uniq(&:subject)
         end
 
