@@ -112,4 +112,20 @@ class ConcurrentRubyTest < Minitest::Test
       told << Executors.count(now + 700)
     RUBY
   end
+
+  # A job that was interrupted has been given back; its pool counts it for ever, for its thread was killed.
+  def test_what_solid_queue_runs_is_in_a_database
+    assert_equal [0, []], run_ruby(<<~RUBY)
+      module SolidQueue
+        class Pool
+          def executor = @executor ||= Concurrent::ThreadPoolExecutor.new(max_threads: 1)
+        end
+        class ThreadPool < Pool; end
+      end
+      pool = SolidQueue::ThreadPool.new
+      pool.executor.post { Thread.current.kill }
+      pool.executor.post { block }
+      told << Executors.count(now + 700) << Executors.names
+    RUBY
+  end
 end

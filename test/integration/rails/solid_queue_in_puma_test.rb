@@ -68,6 +68,24 @@ class SolidQueueInPumaTest < Minitest::Test
     assert_predicate @server.stop, :success?, @server.output
   end
 
+  # There is one node, so that all jobs run beside each other.
+  def test_a_job_that_kills_its_node_fails_and_the_one_beside_it_is_done
+    job("NoteJob", "word", "(word == \"deadly\" ? Process.kill(:KILL, Process.pid) : sleep(2)) && " \
+                           "File.write(Rails.root.join(\"tmp/\#{word}.done\"), \"\#{Process.pid} \#{queue_name}\")")
+    serve({ "SOLID_QUEUE_IN_PUMA" => "true" })
+    @server.wait_past("generation.current", pool: "solid_queue") # a node that dies before stops the start
+    healthy = later("healthy")
+    later("deadly")
+    failed = @server.wait_past("job.killed", reason: "it has failed", patience: 120)
+    wait_for(healthy)
+
+    assert_equal ["NoteJob", 3], failed.values_at("name", "deaths")
+    of_each = @server.events("job.killed").group_by { |event| event["id"] }
+    assert_equal([1, 2, 3], of_each.delete(failed["id"]).map { |event| event["deaths"] })
+    refute_empty of_each
+    assert_empty(of_each.values.flatten.select { |event| event["reason"] == "it has failed" })
+  end
+
   # It leaves the variable to Pando.
   def test_the_translated_file_runs_them_as_well
     @app.run(Gem.ruby, "-I", Support::Checkout.path("lib"), Support::Checkout.path("exe/pando"), "init")

@@ -91,6 +91,7 @@ module ActiveJobNodes
 
     refute_equal([leaving], who_did(210..210))
     assert_equal([["begun"], ["begun"], ["done"]], kinds_of(210))
+    assert_empty(@server.events("work.dropped")) # it is in the queue
   end
 
   def nodes_outlive_an_outage
@@ -135,8 +136,8 @@ module ActiveJobNodes
     ticks.fdiv(Etc.sysconf(Etc::SC_CLK_TCK))
   end
 
-  def order(numbers, seconds: 0, wait: nil)
-    @producer.puts(JSON.generate(numbers: numbers.to_a, seconds: seconds, wait: wait))
+  def order(numbers, **how)
+    @producer.puts(JSON.generate(numbers: numbers.to_a, seconds: 0, **how))
 
     assert_equal("ready\n", @producer.gets)
   end

@@ -22,7 +22,42 @@ class SwarmSolidQueueTest < Minitest::Test
     assert_nothing_left("processes")
   end
 
+  # The job beside it may die with it twice.
+  def test_a_job_that_kills_its_nodes_fails_and_no_other_one
+    order(500..500, seconds: 3, each_time: true)
+    order(501..501, seconds: -1)
+    wait_for_done(500..500)
+    wait_until(timeout: 120, message: -> { "the failure\n#{@server.output[-4000..]}" }) { failed_jobs.any? }
+
+    assert_equal([["begun"]] * 3, kinds_of(501))
+    assert_equal(1, failed_jobs.size)
+    assert_includes(failed_jobs.first.first, "SolidQueue::Processes::ProcessExitError")
+    told = @server.events("job.killed").select { |event| event["reason"] == "it has failed" }
+    assert_equal([["EffectJob", 3]], told.map { |event| event.values_at("name", "deaths") })
+    assert_empty(@postgresql.rows("SELECT id FROM solid_queue_jobs WHERE finished_at IS NULL AND " \
+                                  "arguments LIKE '%pando_deaths%'"))
+  end
+
+  def test_a_claim_without_a_job_keeps_no_node_from_starting
+    order(600..600, seconds: FOR_EVER)
+    victim = wait_for_begun(600)
+    @postgresql.rows("ALTER TABLE solid_queue_claimed_executions DROP CONSTRAINT #{constraint}")
+    @postgresql.rows("DELETE FROM solid_queue_jobs")
+    @server.wait_for("worker.ready") { Process.kill("KILL", victim) }
+    order(601..601)
+    wait_for_done(601..601)
+
+    wait_until(message: "no claim") { @postgresql.rows("SELECT id FROM solid_queue_claimed_executions").empty? }
+  end
+
   private
+
+  def failed_jobs = @postgresql.rows("SELECT error FROM solid_queue_failed_executions")
+
+  def constraint
+    @postgresql.rows("SELECT conname FROM pg_constraint WHERE contype = 'f' AND " \
+                     "conrelid = 'solid_queue_claimed_executions'::regclass").first.first
+  end
 
   def assert_nothing_left(table)
     assert_empty(@postgresql.rows("SELECT * FROM solid_queue_#{table}"), table)

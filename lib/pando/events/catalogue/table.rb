@@ -241,6 +241,9 @@ module Pando
              "was scheduled for later. `names` says what was lost."
       define "job.failed", :error, %i[node slot pid name reason location],
              "A job raised in a node whose library would not tell of it; `name` is its queue."
+      define "job.killed", :warn, %i[node pid name id deaths reason],
+             "The node `pid` died while it did this job of Solid Queue's, one of maybe several; `name` is its class, " \
+             "`deaths` how many have died with it. `reason` says whether it is done again or has failed."
       define "broker.lost", :warn, %i[node slot pid reason],
              "A node cannot reach the broker that it has its jobs from; it tries again, later each time."
       define "broker.found", :info, %i[node slot pid seconds], "It has reached it again."

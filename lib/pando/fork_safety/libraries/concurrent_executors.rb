@@ -17,14 +17,16 @@ module Pando
       module ConcurrentExecutors
         # Seconds for which a list of executors is good.
         LIST = 0.1
-        # What these queue is in a database too, and their own loops run in executors.
+        # What these queue is in a database too, and their own loops run in executors. Solid Queue's executors have no
+        # name, but belong to its pools.
         DURABLE = /\AGoodJob/
+        DURABLE_POOLS = "SolidQueue::Pool"
         # Where the block of a scheduled task is that nobody has asked for: a timer task runs again and again, and
         # job libraries look for what is due in their database.
         PERIODIC = %r{/concurrent/timer_task\.rb\z|/(?:elastic-apm|good_job|solid_queue)-[^/]+/}
         RUNNING = %r{/concurrent/executor/.*run_task}
         ACTIVE_JOB = "ActiveJob::QueueAdapters::AsyncAdapter::JobWrapper"
-        private_constant :LIST, :DURABLE, :PERIODIC, :RUNNING, :ACTIVE_JOB
+        private_constant :LIST, :DURABLE, :DURABLE_POOLS, :PERIODIC, :RUNNING, :ACTIVE_JOB
 
         @listed_at = -LIST
 
@@ -52,6 +54,7 @@ module Pando
             timer = Constants.find("Concurrent::TimerSet")
             @timers = timer ? ObjectSpace.each_object(timer).to_a : []
             @pools = ObjectSpace.each_object(Concurrent::RubyThreadPoolExecutor).reject { |pool| spared?(pool) }
+            @pools -= durable
             @listed_at = now
             @pid = Process.pid
           end
@@ -60,6 +63,11 @@ module Pando
           def spared?(pool)
             @timers.any? { |timer| timer.instance_variable_get(:@timer_executor).equal?(pool) } ||
               [pool.name, pool.class.name].any? { |name| DURABLE.match?(name.to_s) }
+          end
+
+          def durable
+            pools = Constants.find(DURABLE_POOLS)
+            pools ? ObjectSpace.each_object(pools).map { |pool| pool.instance_variable_get(:@executor) } : []
           end
 
           # concurrent-ruby notes the process in which an executor was last used.

@@ -50,7 +50,7 @@ module Pando
           @options = OPTIONS.merge(node.options)
           @tally = ActiveJobTally.new
           @watch = BrokerWatch.new(node)
-          @claims = Claims.new(again: @options.fetch(:killed_jobs) == :again)
+          @claims = Claims.new(node.kind, again: @options.fetch(:killed_jobs) == :again)
           @first = Concurrent::Event.new
           @looks = 0
         end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require "pando/swarm/runners/solid_queue/killed_jobs"
 require "pando/swarm/runners/solid_queue/life"
 
 module Pando
@@ -8,24 +9,33 @@ module Pando
     module Runners
       class SolidQueue
         # What Solid Queue's supervisor does for the jobs of the dead; and more, for it would have them fail. A worker
-        # that was killed leaves jobs that it has claimed, which nobody else takes. They are done again.
+        # that was killed leaves jobs that it has claimed, which nobody else takes. They are done again, see KilledJobs.
         #
         # Owned by the runner; runs in the thread beside the jobs.
         #
         # @api private
         class Claims
+          # @param kind [String] the name of the node's kind
           # @param again [Boolean] whether such jobs are done again; false: they fail, as Solid Queue has it
-          def initialize(again:)
+          def initialize(kind, again:)
             @again = again
+            @killed = KilledJobs.new(kind, again ? KilledJobs::DEATHS : 1)
           end
 
           # @param ours [Array<Integer>] ids of the registrations of this process
           def recover(ours)
+            drop
             bury(dead(ours))
             adopt
           end
 
           private
+
+          # Claims whose job somebody has deleted: nothing can be done with them.
+          def drop
+            ids = ::SolidQueue::ClaimedExecution.where.missing(:job).ids
+            ::SolidQueue::ClaimedExecution.where(id: ids).delete_all if ids.any?
+          end
 
           # Those of this machine as soon as they are dead; others when they have been silent for too long.
           def dead(ours)
@@ -42,8 +52,9 @@ module Pando
             return if dead.empty?
 
             ::SolidQueue::Process.transaction do
-              ::SolidQueue::Process.where(id: dead.map(&:id)).non_blocking_lock.each do |one|
-                @again ? one.deregister : one.prune
+              locked = ::SolidQueue::Process.where(id: dead.map(&:id)).order(:id).non_blocking_lock
+              locked.group_by { |one| [one.hostname, one.pid, one.metadata[:life]] }.each_value do |registrations|
+                @killed.settle(registrations)
               end
             end
           end
