@@ -206,10 +206,13 @@ module Pando
         return generations.child_unfit(child, reason) if child.unfit?
 
         return unless child.worker?
-        return generations.worker_failed(child, reason, innocent: innocent) if failed
+        return generations.worker_failed(child, reason, innocent: innocent || ended_by_job?(child)) if failed
 
         @cluster.rollout.worker_lost(child, reason) if farewell.accident?
       end
+
+      # A node's runner takes jobs a moment before the node says that it is ready, and a job may be one that kills.
+      def ended_by_job?(child) = @options.jobs && !!child.ending&.killed? && !child.condemned?
 
       def hook(name, *arguments)
         @payload.run_hook(name, *arguments)

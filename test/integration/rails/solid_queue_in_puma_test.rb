@@ -70,10 +70,9 @@ class SolidQueueInPumaTest < Minitest::Test
 
   # There is one node, so that all jobs run beside each other.
   def test_a_job_that_kills_its_node_fails_and_the_one_beside_it_is_done
-    job("NoteJob", "word", "(word == \"deadly\" ? Process.kill(:KILL, Process.pid) : sleep(2)) && " \
-                           "File.write(Rails.root.join(\"tmp/\#{word}.done\"), \"\#{Process.pid} \#{queue_name}\")")
+    deadly_job
     serve({ "SOLID_QUEUE_IN_PUMA" => "true" })
-    @server.wait_past("generation.current", pool: "solid_queue") # a node that dies before stops the start
+    @server.wait_past("generation.current", pool: "solid_queue")
     healthy = later("healthy")
     later("deadly")
     failed = @server.wait_past("job.killed", reason: "it has failed", patience: 120)
@@ -84,6 +83,18 @@ class SolidQueueInPumaTest < Minitest::Test
     assert_equal([1, 2, 3], of_each.delete(failed["id"]).map { |event| event["deaths"] })
     refute_empty of_each
     assert_empty(of_each.values.flatten.select { |event| event["reason"] == "it has failed" })
+  end
+
+  # The first nodes die of it before they are ready.
+  def test_a_job_that_kills_its_node_and_waits_for_the_start_costs_nobody_else
+    deadly_job
+    @app.prepare_database("production")
+    @app.rails("runner", "%w[deadly healthy].each { |word| NoteJob.perform_later(word) }", environment: "production")
+    serve({ "SOLID_QUEUE_IN_PUMA" => "true" })
+
+    assert_equal 3, @server.wait_past("job.killed", reason: "it has failed", patience: 120)["deaths"]
+    wait_for("healthy")
+    assert_equal "default", wait_for(later("after")).last
   end
 
   # It leaves the variable to Pando.
@@ -105,6 +116,11 @@ class SolidQueueInPumaTest < Minitest::Test
   end
 
   private
+
+  def deadly_job
+    job("NoteJob", "word", "(word == \"deadly\" ? Process.kill(:KILL, Process.pid) : sleep(2)) && " \
+                           "File.write(Rails.root.join(\"tmp/\#{word}.done\"), \"\#{Process.pid} \#{queue_name}\")")
+  end
 
   def job(name, parameters, line)
     file = name.gsub(/(?<=[a-z])[A-Z]/) { |letter| "_#{letter}" }.downcase

@@ -184,4 +184,32 @@ class ClusterFailingGenerationsTest < Minitest::Test
 
     assert_equal [1, 1], cluster.generations_of_workers
   end
+
+  # The job that was waiting for it: its generation is tried again, until that job is given up.
+  def test_a_node_that_is_killed_as_it_starts
+    cluster(workers: 1, jobs: true)
+    generations.begin_boot
+    cluster.ready(cluster.upcoming_mold).turn
+    (1...LAST_TRY).each do
+      cluster.adopt(node = cluster.starting.first)
+      cluster.die(node)
+      elapse(10)
+      cluster.turn
+    end
+    cluster.settle
+
+    assert_equal [0], cluster.generations_of_workers
+    assert_empty events("generation.discarded")
+  end
+
+  def test_a_node_that_we_kill_as_it_starts
+    cluster(workers: 1, jobs: true)
+    generations.begin_boot
+    cluster.ready(cluster.upcoming_mold).turn
+    cluster.adopt(node = cluster.starting.first)
+    node.kill("it did not get ready in time")
+    cluster.die(node)
+
+    assert_equal 1, events("generation.discarded").size
+  end
 end
