@@ -1,32 +1,20 @@
 # frozen_string_literal: true
 
 require "fileutils"
+require_relative "local_server"
 
 module Support
   # A MariaDB server of its own, reached by a UNIX socket in its folder only. It asks nobody for a password, and starts
   # with nothing but the database `test`.
-  class MariaDBServer
-    include Waiting
-
+  class MariaDBServer < LocalServer
     PROGRAM = "/usr/sbin/mariadbd"
+    PACKAGE = "mariadb-server-core"
     # Nothing here is to survive a crash.
     OPTIONS = %w[--no-defaults --skip-grant-tables --skip-networking --skip-log-bin --innodb-flush-log-at-trx-commit=0
                  --innodb-buffer-pool-size=16M].freeze
 
-    # @return [String, nil] why this machine cannot have it
-    def self.obstacle
-      "mariadb-server-core is not installed" unless File.executable?(PROGRAM)
-    end
-
-    # @return [String]
-    attr_reader :socket_path
-
     # @param folder [String] a short path
-    def initialize(folder)
-      @folder = folder
-      @socket_path = File.join(folder, "mariadb.sock")
-      @log = File.join(folder, "mariadb.log")
-    end
+    def initialize(folder) = super(folder, "mariadb")
 
     # @return [self] once it takes connections
     def start
@@ -38,14 +26,6 @@ module Support
                            in: File::NULL, out: @log, err: %i[child out])
       wait_until(message: -> { "mariadbd: #{File.read(@log)}" }) { reachable? }
       self
-    end
-
-    def stop
-      return unless @pid
-
-      Process.kill("KILL", @pid)
-      Process.wait(@pid)
-      @pid = nil
     end
 
     private

@@ -1,27 +1,16 @@
 # frozen_string_literal: true
 
 require "socket"
+require_relative "local_server"
 
 module Support
   # A memcached of its own, reached by a UNIX socket.
-  class MemcachedServer
-    include Waiting
-
+  class MemcachedServer < LocalServer
     PROGRAM = "memcached"
-
-    # @return [String, nil] why this machine cannot have it
-    def self.obstacle
-      path = ENV.fetch("PATH").split(":").map { |folder| File.join(folder, PROGRAM) }
-      "memcached is not installed" unless path.any? { |file| File.executable?(file) }
-    end
-
-    # @return [String]
-    attr_reader :socket_path
+    PACKAGE = PROGRAM
 
     # @param folder [String] a short path
-    def initialize(folder)
-      @socket_path = File.join(folder, "memcached.sock")
-    end
+    def initialize(folder) = super(folder, "memcached")
 
     # @return [self] once it takes connections
     def start
@@ -29,14 +18,6 @@ module Support
       @pid = Process.spawn(PROGRAM, "-s", @socket_path, *user, in: File::NULL)
       wait_until(message: "memcached") { reachable? }
       self
-    end
-
-    def stop
-      return unless @pid
-
-      Process.kill("KILL", @pid)
-      Process.wait(@pid)
-      @pid = nil
     end
 
     private

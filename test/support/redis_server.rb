@@ -1,31 +1,20 @@
 # frozen_string_literal: true
 
 require "socket"
+require_relative "local_server"
 
 module Support
   # A redis-server of its own, reached by a UNIX socket.
-  class RedisServer
-    include Waiting
-
+  class RedisServer < LocalServer
     class Refused < StandardError; end
 
     PROGRAM = "redis-server"
-
-    # @return [String, nil] why this machine cannot have it
-    def self.obstacle
-      path = ENV.fetch("PATH").split(":").map { |folder| File.join(folder, PROGRAM) }
-      "redis-server is not installed" unless path.any? { |file| File.executable?(file) }
-    end
-
-    # @return [String]
-    attr_reader :socket_path
+    PACKAGE = PROGRAM
 
     # @param folder [String] a short path
     # @param keep [Boolean] what it was told is there again when it has been killed
     def initialize(folder, keep: false)
-      @folder = folder
-      @socket_path = File.join(folder, "redis.sock")
-      @log = File.join(folder, "redis.log")
+      super(folder, "redis")
       @keep = keep
     end
 
@@ -61,14 +50,6 @@ module Support
     end
 
     def signal(name) = Process.kill(name, @pid)
-
-    def stop
-      return unless @pid
-
-      Process.kill("KILL", @pid)
-      Process.wait(@pid)
-      @pid = nil
-    end
 
     private
 
