@@ -161,6 +161,7 @@ uint64_t pando_channel_new_epoch(struct pando_channel *channel)
 static uint64_t believable_taken(const struct pando_channel *channel)
 {
     struct pando_channel_shared *shared = channel->shared;
+    if (atomic_load(&shared->published) != channel->turns) atomic_store(&shared->published, channel->turns);
     uint64_t taken = atomic_load(&shared->taken);
     if (channel->turns - taken <= PANDO_CHANNEL_QUEUE) return taken; /* beyond turns: a huge difference */
     uint64_t first = channel->turns > PANDO_CHANNEL_QUEUE ? channel->turns - PANDO_CHANNEL_QUEUE : 0;

@@ -46,13 +46,13 @@ void pando_lane_awake(struct pando_lane *lane)
 
 int pando_lane_rouse(struct pando_lane *lane)
 {
-    return atomic_load(&lane->asleep) && atomic_exchange(&lane->asleep, 0) == 1;
+    return atomic_load(&lane->asleep) && atomic_exchange(&lane->asleep, 0) != 0; /* whatever was written there */
 }
 
 int pando_channel_rouse_reactor(struct pando_channel *channel)
 {
     _Atomic uint32_t *asleep = &channel->shared->reactor_asleep;
-    return atomic_load(asleep) && atomic_exchange(asleep, 0) == 1;
+    return atomic_load(asleep) && atomic_exchange(asleep, 0) != 0;
 }
 
 /* --- frames ---
@@ -182,8 +182,9 @@ uint64_t pando_lane_join(struct pando_lane *lane)
 int pando_lane_skip(struct pando_lane *lane, uint64_t *position)
 {
     *position = atomic_load(&lane->written) & ~7ULL;
+    atomic_store(&lane->written, *position); /* its next owner may not have reset it yet when we look again */
     atomic_store(&lane->consumed, *position);
-    return atomic_exchange(&lane->starved, 0) == 1;
+    return atomic_exchange(&lane->starved, 0) != 0;
 }
 
 /* One copy, which the compiler may not replace by a second look. */
@@ -229,5 +230,5 @@ int pando_lane_consume(struct pando_lane *lane, uint64_t *position, const struct
     /* One wake-up for half a ring, not one for each frame. */
     if (!atomic_load(&lane->starved)) return 0;
     if (atomic_load(&lane->written) - *position > PANDO_LANE_BYTES / 2) return 0;
-    return atomic_exchange(&lane->starved, 0) == 1;
+    return atomic_exchange(&lane->starved, 0) != 0;
 }

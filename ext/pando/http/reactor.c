@@ -77,6 +77,14 @@ static void go_on(struct pando_reactor *reactor)
     }
 }
 
+/* Workers read it, and could have written it. */
+static void tell_draining(struct pando_reactor *reactor)
+{
+    _Atomic uint32_t *draining = &reactor->channel.shared->draining;
+    if (atomic_load_explicit(draining, memory_order_relaxed) != reactor->draining)
+        atomic_store(draining, reactor->draining);
+}
+
 /* What a lost wake-up, a corrupt claim or a full link would leave undone. */
 static void tick(struct pando_reactor *reactor)
 {
@@ -119,6 +127,7 @@ static void take_turn(struct pando_reactor *reactor, const struct epoll_event *e
     pando_reactor_requests_announce(reactor);
     pando_reactor_connections_bury(reactor);
     tell_gauges(reactor);
+    tell_draining(reactor);
     pando_control_finish_draining(reactor);
 }
 

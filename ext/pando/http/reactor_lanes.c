@@ -141,7 +141,7 @@ static struct pando_reactor_lane *wake_one(struct pando_reactor *reactor)
     uint64_t latest_since = 0;
     for (uint32_t i = 0; i < reactor->open_count; i++) {
         struct pando_lane *shared = shared_lane(reactor, reactor->open[i]);
-        if (!atomic_load_explicit(&shared->asleep, memory_order_relaxed))
+        if (!atomic_load_explicit(&shared->asleep, memory_order_relaxed) || reactor->lanes[reactor->open[i]].corrupt)
             continue;
         uint64_t since = atomic_load_explicit(&shared->idle_since, memory_order_relaxed);
         if (!latest || since > latest_since) {

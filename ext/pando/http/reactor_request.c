@@ -229,9 +229,10 @@ void pando_reactor_requests_audit(struct pando_reactor *reactor)
         if (!request->busy)
             continue;
         uint32_t lane = holder(reactor, slot);
-        if (lane == PANDO_CLAIM_OFFERED || (lane < PANDO_CHANNEL_LANES && reactor->lanes[lane].open))
+        int unreadable = lane < PANDO_CHANNEL_LANES && reactor->lanes[lane].corrupt;
+        if (lane == PANDO_CLAIM_OFFERED || (lane < PANDO_CHANNEL_LANES && reactor->lanes[lane].open && !unreadable))
             request->suspected = 0;
-        else if (++request->suspected == 3)
+        else if (unreadable || ++request->suspected == 3)
             pando_reactor_request_fail(reactor, slot, 502);
     }
 }

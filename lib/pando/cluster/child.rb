@@ -96,6 +96,7 @@ module Pando
       def adopt(pidfd)
         @pidfd = pidfd
         @state = :adopted
+        signal("KILL") if condemned? # there was nobody to send it to then
       end
 
       def become_ready

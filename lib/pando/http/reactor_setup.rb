@@ -67,6 +67,14 @@ module Pando
       # Asks the reactor for one more of its {#turns}.
       def nudge = @eventfd.write_nonblock(ONE, exception: false)
 
+      # @return [Boolean] whether requests wait for a worker, or were sent away since the last call because too many do
+      def waiting?
+        stats = @channel.stats
+        before = @shed
+        @shed = stats.fetch("shed_queue")
+        stats.fetch("queued").positive? || (!before.nil? && @shed > before)
+      end
+
       # @return [Integer] how often the reactor's loop has turned
       def turns = @channel.stats.fetch("turns")
 

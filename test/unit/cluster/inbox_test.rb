@@ -16,6 +16,16 @@ class ClusterInboxTest < Minitest::Test
     assert watched?(child.pidfd)
   end
 
+  # Its lane was found damaged, for one.
+  def test_a_child_that_was_condemned_before_it_was_adopted_is_killed_then
+    child = born { |link| link.send(Message.new(:adopted)) }
+    child.kill("it is of no use")
+    hear(child)
+
+    ended(child)
+    assert_predicate child, :condemned?
+  end
+
   def test_a_child_comes_up
     child = adopted { |link| link.send(Message.new(:ready)) }
     hear(child) until child.ready?

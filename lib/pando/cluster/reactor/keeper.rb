@@ -4,6 +4,7 @@ require "pando/cluster/brief"
 require "pando/cluster/carried"
 require "pando/cluster/damping/dampers"
 require "pando/cluster/reactor/jobs"
+require "pando/cluster/reactor/progress"
 require "pando/events"
 
 module Pando
@@ -27,19 +28,24 @@ module Pando
         REPORT = 1.0
         # Seconds without a turn of its loop after which a reactor is taken for stuck.
         STANDSTILL = 15.0
+        # Seconds between two looks whether idle workers get what waits, once there is doubt; and seconds after which
+        # new workers that get nothing either are no longer taken for the cause.
+        LOOK = 0.5
+        CURE = 10.0
 
         # @param dampers [Damping::Dampers] that of the reactor
         def initialize(roster, spawner, lanes, listeners, setup, dampers: Damping::Dampers.new)
           @dampers = dampers
           @roster = roster
           @jobs = Jobs.new(roster)
+          @progress = Progress.new(roster)
           @spawner = spawner
           @lanes = lanes
           @listeners = listeners
           @opened = []
           @setup = setup
           @started = @behind = false
-          @reported_at = @moved_at = Sys.now
+          @reported_at = @looked_at = @moved_at = Sys.now
         end
 
         # Called at each turn of the monitor's loop, in its last ones too.
@@ -48,6 +54,7 @@ module Pando
           start if !stopping && reactor.nil? && due_to_start?
           @behind = reactor ? !(@lanes.tell(reactor) && tell_listeners) : @lanes.tell_nobody
           report
+          look_for_progress
         end
 
         # @param changed [Array<Listener>] it has them not, or not with these flags
@@ -58,8 +65,8 @@ module Pando
 
         # @return [Float, nil]
         def due
-          [(Sys.now + RETRY if @behind && reactor), (@reported_at + REPORT if reactor)]
-            .compact.min
+          [(Sys.now + RETRY if @behind && reactor), (@reported_at + REPORT if reactor),
+           (@looked_at + LOOK if reactor && @progress.doubtful?)].compact.min
         end
 
         def ready(child)
@@ -118,6 +125,27 @@ module Pando
           @reported_at = Sys.now
           @setup.report(@jobs)
           watch(slept)
+        end
+
+        # A worker is exchanged first, which costs no request; if that was no help, the reactor.
+        def look_for_progress
+          return if reactor.nil? || !reactor.ready? || reactor.condemned? || Sys.now < @looked_at + LOOK
+
+          turns = @setup.turns
+          idle = @progress.look(@setup.waiting? && turns != @turns_seen)
+          @looked_at = Sys.now
+          @turns_seen = turns
+          @setup.nudge if @progress.doubtful?
+          exchange(idle) if idle.any?
+        end
+
+        def exchange(idle)
+          suspects = @cured_at && Sys.now - @cured_at < CURE ? [reactor] : idle
+          @cured_at = Sys.now
+          @progress.forget
+          Events.emit("queue.blocked", waiting: @setup.state[:waiting], idle: idle.map(&:slot).join(", "),
+                                       replaced: suspects.first.role)
+          suspects.each { |suspect| suspect.kill("requests waited, and none was taken by an idle worker") }
         end
 
         # Each report asks for a turn; the next one sees whether it came.

@@ -226,6 +226,9 @@ module Pando
              "the worker died, `worker.killed` or `worker.lost` says why."
       define "queue.delayed", :warn, %i[count median p99 waiting],
              "Requests wait long for a worker: `median` and `p99` in seconds, rounded up to 2^n microseconds."
+      define "queue.blocked", :error, %i[waiting idle replaced],
+             "Requests wait and the workers in the slots `idle` take none, though they have nothing to do: they are " \
+             "replaced, and the reactor if that was no help. This is a fault of Pando or of a native extension."
       define "queue.stalled", :warn, %i[waiting seconds busy advice],
              "In development: every worker has been at one request for so long, and others wait. `busy` names what " \
              "the workers are at. An app that requests something from itself waits like that for ever."

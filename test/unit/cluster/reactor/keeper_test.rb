@@ -16,10 +16,12 @@ class ReactorKeeperTest < Minitest::Test
   # Stands for HTTP::ReactorSetup.
   class Setup
     attr_reader :reports, :jobs
-    attr_accessor :turns, :stuck
+    attr_accessor :turns, :stuck, :waiting
 
     def initialize = @reports = @turns = 0
     def nudge = stuck || @turns += 1
+    def waiting? = !!waiting
+    def state = { waiting: 3 }
     def early? = false
     def lanes = 4
     def lane = [File.open(File::NULL), UNIXSocket.pair(:SEQPACKET)]
@@ -364,6 +366,58 @@ class ReactorKeeperTest < Minitest::Test
     60.times { elapse(1) && turn }
 
     assert_empty reactor.pidfd.signals
+  end
+
+  # A look, after which all workers have shown that they live.
+  def look
+    elapse(1)
+    turn
+    @roster.workers.each { |worker| worker.row.beat }
+  end
+
+  def test_idle_workers_that_take_nothing_are_replaced_and_then_the_reactor
+    with_reactor
+    reactor = reactors.last
+    busy = worker
+    idle = worker
+    @keeper.ready(reactor)
+    busy.row.start_job("GET", "/", nil, nil)
+    @setup.waiting = true
+    3.times { look }
+    assert_equal([["KILL"], [], []], [idle, busy, reactor].map { |child| child.pidfd.signals })
+    assert_equal([{ waiting: 3, idle: "0, 3", replaced: :worker }], events("queue.blocked").map(&:payload))
+
+    [idle, @roster.workers.first].each { |child| die(child) }
+    worker
+    3.times { look }
+    assert_equal([["KILL"], []], [reactor, busy].map { |child| child.pidfd.signals })
+    assert_equal :reactor, events("queue.blocked").last[:replaced]
+  end
+
+  def test_workers_that_take_what_waits_stay
+    with_reactor
+    only = @roster.workers.first
+    @setup.waiting = true
+    5.times do
+      look
+      only.row.start_job("GET", "/", nil, nil)
+      only.row.finish_job
+    end
+    @setup.waiting = false
+    5.times { look }
+
+    assert_empty only.pidfd.signals
+  end
+
+  # The machine is busy, or they were stopped: they have not seen that something waits.
+  def test_workers_that_do_not_stir_stay
+    with_reactor
+    @setup.waiting = true
+    5.times { elapse(1) && turn }
+    @setup.stuck = true
+    5.times { look }
+
+    assert_empty @roster.workers.first.pidfd.signals
   end
 
   def test_one_that_was_stopped_together_with_us_gets_time_to_stir
