@@ -52,7 +52,7 @@ static VALUE channel_attach(VALUE klass, VALUE fd)
 {
     struct pando_channel *channel;
     VALUE self = channel_wrap(&channel);
-    if (pando_channel_attach(channel, NUM2INT(fd)) == -1) rb_sys_fail("channel");
+    if (pando_channel_attach(channel, NUM2INT(fd), 0) == -1) rb_sys_fail("channel");
     return self;
 }
 
@@ -84,6 +84,14 @@ static VALUE channel_eventfd(VALUE klass)
     return INT2NUM(fd);
 }
 
+/* The number of a new one: the memory of a lane, for the reactor and one worker. */
+static VALUE channel_lane(VALUE klass)
+{
+    int fd = pando_lane_create();
+    if (fd == -1) rb_sys_fail("lane");
+    return INT2NUM(fd);
+}
+
 static VALUE channel_draining_p(VALUE self)
 {
     return atomic_load(&pando_channel_of(self)->shared->draining) ? Qtrue : Qfalse;
@@ -94,7 +102,7 @@ static void count(VALUE stats, const char *name, uint64_t value)
     rb_hash_aset(stats, rb_interned_str_cstr(name), ULL2NUM(value));
 }
 
-/* What the reactor has counted, by the names in http/stats.h; "queued": requests that no worker has taken. */
+/* What the reactor has counted, by the names in http/stats.h. */
 static VALUE channel_stats(VALUE self)
 {
     const struct pando_channel *channel = pando_channel_of(self);
@@ -102,7 +110,6 @@ static VALUE channel_stats(VALUE self)
     VALUE hash = rb_hash_new();
 #define COUNT(name) count(hash, #name, pando_stat_get(&stats->name));
     PANDO_STATS_GAUGES(COUNT)
-    count(hash, "queued", pando_channel_waiting(channel));
     PANDO_STATS_COUNTERS(COUNT)
 #undef COUNT
     return hash;
@@ -122,10 +129,10 @@ void pando_init_http_channel(void)
     cChannel = rb_define_class_under(pando_mHTTP, "Channel", rb_cObject);
     rb_undef_alloc_func(cChannel);
     rb_define_const(cChannel, "LANES", UINT2NUM(PANDO_CHANNEL_LANES));
-    rb_define_const(cChannel, "SLOTS", UINT2NUM(PANDO_CHANNEL_SLOTS));
     rb_define_singleton_method(cChannel, "create", channel_create, 0);
     rb_define_singleton_method(cChannel, "attach", channel_attach, 1);
     rb_define_singleton_method(cChannel, "eventfd", channel_eventfd, 0);
+    rb_define_singleton_method(cChannel, "lane", channel_lane, 0);
     rb_define_method(cChannel, "close_fd", channel_close_fd, 0);
     rb_define_method(cChannel, "fileno", channel_fileno, 0);
     rb_define_method(cChannel, "epoch", channel_epoch, 0);

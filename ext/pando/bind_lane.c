@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sys/fork.h"
 #include "sys/scoreboard.h"
 
 static void lane_mark(void *data)
@@ -22,9 +23,22 @@ static void lane_compact(void *data)
     view->last_remote = rb_gc_location(view->last_remote);
 }
 
+/* In a child something else may be where the lane was. */
+static void lane_free(void *data)
+{
+    struct lane_view *view = data;
+    if (view->lane && pando_lane_view_usable(view)) pando_lane_unmap(view->lane);
+    xfree(view);
+}
+
+static size_t lane_size(const void *data)
+{
+    return sizeof(struct lane_view);
+}
+
 static const rb_data_type_t lane_type = {
     .wrap_struct_name = "Pando::HTTP::Lane",
-    .function = {.dmark = lane_mark, .dfree = RUBY_DEFAULT_FREE, .dcompact = lane_compact},
+    .function = {.dmark = lane_mark, .dfree = lane_free, .dsize = lane_size, .dcompact = lane_compact},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
 };
 
@@ -45,20 +59,23 @@ struct lane_view *pando_lane_view_of(VALUE self)
     return view;
 }
 
-/* The lane is this process's from now on. The two eventfds must stay open as long. */
-static VALUE lane_initialize(VALUE self, VALUE channel, VALUE number, VALUE eventfd, VALUE reactor_eventfd)
+/* memory: a descriptor, see Channel.lane; it is this process's lane from now on. The two eventfds must stay open as
+ * long. */
+static VALUE lane_initialize(VALUE self, VALUE channel, VALUE number, VALUE memory, VALUE eventfd, VALUE reactor_eventfd)
 {
     struct lane_view *view;
     TypedData_Get_Struct(self, struct lane_view, &lane_type, view);
     uint32_t index = NUM2UINT(number);
     if (index >= PANDO_CHANNEL_LANES) rb_raise(rb_eIndexError, "no lane %u on this channel", index);
+    if (view->lane) rb_raise(rb_eRuntimeError, "Pando::HTTP::Lane is initialized already");
     view->channel = pando_channel_of(channel);
     view->number = index;
     view->eventfd = pando_fd_of(eventfd);
     view->reactor_eventfd = pando_fd_of(reactor_eventfd);
     RB_OBJ_WRITE(self, &view->owner, channel);
-    view->lane = &view->channel->shared->lanes[index];
-    pando_lane_reset(view->lane);
+    view->process = pando_pid();
+    view->lane = pando_lane_map(pando_fd_of(memory));
+    if (!view->lane) rb_sys_fail("lane");
     return self;
 }
 
@@ -74,65 +91,75 @@ void pando_signal_eventfd(int fd)
     while (write(fd, &one, sizeof one) == -1 && errno == EINTR) continue;
 }
 
+int pando_lane_view_usable(const struct lane_view *view)
+{
+    return view->process == pando_pid();
+}
+
+void pando_lane_view_rouse(struct lane_view *view)
+{
+    if (pando_channel_rouse_reactor(view->channel, &view->rung)) pando_signal_eventfd(view->reactor_eventfd);
+}
+
 int pando_lane_view_holds(const struct lane_view *view)
 {
-    return !view->over && pando_channel_holds(view->channel, view->slot, view->turn, view->number);
+    return !view->over && pando_lane_view_usable(view) && atomic_load(&view->lane->gone) != view->turn &&
+           (uint32_t)atomic_load(&view->channel->shared->epoch) == view->epoch;
 }
 
-static uint32_t slot_flags(const struct lane_view *view)
+static int half_closed(const struct lane_view *view)
 {
-    return __atomic_load_n(&view->channel->shared->slots[view->slot].flags, __ATOMIC_RELAXED);
+    return view->flags & PANDO_SLOT_HALF_CLOSED ||
+           (pando_lane_view_usable(view) && atomic_load(&view->lane->half_closed) == view->turn);
 }
 
-int pando_lane_view_wanted(const struct lane_view *view)
+/* Once, for others write there. False if its own words do not fit it, or it is not what was claimed. */
+static int copy_slot(struct lane_view *view, struct pando_slot *slot, VALUE buffer)
 {
-    return pando_lane_view_holds(view) && !(slot_flags(view) & PANDO_SLOT_GONE);
-}
-
-/* Once, for the slot is in memory that others write. False if its own words do not fit it. */
-static int copy_slot(struct lane_view *view, const struct pando_slot *slot, VALUE buffer)
-{
+    uint32_t turn = slot->turn;
+    view->epoch = slot->epoch;
     view->head_bytes = slot->head_bytes;
     view->body_bytes = slot->body_bytes;
     view->file_bytes = slot->file_bytes;
     view->arrived = slot->arrived;
     view->listener = slot->listener;
-    view->flags = __atomic_load_n(&slot->flags, __ATOMIC_RELAXED);
+    view->flags = slot->flags;
     memcpy(view->remote, slot->remote, sizeof view->remote);
     atomic_signal_fence(memory_order_seq_cst);
     view->remote[sizeof view->remote - 1] = '\0';
 
     uint64_t bytes = view->flags & PANDO_SLOT_ALL_IN_FILE ? 0 : (uint64_t)view->head_bytes + view->body_bytes;
-    if (bytes > PANDO_SLOT_BYTES || view->file_bytes > INT64_MAX) return 0;
+    if (turn != view->turn || bytes > PANDO_SLOT_BYTES || view->file_bytes > INT64_MAX) return 0;
     rb_str_modify(buffer);
     rb_str_set_len(buffer, 0);
     rb_str_modify_expand(buffer, (long)bytes);
     memcpy(RSTRING_PTR(buffer), slot->data, bytes);
     rb_str_set_len(buffer, (long)bytes);
+    slot->turn = 0; /* no request is served twice, whatever becomes of the word that offers it */
     return 1;
 }
 
-/* Claims the oldest request and puts its head, and its body if that came along,
- * into buffer. False if nothing waits. */
+/* Claims the request on offer and puts its head, and its body if that came along,
+ * into buffer. False if there is none. */
 static VALUE lane_take(VALUE self, VALUE buffer)
 {
     struct lane_view *view = pando_lane_view_of(self);
     Check_Type(buffer, T_STRING);
+    if (!pando_lane_view_usable(view)) return Qfalse;
     pando_lane_awake(view->lane);
-    for (;;) {
-        int number = pando_channel_take(view->channel, view->number, &view->turn);
-        if (number < 0) return Qfalse;
-        struct pando_slot *slot = &view->channel->shared->slots[number];
-        view->slot = (uint32_t)number;
+    uint32_t turn;
+    while (pando_lane_claim(view->lane, view->turn, &turn)) {
+        view->turn = turn;
         view->taken = pando_now();
-        pando_stat_set(&slot->taken, view->taken);
+        atomic_store_explicit(&view->lane->taken, view->taken, memory_order_relaxed);
         view->sent = 0;
         view->over = 0;
-        int fits = copy_slot(view, slot, buffer);
-        if (!pando_lane_view_holds(view)) continue; /* a new reactor uses the slot already */
-        if (fits && pando_lane_view_wanted(view)) return Qtrue;
+        int fits = copy_slot(view, &view->lane->slot, buffer);
+        pando_lane_copied(view->lane, turn);
+        if (fits && pando_lane_view_holds(view)) return Qtrue;
         pando_lane_view_end(view, PANDO_FRAME_ABORT, 0);
     }
+    return Qfalse;
 }
 
 #define LANE_READER(name, expression) \
@@ -152,8 +179,8 @@ LANE_READER(body_in_file_p, view->flags & PANDO_SLOT_BODY_IN_FILE ? Qtrue : Qfal
 LANE_READER(streamed_p, view->flags & PANDO_SLOT_STREAMED ? Qtrue : Qfalse)
 LANE_READER(all_in_file_p, view->flags & PANDO_SLOT_ALL_IN_FILE ? Qtrue : Qfalse)
 LANE_READER(sent, ULL2NUM(view->sent))
-LANE_READER(wanted_p, pando_lane_view_wanted(view) ? Qtrue : Qfalse)
-LANE_READER(half_closed_p, slot_flags(view) & PANDO_SLOT_HALF_CLOSED ? Qtrue : Qfalse)
+LANE_READER(wanted_p, pando_lane_view_holds(view) ? Qtrue : Qfalse)
+LANE_READER(half_closed_p, half_closed(view) ? Qtrue : Qfalse)
 
 /* The client's address, nil on a UNIX socket. Most requests come by the same proxy, or again from the same client. */
 static VALUE lane_remote(VALUE self)
@@ -178,7 +205,7 @@ static VALUE lane_queue_time(VALUE self)
 static VALUE lane_ticket(VALUE self)
 {
     const struct lane_view *view = pando_lane_view_of(self);
-    struct pando_reactor_ticket ticket = {view->slot, view->turn};
+    struct pando_reactor_ticket ticket = {view->epoch, view->turn};
     return rb_str_new((const char *)&ticket, sizeof ticket);
 }
 
@@ -194,19 +221,36 @@ static VALUE lane_body(VALUE self, VALUE buffer)
     return body;
 }
 
-/* True: the reactor will wake this lane. False: something waits already. */
+/* Requests that could be this worker's: one on its lane, or others' that wait. */
+static uint32_t waiting(const struct lane_view *view)
+{
+    return atomic_load(&view->channel->shared->waiting);
+}
+
+/* True: the reactor will wake this lane. False: something is on it already. */
 static VALUE lane_sleep(VALUE self)
 {
     struct lane_view *view = pando_lane_view_of(self);
     uint64_t now = pando_now() | (view->first ? PANDO_LANE_FIRST : 0);
-    return pando_lane_sleep(view->channel, view->lane, now) ? Qtrue : Qfalse;
+    if (!pando_lane_view_usable(view)) return Qtrue;
+    if (!pando_lane_sleep(view->lane, now)) return Qfalse;
+    if (waiting(view) > 0) pando_lane_view_rouse(view);
+    return Qtrue;
+}
+
+/* No request is wanted until it sleeps. */
+static VALUE lane_close(VALUE self)
+{
+    struct lane_view *view = pando_lane_view_of(self);
+    if (pando_lane_view_usable(view) && pando_lane_close(view->lane)) pando_signal_eventfd(view->reactor_eventfd);
+    return Qnil;
 }
 
 static VALUE lane_step_forward(VALUE self)
 {
     struct lane_view *view = pando_lane_view_of(self);
     view->first = 1;
-    pando_lane_step_forward(view->lane, pando_now());
+    if (pando_lane_view_usable(view)) pando_lane_step_forward(view->lane, pando_now());
     return Qnil;
 }
 
@@ -214,19 +258,29 @@ static VALUE lane_step_back(VALUE self)
 {
     struct lane_view *view = pando_lane_view_of(self);
     view->first = 0;
-    pando_lane_step_back(view->lane, pando_now());
-    return Qnil;
-}
-
-static VALUE lane_awake(VALUE self)
-{
-    pando_lane_awake(pando_lane_view_of(self)->lane);
+    if (pando_lane_view_usable(view)) pando_lane_step_back(view->lane, pando_now());
     return Qnil;
 }
 
 static VALUE lane_waiting_p(VALUE self)
 {
-    return pando_channel_offers(pando_lane_view_of(self)->channel) ? Qtrue : Qfalse;
+    const struct lane_view *view = pando_lane_view_of(self);
+    return pando_lane_view_usable(view) && (pando_lane_offers(view->lane) || waiting(view) > 0) ? Qtrue : Qfalse;
+}
+
+/* Whether the reactor may take it for idle. */
+static VALUE lane_asleep_p(VALUE self)
+{
+    const struct lane_view *view = pando_lane_view_of(self);
+    if (!pando_lane_view_usable(view)) return Qfalse;
+    return atomic_load(&view->lane->asleep) && !atomic_load(&view->lane->closed) ? Qtrue : Qfalse;
+}
+
+/* Whether a request is on this lane. */
+static VALUE lane_offered_p(VALUE self)
+{
+    const struct lane_view *view = pando_lane_view_of(self);
+    return pando_lane_view_usable(view) && pando_lane_offers(view->lane) ? Qtrue : Qfalse;
 }
 
 /* Makes its own eventfd readable. */
@@ -244,19 +298,12 @@ static VALUE lane_drain(VALUE self)
     return Qnil;
 }
 
-/* Lets the reactor look at the queue and its sleepers. */
-static VALUE lane_nudge_reactor(VALUE self)
-{
-    pando_signal_eventfd(pando_lane_view_of(self)->reactor_eventfd);
-    return Qnil;
-}
-
 void pando_init_http_lane(void)
 {
     VALUE cLane = rb_define_class_under(pando_mHTTP, "Lane", rb_cObject);
     rb_define_alloc_func(cLane, lane_allocate);
     rb_undef_method(cLane, "initialize_copy");
-    rb_define_method(cLane, "initialize", lane_initialize, 4);
+    rb_define_method(cLane, "initialize", lane_initialize, 5);
     rb_define_method(cLane, "number", lane_number, 0);
     rb_define_method(cLane, "take", lane_take, 1);
     rb_define_method(cLane, "head_size", lane_head_size, 0);
@@ -276,12 +323,13 @@ void pando_init_http_lane(void)
     rb_define_method(cLane, "ticket", lane_ticket, 0);
     rb_define_method(cLane, "body", lane_body, 1);
     rb_define_method(cLane, "sleep", lane_sleep, 0);
-    rb_define_method(cLane, "awake", lane_awake, 0);
+    rb_define_method(cLane, "close", lane_close, 0);
     rb_define_method(cLane, "step_forward", lane_step_forward, 0);
     rb_define_method(cLane, "step_back", lane_step_back, 0);
     rb_define_method(cLane, "waiting?", lane_waiting_p, 0);
+    rb_define_method(cLane, "asleep?", lane_asleep_p, 0);
+    rb_define_method(cLane, "offered?", lane_offered_p, 0);
     rb_define_method(cLane, "nudge", lane_nudge, 0);
     rb_define_method(cLane, "drain", lane_drain, 0);
-    rb_define_method(cLane, "nudge_reactor", lane_nudge_reactor, 0);
     pando_init_http_lane_answer(cLane);
 }

@@ -9,15 +9,17 @@
 
 struct lane_view {
     struct pando_channel *channel;
-    struct pando_lane *lane;
-    VALUE owner; /* keeps the mapping alive */
+    struct pando_lane *lane; /* mapped in `process` alone; its children have nothing there */
+    pid_t process;
+    VALUE owner; /* keeps the channel's mapping alive */
     VALUE last_remote; /* the address that was asked for last, frozen; or nil */
     uint32_t number;
     int eventfd, reactor_eventfd;
+    uint64_t rung; /* for which sleep of the reactor it was woken by us */
     int first;     /* it is woken before all others that sleep */
 
     /* the request that was taken last, copied once */
-    uint32_t slot, turn, head_bytes, body_bytes, listener, flags;
+    uint32_t epoch, turn, head_bytes, body_bytes, listener, flags;
     uint64_t file_bytes, arrived, taken;
     char remote[sizeof((struct pando_slot *)0)->remote];
     uint64_t sent; /* bytes of its response */
@@ -25,14 +27,15 @@ struct lane_view {
 };
 
 struct lane_view *pando_lane_view_of(VALUE self);
-/* The claim stands, and the response has not ended. */
+/* Not in a child of the worker, where nobody is answered by it: there all else here does nothing. */
+int pando_lane_view_usable(const struct lane_view *view);
+/* Somebody waits for the answer, and it has not ended. */
 int pando_lane_view_holds(const struct lane_view *view);
-/* The request is this lane's and somebody waits for the answer. */
-int pando_lane_view_wanted(const struct lane_view *view);
-/* Even if nobody waits: the reactor keeps the slot until the lane that claimed it says that it is through.
- * true; nil: no room now; false: it is not this lane's. */
+/* true; nil: no room now; false: nobody wants it any more. */
 VALUE pando_lane_view_end(struct lane_view *view, uint32_t kind, uint64_t value);
 void pando_signal_eventfd(int fd);
+/* Wakes the reactor if it sleeps. */
+void pando_lane_view_rouse(struct lane_view *view);
 
 void pando_init_http_lane_answer(VALUE cLane);
 

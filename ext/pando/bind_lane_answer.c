@@ -6,28 +6,23 @@
 
 #define MAX_PARTS 64
 
-static void committed(struct lane_view *view)
-{
-    if (pando_channel_rouse_reactor(view->channel)) pando_signal_eventfd(view->reactor_eventfd);
-}
-
 static VALUE outcome(struct lane_view *view, int put, VALUE success)
 {
     if (put != 1) return Qnil;
-    committed(view);
+    pando_lane_view_rouse(view);
     return success;
 }
 
 static struct pando_frame frame_of(const struct lane_view *view, uint32_t kind, uint64_t value)
 {
-    return (struct pando_frame){.kind = kind, .slot = view->slot, .turn = view->turn, .value = value};
+    return (struct pando_frame){.kind = kind, .epoch = view->epoch, .turn = view->turn, .value = value};
 }
 
 /* true; nil: no room now; false: nobody wants it any more. */
 static VALUE put_bare(struct lane_view *view, uint32_t kind, uint64_t value)
 {
     struct pando_frame frame = frame_of(view, kind, value);
-    if (!pando_lane_view_wanted(view)) return Qfalse;
+    if (!pando_lane_view_holds(view)) return Qfalse;
     return outcome(view, pando_lane_put(view->lane, &frame, NULL, 0), Qtrue);
 }
 
@@ -82,7 +77,7 @@ static VALUE lane_put(VALUE self, VALUE parts, VALUE offset, VALUE last)
     size_t count;
     int whole;
     Check_Type(parts, T_ARRAY);
-    if (!pando_lane_view_wanted(view)) return Qfalse;
+    if (!pando_lane_view_holds(view)) return Qfalse;
 
     struct pando_frame frame = frame_of(view, PANDO_FRAME_DATA, 0);
     frame.bytes = gather(parts, NUM2SIZET(offset), vectors, &count, &whole);
@@ -104,7 +99,7 @@ static VALUE lane_answer(VALUE self, VALUE status_line, VALUE fields, VALUE body
 {
     struct lane_view *view = pando_lane_view_of(self);
     struct pando_answer answer;
-    if (!pando_lane_view_wanted(view)) return Qfalse;
+    if (!pando_lane_view_holds(view)) return Qfalse;
     if (!pando_answer_compose(&answer, status_line, fields, body, ending)) return Qnil;
     struct pando_frame frame = frame_of(view, PANDO_FRAME_DATA, 0);
     frame.bytes = (uint32_t)(answer.head_bytes + answer.body_bytes);
@@ -121,7 +116,7 @@ static VALUE lane_put_interim(VALUE self, VALUE text)
     struct lane_view *view = pando_lane_view_of(self);
     Check_Type(text, T_STRING);
     if (RSTRING_LEN(text) > PANDO_FRAME_PAYLOAD) rb_raise(rb_eArgError, "an interim response must fit into a frame");
-    if (!pando_lane_view_wanted(view)) return Qfalse;
+    if (!pando_lane_view_holds(view)) return Qfalse;
     struct pando_frame frame = frame_of(view, PANDO_FRAME_DATA, 1);
     struct iovec part = {RSTRING_PTR(text), (size_t)RSTRING_LEN(text)};
     frame.bytes = (uint32_t)part.iov_len;
@@ -160,12 +155,14 @@ static VALUE lane_abort(VALUE self)
 /* After put had no room: true: wait for the eventfd; false: there is some again. */
 static VALUE lane_starve(VALUE self)
 {
-    return pando_lane_starve(pando_lane_view_of(self)->lane) ? Qtrue : Qfalse;
+    struct lane_view *view = pando_lane_view_of(self);
+    return pando_lane_view_usable(view) && pando_lane_starve(view->lane) ? Qtrue : Qfalse;
 }
 
 static VALUE lane_fed(VALUE self)
 {
-    pando_lane_fed(pando_lane_view_of(self)->lane);
+    struct lane_view *view = pando_lane_view_of(self);
+    if (pando_lane_view_usable(view)) pando_lane_fed(view->lane);
     return Qnil;
 }
 

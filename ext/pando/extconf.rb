@@ -35,7 +35,7 @@ create_makefile("pando/pando_ext")
 
 # And what the monitor runs as the reactor: of all this the part without Ruby, in a program of its own.
 program = Dir.glob(File.join(__dir__, "{program,http}", "*.c")).map { |path| File.basename(path, ".c") }
-objects = [*program, "fds", "process", "record"].map { |name| "#{name}.#{$OBJEXT}" }.sort
+objects = [*program, "fds", "process", "record", "sealed"].map { |name| "#{name}.#{$OBJEXT}" }.sort
 File.write("Makefile", <<~MAKE, mode: "a")
 
   PROGRAM = pando-reactor

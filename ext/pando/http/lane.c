@@ -1,25 +1,129 @@
-/* A worker's lane to the reactor, see channel.h: who sleeps, and the ring of frames. */
-#include "channel.h"
+/* A lane's memory and the offers on it, see lane.h. What is answered: lane_frames.c. */
+#include "lane.h"
+
+#include "sys/sealed.h"
 
 #include <errno.h>
 #include <string.h>
-#include <sys/uio.h>
+#include <sys/mman.h>
 
-#define RING_MASK (PANDO_LANE_BYTES - 1)
-#define HEADER sizeof(struct pando_frame)
+#define MAGIC 0x70616e646f6c3031ULL /* "pandol01": layout version included */
 
-_Static_assert((PANDO_LANE_BYTES & RING_MASK) == 0, "a power of two");
-_Static_assert(HEADER % 8 == 0 && PANDO_LANE_BYTES % 8 == 0, "frames are aligned to 8 bytes");
-/* Two frames with the padding before them fit whenever half of the ring is free. */
-_Static_assert(2 * (PANDO_FRAME_PAYLOAD + 2 * HEADER) + PANDO_LANE_RESERVE <= PANDO_LANE_BYTES / 2, "half is enough");
+/* --- the memory --- */
+
+int pando_lane_create(void)
+{
+    const uint64_t magic = MAGIC;
+    return pando_sealed_create("pando-lane", sizeof(struct pando_lane), &magic, sizeof(magic));
+}
+
+/* A child of the worker must not answer in its place, nor one of the reactor's monitor read along. */
+static int keep_from_children(struct pando_lane *lane)
+{
+    if (lane->magic != MAGIC) return errno = EINVAL, -1;
+    return madvise(lane, sizeof(*lane), MADV_DONTFORK);
+}
+
+struct pando_lane *pando_lane_map(int fd)
+{
+    struct pando_lane *lane = pando_sealed_map(fd, sizeof(*lane), 1);
+    if (!lane || keep_from_children(lane) == 0) return lane;
+    int failure = errno;
+    pando_lane_unmap(lane);
+    errno = failure;
+    return NULL;
+}
+
+void pando_lane_unmap(struct pando_lane *lane)
+{
+    munmap(lane, sizeof(*lane));
+}
+
+/* --- offers ---
+ *
+ * Who moves the word from MADE has the request, once and alone: the worker by
+ * CLAIMED, the reactor by NONE. The word names the turn, so that a
+ * compare-and-swap that comes late finds another. */
+
+static uint64_t word_of(uint32_t turn, enum pando_offer state)
+{
+    return (uint64_t)turn << 32 | state;
+}
+
+static uint32_t state_of(uint64_t word)
+{
+    return (uint32_t)word;
+}
+
+static uint32_t turn_of(uint64_t word)
+{
+    return (uint32_t)(word >> 32);
+}
+
+int pando_lane_has_room(const struct pando_lane *lane)
+{
+    uint32_t state = state_of(atomic_load(&lane->offer));
+    return state == PANDO_OFFER_NONE || state == PANDO_OFFER_COPIED;
+}
+
+void pando_lane_offer(struct pando_lane *lane, uint32_t turn)
+{
+    atomic_store(&lane->offer, word_of(turn, PANDO_OFFER_MADE));
+}
+
+/* Whatever its lengths say by now. */
+static void wipe(struct pando_slot *slot)
+{
+    uint64_t bytes = (uint64_t)slot->head_bytes + slot->body_bytes;
+    memset(slot->data, 0, bytes < sizeof(slot->data) ? (size_t)bytes : sizeof(slot->data));
+    slot->head_bytes = slot->body_bytes = 0;
+    memset(slot->remote, 0, sizeof(slot->remote));
+}
+
+int pando_lane_withdraw(struct pando_lane *lane, uint32_t turn)
+{
+    uint64_t made = word_of(turn, PANDO_OFFER_MADE);
+    if (!atomic_compare_exchange_strong(&lane->offer, &made, word_of(turn, PANDO_OFFER_NONE))) return 0;
+    wipe(&lane->slot);
+    return 1;
+}
+
+enum pando_offer pando_lane_offered(const struct pando_lane *lane, uint32_t turn)
+{
+    uint64_t word = atomic_load(&lane->offer);
+    if (turn_of(word) != turn || state_of(word) > PANDO_OFFER_COPIED) return PANDO_OFFER_DAMAGED;
+    return (enum pando_offer)state_of(word);
+}
+
+/* A word that says CLAIMED by another than us is damaged: the reactor believes it, so the request is ours. */
+int pando_lane_claim(struct pando_lane *lane, uint32_t last, uint32_t *turn)
+{
+    uint64_t word = atomic_load(&lane->offer);
+    *turn = turn_of(word);
+    if (state_of(word) == PANDO_OFFER_MADE)
+        return atomic_compare_exchange_strong(&lane->offer, &word, word_of(*turn, PANDO_OFFER_CLAIMED));
+    return state_of(word) == PANDO_OFFER_CLAIMED && *turn != last;
+}
+
+void pando_lane_copied(struct pando_lane *lane, uint32_t turn)
+{
+    uint64_t claimed = word_of(turn, PANDO_OFFER_CLAIMED);
+    atomic_compare_exchange_strong(&lane->offer, &claimed, word_of(turn, PANDO_OFFER_COPIED));
+}
+
+int pando_lane_offers(const struct pando_lane *lane)
+{
+    return state_of(atomic_load(&lane->offer)) == PANDO_OFFER_MADE;
+}
 
 /* --- sleeping and waking --- */
 
-int pando_lane_sleep(struct pando_channel *channel, struct pando_lane *lane, uint64_t now)
+int pando_lane_sleep(struct pando_lane *lane, uint64_t now)
 {
+    atomic_store(&lane->closed, 0);
     atomic_store(&lane->idle_since, now);
     atomic_store(&lane->asleep, 1);
-    if (!pando_channel_offers(channel)) return 1;
+    if (!pando_lane_offers(lane)) return 1;
     atomic_store(&lane->asleep, 0);
     return 0;
 }
@@ -44,191 +148,15 @@ void pando_lane_awake(struct pando_lane *lane)
     if (atomic_load(&lane->asleep)) atomic_store(&lane->asleep, 0);
 }
 
+int pando_lane_close(struct pando_lane *lane)
+{
+    atomic_store(&lane->closed, 1);
+    pando_lane_awake(lane);
+    uint64_t word = atomic_load(&lane->offer);
+    return state_of(word) == PANDO_OFFER_MADE; /* the reactor takes it back as soon as it looks */
+}
+
 int pando_lane_rouse(struct pando_lane *lane)
 {
     return atomic_load(&lane->asleep) && atomic_exchange(&lane->asleep, 0) != 0; /* whatever was written there */
-}
-
-int pando_channel_rouse_reactor(struct pando_channel *channel)
-{
-    _Atomic uint32_t *asleep = &channel->shared->reactor_asleep;
-    return atomic_load(asleep) && atomic_exchange(asleep, 0) != 0;
-}
-
-/* --- frames ---
- *
- * `written` and `consumed` only grow; a frame exists once `written` has passed
- * it. Where fewer bytes than a frame's header are left at the end of the ring,
- * both sides go on at its beginning. */
-
-static uint64_t padded(uint64_t bytes)
-{
-    return (bytes + 7) & ~7ULL;
-}
-
-/* Where a frame of so many bytes, header included, begins if the ring stands at `position`. */
-static uint64_t place_for(uint64_t position, uint64_t bytes)
-{
-    uint64_t tail = PANDO_LANE_BYTES - (position & RING_MASK);
-    return tail < bytes ? position + tail : position;
-}
-
-static void copy_parts(char *to, uint64_t bytes, const struct iovec *parts, size_t count)
-{
-    for (size_t i = 0; i < count && bytes > 0; i++) {
-        uint64_t portion = parts[i].iov_len < bytes ? parts[i].iov_len : bytes;
-        if (portion > 0) memcpy(to, parts[i].iov_base, portion);
-        to += portion;
-        bytes -= portion;
-    }
-}
-
-static uint64_t write_frame(struct pando_lane *lane, uint64_t position, const struct pando_frame *frame,
-                            const struct iovec *parts, size_t count)
-{
-    uint64_t begin = place_for(position, HEADER + padded(frame->bytes));
-    if (begin - position >= HEADER) {
-        struct pando_frame pad = {.kind = PANDO_FRAME_PAD, .bytes = (uint32_t)(begin - position - HEADER)};
-        memcpy(lane->ring + (position & RING_MASK), &pad, HEADER);
-    }
-    memcpy(lane->ring + (begin & RING_MASK), frame, HEADER);
-    copy_parts(lane->ring + (begin & RING_MASK) + HEADER, frame->bytes, parts, count);
-    return begin + HEADER + padded(frame->bytes);
-}
-
-/* The end of one frame, and of a bare one behind it if `and_end`. */
-static uint64_t end_of(uint64_t position, uint64_t payload, int and_end)
-{
-    uint64_t end = place_for(position, HEADER + padded(payload)) + HEADER + padded(payload);
-    return and_end ? place_for(end, HEADER) + HEADER : end;
-}
-
-static int has_room(const struct pando_lane *lane, uint64_t end)
-{
-    return end - atomic_load(&lane->consumed) <= PANDO_LANE_BYTES;
-}
-
-/* Ours, but in memory that others can write: never believed to be aligned. */
-static uint64_t write_position(const struct pando_lane *lane)
-{
-    return atomic_load_explicit(&lane->written, memory_order_relaxed) & ~7ULL;
-}
-
-int pando_lane_put(struct pando_lane *lane, const struct pando_frame *frame, const struct iovec *parts, size_t count)
-{
-    uint64_t position = write_position(lane);
-    if (frame->bytes > PANDO_FRAME_PAYLOAD) return errno = EMSGSIZE, -1;
-    if (!has_room(lane, end_of(position, frame->bytes, 0) + PANDO_LANE_RESERVE)) return 0;
-    atomic_store(&lane->written, write_frame(lane, position, frame, parts, count));
-    return 1;
-}
-
-int pando_lane_put_end(struct pando_lane *lane, const struct pando_frame *frame)
-{
-    uint64_t position = write_position(lane);
-    if (!has_room(lane, end_of(position, 0, 0))) return 0;
-    atomic_store(&lane->written, write_frame(lane, position, frame, NULL, 0));
-    return 1;
-}
-
-int pando_lane_put_last(struct pando_lane *lane, const struct pando_frame *frame, const struct iovec *parts,
-                        size_t count, int keep)
-{
-    uint64_t position = write_position(lane);
-    struct pando_frame end = {PANDO_FRAME_END, frame->slot, frame->turn, 0, keep ? 1 : 0};
-    if (frame->bytes > PANDO_FRAME_PAYLOAD) return errno = EMSGSIZE, -1;
-    if (frame->bytes == 0) return pando_lane_put_end(lane, &end);
-    if (!has_room(lane, end_of(position, frame->bytes, 1))) return 0;
-    position = write_frame(lane, position, frame, parts, count);
-    atomic_store(&lane->written, write_frame(lane, position, &end, NULL, 0));
-    return 1;
-}
-
-int pando_lane_starve(struct pando_lane *lane)
-{
-    atomic_store(&lane->starved, 1);
-    return !has_room(lane, write_position(lane) + PANDO_LANE_BYTES / 2);
-}
-
-void pando_lane_fed(struct pando_lane *lane)
-{
-    atomic_store(&lane->starved, 0);
-}
-
-static int sane(uint64_t written, uint64_t consumed)
-{
-    return written - consumed <= PANDO_LANE_BYTES && ((written | consumed) & 7) == 0;
-}
-
-void pando_lane_reset(struct pando_lane *lane)
-{
-    uint64_t consumed = atomic_load(&lane->consumed) & ~7ULL;
-    atomic_store(&lane->asleep, 0);
-    atomic_store(&lane->starved, 0);
-    if (sane(atomic_load(&lane->written), atomic_load(&lane->consumed))) return; /* whole frames: leave them */
-    atomic_store(&lane->consumed, consumed);
-    atomic_store(&lane->written, consumed);
-}
-
-uint64_t pando_lane_join(struct pando_lane *lane)
-{
-    uint64_t written = atomic_load(&lane->written), consumed = atomic_load(&lane->consumed);
-    if (sane(written, consumed)) return consumed;
-    uint64_t position = 0;
-    pando_lane_skip(lane, &position);
-    return position;
-}
-
-int pando_lane_skip(struct pando_lane *lane, uint64_t *position)
-{
-    *position = atomic_load(&lane->written) & ~7ULL;
-    atomic_store(&lane->written, *position); /* its next owner may not have reset it yet when we look again */
-    atomic_store(&lane->consumed, *position);
-    return atomic_exchange(&lane->starved, 0) != 0;
-}
-
-/* One copy, which the compiler may not replace by a second look. */
-static void read_header(const struct pando_lane *lane, uint64_t position, struct pando_frame *frame)
-{
-    memcpy(frame, lane->ring + (position & RING_MASK), HEADER);
-    atomic_signal_fence(memory_order_seq_cst);
-}
-
-static int acceptable(const struct pando_frame *frame, uint64_t most)
-{
-    return frame->kind >= PANDO_FRAME_DATA && frame->kind <= PANDO_FRAME_WANT_SOCKET &&
-           frame->slot < PANDO_CHANNEL_SLOTS && frame->bytes <= PANDO_FRAME_PAYLOAD &&
-           HEADER + padded(frame->bytes) <= most;
-}
-
-int pando_lane_peek(const struct pando_lane *lane, uint64_t *position, struct pando_frame *frame, const char **payload)
-{
-    uint64_t written = atomic_load(&lane->written);
-    if (!sane(written, *position)) return -1;
-    while (written != *position) {
-        uint64_t left = written - *position, tail = PANDO_LANE_BYTES - (*position & RING_MASK);
-        int padding = tail < HEADER;
-        if (!padding) {
-            if (left < HEADER) return -1;
-            read_header(lane, *position, frame);
-            padding = frame->kind == PANDO_FRAME_PAD;
-        }
-        if (!padding) {
-            *payload = lane->ring + (*position & RING_MASK) + HEADER;
-            return acceptable(frame, left < tail ? left : tail) ? 1 : -1;
-        }
-        if (left < tail) return -1;
-        *position += tail;
-    }
-    return 0;
-}
-
-int pando_lane_consume(struct pando_lane *lane, uint64_t *position, const struct pando_frame *frame)
-{
-    *position += HEADER + padded(frame->bytes);
-    atomic_store(&lane->consumed, *position);
-    /* One wake-up for half a ring, not one for each frame. */
-    if (!atomic_load(&lane->starved)) return 0;
-    if (atomic_load(&lane->written) - *position > PANDO_LANE_BYTES / 2) return 0;
-    return atomic_exchange(&lane->starved, 0) != 0;
 }

@@ -77,23 +77,15 @@ static void go_on(struct pando_reactor *reactor)
     }
 }
 
-/* Workers read it, and could have written it. */
-static void tell_draining(struct pando_reactor *reactor)
-{
-    _Atomic uint32_t *draining = &reactor->channel.shared->draining;
-    if (atomic_load_explicit(draining, memory_order_relaxed) != reactor->draining)
-        atomic_store(draining, reactor->draining);
-}
-
-/* What a lost wake-up, a corrupt claim or a full link would leave undone. */
+/* What a lost wake-up, a damaged lane or a full link would leave undone. */
 static void tick(struct pando_reactor *reactor)
 {
     if (reactor->now >= reactor->wake_at) {
-        pando_reactor_lanes_wake(reactor, pando_channel_depth(&reactor->channel));
+        pando_reactor_dispatch_late(reactor);
         reactor->wake_at = reactor->now + QUEUE_TICK;
     }
     if (reactor->now >= reactor->audit_at) {
-        pando_reactor_requests_audit(reactor);
+        pando_reactor_lanes_audit(reactor);
         pando_reactor_lanes_report(reactor);
         reactor->audit_at = reactor->now + AUDIT_TICK;
     }
@@ -114,8 +106,9 @@ static void take_turn(struct pando_reactor *reactor, const struct epoll_event *e
     for (int i = 0; i < count; i++)
         take_event(reactor, &events[i]);
     pando_reactor_reserve_fill(reactor); /* before anybody else takes what came free */
-    pando_reactor_requests_announce(reactor);
+    pando_reactor_dispatch(reactor);
     pando_reactor_lanes_read(reactor);
+    pando_reactor_dispatch(reactor);
     if (reactor->control_ready)
         pando_reactor_control_read(reactor);
     if (reactor->accept_ready)
@@ -124,10 +117,10 @@ static void take_turn(struct pando_reactor *reactor, const struct epoll_event *e
     pando_reactor_timers_expire(reactor);
     pando_reactor_accept_resume(reactor);
     tick(reactor);
-    pando_reactor_requests_announce(reactor);
+    pando_reactor_dispatch(reactor);
     pando_reactor_connections_bury(reactor);
     tell_gauges(reactor);
-    tell_draining(reactor);
+    pando_reactor_dispatch_tell(reactor);
     pando_control_finish_draining(reactor);
 }
 
@@ -150,7 +143,7 @@ static int time_to_wait(const struct pando_reactor *reactor)
         wait = sooner(wait, until(reactor, reactor->accept_at));
     if (reactor->in_flight > 0)
         wait = sooner(wait, until(reactor, reactor->audit_at));
-    if (reactor->in_flight > 0 && pando_channel_depth(&reactor->channel) > 0)
+    if (pando_reactor_dispatch_waiting(reactor) > 0)
         wait = sooner(wait, until(reactor, reactor->wake_at));
     if (reactor->orphaned)
         wait = sooner(wait, until(reactor, reactor->deadline));
@@ -159,22 +152,21 @@ static int time_to_wait(const struct pando_reactor *reactor)
     return wait > 86400000 ? 86400000 : (int)wait;
 }
 
-/* Who commits a frame looks at reactor_asleep behind it; we look at the lanes behind reactor_asleep. */
+/* A worker puts a frame, or falls asleep, and then looks whether we sleep; we look at the lanes behind that. */
 static int wait_for_events(struct pando_reactor *reactor, struct epoll_event *events)
 {
-    _Atomic uint32_t *asleep = &reactor->channel.shared->reactor_asleep;
-    int timeout = 0;
-    if (pando_list_empty(&reactor->again) && !pando_reactor_lanes_pending(reactor)) {
+    int timeout = 0, sleeps = pando_list_empty(&reactor->again) && !pando_reactor_lanes_pending(reactor);
+    if (sleeps) {
         timeout = time_to_wait(reactor);
-        atomic_store(asleep, 1);
-        atomic_thread_fence(memory_order_seq_cst);
-        if (pando_reactor_lanes_pending(reactor))
+        pando_channel_sleep(&reactor->channel);
+        if (pando_reactor_lanes_pending(reactor) || pando_reactor_dispatch_due(reactor))
             timeout = 0;
     }
     int count = epoll_wait(reactor->epoll, events, EVENTS, timeout);
     if (count == -1 && errno == EINTR) /* as after a stop, see signal(7): who was in time meanwhile is not late */
         count = epoll_wait(reactor->epoll, events, EVENTS, 0);
-    atomic_store(asleep, 0);
+    if (sleeps)
+        pando_channel_awake(&reactor->channel);
     return count == -1 && errno == EINTR ? 0 : count;
 }
 
@@ -213,8 +205,6 @@ static void init(struct pando_reactor *reactor, const struct pando_reactor_confi
     pando_list_init(&reactor->graveyard);
     pando_list_init(&reactor->spare);
     pando_reactor_timers_init(reactor);
-    for (uint32_t slot = PANDO_CHANNEL_SLOTS; slot > 0; slot--)
-        reactor->free_slots[reactor->free_count++] = slot - 1;
     look_at_the_clock(reactor);
     reactor->told_at = reactor->now;
 }
@@ -222,9 +212,10 @@ static void init(struct pando_reactor *reactor, const struct pando_reactor_confi
 static int start(struct pando_reactor *reactor)
 {
     const struct pando_reactor_config *config = reactor->config;
-    if (pando_channel_attach(&reactor->channel, config->channel) == -1)
+    if (pando_channel_attach(&reactor->channel, config->channel, 1) == -1 ||
+        pando_queue_init(&reactor->queue, config->max_queue) == -1)
         return -1;
-    pando_channel_new_epoch(&reactor->channel);
+    reactor->epoch = (uint32_t)pando_channel_new_epoch(&reactor->channel);
     reactor->stats = &reactor->channel.shared->stats;
     reactor->fields = calloc(config->max_headers ? config->max_headers : 1, sizeof(*reactor->fields));
     reactor->scratch = malloc(PANDO_SCRATCH_BYTES);
@@ -245,6 +236,7 @@ static void stop(struct pando_reactor *reactor)
     pando_reactor_lanes_drop(reactor);
     pando_reactor_pool_drop(&reactor->pool);
     pando_addresses_drop(&reactor->addresses);
+    pando_queue_drop(&reactor->queue);
     pando_reactor_reserve_release(reactor);
     if (reactor->epoll != -1)
         close(reactor->epoll);

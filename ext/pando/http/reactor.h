@@ -76,7 +76,7 @@ int pando_reactor_run(const struct pando_reactor_config *config);
 
 enum pando_reactor_record_kind {
     /* from the monitor */
-    PANDO_REACTOR_LANE_OPEN = 1,       /* with the lane's eventfd and its socket */
+    PANDO_REACTOR_LANE_OPEN = 1,       /* with the lane's eventfd, its socket and its memory */
     PANDO_REACTOR_LANE_DEAD = 2,       /* its worker was reaped; cause says of what */
     PANDO_REACTOR_LANE_CLOSE = 3,      /* its worker has left, or will take no more */
     PANDO_REACTOR_DRAIN = 4,           /* shut the listeners, answer what was asked, end */
@@ -110,7 +110,7 @@ struct pando_reactor_record {
  * Reactor to worker: after WANT_FILE (read it from offset 0) or WANT_SOCKET (behind the ticket: what the client has
  * sent after its request, at most PANDO_SLOT_BYTES); without a descriptor, if nobody wants the answer any more. */
 struct pando_reactor_ticket {
-    uint32_t slot;
+    uint32_t epoch;
     uint32_t turn;
 };
 

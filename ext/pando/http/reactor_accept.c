@@ -85,11 +85,10 @@ static int make_room(struct pando_reactor *reactor)
 int pando_reactor_accept_admit(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     uint32_t most = reactor->config->max_per_address;
-    if (most == 0)
+    connection->origin = pando_address_of(connection->remote);
+    if (most == 0 || connection->origin.count == 0)
         return 1;
-    connection->address = pando_address_of(connection->remote);
-    if (connection->address.count == 0)
-        return 1;
+    connection->address = connection->origin;
     uint32_t count = connection->address.count = pando_addresses_add(&reactor->addresses, &connection->address);
     if (count <= most)
         return 1;

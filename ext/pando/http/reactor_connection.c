@@ -44,8 +44,9 @@ struct pando_connection *pando_reactor_connection_open(struct pando_reactor *rea
     connection->listener = listener;
     int proxied = reactor->listeners[listener].flags & PANDO_LISTENER_PROXIED;
     connection->state = proxied ? PANDO_READING_PROXY : PANDO_READING_HEAD;
-    connection->slot = connection->blocks = PANDO_NONE;
+    connection->request.lane = connection->blocks = PANDO_NONE;
     connection->spool = -1;
+    pando_list_init(&connection->queued);
     pando_list_init(&connection->again);
     pando_list_init(&connection->timer.node);
     pando_list_append(&reactor->connections, &connection->all);

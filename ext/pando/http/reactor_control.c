@@ -92,7 +92,7 @@ static void close_listener(struct pando_reactor *reactor, uint32_t number)
 
 static int takes_fds(uint32_t kind)
 {
-    return kind == PANDO_REACTOR_LANE_OPEN ? 2 : kind == PANDO_REACTOR_LISTENER_OPEN ? 1 : 0;
+    return kind == PANDO_REACTOR_LANE_OPEN ? 3 : kind == PANDO_REACTOR_LISTENER_OPEN ? 1 : 0;
 }
 
 static uint32_t most_of(uint32_t kind)
@@ -108,7 +108,7 @@ static int obey(struct pando_reactor *reactor, const struct pando_reactor_record
         return 0;
     switch (order->kind) {
     case PANDO_REACTOR_LANE_OPEN:
-        pando_reactor_lane_open(reactor, order->lane, fds[0], fds[1]);
+        pando_reactor_lane_open(reactor, order->lane, fds[0], fds[1], fds[2]);
         return 1;
     case PANDO_REACTOR_LANE_DEAD:
         if (order->cause > PANDO_REACTOR_SUSPECT)

@@ -8,20 +8,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The request that a frame is about, if this lane may speak of it. */
-static struct pando_request *request_of(struct pando_reactor *reactor, uint32_t lane, const struct pando_frame *frame)
+/* The connection whose request a frame is about, if this lane may speak of it. */
+static struct pando_connection *connection_of(struct pando_reactor *reactor, uint32_t number,
+                                              const struct pando_frame *frame)
 {
-    if (frame->slot >= PANDO_CHANNEL_SLOTS)
+    struct pando_reactor_lane *lane = &reactor->lanes[number];
+    if (frame->epoch != reactor->epoch)
         return NULL;
-    struct pando_request *request = &reactor->requests[frame->slot];
-    if (!request->busy || request->turn != frame->turn)
+    if (lane->taken && lane->taken->request.turn == frame->turn)
+        return lane->taken;
+    if (!lane->offered || lane->offered->request.turn != frame->turn)
         return NULL;
-    if (request->lane == PANDO_NONE) {
-        if (pando_channel_claimant(&reactor->channel, frame->slot, frame->turn) != lane)
-            return NULL;
-        request->lane = lane;
-    }
-    return request->lane == lane ? request : NULL;
+    if (lane->taken) /* it speaks of the next one, and never ended this */
+        pando_reactor_request_fail(reactor, lane->taken, 502);
+    pando_reactor_dispatch_look(reactor, number);
+    return lane->taken && lane->taken->request.turn == frame->turn ? lane->taken : NULL;
 }
 
 /* --- descriptors --- */
@@ -33,7 +34,7 @@ static int take_file(int socket, const struct pando_frame *frame)
     struct pando_record record;
     while (pando_record_receive(socket, &ticket, sizeof(ticket), &record) == 1) {
         int mine = record.length == sizeof(ticket) && !record.truncated && record.fd_count == 1 &&
-                   ticket.slot == frame->slot && ticket.turn == frame->turn;
+                   ticket.epoch == frame->epoch && ticket.turn == frame->turn;
         if (mine)
             return record.fds[0];
         for (int i = 0; i < record.fd_count; i++)
@@ -46,7 +47,7 @@ static int take_file(int socket, const struct pando_frame *frame)
 static int give(int socket, const struct pando_frame *frame, int fd, const char *rest, size_t bytes)
 {
     char packet[sizeof(struct pando_reactor_ticket) + PANDO_SLOT_BYTES];
-    struct pando_reactor_ticket ticket = {frame->slot, frame->turn};
+    struct pando_reactor_ticket ticket = {frame->epoch, frame->turn};
     if (bytes > PANDO_SLOT_BYTES)
         return -1;
     memcpy(packet, &ticket, sizeof(ticket));
@@ -59,13 +60,13 @@ static void want_file(struct pando_reactor *reactor, int socket, const struct pa
                       struct pando_connection *connection)
 {
     if (give(socket, frame, connection->spool, NULL, 0) == -1)
-        pando_reactor_request_fail(reactor, frame->slot, 502);
+        pando_reactor_request_fail(reactor, connection, 502);
 }
 
 /* The client stays connected, to the worker alone. */
-static void given_away(struct pando_reactor *reactor, uint32_t slot, struct pando_connection *connection)
+static void given_away(struct pando_reactor *reactor, struct pando_connection *connection)
 {
-    pando_reactor_request_settle(reactor, slot);
+    pando_reactor_request_settle(reactor, connection);
     pando_reactor_connection_forget(reactor, connection);
 }
 
@@ -77,19 +78,19 @@ static void want_socket(struct pando_reactor *reactor, int socket, const struct 
                 give(socket, frame, connection->watch.fd, rest, connection->in_end - connection->raw) == 0;
     if (!given) {
         give(socket, frame, -1, NULL, 0);
-        pando_reactor_request_fail(reactor, frame->slot, 502);
+        pando_reactor_request_fail(reactor, connection, 502);
         return;
     }
     pando_stat_add(&reactor->stats->hijacked, 1);
     if (connection->streamed) {
-        pando_reactor_request_lend(reactor, frame->slot);
+        pando_reactor_request_lend(reactor, connection);
         return;
     }
-    given_away(reactor, frame->slot, connection);
+    given_away(reactor, connection);
 }
 
 static void file(struct pando_reactor *reactor, int socket, const struct pando_frame *frame,
-                 struct pando_request *request)
+                 struct pando_connection *connection)
 {
     struct stat status;
     int fd = take_file(socket, frame);
@@ -97,12 +98,12 @@ static void file(struct pando_reactor *reactor, int socket, const struct pando_f
     if (!usable) {
         if (fd != -1)
             close(fd);
-        pando_reactor_request_fail(reactor, frame->slot, 502);
+        pando_reactor_request_fail(reactor, connection, 502);
         return;
     }
-    request->answered = 1;
+    connection->request.answered = 1;
     if (frame->value > 0)
-        pando_reactor_output_file(reactor, request->connection, fd, frame->value);
+        pando_reactor_output_file(reactor, connection, fd, frame->value);
     else
         close(fd);
 }
@@ -119,12 +120,12 @@ static uint64_t behind(uint64_t position, const struct pando_frame *frame)
  * behind it must not wait for this client. */
 static int whole_in_ring(struct pando_reactor *reactor, uint32_t lane, const struct pando_frame *frame)
 {
-    const struct pando_lane *shared = &reactor->channel.shared->lanes[lane];
+    const struct pando_lane *shared = reactor->lanes[lane].shared;
     uint64_t position = reactor->lanes[lane].position;
     struct pando_frame next;
     const char *payload;
     while (pando_lane_peek(shared, &position, &next, &payload) == 1) {
-        if (next.slot == frame->slot && next.turn == frame->turn &&
+        if (next.epoch == frame->epoch && next.turn == frame->turn &&
             (next.kind == PANDO_FRAME_END || next.kind == PANDO_FRAME_ABORT))
             return 1;
         position = behind(position, &next);
@@ -167,34 +168,33 @@ static int ends_with(struct pando_reactor *reactor, uint32_t lane, const struct 
     struct pando_frame next;
     const char *payload;
     return !connection->persistent &&
-           pando_lane_peek(&reactor->channel.shared->lanes[lane], &position, &next, &payload) == 1 &&
-           next.kind == PANDO_FRAME_END && next.slot == frame->slot && next.turn == frame->turn;
+           pando_lane_peek(reactor->lanes[lane].shared, &position, &next, &payload) == 1 &&
+           next.kind == PANDO_FRAME_END && next.epoch == frame->epoch && next.turn == frame->turn;
 }
 
 static void data(struct pando_reactor *reactor, uint32_t lane, const struct pando_frame *frame, const char *payload,
-                 struct pando_request *request)
+                 struct pando_connection *connection)
 {
     if (frame->bytes == 0)
         return;
     if (frame->value == 1)
-        request->informed = 1;
+        connection->request.informed = 1;
     else
-        request->answered = 1;
-    if (!request->connection->out)
-        pando_reactor_timer_stop(reactor, request->connection);
-    pando_reactor_output_bytes(reactor, request->connection, payload, frame->bytes,
-                               ends_with(reactor, lane, frame, request->connection));
+        connection->request.answered = 1;
+    if (!connection->out)
+        pando_reactor_timer_stop(reactor, connection);
+    pando_reactor_output_bytes(reactor, connection, payload, frame->bytes,
+                               ends_with(reactor, lane, frame, connection));
 }
 
-static void end(struct pando_reactor *reactor, const struct pando_frame *frame, struct pando_request *request)
+static void end(struct pando_reactor *reactor, const struct pando_frame *frame, struct pando_connection *connection)
 {
-    struct pando_connection *connection = request->connection;
-    if (!request->answered) { /* an answer without a status line is none */
-        pando_reactor_request_fail(reactor, frame->slot, 502);
+    if (!connection->request.answered) { /* an answer without a status line is none */
+        pando_reactor_request_fail(reactor, connection, 502);
         return;
     }
     pando_stat_add(&reactor->stats->responses, 1);
-    pando_reactor_request_settle(reactor, frame->slot);
+    pando_reactor_request_settle(reactor, connection);
     pando_reactor_connection_answered(reactor, connection, frame->value == 1);
 }
 
@@ -208,19 +208,20 @@ static void late(const struct pando_reactor_lane *lane, const struct pando_frame
 enum pando_frame_verdict pando_reactor_frame_handle(struct pando_reactor *reactor, uint32_t lane,
                                             const struct pando_frame *frame, const char *payload)
 {
-    struct pando_request *request = request_of(reactor, lane, frame);
+    struct pando_connection *connection = connection_of(reactor, lane, frame);
     int socket = reactor->lanes[lane].socket;
     int last = frame->kind == PANDO_FRAME_END || frame->kind == PANDO_FRAME_ABORT;
-    if (last)
+    if (last) {
         reactor->lanes[lane].whole = 0;
-    if (!request) {
+        reactor->lanes[lane].ended = reactor->lanes[lane].offered == NULL;
+    }
+    if (!connection) {
         late(&reactor->lanes[lane], frame);
         return PANDO_FRAME_DONE;
     }
-    struct pando_connection *connection = request->connection;
-    if (request->lent) { /* it has nothing else to say */
+    if (connection->request.lent) { /* it has nothing else to say */
         if (last)
-            given_away(reactor, frame->slot, connection);
+            given_away(reactor, connection);
         return PANDO_FRAME_DONE;
     }
 
@@ -228,18 +229,18 @@ enum pando_frame_verdict pando_reactor_frame_handle(struct pando_reactor *reacto
     case PANDO_FRAME_DATA:
         if (must_wait(reactor, lane, frame, connection))
             return PANDO_FRAME_NOT_NOW;
-        data(reactor, lane, frame, payload, request);
+        data(reactor, lane, frame, payload, connection);
         break;
     case PANDO_FRAME_FILE:
         if (must_wait(reactor, lane, frame, connection))
             return PANDO_FRAME_NOT_NOW;
-        file(reactor, socket, frame, request);
+        file(reactor, socket, frame, connection);
         break;
     case PANDO_FRAME_END:
-        end(reactor, frame, request);
+        end(reactor, frame, connection);
         break;
     case PANDO_FRAME_ABORT:
-        pando_reactor_request_fail(reactor, frame->slot, 502);
+        pando_reactor_request_fail(reactor, connection, 502);
         break;
     case PANDO_FRAME_WANT_FILE:
         if (reactor->lanes[lane].dead)

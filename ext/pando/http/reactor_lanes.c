@@ -6,25 +6,35 @@
 
 #define FRAMES 64 /* of one lane before others have their turn */
 
-static struct pando_lane *shared_lane(const struct pando_reactor *reactor, uint32_t number)
-{
-    return &reactor->channel.shared->lanes[number];
-}
-
-static void wake(const struct pando_reactor_lane *lane)
+void pando_reactor_lane_wake(const struct pando_reactor_lane *lane)
 {
     uint64_t one = 1;
     ssize_t written = write(lane->wake, &one, sizeof(one));
     (void)written; /* EAGAIN: its count is full, so it is awake */
 }
 
-void pando_reactor_lane_open(struct pando_reactor *reactor, uint32_t number, int wake_fd, int socket)
+/* Its worker can be told nothing: it must go. */
+static void refuse(struct pando_reactor *reactor, uint32_t number, int wake_fd, int socket)
+{
+    close(wake_fd);
+    close(socket);
+    pando_stat_add(&reactor->stats->corrupt_lanes, 1);
+    pando_reactor_control_tell(reactor, PANDO_REACTOR_LANE_CORRUPT, number);
+}
+
+void pando_reactor_lane_open(struct pando_reactor *reactor, uint32_t number, int wake_fd, int socket, int memory)
 {
     struct pando_reactor_lane *lane = &reactor->lanes[number];
     if (lane->open)
         pando_reactor_lane_lost(reactor, number, PANDO_REACTOR_DIED);
-    *lane = (struct pando_reactor_lane){.open = 1, .again = 1, .wake = wake_fd, .socket = socket};
-    lane->position = pando_lane_join(shared_lane(reactor, number));
+    struct pando_lane *shared = pando_lane_map(memory);
+    close(memory);
+    if (!shared) {
+        refuse(reactor, number, wake_fd, socket);
+        return;
+    }
+    *lane = (struct pando_reactor_lane){.shared = shared, .open = 1, .again = 1, .wake = wake_fd, .socket = socket};
+    lane->position = pando_lane_join(shared);
     lane->place = reactor->open_count;
     reactor->open[reactor->open_count++] = number;
 }
@@ -42,7 +52,7 @@ void pando_reactor_lane_corrupt(struct pando_reactor *reactor, uint32_t number)
 static int read_frame(struct pando_reactor *reactor, uint32_t number)
 {
     struct pando_reactor_lane *lane = &reactor->lanes[number];
-    struct pando_lane *shared = shared_lane(reactor, number);
+    struct pando_lane *shared = lane->shared;
     struct pando_frame frame;
     const char *payload;
 
@@ -53,7 +63,7 @@ static int read_frame(struct pando_reactor *reactor, uint32_t number)
         if (pando_reactor_frame_handle(reactor, number, &frame, payload) == PANDO_FRAME_NOT_NOW)
             return 0;
         if (pando_lane_consume(shared, &lane->position, &frame))
-            wake(lane);
+            pando_reactor_lane_wake(lane);
         return 1;
     default:
         pando_reactor_lane_corrupt(reactor, number);
@@ -63,7 +73,7 @@ static int read_frame(struct pando_reactor *reactor, uint32_t number)
 
 static uint64_t written(const struct pando_reactor *reactor, uint32_t number)
 {
-    return atomic_load(&shared_lane(reactor, number)->written);
+    return atomic_load(&reactor->lanes[number].shared->written);
 }
 
 static int pending(const struct pando_reactor *reactor, uint32_t number)
@@ -116,10 +126,9 @@ void pando_reactor_lane_lost(struct pando_reactor *reactor, uint32_t number, uin
         return;
     pando_reactor_lane_unblock(reactor, lane->blocker);
     lane->dead = 1;
+    pando_reactor_dispatch_look(reactor, number);
     while (!lane->corrupt && read_frame(reactor, number))
         ;
-    if (lane->corrupt)
-        pando_lane_skip(shared_lane(reactor, number), &lane->position);
     lane->open = 0;
     uint32_t moved = reactor->open[--reactor->open_count];
     reactor->open[lane->place] = moved;
@@ -127,41 +136,52 @@ void pando_reactor_lane_lost(struct pando_reactor *reactor, uint32_t number, uin
     close(lane->wake);
     close(lane->socket);
     pando_reactor_requests_lost(reactor, number, cause);
+    pando_lane_unmap(lane->shared);
+    lane->shared = NULL;
     if (pando_reactor_deserted(reactor))
         pando_reactor_requests_give_up(reactor);
-    /* It may have been woken for a request that it did not take. */
-    pando_reactor_lanes_wake(reactor, pando_channel_depth(&reactor->channel));
 }
 
-/* Most recently idle first: it is the warmest, and those that sleep long stay shared. */
-static struct pando_reactor_lane *wake_one(struct pando_reactor *reactor)
+/* Our own count, which its worker could have overwritten: else that would wait for room, or write over frames. */
+static void put_right(struct pando_reactor_lane *lane)
 {
-    struct pando_reactor_lane *latest = NULL;
-    struct pando_lane *latest_shared = NULL;
-    uint64_t latest_since = 0;
+    if (atomic_load_explicit(&lane->shared->consumed, memory_order_relaxed) == lane->position)
+        return;
+    atomic_store(&lane->shared->consumed, lane->position);
+    pando_reactor_lane_wake(lane);
+}
+
+/* A worker that sleeps has answered what it took, or has forgotten it; and its slot is ours. */
+static int is_amiss(const struct pando_reactor_lane *lane)
+{
+    if (!atomic_load(&lane->shared->asleep) || atomic_load(&lane->shared->written) != lane->position)
+        return 0;
+    return lane->taken || (!lane->offered && !pando_lane_has_room(lane->shared));
+}
+
+static void look_for_forgotten(struct pando_reactor *reactor, uint32_t number)
+{
+    struct pando_reactor_lane *lane = &reactor->lanes[number];
+    if (!is_amiss(lane))
+        lane->suspected = 0;
+    else if (++lane->suspected < 2)
+        return;
+    else if (lane->taken)
+        pando_reactor_request_fail(reactor, lane->taken, 502);
+    else
+        pando_reactor_lane_corrupt(reactor, number);
+}
+
+void pando_reactor_lanes_audit(struct pando_reactor *reactor)
+{
     for (uint32_t i = 0; i < reactor->open_count; i++) {
-        struct pando_lane *shared = shared_lane(reactor, reactor->open[i]);
-        if (!atomic_load_explicit(&shared->asleep, memory_order_relaxed) || reactor->lanes[reactor->open[i]].corrupt)
+        struct pando_reactor_lane *lane = &reactor->lanes[reactor->open[i]];
+        if (lane->corrupt)
             continue;
-        uint64_t since = atomic_load_explicit(&shared->idle_since, memory_order_relaxed);
-        if (!latest || since > latest_since) {
-            latest = &reactor->lanes[reactor->open[i]];
-            latest_shared = shared;
-            latest_since = since;
-        }
+        pando_reactor_dispatch_look(reactor, reactor->open[i]);
+        put_right(lane);
+        look_for_forgotten(reactor, reactor->open[i]);
     }
-    if (latest && pando_lane_rouse(latest_shared))
-        wake(latest);
-    return latest;
-}
-
-void pando_reactor_lanes_wake(struct pando_reactor *reactor, uint32_t count)
-{
-    /* What was published must be visible before we look who sleeps: a worker does the same, the other way round. */
-    atomic_thread_fence(memory_order_seq_cst);
-    /* The first may have taken all of it and sleep again before we come to wake the next. */
-    while (count > 0 && pando_channel_offers(&reactor->channel) && wake_one(reactor))
-        count--;
 }
 
 void pando_reactor_lanes_report(struct pando_reactor *reactor)
@@ -178,6 +198,7 @@ void pando_reactor_lanes_drop(struct pando_reactor *reactor)
     while (reactor->open_count > 0) {
         struct pando_reactor_lane *lane = &reactor->lanes[reactor->open[--reactor->open_count]];
         lane->open = 0;
+        pando_lane_unmap(lane->shared);
         close(lane->wake);
         close(lane->socket);
     }

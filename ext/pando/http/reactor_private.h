@@ -10,6 +10,7 @@
 #include "reactor_addresses.h"
 #include "reactor_list.h"
 #include "reactor_pool.h"
+#include "reactor_queue.h"
 #include "reactor_requests.h"
 
 #include <sys/types.h>
@@ -84,10 +85,12 @@ struct pando_connection {
     uint8_t linger;                     /* close so that the client can read the answer although it still sends */
     uint32_t listener;
     uint32_t requests;
-    uint32_t slot;                      /* of the request in flight, or PANDO_NONE */
+    struct pando_request request;       /* that is in flight */
     uint32_t blocks;                    /* the lane that waits for this client, or PANDO_NONE */
 
     struct pando_node all;
+    struct pando_node queued;           /* of its client's requests that wait */
+    struct pando_queue_client *client;  /* while it is among these */
     struct pando_node again;            /* there is more to do without an event */
     struct pando_timer timer;
 
@@ -107,11 +110,12 @@ struct pando_connection {
     uint32_t out_bytes;
 
     uint64_t pace_began, pace_bytes;    /* of the transfer that is under way */
+    struct pando_address origin;        /* whose it is, for the queue */
     struct pando_address address;       /* count 0: it is not counted */
     char remote[48];
 };
 
-#define PANDO_RESERVE 16 /* descriptors; the order for a lane brings two */
+#define PANDO_RESERVE 16 /* descriptors; the order for a lane brings three */
 
 struct pando_reactor {
     const struct pando_reactor_config *config;
@@ -144,8 +148,10 @@ struct pando_reactor {
     pando_http_field *fields;           /* for heads that come in one piece */
     char *scratch;
 
-    struct pando_request requests[PANDO_CHANNEL_SLOTS];
-    uint32_t free_slots[PANDO_CHANNEL_SLOTS], free_count, in_flight, unannounced;
+    struct pando_queue queue;
+    uint32_t epoch, turn;               /* of us, and of the last offer */
+    uint32_t in_flight, unannounced, offered_count; /* of those on offer, none is known to be claimed */
+    uint32_t told_waiting;              /* to workers */
     struct pando_reactor_lane lanes[PANDO_CHANNEL_LANES];
     uint32_t open[PANDO_CHANNEL_LANES], open_count;
 };

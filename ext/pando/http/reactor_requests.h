@@ -4,6 +4,7 @@
 #define PANDO_HTTP_REACTOR_REQUESTS_H
 
 #include "channel.h"
+#include "reactor_list.h"
 
 #include <stdint.h>
 
@@ -12,21 +13,37 @@
 struct pando_connection;
 struct pando_reactor;
 
-/* What the reactor alone knows of a slot. */
+enum pando_request_place {
+    PANDO_NOWHERE,                      /* there is no request */
+    PANDO_QUEUED,
+    PANDO_OFFERED,                      /* on a lane; its worker may have claimed it */
+    PANDO_TAKEN,                        /* by the worker of a lane */
+};
+
+/* The request of a connection that is in flight. */
 struct pando_request {
-    struct pando_connection *connection;
     uint64_t arrived;                   /* in the queue; nanoseconds */
-    uint32_t turn;
-    uint32_t lane;                      /* that has answered, or PANDO_NONE */
-    uint8_t busy, answered, retried, suspected;
+    uint64_t taken;                     /* by a worker, as that says; 0: not yet, as far as we know */
+    uint32_t turn;                      /* of its offer, under which the worker answers */
+    uint32_t lane;                      /* where it was offered, or PANDO_NONE */
+    uint8_t place;
+    uint8_t answered, retried;
     uint8_t informed;                   /* of an interim response: no second try, but still a 502 */
     uint8_t lent;                       /* its worker has the socket too: ours if that dies before it answers */
 };
 
 struct pando_reactor_lane {
+    struct pando_lane *shared;
     uint8_t open, dead, corrupt, unreported, again;
     uint8_t whole;                      /* the end of the answer that fills our buffers is already in the ring */
+    uint8_t claimed;                    /* the worker has claimed what is offered; the end of what is taken may be unread */
+    uint8_t staged;                     /* what is offered waits for a worker that is, or seems, busy: others may have it */
+    uint8_t ended;                      /* the last that it took is answered: it is about to look for another */
+    uint8_t suspected;                  /* looks in a row that found its worker asleep, and a request taken */
     int wake, socket;
+    struct pando_connection *taken;     /* whose request the worker serves, or NULL */
+    struct pando_connection *offered;   /* whose is on offer, or claimed before the end of the other was read; or NULL */
+    uint64_t offered_at;                /* milliseconds */
     uint64_t position;
     uint64_t seen;                      /* `written` when it was last read */
     struct pando_connection *blocker;   /* takes no more for now */
@@ -35,30 +52,46 @@ struct pando_reactor_lane {
 
 /* reactor_request.c */
 void pando_reactor_request_publish(struct pando_reactor *reactor, struct pando_connection *connection);
-/* Wakes workers for what was published. To be called before the reactor waits. */
-void pando_reactor_requests_announce(struct pando_reactor *reactor);
 void pando_reactor_request_expired(struct pando_reactor *reactor, struct pando_connection *connection);
+/* It was taken back from a lane, and goes on waiting, before all others. */
+void pando_reactor_request_wait_again(struct pando_reactor *reactor, struct pando_connection *connection);
 /* The connection has no more interest in its request. */
 void pando_reactor_request_abandon(struct pando_reactor *reactor, struct pando_connection *connection);
 /* Its answer is through, or will not come. */
-void pando_reactor_request_settle(struct pando_reactor *reactor, uint32_t slot);
+void pando_reactor_request_settle(struct pando_reactor *reactor, struct pando_connection *connection);
 /* Its worker has the socket, and we keep it until that begins to answer. */
-void pando_reactor_request_lend(struct pando_reactor *reactor, uint32_t slot);
+void pando_reactor_request_lend(struct pando_reactor *reactor, struct pando_connection *connection);
 /* Its client has announced its end. */
 void pando_reactor_request_half_closed(struct pando_reactor *reactor, const struct pando_connection *connection);
 /* There will be no (more) answer: 502 or 504, or a reset. */
-void pando_reactor_request_fail(struct pando_reactor *reactor, uint32_t slot, int status);
-/* What a worker held that is gone. */
+void pando_reactor_request_fail(struct pando_reactor *reactor, struct pando_connection *connection, int status);
+/* What a worker held that is gone; what it had not claimed is offered to others. */
 void pando_reactor_requests_lost(struct pando_reactor *reactor, uint32_t lane, uint32_t cause);
 /* Draining, and no worker is left: nobody will take what waits. */
 int pando_reactor_deserted(const struct pando_reactor *reactor);
 /* 503 for all that waits. */
 void pando_reactor_requests_give_up(struct pando_reactor *reactor);
-/* Requests whose claim makes no sense. */
-void pando_reactor_requests_audit(struct pando_reactor *reactor);
+
+/* reactor_dispatch.c */
+/* Gives what waits to workers, those that were busy last first; what no idle worker can have, to busy ones as their
+ * next, until one is idle. */
+void pando_reactor_dispatch(struct pando_reactor *reactor);
+/* Whether there is something to do for dispatch. */
+int pando_reactor_dispatch_due(const struct pando_reactor *reactor);
+/* Takes a request back that its worker has not claimed. 1, or 0: it has. */
+int pando_reactor_dispatch_withdraw(struct pando_reactor *reactor, struct pando_connection *connection);
+/* Looks whether the worker has claimed what it was offered. */
+void pando_reactor_dispatch_look(struct pando_reactor *reactor, uint32_t lane);
+/* An offer that an idle worker has not claimed for long is anybody's. Every now and then. */
+void pando_reactor_dispatch_late(struct pando_reactor *reactor);
+/* How many requests no worker has claimed, as far as we know. */
+uint32_t pando_reactor_dispatch_waiting(const struct pando_reactor *reactor);
+/* Workers that sleep are told how many wait. */
+void pando_reactor_dispatch_tell(struct pando_reactor *reactor);
 
 /* reactor_lanes.c */
-void pando_reactor_lane_open(struct pando_reactor *reactor, uint32_t lane, int wake, int socket);
+/* The descriptors are the reactor's from here on. */
+void pando_reactor_lane_open(struct pando_reactor *reactor, uint32_t lane, int wake, int socket, int memory);
 void pando_reactor_lane_lost(struct pando_reactor *reactor, uint32_t lane, uint32_t cause);
 void pando_reactor_lanes_read(struct pando_reactor *reactor);
 /* Whether a lane has something that was not looked at. */
@@ -66,8 +99,9 @@ int pando_reactor_lanes_pending(const struct pando_reactor *reactor);
 /* Its blocker takes more again. */
 void pando_reactor_lane_unblock(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_lane_corrupt(struct pando_reactor *reactor, uint32_t lane);
-/* Wakes as many sleeping workers, those that were busy last first. */
-void pando_reactor_lanes_wake(struct pando_reactor *reactor, uint32_t count);
+void pando_reactor_lane_wake(const struct pando_reactor_lane *lane);
+/* What workers have forgotten, or damaged. Every now and then. */
+void pando_reactor_lanes_audit(struct pando_reactor *reactor);
 /* Tells of corrupt lanes that the link had no room for. */
 void pando_reactor_lanes_report(struct pando_reactor *reactor);
 void pando_reactor_lanes_drop(struct pando_reactor *reactor);

@@ -11,7 +11,8 @@
 #define PANDO_STATS_GAUGES(_) \
     _(connections)            \
     _(idle)                   /* kept alive, between two requests */ \
-    _(in_flight)              /* requests queued or being served */
+    _(in_flight)              /* requests queued or being served */ \
+    _(queued)                 /* of these, requests that no worker has taken */
 
 /* Ever; a new reactor goes on counting. */
 #define PANDO_STATS_COUNTERS(_) \

@@ -8,26 +8,27 @@ module Pando
     #
     # @api private
     class Equipment
-      attr_reader :number, :eventfd, :socket
+      attr_reader :number, :eventfd, :socket, :memory
 
       # @param number [Integer] of the lane
       # @param descriptors [Array<Integer>] as received; closed unless they are what they must be
       # @return [Equipment, nil] nil in direct mode
       def self.from(number, descriptors)
-        return new(number, *descriptors) if descriptors.size == 2
+        return new(number, *descriptors) if descriptors.size == 3
 
         descriptors.each { |fd| Sys.close_fd(fd) }
         nil
       end
 
-      def initialize(number, eventfd, socket)
+      def initialize(number, eventfd, socket, memory)
         @number = number
         @eventfd = IO.for_fd(eventfd, "r+b")
         @socket = UNIXSocket.for_fd(socket)
+        @memory = IO.for_fd(memory, "r+b")
         ios.each { |io| io.close_on_exec = true }
       end
 
-      def ios = [eventfd, socket]
+      def ios = [eventfd, socket, memory]
       def close = ios.each(&:close)
     end
   end

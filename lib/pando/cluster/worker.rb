@@ -40,6 +40,7 @@ module Pando
       def lane_number = @equipment&.number
       def lane_eventfd = @equipment&.eventfd
       def lane_socket = @equipment&.socket
+      def lane_memory = @equipment&.memory
       def reactor_eventfd = context.reactor_eventfd
 
       def run_hook(name, *arguments) = payload.run_hook(name, self, *arguments)

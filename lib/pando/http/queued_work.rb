@@ -22,11 +22,14 @@ require "pando/refork/postponement"
 module Pando
   module HTTP
     # What an HTTP worker does behind the reactor, as Cluster::Worker wants it: it
-    # takes complete requests from the channel's queue while there are any, and
-    # sleeps on its lane's eventfd when there are none. Made in the mold, started
+    # takes complete requests from its lane while there are any, and sleeps on the
+    # lane's eventfd when there are none. Made in the mold, started
     # in each worker; {Work} is the same for direct mode.
     class QueuedWork
       include AtRest
+
+      # Seconds between two looks whether others' requests still wait, in a worker that leaves.
+      LOOK = 0.05
 
       # @param app [#call] the Rack application
       # @param listeners [Array<Cluster::Listening::Listener>] that the reactor accepts from
@@ -46,8 +49,8 @@ module Pando
 
       # In the new worker, before it reports ready.
       #
-      # @param worker [Cluster::Worker] who also answers lane_number, lane_eventfd
-      #   (IO), lane_socket (UNIXSocket) and reactor_eventfd (IO)
+      # @param worker [Cluster::Worker] who also answers lane_number, lane_memory,
+      #   lane_eventfd (IO), lane_socket (UNIXSocket) and reactor_eventfd (IO)
       # @return [void]
       def start(worker)
         take_lane(worker)
@@ -97,12 +100,14 @@ module Pando
         rest unless worker.leaving?
       end
 
-      # Now and then, though nobody called: a wake-up may be lost with the worker
-      # that it was meant for.
+      # Now and then, though nobody called: a wake-up may have been lost, or the word that this worker sleeps.
       #
       # @return [void]
       def idle
-        @lane.waiting? ? ready(@eventfd) : count_connections(worker)
+        return ready(@eventfd) if @lane.offered?
+
+        count_connections(worker)
+        rest unless @lane.asleep?
       end
 
       # The worker wanted to leave, and goes on: what has come meanwhile is served.
@@ -115,23 +120,21 @@ module Pando
       # @return [String] see SelfTest.replay
       # @raise [SelfTest::Failed]
       def try_out
-        @lane.awake # the reactor must not hand it a request meanwhile
+        @lane.close # the reactor must not hand it a request meanwhile
         SelfTest.replay(@safe_paths, worker) { |descriptor| serve_ourselves(descriptor) }
       ensure
         ready(@eventfd)
       end
 
-      # Before the worker leaves. What waits is the others', and the reactor must
-      # know that this one, whom it may have woken for it, has not taken it.
+      # Before the worker leaves. What waits is the others', and so is what this one was offered.
       #
       # @param deadline [Float, nil] the server ends: serve all that waits, but
       #   begin nothing after this moment (monotonic seconds)
       # @param _by [Float, nil] when whoever told us to go ends its patience; no request is cut short for it
       # @return [void]
       def stop(deadline = nil, _by = nil)
-        @lane.awake
-        nil while deadline && Sys.now < deadline && serve
-        @lane.nudge_reactor if @lane.waiting?
+        nil while deadline && Sys.now < deadline && (serve || wait_for_more(deadline))
+        @lane.close
       end
 
       private
@@ -141,8 +144,20 @@ module Pando
       def take_lane(worker)
         @eventfd = worker.lane_eventfd
         @reactor_eventfd = worker.reactor_eventfd # kept from the garbage collector: the lane knows the numbers only
-        @lane = Lane.new(@channel, worker.lane_number, @eventfd, @reactor_eventfd)
+        @lane = Lane.new(@channel, worker.lane_number, worker.lane_memory, @eventfd, @reactor_eventfd)
         @link = LaneLink.new(@lane, @eventfd, worker.lane_socket)
+      end
+
+      # Others' requests wait: the reactor has them for us as soon as it knows that we are free.
+      #
+      # @return [Boolean] whether there may be one now
+      def wait_for_more(deadline)
+        return false unless @lane.waiting?
+        return true unless @lane.sleep
+
+        Wire.wait_readable(@eventfd.fileno, (deadline - Sys.now).clamp(0, LOOK))
+        @lane.drain
+        true
       end
 
       # To sleep until the reactor calls, or at once to the poller if something waits.

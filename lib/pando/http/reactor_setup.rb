@@ -40,13 +40,15 @@ module Pando
       def descriptors = [@channel, @eventfd]
 
       # What a new lane needs.
-      # @return [Array(IO, Array(UNIXSocket, UNIXSocket))] the worker's eventfd; the reactor's end and the worker's
+      # @return [Array(IO, Array(UNIXSocket, UNIXSocket), IO)] the worker's eventfd; the reactor's end and the worker's;
+      #   the memory that the two share
       # @raise [SystemCallError] the kernel gives no descriptor
       def lane
         sockets = UNIXSocket.pair(:SEQPACKET)
-        [eventfd, sockets]
+        wake = eventfd
+        [wake, sockets, IO.for_fd(Channel.lane, "r+b")]
       rescue SystemCallError
-        sockets&.each(&:close)
+        [*sockets, *wake].each(&:close)
         raise
       end
 
