@@ -37,8 +37,11 @@ static int wake_fd, control = -1;
 static struct pando_listener listener;
 static pid_t reactor;
 static struct {
-    int wake, mine, theirs;
+    int wake, mine, theirs, memory;
+    struct pando_lane *shared;
+    uint32_t last; /* turn that was claimed */
 } lanes[LANES];
+static uint64_t rung;
 
 static struct pando_reactor_config config = {
     .listeners = &listener, .listener_count = 1,
@@ -86,6 +89,7 @@ static void start_reactor(void)
             close(lanes[i].wake);
             close(lanes[i].mine);
             close(lanes[i].theirs);
+            close(lanes[i].memory);
         }
         pando_channel_unmap(&channel);
         config.channel = channel.fd;
@@ -103,8 +107,9 @@ static void order(uint32_t kind, uint32_t lane, uint32_t cause)
 {
     struct pando_reactor_record record = {.kind = kind, .lane = lane, .cause = cause};
     int opens = kind == PANDO_REACTOR_LANE_OPEN;
-    int fds[2] = {opens ? lanes[lane].wake : -1, opens ? lanes[lane].theirs : -1};
-    REQUIRE(pando_record_send(control, &record, sizeof(record), fds, opens ? 2 : 0) == 0);
+    int fds[3] = {-1, -1, -1};
+    if (opens) memcpy(fds, (int[]){lanes[lane].wake, lanes[lane].theirs, lanes[lane].memory}, sizeof(fds));
+    REQUIRE(pando_record_send(control, &record, sizeof(record), fds, opens ? 3 : 0) == 0);
 }
 
 static void listen_at(uint32_t number, uint32_t flags)
@@ -154,15 +159,41 @@ static uint64_t now(void)
     return (uint64_t)clock.tv_sec * 1000000000u + (uint64_t)clock.tv_nsec;
 }
 
+static void committed(void)
+{
+    uint64_t one = 1;
+    if (pando_channel_rouse_reactor(&channel, &rung)) REQUIRE(write(wake_fd, &one, sizeof(one)) == sizeof(one));
+}
+
+static int claimed(uint32_t number, uint32_t *turn)
+{
+    struct pando_lane *lane = lanes[number].shared;
+    if (!pando_lane_claim(lane, lanes[number].last, turn)) return 0;
+    lanes[number].last = *turn;
+    atomic_store(&lane->taken, now());
+    if (lane->slot.epoch == (uint32_t)atomic_load(&channel.shared->epoch)) return 1;
+    pando_lane_copied(lane, *turn); /* another reactor's, which is gone */
+    return 0;
+}
+
+/* 1: nothing is there yet, and the reactor knows that we wait. */
+static int fall_asleep(uint32_t number)
+{
+    if (!pando_lane_sleep(lanes[number].shared, now())) return 0;
+    if (atomic_load(&channel.shared->waiting) > 0) committed();
+    return 1;
+}
+
+/* Nothing: patience was in vain. */
 static int claim(uint32_t number, int patience, uint32_t *turn)
 {
-    struct pando_lane *lane = &channel.shared->lanes[number];
+    struct pando_lane *lane = lanes[number].shared;
     uint64_t count, deadline = now() + (uint64_t)patience * 1000000u;
     for (;;) {
         pando_lane_awake(lane);
-        int slot = pando_channel_take(&channel, number, turn);
-        if (slot >= 0 || now() >= deadline) return slot;
-        if (!pando_lane_sleep(&channel, lane, now())) continue;
+        if (claimed(number, turn)) return 1;
+        if (now() >= deadline) return 0;
+        if (!fall_asleep(number)) continue;
         struct pollfd ready = {.fd = lanes[number].wake, .events = POLLIN};
         poll(&ready, 1, (int)((deadline - now()) / 1000000u) + 1);
         (void)!read(lanes[number].wake, &count, sizeof(count));
@@ -172,30 +203,24 @@ static int claim(uint32_t number, int patience, uint32_t *turn)
 static void take(uint32_t number, int patience)
 {
     uint32_t turn;
-    int slot = claim(number, patience, &turn);
-    if (slot < 0) {
+    if (!claim(number, patience, &turn)) {
         printf("none\n");
         return;
     }
-    struct pando_slot *mine = &channel.shared->slots[slot];
-    pando_stat_set(&mine->taken, now());
-    printf("request %d %u %u %u %u %llu %s", slot, turn, mine->flags, mine->head_bytes, mine->body_bytes,
+    const struct pando_slot *mine = &lanes[number].shared->slot;
+    REQUIRE(mine->turn == turn);
+    printf("request %u %u %u %u %u %llu %s", mine->epoch, turn, mine->flags, mine->head_bytes, mine->body_bytes,
            (unsigned long long)mine->file_bytes, mine->remote[0] ? mine->remote : "-");
     print_hex(mine->data, mine->flags & PANDO_SLOT_ALL_IN_FILE ? 0 : mine->head_bytes + mine->body_bytes);
     putchar('\n');
+    pando_lane_copied(lanes[number].shared, turn);
 }
 
-static void committed(void)
-{
-    uint64_t one = 1;
-    if (pando_channel_rouse_reactor(&channel)) REQUIRE(write(wake_fd, &one, sizeof(one)) == sizeof(one));
-}
-
-static int put(uint32_t number, uint32_t kind, uint32_t slot, uint32_t turn, uint64_t value, const char *data,
+static int put(uint32_t number, uint32_t kind, uint32_t epoch, uint32_t turn, uint64_t value, const char *data,
                size_t bytes, int patience)
 {
-    struct pando_lane *lane = &channel.shared->lanes[number];
-    struct pando_frame frame = {kind, slot, turn, (uint32_t)bytes, value};
+    struct pando_lane *lane = lanes[number].shared;
+    struct pando_frame frame = {kind, epoch, turn, (uint32_t)bytes, value};
     struct iovec part = {(void *)data, bytes};
     uint64_t count;
     while (pando_lane_put(lane, &frame, &part, 1) != 1) {
@@ -216,25 +241,26 @@ static void serve(uint32_t number)
     unsigned served = 0;
     for (int enough = 0; !enough; served++) {
         uint32_t turn;
-        int slot = claim(number, PATIENCE, &turn);
-        REQUIRE(slot >= 0);
-        const struct pando_slot *mine = &channel.shared->slots[slot];
+        REQUIRE(claim(number, PATIENCE, &turn));
+        const struct pando_slot *mine = &lanes[number].shared->slot;
+        uint32_t epoch = mine->epoch, last = mine->flags & PANDO_SLOT_LAST;
         enough = memcmp(mine->data, "GET /enough ", 12) == 0;
-        put(number, PANDO_FRAME_DATA, (uint32_t)slot, turn, 0, answer, sizeof(answer) - 1, PATIENCE);
-        put(number, PANDO_FRAME_END, (uint32_t)slot, turn, !(mine->flags & PANDO_SLOT_LAST), NULL, 0, PATIENCE);
+        pando_lane_copied(lanes[number].shared, turn);
+        put(number, PANDO_FRAME_DATA, epoch, turn, 0, answer, sizeof(answer) - 1, PATIENCE);
+        put(number, PANDO_FRAME_END, epoch, turn, !last, NULL, 0, PATIENCE);
     }
     printf("served %u\n", served);
 }
 
 /* A frame that was being written when the worker died. */
-static void half(uint32_t number, uint32_t slot, uint32_t turn)
+static void half(uint32_t number, uint32_t epoch, uint32_t turn)
 {
-    struct pando_lane *lane = &channel.shared->lanes[number];
-    struct pando_frame frame = {PANDO_FRAME_DATA, slot, turn, 1000, 0};
+    struct pando_lane *lane = lanes[number].shared;
+    struct pando_frame frame = {PANDO_FRAME_DATA, epoch, turn, 1000, 0};
     memcpy(lane->ring + atomic_load(&lane->written) % PANDO_LANE_BYTES, &frame, sizeof(frame));
 }
 
-static void receive(uint32_t number, uint32_t slot, uint32_t turn)
+static void receive(uint32_t number, uint32_t epoch, uint32_t turn)
 {
     static char data[1 << 20], packet[1 << 16];
     struct pando_record record;
@@ -244,7 +270,7 @@ static void receive(uint32_t number, uint32_t slot, uint32_t turn)
     REQUIRE(pando_record_receive(lanes[number].mine, packet, sizeof(packet), &record) == 1);
     REQUIRE(record.length >= sizeof(ticket));
     memcpy(&ticket, packet, sizeof(ticket));
-    REQUIRE(ticket.slot == slot && ticket.turn == turn);
+    REQUIRE(ticket.epoch == epoch && ticket.turn == turn);
     if (record.fd_count == 0) {
         printf("gone\n");
         return;
@@ -264,9 +290,9 @@ static void receive(uint32_t number, uint32_t slot, uint32_t turn)
     close(record.fds[0]);
 }
 
-static void send_file(uint32_t number, uint32_t slot, uint32_t turn, const char *path)
+static void send_file(uint32_t number, uint32_t epoch, uint32_t turn, const char *path)
 {
-    struct pando_reactor_ticket ticket = {slot, turn};
+    struct pando_reactor_ticket ticket = {epoch, turn};
     int fd = open(path, O_RDONLY);
     REQUIRE(fd != -1);
     REQUIRE(pando_record_send(lanes[number].mine, &ticket, sizeof(ticket), &fd, 1) == 0);
@@ -288,6 +314,31 @@ static void stats(void)
 
 /* --- orders --- */
 
+/* As the monitor has them for each new worker. */
+static void new_memory(uint32_t number)
+{
+    if (lanes[number].shared) {
+        pando_lane_unmap(lanes[number].shared);
+        close(lanes[number].memory);
+    }
+    lanes[number].memory = pando_lane_create();
+    lanes[number].shared = pando_lane_map(lanes[number].memory);
+    lanes[number].last = 0;
+    REQUIRE(lanes[number].shared);
+}
+
+static int wanted(uint32_t number, uint32_t epoch, uint32_t turn)
+{
+    return (uint32_t)atomic_load(&channel.shared->epoch) == epoch && atomic_load(&lanes[number].shared->gone) != turn;
+}
+
+static int waiting(void)
+{
+    int offered = 0;
+    for (int i = 0; i < LANES; i++) offered |= pando_lane_offers(lanes[i].shared);
+    return offered || atomic_load(&channel.shared->waiting) > 0;
+}
+
 static char line[1 << 21], text[1 << 21], data[1 << 20];
 
 static void ok(int done)
@@ -307,12 +358,12 @@ static int obey(void)
 #define VERB(name) else if (strcmp(verb, name) == 0)
     if (0) {}
     VERB("open") { order(PANDO_REACTOR_LANE_OPEN, a, 0); ok(1); }
-    VERB("dead") { order(PANDO_REACTOR_LANE_DEAD, a, b); pando_lane_reset(&channel.shared->lanes[a]); ok(1); }
+    VERB("dead") { order(PANDO_REACTOR_LANE_DEAD, a, b); new_memory(a); ok(1); }
     VERB("close") { order(PANDO_REACTOR_LANE_CLOSE, a, 0); ok(1); }
     VERB("drain") { order(PANDO_REACTOR_DRAIN, 0, 0); ok(1); }
     VERB("record") { order(a, b, c); ok(1); }
     VERB("listen") { listen_at(a, b); ok(1); }
-    VERB("listener") printf("%u\n", channel.shared->slots[a].listener);
+    VERB("listener") printf("%u\n", lanes[a].shared->slot.listener);
     VERB("report") report();
     VERB("hangup") { close(control); control = -1; ok(1); }
     VERB("take") take(a, (int)b);
@@ -327,15 +378,23 @@ static int obey(void)
     VERB("want_socket") { put(a, PANDO_FRAME_WANT_SOCKET, b, c, 0, NULL, 0, PATIENCE); receive(a, b, c); }
     VERB("ask_socket") ok(put(a, PANDO_FRAME_WANT_SOCKET, b, c, 0, NULL, 0, PATIENCE));
     VERB("receive") receive(a, b, c);
-    VERB("flags") printf("%u\n", atomic_load((_Atomic uint32_t *)&channel.shared->slots[b].flags));
+    VERB("half_closed") printf("%d\n", atomic_load(&lanes[a].shared->half_closed) == c);
     VERB("pass") { send_file(a, b, c, text); ok(1); }
     VERB("file") ok(put(a, PANDO_FRAME_FILE, b, c, d, NULL, 0, PATIENCE));
-    VERB("spoil") { atomic_store(&channel.shared->lanes[a].written, 0xfffffff0u); committed(); ok(1); }
-    VERB("claim") { atomic_store(&channel.shared->slots[b].claim, (uint64_t)c << 32 | a); ok(1); }
-    VERB("asleep") printf("%u\n", atomic_load(&channel.shared->lanes[a].asleep));
-    VERB("sleep") printf("%d\n", pando_lane_sleep(&channel, &channel.shared->lanes[a], now()));
-    VERB("waiting") printf("%d\n", pando_channel_offers(&channel));
-    VERB("wanted") printf("%d\n", pando_channel_holds(&channel, b, c, a));
+    VERB("spoil") { atomic_store(&lanes[a].shared->written, 0xfffffff0u); committed(); ok(1); }
+    VERB("word") { atomic_store(&lanes[a].shared->offer, (uint64_t)c << 32 | b); ok(1); }
+    VERB("word?") printf("%u\n", (uint32_t)atomic_load(&lanes[a].shared->offer));
+    VERB("closed") { pando_lane_close(lanes[a].shared); committed(); ok(1); }
+    VERB("seems_asleep") { atomic_store(&lanes[a].shared->asleep, b); ok(1); }
+    VERB("data?") {
+        const struct pando_slot *slot = &lanes[a].shared->slot;
+        print_hex(slot->data, 64);
+        putchar('\n');
+    }
+    VERB("asleep") printf("%u\n", atomic_load(&lanes[a].shared->asleep));
+    VERB("sleep") printf("%d\n", fall_asleep(a));
+    VERB("waiting") printf("%d\n", waiting());
+    VERB("wanted") printf("%d\n", wanted(a, b, c));
     VERB("stats") stats();
     VERB("signal") { REQUIRE(kill(reactor, (int)a) == 0); ok(1); }
     VERB("pid") printf("%d\n", (int)reactor);
@@ -376,7 +435,7 @@ int main(int count, char **arguments)
         lanes[i].mine = ends[0];
         lanes[i].theirs = ends[1];
         lanes[i].wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-        pando_lane_reset(&channel.shared->lanes[i]);
+        new_memory((uint32_t)i);
     }
     setvbuf(stdout, NULL, _IOFBF, 1 << 20);
     start_reactor();

@@ -120,6 +120,8 @@ uint64_t pando_lane_join(struct pando_lane *lane)
 {
     uint64_t offer = atomic_load(&lane->offer);
     if ((uint32_t)offer == PANDO_OFFER_MADE) pando_lane_withdraw(lane, (uint32_t)(offer >> 32));
+    atomic_store(&lane->gone, 0);
+    atomic_store(&lane->half_closed, 0);
     return atomic_load(&lane->consumed) & ~7ULL;
 }
 

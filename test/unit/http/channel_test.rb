@@ -5,7 +5,7 @@ require "pando/http"
 require "open3"
 require "support/c_program"
 
-# The mapping between the reactor and the workers. What it promises while processes
+# The memory between the reactor and the workers. What it promises while processes
 # die is tried in C: test/c/channel_stress.c, test/c/channel_hostile.c.
 class HTTPChannelTest < Minitest::Test
   ADDRESS = Support::CProgram::ADDRESS
@@ -37,17 +37,49 @@ class HTTPChannelTest < Minitest::Test
     assert_raises(TypeError) { Pando::HTTP::Channel.new }
   end
 
-  def test_a_lane_has_a_number_on_the_channel
-    channel = Pando::HTTP::Channel.create
-    reader, writer = IO.pipe
+  def memory = IO.for_fd(Pando::HTTP::Channel.lane, "r+b")
 
-    assert_equal 1023, Pando::HTTP::Lane.new(channel, 1023, reader, writer).number
-    [1024, -1].each do |number|
-      assert_raises(IndexError, RangeError) { Pando::HTTP::Lane.new(channel, number, reader, writer) }
-    end
+  def lane(number = 0, memory: self.memory)
+    @channel ||= Pando::HTTP::Channel.create
+    @pipe ||= IO.pipe
+    Pando::HTTP::Lane.new(@channel, number, memory, *@pipe)
+  end
+
+  def test_a_lane_has_a_number_on_the_channel
+    assert_equal 1023, lane(1023).number
+    [1024, -1].each { |number| assert_raises(IndexError, RangeError) { lane(number) } }
     assert_raises(RuntimeError) { Pando::HTTP::Lane.allocate.take(+"") }
-  ensure
-    [reader, writer].each(&:close)
+  end
+
+  def test_only_a_lane_is_mapped_as_one
+    File.open(File::NULL) { |file| assert_raises(Errno::EINVAL) { lane(memory: file) } }
+    assert_raises(Errno::EINVAL) { lane(memory: IO.for_fd(@channel.fileno, autoclose: false)) }
+  end
+
+  # It would answer in its parent's place. What it maps itself stays when the parent's lane is collected.
+  def test_a_child_has_no_lane
+    one = lane
+    assert one.sleep
+    pid = fork do
+      nothing = [one.take(+""), one.wanted?, one.offered?, one.waiting?, one.half_closed?, one.abort, one.want_file,
+                 one.put(["x"], 0, nil), one.close, one.step_back, one.starve, one.fed]
+      gone = File.read("/proc/self/maps").scan("memfd:pando-lane").empty?
+      own = lane
+      one = nil
+      GC.start
+      exit!(gone && nothing.none? && own.sleep ? 0 : 1)
+    end
+
+    assert_predicate Process.wait2(pid).last, :success?
+    assert_predicate one, :asleep?
+  end
+
+  # In a worker.
+  def test_what_all_share_is_not_to_be_written
+    lane
+    writable = File.foreach("/proc/self/maps").grep(/memfd:pando-channel/).map { |mapping| mapping[/ (\S+) /, 1] }
+
+    assert_equal ["r--s"], writable.uniq
   end
 
   def test_nothing_in_shared_memory_leads_out_of_bounds
@@ -65,7 +97,7 @@ class HTTPChannelTest < Minitest::Test
   private
 
   def run_c(name, sanitizers, *arguments)
-    program = Support::CProgram.path(name, %w[http/channel.c http/lane.c], sanitizers: sanitizers)
+    program = Support::CProgram.path(name, %w[http/channel.c http/lane.c http/lane_frames.c sys/sealed.c], sanitizers: sanitizers)
     output, status = Open3.capture2e(program, *arguments.map(&:to_s))
     assert_predicate status, :success?, output
     output

@@ -18,13 +18,13 @@ class HTTPQueuedRoomTest < Minitest::Test
 
   def test_ordinary_answers_wait_for_room
     stage { [200, {}, ["y" * 20_000]] }
-    10.times { |slot| reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n", slot: slot) }
+    10.times { reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n") }
     thread = Thread.new { @stage.work.ready(nil) until served == 10 }
     frames = []
     frames.concat(reactor.frames) && Thread.pass while thread.alive?
     frames.concat(reactor.frames)
 
-    assert_equal((0..9).to_a, frames.filter_map { |frame| frame.slot if frame.kind == :end })
+    assert_equal((1..10).to_a, frames.filter_map { |frame| frame.turn if frame.kind == :end })
     assert_equal(10, frames.sum { |frame| frame.payload.scan("y" * 20_000).size })
   end
 

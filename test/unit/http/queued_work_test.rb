@@ -30,7 +30,7 @@ class HTTPQueuedWorkTest < Minitest::Test
     @stage.work.ready(nil)
     frames = reactor.frames
 
-    assert_equal([[:data, 5, turn, 0], [:end, 5, turn, 1]], frames.map { |frame| frame.to_a.first(4) })
+    assert_equal([[:data, 1, turn, 0], [:end, 1, turn, 1]], frames.map { |frame| frame.to_a.first(4) })
   end
 
   def test_the_environment
@@ -203,7 +203,7 @@ class HTTPQueuedWorkTest < Minitest::Test
       stage do |env|
         env["rack.hijack"].call
       rescue IOError => failure
-        reactor.claim(5, 1, HTTPSupport::FakeReactor::FREE)
+        reactor.go
         raise
       end
       turn = reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -221,24 +221,28 @@ class HTTPQueuedWorkTest < Minitest::Test
     stage do
       pieces = Enumerator.new do |out|
         out << "one"
-        reactor.flag(5, :gone)
+        reactor.go
         10.times { (written += 1) && (out << "more") }
       end
       [200, {}, pieces]
     end
-    answer = @stage.get
+    reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    @stage.work.ready(nil)
+    kinds = reactor.frames.map(&:kind)
 
-    assert_equal [:abort, 1], [answer.ending, written]
+    assert_equal [[:data], 1], [kinds, written]
   end
 
   def test_a_request_whose_client_went_before_it_was_taken_is_not_served
     stage { flunk "served for nobody" }
+    reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n", gone: true)
+    @stage.work.ready(nil)
 
-    assert_equal [:abort, ""], @stage.get(flags: [:gone]).to_a.first(2).reverse
+    assert_equal [[], :copied], [reactor.frames, reactor.offer]
   end
 
   def test_nothing_is_said_about_a_request_that_is_another_reactors
-    stage { reactor.claim(5, 1, HTTPSupport::FakeReactor::FREE) && [200, {}, ["x"]] }
+    stage { reactor.begin_epoch && [200, {}, ["x"]] }
     reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
     @stage.work.ready(nil)
 
@@ -292,18 +296,18 @@ class HTTPQueuedWorkTest < Minitest::Test
   def test_it_sleeps_only_when_nothing_waits
     stage(HELLO)
     assert_predicate reactor, :lane_asleep?
-    20.times { |index| reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n", slot: index) }
+    20.times { reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n") }
     eventfd, manner = @stage.work.sources.first
     poller = Pando::Sys::Poller.new.add(eventfd, :call, manner)
     @stage.work.ready(*poller.wait(0))
 
     assert_includes 1..16, served, "a batch is bounded"
-    refute_predicate reactor, :lane_asleep?
     until served == 20
-      assert_equal [:call], poller.wait(0), "it must be called again"
+      assert_equal [:call], poller.wait(90), "it must be called again"
       @stage.work.ready(:call)
     end
     assert_predicate reactor, :lane_asleep?
+    poller.wait(0)
     assert_empty poller.wait(0), "nothing waits"
   end
 
@@ -347,13 +351,13 @@ class HTTPQueuedWorkTest < Minitest::Test
     @stage.work.ready(nil)
     @stage.work.stop
 
-    assert_equal HTTPSupport::FakeReactor::OFFERED, reactor.claimant
+    assert_equal [:made, true], [reactor.offer, reactor.lane_closed?]
     assert reactor.rung?(reactor.eventfd)
   end
 
   def test_at_the_end_of_the_server_all_that_waits_is_served
     stage(HELLO)
-    3.times { |index| reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n", slot: index) }
+    3.times { reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n") }
     @stage.work.stop(Process.clock_gettime(Process::CLOCK_MONOTONIC) + 20)
 
     assert_equal 3, reactor.frames.map(&:kind).count(:end)

@@ -9,7 +9,6 @@ class HTTPReactorHandoverTest < Minitest::Test
   include HTTPSupport::ReactorCase
 
   HINTS = "HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n"
-  HALF_CLOSED = 64
 
   # --- hand-over ---
 
@@ -174,7 +173,7 @@ class HTTPReactorHandoverTest < Minitest::Test
     taken = @stage.take(0)
     refute_predicate taken, :half_closed?
     client.close_write
-    Thread.pass until @stage.flags(taken) & HALF_CLOSED == HALF_CLOSED
+    Thread.pass until @stage.half_closed?(taken)
     assert_equal "1", @stage.tell("wanted", taken.id)
     @stage.answer(taken)
 
@@ -188,7 +187,7 @@ class HTTPReactorHandoverTest < Minitest::Test
     client.close_write
     @stage.open(0)
     taken = @stage.take(0)
-    Thread.pass until @stage.flags(taken) & HALF_CLOSED == HALF_CLOSED
+    Thread.pass until taken.half_closed? || @stage.half_closed?(taken)
     @stage.answer(taken)
 
     assert_equal "hello", body_of(client)

@@ -48,7 +48,7 @@ class HTTPReactorListenersTest < Minitest::Test
     listen(700, 2)
     serves(0)
     taken = [request(HTTPSupport::ReactorCase::GET), @stage.take(0)].last
-    assert_equal("700", @stage.tell("listener", taken.slot))
+    assert_equal("700", @stage.tell("listener", taken.lane))
     @stage.answer(taken)
     listen(3, 3)
     listen(3, 2) # no longer behind a proxy

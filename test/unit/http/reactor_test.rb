@@ -146,12 +146,12 @@ class HTTPReactorTest < Minitest::Test
 
   def test_descriptors_that_run_out
     skip "whoever runs the stage needs some for itself" if HTTPSupport::ReactorStage.under.any?
-    stage(files: 40)
-    clients = Array.new(40) { |number| request("GET /#{number} HTTP/1.1\r\nhost: a\r\n\r\n") }
-    40.times { @stage.take(0).then { |taken| @stage.answer(taken, taken.path) } }
+    stage(files: 48)
+    clients = Array.new(48) { |number| request("GET /#{number} HTTP/1.1\r\nhost: a\r\n\r\n") }
+    48.times { @stage.take(0).then { |taken| @stage.answer(taken, taken.path) } }
 
     # Those that are answered may be closed for those that wait.
-    assert_equal(Array.new(40) { |number| "/#{number}" }, clients.map { |client| body_of(client) })
+    assert_equal(Array.new(48) { |number| "/#{number}" }, clients.map { |client| body_of(client) })
   end
 
   # --- UNIX sockets ---

@@ -151,7 +151,7 @@ class HTTPReactorWorkersTest < Minitest::Test
     stage
     client = request(GET)
     taken = @stage.take(0)
-    [[1, taken.slot, taken.turn], [0, taken.slot, taken.turn + 1], [0, taken.slot + 1, taken.turn]].each do |address|
+    [[1, taken.epoch, taken.turn], [0, taken.epoch, taken.turn + 1], [0, taken.epoch + 1, taken.turn]].each do |address|
       @stage.ok("data", *address, "ff" * 10)
       @stage.ok("end", *address, 1)
     end
@@ -161,12 +161,14 @@ class HTTPReactorWorkersTest < Minitest::Test
     serves(1)
   end
 
-  def test_a_damaged_claim_is_a_bad_gateway
-    stage
+  def test_a_damaged_offer_ends_its_worker
+    stage(lanes: 1)
+    assert_equal "1", @stage.tell("sleep", 0)
     client = request(GET)
-    taken = @stage.take(0)
-    @stage.ok("claim", 777, taken.slot, taken.turn)
+    wait_until { @stage.tell("word?", 0) == "1" }
+    @stage.ok("word", 0, 2, 777)
 
+    assert_equal "record 18 0", @stage.tell("report")
     assert_match(%r{\AHTTP/1.1 502 }, client.read)
   end
 
@@ -212,7 +214,7 @@ class HTTPReactorWorkersTest < Minitest::Test
     stage
     client = request(GET)
     taken = @stage.take(0)
-    @stage.ok("pass", 0, taken.slot, taken.turn - 1, "/etc/hostname") # nobody's
+    @stage.ok("pass", 0, taken.epoch, taken.turn - 1, "/etc/hostname") # nobody's
     @stage.send_file(taken, "/dev/zero", 10)
 
     assert_match(%r{\AHTTP/1.1 502 }, client.read)

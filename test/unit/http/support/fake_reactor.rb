@@ -7,70 +7,92 @@ require "socket"
 require_relative "fake_worker"
 
 module HTTPSupport
-  # The reactor's side of a channel, step by step: reads and writes the shared
-  # memory through its descriptor, by the layout that http/channel.h declares.
+  # The reactor's side of a channel and a lane, step by step: reads and writes the
+  # shared memory through its descriptors, by the layouts that http/channel.h and
+  # http/lane.h declare.
   class FakeReactor
-    OFFERED = 0xffffffff
-    FREE = 0xfffffffe
-    ASLEEP = 64
-    DRAINING = 80
-    PUBLISHED = 128
-    QUEUE = 256
-    SLOTS = QUEUE + (4096 * 8)
-    SLOT_SIZE = 128 + 16_384
-    LANES = SLOTS + (1024 * SLOT_SIZE)
-    LANE_SIZE = 192 + RING = 131_072
+    # of the channel
+    SLEEPS = 64
+    EPOCH = 128
+    DRAINING = 136
+    WAITING = 192
+    # of the lane
+    OFFER = 64
+    GONE = 72
+    HALF_CLOSED = 76
+    ASLEEP = 128
+    CLOSED = 132
+    TAKEN = 144
+    WRITTEN = 192
+    CONSUMED = 256
+    STARVED = 264
+    SLOT = 320
+    DATA = SLOT + 128
+    RING_AT = DATA + 16_384
+    RING = 131_072
+    STATES = { 0 => :none, 1 => :made, 2 => :claimed, 3 => :copied }.freeze
     KINDS = { 2 => :data, 3 => :end, 4 => :abort, 5 => :file, 6 => :want_file, 7 => :want_socket }.freeze
-    FLAGS = { body_in_file: 1, all_in_file: 2, retry: 4, last: 16, gone: 32 }.freeze
+    FLAGS = { body_in_file: 1, all_in_file: 2, retry: 4, last: 16 }.freeze
 
-    Frame = Struct.new(:kind, :slot, :turn, :value, :payload)
+    Frame = Struct.new(:kind, :epoch, :turn, :value, :payload)
     # What a lane's frames come to.
     Answer = Struct.new(:bytes, :ending, :keep)
 
-    attr_reader :channel, :eventfd, :lane_eventfd, :socket, :worker_socket, :position
+    attr_reader :channel, :eventfd, :lane_eventfd, :lane_memory, :socket, :worker_socket, :position
 
-    def initialize(lane: 3)
+    def initialize
       @channel = Pando::HTTP::Channel.create
-      @memory = IO.for_fd(@channel.fileno, "r+b", autoclose: false)
+      @page = IO.for_fd(@channel.fileno, "r+b", autoclose: false)
+      @lane_memory = IO.for_fd(Pando::HTTP::Channel.lane, "r+b")
+      @memory = @lane_memory.dup
       @eventfd, @lane_eventfd = Array.new(2) { IO.for_fd(Pando::HTTP::Channel.eventfd, "r+b") }
       @socket, @worker_socket = UNIXSocket.pair(:SEQPACKET)
-      @lane = lane
-      @turn = 0
-      @position = 0
+      @epoch = 1
+      @turn = @position = 0
+      @queue = []
+      @lock = Mutex.new
+      begin_epoch(1)
     end
 
     def close
-      [@eventfd, @lane_eventfd, @socket, @worker_socket].each(&:close)
+      @feeder&.kill&.join
+      [@eventfd, @lane_eventfd, @socket, @worker_socket, @memory].each(&:close)
     end
 
-    # Offers a request and wakes the lane.
+    # Offers a request and wakes the lane; one behind others waits until they are taken.
     # @return [Integer] its turn
-    def publish(head, body = "", slot: 5, file_bytes: 0, listener: 0, remote: "192.0.2.7", flags: [], sizes: nil)
+    def publish(head, body = "", file_bytes: 0, listener: 0, remote: "192.0.2.7", flags: [], sizes: nil, gone: false)
       turn = @turn += 1
-      put_u64(QUEUE + ((turn % 4096) * 8), (turn << 32) | slot)
       head_bytes, body_bytes = sizes || [head.bytesize, body.bytesize]
       bits = flags.sum { |flag| FLAGS.fetch(flag) }
-      fields = [head_bytes, body_bytes, file_bytes, monotonic, listener, bits, 0, remote]
-      @memory.pwrite(fields.pack("LLQQLLQa48") + ("\0" * 32) + head + body, slot_at(slot) + 8)
-      claim(slot, turn, OFFERED)
-      put_u64(PUBLISHED, turn + 1)
-      wake
+      fields = [@epoch, turn, head_bytes, body_bytes, file_bytes, monotonic, listener, bits, remote].pack("L4QQLLa48")
+      go(turn) if gone
+      @lock.synchronize { @queue << [turn, fields.ljust(128, "\0") + head + body] }
+      feed
+      @feeder ||= Thread.new { feed && sleep(0.0005) while true } if @queue.any?
       turn
     end
 
+    # Another reactor has taken over.
+    def begin_epoch(number = @epoch + 1)
+      @page.pwrite([@epoch = number].pack("Q"), EPOCH)
+    end
+
     def wake
-      pwrite_u32(lane_at, 0)
+      @memory.pwrite([0].pack("L"), ASLEEP)
       @lane_eventfd.syswrite([1].pack("Q"))
     end
 
-    def claim(slot, turn, who) = put_u64(slot_at(slot), (turn << 32) | who)
-    def claimant(slot = 5) = u64(slot_at(slot)) & 0xffffffff
-    def flag(slot, *flags) = pwrite_u32(slot_at(slot) + 36, flags.sum { |flag| FLAGS.fetch(flag) })
-    def taken(slot = 5) = u64(slot_at(slot) + 40)
-    def drain! = pwrite_u32(DRAINING, 1)
-    def asleep! = pwrite_u32(ASLEEP, 1)
-    def lane_asleep? = u32(lane_at) == 1
-    def ticket(turn, slot = 5) = [slot, turn].pack("LL")
+    # @return [Symbol] what became of the last offer
+    def offer = STATES.fetch(u64(OFFER) & 0xffffffff)
+    # Nobody waits for it any more.
+    def go(turn = @turn) = pwrite_u32(GONE, turn)
+    def taken = u64(TAKEN)
+    def drain! = @page.pwrite([1].pack("L"), DRAINING)
+    def asleep! = @page.pwrite([1].pack("Q"), SLEEPS)
+    def lane_asleep? = u32(ASLEEP) == 1
+    def lane_closed? = u32(CLOSED) == 1
+    def ticket(turn) = [@epoch, turn].pack("LL")
 
     # @return [Boolean] whether somebody wrote to this eventfd; it counts no more then
     def rung?(eventfd)
@@ -86,9 +108,9 @@ module HTTPSupport
       while (frame = next_frame)
         read << frame
       end
-      put_u64(lane_at + 128, @position)
-      starved = u32(lane_at + 136) == 1
-      wake if starved && pwrite_u32(lane_at + 136, 0)
+      put_u64(CONSUMED, @position)
+      starved = u32(STARVED) == 1
+      wake if starved && pwrite_u32(STARVED, 0)
       read
     end
 
@@ -109,23 +131,34 @@ module HTTPSupport
 
     private
 
+    # The next in the queue, if the slot is ours.
+    def feed
+      @lock.synchronize do
+        while @queue.any? && %i[none copied].include?(offer)
+          turn, slot = @queue.shift
+          @memory.pwrite(slot, SLOT)
+          put_u64(OFFER, (turn << 32) | 1)
+          wake
+        end
+        @page.pwrite([@queue.size].pack("L"), WAITING)
+      end
+    end
+
     def next_frame
-      written = u64(lane_at + 64)
+      written = u64(WRITTEN)
       while @position < written
         tail = RING - (@position % RING)
-        kind, slot, turn, size, value = read_ring(24).unpack("LLLLQ") if tail >= 24
+        kind, epoch, turn, size, value = read_ring(24).unpack("LLLLQ") if tail >= 24
         next @position += tail if tail < 24 || kind == 1
 
         @position += 24
         payload = read_ring(size)
         @position += (size + 7) / 8 * 8
-        return Frame.new(KINDS.fetch(kind), slot, turn, value, payload)
+        return Frame.new(KINDS.fetch(kind), epoch, turn, value, payload)
       end
     end
 
-    def read_ring(size) = size.zero? ? "" : @memory.pread(size, lane_at + 192 + (@position % RING))
-    def lane_at = LANES + (@lane * LANE_SIZE)
-    def slot_at(slot) = SLOTS + (slot * SLOT_SIZE)
+    def read_ring(size) = size.zero? ? "" : @memory.pread(size, RING_AT + (@position % RING))
     def u64(at) = @memory.pread(8, at).unpack1("Q")
     def u32(at) = @memory.pread(4, at).unpack1("L")
     def put_u64(at, value) = @memory.pwrite([value].pack("Q"), at)
@@ -143,6 +176,7 @@ module HTTPSupport
       reactor = @reactor
       @worker.define_singleton_method(:lane_number) { 3 }
       @worker.define_singleton_method(:lane_eventfd) { reactor.lane_eventfd }
+      @worker.define_singleton_method(:lane_memory) { reactor.lane_memory }
       @worker.define_singleton_method(:lane_socket) { reactor.worker_socket }
       @worker.define_singleton_method(:reactor_eventfd) { reactor.eventfd }
       @listener = TCPServer.new("127.0.0.1", 0)

@@ -10,10 +10,10 @@ module HTTPSupport
   # PANDO_STAGE_UNDER stands what is to run it: a valgrind and its options, which
   # want a program without sanitizers.
   class ReactorStage
-    SOURCES = %w[http/*.c sys/fds.c sys/process.c sys/record.c].freeze
+    SOURCES = %w[http/*.c sys/fds.c sys/process.c sys/record.c sys/sealed.c].freeze
     PATIENCE = 90
 
-    Request = Struct.new(:lane, :slot, :turn, :flags, :head_bytes, :body_bytes, :file_bytes, :remote, :data) do
+    Request = Struct.new(:lane, :epoch, :turn, :flags, :head_bytes, :body_bytes, :file_bytes, :remote, :data) do
       def head = data.byteslice(0, head_bytes)
       def body = data.byteslice(head_bytes, body_bytes)
       def path = data[/\A\S+ (\S+)/, 1]
@@ -24,7 +24,7 @@ module HTTPSupport
       def last? = flags.anybits?(16)
       def streamed? = flags.anybits?(128)
       def half_closed? = flags.anybits?(64)
-      def id = "#{lane} #{slot} #{turn}"
+      def id = "#{lane} #{epoch} #{turn}"
     end
 
     # @return [Array<String>]
@@ -71,7 +71,7 @@ module HTTPSupport
 
     def data(request, text) = ok("data", request.id, text.unpack1("H*"))
     def interim(request, text) = ok("interim", request.id, text.unpack1("H*"))
-    def flags(request) = tell("flags", request.id).to_i
+    def half_closed?(request) = tell("half_closed", request.id) == "1"
     def try(request, text) = tell("try", request.id, text.unpack1("H*"))
     def finish(request, keep: true) = ok("end", request.id, keep ? 1 : 0)
 

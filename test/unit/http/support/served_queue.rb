@@ -35,7 +35,7 @@ module HTTPSupport
       @work = Pando::HTTP::QueuedWork.new(app, listeners, @settings, @channel)
       @work.start(@worker)
       order = [Pando::HTTP::Reactor::LANE_OPEN, LANE, 0, 0].pack("L4")
-      Pando::Sys.send_record(@monitor, order, [@lane_eventfd, @lane_sockets.last])
+      Pando::Sys.send_record(@monitor, order, [@lane_eventfd, @lane_sockets.last, @lane_memory])
     end
 
     def serve
@@ -62,7 +62,7 @@ module HTTPSupport
       Process.kill(:KILL, @reactor)
       raise
     ensure
-      [@eventfd, @lane_eventfd, *@lane_sockets, @monitor].each(&:close)
+      [@eventfd, @lane_eventfd, @lane_memory, *@lane_sockets, @monitor].each(&:close)
     end
 
     private
@@ -70,6 +70,7 @@ module HTTPSupport
     def open_channel
       @channel = Pando::HTTP::Channel.create
       @eventfd, @lane_eventfd = Array.new(2) { IO.for_fd(Pando::HTTP::Channel.eventfd, "r+b") }
+      @lane_memory = IO.for_fd(Pando::HTTP::Channel.lane, "r+b")
       @lane_sockets = UNIXSocket.pair(:SEQPACKET)
     end
 
@@ -84,7 +85,7 @@ module HTTPSupport
     def reactor_settings = Pando::HTTP::ReactorSettings.new(@settings)
 
     def take_lane
-      places = { lane_number: LANE, lane_eventfd: @lane_eventfd, lane_socket: @lane_sockets.first,
+      places = { lane_number: LANE, lane_eventfd: @lane_eventfd, lane_socket: @lane_sockets.first, lane_memory: @lane_memory,
                  reactor_eventfd: @eventfd }
       places.each { |name, place| @worker.define_singleton_method(name) { place } }
     end
