@@ -1,9 +1,9 @@
 /* Feeds arbitrary bytes to the reactor as a worker's lane: every frame it accepts lies
- * within the ring and names a slot, it comes to an end, and what a worker really
- * puts behind them is read as it was put. The first 8 bytes choose where the ring
- * stands and how much of it is written. */
+ * within the ring, it comes to an end, and what a worker really puts behind them is
+ * read as it was put. No offer is claimed and withdrawn. The first 8 bytes choose
+ * where the ring stands, how much of it is written, and what the offer says. */
 #include "fuzz.h"
-#include "http/channel.h"
+#include "http/lane.h"
 
 #include <string.h>
 #include <sys/uio.h>
@@ -19,7 +19,7 @@ static int read_frame(uint64_t *position)
     REQUIRE(*position >= before && (*position & 7) == 0);
     if (verdict != 1) return verdict;
     REQUIRE(frame.kind > PANDO_FRAME_PAD && frame.kind <= PANDO_FRAME_WANT_SOCKET);
-    REQUIRE(frame.slot < PANDO_CHANNEL_SLOTS && frame.bytes <= PANDO_FRAME_PAYLOAD);
+    REQUIRE(frame.bytes <= PANDO_FRAME_PAYLOAD);
     REQUIRE(payload >= lane.ring && payload + frame.bytes <= lane.ring + PANDO_LANE_BYTES);
     pando_lane_consume(&lane, position, &frame);
     REQUIRE(*position > before && *position <= atomic_load(&lane.written));
@@ -44,6 +44,21 @@ static void put_and_read(uint64_t position, uint32_t bytes)
     REQUIRE(pando_lane_peek(&lane, &position, &got, &payload) == 0);
 }
 
+/* Whatever the word says, the reactor knows whether the request is its own. */
+static void offers_are_safe(uint32_t word)
+{
+    uint32_t turn;
+    atomic_store(&lane.offer, (uint64_t)word << 32 | (word >> 3));
+    int made = pando_lane_offered(&lane, word) == PANDO_OFFER_MADE;
+    lane.slot.head_bytes = word;
+    lane.slot.body_bytes = ~word >> (word & 31);
+    REQUIRE(pando_lane_withdraw(&lane, word) == made);
+    pando_lane_offer(&lane, word + 1);
+    REQUIRE(pando_lane_claim(&lane, word, &turn) && turn == word + 1 && !pando_lane_withdraw(&lane, turn));
+    pando_lane_copied(&lane, turn);
+    REQUIRE(pando_lane_has_room(&lane));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint32_t start, length;
@@ -59,8 +74,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int verdict;
     while ((verdict = read_frame(&position)) == 1) continue;
     REQUIRE(verdict == -1 || position == atomic_load(&lane.written));
-    pando_lane_skip(&lane, &position);
-    pando_lane_reset(&lane);
+    position = atomic_load(&lane.written) & ~7ul;
+    atomic_store(&lane.written, position);
+    atomic_store(&lane.consumed, position);
+    offers_are_safe(length);
     put_and_read(pando_lane_join(&lane), length % (PANDO_FRAME_PAYLOAD + 1));
     return 0;
 }

@@ -3,9 +3,10 @@
  *     channel_stress processes|threads WORKERS TURNS [SEED]
  *
  * Processes are killed by SIGKILL wherever they are; threads, for the sanitizers,
- * give up at the steps between which a kill can fall. Every published turn must be
+ * give up at the steps between which a kill can fall. Every offered turn must be
  * taken at most once, and end in exactly one way: answered, withdrawn, or left
- * claimed by a lane whose worker is dead. Nobody may sleep while there is work. */
+ * claimed on the lane of a worker that is dead. Nobody may sleep while there is an
+ * offer for it. */
 #include "http/channel.h"
 
 #include <errno.h>
@@ -25,7 +26,6 @@
 #include <unistd.h>
 
 #define WORKERS_MAX 64
-#define IN_FLIGHT 48
 #define PATIENCE 5000 /* milliseconds: a wake-up that has not come by then is lost */
 
 #define REQUIRE(condition)                                                                  \
@@ -42,10 +42,12 @@ struct shared {
 };
 
 struct worker {
-    uint32_t lane;
-    int eventfd;
+    struct pando_lane *lane;
+    int memory, eventfd;
     pid_t pid;
     pthread_t thread;
+    uint64_t rung;
+    uint32_t last;
     _Atomic int over; /* thread: has ended */
     unsigned seed;
 };
@@ -60,17 +62,19 @@ static unsigned worker_count;
 static uint64_t turns;
 static _Atomic int stop;
 
-/* The reactor's private memory. */
-static struct {
-    uint32_t turn;
+/* The reactor's private memory: of each lane, what is on offer, and what is being answered. */
+struct request {
+    uint32_t turn; /* 0: none */
     uint32_t bytes, answered;
-    int busy;
-} book[PANDO_CHANNEL_SLOTS];
-static uint64_t position[PANDO_CHANNEL_LANES];
+};
+static struct {
+    struct request offered, taken;
+    uint64_t position;
+} book[WORKERS_MAX];
 static uint8_t *fates;
 static uint64_t counts[LOST + 1];
-static uint64_t kills;
-static unsigned busy, seed;
+static uint64_t kills, turn;
+static unsigned seed;
 
 static uint64_t now(void)
 {
@@ -108,55 +112,54 @@ static int dies(struct worker *self)
 }
 
 /* 0: the worker is dead. */
-static int put(struct worker *self, struct pando_lane *lane, struct pando_frame *frame, struct iovec *parts, int last)
+static int put(struct worker *self, struct pando_frame *frame, struct iovec *parts, int last)
 {
+    struct pando_lane *lane = self->lane;
     for (;;) {
         int done = last ? pando_lane_put_last(lane, frame, parts, 2, 1) : pando_lane_put(lane, frame, parts, 2);
         REQUIRE(done >= 0);
         if (done && dies(self)) return 0;
-        if (done && pando_channel_rouse_reactor(&channel)) ring(reactor_eventfd);
+        if (done && pando_channel_rouse_reactor(&channel, &self->rung)) ring(reactor_eventfd);
         if (done) return 1;
         if (pando_lane_starve(lane) && !wait_for(self->eventfd, PATIENCE)) atomic_fetch_add(&shared->lost_wakeups, 1);
         pando_lane_fed(lane);
     }
 }
 
-static int serve(struct worker *self, struct pando_lane *lane, uint32_t slot_number, uint32_t turn)
+static int serve(struct worker *self, uint32_t turn)
 {
-    struct pando_slot *slot = &channel.shared->slots[slot_number];
+    struct pando_slot *slot = &self->lane->slot;
     char copy[PANDO_SLOT_BYTES];
-    uint32_t bytes = slot->head_bytes;
-    REQUIRE(bytes > 0 && bytes <= PANDO_SLOT_BYTES);
+    uint32_t bytes = slot->head_bytes, epoch = slot->epoch;
+    REQUIRE(slot->turn == turn && bytes > 0 && bytes <= PANDO_SLOT_BYTES);
     memcpy(copy, slot->data, bytes);
-    REQUIRE(pando_channel_holds(&channel, slot_number, turn, self->lane));
-    for (uint32_t i = 0; i < bytes; i += 97) REQUIRE(copy[i] == pattern(turn, i));
-    REQUIRE(atomic_fetch_add(&shared->executed[turn], 1) == 0);
-
-    /* In two frames, each gathered from two parts. */
+    for (uint32_t i = 0; i < bytes; i++) REQUIRE(copy[i] == pattern(turn, i));
+    if (dies(self)) return 0;
+    pando_lane_copied(self->lane, turn);
+    atomic_fetch_add(&shared->executed[turn], 1);
     uint32_t first = bytes / 3;
-    struct pando_frame frame = {.kind = PANDO_FRAME_DATA, .slot = slot_number, .turn = turn, .bytes = first};
+    struct pando_frame frame = {.kind = PANDO_FRAME_DATA, .epoch = epoch, .turn = turn, .bytes = first};
     struct iovec parts[2] = {{copy, first / 2}, {copy + first / 2, first - first / 2}};
-    if (dies(self) || !put(self, lane, &frame, parts, 0)) return 0;
+    if (dies(self) || !put(self, &frame, parts, 0)) return 0;
     frame.bytes = bytes - first;
     parts[0] = (struct iovec){copy + first, 1 < frame.bytes ? 1 : frame.bytes};
     parts[1] = (struct iovec){copy + first + parts[0].iov_len, frame.bytes - parts[0].iov_len};
-    return put(self, lane, &frame, parts, 1);
+    return put(self, &frame, parts, 1);
 }
 
 static void work(struct worker *self)
 {
-    struct pando_lane *lane = &channel.shared->lanes[self->lane];
-    pando_lane_reset(lane);
+    if (!threads) REQUIRE((self->lane = pando_lane_map(self->memory)));
     while (!atomic_load(&stop)) {
         uint32_t turn;
-        pando_lane_awake(lane);
-        int slot = pando_channel_take(&channel, self->lane, &turn);
-        if (slot >= 0 && dies(self)) return;
-        if (slot >= 0) {
-            if (!serve(self, lane, (uint32_t)slot, turn)) return;
-        } else if (pando_lane_sleep(&channel, lane, now())) {
+        pando_lane_awake(self->lane);
+        if (pando_lane_claim(self->lane, self->last, &turn)) {
+            self->last = turn;
+            if (dies(self) || !serve(self, turn)) return;
+        } else if (pando_lane_sleep(self->lane, now())) {
+            if (pando_channel_rouse_reactor(&channel, &self->rung)) ring(reactor_eventfd);
             if (wait_for(self->eventfd, PATIENCE)) continue;
-            if (!atomic_load(&stop) && pando_channel_offers(&channel)) atomic_fetch_add(&shared->lost_wakeups, 1);
+            if (!atomic_load(&stop) && pando_lane_offers(self->lane)) atomic_fetch_add(&shared->lost_wakeups, 1);
         }
     }
 }
@@ -169,9 +172,16 @@ static void *thread_main(void *self)
     return NULL;
 }
 
+/* With a lane that nobody has had before. */
 static void start(struct worker *worker)
 {
     worker->seed = (unsigned)rand_r(&seed);
+    worker->memory = pando_lane_create();
+    worker->lane = pando_lane_map(worker->memory);
+    worker->last = 0;
+    worker->rung = 0;
+    REQUIRE(worker->lane);
+    book[worker - workers].position = pando_lane_join(worker->lane);
     if (threads) {
         atomic_store(&worker->over, 0);
         REQUIRE(pthread_create(&worker->thread, NULL, thread_main, worker) == 0);
@@ -187,86 +197,99 @@ static void start(struct worker *worker)
 
 /* --- the reactor --- */
 
-/* As many sleepers as requests may wait. */
-static void rouse_workers(uint32_t wanted)
+static void settle(struct request *request, enum fate fate)
 {
-    for (unsigned tries = 0; wanted > 0 && tries < worker_count; tries++) {
-        struct worker *worker = &workers[tries];
-        if (!pando_lane_rouse(&channel.shared->lanes[worker->lane])) continue;
-        ring(worker->eventfd);
-        wanted--;
-    }
-}
-
-static void settle(uint32_t slot, enum fate fate)
-{
-    uint32_t turn = book[slot].turn;
-    REQUIRE(fates[turn] == WAITING);
-    fates[turn] = (uint8_t)fate;
+    REQUIRE(fates[request->turn] == WAITING);
+    fates[request->turn] = (uint8_t)fate;
     counts[fate]++;
-    book[slot].busy = 0;
-    busy--;
-    if (fate != WITHDRAWN) pando_channel_release(&channel, slot);
+    request->turn = 0;
 }
 
-static void publish(uint32_t slot_number)
+static void offer(unsigned number)
 {
-    struct pando_slot *slot = &channel.shared->slots[slot_number];
-    uint32_t turn = (uint32_t)channel.turns ? (uint32_t)channel.turns : 1;
+    struct pando_lane *lane = workers[number].lane;
+    struct request *request = &book[number].offered;
     uint32_t bytes = 1 + (uint32_t)rand_r(&seed) % (rand_r(&seed) % 16 ? 300 : PANDO_SLOT_BYTES);
-    slot->head_bytes = bytes;
-    for (uint32_t i = 0; i < bytes; i++) slot->data[i] = pattern(turn, i);
-    REQUIRE(pando_channel_publish(&channel, slot_number) == turn);
-    book[slot_number].turn = turn;
-    book[slot_number].bytes = bytes;
-    book[slot_number].answered = 0;
-    book[slot_number].busy = 1;
-    busy++;
-    fates[turn] = WAITING;
-    rouse_workers(1);
-    if (rand_r(&seed) % 50 == 0 && pando_channel_withdraw(&channel, slot_number, turn)) settle(slot_number, WITHDRAWN);
+    *request = (struct request){.turn = (uint32_t)++turn, .bytes = bytes};
+    lane->slot.epoch = 1;
+    lane->slot.turn = request->turn;
+    lane->slot.head_bytes = bytes;
+    for (uint32_t i = 0; i < bytes; i++) lane->slot.data[i] = pattern(request->turn, i);
+    fates[request->turn] = WAITING;
+    pando_lane_offer(lane, request->turn);
+    if (pando_lane_rouse(lane)) ring(workers[number].eventfd);
+    if (rand_r(&seed) % 50 == 0 && pando_lane_withdraw(lane, request->turn)) settle(request, WITHDRAWN);
 }
 
-static int drain(uint32_t lane_number)
+/* What was on offer, if its worker has claimed it and the end of the one before was read. */
+static void look(unsigned number)
 {
-    struct pando_lane *lane = &channel.shared->lanes[lane_number];
+    struct request *request = &book[number].offered;
+    if (request->turn == 0 || book[number].taken.turn != 0) return;
+    enum pando_offer state = pando_lane_offered(workers[number].lane, request->turn);
+    REQUIRE(state == PANDO_OFFER_MADE || state == PANDO_OFFER_CLAIMED || state == PANDO_OFFER_COPIED);
+    if (state == PANDO_OFFER_MADE) return;
+    book[number].taken = *request;
+    request->turn = 0;
+}
+
+static int drain(unsigned number)
+{
+    struct pando_lane *lane = workers[number].lane;
     struct pando_frame frame;
     const char *payload;
     int frames = 0, verdict;
-    while ((verdict = pando_lane_peek(lane, &position[lane_number], &frame, &payload)) == 1) {
-        REQUIRE(book[frame.slot].busy && book[frame.slot].turn == frame.turn);
-        REQUIRE(pando_channel_claimant(&channel, frame.slot, frame.turn) == lane_number);
-        for (uint32_t i = 0; i < frame.bytes; i++)
-            REQUIRE(payload[i] == pattern(frame.turn, book[frame.slot].answered + i));
-        book[frame.slot].answered += frame.bytes;
+    while ((verdict = pando_lane_peek(lane, &book[number].position, &frame, &payload)) == 1) {
+        struct request *request = &book[number].taken;
+        if (request->turn == 0) look(number);
+        REQUIRE(frame.epoch == 1 && request->turn == frame.turn);
+        for (uint32_t i = 0; i < frame.bytes; i++) REQUIRE(payload[i] == pattern(frame.turn, request->answered + i));
+        request->answered += frame.bytes;
         if (frame.kind == PANDO_FRAME_END) {
-            REQUIRE(frame.value == 1 && book[frame.slot].answered == book[frame.slot].bytes);
-            settle(frame.slot, ANSWERED);
+            REQUIRE(frame.value == 1 && request->answered == request->bytes);
+            settle(request, ANSWERED);
         }
-        if (pando_lane_consume(lane, &position[lane_number], &frame)) ring(workers[lane_number].eventfd);
+        if (pando_lane_consume(lane, &book[number].position, &frame)) ring(workers[number].eventfd);
         frames++;
     }
     REQUIRE(verdict == 0);
     return frames;
 }
 
-/* Its whole frames are read, what it still holds is lost, its lane begins anew. */
+static int read_lanes(void)
+{
+    int done = 0;
+    for (unsigned i = 0; i < worker_count; i++) {
+        done += drain(i);
+        look(i);
+        if (turn >= turns || book[i].offered.turn || !pando_lane_has_room(workers[i].lane)) continue;
+        offer(i);
+        done++;
+    }
+    return done;
+}
+
+/* Its whole frames are read; what it holds is lost, what it had not claimed is taken back. */
 static void bury(struct worker *worker)
 {
-    drain(worker->lane);
-    for (uint32_t slot = 0; slot < IN_FLIGHT; slot++)
-        if (book[slot].busy && pando_channel_claimant(&channel, slot, book[slot].turn) == worker->lane)
-            settle(slot, LOST);
+    unsigned number = (unsigned)(worker - workers);
+    struct request *offered = &book[number].offered;
+    drain(number);
+    if (offered->turn && pando_lane_withdraw(worker->lane, offered->turn)) settle(offered, WITHDRAWN);
+    if (offered->turn) settle(offered, LOST);
+    if (book[number].taken.turn) settle(&book[number].taken, LOST);
+    pando_lane_unmap(worker->lane);
+    close(worker->memory);
     kills++;
     start(worker);
-    rouse_workers(pando_channel_depth(&channel));
 }
 
 static void kill_one(void)
 {
     struct worker *worker = &workers[(unsigned)rand_r(&seed) % worker_count];
     int status;
-    for (volatile int i = rand_r(&seed) % 20000; i > 0; i--) continue; /* the others go on meanwhile */
+    for (volatile int i = rand_r(&seed) % 20000; i > 0; i--) /* the others go on meanwhile, and this one has work */
+        if (i % 200 == 0) read_lanes();
     REQUIRE(kill(worker->pid, SIGKILL) == 0);
     REQUIRE(waitpid(worker->pid, &status, 0) == worker->pid);
     REQUIRE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL); /* else a check of its own failed */
@@ -282,33 +305,33 @@ static void bury_the_dead(void)
     }
 }
 
-static int read_lanes(void)
+static int busy(void)
 {
-    int frames = 0;
-    for (unsigned i = 0; i < worker_count; i++) frames += drain(workers[i].lane);
-    return frames;
+    int count = 0;
+    for (unsigned i = 0; i < worker_count; i++) count += (book[i].offered.turn != 0) + (book[i].taken.turn != 0);
+    return count;
 }
 
+/* Nobody tells that it has claimed something: then there is room for the next, which may wait a little. */
 static void sleep_until_woken(void)
 {
-    atomic_store(&channel.shared->reactor_asleep, 1);
-    if (read_lanes() == 0 && !wait_for(reactor_eventfd, PATIENCE)) atomic_fetch_add(&shared->lost_wakeups, 1);
-    atomic_store(&channel.shared->reactor_asleep, 0);
+    pando_channel_sleep(&channel);
+    if (read_lanes() == 0 && !wait_for(reactor_eventfd, threads ? PATIENCE : 50) && busy() == 0)
+        atomic_fetch_add(&shared->lost_wakeups, 1);
+    pando_channel_awake(&channel);
 }
 
 static void react(void)
 {
     uint64_t next_kill = 200;
     for (;;) {
-        for (uint32_t slot = 0; slot < IN_FLIGHT; slot++)
-            if (!book[slot].busy && channel.turns <= turns) publish(slot);
-        if (busy == 0 && channel.turns > turns) return;
-        if (!threads && channel.turns > next_kill) {
+        if (turn >= turns && busy() == 0) return;
+        if (!threads && turn > next_kill) {
             kill_one();
-            next_kill = channel.turns + (uint64_t)(rand_r(&seed) % 1500);
+            next_kill = turn + (uint64_t)(rand_r(&seed) % 1500);
         }
         bury_the_dead();
-        if (read_lanes() == 0 && busy == IN_FLIGHT) sleep_until_woken();
+        if (read_lanes() == 0) sleep_until_woken();
     }
 }
 
@@ -328,12 +351,12 @@ static void end_workers(void)
 
 static void judge(void)
 {
-    uint64_t executed = 0, expected = channel.turns - 1;
-    for (uint64_t turn = 1; turn < channel.turns; turn++) {
-        uint8_t times = atomic_load(&shared->executed[turn]);
-        REQUIRE(fates[turn] > WAITING);
-        REQUIRE(fates[turn] != ANSWERED || times == 1);
-        REQUIRE(fates[turn] != WITHDRAWN || times == 0);
+    uint64_t executed = 0, expected = turn;
+    for (uint64_t each = 1; each <= turn; each++) {
+        uint8_t times = atomic_load(&shared->executed[each]);
+        REQUIRE(fates[each] > WAITING);
+        REQUIRE(fates[each] != ANSWERED || times == 1);
+        REQUIRE(fates[each] != WITHDRAWN || times == 0);
         REQUIRE(times <= 1);
         executed += times;
     }
@@ -355,14 +378,14 @@ int main(int argc, char **argv)
     printf("seed %u\n", seed);
     fflush(stdout);
 
-    REQUIRE(pando_channel_create(&channel) == 0);
+    struct pando_channel created;
+    REQUIRE(pando_channel_create(&created) == 0 && pando_channel_attach(&channel, created.fd, 1) == 0);
     pando_channel_new_epoch(&channel);
-    fates = calloc(turns + IN_FLIGHT + 2, 1);
-    shared = mmap(NULL, sizeof *shared + turns + IN_FLIGHT + 2, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    fates = calloc(turns + 2, 1);
+    shared = mmap(NULL, sizeof *shared + turns + 2, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     REQUIRE(fates && shared != MAP_FAILED);
     reactor_eventfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     for (unsigned i = 0; i < worker_count; i++) {
-        workers[i].lane = i;
         workers[i].eventfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
         start(&workers[i]);
     }
@@ -371,5 +394,6 @@ int main(int argc, char **argv)
     judge();
     free(fates);
     pando_channel_unmap(&channel);
+    pando_channel_unmap(&created);
     return 0;
 }
