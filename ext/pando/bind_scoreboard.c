@@ -115,16 +115,43 @@ static VALUE scoreboard_seats(VALUE self)
     return SIZET2NUM(board_of(self)->seats);
 }
 
-static VALUE scoreboard_row(VALUE self, VALUE seat)
+static VALUE wrap_row(VALUE self, struct pando_row *place)
 {
-    struct pando_scoreboard *board = board_of(self);
     struct row_view *view;
-    size_t index = NUM2SIZET(seat);
-    if (index >= board->seats) rb_raise(rb_eIndexError, "no seat %zu on this scoreboard", index);
     VALUE row = TypedData_Make_Struct(cRow, struct row_view, &row_type, view);
-    view->row = &board->rows[index];
+    view->row = place;
     RB_OBJ_WRITE(row, &view->scoreboard, self);
     return row;
+}
+
+static struct pando_row *row_at(struct pando_scoreboard *board, size_t index)
+{
+    struct pando_row *row = pando_scoreboard_row(board, index);
+    if (!row) rb_raise(rb_eIndexError, "no seat %zu on this scoreboard", index);
+    return row;
+}
+
+static VALUE scoreboard_row(VALUE self, VALUE seat)
+{
+    return wrap_row(self, row_at(board_of(self), NUM2SIZET(seat)));
+}
+
+/* Nothing of it can be written from now on. */
+static VALUE scoreboard_guard(VALUE self)
+{
+    if (pando_scoreboard_guard(board_of(self)) == -1) rb_sys_fail("scoreboard");
+    return self;
+}
+
+/* The row that this process writes. */
+static VALUE scoreboard_take(VALUE self, VALUE seat)
+{
+    struct pando_scoreboard *board = board_of(self);
+    size_t index = NUM2SIZET(seat);
+    row_at(board, index);
+    struct pando_row *row = pando_scoreboard_take(board, index);
+    if (!row) rb_sys_fail("scoreboard");
+    return wrap_row(self, row);
 }
 
 #define READER(field, convert) \
@@ -287,5 +314,7 @@ void pando_init_scoreboard(void)
     rb_define_method(cScoreboard, "fileno", scoreboard_fileno, 0);
     rb_define_method(cScoreboard, "seats", scoreboard_seats, 0);
     rb_define_method(cScoreboard, "row", scoreboard_row, 1);
+    rb_define_method(cScoreboard, "guard", scoreboard_guard, 0);
+    rb_define_method(cScoreboard, "take", scoreboard_take, 1);
     define_row();
 }

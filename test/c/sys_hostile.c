@@ -38,8 +38,12 @@ static void sizes_of_a_scoreboard(void)
     REQUIRE(pando_scoreboard_create(&board, SIZE_MAX) == -1 && errno == EINVAL);
     REQUIRE(pando_scoreboard_create(&board, 3) == 0);
     REQUIRE(board.seats == 3);
-    REQUIRE((uintptr_t)board.rows % 64 == 0);
-    memset(board.rows, 0xff, 3 * sizeof *board.rows); /* all of it is ours */
+    for (size_t seat = 0; seat < 3; seat++) {
+        struct pando_row *row = pando_scoreboard_row(&board, seat);
+        REQUIRE((uintptr_t)row % (uintptr_t)sysconf(_SC_PAGESIZE) == 0);
+        memset((void *)row, 0xff, sizeof *row); /* all of it is ours */
+    }
+    REQUIRE(!pando_scoreboard_row(&board, 3) && !pando_scoreboard_take(&board, 3));
     REQUIRE(ftruncate(board.fd, 0) == -1 && errno == EPERM);
     close(board.fd);
     pando_scoreboard_unmap(&board);
@@ -81,7 +85,7 @@ static void what_is_no_scoreboard(void)
             close(fd);
         }
     }
-    int whole = memory(4096 + 2 * sizeof(struct pando_row), 0); /* all right, but its owner could shrink it */
+    int whole = memory(3 * sysconf(_SC_PAGESIZE), 0); /* all right, but its owner could shrink it */
     REQUIRE(pwrite(whole, head, sizeof head, 0) == sizeof head);
     refused(whole, EINVAL);
     close(whole);
@@ -140,11 +144,11 @@ static void a_reader_beside_a_writer(void)
     REQUIRE(writer != -1);
     for (unsigned turn = 0; writer == 0; turn++) {
         memset(text, 'a' + (int)(turn % 26), sizeof text);
-        pando_row_start(board.rows, text, PANDO_VERB_MAX, text, sizeof text, 0, 0, 1);
+        pando_row_start(pando_scoreboard_row(&board, 0), text, PANDO_VERB_MAX, text, sizeof text, 0, 0, 1);
     }
     unsigned seen = 0;
     while (seen < 200000) {
-        if (pando_row_job(board.rows, verb, subject) == 0) continue;
+        if (pando_row_job(pando_scoreboard_row(&board, 0), verb, subject) == 0) continue;
         seen++;
         REQUIRE(strlen(verb) == PANDO_VERB_MAX && strlen(subject) == PANDO_SUBJECT_MAX);
         REQUIRE(strspn(verb, (char[]){subject[0], 0}) == PANDO_VERB_MAX);

@@ -11,34 +11,35 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAGIC 0x70616e646f303032ULL /* "pando002": layout version included */
-#define HEADER 4096
+#define MAGIC 0x70616e646f303033ULL /* "pando003": layout version included */
 
 struct header {
     uint64_t magic;
     uint64_t seats;
 };
 
+static size_t page_bytes(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
 static int map(struct pando_scoreboard *board, int fd, size_t bytes)
 {
     void *mapping = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (mapping == MAP_FAILED) return -1;
-    board->mapping = mapping;
-    board->bytes = bytes;
-    board->rows = (struct pando_row *)((char *)mapping + HEADER);
-    board->seats = (bytes - HEADER) / sizeof(struct pando_row);
-    board->fd = fd;
+    *board = (struct pando_scoreboard){.mapping = mapping, .bytes = bytes, .page = page_bytes(), .fd = fd};
+    board->seats = bytes / board->page - 1;
     return 0;
 }
 
 static int prepare(struct pando_scoreboard *board, int fd, size_t seats)
 {
-    size_t bytes = HEADER + seats * sizeof(struct pando_row);
+    size_t bytes = (seats + 1) * page_bytes();
     if (ftruncate(fd, (off_t)bytes) == -1) return -1;
     /* Nobody can shrink it under us (SIGBUS). */
     if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == -1) return -1;
     if (map(board, fd, bytes) == -1) return -1;
-    struct header *header = board->mapping;
+    struct header *header = (struct header *)(void *)board->mapping;
     header->seats = seats;
     header->magic = MAGIC;
     return 0;
@@ -63,9 +64,9 @@ int pando_scoreboard_attach(struct pando_scoreboard *board, int fd)
     int seals = fcntl(fd, F_GET_SEALS);
     if (seals == -1 || !(seals & F_SEAL_SHRINK)) return errno = EINVAL, -1;
     size_t bytes = (size_t)status.st_size;
-    if (bytes < HEADER + sizeof(struct pando_row)) return errno = EINVAL, -1;
+    if (bytes < 2 * page_bytes() || bytes % page_bytes() != 0) return errno = EINVAL, -1;
     if (map(board, fd, bytes) == -1) return -1;
-    const struct header *header = board->mapping;
+    const struct header *header = (const struct header *)(const void *)board->mapping;
     if (header->magic == MAGIC && header->seats == board->seats) return 0;
     pando_scoreboard_unmap(board);
     board->fd = -1; /* still the caller's */
@@ -77,8 +78,34 @@ void pando_scoreboard_unmap(struct pando_scoreboard *board)
 {
     if (board->mapping) munmap(board->mapping, board->bytes);
     board->mapping = NULL;
-    board->rows = NULL;
+    board->own = NULL;
     board->seats = 0;
+}
+
+int pando_scoreboard_guard(struct pando_scoreboard *board)
+{
+    if (mprotect(board->mapping, board->bytes, PROT_READ) == -1) return -1;
+    board->guarded = 1;
+    board->own = NULL;
+    return 0;
+}
+
+struct pando_row *pando_scoreboard_row(const struct pando_scoreboard *board, size_t seat)
+{
+    if (seat >= board->seats) return NULL;
+    return (struct pando_row *)(void *)(board->mapping + (seat + 1) * board->page);
+}
+
+/* What a child takes was its forker's before. */
+struct pando_row *pando_scoreboard_take(struct pando_scoreboard *board, size_t seat)
+{
+    struct pando_row *row = pando_scoreboard_row(board, seat);
+    if (!row) return errno = EINVAL, NULL;
+    if (!board->guarded || row == board->own) return row;
+    if (mprotect(row, board->page, PROT_READ | PROT_WRITE) == -1) return NULL;
+    if (board->own) mprotect(board->own, board->page, PROT_READ);
+    board->own = row;
+    return row;
 }
 
 uint64_t pando_now(void)

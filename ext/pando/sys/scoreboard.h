@@ -1,5 +1,6 @@
-/* The scoreboard: one shared mapping, a row for each process. A process writes
- * its own row with plain atomic stores, everybody else only reads. */
+/* The scoreboard: one shared mapping, a row for each process, on a page of its
+ * own. A process writes its own row with plain atomic stores, everybody else only
+ * reads: to all but the monitor the other pages are read-only. */
 #ifndef PANDO_SYS_SCOREBOARD_H
 #define PANDO_SYS_SCOREBOARD_H
 
@@ -64,12 +65,13 @@ struct pando_row {
 };
 _Static_assert(offsetof(struct pando_row, cpu) == 256, "what each job writes is in the first four cache lines");
 _Static_assert(offsetof(struct pando_row, sampled_at) == 960, "samples have a line of their own");
-_Static_assert(sizeof(struct pando_row) == 1024, "rows do not cross pages");
+_Static_assert(sizeof(struct pando_row) <= 4096, "a row fits into the smallest page there is");
 
 struct pando_scoreboard {
-    struct pando_row *rows;
-    size_t seats, bytes;
-    void *mapping;
+    size_t seats, bytes, page;
+    char *mapping;           /* a page of our own, and the rows */
+    int guarded;             /* all is read-only but one row */
+    struct pando_row *own;   /* that one, or NULL */
     int fd;
 };
 
@@ -77,6 +79,12 @@ struct pando_scoreboard {
 int pando_scoreboard_create(struct pando_scoreboard *board, size_t seats);
 int pando_scoreboard_attach(struct pando_scoreboard *board, int fd);
 void pando_scoreboard_unmap(struct pando_scoreboard *board);
+/* From now on no row can be written by this process, nor by its children. */
+int pando_scoreboard_guard(struct pando_scoreboard *board);
+/* NULL: there is no such seat. */
+struct pando_row *pando_scoreboard_row(const struct pando_scoreboard *board, size_t seat);
+/* The row that is this process's to write, in place of a former one. NULL with errno (EINVAL: there is no such seat). */
+struct pando_row *pando_scoreboard_take(struct pando_scoreboard *board, size_t seat);
 
 uint64_t pando_now(void);
 void pando_row_reset(struct pando_row *row);

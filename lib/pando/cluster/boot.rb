@@ -54,7 +54,7 @@ module Pando
       private
 
       def context
-        scoreboard = Sys::Scoreboard.attach(SCOREBOARD)
+        scoreboard = Sys::Scoreboard.attach(SCOREBOARD).guard
         scoreboard.close_fd # the mapping stays
         channel, eventfd = (0...@others).map { |place| inherit(FIRST_LISTENER + @listeners.size + place) }
         Context.new(monitor_pid: @monitor_pid, scoreboard: scoreboard, listeners: listeners,

@@ -30,7 +30,7 @@ module Pando
         @context = context
         @leaving = @draining = false
         @told_at = Sys.now
-        @row = context.scoreboard.row(seat)
+        @row = context.scoreboard.take(seat)
       end
 
       def pid = Process.pid

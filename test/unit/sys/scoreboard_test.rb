@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "etc"
 require "tempfile"
 require "pando/sys"
 require_relative "support/in_child"
@@ -27,6 +28,27 @@ class SysScoreboardTest < Minitest::Test
     assert_equal [0] * 7, numbers
     assert_equal [nil] * 6, times
     refute_predicate @row, :fork_unsafe?
+  end
+
+  # A worker, whose row was its forker's to write until then.
+  def test_whoever_is_no_monitor_writes_its_own_row_alone
+    @board.guard
+    assert_equal(%w[no no yes no], in_child { @board.take(2) && writable })
+    @board.take(1)
+
+    assert_equal %w[no yes no no], writable
+    assert_equal(%w[no no no yes], in_child { @board.take(3) && writable })
+    assert_nil @board.take(1).beat
+    assert_raises(IndexError) { @board.take(4) }
+  end
+
+  # By the kernel's word for each page but the first.
+  def writable
+    page = Etc.sysconf(Etc::SC_PAGESIZE)
+    File.foreach("/proc/self/maps").grep(/memfd:pando-scoreboard/).flat_map do |mapping|
+      first, behind = mapping[/\A\S+/].split("-").map(&:hex)
+      [mapping.include?(" rw-s ") ? "yes" : "no"] * ((behind - first) / page)
+    end.drop(1)
   end
 
   def test_who_claims_a_row
@@ -291,7 +313,7 @@ class SysScoreboardTest < Minitest::Test
   def test_while_a_name_is_written_there_is_none
     # What a writer leaves that is killed in the middle: an odd number.
     @row.start_job("GET", "/", nil, nil)
-    offset = 4096 + (2 * 1024) + 64 + 8
+    offset = (3 * Etc.sysconf(Etc::SC_PAGESIZE)) + 64 + 8
     io_of(@board).pwrite([3].pack("Q"), offset)
 
     assert_equal 3, @row.job

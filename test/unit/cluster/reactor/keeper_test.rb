@@ -24,7 +24,7 @@ class ReactorKeeperTest < Minitest::Test
     def state = { waiting: 3 }
     def early? = false
     def lanes = 4
-    def lane = [File.open(File::NULL), UNIXSocket.pair(:SEQPACKET)]
+    def lane = [File.open(File::NULL), UNIXSocket.pair(:SEQPACKET), File.open(File::NULL)]
 
     def report(jobs)
       @jobs = jobs
@@ -130,7 +130,7 @@ class ReactorKeeperTest < Minitest::Test
     turn
     turn
 
-    assert_equal([[:lane_open, 0, 2], [:lane_open, 1, 2], [:lane_open, 2, 2]], orders)
+    assert_equal([[:lane_open, 0, 3], [:lane_open, 1, 3], [:lane_open, 2, 3]], orders)
   end
 
   def test_it_is_told_of_who_comes_and_goes
@@ -140,7 +140,7 @@ class ReactorKeeperTest < Minitest::Test
     die(second)
     turn
 
-    assert_equal([[:lane_open, 0, 2], [:lane_open, 1, 2], [:lane_dead, 1, 0]], orders)
+    assert_equal([[:lane_open, 0, 3], [:lane_open, 1, 3], [:lane_dead, 1, 0]], orders)
   end
 
   def test_after_a_death_another_one_starts_at_once_even_without_a_worker
@@ -163,7 +163,7 @@ class ReactorKeeperTest < Minitest::Test
     die(reactors.last)
     turn
 
-    assert_equal([[:lane_open, 0, 2], [:lane_open, 1, 2], [:lane_open, 3, 2]], orders)
+    assert_equal([[:lane_open, 0, 3], [:lane_open, 1, 3], [:lane_open, 3, 3]], orders)
   end
 
   def test_what_happens_while_there_is_none_is_not_told_twice
@@ -176,7 +176,7 @@ class ReactorKeeperTest < Minitest::Test
     elapse(1)
     turn
 
-    assert_equal([[:lane_open, 0, 2], [:lane_open, 2, 2]], orders)
+    assert_equal([[:lane_open, 0, 3], [:lane_open, 2, 3]], orders)
   end
 
   def test_one_that_dies_again_and_again_is_followed_by_another_after_a_pause
@@ -223,7 +223,7 @@ class ReactorKeeperTest < Minitest::Test
     elapse(0.3)
     turn
 
-    assert_equal([[:lane_open, 0, 2]], orders)
+    assert_equal([[:lane_open, 0, 3]], orders)
   end
 
   def test_the_first_one_that_cannot_be_had_waits_for_a_worker_again
@@ -263,7 +263,7 @@ class ReactorKeeperTest < Minitest::Test
     die(reactors.last)
     turn
 
-    assert_equal([[:lane_open, 0, 2]], orders)
+    assert_equal([[:lane_open, 0, 3]], orders)
   end
 
   def test_a_damaged_lane_ends_its_worker_and_nobody_else

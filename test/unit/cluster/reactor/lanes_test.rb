@@ -11,7 +11,8 @@ class LanesTest < Minitest::Test
     attr_reader :lanes
 
     def initialize(lanes) = @lanes = lanes
-    def lane = [IO.pipe.tap { |reader, _| (@made ||= []) << reader }.last, UNIXSocket.pair(:SEQPACKET)]
+    def lane = [end_of_pipe, UNIXSocket.pair(:SEQPACKET), end_of_pipe]
+    def end_of_pipe = IO.pipe.tap { |reader, _| (@made ||= []) << reader }.last
   end
 
   # Stands for Memory::OomWatch.
@@ -68,10 +69,10 @@ class LanesTest < Minitest::Test
     told.map { |kind, _lane, cause, _| [kind, cause] }
   end
 
-  def test_a_lane_is_told_with_its_two_descriptors
+  def test_a_lane_is_told_with_its_three_descriptors
     @lanes.open_for(Worker.new)
 
-    assert_equal [[:lane_open, 0, 0, 2]], told
+    assert_equal [[:lane_open, 0, 0, 3]], told
   end
 
   def test_the_number_that_has_been_free_for_longest_is_next
