@@ -148,14 +148,15 @@ static VALUE lane_take(VALUE self, VALUE buffer)
     if (!pando_lane_view_usable(view)) return Qfalse;
     pando_lane_awake(view->lane);
     uint32_t turn;
-    while (pando_lane_claim(view->lane, view->turn, &turn)) {
+    int slot;
+    while ((slot = pando_lane_claim(view->lane, view->turn, &turn)) != -1) {
         view->turn = turn;
         view->taken = pando_now();
-        atomic_store_explicit(&view->lane->taken, view->taken, memory_order_relaxed);
+        atomic_store_explicit(&view->lane->slots[slot].taken, view->taken, memory_order_relaxed);
         view->sent = 0;
         view->over = 0;
-        int fits = copy_slot(view, &view->lane->slot, buffer);
-        pando_lane_copied(view->lane, turn);
+        int fits = copy_slot(view, &view->lane->slots[slot], buffer);
+        pando_lane_copied(view->lane, (uint32_t)slot, turn);
         if (fits && pando_lane_view_holds(view)) return Qtrue;
         pando_lane_view_end(view, PANDO_FRAME_ABORT, 0);
     }

@@ -60,15 +60,15 @@ static uint32_t turn_of(uint64_t word)
     return (uint32_t)(word >> 32);
 }
 
-int pando_lane_has_room(const struct pando_lane *lane)
+int pando_lane_has_room(const struct pando_lane *lane, uint32_t slot)
 {
-    uint32_t state = state_of(atomic_load(&lane->offer));
+    uint32_t state = state_of(atomic_load(&lane->offers[slot]));
     return state == PANDO_OFFER_NONE || state == PANDO_OFFER_COPIED;
 }
 
-void pando_lane_offer(struct pando_lane *lane, uint32_t turn)
+void pando_lane_offer(struct pando_lane *lane, uint32_t slot, uint32_t turn)
 {
-    atomic_store(&lane->offer, word_of(turn, PANDO_OFFER_MADE));
+    atomic_store(&lane->offers[slot], word_of(turn, PANDO_OFFER_MADE));
 }
 
 /* Whatever its lengths say by now. */
@@ -80,40 +80,77 @@ static void wipe(struct pando_slot *slot)
     memset(slot->remote, 0, sizeof(slot->remote));
 }
 
-int pando_lane_withdraw(struct pando_lane *lane, uint32_t turn)
+int pando_lane_withdraw(struct pando_lane *lane, uint32_t slot, uint32_t turn)
 {
     uint64_t made = word_of(turn, PANDO_OFFER_MADE);
-    if (!atomic_compare_exchange_strong(&lane->offer, &made, word_of(turn, PANDO_OFFER_NONE))) return 0;
-    wipe(&lane->slot);
+    if (!atomic_compare_exchange_strong(&lane->offers[slot], &made, word_of(turn, PANDO_OFFER_NONE))) return 0;
+    wipe(&lane->slots[slot]);
     return 1;
 }
 
-enum pando_offer pando_lane_offered(const struct pando_lane *lane, uint32_t turn)
+enum pando_offer pando_lane_offered(const struct pando_lane *lane, uint32_t slot, uint32_t turn)
 {
-    uint64_t word = atomic_load(&lane->offer);
+    uint64_t word = atomic_load(&lane->offers[slot]);
     if (turn_of(word) != turn || state_of(word) > PANDO_OFFER_COPIED) return PANDO_OFFER_DAMAGED;
     return (enum pando_offer)state_of(word);
 }
 
 /* A word that says CLAIMED by another than us is damaged: the reactor believes it, so the request is ours. */
-int pando_lane_claim(struct pando_lane *lane, uint32_t last, uint32_t *turn)
+static int is_mine(uint64_t word, uint32_t last)
 {
-    uint64_t word = atomic_load(&lane->offer);
-    *turn = turn_of(word);
-    if (state_of(word) == PANDO_OFFER_MADE)
-        return atomic_compare_exchange_strong(&lane->offer, &word, word_of(*turn, PANDO_OFFER_CLAIMED));
-    return state_of(word) == PANDO_OFFER_CLAIMED && *turn != last;
+    return state_of(word) == PANDO_OFFER_MADE || (state_of(word) == PANDO_OFFER_CLAIMED && turn_of(word) != last);
 }
 
-void pando_lane_copied(struct pando_lane *lane, uint32_t turn)
+/* -1: there is none. What is offered while we look may be seen without what was offered before it. */
+static int oldest_seen(const struct pando_lane *lane, uint32_t last, uint64_t *word)
+{
+    int best = -1;
+    for (uint32_t slot = 0; slot < PANDO_LANE_SLOTS; slot++) {
+        uint64_t one = atomic_load(&lane->offers[slot]);
+        if (!is_mine(one, last) || (best != -1 && (int32_t)(turn_of(one) - turn_of(*word)) >= 0)) continue;
+        *word = one;
+        best = (int)slot;
+    }
+    return best;
+}
+
+/* Requests are answered in the order of their turns: all before one that was seen are seen by the next look. */
+static int oldest(const struct pando_lane *lane, uint32_t last, uint64_t *word)
+{
+    int slot = oldest_seen(lane, last, word);
+    while (slot != -1) {
+        uint64_t before = *word;
+        slot = oldest_seen(lane, last, word);
+        if (*word == before) break;
+    }
+    return slot;
+}
+
+int pando_lane_claim(struct pando_lane *lane, uint32_t last, uint32_t *turn)
+{
+    uint64_t word;
+    int slot;
+    while ((slot = oldest(lane, last, &word)) != -1) {
+        *turn = turn_of(word);
+        if (state_of(word) == PANDO_OFFER_CLAIMED ||
+            atomic_compare_exchange_strong(&lane->offers[slot], &word, word_of(*turn, PANDO_OFFER_CLAIMED)))
+            return slot;
+    }
+    return -1;
+}
+
+void pando_lane_copied(struct pando_lane *lane, uint32_t slot, uint32_t turn)
 {
     uint64_t claimed = word_of(turn, PANDO_OFFER_CLAIMED);
-    atomic_compare_exchange_strong(&lane->offer, &claimed, word_of(turn, PANDO_OFFER_COPIED));
+    atomic_compare_exchange_strong(&lane->offers[slot], &claimed, word_of(turn, PANDO_OFFER_COPIED));
 }
 
 int pando_lane_offers(const struct pando_lane *lane)
 {
-    return state_of(atomic_load(&lane->offer)) == PANDO_OFFER_MADE;
+    int made = 0;
+    for (uint32_t slot = 0; slot < PANDO_LANE_SLOTS; slot++)
+        made |= state_of(atomic_load(&lane->offers[slot])) == PANDO_OFFER_MADE;
+    return made;
 }
 
 /* --- sleeping and waking --- */
@@ -152,8 +189,7 @@ int pando_lane_close(struct pando_lane *lane)
 {
     atomic_store(&lane->closed, 1);
     pando_lane_awake(lane);
-    uint64_t word = atomic_load(&lane->offer);
-    return state_of(word) == PANDO_OFFER_MADE; /* the reactor takes it back as soon as it looks */
+    return pando_lane_offers(lane); /* the reactor takes it back as soon as it looks */
 }
 
 int pando_lane_rouse(struct pando_lane *lane)

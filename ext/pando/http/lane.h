@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define PANDO_LANE_SLOTS 8u              /* requests on offer at once */
 #define PANDO_SLOT_BYTES 16384u          /* head and body of a request that travels in memory */
 #define PANDO_LANE_BYTES 131072u         /* of the ring; a power of two */
 #define PANDO_FRAME_PAYLOAD (PANDO_LANE_BYTES / 4 - 96)
@@ -31,7 +32,7 @@ enum pando_slot_flag {
     PANDO_SLOT_STREAMED = 128,           /* only the head is here: the worker is to take the socket and read on */
 };
 
-/* The request on offer. The reactor fills it and never reads it; the worker copies it once. */
+/* A request on offer. The reactor fills it and reads nothing of it but `taken`; the worker copies it once. */
 struct pando_slot {
     uint32_t epoch;                      /* of the reactor that offers it */
     uint32_t turn;
@@ -42,10 +43,11 @@ struct pando_slot {
     uint32_t listener;                   /* number of the listener it came by */
     uint32_t flags;
     char remote[48];                     /* the client's address, terminated; empty on a UNIX socket */
+    _Atomic uint64_t taken;              /* as arrived: when a worker claimed it, by that */
     _Alignas(64) char data[PANDO_SLOT_BYTES];
 };
 
-/* What `offer` says in its low half, with the turn of the request in its high half. */
+/* What an offer says in its low half, with the turn of the request in its high half. */
 enum pando_offer {
     PANDO_OFFER_NONE = 0,                /* the slot is the reactor's */
     PANDO_OFFER_MADE = 1,                /* the worker may claim it, the reactor may withdraw it */
@@ -78,17 +80,16 @@ struct pando_frame {
 
 struct pando_lane {
     uint64_t magic;
-    _Alignas(64) _Atomic uint64_t offer;     /* turn << 32 | enum pando_offer */
-    _Atomic uint32_t gone;                   /* the turn that nobody waits for any more, by the reactor */
+    _Alignas(64) _Atomic uint64_t offers[PANDO_LANE_SLOTS]; /* of each slot: turn << 32 | enum pando_offer */
+    _Alignas(64) _Atomic uint32_t gone;      /* the turn that nobody waits for any more, by the reactor */
     _Atomic uint32_t half_closed;            /* the turn whose client sends no more, by the reactor */
     _Alignas(64) _Atomic uint32_t asleep;    /* the worker waits for its eventfd */
     _Atomic uint32_t closed;                 /* it wants no request */
     _Atomic uint64_t idle_since;             /* nanoseconds; the latest is woken first */
-    _Atomic uint64_t taken;                  /* nanoseconds: when it claimed a request; for the statistics alone */
     _Alignas(64) _Atomic uint64_t written;   /* bytes ever, by the worker */
     _Alignas(64) _Atomic uint64_t consumed;  /* bytes ever, by the reactor */
     _Atomic uint32_t starved;                /* the worker waits for room: wake it when there is some */
-    struct pando_slot slot;
+    struct pando_slot slots[PANDO_LANE_SLOTS];
     _Alignas(64) char ring[PANDO_LANE_BYTES];
 };
 
@@ -102,14 +103,14 @@ void pando_lane_unmap(struct pando_lane *lane);
 
 /* Where to begin reading, at LANE_OPEN; what another reactor offered is taken back. Its frames may still be there. */
 uint64_t pando_lane_join(struct pando_lane *lane);
-/* Whether the slot is the reactor's: after the worker has copied what was offered before, or before anything was. */
-int pando_lane_has_room(const struct pando_lane *lane);
-/* Offers what was put into the slot. Afterwards the lane is to be roused. */
-void pando_lane_offer(struct pando_lane *lane, uint32_t turn);
+/* Whether a slot is the reactor's: after the worker has copied what was offered before, or before anything was. */
+int pando_lane_has_room(const struct pando_lane *lane, uint32_t slot);
+/* Offers what was put into the slot. Afterwards the lane is to be roused. Turns grow, until they begin anew. */
+void pando_lane_offer(struct pando_lane *lane, uint32_t slot, uint32_t turn);
 /* Takes an offer back and wipes the slot: 1, or 0 if the worker was faster. */
-int pando_lane_withdraw(struct pando_lane *lane, uint32_t turn);
-/* What became of the offer with this turn, the last one. */
-enum pando_offer pando_lane_offered(const struct pando_lane *lane, uint32_t turn);
+int pando_lane_withdraw(struct pando_lane *lane, uint32_t slot, uint32_t turn);
+/* What became of the offer with this turn, the slot's last one. */
+enum pando_offer pando_lane_offered(const struct pando_lane *lane, uint32_t slot, uint32_t turn);
 /* The worker slept and is to be woken by a write to its eventfd: 1, once. Choose the lane with the latest idle_since. */
 int pando_lane_rouse(struct pando_lane *lane);
 /* Next frame of a lane after `position` (the reactor's own count). 1: frame and payload are set (payload points into
@@ -121,10 +122,10 @@ int pando_lane_consume(struct pando_lane *lane, uint64_t *position, const struct
 
 /* --- the worker's side --- */
 
-/* Claims the request on offer: 1, or 0 if there is none. `last` is the turn that was claimed last, or 0. */
+/* Claims the oldest request on offer: its slot, or -1 if there is none. `last` is the turn that was claimed last, or 0. */
 int pando_lane_claim(struct pando_lane *lane, uint32_t last, uint32_t *turn);
 /* The slot was copied. */
-void pando_lane_copied(struct pando_lane *lane, uint32_t turn);
+void pando_lane_copied(struct pando_lane *lane, uint32_t slot, uint32_t turn);
 /* Whether a request is on offer. */
 int pando_lane_offers(const struct pando_lane *lane);
 /* 1: nothing is on offer, the reactor will wake this lane. 0: something is. Requests are welcome from now on. */

@@ -118,8 +118,8 @@ static int sane(uint64_t written, uint64_t consumed)
 /* The worker that wrote what makes no sense is about to be killed: peek finds that again, unless we begin behind it. */
 uint64_t pando_lane_join(struct pando_lane *lane)
 {
-    uint64_t offer = atomic_load(&lane->offer);
-    if ((uint32_t)offer == PANDO_OFFER_MADE) pando_lane_withdraw(lane, (uint32_t)(offer >> 32));
+    for (uint32_t slot = 0; slot < PANDO_LANE_SLOTS; slot++)
+        pando_lane_withdraw(lane, slot, (uint32_t)(atomic_load(&lane->offers[slot]) >> 32));
     atomic_store(&lane->gone, 0);
     atomic_store(&lane->half_closed, 0);
     return atomic_load(&lane->consumed) & ~7ULL;

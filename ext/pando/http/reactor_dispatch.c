@@ -2,16 +2,19 @@
  *
  * A request waits in the queue, in memory of our own, until a worker is idle:
  * then it is offered on that worker's lane, and the worker is woken. While all
- * are busy, each lane gets one request ahead, so that a worker which ends one
- * finds the next without waiting for us. There is one queue all the same: as
- * soon as another worker is idle, it is given what waits for a busy one. */
+ * are busy, each lane gets some requests ahead, so that a worker which ends one
+ * finds the next without waiting for us: as many as it does in a moment, and at
+ * least one. There is one queue all the same: as soon as another worker is idle,
+ * it is given what waits for a busy one. */
 #include "reactor_private.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
-#define STALE 5u  /* milliseconds ahead of a busy worker, after which another's next request is this one */
-#define LATE 100u /* milliseconds in which an idle worker claims what it was woken for */
+#define STALE 5u       /* milliseconds ahead of a busy worker, after which another's next request is this one */
+#define LATE 100u      /* milliseconds in which an idle worker claims what it was woken for */
+#define AHEAD 1000u    /* microseconds of work that a lane holds ahead */
+#define SLOWEST 60000000u
 
 static struct pando_reactor_lane *open_lane(struct pando_reactor *reactor, uint32_t place)
 {
@@ -40,7 +43,7 @@ static uint32_t flags_of(const struct pando_connection *connection)
     return flags;
 }
 
-/* What the worker reads. We never read it again. */
+/* What the worker reads. */
 static void fill(const struct pando_reactor *reactor, struct pando_slot *slot, const struct pando_connection *connection)
 {
     slot->epoch = reactor->epoch;
@@ -51,6 +54,7 @@ static void fill(const struct pando_reactor *reactor, struct pando_slot *slot, c
     slot->arrived = connection->request.arrived;
     slot->listener = connection->listener;
     slot->flags = flags_of(connection);
+    atomic_store_explicit(&slot->taken, 0, memory_order_relaxed);
     memcpy(slot->remote, connection->remote, sizeof(slot->remote));
     if (connection->head_bytes <= PANDO_SLOT_BYTES)
         memcpy(slot->data, connection->in.data, connection->head_bytes + connection->body_bytes);
@@ -63,27 +67,48 @@ static uint32_t next_turn(struct pando_reactor *reactor)
     return reactor->turn;
 }
 
-/* It is nowhere now. */
-static struct pando_connection *take_back(struct pando_reactor *reactor, struct pando_reactor_lane *lane)
+/* It is on no lane now, or its place there is settled otherwise. */
+static void clear(struct pando_reactor *reactor, struct pando_connection *connection)
 {
-    struct pando_connection *connection = lane->offered;
-    if (lane->claimed || !pando_lane_withdraw(lane->shared, connection->request.turn))
-        return NULL;
-    lane->offered = NULL;
-    reactor->offered_count--;
-    connection->request.place = PANDO_NOWHERE;
-    connection->request.lane = PANDO_NONE;
-    return connection;
+    struct pando_request *request = &connection->request;
+    struct pando_reactor_lane *lane = &reactor->lanes[request->lane];
+    lane->offered[request->slot] = NULL;
+    lane->offers--;
+    reactor->offered_count -= !request->claimed;
 }
 
-/* A worker that wants no request has not claimed this one: it is the first of those that wait. */
+/* 1: it is nowhere now; 0: its worker has claimed it. */
+static int take_back(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    struct pando_request *request = &connection->request;
+    struct pando_lane *shared = reactor->lanes[request->lane].shared;
+    if (request->claimed || !pando_lane_withdraw(shared, request->slot, request->turn))
+        return 0;
+    clear(reactor, connection);
+    request->place = PANDO_NOWHERE;
+    request->lane = PANDO_NONE;
+    return 1;
+}
+
+/* A worker that wants no request has not claimed these: they are the first of those that wait. */
 static void take_back_from_closed(struct pando_reactor *reactor, struct pando_reactor_lane *lane)
 {
-    if (!lane->offered || lane->claimed || !atomic_load(&lane->shared->closed))
+    if (lane->offers == 0 || !atomic_load(&lane->shared->closed))
         return;
-    struct pando_connection *connection = take_back(reactor, lane);
-    if (connection)
-        pando_reactor_request_wait_again(reactor, connection);
+    for (uint32_t slot = PANDO_LANE_SLOTS; slot > 0; slot--) {
+        struct pando_connection *connection = lane->offered[slot - 1];
+        if (connection && take_back(reactor, connection))
+            pando_reactor_request_wait_again(reactor, connection);
+    }
+}
+
+/* PANDO_NONE: there is no room. */
+static uint32_t free_slot(const struct pando_reactor_lane *lane)
+{
+    for (uint32_t slot = 0; slot < PANDO_LANE_SLOTS; slot++)
+        if (!lane->offered[slot] && pando_lane_has_room(lane->shared, slot))
+            return slot;
+    return PANDO_NONE;
 }
 
 static void offer(struct pando_reactor *reactor, uint32_t number, struct pando_connection *connection)
@@ -92,17 +117,22 @@ static void offer(struct pando_reactor *reactor, uint32_t number, struct pando_c
     struct pando_request *request = &connection->request;
     request->turn = next_turn(reactor);
     request->lane = number;
+    request->slot = free_slot(lane);
     request->place = PANDO_OFFERED;
-    fill(reactor, &lane->shared->slot, connection);
-    lane->offered = connection;
-    lane->offered_at = reactor->now;
-    lane->claimed = lane->ended = 0;
+    request->claimed = 0;
+    request->offered_at = reactor->now;
+    fill(reactor, &lane->shared->slots[request->slot], connection);
+    lane->offered[request->slot] = connection;
+    lane->offers++;
+    lane->ended = 0;
     reactor->offered_count++;
-    pando_lane_offer(lane->shared, request->turn);
+    pando_lane_offer(lane->shared, request->slot, request->turn);
     /* What is offered must be visible before we look whether it sleeps: its worker does the same, the other way round. */
-    lane->staged = !pando_lane_rouse(lane->shared);
-    if (!lane->staged)
+    request->staged = !pando_lane_rouse(lane->shared);
+    if (!request->staged) {
+        lane->last_taken = 0;
         pando_reactor_lane_wake(lane);
+    }
     take_back_from_closed(reactor, lane);
 }
 
@@ -114,8 +144,19 @@ int pando_reactor_dispatch_withdraw(struct pando_reactor *reactor, struct pando_
         request->place = PANDO_NOWHERE;
         return 1;
     }
-    return request->place == PANDO_OFFERED && take_back(reactor, &reactor->lanes[request->lane]) != NULL;
+    return request->place == PANDO_OFFERED && take_back(reactor, connection);
 }
+
+void pando_reactor_dispatch_forget(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    struct pando_request *request = &connection->request;
+    if (request->place == PANDO_TAKEN)
+        reactor->lanes[request->lane].taken = NULL;
+    if (request->place == PANDO_OFFERED)
+        clear(reactor, connection);
+}
+
+/* --- what workers have claimed --- */
 
 static uint64_t believable(uint64_t taken, uint64_t arrived)
 {
@@ -123,43 +164,73 @@ static uint64_t believable(uint64_t taken, uint64_t arrived)
     return taken >= arrived && taken <= now ? taken : now;
 }
 
+/* 0: the lane is damaged. */
+static int note_claims(struct pando_reactor *reactor, uint32_t number)
+{
+    struct pando_reactor_lane *lane = &reactor->lanes[number];
+    for (uint32_t slot = 0; slot < PANDO_LANE_SLOTS; slot++) {
+        if (!lane->offered[slot] || lane->offered[slot]->request.claimed)
+            continue;
+        struct pando_request *request = &lane->offered[slot]->request;
+        enum pando_offer state = pando_lane_offered(lane->shared, slot, request->turn);
+        if (state == PANDO_OFFER_MADE)
+            continue;
+        if (state != PANDO_OFFER_CLAIMED && state != PANDO_OFFER_COPIED)
+            return 0;
+        uint64_t taken = atomic_load_explicit(&lane->shared->slots[slot].taken, memory_order_relaxed);
+        request->taken = believable(taken, request->arrived);
+        request->claimed = 1;
+        reactor->offered_count--;
+    }
+    return 1;
+}
+
+/* Three parts what it was, one part what it is. */
+static void note_pace(struct pando_reactor_lane *lane, uint64_t taken)
+{
+    uint64_t since = lane->last_taken && taken > lane->last_taken ? (taken - lane->last_taken) / 1000 : 0;
+    lane->last_taken = taken;
+    if (since == 0)
+        return;
+    since = since < SLOWEST ? since : SLOWEST;
+    lane->pace = lane->pace ? (uint32_t)((3 * (uint64_t)lane->pace + since) / 4) : (uint32_t)since;
+}
+
 void pando_reactor_dispatch_look(struct pando_reactor *reactor, uint32_t number)
 {
     struct pando_reactor_lane *lane = &reactor->lanes[number];
-    if (!lane->offered || lane->corrupt)
+    if (lane->offers == 0 || lane->corrupt)
         return;
-    struct pando_request *request = &lane->offered->request;
-    if (!lane->claimed) {
-        enum pando_offer state = pando_lane_offered(lane->shared, request->turn);
-        if (state == PANDO_OFFER_MADE)
-            return;
-        if (state != PANDO_OFFER_CLAIMED && state != PANDO_OFFER_COPIED) {
-            pando_reactor_lane_corrupt(reactor, number);
-            return;
-        }
-        request->taken = believable(atomic_load_explicit(&lane->shared->taken, memory_order_relaxed), request->arrived);
-        lane->claimed = 1;
-        reactor->offered_count--;
+    if (!note_claims(reactor, number)) {
+        pando_reactor_lane_corrupt(reactor, number);
+        return;
     }
-    if (lane->taken)
-        return; /* its end is in the ring, or it never comes */
-    lane->taken = lane->offered;
-    lane->taken->request.place = PANDO_TAKEN;
-    lane->offered = NULL;
-    lane->claimed = lane->suspected = 0;
+    struct pando_connection *first = NULL;
+    for (uint32_t slot = 0; slot < PANDO_LANE_SLOTS && !lane->taken; slot++) {
+        struct pando_connection *one = lane->offered[slot];
+        if (one && one->request.claimed && (!first || (int32_t)(one->request.turn - first->request.turn) < 0))
+            first = one;
+    }
+    if (!first) /* or the end of the one before is still in the ring */
+        return;
+    clear(reactor, first);
+    first->request.place = PANDO_TAKEN;
+    lane->taken = first;
+    lane->suspected = 0;
+    note_pace(lane, first->request.taken);
 }
 
 /* --- who gets what --- */
 
 static int takes_requests(const struct pando_reactor_lane *lane)
 {
-    return !lane->corrupt && !lane->offered && !atomic_load_explicit(&lane->shared->closed, memory_order_relaxed) &&
-           pando_lane_has_room(lane->shared);
+    return !lane->corrupt && !atomic_load_explicit(&lane->shared->closed, memory_order_relaxed) &&
+           free_slot(lane) != PANDO_NONE;
 }
 
-static int sleeps(const struct pando_reactor_lane *lane)
+static int is_idle(const struct pando_reactor_lane *lane)
 {
-    return atomic_load_explicit(&lane->shared->asleep, memory_order_relaxed) != 0;
+    return lane->offers == 0 && atomic_load_explicit(&lane->shared->asleep, memory_order_relaxed) != 0;
 }
 
 /* Most recently idle first: it is the warmest, and those that sleep long stay shared. */
@@ -169,7 +240,7 @@ static uint32_t idle_lane(const struct pando_reactor *reactor)
     uint64_t latest_since = 0;
     for (uint32_t i = 0; i < reactor->open_count; i++) {
         const struct pando_reactor_lane *lane = &reactor->lanes[reactor->open[i]];
-        if (!sleeps(lane) || !takes_requests(lane))
+        if (!is_idle(lane) || !takes_requests(lane))
             continue;
         uint64_t since = atomic_load_explicit(&lane->shared->idle_since, memory_order_relaxed);
         if (latest == PANDO_NONE || since > latest_since) {
@@ -180,32 +251,44 @@ static uint32_t idle_lane(const struct pando_reactor *reactor)
     return latest;
 }
 
-/* A busy one, to be given a request ahead: one that has just ended its last, else the one that began last. */
+/* How many it may have ahead. */
+static uint32_t depth_of(const struct pando_reactor_lane *lane)
+{
+    uint32_t depth = lane->pace ? AHEAD / lane->pace : 1;
+    return depth < 1 ? 1 : depth < PANDO_LANE_SLOTS ? depth : PANDO_LANE_SLOTS;
+}
+
+/* A busy one, to be given a request ahead: that with the fewest. */
 static uint32_t busy_lane(const struct pando_reactor *reactor)
 {
     uint32_t best = PANDO_NONE;
     for (uint32_t i = 0; i < reactor->open_count; i++) {
         const struct pando_reactor_lane *lane = &reactor->lanes[reactor->open[i]];
-        if ((!lane->taken && !lane->ended) || !takes_requests(lane))
+        int busy = lane->taken || lane->ended || lane->offers > 0;
+        if (!busy || lane->offers >= depth_of(lane) || !takes_requests(lane))
             continue;
-        if (lane->ended)
-            return reactor->open[i];
-        if (best == PANDO_NONE || lane->offered_at > reactor->lanes[best].offered_at)
+        if (best == PANDO_NONE || lane->offers < reactor->lanes[best].offers)
             best = reactor->open[i];
     }
     return best;
 }
 
-/* What has waited for a busy worker longest, at least so many milliseconds. */
-static struct pando_reactor_lane *oldest_ahead(struct pando_reactor *reactor, uint32_t age)
+static struct pando_connection *older(struct pando_connection *one, struct pando_connection *other)
 {
-    struct pando_reactor_lane *oldest = NULL;
-    for (uint32_t i = 0; reactor->offered_count > 0 && i < reactor->open_count; i++) {
-        struct pando_reactor_lane *lane = open_lane(reactor, i);
-        if (!lane->offered || lane->claimed || !lane->staged || reactor->now - lane->offered_at < age)
-            continue;
-        if (!oldest || lane->offered->request.arrived < oldest->offered->request.arrived)
-            oldest = lane;
+    return !one || (other && other->request.arrived < one->request.arrived) ? other : one;
+}
+
+/* What has waited for a busy worker longest, at least so many milliseconds. */
+static struct pando_connection *oldest_ahead(struct pando_reactor *reactor, uint32_t age)
+{
+    struct pando_connection *oldest = NULL;
+    for (uint32_t i = 0; i < reactor->open_count; i++) {
+        const struct pando_reactor_lane *lane = open_lane(reactor, i);
+        for (uint32_t slot = 0; lane->offers > 0 && slot < PANDO_LANE_SLOTS; slot++) {
+            struct pando_connection *one = lane->offered[slot];
+            if (one && !one->request.claimed && one->request.staged && reactor->now - one->request.offered_at >= age)
+                oldest = older(oldest, one);
+        }
     }
     return oldest;
 }
@@ -213,12 +296,11 @@ static struct pando_reactor_lane *oldest_ahead(struct pando_reactor *reactor, ui
 /* What its worker claims at this moment stays there. */
 static struct pando_connection *steal(struct pando_reactor *reactor, uint32_t age)
 {
-    struct pando_reactor_lane *lane;
-    while ((lane = oldest_ahead(reactor, age))) {
-        struct pando_connection *connection = take_back(reactor, lane);
-        if (connection)
+    struct pando_connection *connection;
+    while (reactor->offered_count > 0 && (connection = oldest_ahead(reactor, age))) {
+        if (take_back(reactor, connection))
             return connection;
-        lane->staged = 0;
+        connection->request.staged = 0;
     }
     return NULL;
 }
@@ -261,12 +343,13 @@ void pando_reactor_dispatch_late(struct pando_reactor *reactor)
 {
     for (uint32_t i = 0; reactor->offered_count > 0 && i < reactor->open_count; i++) {
         struct pando_reactor_lane *lane = open_lane(reactor, i);
-        if (!lane->offered || lane->claimed)
-            continue;
-        if (lane->staged || reactor->now - lane->offered_at < LATE)
-            continue;
-        lane->staged = 1;
-        pando_reactor_lane_wake(lane);
+        for (uint32_t slot = 0; lane->offers > 0 && slot < PANDO_LANE_SLOTS; slot++) {
+            struct pando_connection *one = lane->offered[slot];
+            if (!one || one->request.claimed || one->request.staged || reactor->now - one->request.offered_at < LATE)
+                continue;
+            one->request.staged = 1;
+            pando_reactor_lane_wake(lane);
+        }
     }
 }
 
@@ -283,7 +366,10 @@ static uint32_t without_worker(const struct pando_reactor *reactor)
     uint32_t count = reactor->queue.count;
     for (uint32_t i = 0; reactor->offered_count > 0 && i < reactor->open_count; i++) {
         const struct pando_reactor_lane *lane = &reactor->lanes[reactor->open[i]];
-        count += lane->offered && !lane->claimed && lane->staged;
+        for (uint32_t slot = 0; lane->offers > 0 && slot < PANDO_LANE_SLOTS; slot++) {
+            const struct pando_connection *one = lane->offered[slot];
+            count += one && !one->request.claimed && one->request.staged;
+        }
     }
     return count;
 }

@@ -8,6 +8,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static int is_offered(const struct pando_reactor_lane *lane, uint32_t turn)
+{
+    for (uint32_t slot = 0; lane->offers > 0 && slot < PANDO_LANE_SLOTS; slot++)
+        if (lane->offered[slot] && lane->offered[slot]->request.turn == turn)
+            return 1;
+    return 0;
+}
+
 /* The connection whose request a frame is about, if this lane may speak of it. */
 static struct pando_connection *connection_of(struct pando_reactor *reactor, uint32_t number,
                                               const struct pando_frame *frame)
@@ -17,7 +25,7 @@ static struct pando_connection *connection_of(struct pando_reactor *reactor, uin
         return NULL;
     if (lane->taken && lane->taken->request.turn == frame->turn)
         return lane->taken;
-    if (!lane->offered || lane->offered->request.turn != frame->turn)
+    if (!is_offered(lane, frame->turn))
         return NULL;
     if (lane->taken) /* it speaks of the next one, and never ended this */
         pando_reactor_request_fail(reactor, lane->taken, 502);
@@ -213,7 +221,7 @@ enum pando_frame_verdict pando_reactor_frame_handle(struct pando_reactor *reacto
     int last = frame->kind == PANDO_FRAME_END || frame->kind == PANDO_FRAME_ABORT;
     if (last) {
         reactor->lanes[lane].whole = 0;
-        reactor->lanes[lane].ended = reactor->lanes[lane].offered == NULL;
+        reactor->lanes[lane].ended = reactor->lanes[lane].offers == 0;
     }
     if (!connection) {
         late(&reactor->lanes[lane], frame);

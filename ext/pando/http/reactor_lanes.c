@@ -156,7 +156,10 @@ static int is_amiss(const struct pando_reactor_lane *lane)
 {
     if (!atomic_load(&lane->shared->asleep) || atomic_load(&lane->shared->written) != lane->position)
         return 0;
-    return lane->taken || (!lane->offered && !pando_lane_has_room(lane->shared));
+    for (uint32_t slot = 0; slot < PANDO_LANE_SLOTS; slot++)
+        if (!lane->offered[slot] && !pando_lane_has_room(lane->shared, slot))
+            return 1;
+    return lane->taken != NULL;
 }
 
 static void look_for_forgotten(struct pando_reactor *reactor, uint32_t number)

@@ -74,25 +74,11 @@ static void note_wait(struct pando_reactor *reactor, const struct pando_request 
         pando_stats_waited(reactor->stats, taken - request->arrived);
 }
 
-/* Its lane has nothing to do with it any more. */
-static void leave_lane(struct pando_reactor *reactor, const struct pando_connection *connection)
-{
-    struct pando_reactor_lane *lane = &reactor->lanes[connection->request.lane];
-    if (lane->taken == connection)
-        lane->taken = NULL;
-    if (lane->offered != connection)
-        return;
-    reactor->offered_count -= !lane->claimed;
-    lane->offered = NULL;
-    lane->claimed = 0;
-}
-
 void pando_reactor_request_settle(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     struct pando_request *request = &connection->request;
     note_wait(reactor, request);
-    if (request->lane != PANDO_NONE)
-        leave_lane(reactor, connection);
+    pando_reactor_dispatch_forget(reactor, connection);
     *request = (struct pando_request){.lane = PANDO_NONE};
     reactor->in_flight--;
 }
@@ -169,7 +155,7 @@ static void lost(struct pando_reactor *reactor, struct pando_connection *connect
         request->answered = 1; /* for all we know */
     if (may_retry(reactor, connection, cause)) {
         note_wait(reactor, request);
-        leave_lane(reactor, connection);
+        pando_reactor_dispatch_forget(reactor, connection);
         request->retried = 1;
         request->taken = 0;
         if (enqueue(reactor, connection)) {
@@ -192,11 +178,13 @@ void pando_reactor_request_wait_again(struct pando_reactor *reactor, struct pand
 void pando_reactor_requests_lost(struct pando_reactor *reactor, uint32_t number, uint32_t cause)
 {
     struct pando_reactor_lane *lane = &reactor->lanes[number];
-    struct pando_connection *offered = lane->offered;
-    if (offered && pando_reactor_dispatch_withdraw(reactor, offered))
-        pando_reactor_request_wait_again(reactor, offered);
-    else if (offered)
-        lost(reactor, offered, cause);
+    for (uint32_t slot = PANDO_LANE_SLOTS; slot > 0; slot--) {
+        struct pando_connection *offered = lane->offered[slot - 1];
+        if (offered && pando_reactor_dispatch_withdraw(reactor, offered))
+            pando_reactor_request_wait_again(reactor, offered);
+        else if (offered)
+            lost(reactor, offered, cause);
+    }
     if (lane->taken)
         lost(reactor, lane->taken, cause);
 }

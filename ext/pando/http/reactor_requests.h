@@ -25,8 +25,11 @@ struct pando_request {
     uint64_t arrived;                   /* in the queue; nanoseconds */
     uint64_t taken;                     /* by a worker, as that says; 0: not yet, as far as we know */
     uint32_t turn;                      /* of its offer, under which the worker answers */
-    uint32_t lane;                      /* where it was offered, or PANDO_NONE */
+    uint32_t lane, slot;                /* where it was offered; PANDO_NONE: nowhere */
+    uint64_t offered_at;                /* milliseconds */
     uint8_t place;
+    uint8_t staged;                     /* offered to a worker that is, or seems, busy: others may have it */
+    uint8_t claimed;                    /* by its worker; the end of what that took before may be unread */
     uint8_t answered, retried;
     uint8_t informed;                   /* of an interim response: no second try, but still a 502 */
     uint8_t lent;                       /* its worker has the socket too: ours if that dies before it answers */
@@ -36,14 +39,14 @@ struct pando_reactor_lane {
     struct pando_lane *shared;
     uint8_t open, dead, corrupt, unreported, again;
     uint8_t whole;                      /* the end of the answer that fills our buffers is already in the ring */
-    uint8_t claimed;                    /* the worker has claimed what is offered; the end of what is taken may be unread */
-    uint8_t staged;                     /* what is offered waits for a worker that is, or seems, busy: others may have it */
     uint8_t ended;                      /* the last that it took is answered: it is about to look for another */
     uint8_t suspected;                  /* looks in a row that found its worker asleep, and a request taken */
     int wake, socket;
     struct pando_connection *taken;     /* whose request the worker serves, or NULL */
-    struct pando_connection *offered;   /* whose is on offer, or claimed before the end of the other was read; or NULL */
-    uint64_t offered_at;                /* milliseconds */
+    struct pando_connection *offered[PANDO_LANE_SLOTS]; /* whose are on offer, or claimed and not yet `taken`; or NULL */
+    uint32_t offers;                    /* how many these are */
+    uint32_t pace;                      /* microseconds from one request to the next, lately; 0: not known */
+    uint64_t last_taken;                /* nanoseconds: when it took the last one, by its own word; 0: it has slept since */
     uint64_t position;
     uint64_t seen;                      /* `written` when it was last read */
     struct pando_connection *blocker;   /* takes no more for now */
@@ -80,6 +83,8 @@ void pando_reactor_dispatch(struct pando_reactor *reactor);
 int pando_reactor_dispatch_due(const struct pando_reactor *reactor);
 /* Takes a request back that its worker has not claimed. 1, or 0: it has. */
 int pando_reactor_dispatch_withdraw(struct pando_reactor *reactor, struct pando_connection *connection);
+/* What it holds of a lane is given up, claimed or not. */
+void pando_reactor_dispatch_forget(struct pando_reactor *reactor, struct pando_connection *connection);
 /* Looks whether the worker has claimed what it was offered. */
 void pando_reactor_dispatch_look(struct pando_reactor *reactor, uint32_t lane);
 /* An offer that an idle worker has not claimed for long is anybody's. Every now and then. */

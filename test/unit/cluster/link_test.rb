@@ -132,8 +132,8 @@ class ClusterLinkTest < Minitest::Test
 
   def test_the_order_of_a_worker_behind_the_reactor_carries_its_lane
     theirs_of_new, *extra = [*Link.pair, *UNIXSocket.pair(:SEQPACKET)]
-    eventfd = IO.for_fd(Pando::HTTP::Channel.eventfd, "r+b")
-    @ours.send(Message.new(:spawn, lane: 9), [theirs_of_new, eventfd, extra.last])
+    eventfd, memory = %i[eventfd lane].map { |kind| IO.for_fd(Pando::HTTP::Channel.public_send(kind), "r+b") }
+    @ours.send(Message.new(:spawn, lane: 9), [theirs_of_new, eventfd, extra.last, memory])
     order = Pando::Cluster::ForkOrder.from(@theirs.receive)
 
     assert_equal 9, order.equipment.number
@@ -142,15 +142,15 @@ class ClusterLinkTest < Minitest::Test
     order.close
     assert(order.equipment.ios.all?(&:closed?))
   ensure
-    [theirs_of_new, *extra, eventfd].compact.each(&:close)
+    [theirs_of_new, *extra, eventfd, memory].compact.each(&:close)
   end
 
-  def test_an_order_without_its_descriptor_is_none_and_too_many_are_closed
+  def test_an_order_without_its_descriptor_is_none_and_what_is_no_lane_is_closed
     @ours.send(Message.new(:spawn))
     assert_nil Pando::Cluster::ForkOrder.from(@theirs.receive)
     extra = Link.pair
     before = open_descriptors
-    @ours.send(Message.new(:spawn), [extra.first, extra.last, $stdin, $stdin])
+    @ours.send(Message.new(:spawn), [extra.first, extra.last, $stdin])
     order = Pando::Cluster::ForkOrder.from(@theirs.receive)
 
     assert_equal before + 1, open_descriptors

@@ -45,7 +45,8 @@ class SysScoreboardTest < Minitest::Test
   # By the kernel's word for each page but the first.
   def writable
     page = Etc.sysconf(Etc::SC_PAGESIZE)
-    File.foreach("/proc/self/maps").grep(/memfd:pando-scoreboard/).flat_map do |mapping|
+    inode = io_of(@board).stat.ino
+    File.foreach("/proc/self/maps").grep(/ #{inode} /).flat_map do |mapping|
       first, behind = mapping[/\A\S+/].split("-").map(&:hex)
       [mapping.include?(" rw-s ") ? "yes" : "no"] * ((behind - first) / page)
     end.drop(1)
