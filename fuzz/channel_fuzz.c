@@ -44,19 +44,23 @@ static void put_and_read(uint64_t position, uint32_t bytes)
     REQUIRE(pando_lane_peek(&lane, &position, &got, &payload) == 0);
 }
 
-/* Whatever the word says, the reactor knows whether the request is its own. */
+/* Whatever the words say, the reactor knows whether the request is its own. */
 static void offers_are_safe(uint32_t word)
 {
-    uint32_t turn;
-    atomic_store(&lane.offer, (uint64_t)word << 32 | (word >> 3));
-    int made = pando_lane_offered(&lane, word) == PANDO_OFFER_MADE;
-    lane.slot.head_bytes = word;
-    lane.slot.body_bytes = ~word >> (word & 31);
-    REQUIRE(pando_lane_withdraw(&lane, word) == made);
-    pando_lane_offer(&lane, word + 1);
-    REQUIRE(pando_lane_claim(&lane, word, &turn) && turn == word + 1 && !pando_lane_withdraw(&lane, turn));
-    pando_lane_copied(&lane, turn);
-    REQUIRE(pando_lane_has_room(&lane));
+    uint32_t turn, slot = word % PANDO_LANE_SLOTS;
+    for (uint32_t i = 0; i < PANDO_LANE_SLOTS; i++) {
+        atomic_store(&lane.offers[i], (uint64_t)(word >> i) << 32 | (word >> 3 * i));
+        int made = pando_lane_offered(&lane, i, word >> i) == PANDO_OFFER_MADE;
+        lane.slots[i].head_bytes = word;
+        lane.slots[i].body_bytes = ~word >> (word & 31);
+        REQUIRE(pando_lane_withdraw(&lane, i, word >> i) == made);
+        atomic_store(&lane.offers[i], 0);
+    }
+    pando_lane_offer(&lane, slot, word + 1);
+    REQUIRE(pando_lane_claim(&lane, word, &turn) == (int)slot && turn == word + 1);
+    REQUIRE(!pando_lane_withdraw(&lane, slot, turn));
+    pando_lane_copied(&lane, slot, turn);
+    REQUIRE(pando_lane_has_room(&lane, slot));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -24,7 +24,7 @@ static void begin(void)
 {
     fd = pando_lane_create();
     lane = pando_lane_map(fd);
-    REQUIRE(fd != -1 && lane && pando_lane_has_room(lane) && pando_lane_join(lane) == 0);
+    REQUIRE(fd != -1 && lane && pando_lane_has_room(lane, 0) && pando_lane_join(lane) == 0);
 }
 
 static void end(void)
@@ -36,7 +36,7 @@ static void end(void)
 static void claims(uint32_t last, uint32_t turn)
 {
     uint32_t got = 0;
-    REQUIRE(pando_lane_claim(lane, last, &got) == (turn != 0));
+    REQUIRE(pando_lane_claim(lane, last, &got) == (turn != 0 ? 0 : -1));
     REQUIRE(turn == 0 || got == turn);
 }
 
@@ -44,49 +44,68 @@ static void a_request_changes_hands_once(void)
 {
     begin();
     claims(0, 0);
-    pando_lane_offer(lane, 7);
-    REQUIRE(pando_lane_offers(lane) && pando_lane_offered(lane, 7) == PANDO_OFFER_MADE && !pando_lane_has_room(lane));
-    REQUIRE(pando_lane_offered(lane, 6) == PANDO_OFFER_DAMAGED);
+    pando_lane_offer(lane, 0, 7);
+    REQUIRE(pando_lane_offers(lane) && pando_lane_offered(lane, 0, 7) == PANDO_OFFER_MADE && !pando_lane_has_room(lane, 0));
+    REQUIRE(pando_lane_offered(lane, 0, 6) == PANDO_OFFER_DAMAGED);
     claims(0, 7);
-    REQUIRE(!pando_lane_withdraw(lane, 7) && pando_lane_offered(lane, 7) == PANDO_OFFER_CLAIMED);
-    REQUIRE(!pando_lane_offers(lane) && !pando_lane_has_room(lane));
+    REQUIRE(!pando_lane_withdraw(lane, 0, 7) && pando_lane_offered(lane, 0, 7) == PANDO_OFFER_CLAIMED);
+    REQUIRE(!pando_lane_offers(lane) && !pando_lane_has_room(lane, 0));
     claims(7, 0);
-    pando_lane_copied(lane, 7);
-    REQUIRE(pando_lane_offered(lane, 7) == PANDO_OFFER_COPIED && pando_lane_has_room(lane));
-    pando_lane_offer(lane, 8);
-    REQUIRE(!pando_lane_withdraw(lane, 7) && pando_lane_withdraw(lane, 8) && !pando_lane_withdraw(lane, 8));
+    pando_lane_copied(lane, 0, 7);
+    REQUIRE(pando_lane_offered(lane, 0, 7) == PANDO_OFFER_COPIED && pando_lane_has_room(lane, 0));
+    pando_lane_offer(lane, 0, 8);
+    REQUIRE(!pando_lane_withdraw(lane, 0, 7) && pando_lane_withdraw(lane, 0, 8) && !pando_lane_withdraw(lane, 0, 8));
     claims(7, 0);
-    REQUIRE(pando_lane_offered(lane, 8) == PANDO_OFFER_NONE && pando_lane_has_room(lane));
+    REQUIRE(pando_lane_offered(lane, 0, 8) == PANDO_OFFER_NONE && pando_lane_has_room(lane, 0));
+    end();
+}
+
+static void requests_are_claimed_in_order(void)
+{
+    begin();
+    uint32_t turn, last = 0;
+    for (uint32_t first = UINT32_MAX - 20;; first += PANDO_LANE_SLOTS) { /* turns begin anew */
+        for (uint32_t i = 0; i < PANDO_LANE_SLOTS; i++) pando_lane_offer(lane, i * 5 % PANDO_LANE_SLOTS, first + i);
+        REQUIRE(pando_lane_withdraw(lane, 2 * 5 % PANDO_LANE_SLOTS, first + 2));
+        for (uint32_t i = 0; i < PANDO_LANE_SLOTS; i++) {
+            if (i == 2) continue;
+            int slot = pando_lane_claim(lane, last, &turn);
+            REQUIRE(slot == (int)(i * 5 % PANDO_LANE_SLOTS) && turn == first + i);
+            pando_lane_copied(lane, (uint32_t)slot, last = turn);
+        }
+        REQUIRE(pando_lane_claim(lane, last, &turn) == -1);
+        if (first == (uint32_t)(UINT32_MAX - 20 + 5 * PANDO_LANE_SLOTS)) break;
+    }
     end();
 }
 
 static void what_is_taken_back_is_wiped(void)
 {
     begin();
-    memcpy(lane->slot.data, "GET /secret", 11);
-    strcpy(lane->slot.remote, "192.0.2.1");
-    lane->slot.head_bytes = 5;
-    lane->slot.body_bytes = 6;
-    pando_lane_offer(lane, 1);
-    REQUIRE(pando_lane_withdraw(lane, 1) && lane->slot.remote[0] == 0 && lane->slot.head_bytes == 0);
-    for (size_t i = 0; i < sizeof(lane->slot.data); i++) REQUIRE(lane->slot.data[i] == 0);
-    lane->slot.head_bytes = lane->slot.body_bytes = UINT32_MAX; /* as a worker may write */
-    pando_lane_offer(lane, 2);
-    REQUIRE(pando_lane_withdraw(lane, 2));
+    memcpy(lane->slots[0].data, "GET /secret", 11);
+    strcpy(lane->slots[0].remote, "192.0.2.1");
+    lane->slots[0].head_bytes = 5;
+    lane->slots[0].body_bytes = 6;
+    pando_lane_offer(lane, 0, 1);
+    REQUIRE(pando_lane_withdraw(lane, 0, 1) && lane->slots[0].remote[0] == 0 && lane->slots[0].head_bytes == 0);
+    for (size_t i = 0; i < sizeof(lane->slots[0].data); i++) REQUIRE(lane->slots[0].data[i] == 0);
+    lane->slots[0].head_bytes = lane->slots[0].body_bytes = UINT32_MAX; /* as a worker may write */
+    pando_lane_offer(lane, 0, 2);
+    REQUIRE(pando_lane_withdraw(lane, 0, 2));
     end();
 }
 
 static void damaged_offers_are_seen(void)
 {
     begin();
-    pando_lane_offer(lane, 3);
+    pando_lane_offer(lane, 0, 3);
     const uint64_t lies[] = {0, 4ULL << 32 | 1, 3ULL << 32 | 4, UINT64_MAX};
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
-        atomic_store(&lane->offer, lies[i]);
-        REQUIRE(pando_lane_offered(lane, 3) == PANDO_OFFER_DAMAGED && !pando_lane_withdraw(lane, 3));
+        atomic_store(&lane->offers[0], lies[i]);
+        REQUIRE(pando_lane_offered(lane, 0, 3) == PANDO_OFFER_DAMAGED && !pando_lane_withdraw(lane, 0, 3));
     }
     /* Claimed by nobody: the reactor believes it, so the worker serves it. */
-    atomic_store(&lane->offer, 3ULL << 32 | PANDO_OFFER_CLAIMED);
+    atomic_store(&lane->offers[0], 3ULL << 32 | PANDO_OFFER_CLAIMED);
     claims(2, 3);
     claims(3, 0);
     end();
@@ -101,7 +120,7 @@ static void sleepers_are_woken_once(void)
         atomic_store(&lane->asleep, words[i]);
         REQUIRE(pando_lane_rouse(lane) && !pando_lane_rouse(lane));
     }
-    pando_lane_offer(lane, 1);
+    pando_lane_offer(lane, 0, 1);
     REQUIRE(pando_lane_sleep(lane, 6) == 0 && !pando_lane_rouse(lane));
     REQUIRE(pando_lane_close(lane) == 1 && atomic_load(&lane->closed));
     claims(0, 1);
@@ -113,12 +132,12 @@ static void sleepers_are_woken_once(void)
 static void a_new_reactor_owes_nothing(void)
 {
     begin();
-    pando_lane_offer(lane, 9);
+    pando_lane_offer(lane, 0, 9);
     atomic_store(&lane->gone, 9);
     atomic_store(&lane->half_closed, 9);
     pando_lane_join(lane);
     claims(0, 0);
-    REQUIRE(lane->gone == 0 && lane->half_closed == 0 && pando_lane_has_room(lane));
+    REQUIRE(lane->gone == 0 && lane->half_closed == 0 && pando_lane_has_room(lane, 0));
     end();
 }
 
@@ -254,6 +273,7 @@ static void the_reactor_is_woken_once_for_a_sleep(void)
 int main(void)
 {
     a_request_changes_hands_once();
+    requests_are_claimed_in_order();
     what_is_taken_back_is_wiped();
     damaged_offers_are_seen();
     sleepers_are_woken_once();

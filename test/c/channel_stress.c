@@ -68,7 +68,7 @@ struct request {
     uint32_t bytes, answered;
 };
 static struct {
-    struct request offered, taken;
+    struct request offered[PANDO_LANE_SLOTS], taken;
     uint64_t position;
 } book[WORKERS_MAX];
 static uint8_t *fates;
@@ -126,16 +126,16 @@ static int put(struct worker *self, struct pando_frame *frame, struct iovec *par
     }
 }
 
-static int serve(struct worker *self, uint32_t turn)
+static int serve(struct worker *self, uint32_t place, uint32_t turn)
 {
-    struct pando_slot *slot = &self->lane->slot;
+    struct pando_slot *slot = &self->lane->slots[place];
     char copy[PANDO_SLOT_BYTES];
     uint32_t bytes = slot->head_bytes, epoch = slot->epoch;
     REQUIRE(slot->turn == turn && bytes > 0 && bytes <= PANDO_SLOT_BYTES);
     memcpy(copy, slot->data, bytes);
     for (uint32_t i = 0; i < bytes; i++) REQUIRE(copy[i] == pattern(turn, i));
     if (dies(self)) return 0;
-    pando_lane_copied(self->lane, turn);
+    pando_lane_copied(self->lane, place, turn);
     atomic_fetch_add(&shared->executed[turn], 1);
     uint32_t first = bytes / 3;
     struct pando_frame frame = {.kind = PANDO_FRAME_DATA, .epoch = epoch, .turn = turn, .bytes = first};
@@ -153,9 +153,10 @@ static void work(struct worker *self)
     while (!atomic_load(&stop)) {
         uint32_t turn;
         pando_lane_awake(self->lane);
-        if (pando_lane_claim(self->lane, self->last, &turn)) {
+        int slot = pando_lane_claim(self->lane, self->last, &turn);
+        if (slot != -1) {
             self->last = turn;
-            if (dies(self) || !serve(self, turn)) return;
+            if (dies(self) || !serve(self, (uint32_t)slot, turn)) return;
         } else if (pando_lane_sleep(self->lane, now())) {
             if (pando_channel_rouse_reactor(&channel, &self->rung)) ring(reactor_eventfd);
             if (wait_for(self->eventfd, PATIENCE)) continue;
@@ -205,32 +206,37 @@ static void settle(struct request *request, enum fate fate)
     request->turn = 0;
 }
 
-static void offer(unsigned number)
+static void offer(unsigned number, uint32_t place)
 {
     struct pando_lane *lane = workers[number].lane;
-    struct request *request = &book[number].offered;
+    struct pando_slot *slot = &lane->slots[place];
+    struct request *request = &book[number].offered[place];
     uint32_t bytes = 1 + (uint32_t)rand_r(&seed) % (rand_r(&seed) % 16 ? 300 : PANDO_SLOT_BYTES);
     *request = (struct request){.turn = (uint32_t)++turn, .bytes = bytes};
-    lane->slot.epoch = 1;
-    lane->slot.turn = request->turn;
-    lane->slot.head_bytes = bytes;
-    for (uint32_t i = 0; i < bytes; i++) lane->slot.data[i] = pattern(request->turn, i);
+    slot->epoch = 1;
+    slot->turn = request->turn;
+    slot->head_bytes = bytes;
+    for (uint32_t i = 0; i < bytes; i++) slot->data[i] = pattern(request->turn, i);
     fates[request->turn] = WAITING;
-    pando_lane_offer(lane, request->turn);
+    pando_lane_offer(lane, place, request->turn);
     if (pando_lane_rouse(lane)) ring(workers[number].eventfd);
-    if (rand_r(&seed) % 50 == 0 && pando_lane_withdraw(lane, request->turn)) settle(request, WITHDRAWN);
+    if (rand_r(&seed) % 50 == 0 && pando_lane_withdraw(lane, place, request->turn)) settle(request, WITHDRAWN);
 }
 
-/* What was on offer, if its worker has claimed it and the end of the one before was read. */
+/* The oldest of what its worker has claimed, if the end of the one before was read. */
 static void look(unsigned number)
 {
-    struct request *request = &book[number].offered;
-    if (request->turn == 0 || book[number].taken.turn != 0) return;
-    enum pando_offer state = pando_lane_offered(workers[number].lane, request->turn);
-    REQUIRE(state == PANDO_OFFER_MADE || state == PANDO_OFFER_CLAIMED || state == PANDO_OFFER_COPIED);
-    if (state == PANDO_OFFER_MADE) return;
-    book[number].taken = *request;
-    request->turn = 0;
+    struct request *first = NULL;
+    for (uint32_t slot = 0; slot < PANDO_LANE_SLOTS && book[number].taken.turn == 0; slot++) {
+        struct request *one = &book[number].offered[slot];
+        if (one->turn == 0) continue;
+        enum pando_offer state = pando_lane_offered(workers[number].lane, slot, one->turn);
+        REQUIRE(state == PANDO_OFFER_MADE || state == PANDO_OFFER_CLAIMED || state == PANDO_OFFER_COPIED);
+        if (state != PANDO_OFFER_MADE && (!first || one->turn < first->turn)) first = one;
+    }
+    if (!first) return;
+    book[number].taken = *first;
+    first->turn = 0;
 }
 
 static int drain(unsigned number)
@@ -262,9 +268,11 @@ static int read_lanes(void)
     for (unsigned i = 0; i < worker_count; i++) {
         done += drain(i);
         look(i);
-        if (turn >= turns || book[i].offered.turn || !pando_lane_has_room(workers[i].lane)) continue;
-        offer(i);
-        done++;
+        for (uint32_t slot = 0; slot < PANDO_LANE_SLOTS; slot++) {
+            if (turn >= turns || book[i].offered[slot].turn || !pando_lane_has_room(workers[i].lane, slot)) continue;
+            offer(i, slot);
+            done++;
+        }
     }
     return done;
 }
@@ -273,10 +281,12 @@ static int read_lanes(void)
 static void bury(struct worker *worker)
 {
     unsigned number = (unsigned)(worker - workers);
-    struct request *offered = &book[number].offered;
     drain(number);
-    if (offered->turn && pando_lane_withdraw(worker->lane, offered->turn)) settle(offered, WITHDRAWN);
-    if (offered->turn) settle(offered, LOST);
+    for (uint32_t slot = 0; slot < PANDO_LANE_SLOTS; slot++) {
+        struct request *offered = &book[number].offered[slot];
+        if (offered->turn && pando_lane_withdraw(worker->lane, slot, offered->turn)) settle(offered, WITHDRAWN);
+        if (offered->turn) settle(offered, LOST);
+    }
     if (book[number].taken.turn) settle(&book[number].taken, LOST);
     pando_lane_unmap(worker->lane);
     close(worker->memory);
@@ -288,8 +298,7 @@ static void kill_one(void)
 {
     struct worker *worker = &workers[(unsigned)rand_r(&seed) % worker_count];
     int status;
-    for (volatile int i = rand_r(&seed) % 4000; i > 0; i--) /* the others go on meanwhile, and this one has work */
-        if (i % 16 == 0) read_lanes();
+    for (volatile int i = rand_r(&seed) % 20000; i > 0; i--) continue; /* the others go on meanwhile */
     REQUIRE(kill(worker->pid, SIGKILL) == 0);
     REQUIRE(waitpid(worker->pid, &status, 0) == worker->pid);
     REQUIRE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL); /* else a check of its own failed */
@@ -308,7 +317,10 @@ static void bury_the_dead(void)
 static int busy(void)
 {
     int count = 0;
-    for (unsigned i = 0; i < worker_count; i++) count += (book[i].offered.turn != 0) + (book[i].taken.turn != 0);
+    for (unsigned i = 0; i < worker_count; i++) {
+        count += book[i].taken.turn != 0;
+        for (uint32_t slot = 0; slot < PANDO_LANE_SLOTS; slot++) count += book[i].offered[slot].turn != 0;
+    }
     return count;
 }
 

@@ -40,6 +40,7 @@ static struct {
     int wake, mine, theirs, memory;
     struct pando_lane *shared;
     uint32_t last; /* turn that was claimed */
+    int slot;      /* of it */
 } lanes[LANES];
 static uint64_t rung;
 
@@ -168,11 +169,12 @@ static void committed(void)
 static int claimed(uint32_t number, uint32_t *turn)
 {
     struct pando_lane *lane = lanes[number].shared;
-    if (!pando_lane_claim(lane, lanes[number].last, turn)) return 0;
+    int slot = lanes[number].slot = pando_lane_claim(lane, lanes[number].last, turn);
+    if (slot == -1) return 0;
     lanes[number].last = *turn;
-    atomic_store(&lane->taken, now());
-    if (lane->slot.epoch == (uint32_t)atomic_load(&channel.shared->epoch)) return 1;
-    pando_lane_copied(lane, *turn); /* another reactor's, which is gone */
+    atomic_store(&lane->slots[slot].taken, now());
+    if (lane->slots[slot].epoch == (uint32_t)atomic_load(&channel.shared->epoch)) return 1;
+    pando_lane_copied(lane, (uint32_t)slot, *turn); /* another reactor's, which is gone */
     return 0;
 }
 
@@ -200,6 +202,11 @@ static int claim(uint32_t number, int patience, uint32_t *turn)
     }
 }
 
+static const struct pando_slot *slot_of(uint32_t number)
+{
+    return &lanes[number].shared->slots[lanes[number].slot];
+}
+
 static void take(uint32_t number, int patience)
 {
     uint32_t turn;
@@ -207,13 +214,13 @@ static void take(uint32_t number, int patience)
         printf("none\n");
         return;
     }
-    const struct pando_slot *mine = &lanes[number].shared->slot;
+    const struct pando_slot *mine = slot_of(number);
     REQUIRE(mine->turn == turn);
     printf("request %u %u %u %u %u %llu %s", mine->epoch, turn, mine->flags, mine->head_bytes, mine->body_bytes,
            (unsigned long long)mine->file_bytes, mine->remote[0] ? mine->remote : "-");
     print_hex(mine->data, mine->flags & PANDO_SLOT_ALL_IN_FILE ? 0 : mine->head_bytes + mine->body_bytes);
     putchar('\n');
-    pando_lane_copied(lanes[number].shared, turn);
+    pando_lane_copied(lanes[number].shared, (uint32_t)lanes[number].slot, turn);
 }
 
 static int put(uint32_t number, uint32_t kind, uint32_t epoch, uint32_t turn, uint64_t value, const char *data,
@@ -242,10 +249,10 @@ static void serve(uint32_t number)
     for (int enough = 0; !enough; served++) {
         uint32_t turn;
         REQUIRE(claim(number, PATIENCE, &turn));
-        const struct pando_slot *mine = &lanes[number].shared->slot;
+        const struct pando_slot *mine = slot_of(number);
         uint32_t epoch = mine->epoch, last = mine->flags & PANDO_SLOT_LAST;
         enough = memcmp(mine->data, "GET /enough ", 12) == 0;
-        pando_lane_copied(lanes[number].shared, turn);
+        pando_lane_copied(lanes[number].shared, (uint32_t)lanes[number].slot, turn);
         put(number, PANDO_FRAME_DATA, epoch, turn, 0, answer, sizeof(answer) - 1, PATIENCE);
         put(number, PANDO_FRAME_END, epoch, turn, !last, NULL, 0, PATIENCE);
     }
@@ -363,7 +370,7 @@ static int obey(void)
     VERB("drain") { order(PANDO_REACTOR_DRAIN, 0, 0); ok(1); }
     VERB("record") { order(a, b, c); ok(1); }
     VERB("listen") { listen_at(a, b); ok(1); }
-    VERB("listener") printf("%u\n", lanes[a].shared->slot.listener);
+    VERB("listener") printf("%u\n", slot_of(a)->listener);
     VERB("report") report();
     VERB("hangup") { close(control); control = -1; ok(1); }
     VERB("take") take(a, (int)b);
@@ -382,12 +389,12 @@ static int obey(void)
     VERB("pass") { send_file(a, b, c, text); ok(1); }
     VERB("file") ok(put(a, PANDO_FRAME_FILE, b, c, d, NULL, 0, PATIENCE));
     VERB("spoil") { atomic_store(&lanes[a].shared->written, 0xfffffff0u); committed(); ok(1); }
-    VERB("word") { atomic_store(&lanes[a].shared->offer, (uint64_t)c << 32 | b); ok(1); }
-    VERB("word?") printf("%u\n", (uint32_t)atomic_load(&lanes[a].shared->offer));
+    VERB("word") { atomic_store(&lanes[a].shared->offers[0], (uint64_t)c << 32 | b); ok(1); }
+    VERB("word?") printf("%u\n", (uint32_t)atomic_load(&lanes[a].shared->offers[0]));
     VERB("closed") { pando_lane_close(lanes[a].shared); committed(); ok(1); }
     VERB("seems_asleep") { atomic_store(&lanes[a].shared->asleep, b); ok(1); }
     VERB("data?") {
-        const struct pando_slot *slot = &lanes[a].shared->slot;
+        const struct pando_slot *slot = &lanes[a].shared->slots[0];
         print_hex(slot->data, 64);
         putchar('\n');
     }

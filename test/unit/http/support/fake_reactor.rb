@@ -17,18 +17,17 @@ module HTTPSupport
     DRAINING = 136
     WAITING = 192
     # of the lane
-    OFFER = 64
-    GONE = 72
-    HALF_CLOSED = 76
-    ASLEEP = 128
-    CLOSED = 132
-    TAKEN = 144
-    WRITTEN = 192
-    CONSUMED = 256
-    STARVED = 264
-    SLOT = 320
-    DATA = SLOT + 128
-    RING_AT = DATA + 16_384
+    OFFER = 64 # the first of eight, as is the slot
+    GONE = 128
+    HALF_CLOSED = 132
+    ASLEEP = 192
+    CLOSED = 196
+    WRITTEN = 256
+    CONSUMED = 320
+    STARVED = 328
+    SLOT = 384
+    TAKEN = SLOT + 88
+    RING_AT = SLOT + (8 * (128 + 16_384))
     RING = 131_072
     STATES = { 0 => :none, 1 => :made, 2 => :claimed, 3 => :copied }.freeze
     KINDS = { 2 => :data, 3 => :end, 4 => :abort, 5 => :file, 6 => :want_file, 7 => :want_socket }.freeze
