@@ -75,7 +75,7 @@ static VALUE lane_initialize(VALUE self, VALUE channel, VALUE number, VALUE memo
     RB_OBJ_WRITE(self, &view->owner, channel);
     view->process = pando_pid();
     view->lane = pando_lane_map(pando_fd_of(memory));
-    if (!view->lane) rb_sys_fail("lane");
+    if (!view->lane || pando_lane_guard(view->lane) == -1) rb_sys_fail("lane");
     return self;
 }
 
@@ -114,7 +114,7 @@ static int half_closed(const struct lane_view *view)
 }
 
 /* Once, for others write there. False if its own words do not fit it, or it is not what was claimed. */
-static int copy_slot(struct lane_view *view, struct pando_slot *slot, VALUE buffer)
+static int copy_slot(struct lane_view *view, const struct pando_slot *slot, VALUE buffer)
 {
     uint32_t turn = slot->turn;
     view->epoch = slot->epoch;
@@ -135,7 +135,6 @@ static int copy_slot(struct lane_view *view, struct pando_slot *slot, VALUE buff
     rb_str_modify_expand(buffer, (long)bytes);
     memcpy(RSTRING_PTR(buffer), slot->data, bytes);
     rb_str_set_len(buffer, (long)bytes);
-    slot->turn = 0; /* no request is served twice, whatever becomes of the word that offers it */
     return 1;
 }
 
@@ -152,10 +151,11 @@ static VALUE lane_take(VALUE self, VALUE buffer)
     while ((slot = pando_lane_claim(view->lane, view->turn, &turn)) != -1) {
         view->turn = turn;
         view->taken = pando_now();
-        atomic_store_explicit(&view->lane->slots[slot].taken, view->taken, memory_order_relaxed);
+        atomic_store_explicit(&view->lane->taken[slot], view->taken, memory_order_relaxed);
         view->sent = 0;
         view->over = 0;
-        int fits = copy_slot(view, &view->lane->slots[slot], buffer);
+        int fits = view->served[slot] != turn && copy_slot(view, &view->lane->slots[slot], buffer);
+        view->served[slot] = turn; /* no request twice, whatever becomes of the word that offers it */
         pando_lane_copied(view->lane, (uint32_t)slot, turn);
         if (fits && pando_lane_view_holds(view)) return Qtrue;
         pando_lane_view_end(view, PANDO_FRAME_ABORT, 0);

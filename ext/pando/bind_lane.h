@@ -18,6 +18,8 @@ struct lane_view {
     uint64_t rung; /* for which sleep of the reactor it was woken by us */
     int first;     /* it is woken before all others that sleep */
 
+    uint32_t served[PANDO_LANE_SLOTS]; /* turns, of the last in each slot */
+
     /* the request that was taken last, copied once */
     uint32_t epoch, turn, head_bytes, body_bytes, listener, flags;
     uint64_t file_bytes, arrived, taken;

@@ -149,7 +149,7 @@ static int serve(struct worker *self, uint32_t place, uint32_t turn)
 
 static void work(struct worker *self)
 {
-    if (!threads) REQUIRE((self->lane = pando_lane_map(self->memory)));
+    if (!threads) REQUIRE((self->lane = pando_lane_map(self->memory)) && pando_lane_guard(self->lane) == 0);
     while (!atomic_load(&stop)) {
         uint32_t turn;
         pando_lane_awake(self->lane);

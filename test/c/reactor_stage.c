@@ -172,7 +172,7 @@ static int claimed(uint32_t number, uint32_t *turn)
     int slot = lanes[number].slot = pando_lane_claim(lane, lanes[number].last, turn);
     if (slot == -1) return 0;
     lanes[number].last = *turn;
-    atomic_store(&lane->slots[slot].taken, now());
+    atomic_store(&lane->taken[slot], now());
     if (lane->slots[slot].epoch == (uint32_t)atomic_load(&channel.shared->epoch)) return 1;
     pando_lane_copied(lane, (uint32_t)slot, *turn); /* another reactor's, which is gone */
     return 0;
@@ -331,7 +331,7 @@ static void new_memory(uint32_t number)
     lanes[number].memory = pando_lane_create();
     lanes[number].shared = pando_lane_map(lanes[number].memory);
     lanes[number].last = 0;
-    REQUIRE(lanes[number].shared);
+    REQUIRE(lanes[number].shared && pando_lane_guard(lanes[number].shared) == 0);
 }
 
 static int wanted(uint32_t number, uint32_t epoch, uint32_t turn)
@@ -393,9 +393,9 @@ static int obey(void)
     VERB("word?") printf("%u\n", (uint32_t)atomic_load(&lanes[a].shared->offers[0]));
     VERB("closed") { pando_lane_close(lanes[a].shared); committed(); ok(1); }
     VERB("seems_asleep") { atomic_store(&lanes[a].shared->asleep, b); ok(1); }
+    VERB("offered") printf("%d\n", pando_lane_offers(lanes[a].shared));
     VERB("data?") {
-        const struct pando_slot *slot = &lanes[a].shared->slots[0];
-        print_hex(slot->data, 64);
+        for (int i = 0; i < (int)PANDO_LANE_SLOTS; i++) print_hex(lanes[a].shared->slots[i].data, 64);
         putchar('\n');
     }
     VERB("asleep") printf("%u\n", atomic_load(&lanes[a].shared->asleep));

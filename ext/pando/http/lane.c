@@ -34,6 +34,11 @@ struct pando_lane *pando_lane_map(int fd)
     return NULL;
 }
 
+int pando_lane_guard(struct pando_lane *lane)
+{
+    return mprotect(lane, offsetof(struct pando_lane, offers), PROT_READ);
+}
+
 void pando_lane_unmap(struct pando_lane *lane)
 {
     munmap(lane, sizeof(*lane));

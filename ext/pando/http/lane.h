@@ -32,7 +32,7 @@ enum pando_slot_flag {
     PANDO_SLOT_STREAMED = 128,           /* only the head is here: the worker is to take the socket and read on */
 };
 
-/* A request on offer. The reactor fills it and reads nothing of it but `taken`; the worker copies it once. */
+/* A request on offer. The reactor fills it and never reads it; the worker copies it once. */
 struct pando_slot {
     uint32_t epoch;                      /* of the reactor that offers it */
     uint32_t turn;
@@ -43,7 +43,6 @@ struct pando_slot {
     uint32_t listener;                   /* number of the listener it came by */
     uint32_t flags;
     char remote[48];                     /* the client's address, terminated; empty on a UNIX socket */
-    _Atomic uint64_t taken;              /* as arrived: when a worker claimed it, by that */
     _Alignas(64) char data[PANDO_SLOT_BYTES];
 };
 
@@ -78,25 +77,36 @@ struct pando_frame {
     uint64_t value;
 };
 
+#define PANDO_LANE_PAGE 65536 /* a multiple of every page size */
+
 struct pando_lane {
+    /* the reactor's: its worker maps it read-only */
     uint64_t magic;
+    _Alignas(64) _Atomic uint32_t gone;      /* the turn that nobody waits for any more */
+    _Atomic uint32_t half_closed;            /* the turn whose client sends no more */
+    _Alignas(64) _Atomic uint64_t consumed;  /* bytes ever */
+    struct pando_slot slots[PANDO_LANE_SLOTS];
+    char unused[3 * PANDO_LANE_PAGE - 192 - PANDO_LANE_SLOTS * sizeof(struct pando_slot)];
+
+    /* the worker's */
     _Alignas(64) _Atomic uint64_t offers[PANDO_LANE_SLOTS]; /* of each slot: turn << 32 | enum pando_offer */
-    _Alignas(64) _Atomic uint32_t gone;      /* the turn that nobody waits for any more, by the reactor */
-    _Atomic uint32_t half_closed;            /* the turn whose client sends no more, by the reactor */
-    _Alignas(64) _Atomic uint32_t asleep;    /* the worker waits for its eventfd */
+    _Alignas(64) _Atomic uint32_t asleep;    /* it waits for its eventfd */
     _Atomic uint32_t closed;                 /* it wants no request */
     _Atomic uint64_t idle_since;             /* nanoseconds; the latest is woken first */
-    _Alignas(64) _Atomic uint64_t written;   /* bytes ever, by the worker */
-    _Alignas(64) _Atomic uint64_t consumed;  /* bytes ever, by the reactor */
-    _Atomic uint32_t starved;                /* the worker waits for room: wake it when there is some */
-    struct pando_slot slots[PANDO_LANE_SLOTS];
+    _Alignas(64) _Atomic uint64_t written;   /* bytes ever */
+    _Alignas(64) _Atomic uint32_t starved;   /* it waits for room: wake it when there is some */
+    _Alignas(64) _Atomic uint64_t taken[PANDO_LANE_SLOTS]; /* nanoseconds: when it claimed what is in the slot */
     _Alignas(64) char ring[PANDO_LANE_BYTES];
 };
+
+_Static_assert(offsetof(struct pando_lane, offers) % PANDO_LANE_PAGE == 0, "what is the worker's is on pages of its own");
 
 /* A sealed memfd (close-on-exec) for one lane; or -1 with errno. */
 int pando_lane_create(void);
 /* For the reactor and the worker, no one else. No child of a process has what that has mapped. NULL with errno. */
 struct pando_lane *pando_lane_map(int fd);
+/* By its worker, before it does anything else with it: what is not its own is read-only. 0, or -1 with errno. */
+int pando_lane_guard(struct pando_lane *lane);
 void pando_lane_unmap(struct pando_lane *lane);
 
 /* --- the reactor's side --- */

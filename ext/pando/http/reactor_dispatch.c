@@ -54,7 +54,6 @@ static void fill(const struct pando_reactor *reactor, struct pando_slot *slot, c
     slot->arrived = connection->request.arrived;
     slot->listener = connection->listener;
     slot->flags = flags_of(connection);
-    atomic_store_explicit(&slot->taken, 0, memory_order_relaxed);
     memcpy(slot->remote, connection->remote, sizeof(slot->remote));
     if (connection->head_bytes <= PANDO_SLOT_BYTES)
         memcpy(slot->data, connection->in.data, connection->head_bytes + connection->body_bytes);
@@ -164,10 +163,9 @@ static uint64_t believable(uint64_t taken, uint64_t arrived)
     return taken >= arrived && taken <= now ? taken : now;
 }
 
-/* 0: the lane is damaged. */
-static int note_claims(struct pando_reactor *reactor, uint32_t number)
+int pando_reactor_dispatch_note(struct pando_reactor *reactor, struct pando_reactor_lane *lane)
 {
-    struct pando_reactor_lane *lane = &reactor->lanes[number];
+    int sound = 1;
     for (uint32_t slot = 0; slot < PANDO_LANE_SLOTS; slot++) {
         if (!lane->offered[slot] || lane->offered[slot]->request.claimed)
             continue;
@@ -175,14 +173,16 @@ static int note_claims(struct pando_reactor *reactor, uint32_t number)
         enum pando_offer state = pando_lane_offered(lane->shared, slot, request->turn);
         if (state == PANDO_OFFER_MADE)
             continue;
-        if (state != PANDO_OFFER_CLAIMED && state != PANDO_OFFER_COPIED)
-            return 0;
-        uint64_t taken = atomic_load_explicit(&lane->shared->slots[slot].taken, memory_order_relaxed);
+        if (state != PANDO_OFFER_CLAIMED && state != PANDO_OFFER_COPIED) {
+            sound = 0;
+            continue;
+        }
+        uint64_t taken = atomic_load_explicit(&lane->shared->taken[slot], memory_order_relaxed);
         request->taken = believable(taken, request->arrived);
         request->claimed = 1;
         reactor->offered_count--;
     }
-    return 1;
+    return sound;
 }
 
 /* Three parts what it was, one part what it is. */
@@ -201,7 +201,7 @@ void pando_reactor_dispatch_look(struct pando_reactor *reactor, uint32_t number)
     struct pando_reactor_lane *lane = &reactor->lanes[number];
     if (lane->offers == 0 || lane->corrupt)
         return;
-    if (!note_claims(reactor, number)) {
+    if (!pando_reactor_dispatch_note(reactor, lane)) {
         pando_reactor_lane_corrupt(reactor, number);
         return;
     }

@@ -142,15 +142,6 @@ void pando_reactor_lane_lost(struct pando_reactor *reactor, uint32_t number, uin
         pando_reactor_requests_give_up(reactor);
 }
 
-/* Our own count, which its worker could have overwritten: else that would wait for room, or write over frames. */
-static void put_right(struct pando_reactor_lane *lane)
-{
-    if (atomic_load_explicit(&lane->shared->consumed, memory_order_relaxed) == lane->position)
-        return;
-    atomic_store(&lane->shared->consumed, lane->position);
-    pando_reactor_lane_wake(lane);
-}
-
 /* A worker that sleeps has answered what it took, or has forgotten it; and its slot is ours. */
 static int is_amiss(const struct pando_reactor_lane *lane)
 {
@@ -182,7 +173,6 @@ void pando_reactor_lanes_audit(struct pando_reactor *reactor)
         if (lane->corrupt)
             continue;
         pando_reactor_dispatch_look(reactor, reactor->open[i]);
-        put_right(lane);
         look_for_forgotten(reactor, reactor->open[i]);
     }
 }

@@ -178,12 +178,13 @@ void pando_reactor_request_wait_again(struct pando_reactor *reactor, struct pand
 void pando_reactor_requests_lost(struct pando_reactor *reactor, uint32_t number, uint32_t cause)
 {
     struct pando_reactor_lane *lane = &reactor->lanes[number];
+    pando_reactor_dispatch_note(reactor, lane);
     for (uint32_t slot = PANDO_LANE_SLOTS; slot > 0; slot--) {
         struct pando_connection *offered = lane->offered[slot - 1];
         if (offered && pando_reactor_dispatch_withdraw(reactor, offered))
             pando_reactor_request_wait_again(reactor, offered);
-        else if (offered)
-            lost(reactor, offered, cause);
+        else if (offered) /* where nobody can tell, it did hardly cause the damage */
+            lost(reactor, offered, offered->request.claimed ? cause : PANDO_REACTOR_DIED);
     }
     if (lane->taken)
         lost(reactor, lane->taken, cause);

@@ -169,6 +169,70 @@ class HTTPReactorWorkersTest < Minitest::Test
     @stage.ok("word", 0, 2, 777)
 
     assert_equal "record 18 0", @stage.tell("report")
+    @stage.open(1)
+    taken = @stage.take(1)
+    assert_predicate taken, :retry?
+    @stage.answer(taken)
+    assert_equal "hello", body_of(client)
+  end
+
+  # --- who gets what ---
+
+  def test_a_request_that_waits_for_a_busy_worker_is_another_ones_as_soon_as_that_is_idle
+    stage
+    clients = Array.new(2) { request(GET) }
+    busy = @stage.take(0)
+    wait_until { @stage.tell("waiting") == "1" }
+    other = @stage.take(1)
+    [other, busy].each { |taken| @stage.answer(taken) }
+
+    assert_equal(%w[hello hello], clients.map { |client| body_of(client) })
+  end
+
+  def test_what_is_taken_back_from_a_worker_is_not_to_be_read_there
+    stage
+    request(GET)
+    busy = @stage.take(0)
+    request("GET /secret HTTP/1.1\r\nhost: a\r\n\r\n")
+    wait_until { @stage.tell("offered", 0) == "1" }
+    taken = @stage.take(1)
+
+    assert_equal "/secret", taken.path
+    refute_includes [@stage.tell("data?", 0).delete(" ")].pack("H*"), "secret"
+    [busy, taken].each { |each| @stage.answer(each) }
+  end
+
+  def test_a_worker_that_wants_no_request_gives_back_what_it_was_offered
+    stage
+    first = request(GET)
+    busy = @stage.take(0)
+    second = request(GET)
+    wait_until { @stage.tell("offered", 0) == "1" }
+    @stage.ok("closed", 0)
+    wait_until { @stage.tell("offered", 0) == "0" }
+    @stage.answer(busy)
+    @stage.answer(@stage.take(1))
+
+    assert_equal(%w[hello hello], [first, second].map { |client| body_of(client) })
+  end
+
+  def test_a_worker_that_seems_idle_and_is_not_holds_nobody_up
+    stage
+    @stage.ok("seems_asleep", 0, 99)
+    client = request(GET)
+    wait_until { @stage.tell("offered", 0) == "1" }
+    @stage.answer(@stage.take(1))
+
+    assert_equal "hello", body_of(client)
+  end
+
+  # Its client would wait for ever.
+  def test_a_worker_that_has_forgotten_its_request
+    stage(lanes: 1)
+    client = request(GET)
+    @stage.take(0)
+    assert_equal "1", @stage.tell("sleep", 0)
+
     assert_match(%r{\AHTTP/1.1 502 }, client.read)
   end
 

@@ -17,17 +17,17 @@ module HTTPSupport
     DRAINING = 136
     WAITING = 192
     # of the lane
-    OFFER = 64 # the first of eight, as is the slot
-    GONE = 128
-    HALF_CLOSED = 132
-    ASLEEP = 192
-    CLOSED = 196
-    WRITTEN = 256
-    CONSUMED = 320
-    STARVED = 328
-    SLOT = 384
-    TAKEN = SLOT + 88
-    RING_AT = SLOT + (8 * (128 + 16_384))
+    GONE = 64
+    HALF_CLOSED = 68
+    CONSUMED = 128
+    SLOT = 192
+    OFFER = 196_608 # the first of eight, as is the slot
+    ASLEEP = OFFER + 64
+    CLOSED = OFFER + 68
+    WRITTEN = OFFER + 128
+    STARVED = OFFER + 192
+    TAKEN = OFFER + 256
+    RING_AT = OFFER + 320
     RING = 131_072
     STATES = { 0 => :none, 1 => :made, 2 => :claimed, 3 => :copied }.freeze
     KINDS = { 2 => :data, 3 => :end, 4 => :abort, 5 => :file, 6 => :want_file, 7 => :want_socket }.freeze
