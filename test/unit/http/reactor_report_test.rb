@@ -91,7 +91,7 @@ class HTTPReactorReportTest < Minitest::Test
 
   def test_every_event_is_in_the_catalogue_with_its_payload
     require "pando/events/catalogue"
-    @counts.add(shed_queue: 1, refused_malformed: 1, resets: 1, retried: 1)
+    @counts.add(shed_queue: 1, refused_malformed: 1, refused_body_size: 1, resets: 1, retried: 1)
     @counts.wait(1, 25)
     told = tick
     @counts.wait(1, 1)
