@@ -96,6 +96,10 @@ static void tell_gauges(struct pando_reactor *reactor)
     pando_stat_set(&reactor->stats->connections, reactor->connection_count);
     pando_stat_set(&reactor->stats->idle, reactor->running[PANDO_TIMER_IDLE]);
     pando_stat_set(&reactor->stats->in_flight, reactor->in_flight);
+    pando_stat_set(&reactor->stats->answer_bytes, reactor->out_total);
+    pando_stat_set(&reactor->stats->spooled_answers, reactor->spooled_answers);
+    pando_stat_set(&reactor->stats->spooled_bodies, reactor->spooled_bodies);
+    pando_stat_set(&reactor->stats->waiting_workers, reactor->waiting);
     pando_stat_add(&reactor->stats->turns, 1);
 }
 
@@ -203,9 +207,11 @@ static void init(struct pando_reactor *reactor, const struct pando_reactor_confi
     pando_list_init(&reactor->again);
     pando_list_init(&reactor->graveyard);
     pando_list_init(&reactor->spare);
+    pando_list_init(&reactor->readers);
     pando_reactor_timers_init(reactor);
     for (uint32_t slot = PANDO_CHANNEL_SLOTS; slot > 0; slot--)
         reactor->free_slots[reactor->free_count++] = slot - 1;
+    pando_reactor_overflow_init(reactor);
     look_at_the_clock(reactor);
     reactor->told_at = reactor->now;
 }

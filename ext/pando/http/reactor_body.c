@@ -23,14 +23,14 @@ static int spool(struct pando_reactor *reactor, struct pando_connection *connect
     const char *body = connection->in.data + connection->head_bytes;
     if (pando_reactor_spool_open(reactor, connection, expected) == 0) {
         if (connection->head_bytes > PANDO_SLOT_BYTES) {
-            if (pando_reactor_spool_write(connection, connection->in.data, connection->head_bytes) == 0)
+            if (pando_reactor_spool_write(reactor, connection, connection->in.data, connection->head_bytes) == 0)
                 return 1;
-        } else if (pando_reactor_spool_write(connection, body, connection->body_bytes) == 0) {
+        } else if (pando_reactor_spool_write(reactor, connection, body, connection->body_bytes) == 0) {
             connection->body_bytes = 0;
             return 1;
         }
     }
-    pando_reactor_refuse(reactor, connection, 503);
+    pando_reactor_refuse_for(reactor, connection, 503, pando_reactor_spool_reason(reactor));
     return 0;
 }
 
@@ -45,9 +45,9 @@ static int keep(struct pando_reactor *reactor, struct pando_connection *connecti
     }
     if (connection->spool == -1 && !spool(reactor, connection, PANDO_REACTOR_NO_LIMIT))
         return 0;
-    if (pando_reactor_spool_write(connection, data, bytes) == 0)
+    if (pando_reactor_spool_write(reactor, connection, data, bytes) == 0)
         return 1;
-    pando_reactor_refuse(reactor, connection, 503);
+    pando_reactor_refuse_for(reactor, connection, 503, pando_reactor_spool_reason(reactor));
     return 0;
 }
 
