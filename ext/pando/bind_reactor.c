@@ -51,6 +51,9 @@ static void read_settings(struct pando_reactor_config *config, VALUE settings)
     config->max_headers = count_of(settings, "max_headers");
     config->max_body_bytes = bytes_of(settings, "max_body_bytes");
     config->body_memory = bytes_of(settings, "body_memory");
+    config->answer_memory = bytes_of(settings, "answer_memory");
+    config->answer_total = bytes_of(settings, "answer_memory_total");
+    config->spool_total = bytes_of(settings, "spool_total");
     config->header_timeout = time_of(settings, "header_timeout");
     config->body_timeout = time_of(settings, "body_timeout");
     config->idle_timeout = time_of(settings, "idle_timeout");

@@ -279,11 +279,11 @@ static int keep(struct pando_reactor *reactor, struct pando_connection *connecti
     return enqueue(reactor, connection, data + spooled, bytes - (size_t)spooled);
 }
 
-/* Nobody could be made to wait for it: others make way. 0: it had to go itself. */
+/* Nobody can be made to wait for it: others make way. 0: it had to go itself. */
 static int make_room(struct pando_reactor *reactor, struct pando_connection *connection, size_t bytes)
 {
     while (bytes > 0 && connection->state != PANDO_CLOSED && !pando_reactor_room_for(reactor, connection, bytes))
-        if (!pando_reactor_room_cut(reactor))
+        if (reactor->out_total + bytes <= reactor->config->answer_total || !pando_reactor_room_cut(reactor))
             break;
     return connection->state != PANDO_CLOSED;
 }

@@ -18,10 +18,11 @@ module Pando
                   "refused_header_time" => "header_timeout", "refused_body_time" => "body_timeout" }.freeze
       SHED = { "shed_connections" => "max_connections", "shed_address" => "max_connections_per_address",
                "shed_queue" => "max_queue", "shed_queue_time" => "queue_timeout",
-               "shed_stopping" => "stopping", "shed_resources" => "no memory, disk or descriptor",
+               "shed_stopping" => "stopping", "shed_spool" => "the spool is full",
+               "shed_resources" => "no memory, disk or descriptor",
                "evicted" => "idle, for max_connections" }.freeze
       LOST = { "failed_502" => "502", "failed_504" => "504", "resets" => "reset",
-               "slow_readers" => "write_timeout" }.freeze
+               "slow_readers" => "write_timeout", "cut_readers" => "the slowest reader, for want of room" }.freeze
 
       # Seconds in the queue, of the slowest in a hundred, that are worth a word; and the share of queue_timeout, if
       # that is less.
@@ -56,6 +57,7 @@ module Pando
         end
         tell("requests.lost", LOST)
         Events.emit("requests.retried", count: @new["retried"]) if @new["retried"].positive?
+        tell_of_spool
         watch_queue
         @stall&.look(@stats["queued"], jobs)
       end
@@ -81,6 +83,13 @@ module Pando
 
         reason = counts.map { |counted, count| "#{words[counted]} #{count}" }.join(", ")
         Events.emit(name, count: counts.values.sum, reason: reason, **(block_given? ? yield : {}))
+      end
+
+      def tell_of_spool
+        failed = @new["spool_failed"]
+        return unless failed.positive?
+
+        Events.emit("spool.failed", count: failed, reason: SystemCallError.new(@stats["spool_error"]).message)
       end
 
       # One event when a delay begins, one now and then while it lasts, one when it is over.

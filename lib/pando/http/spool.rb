@@ -17,7 +17,9 @@ module Pando
 
       # @param memory [Integer] bytes to keep in memory at most
       # @param expected [Integer] bytes that are announced, if any
-      def initialize(memory, expected = 0)
+      # @param directory [String, nil] of the file; nil: TMPDIR, or /tmp
+      def initialize(memory, expected = 0, directory = nil)
+        @directory = directory
         @memory = memory
         @size = 0
         @file = temporary_file if expected > memory
@@ -54,14 +56,16 @@ module Pando
         @string = nil
       end
 
+      def directory = @directory || Dir.tmpdir
+
       def temporary_file
-        File.new(Dir.tmpdir, File::RDWR | File::TMPFILE | File::BINARY, 0o600).binmode
+        File.new(directory, File::RDWR | File::TMPFILE | File::BINARY, 0o600).binmode
       rescue Errno::EOPNOTSUPP, Errno::EISDIR, Errno::EINVAL, Errno::ENOENT
         named_and_unlinked_file # not every file system knows O_TMPFILE (open(2))
       end
 
       def named_and_unlinked_file
-        path = File.join(Dir.tmpdir, "pando-body-#{Process.pid}-#{Random.urandom(8).unpack1("H*")}")
+        path = File.join(directory, "pando-body-#{Process.pid}-#{Random.urandom(8).unpack1("H*")}")
         file = File.new(path, File::RDWR | File::CREAT | File::EXCL | File::BINARY, 0o600).binmode
         File.unlink(path)
         file
