@@ -54,6 +54,7 @@ static void read_settings(struct pando_reactor_config *config, VALUE settings)
     config->answer_memory = bytes_of(settings, "answer_memory");
     config->answer_total = bytes_of(settings, "answer_memory_total");
     config->spool_total = bytes_of(settings, "spool_total");
+    config->buffer_memory = bytes_of(settings, "buffer_memory");
     config->header_timeout = time_of(settings, "header_timeout");
     config->body_timeout = time_of(settings, "body_timeout");
     config->idle_timeout = time_of(settings, "idle_timeout");
@@ -64,6 +65,7 @@ static void read_settings(struct pando_reactor_config *config, VALUE settings)
     config->max_queue = count_or(settings, "max_queue", UINT32_MAX);
     config->max_requests = count_or(settings, "max_requests", 0);
     config->retry_after = count_of(settings, "retry_after");
+    config->spool_in_memory = RTEST(setting(settings, "spool_in_memory"));
     config->retry = RTEST(setting(settings, "retry"));
     config->monitor_silence = MONITOR_SILENCE;
 }

@@ -45,6 +45,7 @@ static struct pando_reactor_config config = {
     .max_header_bytes = 65536, .max_target_bytes = 8192, .max_headers = 100,
     .max_body_bytes = PANDO_REACTOR_NO_LIMIT, .body_memory = 114688,
     .answer_memory = 262144, .answer_total = 64 << 20, .spool_total = 1 << 30,
+    .buffer_memory = 512 << 20,
     .header_timeout = 30000, .body_timeout = 30000, .idle_timeout = 30000, .write_timeout = 30000, .grace = 2000,
     .queue_timeout = 30000, .max_connections = 1000, .max_queue = 1000, .retry_after = 7, .retry = 1,
 };
@@ -56,6 +57,7 @@ static void configure(const char *name, uint64_t value)
     NUMBER(header_timeout) NUMBER(body_timeout) NUMBER(idle_timeout) NUMBER(write_timeout) NUMBER(queue_timeout)
     NUMBER(max_connections) NUMBER(max_queue) NUMBER(max_requests) NUMBER(retry)
     NUMBER(answer_memory) NUMBER(answer_total) NUMBER(spool_total)
+    NUMBER(buffer_memory) NUMBER(spool_in_memory)
     NUMBER(retry_after) NUMBER(max_per_address) NUMBER(monitor_silence)
     if (strcmp(name, "proxy_protocol") == 0) { listener.flags = value ? PANDO_LISTENER_PROXIED : 0; return; }
     if (strcmp(name, "held") == 0) { listener.flags = value ? PANDO_LISTENER_HELD : 0; return; }

@@ -44,6 +44,8 @@ struct pando_reactor_config {
     uint64_t answer_memory;            /* what one client has not taken of its answer; the rest waits on disk */
     uint64_t answer_total;             /* the same of all clients */
     uint64_t spool_total;              /* on disk, bodies and answers together */
+    int spool_in_memory;               /* it is no disk: what is there counts as memory */
+    uint64_t buffer_memory;            /* for heads, bodies and answers together */
 
     uint32_t header_timeout;           /* from the first byte to the empty line */
     uint32_t body_timeout;             /* a pause; all pauses too, but for a second per KiB received */

@@ -30,7 +30,7 @@ static int spool(struct pando_reactor *reactor, struct pando_connection *connect
             return 1;
         }
     }
-    pando_reactor_refuse_for(reactor, connection, 503, pando_reactor_spool_reason(reactor));
+    pando_reactor_refuse(reactor, connection, 503);
     return 0;
 }
 
@@ -47,7 +47,7 @@ static int keep(struct pando_reactor *reactor, struct pando_connection *connecti
         return 0;
     if (pando_reactor_spool_write(reactor, connection, data, bytes) == 0)
         return 1;
-    pando_reactor_refuse_for(reactor, connection, 503, pando_reactor_spool_reason(reactor));
+    pando_reactor_refuse(reactor, connection, 503);
     return 0;
 }
 

@@ -36,7 +36,7 @@ static void first_to_wait(struct pando_reactor *reactor, struct pando_connection
 static struct pando_output *append(struct pando_reactor *reactor, struct pando_connection *connection, uint32_t bytes)
 {
     struct pando_buffer buffer = {0};
-    if (pando_reactor_pool_reserve(&reactor->pool, &buffer, bytes, 0) == -1)
+    if (pando_reactor_pool_insist(&reactor->pool, &buffer, bytes, 0) == -1)
         return NULL;
     struct pando_output *output = (struct pando_output *)(void *)buffer.data;
     *output = (struct pando_output){.capacity = buffer.capacity - (uint32_t)sizeof(*output), .fd = -1};
@@ -283,7 +283,7 @@ static int keep(struct pando_reactor *reactor, struct pando_connection *connecti
 static int make_room(struct pando_reactor *reactor, struct pando_connection *connection, size_t bytes)
 {
     while (bytes > 0 && connection->state != PANDO_CLOSED && !pando_reactor_room_for(reactor, connection, bytes))
-        if (reactor->out_total + bytes <= reactor->config->answer_total || !pando_reactor_room_cut(reactor))
+        if (pando_reactor_room_of_all(reactor, bytes) || !pando_reactor_room_cut(reactor))
             break;
     return connection->state != PANDO_CLOSED;
 }

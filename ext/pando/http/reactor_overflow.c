@@ -63,6 +63,7 @@ int pando_reactor_overflow_write(struct pando_reactor *reactor, struct pando_con
         *bytes += (size_t)written;
         connection->overflow_end += (uint64_t)written;
         reactor->spooled_answers += (uint64_t)written;
+        pando_reactor_spool_count(reactor);
     }
     return 0;
 }
@@ -71,6 +72,7 @@ static void give_back(struct pando_reactor *reactor, struct pando_connection *co
 {
     reactor->spooled_answers -= until - connection->overflow_given;
     connection->overflow_given = until;
+    pando_reactor_spool_count(reactor);
     reactor->roomier = 1;
 }
 

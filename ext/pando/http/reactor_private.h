@@ -236,6 +236,8 @@ int pando_reactor_input_proxy(struct pando_reactor *reactor, struct pando_connec
 int pando_reactor_input_head(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_input_rest(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_input_release(struct pando_reactor *reactor, struct pando_connection *connection);
+/* A request that is not complete is refused, so that another has room. 0: there is none. */
+int pando_reactor_input_give_way(struct pando_reactor *reactor);
 /* Whether nothing was said since the last request, and none is on its way. */
 int pando_reactor_input_silent(const struct pando_connection *connection);
 /* The client says no more, or too slowly: what he has said so far deserves this answer, if it was HTTP. */
@@ -259,8 +261,10 @@ void pando_reactor_spool_close(struct pando_reactor *reactor, struct pando_conne
 /* A file without a name on the disk, or -1. */
 int pando_reactor_spool_file(const struct pando_reactor *reactor);
 int pando_reactor_spool_has_room(const struct pando_reactor *reactor, uint64_t bytes);
-/* By errno, after one of these has failed. */
+/* By errno, after one of these has failed, or the pool. */
 _Atomic uint64_t *pando_reactor_spool_reason(struct pando_reactor *reactor);
+/* Tells the pool what of all this takes memory. */
+void pando_reactor_spool_count(struct pando_reactor *reactor);
 /* errno: the disk takes nothing for a while. */
 void pando_reactor_spool_failed(struct pando_reactor *reactor);
 
@@ -287,6 +291,8 @@ void pando_reactor_overflow_close(struct pando_reactor *reactor, struct pando_co
 /* reactor_room.c */
 int pando_reactor_room_in_memory(const struct pando_reactor *reactor, const struct pando_connection *connection,
                                  size_t bytes);
+/* Whether all clients together may have so many bytes more in memory. */
+int pando_reactor_room_of_all(const struct pando_reactor *reactor, size_t bytes);
 /* Whether so many bytes more of an answer have a place to wait. */
 int pando_reactor_room_for(const struct pando_reactor *reactor, const struct pando_connection *connection,
                            size_t bytes);

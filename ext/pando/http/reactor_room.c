@@ -7,6 +7,12 @@
 #define SUBSTANTIAL 16384u  /* memory that is worth a reset */
 #define YOUNG 2000u         /* milliseconds after which a reader's rate says something */
 
+int pando_reactor_room_of_all(const struct pando_reactor *reactor, size_t bytes)
+{
+    return reactor->out_total + bytes <= reactor->config->answer_total &&
+           pando_reactor_pool_allows(&reactor->pool, bytes);
+}
+
 int pando_reactor_room_in_memory(const struct pando_reactor *reactor, const struct pando_connection *connection,
                                  size_t bytes)
 {
@@ -17,7 +23,7 @@ int pando_reactor_room_in_memory(const struct pando_reactor *reactor, const stru
         return 0; /* it joins what is in the file */
     /* Without a disk a client has no less than it would have had with one. */
     uint64_t most = reactor->now < reactor->spool_shut_until ? config->answer_total : config->answer_memory;
-    return connection->out_bytes + bytes <= most && reactor->out_total + bytes <= config->answer_total;
+    return connection->out_bytes + bytes <= most && pando_reactor_room_of_all(reactor, bytes);
 }
 
 int pando_reactor_room_for(const struct pando_reactor *reactor, const struct pando_connection *connection,

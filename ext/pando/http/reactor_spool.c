@@ -10,8 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MEMORY (128u << 20) /* bytes that all together may take; what comes then goes to the disk */
-#define SHUT 1000u          /* milliseconds, after it took nothing */
+#define SHUT 1000u /* milliseconds, after it took nothing */
 
 static int named_file(const char *directory)
 {
@@ -38,6 +37,8 @@ int pando_reactor_spool_file(const struct pando_reactor *reactor)
 int pando_reactor_spool_has_room(const struct pando_reactor *reactor, uint64_t bytes)
 {
     uint64_t used = reactor->spooled_answers + reactor->spooled_bodies, total = reactor->config->spool_total;
+    if (reactor->config->spool_in_memory && !pando_reactor_pool_allows(&reactor->pool, bytes))
+        return 0;
     return reactor->now >= reactor->spool_shut_until && used <= total && bytes <= total - used;
 }
 
@@ -51,7 +52,15 @@ void pando_reactor_spool_failed(struct pando_reactor *reactor)
 
 _Atomic uint64_t *pando_reactor_spool_reason(struct pando_reactor *reactor)
 {
+    if (errno == ENOBUFS)
+        return &reactor->stats->shed_memory;
     return errno == EDQUOT ? &reactor->stats->shed_spool : &reactor->stats->shed_resources;
+}
+
+void pando_reactor_spool_count(struct pando_reactor *reactor)
+{
+    uint64_t spooled = reactor->config->spool_in_memory ? reactor->spooled_answers + reactor->spooled_bodies : 0;
+    reactor->pool.elsewhere = reactor->spool_memory + spooled;
 }
 
 /* Slow readers make way for a request. -1 with EDQUOT: they have nothing that would be enough. */
@@ -60,18 +69,22 @@ static int reserve(struct pando_reactor *reactor, struct pando_connection *conne
     uint64_t others = reactor->spooled_bodies, total = reactor->config->spool_total;
     if (others > total || bytes > total - others)
         return errno = EDQUOT, -1;
+    if (reactor->config->spool_in_memory && !pando_reactor_pool_allows(&reactor->pool, bytes))
+        return errno = ENOBUFS, -1;
     while (reactor->spooled_answers > total - others - bytes)
         if (!pando_reactor_room_cut(reactor))
             return errno = EDQUOT, -1;
     connection->spool_disk += bytes;
     reactor->spooled_bodies += bytes;
+    pando_reactor_spool_count(reactor);
     return 0;
 }
 
 int pando_reactor_spool_open(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t expected)
 {
     uint64_t head = connection->head_bytes > PANDO_SLOT_BYTES ? connection->head_bytes : 0;
-    int in_memory = expected <= reactor->config->body_memory && expected + head <= MEMORY - reactor->spool_memory;
+    int in_memory = expected <= reactor->config->body_memory &&
+                    pando_reactor_pool_allows(&reactor->pool, expected + head);
     uint64_t known = expected == PANDO_REACTOR_NO_LIMIT ? 0 : expected + head;
     if (!in_memory && reserve(reactor, connection, known) == -1)
         return -1;
@@ -83,6 +96,7 @@ int pando_reactor_spool_open(struct pando_reactor *reactor, struct pando_connect
     }
     connection->spool_memory = in_memory ? expected + head : 0;
     reactor->spool_memory += connection->spool_memory;
+    pando_reactor_spool_count(reactor);
     return 0;
 }
 
@@ -135,6 +149,7 @@ void pando_reactor_spool_close(struct pando_reactor *reactor, struct pando_conne
     reactor->spooled_bodies -= connection->spool_disk;
     reactor->roomier = connection->spool_disk > 0 || reactor->roomier;
     connection->spool_memory = connection->spool_disk = 0;
+    pando_reactor_spool_count(reactor);
     if (connection->spool != -1)
         close(connection->spool);
     connection->spool = -1;

@@ -12,6 +12,8 @@
     _(connections)            \
     _(idle)                   /* kept alive, between two requests */ \
     _(in_flight)              /* requests queued or being served */ \
+    _(head_bytes)             /* memory for requests that are read or served, with what of their bodies fits into a slot */ \
+    _(body_bytes)             /* memory for larger bodies */ \
     _(answer_bytes)           /* memory for answers that clients have not taken */ \
     _(spooled_answers)        /* bytes of the same in files */ \
     _(spooled_bodies)         /* bytes on disk that requests' bodies take, or will */ \
@@ -32,6 +34,7 @@
     _(shed_queue_time)        /* 503: queue_timeout */ \
     _(shed_stopping)          /* 503: the server stops, and has no worker left */ \
     _(shed_spool)             /* 503: the disk space that we may use is full */ \
+    _(shed_memory)            /* 503: buffer_memory */ \
     _(shed_resources)         /* 503, or a reset where an answer had begun: no memory, or no room on the disk */ \
     _(refused_malformed)      /* 400 and the like */ \
     _(refused_cut_off)        /* 400: the client sent no more in the middle of a request */ \

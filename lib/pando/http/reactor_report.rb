@@ -19,7 +19,7 @@ module Pando
       SHED = { "shed_connections" => "max_connections", "shed_address" => "max_connections_per_address",
                "shed_queue" => "max_queue", "shed_queue_time" => "queue_timeout",
                "shed_stopping" => "stopping", "shed_spool" => "the spool is full",
-               "shed_resources" => "no memory, disk or descriptor",
+               "shed_memory" => "buffer_memory", "shed_resources" => "no memory, disk or descriptor",
                "evicted" => "idle, for max_connections" }.freeze
       LOST = { "failed_502" => "502", "failed_504" => "504", "resets" => "reset",
                "slow_readers" => "write_timeout", "cut_readers" => "the slowest reader, for want of room" }.freeze
@@ -72,10 +72,16 @@ module Pando
       def state
         stats = @channel.stats
         { connections: stats["connections"], idle: stats["idle"], waiting: stats["queued"],
-          accepted: stats["accepted"], requests: stats["requests"] }
+          accepted: stats["accepted"], requests: stats["requests"], **buffers(stats) }
       end
 
       private
+
+      # Bytes that clients take, by kind.
+      def buffers(stats)
+        { heads: stats["head_bytes"], bodies: stats["body_bytes"], answers: stats["answer_bytes"],
+          spooled_bodies: stats["spooled_bodies"], spooled_answers: stats["spooled_answers"] }
+      end
 
       def tell(name, words)
         counts = @new.slice(*words.keys).select { |_, count| count.positive? }

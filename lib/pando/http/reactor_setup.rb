@@ -22,9 +22,9 @@ module Pando
       # @param descriptors [Array(Integer, Integer), nil] those that another image of this process had as {#descriptors}
       # @raise [SystemCallError] the kernel gives no memory or descriptor, or that is no channel of this layout
       def initialize(config, descriptors = nil)
-        @settings = ReactorSettings.new(config)
-        @health = config.health || config.health_live
         @spool = SpoolPlace.new(config.spool)
+        @settings = ReactorSettings.new(config, spool: @spool)
+        @health = config.health || config.health_live
         channel, eventfd = descriptors
         warn unless channel
         @channel = channel ? Channel.attach(channel) : Channel.create

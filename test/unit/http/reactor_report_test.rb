@@ -12,7 +12,8 @@ class HTTPReactorReportTest < Minitest::Test
              shed_resources refused_malformed refused_cut_off evicted slow_readers
              refused_too_large refused_unsupported refused_proxy refused_header_time
              refused_body_time failed_502 failed_504 resets retried
-             cut_readers spool_failed spool_error shed_spool].freeze
+             cut_readers spool_failed spool_error shed_spool shed_memory
+             head_bytes body_bytes answer_bytes spooled_bodies spooled_answers].freeze
 
   # Stands for a Channel.
   class Counts
