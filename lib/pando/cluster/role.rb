@@ -3,6 +3,7 @@
 require "pando/cluster/brief"
 require "pando/cluster/context"
 require "pando/cluster/link"
+require "pando/cluster/oom_score"
 
 module Pando
   module Cluster

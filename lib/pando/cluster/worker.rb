@@ -67,7 +67,7 @@ module Pando
       # @api private
       def start
         payload.attach(self)
-        raise_oom_score
+        OOMScore.set(:worker, options.oom_score_adj, monitor: context.monitor_pid)
         payload.run_hook(:after_worker_fork, self)
         payload.take_up
         @work = payload.work(context.listeners, context.channel)
@@ -205,13 +205,6 @@ module Pando
       # What it has seen until then is handed over.
       def end_recording(reason)
         @recorder = @recorder&.finish(reason)
-      end
-
-      # Spares monitor and mold when the kernel must choose.
-      def raise_oom_score
-        options.oom_score_adj&.then { |score| File.write("/proc/self/oom_score_adj", score.to_s) }
-      rescue SystemCallError
-        nil # a sandbox may forbid it: a preference, not a need
       end
 
       def full_title = "pando #{payload.worker_name} #{title}"
