@@ -245,7 +245,7 @@ module Pando
              "The node `pid` died while it did this job of Sidekiq's or Solid Queue's, one of maybe several; `name` is " \
              "its class, `deaths` how many have died with it. `reason` says what becomes of it."
       define "job.buried", :error, %i[node name id queue deaths reason],
-             "A job of Sidekiq's or Solid Queue's with which `deaths` processes have died is not done again; `name` " \
+             "A job of Sidekiq's or Solid Queue's with which `deaths` processes or threads have died is not done again; `name` " \
              "is its class, `reason` says where it is now."
       define "broker.lost", :warn, %i[node slot pid reason],
              "A node cannot reach the broker that it has its jobs from; it tries again, later each time."
