@@ -16,7 +16,8 @@ class SwarmStartsTest < Minitest::Test
     held = []
     twice = Array.new(STARTS) do |round|
       waiting = Array.new(WAITING) { |number| "r#{round}w#{number}" }
-      held, before = Array.new(HELD) { |number| "r#{round}h#{number}" }, held
+      before = held
+      held = Array.new(HELD) { |number| "r#{round}h#{number}" }
       order(*waiting.map { |name| [name, 0.01] })
       twice_in(waiting + before, held)
     end

@@ -99,8 +99,8 @@ class PoisonRecordsTest < Minitest::Test
     assert_empty poisons
     died("/deadly", oom: true)
     20.times { died }
-    assert_equal([{ request: "GET /deadly", count: 3, within: 60.0, reason: "status 4 (2), out of memory", refused: nil }],
-                 poisons)
+    told = { request: "GET /deadly", count: 3, within: 60.0, reason: "status 4 (2), out of memory", refused: nil }
+    assert_equal [told], poisons
     elapse(60)
     3.times { died }
 
@@ -162,7 +162,7 @@ class PoisonRecordsTest < Minitest::Test
     2.times { @poison.reconcile }
 
     assert_equal([[:refuse]] * 3, [*others, late].map { |child| child.link.orders })
-    assert_equal [30.0], poisons.map { |payload| payload[:refused] }
+    assert_equal([30.0], poisons.map { |payload| payload[:refused] })
   end
 
   def test_what_is_refused_and_for_how_long
@@ -208,7 +208,7 @@ class PoisonRecordsTest < Minitest::Test
     (Poison::Ban::MOST + 5).times { |number| died("/#{number}") }
 
     assert_equal Poison::Ban::MOST, other.link.orders.size
-    assert_equal Poison::Ban::MOST, poisons.count { |payload| payload[:refused] }
+    assert_equal(Poison::Ban::MOST, poisons.count { |payload| payload[:refused] })
   end
 
   def test_a_worker_takes_no_record_that_it_does_not_understand

@@ -34,7 +34,8 @@ module Pando
 
         # @return [String] "exit status 4 (2), signal KILL"
         def endings(seconds)
-          lately(seconds).map(&:last).tally.map { |ending, times| times > 1 ? "#{ending} (#{times})" : ending }.join(", ")
+          counts = lately(seconds).map(&:last).tally
+          counts.map { |ending, count| count > 1 ? "#{ending} (#{count})" : ending }.join(", ")
         end
 
         # @return [Boolean] nothing was told of it for so long

@@ -7,8 +7,8 @@ module Pando
       setting :poison_deaths,
               type: Types::Whole.new(1..1000), default: 3, unit: "workers", within: :poison, keyword: :deaths,
               help: "When one method and path has ended so many workers, the event `request.poison` names it.",
-              notes: "By exit, SEGV, SIGKILL or whatever else. Workers that Pando itself ends, for a timeout or their " \
-                     "memory, do not count. See [healing.md](healing.md#requests-that-end-workers).",
+              notes: "By exit, SEGV, SIGKILL or whatever else. Workers that Pando itself ends, for a timeout or " \
+                     "their memory, do not count. See [healing.md](healing.md#requests-that-end-workers).",
               example: "poison deaths: 3, within: 60, refuse: 300"
 
       setting :poison_within,

@@ -242,11 +242,11 @@ module Pando
       define "job.failed", :error, %i[node slot pid name reason location],
              "A job raised in a node whose library would not tell of it; `name` is its queue."
       define "job.killed", :warn, %i[node pid name id deaths reason],
-             "The node `pid` died while it did this job of Sidekiq's or Solid Queue's, one of maybe several; `name` is " \
-             "its class, `deaths` how many have died with it. `reason` says what becomes of it."
+             "The node `pid` died while it did this job of Sidekiq's or Solid Queue's, one of maybe several; `name` " \
+             "is its class, `deaths` how many have died with it. `reason` says what becomes of it."
       define "job.buried", :error, %i[node name id queue deaths reason],
-             "A job of Sidekiq's or Solid Queue's with which `deaths` processes or threads have died is not done again; `name` " \
-             "is its class, `reason` says where it is now."
+             "A job of Sidekiq's or Solid Queue's with which `deaths` processes or threads have died is not done " \
+             "again; `name` is its class, `reason` says where it is now."
       define "broker.lost", :warn, %i[node slot pid reason],
              "A node cannot reach the broker that it has its jobs from; it tries again, later each time."
       define "broker.found", :info, %i[node slot pid seconds], "It has reached it again."

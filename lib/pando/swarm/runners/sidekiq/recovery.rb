@@ -12,9 +12,9 @@ module Pando
   module Swarm
     module Runners
       class Sidekiq
-        # Finds jobs that dead processes held, and dead processors of ours, and gives them back to their queues. From the
-        # second death on a job is a suspect and runs alone, see Trials; when too many have died with it, it goes to
-        # Sidekiq's dead set instead.
+        # Finds jobs that dead processes held, and dead processors of ours, and gives them back to their queues. From
+        # the second death on a job is a suspect and runs alone, see Trials; when too many have died with it, it goes
+        # to Sidekiq's dead set instead.
         #
         # On the Beat's thread of each node, and once on that of its first processor.
         class Recovery
@@ -170,7 +170,8 @@ module Pando
 
           def tell(event, job, **more)
             payload = parse(job)
-            name, id = [payload["wrapped"] || payload["class"], payload["jid"]].map { |one| one.to_s.byteslice(0, BYTES) }
+            words = [payload["wrapped"] || payload["class"], payload["jid"]]
+            name, id = words.map { |word| word.to_s.byteslice(0, BYTES) }
             Events.emit(event, node: @kind, name: name, id: id, **more)
           end
         end

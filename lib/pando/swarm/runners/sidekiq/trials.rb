@@ -6,8 +6,8 @@ module Pando
   module Swarm
     module Runners
       class Sidekiq
-        # Jobs with which processes have died again and again. Each runs alone in its process: no other job dies with it,
-        # and if it dies once more there is no doubt about the reason. They wait in lists of their own:
+        # Jobs with which processes have died again and again. Each runs alone in its process: no other job dies with
+        # it, and if that dies once more there is no doubt about the reason. They wait in lists of their own:
         #
         #   pando:sidekiq:suspects:QUEUE   a list of jobs, the newest on the left
         #   pando:sidekiq:trial:IDENTITY   the job that this process does alone

@@ -11,6 +11,11 @@ class SidekiqTrialsTest < Minitest::Test
   Trials = Pando::Swarm::Runners::Sidekiq::Trials
   QUEUE = "queue:default"
 
+  # Stands for a pipeline.
+  Pipe = Struct.new(:redis, :answers) do
+    def call(*command) = answers << redis.call(*command)
+  end
+
   # Stands for Redis: how many suspects there are, and whose turn it is to make room.
   class Redis
     attr_accessor :suspects, :room
@@ -23,7 +28,7 @@ class SidekiqTrialsTest < Minitest::Test
     end
 
     def redis = yield(self)
-    def pipelined = [].tap { |answers| yield Struct.new(:answers, :to) { def call(*command) = answers << to.call(*command) }.new(answers, self) }
+    def pipelined(&block) = Pipe.new(self, []).tap(&block).answers
 
     def call(name, *arguments)
       case name
