@@ -16,6 +16,7 @@ class PoisonTest < Minitest::Test
       when "/abort" then abort
       when "/exit" then exit
       when "/frail" then Process.kill(:KILL, Process.pid) unless env["pando.retry"]
+      when "/up" then exit!(1) if env["HTTP_X_DEADLY"]
       when %r{\A/signal/(\w+)} then Process.kill($1, Process.pid) && sleep
       end
       [200, {}, [Process.pid.to_s]]
@@ -86,6 +87,15 @@ class PoisonTest < Minitest::Test
       assert_equal 200, server.get("/").status
       server.kill
     end
+  end
+
+  # Only the method and the path count.
+  def test_a_worker_may_ask_itself_for_what_it_refuses_to_others
+    server = serve(app: APP, config: %(workers 2\nself_test "GET /up"\npoison deaths: 1, refuse: 300))
+    server.wait_for("worker.ready") { server.get("/up", "X-Deadly" => "1") }
+
+    assert_equal [503, 200], [server.get("/up").status, server.get("/").status]
+    assert_empty server.events("worker.failed")
   end
 
   private

@@ -34,10 +34,10 @@ module Pando
         @bans = {}
       end
 
-      # A process has ended; its row is still its own. Whom we have killed ourselves, no request has ended.
+      # A process has ended; its row is still its own.
       # @param child [Child] @param oom [Boolean] the kernel has killed it for want of memory
       def died(child, oom: false)
-        return if @options.jobs || child.condemned? || child.ending.nil? || !child.worker? || child.row.busy_since.nil?
+        return unless at_request?(child)
 
         child.blame_job unless child.ending.killed?
         name = child.row.job_name or return
@@ -56,6 +56,12 @@ module Pando
       end
 
       private
+
+      # Whom we have killed ourselves, no request has ended; before it is ready, it requests something from itself.
+      def at_request?(child)
+        !@options.jobs && child.worker? && !child.ending.nil? && !child.condemned? && !child.starting? &&
+          !child.row.busy_since.nil?
+      end
 
       def terms = @options.poison || DEFAULT
 

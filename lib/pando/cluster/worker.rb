@@ -44,7 +44,7 @@ module Pando
       def reactor_eventfd = context.reactor_eventfd
 
       # @return [Integer, nil] seconds for which such a job is not to be begun, for it has ended others; nil: it may be
-      def refused_for(verb, subject) = refusals.seconds(verb, subject)
+      def refused_for(verb, subject) = (refusals.seconds(verb, subject) if @serves)
 
       def run_hook(name, *arguments) = payload.run_hook(name, self, *arguments)
       def hook?(name) = payload.hook?(name)
@@ -88,6 +88,7 @@ module Pando
       private
 
       def started
+        @serves = true # its self-test is over: from now on it is clients that ask
         idle = "#{@title} idle"
         Process.setproctitle(idle)
         Sys.locate_title(idle)

@@ -86,6 +86,16 @@ class PoisonRecordsTest < Minitest::Test
     assert_empty poisons
   end
 
+  def test_who_dies_of_its_self_test_has_no_clients_request
+    child = @roster.admit(:worker, 0, 0, Line.new, nil)
+    child.adopt(ClusterSupport::FakePidfd.new(1))
+    child.row.start_job("GET", "/up", nil, nil)
+    child.ending = ClusterSupport.ended(1)
+    3.times { @poison.died(child) }
+
+    assert_empty poisons
+  end
+
   def test_a_job_node_has_no_request
     @poison = Poison.new(@roster, ClusterSupport.options(jobs: true))
     4.times { died }
