@@ -120,8 +120,9 @@ module Pando
         starved = @oom.victim?(child)
         child.reason ||= "the kernel's OOM killer ended it" if starved
         close_the_doors(child)
-        farewell = Farewell.new(child, ending)
-        tell(child, farewell, starved) unless told
+        @cluster.poison.died(child, oom: starved)
+        farewell = Farewell.new(child, ending, oom: starved)
+        tell(child, farewell) unless told
         failed = farewell.failed? # while its row is still its own
         take_stock(child, farewell) unless farewell.stillborn?
         hook(:after_worker_exit, child, ending) if child.worker? && ending
@@ -155,11 +156,11 @@ module Pando
 
       def stopping? = @cluster.shutdown.begun?
 
-      def tell(child, farewell, starved)
+      def tell(child, farewell)
         more = child.reactor? ? @cluster.reactors.in_flight : {}
         # That of a first boot is told when the server ends for it.
         more = { backtrace: child.detail }.compact if child.mold? && farewell.stillborn? && @cluster.generations.proven?
-        farewell.tell(starved ? { **more, cause: :oom } : more)
+        farewell.tell(more)
         farewell.tell_check unless stopping?
       end
 
@@ -208,7 +209,7 @@ module Pando
         return unless child.worker?
         return generations.worker_failed(child, reason, innocent: innocent || ended_by_job?(child)) if failed
 
-        @cluster.rollout.worker_lost(child, reason) if farewell.accident?
+        @cluster.rollout.worker_lost(child, reason, working: farewell.at_work?) if farewell.accident?
       end
 
       # A node's runner takes jobs a moment before the node says that it is ready, and a job may be one that kills.
