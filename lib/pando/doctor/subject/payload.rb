@@ -90,7 +90,7 @@ module Pando
         # What the settings refuse is what the doctor is to show: it goes on and judges by itself.
         def before_fork(*)
           super
-        rescue Server::ForkAudit::Refused, Server::ThreadWatch::Refused
+        rescue Server::ForkAudit::Refused, ForkDeclined
           nil
         end
 
