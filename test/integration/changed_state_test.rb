@@ -95,10 +95,133 @@ class ChangedStateTest < Minitest::Test
     end
   end
 
+  def test_where_no_other_worker_is_left_the_refork_is_refused_and_the_worker_replaced
+    server = start("workers 2")
+    before = state(server)
+    change(server, "nice")
+    wait_until { server.get("/nice") && states(server).all? { |one| one["nice"] == 7 } }
+    _, errors, code = pando(server, "refork")
+    words = "#{WORDS}nice 0 -> 7. "
+
+    assert_match(/^pando: refused: the worker that was to become the mold \(slot \d\) must not be forked: #{words}/, errors)
+    assert_equal(1, code)
+    assert_match(/^no refork from worker \d: #{words}.*fork_safety state: { allow: \["nice"\] }\.$/,
+                 pando(server, "status").first)
+    leaving = server.wait_past("worker.leaving")
+
+    assert_match(/\Arequests have changed its process/, leaving["reason"])
+    server.refork
+    assert_equal([before], states(server))
+  end
+
+  def test_one_worker_is_replaced_as_well
+    server = start("workers 1")
+    before = state(server)
+    server.get("/nice")
+    server.wait_for("worker.ready") { pando(server, "refork") }
+    _, _, code = pando(server, "refork")
+
+    assert_equal(0, code)
+    assert_equal(before, state(server))
+  end
+
+  LAZY = APP.sub("run lambda { |env|", "run lambda { |env|\n  ENV[\"LAZY\"] ||= \"1\"; $trapped ||= trap(\"WINCH\") { nil }")
+
+  def test_what_each_worker_changes_by_itself_is_handed_down_from_the_second_one
+    server = start("workers 2", app: LAZY)
+    both_serve(server)
+    server.refork
+    told = findings(server)
+
+    assert_equal({ "refused" => ["env LAZY", "signal WINCH"], nil => ["env LAZY", "signal WINCH"] },
+                 told.group_by { |one| one["action"] }.transform_values { |some| some.map { |one| one["subject"] }.sort })
+    assert_equal(%w[warning], told.map { |one| one["severity"] }.uniq)
+    assert_equal(2, told.map { |one| one["pid"] }.uniq.size)
+    2.times { both_serve(server) || server.refork }
+    assert_equal(told, findings(server), "the next generations have it from the start")
+  end
+
+  def test_one_worker_alone_is_replaced_once
+    server = start("workers 1", app: LAZY)
+    state(server)
+    server.wait_for("worker.ready") { assert_equal(1, pando(server, "refork").last) }
+    state(server)
+    2.times { assert_equal(0, pando(server, "refork").last) || state(server) }
+
+    assert_equal(4, findings(server).size)
+  end
+
+  HOOKS = <<~'RUBY'
+    before_fork { ENV["FORKS"] = "#{ENV["FORKS"]}." }
+    after_mold_fork { File.umask(0o027) }
+    after_worker_fork do |_, worker|
+      ENV["WORKER"] = worker.slot.to_s
+      Dir.chdir("/tmp")
+      File.umask(0o077)
+      trap("ALRM", "IGNORE")
+      Process.setrlimit(:CORE, worker.slot, Process.getrlimit(:CORE).last)
+    end
+  RUBY
+
+  def test_what_hooks_change_is_no_finding
+    server = start("workers 2\n#{HOOKS}")
+    3.times { both_serve(server) || server.refork }
+
+    assert_empty(findings(server))
+    assert_empty(server.events("source.changed"))
+    assert_equal(["0077", "/tmp"], state(server).values_at("umask", "directory"))
+  end
+
+  def test_a_directory_that_is_gone_cannot_be_put_back
+    server = start("workers 1\nafter_worker_fork { Dir.mkdir(\"gone\") ; Dir.chdir(\"gone\") }")
+    server.get("/directory")
+    Dir.rmdir("#{server.folder}/gone")
+    _, errors, code = pando(server, "refork")
+
+    assert_equal(1, code)
+    assert_match(%r{#{WORDS}directory #{server.folder}/gone -> /\. }, errors)
+  end
+
+  def test_the_mold_s_death_does_not_bring_it_about_either
+    server = start("workers 1")
+    before = state(server)
+    server.get("/nice")
+    server.wait_for("generation.current") { Process.kill("KILL", server.mold.pid) }
+
+    assert_equal(["refused"], findings(server).map { |one| one["action"] })
+    assert(wait_until { states(server) == [before] }, "a mold that booted from cold replaces the worker")
+  end
+
+  def test_it_can_be_allowed_by_its_name_or_altogether
+    ["{ allow: [\"umask\", \"limit\"] }", ":allow"].each do |policy|
+      server = start("workers 1\nfork_safety state: #{policy}")
+      ["umask", "limit_core_file_size"].each { |name| server.get("/#{name}") }
+      server.refork
+
+      assert_empty(findings(server), policy)
+      assert_equal(%w[0777 4096], state(server).values_at("umask", "limit"))
+    end
+  end
+
+  def test_or_only_be_reported
+    server = start("workers 1\nfork_safety state: :report")
+    server.get("/nice")
+    server.refork
+
+    assert_equal([["nice", nil]], findings(server).map { |one| one.values_at("subject", "action") })
+    assert_equal(7, state(server)["nice"])
+  end
+
   private
 
   def start(config, app: APP, **options)
     serve(app: app, config: "refork :manual\ncontrol \"p.sock\"\n#{config}", **options)
+  end
+
+  # Until each worker has answered.
+  def both_serve(server)
+    wait_until { server.workers.size == states(server, "pid").size }
+    nil
   end
 
   # In the worker that has served most, which is asked first; the other one is held meanwhile.
@@ -117,9 +240,17 @@ class ChangedStateTest < Minitest::Test
   def findings(server) = server.events("finding.reported")
   def state(server) = JSON.parse(server.get("/state").body).except("pid")
 
-  # Of all workers.
-  def states(server)
+  # Of those that answer when many ask at once.
+  def states(server, *fields)
     threads = Array.new(8) { Thread.new { JSON.parse(server.get("/state").body) } }
-    threads.map { |thread| thread.value.except("pid") }.uniq
+    answers = threads.map(&:value)
+    (fields.any? ? answers.map { |one| one.slice(*fields) } : answers.map { |one| one.except("pid") }).uniq
+  end
+
+  def pando(server, *words)
+    lib = File.expand_path("../../lib", __dir__)
+    out, errors, status = Open3.capture3(RbConfig.ruby, "-W0", "-I", lib, PANDO, *words, "-c", "pando.rb",
+                                         chdir: server.folder)
+    [out, errors, status.exitstatus]
   end
 end

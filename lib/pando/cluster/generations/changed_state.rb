@@ -29,7 +29,7 @@ module Pando
         REASON = "requests have changed its process, and no refork is possible from it"
         # Seconds from one replacement to the next: twice as long each time, up to a limit. An application that changes
         # the state of each worker is not to lose them all, again and again.
-        FIRST = 1.0
+        FIRST = 10.0
         LONGEST = 3600.0
 
         # @param generations [#upcoming]
