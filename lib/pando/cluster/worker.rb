@@ -176,6 +176,7 @@ module Pando
         when :serve_out then serve_out(packet)
         when :record_pages then record_pages(packet)
         when :lost_thread then payload.lost_thread(self, packet.message.text) && nil
+        when :state_seen then payload.state_seen(packet.message.text) && nil
         else super
         end
       end
