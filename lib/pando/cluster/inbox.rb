@@ -34,6 +34,9 @@ module Pando
       THREADS = Message::THREADS.keys.freeze
       private_constant :THREADS
 
+      COUNT = /\A[1-9]\d{0,8}\z/
+      private_constant :COUNT
+
       # Reports of a child that the observer is told.
       NEWS = %i[checking leaving outworn signalled lane_corrupt tried tried_in_vain].freeze
 
@@ -89,6 +92,7 @@ module Pando
         when :failed then fail(child, message.text)
         when *NEWS then pass_on(child, message)
         when :fork_failed, :fork_refused then fork_failed(child, message)
+        when :lines_lost then lines_lost(child, message.text)
         when *THREADS then @observer.thread_reported(child, message.kind, message.text)
         else reject(child, "an order instead of a report")
         end
@@ -119,6 +123,13 @@ module Pando
 
         child.become_ready
         @observer.child_ready(child)
+      end
+
+      # Of its log.
+      def lines_lost(child, text)
+        return reject(child, "no number of lines") unless COUNT.match?(text)
+
+        @observer.lines_lost(text.to_i)
       end
 
       def fail(child, text)

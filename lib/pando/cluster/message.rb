@@ -20,7 +20,7 @@ module Pando
         observe: 8, train: 9, record_pages: 10, quiet: 11, try_out: 12, lost_thread: 13,
         # reports, to the monitor
         adopted: 16, ready: 17, failed: 18, detail: 19, fork_failed: 20, leaving: 21, fork_refused: 22, checking: 23,
-        signalled: 24, outworn: 25, tried: 26, tried_in_vain: 27, **THREADS
+        signalled: 24, outworn: 25, tried: 26, tried_in_vain: 27, **THREADS, lines_lost: 33
       }.freeze
       NAMES = KINDS.invert.freeze
       ROLES = %i[mold worker service].freeze

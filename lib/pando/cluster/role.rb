@@ -3,6 +3,8 @@
 require "pando/cluster/brief"
 require "pando/cluster/context"
 require "pando/cluster/link"
+require "pando/events"
+require "pando/line_writer"
 
 module Pando
   module Cluster
@@ -30,6 +32,7 @@ module Pando
         @context = context
         @leaving = @draining = false
         @told_at = Sys.now
+        @lines_lost = LineWriter.lost
         @row = context.scoreboard.row(seat)
       end
 
@@ -136,6 +139,16 @@ module Pando
       def pass_signal_on
         report(:signalled, text: @told_by) if @told_by
         @told_by = nil
+      end
+
+      # The monitor counts the lines that the logs of all processes have lost.
+      def proceed_with_log
+        Events.proceed
+        lost = LineWriter.lost - @lines_lost
+        return unless lost.positive?
+
+        @lines_lost += lost
+        report(:lines_lost, text: lost.to_s)
       end
 
       def started; end

@@ -14,6 +14,7 @@ module Pando
       # @return [Boolean] the loop shall end now
       def stopping?
         read_orders unless @leaving
+        proceed_with_log
         leaving?
       end
 

@@ -56,6 +56,7 @@ module Pando
           row.beat
           pass_signal_on
           payload.watch(self)
+          proceed_with_log
           order = attend(ready) || @rest.order
           @recorder = @recorder.tick if @recorder
           return end_recording("it was forked").then { order } if order
@@ -98,6 +99,7 @@ module Pando
           payload.run_hook(:before_worker_exit, self)
         end
         payload.before_exit(self, by)
+        proceed_with_log
         nil
       end
 
