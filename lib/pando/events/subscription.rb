@@ -31,7 +31,13 @@ module Pando
 
       # @api private
       # @param patience [Float]
-      def proceed(patience) = @each_turn&.call(patience)
+      # @return [nil]
+      def proceed(patience)
+        @each_turn&.call(patience)
+        nil
+      rescue StandardError, ScriptError, SystemStackError => error
+        report("a turn", error)
+      end
 
       # @api private
       # @param event [Event]
@@ -40,16 +46,16 @@ module Pando
         @block.call(event)
         nil
       rescue StandardError, ScriptError, SystemStackError => error
-        report(event, error)
+        report(event.name, error)
       end
 
       private
 
-      def report(event, error)
+      def report(occasion, error)
         return if @reported
 
         @reported = true
-        LineWriter.new($stderr).write("pando: the subscriber at #{location} failed on #{event.name}: " \
+        LineWriter.new($stderr).write("pando: the subscriber at #{location} failed on #{occasion}: " \
                                       "#{describe(error)} (told once)\n")
       end
 

@@ -66,7 +66,7 @@ module Pando
       def line(event) = @formatter.format(event, longest: @writer.longest_line)
 
       # Its line is written whatever the level is, and before the event is told.
-      def lost(lines) = Event.new(LOST, count: lines, pid: Process.pid)
+      def lost(lines) = Event.new(LOST, { count: lines, pid: Process.pid })
 
       def tell(lines) = Events.emit(LOST, count: lines, pid: Process.pid)
 
