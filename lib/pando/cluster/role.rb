@@ -190,6 +190,7 @@ module Pando
       # The link tells it before the kernel's signal does, or because the monitor wants no more to do with this process:
       # then it must be gone as soon.
       def be_orphaned
+        @link_ended = true
         @leave_within = options.grace
         @told_at = Sys.now
         depart

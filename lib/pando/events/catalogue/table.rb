@@ -261,8 +261,8 @@ module Pando
              "`pando pages` got no recording of this worker, which serves on."
 
       define "lines.lost", :error, %i[count pid],
-             "Whoever reads the log did not keep up, or it could not be written: so many lines of this process are not in " \
-             "it. Logged whatever `log_level` says."
+             "Whoever reads the log did not keep up, or it could not be written: so many lines of this process are " \
+             "not in it. Logged whatever `log_level` says."
       define "hook.failed", :error, %i[hook slot generation pid reason], "A hook raised; names the hook and its line."
       define "link.malformed", :error, %i[role slot generation pid reason],
              "A child sent a record that does not decode; the child is ended."
