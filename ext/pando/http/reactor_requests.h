@@ -38,7 +38,6 @@ struct pando_request {
 struct pando_reactor_lane {
     struct pando_lane *shared;
     uint8_t open, dead, corrupt, unreported, again;
-    uint8_t whole;                      /* the end of the answer that fills our buffers is already in the ring */
     uint8_t ended;                      /* the last that it took is answered: it is about to look for another */
     uint8_t suspected;                  /* looks in a row that found its worker asleep, and a request taken */
     int wake, socket;
@@ -103,6 +102,8 @@ void pando_reactor_lane_lost(struct pando_reactor *reactor, uint32_t lane, uint3
 void pando_reactor_lanes_read(struct pando_reactor *reactor);
 /* Whether a lane has something that was not looked at. */
 int pando_reactor_lanes_pending(const struct pando_reactor *reactor);
+/* It is not read on until this client takes more, or there is more room for what clients do not take. */
+void pando_reactor_lane_block(struct pando_reactor *reactor, uint32_t lane, struct pando_connection *connection);
 /* Its blocker takes more again. */
 void pando_reactor_lane_unblock(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_lane_corrupt(struct pando_reactor *reactor, uint32_t lane);
