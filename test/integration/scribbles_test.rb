@@ -1,76 +1,69 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "etc"
 require "support/kept_connection"
 require "support/scribbling_app"
 require "support/servers"
 
-# Promise: what a worker writes where it must not costs others at most a moment.
+# Promise: what a worker shares with others it cannot write, but for its own lane and its own row; and a server that
+# lives and answers nobody notices that.
 class ScribblesTest < Minitest::Test
   include Support::Servers
 
-  # Of the channel, as http/channel.h has it.
-  DRAINING = 80
-  PUBLISHED = 128
-  TAKEN = 192
-  LANES = 256 + (4096 * 8) + (1024 * (128 + 16_384))
-  LANE = 192 + 131_072
-  WRITTEN = 64
+  # The worker's part of a lane, as http/lane.h has it.
+  LANE = 320 + 131_072
 
   def start(config)
     @server = serve(app: Support::ScribblingApp::TEXT, config: "refork :manual\n#{config}")
   end
 
   def teardown
-    @connections&.each(&:close)
+    @waiting&.close
     super
   end
 
-  def scribble(offset, bytes) = @server.get("/scribble?pando-channel&#{offset}&#{bytes.unpack1("H*")}")
+  def page = Etc.sysconf(Etc::SC_PAGESIZE)
+  def writable = @server.get("/writable").body.split("\n")
 
-  # The connection of a request that waits.
-  def ask(path)
-    Support::KeptConnection.new(@server.connect).ask(path).tap { |one| (@connections ||= []) << one }
+  def test_a_worker_writes_its_own_lane_and_its_own_row
+    start("workers 2")
+    expected = ["pando-lane #{(LANE + page - 1) / page * page}", "pando-scoreboard #{page}"]
+
+    assert_equal expected, writable.sort
+    @server.refork
+    assert_equal expected, writable.sort, "in a worker that was forked from a worker's child"
+  end
+
+  def test_without_a_reactor_its_row_alone
+    start("workers 2\nreactor false")
+
+    assert_equal ["pando-scoreboard #{page}"], writable
+  end
+
+  def test_a_child_of_a_worker_has_no_lane
+    server = serve(app: <<~'RUBY', config: "workers 1")
+      run lambda { |env|
+        pid = fork { exit!(File.read("/proc/self/maps").include?("memfd:pando-lane") ? 1 : 0) }
+        returned = fork or next [200, {}, ["of a child"]]
+        [200, {}, [[pid, returned].map { |one| Process.wait2(one).last.exitstatus.inspect }.join(" ")]]
+      }
+    RUBY
+    pid = server.workers.first.pid
+
+    assert_match(/\A0 /, server.get("/").body)
+    assert_equal pid, server.workers.first.pid
+    assert_equal(["stranger.ended"], server.complaints.map { |event| event["event"] }) # it came back from its request
   end
 
   def test_a_worker_that_lives_and_takes_nothing
     start("workers 1")
     assert_equal 200, @server.get("/refuse").status
     refused = @server.workers.first.pid
-    waiting = ask("/")
+    @waiting = Support::KeptConnection.new(@server.connect).ask("/")
 
-    assert_equal 200, waiting.answer.status
+    assert_equal 200, @waiting.answer.status
     refute_equal refused, @server.workers.first.pid
     assert_equal "worker", @server.wait_past("queue.blocked")["replaced"]
-  end
-
-  # Whoever is born finds a lane that it cannot use.
-  def test_lanes_that_are_damaged_before_they_have_an_owner
-    start("workers 2")
-    (2..8).each { |lane| scribble(LANES + (lane * LANE) + WRITTEN, "\xff".b * 8) }
-    statuses = []
-    @server.wait_for("worker.ready") do
-      Process.kill("KILL", @server.workers.first.pid)
-      statuses << ask("/").answer.status until @server.events("worker.ready").size > 2
-    end
-    statuses.concat(Array.new(40) { ask("/") }.map { |one| one.answer.status })
-
-    assert_equal [200], statuses.uniq
-  end
-
-  def test_counters_of_the_queue_that_are_zero
-    start("workers 1\nmax_queue 3")
-    8.times { @server.get("/") }
-    scribble(PUBLISHED, "\0" * (TAKEN + 8 - PUBLISHED))
-
-    assert_equal([200] * 8, Array.new(8) { @server.get("/").status })
-  end
-
-  def test_a_reactor_that_seems_to_drain
-    start("workers 1")
-    scribble(DRAINING, "\1\0\0\0")
-    @server.get("/") # the reactor has taken a turn
-
-    refute_predicate ask("/").answer, :last?
   end
 end

@@ -1,24 +1,23 @@
 # frozen_string_literal: true
 
 module Support
-  # An application that writes where it must not, as a crash in a C extension may: into what its worker shares with the
+  # An application that writes where it must not, as a crash in a native extension may: into what its worker shares with
   # other processes, as far as the kernel lets it.
   module ScribblingApp
     TEXT = <<~'RUBY'
       module Shared
-        # [beginning, length] of each mapping of that name which this process may write.
-        def self.ranges(name)
+        # [name, beginning, length] of each shared mapping that this process may write.
+        def self.ranges
           File.foreach("/proc/self/maps").filter_map do |line|
-            next unless line.match?(/ rw-s .*memfd:#{name}\b/)
-
-            from, to = line[/\A\S+/].split("-").map(&:hex)
-            [from, to - from]
+            name = line[/ rw-s .*memfd:(\S+)/, 1] or next
+            from, behind = line[/\A\S+/].split("-").map(&:hex)
+            [name, from, behind - from]
           end
         end
 
         def self.write(name, offset, bytes)
-          first, = ranges(name).first
-          File.open("/proc/self/mem", "r+b") { |memory| memory.pwrite(bytes, first + offset) }
+          _, from, length = ranges.find { |range| range.first == name }
+          File.open("/proc/self/mem", "r+b") { |memory| memory.pwrite(bytes[0, length - offset], from + offset) }
         end
       end
 
@@ -28,15 +27,22 @@ module Support
 
       run lambda { |env|
         case env["PATH_INFO"]
+        when "/writable"
+          next [200, {}, [Shared.ranges.map { |name, _, length| "#{name} #{length}" }.join("\n")]]
         when "/scribble" # the mapping, where in it, and which bytes
           name, offset, hex = env["QUERY_STRING"].split("&")
           Shared.write(name, offset.to_i, [hex].pack("H*"))
+        when "/scribbles" # the same, random ones in all of it
+          random = Random.new(env["QUERY_STRING"].to_i)
+          Shared.ranges.each do |name, _, length|
+            random.rand(1..50).times { Shared.write(name, random.rand(length - 8), random.bytes(8)) }
+          end
+        when "/flood" # all of it
+          Shared.ranges.each { |name, _, length| Shared.write(name, 0, env["QUERY_STRING"].to_i.chr.b * length) }
         when "/refuse"
           $taking = false
-        when "/held"
-          sleep 0.005 until File.exist?("go")
         end
-        [200, { "content-type" => "text/plain" }, [Process.pid.to_s]]
+        [200, { "content-type" => "text/plain" }, ["pid #{Process.pid}"]]
       }
     RUBY
   end
