@@ -42,7 +42,7 @@ class ScribblesTest < Minitest::Test
   end
 
   def test_a_child_of_a_worker_has_no_lane
-    server = serve(app: <<~'RUBY', config: "workers 1")
+    server = serve(app: <<~RUBY, config: "workers 1")
       run lambda { |env|
         pid = fork { exit!(File.read("/proc/self/maps").include?("memfd:pando-lane") ? 1 : 0) }
         returned = fork or next [200, {}, ["of a child"]]

@@ -101,7 +101,6 @@ module Pando
       def adopt(pidfd)
         @pidfd = pidfd
         @state = :adopted
-        signal("KILL") if condemned? # there was nobody to send it to then
       end
 
       # Seconds on Sys.now when it was ready.

@@ -62,6 +62,7 @@ module Pando
         return drop(child, "a report without the kernel's word for its sender") unless pid.positive?
 
         child.adopt(Sys::Pidfd.of_child(pid))
+        child.kill(child.verdict) if child.condemned? # there was nobody to send it to then
         @poller.add(child.pidfd, [:exit, child])
         @observer.child_adopted(child)
       rescue Errno::ECHILD, Errno::ESRCH, Errno::EINVAL

@@ -97,7 +97,8 @@ class HTTPChannelTest < Minitest::Test
   private
 
   def run_c(name, sanitizers, *arguments)
-    program = Support::CProgram.path(name, %w[http/channel.c http/lane.c http/lane_frames.c sys/sealed.c], sanitizers: sanitizers)
+    sources = %w[http/channel.c http/lane.c http/lane_frames.c sys/sealed.c]
+    program = Support::CProgram.path(name, sources, sanitizers: sanitizers)
     output, status = Open3.capture2e(program, *arguments.map(&:to_s))
     assert_predicate status, :success?, output
     output

@@ -25,8 +25,9 @@ module Pando
               example: "queue_timeout 5"
 
       setting :max_queue,
-              type: Types::Whole.new(1..1024), default: 1024, unit: "requests",
-              help: "Requests that may wait for a worker; one more is answered with 503 at once.",
+              type: Types::Whole.new(1..100_000), default: 1024, unit: "requests",
+              help: "Requests that may wait for a worker; one more is answered with 503 at once. Clients take turns: " \
+                    "where one has most of them, it is its newest that goes.",
               example: "max_queue 200"
 
       setting :max_connections,

@@ -68,7 +68,7 @@ module HTTPSupport
       go(turn) if gone
       @lock.synchronize { @queue << [turn, fields.ljust(128, "\0") + head + body] }
       feed
-      @feeder ||= Thread.new { feed && sleep(0.0005) while true } if @queue.any?
+      @feeder ||= Thread.new { loop { feed && sleep(0.0005) } } if @queue.any?
       turn
     end
 

@@ -85,7 +85,8 @@ module HTTPSupport
     def reactor_settings = Pando::HTTP::ReactorSettings.new(@settings)
 
     def take_lane
-      places = { lane_number: LANE, lane_eventfd: @lane_eventfd, lane_socket: @lane_sockets.first, lane_memory: @lane_memory,
+      places = { lane_number: LANE, lane_memory: @lane_memory,
+                 lane_eventfd: @lane_eventfd, lane_socket: @lane_sockets.first,
                  reactor_eventfd: @eventfd }
       places.each { |name, place| @worker.define_singleton_method(name) { place } }
     end
