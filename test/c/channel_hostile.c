@@ -1,6 +1,7 @@
 /* What a worker gone wild may write into its lane, seen from the reactor's side: nothing leads out of bounds, and what
  * is damaged is seen. */
 #include "http/channel.h"
+#include "require.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,14 +9,6 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
-
-#define REQUIRE(condition)                                                                  \
-    do {                                                                                    \
-        if (!(condition)) {                                                                 \
-            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition); \
-            abort();                                                                        \
-        }                                                                                   \
-    } while (0)
 
 static int fd;
 static struct pando_lane *lane;

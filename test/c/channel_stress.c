@@ -8,14 +8,11 @@
  * claimed on the lane of a worker that is dead. Nobody may sleep while there is an
  * offer for it. */
 #include "http/channel.h"
+#include "require.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -27,14 +24,6 @@
 
 #define WORKERS_MAX 64
 #define PATIENCE 5000 /* milliseconds: a wake-up that has not come by then is lost */
-
-#define REQUIRE(condition)                                                                  \
-    do {                                                                                    \
-        if (!(condition)) {                                                                 \
-            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition); \
-            abort();                                                                        \
-        }                                                                                   \
-    } while (0)
 
 struct shared {
     _Atomic uint64_t lost_wakeups;

@@ -1,17 +1,10 @@
 /* The reactor's queue: clients take turns, and whoever has most in it goes without its newest. */
 #include "http/reactor_private.h"
+#include "require.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define REQUIRE(condition)                                                                  \
-    do {                                                                                    \
-        if (!(condition)) {                                                                 \
-            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition); \
-            abort();                                                                        \
-        }                                                                                   \
-    } while (0)
 
 #define CONNECTIONS 3000
 
