@@ -54,6 +54,8 @@ _Atomic uint64_t *pando_reactor_spool_reason(struct pando_reactor *reactor)
 {
     if (errno == ENOBUFS)
         return &reactor->stats->shed_memory;
+    if (errno == EFBIG)
+        return &reactor->stats->shed_file_size;
     return errno == EDQUOT ? &reactor->stats->shed_spool : &reactor->stats->shed_resources;
 }
 

@@ -36,7 +36,8 @@ module Pando
         JSON.pretty_generate(
           "server" => one("server"), **pools, "listeners" => all("listener"), "queue" => one("queue"),
           "generations" => all("generation"), "refork" => one("refork"),
-          "lost_threads" => all("lost_thread"), "dampers" => all("damper"), "counts" => one("counts") || {},
+          "lost_threads" => all("lost_thread"), "changed_states" => all("changed_state"), "dampers" => all("damper"),
+          "counts" => one("counts") || {},
           "processes" => processes.map { |role, pairs| { "role" => role, **pairs } }
         )
       end
@@ -147,7 +148,7 @@ module Pando
         all("generation").map do |generation|
           "generation #{generation["number"]}#{of(generation)} is #{generation["state"]} (#{generation["purpose"]}), " \
             "begun #{duration(generation["age"])} ago#{standing(generation)}"
-        end.push(*reforking, *lost_threads, *dampers, *counts, total, *sizing, *sharing)
+        end.push(*reforking, *lost_threads, *changed_states, *dampers, *counts, total, *sizing, *sharing)
       end
 
       STANDINGS = { "proof" => "its canary has served %s", "watch" => "it is watched, and has served %s",
@@ -174,6 +175,11 @@ module Pando
           scope = "no refork from #{one["held"]} of #{counted(one["workers"], "worker")}#{of(one)}" if one["refused"]
           printable("#{scope || "lost thread#{of(one)}"}: #{one["reason"]}. #{one["advice"]}")
         end
+      end
+
+      # Likewise.
+      def changed_states
+        all("changed_state").map { |one| printable("no refork from worker #{one["slot"]}#{of(one)}: #{one["reason"]}") }
       end
 
       def dampers

@@ -2,6 +2,7 @@
 
 require "pando/cluster/job_record"
 require "pando/cluster/listening/listener"
+require "pando/cluster/refusals"
 require "pando/cluster/rest"
 require "pando/cluster/role"
 
@@ -41,6 +42,9 @@ module Pando
       def lane_eventfd = @equipment&.eventfd
       def lane_socket = @equipment&.socket
       def reactor_eventfd = context.reactor_eventfd
+
+      # @return [Integer, nil] seconds for which such a job is not to be begun, for it has ended others; nil: it may be
+      def refused_for(verb, subject) = (refusals.seconds(verb, subject) if @serves)
 
       def run_hook(name, *arguments) = payload.run_hook(name, self, *arguments)
       def hook?(name) = payload.hook?(name)
@@ -84,6 +88,7 @@ module Pando
       private
 
       def started
+        @serves = true # its self-test is over: from now on it is clients that ask
         idle = "#{@title} idle"
         Process.setproctitle(idle)
         Sys.locate_title(idle)
@@ -166,10 +171,12 @@ module Pando
         case packet.message.kind
         when :promote then @rest.begin(ForkOrder.from(packet))
         when :quiet then @work.quiet
+        when :refuse then refusals.add(packet.message.text) && nil
         when :try_out then try_out
         when :serve_out then serve_out(packet)
         when :record_pages then record_pages(packet)
         when :lost_thread then payload.lost_thread(self, packet.message.text) && nil
+        when :state_seen then payload.state_seen(packet.message.text) && nil
         else super
         end
       end
@@ -206,6 +213,8 @@ module Pando
       def end_recording(reason)
         @recorder = @recorder&.finish(reason)
       end
+
+      def refusals = @refusals ||= Refusals.new
 
       def full_title = "pando #{payload.worker_name} #{title}"
       def title = "#{slot} gen #{generation}"

@@ -17,6 +17,7 @@ module HTTPSupport
     def slot = 1
     def generation = 2
     def requests = @calls.reverse.take_while { |call| call != [:forget_jobs] }.count([:job_finished])
+    def refused_for(*) = nil
     def job_started(*arguments) = @calls << [:job_started, *arguments]
     def job_finished = @calls << [:job_finished]
     def job_failed = @failures = failures + 1
