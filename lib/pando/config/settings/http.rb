@@ -73,11 +73,11 @@ module Pando
     # Where an answer waits for its client, and what else a client may be told.
     Settings.group "HTTP answers" do
       setting :answer_memory,
-              type: Types::Bytes.new(16_384..1_073_741_824), default: 262_144, unit: "bytes",
+              type: Types::Bytes.new(16_384..1_073_741_824), default: 1_048_576, unit: "bytes",
               help: "What a client has not taken of its answer waits in memory up to this size, the rest in the spool.",
               notes: "Its worker is done as soon as it has written the answer. In direct mode a worker waits for " \
                      "its client, and the setting means nothing.",
-              example: "answer_memory 1.mb, total: 256.mb"
+              example: "answer_memory 4.mb, total: 256.mb"
 
       setting :answer_memory_total,
               type: Types::Bytes.new(1_048_576..), default: 67_108_864, unit: "bytes",
