@@ -43,6 +43,7 @@ module Pando
           return order if order
 
           payload.tick(self)
+          proceed_with_log
         end
       end
 

@@ -16,6 +16,9 @@ module Pando
       define "drain.ended", :info, %i[reason], "The server is in rotation again: health checks succeed."
       define "monitor.starved", :error, %i[reason],
              "The kernel had no memory or descriptor for the monitor; it tries again."
+      define "monitor.stalled", :warn, %i[seconds processor],
+             "One turn of the monitor's loop took so long, `processor` seconds of them on a CPU; nobody was heard " \
+             "meanwhile. If the server was stopped or its container frozen, deadlines are moved by the time."
       define "monitor.upgrading", :info, %i[pid from to seconds],
              "The Pando that the monitor is to run has been tried (`seconds` with all waits), and takes over now."
       define "monitor.upgraded", :info, %i[pid from to seconds],
@@ -270,6 +273,9 @@ module Pando
       define "pages.failed", :warn, %i[slot generation pid reason],
              "`pando pages` got no recording of this worker, which serves on."
 
+      define "lines.lost", :error, %i[count pid],
+             "Whoever reads the log did not keep up, or it could not be written: so many lines of this process are " \
+             "not in it. Logged whatever `log_level` says."
       define "hook.failed", :error, %i[hook slot generation pid reason], "A hook raised; names the hook and its line."
       define "link.malformed", :error, %i[role slot generation pid reason],
              "A child sent a record that does not decode; the child is ended."
