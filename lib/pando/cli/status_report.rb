@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cli/process_table"
+require "pando/cli/queue_lines"
 require "pando/cli/sharing_lines"
 require "pando/counted"
 require "pando/sys/memory"
@@ -14,12 +15,14 @@ module Pando
     class StatusReport
       include Counted
       include ProcessTable
+      include QueueLines
       include SharingLines
 
       PROCESSES = %w[reactor mold worker service].freeze
       # Fields that are numbers, so that JSON has them as such.
       WHOLE = %w[pid generation slot requests workers ready reforks failures waiting connections idle accepted mold
-                 heads bodies answers spooled_bodies spooled_answers number rate code full kinds cost pss running failed lag held].freeze
+                 heads bodies answers spooled_bodies spooled_answers
+                 number rate code full kinds cost pss running failed lag held].freeze
       DECIMAL = %w[seconds uptime age faults saving].freeze
 
       # @param records [Array<Array(String, Hash{String => String})>]
@@ -139,23 +142,6 @@ module Pando
           waiting = listener["waiting"]
           "#{listener["listen"]}#{", #{waiting} not accepted yet" if waiting.to_i.positive?}"
         end
-      end
-
-      def queue
-        return unless (queue = one("queue"))
-
-        "connections: #{queue["connections"]}, idle: #{queue["idle"]}; requests that wait: #{queue["waiting"]}, " \
-          "that came so far: #{queue["requests"]}"
-      end
-
-      # What clients take of the reactor. Nothing of a server that is older than this command.
-      def buffers
-        kinds = one("queue")&.slice("heads", "bodies", "answers", "spooled_bodies", "spooled_answers")
-        return unless kinds&.size == 5
-
-        heads, bodies, answers, spooled_bodies, spooled_answers = kinds.values.map { |bytes| format("%.1f", bytes / 1048576.0) }
-        "buffers in MiB: heads #{heads}, bodies #{bodies}, answers #{answers}; " \
-          "in the spool: bodies #{spooled_bodies}, answers #{spooled_answers}"
       end
 
       def notes

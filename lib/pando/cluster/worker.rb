@@ -74,7 +74,7 @@ module Pando
       # @api private
       def start
         payload.attach(self)
-        OOMScore.set(:worker, options.oom_score_adj, monitor: context.monitor_pid)
+        take_oom_score(:worker)
         payload.run_hook(:after_worker_fork, self)
         payload.take_up
         @work = payload.work(context.listeners, context.channel)
