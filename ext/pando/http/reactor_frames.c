@@ -154,6 +154,8 @@ static int must_flush(struct pando_reactor *reactor, uint32_t number, const stru
     struct pando_reactor_lane *lane = &reactor->lanes[number];
     if (!connection->out || whole_in_ring(reactor, number, frame))
         return 0;
+    if (!pando_reactor_timer_runs(connection, PANDO_TIMER_WRITE))
+        pando_reactor_timer_start(reactor, connection, PANDO_TIMER_WRITE);
     lane->blocker = connection;
     connection->blocks = number;
     return 1;

@@ -39,6 +39,7 @@ size_t pando_reactor_input_receive(struct pando_reactor *reactor, struct pando_c
         /* Less than there was room for: all that there is, and epoll tells of more; except of an end already told. */
         if ((size_t)bytes < room && !connection->read_ended)
             connection->readable = 0;
+        reactor->work += (uint32_t)bytes;
         return (size_t)bytes;
     }
     if (bytes == -1 && (errno == EAGAIN || errno == EWOULDBLOCK)) {

@@ -126,10 +126,16 @@ static ssize_t send_file(struct pando_reactor *reactor, struct pando_connection 
     return bytes;
 }
 
+/* What goes out is a 100 Continue, late: the timer is that of the body, or of the queue where that waits already. */
+static int timed_otherwise(const struct pando_connection *connection)
+{
+    return connection->state == PANDO_READING_BODY || pando_reactor_timer_runs(connection, PANDO_TIMER_QUEUE);
+}
+
 /* Progress is told to the timer; a client that is too slow all in all is reset. */
 static int moved(struct pando_reactor *reactor, struct pando_connection *connection, ssize_t bytes)
 {
-    if (connection->state == PANDO_READING_BODY)
+    if (timed_otherwise(connection))
         return 1;
     if (bytes > 0 && !pando_reactor_pace_moved(reactor, connection, (uint64_t)bytes, reactor->config->write_timeout)) {
         pando_stat_add(&reactor->stats->slow_readers, 1);
@@ -158,7 +164,7 @@ void pando_reactor_output_flush(struct pando_reactor *reactor, struct pando_conn
         pando_reactor_lane_unblock(reactor, connection);
     if (connection->out)
         return;
-    if (connection->state != PANDO_READING_BODY)
+    if (!timed_otherwise(connection))
         pando_reactor_timer_stop(reactor, connection);
     pando_reactor_connection_flushed(reactor, connection);
 }

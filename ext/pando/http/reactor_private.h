@@ -106,7 +106,8 @@ struct pando_connection {
     struct pando_output *out, *out_last;
     uint32_t out_bytes;
 
-    uint64_t pace_began, pace_bytes;    /* of the transfer that is under way */
+    uint64_t pace_at;                   /* when the transfer that is under way has begun, or has moved last */
+    int64_t pace_debt;                  /* see reactor_timers.c */
     struct pando_address address;       /* count 0: it is not counted */
     char remote[48];
 };
@@ -143,6 +144,7 @@ struct pando_reactor {
     pando_http_limits limits;
     pando_http_field *fields;           /* for heads that come in one piece */
     char *scratch;
+    uint32_t work;                      /* done for one connection since it has its turn; bytes, or as much as so many */
 
     struct pando_request requests[PANDO_CHANNEL_SLOTS];
     uint32_t free_slots[PANDO_CHANNEL_SLOTS], free_count, in_flight, unannounced;
@@ -164,7 +166,7 @@ int pando_reactor_timer_runs(const struct pando_connection *connection, enum pan
 void pando_reactor_timers_expire(struct pando_reactor *reactor);
 /* Milliseconds until the next one, -1 if there is none. */
 int64_t pando_reactor_timers_next(const struct pando_reactor *reactor);
-/* A transfer begins; bytes were moved: 0 if all in all it is too slow. */
+/* A transfer begins; bytes were moved: 0 if it is too slow. */
 void pando_reactor_pace_begin(struct pando_reactor *reactor, struct pando_connection *connection);
 int pando_reactor_pace_moved(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t bytes,
                      uint32_t allowance);

@@ -27,9 +27,11 @@
     _(shed_queue_time)        /* 503: queue_timeout */ \
     _(shed_stopping)          /* 503: the server stops, and has no worker left */ \
     _(shed_resources)         /* 503, or a reset where an answer had begun: no memory, or no room on the disk */ \
+    _(shed_file_size)         /* 503: a body longer than a file may be, RLIMIT_FSIZE */ \
     _(refused_malformed)      /* 400 and the like */ \
     _(refused_cut_off)        /* 400: the client sent no more in the middle of a request */ \
-    _(refused_too_large)      /* 413, 414, 431 */ \
+    _(refused_too_large)      /* 414, 431 */ \
+    _(refused_body_size)      /* 413: max_body_bytes */ \
     _(refused_unsupported)    /* 501, 505 */ \
     _(refused_proxy)          /* closed: no PROXY header where there must be one */ \
     _(refused_header_time)    /* 408: header_timeout */ \

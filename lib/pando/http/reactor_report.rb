@@ -13,15 +13,17 @@ module Pando
     class ReactorReport
       # What is counted of each kind of trouble, and the word for it in the event.
       REFUSED = { "refused_malformed" => "malformed", "refused_cut_off" => "cut off",
-                  "refused_too_large" => "too large",
+                  "refused_too_large" => "too large", "refused_body_size" => "max_body_bytes",
                   "refused_unsupported" => "unsupported", "refused_proxy" => "no PROXY header",
                   "refused_header_time" => "header_timeout", "refused_body_time" => "body_timeout" }.freeze
       SHED = { "shed_connections" => "max_connections", "shed_address" => "max_connections_per_address",
                "shed_queue" => "max_queue", "shed_queue_time" => "queue_timeout",
                "shed_stopping" => "stopping", "shed_resources" => "no memory, disk or descriptor",
-               "evicted" => "idle, for max_connections" }.freeze
+               "shed_file_size" => "RLIMIT_FSIZE", "evicted" => "idle, for max_connections" }.freeze
       LOST = { "failed_502" => "502", "failed_504" => "504", "resets" => "reset",
                "slow_readers" => "write_timeout" }.freeze
+
+      BODY_SIZE = "set max_body_bytes higher, or to false for no limit, if such bodies are welcome"
 
       # Seconds in the queue, of the slowest in a hundred, that are worth a word; and the share of queue_timeout, if
       # that is less.
@@ -50,7 +52,7 @@ module Pando
         before = @stats
         @stats = @channel.stats
         @new = @stats.to_h { |name, count| [name, [count - before.fetch(name), 0].max] }
-        tell("requests.refused", REFUSED)
+        tell("requests.refused", REFUSED) { { advice: (BODY_SIZE if @new["refused_body_size"].positive?) }.compact }
         tell("requests.shed", SHED) do
           { waiting: @stats["queued"], connections: @stats["connections"], busy: jobs.to_line }.compact
         end

@@ -214,6 +214,18 @@ class HTTPReactorClientsTest < Minitest::Test
     end
   end
 
+  def test_a_refusal_after_a_head_request_has_its_body
+    stage
+    client = request("HEAD / HTTP/1.1\r\nhost: a\r\n\r\n")
+    taken = @stage.take(0)
+    @stage.data(taken, "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n")
+    @stage.finish(taken)
+    client.readpartial(1000)
+    client.write("GET bad HTTP/1.1\r\n\r\n")
+
+    assert_match(/\r\ncontent-length: 16\r\n.*\r\n\r\n400 Bad Request\n\z/m, client.read)
+  end
+
   def test_a_request_that_is_cut_off
     stage
     ["GET / HT", "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n12"].each do |text|

@@ -143,7 +143,7 @@ class HTTPReactorOverloadTest < Minitest::Test
 
   def test_bodies_in_memory_take_128_mib_together
     stage(body_memory: 30 << 20)
-    post = "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: #{30 << 20}\r\n\r\n"
+    post = "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: #{30 << 20}\r\n\r\nx"
     clients = Array.new(6) { request(post) }
     wait_until { request_files.values.sum == 6 }
     assert_equal({ memory: 4, disk: 2 }, request_files)

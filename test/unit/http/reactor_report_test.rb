@@ -10,7 +10,7 @@ class HTTPReactorReportTest < Minitest::Test
 
   NAMES = %w[connections idle in_flight queued shed_connections shed_address shed_queue shed_queue_time shed_stopping
              shed_resources refused_malformed refused_cut_off evicted slow_readers
-             refused_too_large refused_unsupported refused_proxy refused_header_time
+             shed_file_size refused_body_size refused_too_large refused_unsupported refused_proxy refused_header_time
              refused_body_time failed_502 failed_504 resets retried].freeze
 
   # Stands for a Channel.
@@ -63,6 +63,13 @@ class HTTPReactorReportTest < Minitest::Test
     assert_equal [["requests.lost", { count: 1, reason: "502 1" }]], tick
   end
 
+  def test_says_what_to_set_for_larger_bodies
+    @counts.add(refused_body_size: 2)
+
+    assert_equal [["requests.refused", { count: 2, reason: "max_body_bytes 2",
+                                         advice: Pando::HTTP::ReactorReport::BODY_SIZE }]], tick
+  end
+
   def test_what_the_workers_are_at_is_left_out_where_they_are_idle
     @jobs.to_line = nil
     @counts.add(shed_resources: 1)
@@ -84,7 +91,7 @@ class HTTPReactorReportTest < Minitest::Test
 
   def test_every_event_is_in_the_catalogue_with_its_payload
     require "pando/events/catalogue"
-    @counts.add(shed_queue: 1, refused_malformed: 1, resets: 1, retried: 1)
+    @counts.add(shed_queue: 1, refused_malformed: 1, refused_body_size: 1, resets: 1, retried: 1)
     @counts.wait(1, 25)
     told = tick
     @counts.wait(1, 1)

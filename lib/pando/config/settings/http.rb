@@ -20,8 +20,9 @@ module Pando
               example: "max_headers 200"
 
       setting :max_body_bytes,
-              type: Types::OrOff.new(Types::Bytes.new(0..)), default: nil, unit: "bytes",
+              type: Types::OrOff.new(Types::Bytes.new(0..)), default: 1_073_741_824, unit: "bytes",
               help: "Longest request body; a longer one is answered with 413. false sets no limit.",
+              notes: "When a body is refused for it, the log names this setting.",
               example: "max_body_bytes 100.mb"
 
       setting :body_memory,
@@ -37,13 +38,15 @@ module Pando
       setting :body_timeout,
               type: Types::Seconds.new, default: 30.0, unit: "seconds",
               help: "A client may pause this long while it sends a body, or gets 408.",
-              notes: "All its pauses together may last as long, plus a second for each KiB it has sent.",
+              notes: "It must also send 1 KiB a second: it may fall behind that by as long as this, and what it " \
+                     "has sent faster counts for 10 seconds at most.",
               example: "body_timeout 60"
 
       setting :write_timeout,
               type: Types::Seconds.new, default: 30.0, unit: "seconds",
               help: "A client may take nothing of a response for this long before its connection is closed.",
-              notes: "All its pauses together may last as long, plus a second for each KiB it has taken.",
+              notes: "It must also take 1 KiB a second: it may fall behind that by as long as this, and what it " \
+                     "has taken faster counts for 10 seconds at most.",
               example: "write_timeout 60"
 
       setting :trusted_proxies,

@@ -215,8 +215,9 @@ module Pando
              "A request outlived its soft timeout. The client got 504, unless the head of the answer had been sent " \
              "or the app had called `handled!`. `error` has the backtrace of the moment, `location` the app's own " \
              "line in it."
-      define "requests.refused", :info, %i[count reason],
-             "The reactor refused requests as malformed, too large or too slow; `reason` counts each kind."
+      define "requests.refused", :info, %i[count reason advice],
+             "The reactor refused requests as malformed, too large or too slow; `reason` counts each kind. `advice` " \
+             "says what to set if a body was longer than `max_body_bytes`."
       define "requests.shed", :warn, %i[count reason waiting connections busy],
              "The reactor answered with 503, or reset what had begun: too much to do. `reason` counts by the limit " \
              "that was met; `busy` names what the workers are at."
