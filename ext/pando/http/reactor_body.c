@@ -2,7 +2,6 @@
  * a slot, in a file as soon as they do not. */
 #include "reactor_private.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define PIECE 8192u      /* of a decoded body is written to its file at once, or more */
@@ -23,10 +22,9 @@ static int too_large(struct pando_reactor *reactor, struct pando_connection *con
 /* 0: refused */
 static int write_out(struct pando_reactor *reactor, struct pando_connection *connection, const char *data, size_t bytes)
 {
-    if (pando_reactor_spool_write(connection, data, bytes) == 0)
+    if (pando_reactor_spool_write(reactor, connection, data, bytes) == 0)
         return 1;
-    pando_reactor_refuse_for(reactor, connection, 503,
-                             errno == EFBIG ? &reactor->stats->shed_file_size : &reactor->stats->shed_resources);
+    pando_reactor_refuse(reactor, connection, 503);
     return 0;
 }
 

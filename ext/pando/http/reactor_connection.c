@@ -46,9 +46,10 @@ struct pando_connection *pando_reactor_connection_open(struct pando_reactor *rea
     int proxied = reactor->listeners[listener].flags & PANDO_LISTENER_PROXIED;
     connection->state = proxied ? PANDO_READING_PROXY : PANDO_READING_HEAD;
     connection->slot = connection->blocks = PANDO_NONE;
-    connection->spool = -1;
+    connection->spool = connection->overflow = -1;
     pando_list_init(&connection->again);
     pando_list_init(&connection->timer.node);
+    pando_list_init(&connection->reader);
     pando_list_append(&reactor->connections, &connection->all);
     reactor->connection_count++;
     pando_http_parser_init(&connection->parser, reactor->limits, reactor->fields);

@@ -84,10 +84,15 @@ module Pando
         @cluster.generations.lost_threads.report(child, kind, text) unless stopping? || !child.worker?
       end
 
+      # It was asked to fork a mold, and requests have changed its process.
+      def state_reported(child, text)
+        @cluster.generations.changed_state.report(child, text) if child.worker? && !stopping?
+      end
+
       # It would like to be replaced, and waits for our word. The last one that serves is to serve on until then.
       def child_outworn(child, reason)
         return unless child.ready?
-        return child_leaving(child, reason) && child.order(Message.new(:leave)) if stopping?
+        return let_go(child, reason) if stopping?
 
         @cluster.generations.worker_wasted(child, reason) if child.row.job.zero?
         @cluster.rollout.renew(child, reason)
@@ -110,6 +115,13 @@ module Pando
           Events.emit("fork.failed", role: child.role, **child.identity, reason: text)
         end
         child_lost(child, nil, innocent: innocent, told: true)
+      end
+
+      # Its forker must not become a mold; another worker may do.
+      def fork_declined(child, text)
+        return if @cluster.generations.promotion_declined(child, text)
+
+        fork_failed(child, text, innocent: false)
       end
 
       # A process is gone, or an order will never become one.
@@ -141,6 +153,8 @@ module Pando
         child_lost(child, nil)
       end
 
+      def lines_lost(number) = @cluster.tally.add_lost_lines(number)
+
       def lane_corrupt(number) = @cluster.reactors.lane_corrupt(number)
 
       def hard_timeout(child)
@@ -155,6 +169,11 @@ module Pando
       private
 
       def stopping? = @cluster.shutdown.begun?
+
+      def let_go(child, reason)
+        child_leaving(child, reason)
+        child.order(Message.new(:leave))
+      end
 
       def tell(child, farewell)
         more = child.reactor? ? @cluster.reactors.in_flight : {}

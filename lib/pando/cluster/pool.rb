@@ -36,7 +36,7 @@ module Pando
                   :memory, :sizing, :dismissals, :dampers, :caretaker, :poison
 
       # What there is one of for all: a pool is its caretaker's cluster.
-      def_delegators :@cluster, :shutdown, :reload, :drain, :inbox, :examiner, :dismiss
+      def_delegators :@cluster, :shutdown, :reload, :drain, :inbox, :examiner, :tally, :dismiss
 
       # @param cluster [Monitor]
       # @param plan [Pools::Plan]

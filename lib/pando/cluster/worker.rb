@@ -26,6 +26,8 @@ module Pando
 
       # Seconds that the end itself may take, where there is so much: runners interrupt jobs and give them back.
       FAREWELL = 2.0
+      # Seconds that the monitor's death may take.
+      DEATH = 1.0
 
       # To be replaced after the running job. The monitor has the last word: where nobody else serves, this one goes
       # on until somebody does.
@@ -60,6 +62,7 @@ module Pando
           row.beat
           pass_signal_on
           payload.watch(self)
+          proceed_with_log
           order = attend(ready) || @rest.order
           @recorder = @recorder.tick if @recorder
           return end_recording("it was forked").then { order } if order
@@ -71,7 +74,7 @@ module Pando
       # @api private
       def start
         payload.attach(self)
-        raise_oom_score
+        OOMScore.set(:worker, options.oom_score_adj, monitor: context.monitor_pid)
         payload.run_hook(:after_worker_fork, self)
         payload.take_up
         @work = payload.work(context.listeners, context.channel)
@@ -103,7 +106,16 @@ module Pando
           payload.run_hook(:before_worker_exit, self)
         end
         payload.before_exit(self, by)
+        proceed_with_log
+        shut_listeners if @link_ended
         nil
+      end
+
+      # A monitor that dies ends its links a moment before the kernel tells of its death; what is to be done then is done
+      # by the signal's handler (see HTTP::Work#start), and this process may be the only one left to do it.
+      def shut_listeners
+        deadline = Sys.now + DEATH
+        sleep(0.005) until context.listeners.none?(&:socket) || Sys.orphaned? || Sys.now > deadline
       end
 
       # It wants to leave, and waits to be told whether it may.
@@ -176,6 +188,7 @@ module Pando
         when :serve_out then serve_out(packet)
         when :record_pages then record_pages(packet)
         when :lost_thread then payload.lost_thread(self, packet.message.text) && nil
+        when :state_seen then payload.state_seen(packet.message.text) && nil
         else super
         end
       end
@@ -211,13 +224,6 @@ module Pando
       # What it has seen until then is handed over.
       def end_recording(reason)
         @recorder = @recorder&.finish(reason)
-      end
-
-      # Spares monitor and mold when the kernel must choose.
-      def raise_oom_score
-        options.oom_score_adj&.then { |score| File.write("/proc/self/oom_score_adj", score.to_s) }
-      rescue SystemCallError
-        nil # a sandbox may forbid it: a preference, not a need
       end
 
       def refusals = @refusals ||= Refusals.new

@@ -18,10 +18,11 @@ module Pando
                   "refused_header_time" => "header_timeout", "refused_body_time" => "body_timeout" }.freeze
       SHED = { "shed_connections" => "max_connections", "shed_address" => "max_connections_per_address",
                "shed_queue" => "max_queue", "shed_queue_time" => "queue_timeout",
-               "shed_stopping" => "stopping", "shed_resources" => "no memory, disk or descriptor",
-               "shed_file_size" => "RLIMIT_FSIZE", "evicted" => "idle, for max_connections" }.freeze
+               "shed_stopping" => "stopping", "shed_spool" => "the spool is full",
+               "shed_memory" => "buffer_memory", "shed_file_size" => "RLIMIT_FSIZE",
+               "shed_resources" => "no memory, disk or descriptor", "evicted" => "idle, for max_connections" }.freeze
       LOST = { "failed_502" => "502", "failed_504" => "504", "resets" => "reset",
-               "slow_readers" => "write_timeout" }.freeze
+               "slow_readers" => "write_timeout", "cut_readers" => "the slowest reader, for want of room" }.freeze
 
       BODY_SIZE = "set max_body_bytes higher, or to false for no limit, if such bodies are welcome"
 
@@ -58,6 +59,7 @@ module Pando
         end
         tell("requests.lost", LOST)
         Events.emit("requests.retried", count: @new["retried"]) if @new["retried"].positive?
+        tell_of_spool
         watch_queue
         @stall&.look(@stats["queued"], jobs)
       end
@@ -72,10 +74,16 @@ module Pando
       def state
         stats = @channel.stats
         { connections: stats["connections"], idle: stats["idle"], waiting: stats["queued"],
-          accepted: stats["accepted"], requests: stats["requests"] }
+          accepted: stats["accepted"], requests: stats["requests"], **buffers(stats) }
       end
 
       private
+
+      # Bytes that clients take, by kind.
+      def buffers(stats)
+        { heads: stats["head_bytes"], bodies: stats["body_bytes"], answers: stats["answer_bytes"],
+          spooled_bodies: stats["spooled_bodies"], spooled_answers: stats["spooled_answers"] }
+      end
 
       def tell(name, words)
         counts = @new.slice(*words.keys).select { |_, count| count.positive? }
@@ -83,6 +91,13 @@ module Pando
 
         reason = counts.map { |counted, count| "#{words[counted]} #{count}" }.join(", ")
         Events.emit(name, count: counts.values.sum, reason: reason, **(block_given? ? yield : {}))
+      end
+
+      def tell_of_spool
+        failed = @new["spool_failed"]
+        return unless failed.positive?
+
+        Events.emit("spool.failed", count: failed, reason: SystemCallError.new(@stats["spool_error"]).message)
       end
 
       # One event when a delay begins, one now and then while it lasts, one when it is over.

@@ -18,8 +18,10 @@ module Pando
 
       # @param memory [Integer] bytes to keep in memory at most
       # @param expected [Integer] bytes that are announced, if any
+      # @param directory [String, nil] of the file; nil: TMPDIR, or /tmp
       # @raise [Refused] there is no room for it
-      def initialize(memory, expected = 0)
+      def initialize(memory, expected = 0, directory = nil)
+        @directory = directory
         @memory = memory
         @size = 0
         on_disk { @file = temporary_file } if expected > memory
@@ -62,7 +64,7 @@ module Pando
         yield
       rescue SystemCallError => e
         hint = " (RLIMIT_FSIZE, `ulimit -f`, is #{Process.getrlimit(:FSIZE).first} bytes)" if e.is_a?(Errno::EFBIG)
-        raise Refused.new(503, "the body cannot be kept in #{Dir.tmpdir}: #{e.message}#{hint}")
+        raise Refused.new(503, "the body cannot be kept in #{directory}: #{e.message}#{hint}")
       end
 
       def move_to_file
@@ -71,14 +73,16 @@ module Pando
         @string = nil
       end
 
+      def directory = @directory || Dir.tmpdir
+
       def temporary_file
-        File.new(Dir.tmpdir, File::RDWR | File::TMPFILE | File::BINARY, 0o600).binmode
+        File.new(directory, File::RDWR | File::TMPFILE | File::BINARY, 0o600).binmode
       rescue Errno::EOPNOTSUPP, Errno::EISDIR, Errno::EINVAL, Errno::ENOENT
         named_and_unlinked_file # not every file system knows O_TMPFILE (open(2))
       end
 
       def named_and_unlinked_file
-        path = File.join(Dir.tmpdir, "pando-body-#{Process.pid}-#{Random.urandom(8).unpack1("H*")}")
+        path = File.join(directory, "pando-body-#{Process.pid}-#{Random.urandom(8).unpack1("H*")}")
         file = File.new(path, File::RDWR | File::CREAT | File::EXCL | File::BINARY, 0o600).binmode
         File.unlink(path)
         file

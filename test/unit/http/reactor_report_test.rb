@@ -11,7 +11,9 @@ class HTTPReactorReportTest < Minitest::Test
   NAMES = %w[connections idle in_flight queued shed_connections shed_address shed_queue shed_queue_time shed_stopping
              shed_resources refused_malformed refused_cut_off evicted slow_readers
              shed_file_size refused_body_size refused_too_large refused_unsupported refused_proxy refused_header_time
-             refused_body_time failed_502 failed_504 resets retried].freeze
+             refused_body_time failed_502 failed_504 resets retried
+             cut_readers spool_failed spool_error shed_spool shed_memory
+             head_bytes body_bytes answer_bytes spooled_bodies spooled_answers].freeze
 
   # Stands for a Channel.
   class Counts
@@ -68,6 +70,16 @@ class HTTPReactorReportTest < Minitest::Test
 
     assert_equal [["requests.refused", { count: 2, reason: "max_body_bytes 2",
                                          advice: Pando::HTTP::ReactorReport::BODY_SIZE }]], tick
+  end
+
+  def test_tells_of_the_spool
+    @counts.add(cut_readers: 2, slow_readers: 1, shed_spool: 3, spool_failed: 4, spool_error: Errno::ENOSPC::Errno - 7)
+
+    assert_equal [["requests.shed", "the spool is full 3"],
+                  ["requests.lost", "write_timeout 1, the slowest reader, for want of room 2"],
+                  ["spool.failed", "No space left on device"]],
+                 (tick.map { |name, payload| [name, payload.fetch(:reason)] })
+    assert_empty tick
   end
 
   def test_what_the_workers_are_at_is_left_out_where_they_are_idle
