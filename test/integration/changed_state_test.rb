@@ -19,7 +19,7 @@ class ChangedStateTest < Minitest::Test
     CHANGES = {
       "umask" => -> { File.umask(0o777) },
       "directory" => -> { Dir.chdir("/") },
-      "nice" => -> { Process.setpriority(Process::PRIO_PROCESS, 0, 7) },
+      "nice" => -> { Process.setpriority(Process::PRIO_PROCESS, 0, 19) },
       "signal PIPE" => -> { trap("PIPE", "IGNORE") },
       "signal WINCH" => -> { trap("WINCH") { nil } },
       "limit core file size" => -> { Process.setrlimit(:CORE, 4096, Process.getrlimit(:CORE).last) },
@@ -99,9 +99,9 @@ class ChangedStateTest < Minitest::Test
     server = start("workers 2")
     before = state(server)
     change(server, "nice")
-    wait_until { server.get("/nice") && states(server).all? { |one| one["nice"] == 7 } }
+    wait_until { server.get("/nice") && states(server).all? { |one| one["nice"] == 19 } }
     _, errors, code = pando(server, "refork")
-    words = "#{WORDS}nice 0 -> 7. "
+    words = "#{WORDS}nice \\d+ -> 19\\. "
 
     assert_match(/^pando: refused: the worker that was to become the mold \(slot \d\) must not be forked: #{words}/, errors)
     assert_equal(1, code)
@@ -209,7 +209,7 @@ class ChangedStateTest < Minitest::Test
     server.refork
 
     assert_equal([["nice", nil]], findings(server).map { |one| one.values_at("subject", "action") })
-    assert_equal(7, state(server)["nice"])
+    assert_equal(19, state(server)["nice"])
   end
 
   private
