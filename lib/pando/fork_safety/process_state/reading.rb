@@ -93,8 +93,8 @@ module Pando
           # Of the thread that forks, which is the main one.
           def priority(process)
             fields = File.read("/proc/#{process}/stat").rpartition(")").last.split
-            { "nice" => Value.new(fields.fetch(NICE)),
-              "scheduling" => Value.new("priority #{fields.fetch(SCHEDULING[0])}, policy #{fields.fetch(SCHEDULING[1])}") }
+            level, policy = fields.values_at(*SCHEDULING)
+            { "nice" => Value.new(fields.fetch(NICE)), "scheduling" => Value.new("priority #{level}, policy #{policy}") }
           rescue SystemCallError
             {}
           end
