@@ -19,7 +19,7 @@ module Pando
       PROCESSES = %w[reactor mold worker service].freeze
       # Fields that are numbers, so that JSON has them as such.
       WHOLE = %w[pid generation slot requests workers ready reforks failures waiting connections idle accepted mold
-                 number rate code full kinds cost pss running failed lag held].freeze
+                 heads bodies answers spooled_bodies spooled_answers number rate code full kinds cost pss running failed lag held].freeze
       DECIMAL = %w[seconds uptime age faults saving].freeze
 
       # @param records [Array<Array(String, Hash{String => String})>]
@@ -41,7 +41,7 @@ module Pando
 
       # @return [String]
       def text
-        [head, *listeners, queue, *pool_lines, "", *table, "", *notes].compact.join("\n")
+        [head, *listeners, queue, buffers, *pool_lines, "", *table, "", *notes].compact.join("\n")
       end
 
       private
@@ -146,6 +146,16 @@ module Pando
 
         "connections: #{queue["connections"]}, idle: #{queue["idle"]}; requests that wait: #{queue["waiting"]}, " \
           "that came so far: #{queue["requests"]}"
+      end
+
+      # What clients take of the reactor. Nothing of a server that is older than this command.
+      def buffers
+        kinds = one("queue")&.slice("heads", "bodies", "answers", "spooled_bodies", "spooled_answers")
+        return unless kinds&.size == 5
+
+        heads, bodies, answers, spooled_bodies, spooled_answers = kinds.values.map { |bytes| format("%.1f", bytes / 1048576.0) }
+        "buffers in MiB: heads #{heads}, bodies #{bodies}, answers #{answers}; " \
+          "in the spool: bodies #{spooled_bodies}, answers #{spooled_answers}"
       end
 
       def notes

@@ -92,7 +92,7 @@ module Pando
       # It would like to be replaced, and waits for our word. The last one that serves is to serve on until then.
       def child_outworn(child, reason)
         return unless child.ready?
-        return child_leaving(child, reason) && child.order(Message.new(:leave)) if stopping?
+        return let_go(child, reason) if stopping?
 
         @cluster.generations.worker_wasted(child, reason) if child.row.job.zero?
         @cluster.rollout.renew(child, reason)
@@ -132,8 +132,9 @@ module Pando
         starved = @oom.victim?(child)
         child.reason ||= "the kernel's OOM killer ended it" if starved
         close_the_doors(child)
-        farewell = Farewell.new(child, ending)
-        tell(child, farewell, starved) unless told
+        @cluster.poison.died(child, oom: starved)
+        farewell = Farewell.new(child, ending, oom: starved)
+        tell(child, farewell) unless told
         failed = farewell.failed? # while its row is still its own
         take_stock(child, farewell) unless farewell.stillborn?
         hook(:after_worker_exit, child, ending) if child.worker? && ending
@@ -152,6 +153,8 @@ module Pando
         child_lost(child, nil)
       end
 
+      def lines_lost(number) = @cluster.tally.add_lost_lines(number)
+
       def lane_corrupt(number) = @cluster.reactors.lane_corrupt(number)
 
       def hard_timeout(child)
@@ -167,11 +170,16 @@ module Pando
 
       def stopping? = @cluster.shutdown.begun?
 
-      def tell(child, farewell, starved)
+      def let_go(child, reason)
+        child_leaving(child, reason)
+        child.order(Message.new(:leave))
+      end
+
+      def tell(child, farewell)
         more = child.reactor? ? @cluster.reactors.in_flight : {}
         # That of a first boot is told when the server ends for it.
         more = { backtrace: child.detail }.compact if child.mold? && farewell.stillborn? && @cluster.generations.proven?
-        farewell.tell(starved ? { **more, cause: :oom } : more)
+        farewell.tell(more)
         farewell.tell_check unless stopping?
       end
 
@@ -220,7 +228,7 @@ module Pando
         return unless child.worker?
         return generations.worker_failed(child, reason, innocent: innocent || ended_by_job?(child)) if failed
 
-        @cluster.rollout.worker_lost(child, reason) if farewell.accident?
+        @cluster.rollout.worker_lost(child, reason, working: farewell.at_work?) if farewell.accident?
       end
 
       # A node's runner takes jobs a moment before the node says that it is ready, and a job may be one that kills.

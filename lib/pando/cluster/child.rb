@@ -103,7 +103,11 @@ module Pando
         @state = :adopted
       end
 
+      # Seconds on Sys.now when it was ready.
+      attr_reader :began_at
+
       def become_ready
+        @began_at = Sys.now
         @state = :ready
         @deadline = nil
         enter_step("", nil)
@@ -149,8 +153,11 @@ module Pando
       # It was killed for the time it took.
       def overdue? = !!@overdue
 
-      # It was killed for what its job may have caused: nobody else should be given that job.
+      # It ended by what its job may have caused: nobody else should be given that job.
       def suspect? = !!@suspect
+
+      # It may have died of its job.
+      def blame_job = @suspect = true
 
       # @return [Boolean] whether the signal was sent
       def signal(name) = pidfd ? pidfd.signal(name) : false

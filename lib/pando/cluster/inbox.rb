@@ -34,8 +34,11 @@ module Pando
       THREADS = Message::THREADS.keys.freeze
       private_constant :THREADS
 
+      COUNT = /\A[1-9]\d{0,8}\z/
+      private_constant :COUNT
+
       # Reports of a child that the observer is told.
-      NEWS = %i[checking leaving outworn signalled lane_corrupt tried tried_in_vain].freeze
+      NEWS = %i[checking leaving outworn signalled lane_corrupt tried tried_in_vain lines_lost].freeze
 
       # Reads what a child has sent.
       def read(child, burst = BURST)
@@ -110,6 +113,7 @@ module Pando
         when :signalled then @observer.child_signalled(child, message.text)
         when :outworn then @observer.child_outworn(child, message.text)
         when :lane_corrupt then @observer.lane_corrupt(message.lane)
+        when :lines_lost then lines_lost(child, message.text)
         else @observer.canary_tried(child, message.text, failed: message.kind == :tried_in_vain)
         end
       end
@@ -120,6 +124,13 @@ module Pando
 
         child.become_ready
         @observer.child_ready(child)
+      end
+
+      # Of its log.
+      def lines_lost(child, text)
+        return reject(child, "no number of lines") unless COUNT.match?(text)
+
+        @observer.lines_lost(text.to_i)
       end
 
       def fail(child, text)

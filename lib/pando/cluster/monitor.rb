@@ -42,6 +42,8 @@ module Pando
       TITLE = "pando monitor"
       # Seconds that it waits when the kernel has no memory or descriptor for it.
       STARVED = 0.25
+      # Seconds that whoever reads stderr has at the end.
+      LAST_WORDS = 0.5
 
       attr_reader :listeners, :roster, :pools, :shutdown, :reload, :inbox, :examiner, :drain, :tally, :reaper, :systemd,
                   :control, :upgrade, :quiet, :began_at, :payload
@@ -152,6 +154,7 @@ module Pando
       end
 
       def take_turn
+        Events.proceed
         ready = @poller.wait([due - Sys.now, 0].max)
         hear(ready)
         pools.enforce
@@ -210,7 +213,8 @@ module Pando
         @signals.release
         Events.emit("monitor.stopped", pid: Process.pid, status: shutdown.status)
         @systemd.close
-        shutdown.tell_failure
+        Events.proceed(LAST_WORDS)
+        shutdown.tell_failure(LAST_WORDS)
         shutdown.status
       end
     end

@@ -3,6 +3,9 @@
 require "pando/cluster/brief"
 require "pando/cluster/context"
 require "pando/cluster/link"
+require "pando/cluster/oom_score"
+require "pando/events"
+require "pando/line_writer"
 
 module Pando
   module Cluster
@@ -30,6 +33,7 @@ module Pando
         @context = context
         @leaving = @draining = false
         @told_at = Sys.now
+        @lines_lost = LineWriter.lost
         @row = context.scoreboard.row(seat)
       end
 
@@ -138,6 +142,16 @@ module Pando
         @told_by = nil
       end
 
+      # The monitor counts the lines that the logs of all processes have lost.
+      def proceed_with_log
+        Events.proceed
+        lost = LineWriter.lost - @lines_lost
+        return unless lost.positive?
+
+        @lines_lost += lost
+        report(:lines_lost, text: lost.to_s)
+      end
+
       def started; end
 
       def name_process(state)
@@ -177,6 +191,7 @@ module Pando
       # The link tells it before the kernel's signal does, or because the monitor wants no more to do with this process:
       # then it must be gone as soon.
       def be_orphaned
+        @link_ended = true
         @leave_within = options.grace
         @told_at = Sys.now
         depart

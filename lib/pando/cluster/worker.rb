@@ -2,6 +2,7 @@
 
 require "pando/cluster/job_record"
 require "pando/cluster/listening/listener"
+require "pando/cluster/refusals"
 require "pando/cluster/rest"
 require "pando/cluster/role"
 
@@ -25,6 +26,8 @@ module Pando
 
       # Seconds that the end itself may take, where there is so much: runners interrupt jobs and give them back.
       FAREWELL = 2.0
+      # Seconds that the monitor's death may take.
+      DEATH = 1.0
 
       # To be replaced after the running job. The monitor has the last word: where nobody else serves, this one goes
       # on until somebody does.
@@ -42,6 +45,9 @@ module Pando
       def lane_socket = @equipment&.socket
       def reactor_eventfd = context.reactor_eventfd
 
+      # @return [Integer, nil] seconds for which such a job is not to be begun, for it has ended others; nil: it may be
+      def refused_for(verb, subject) = (refusals.seconds(verb, subject) if @serves)
+
       def run_hook(name, *arguments) = payload.run_hook(name, self, *arguments)
       def hook?(name) = payload.hook?(name)
 
@@ -56,6 +62,7 @@ module Pando
           row.beat
           pass_signal_on
           payload.watch(self)
+          proceed_with_log
           order = attend(ready) || @rest.order
           @recorder = @recorder.tick if @recorder
           return end_recording("it was forked").then { order } if order
@@ -67,7 +74,7 @@ module Pando
       # @api private
       def start
         payload.attach(self)
-        raise_oom_score
+        OOMScore.set(:worker, options.oom_score_adj, monitor: context.monitor_pid)
         payload.run_hook(:after_worker_fork, self)
         payload.take_up
         @work = payload.work(context.listeners, context.channel)
@@ -84,6 +91,7 @@ module Pando
       private
 
       def started
+        @serves = true # its self-test is over: from now on it is clients that ask
         idle = "#{@title} idle"
         Process.setproctitle(idle)
         Sys.locate_title(idle)
@@ -98,7 +106,16 @@ module Pando
           payload.run_hook(:before_worker_exit, self)
         end
         payload.before_exit(self, by)
+        proceed_with_log
+        shut_listeners if @link_ended
         nil
+      end
+
+      # A monitor that dies ends its links a moment before the kernel tells of its death; what is to be done then is done
+      # by the signal's handler (see HTTP::Work#start), and this process may be the only one left to do it.
+      def shut_listeners
+        deadline = Sys.now + DEATH
+        sleep(0.005) until context.listeners.none?(&:socket) || Sys.orphaned? || Sys.now > deadline
       end
 
       # It wants to leave, and waits to be told whether it may.
@@ -166,6 +183,7 @@ module Pando
         case packet.message.kind
         when :promote then @rest.begin(ForkOrder.from(packet))
         when :quiet then @work.quiet
+        when :refuse then refusals.add(packet.message.text) && nil
         when :try_out then try_out
         when :serve_out then serve_out(packet)
         when :record_pages then record_pages(packet)
@@ -208,12 +226,7 @@ module Pando
         @recorder = @recorder&.finish(reason)
       end
 
-      # Spares monitor and mold when the kernel must choose.
-      def raise_oom_score
-        options.oom_score_adj&.then { |score| File.write("/proc/self/oom_score_adj", score.to_s) }
-      rescue SystemCallError
-        nil # a sandbox may forbid it: a preference, not a need
-      end
+      def refusals = @refusals ||= Refusals.new
 
       def full_title = "pando #{payload.worker_name} #{title}"
       def title = "#{slot} gen #{generation}"
