@@ -125,7 +125,7 @@ class ChangedStateTest < Minitest::Test
     assert_equal(before, state(server))
   end
 
-  LAZY = APP.sub("run lambda { |env|", <<~'RUBY')
+  LAZY = APP.sub("run lambda { |env|", <<~RUBY)
     run lambda { |env|
       ENV["LAZY"] ||= "1"
       $trapped ||= trap("WINCH") { nil }

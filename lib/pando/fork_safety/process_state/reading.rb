@@ -94,7 +94,7 @@ module Pando
           def priority(process)
             fields = File.read("/proc/#{process}/stat").rpartition(")").last.split
             level, policy = fields.values_at(*SCHEDULING)
-            { "nice" => Value.new(fields.fetch(NICE)), "scheduling" => Value.new("priority #{level}, policy #{policy}") }
+            { "nice" => Value.new(fields.fetch(NICE)), "scheduling" => Value.new("level #{level}, policy #{policy}") }
           rescue SystemCallError
             {}
           end
