@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
+require "pando/cluster/role"
+
 module Pando
   module Cluster
-    class Worker
+    class Worker < Role
       # What the monitor tells a worker, and asks of it, beside its jobs.
       #
       # @api private
