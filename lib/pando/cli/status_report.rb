@@ -2,6 +2,7 @@
 
 require "pando/cli/process_table"
 require "pando/cli/queue_lines"
+require "pando/cli/refork_lines"
 require "pando/cli/sharing_lines"
 require "pando/counted"
 require "pando/sys/memory"
@@ -16,6 +17,7 @@ module Pando
       include Counted
       include ProcessTable
       include QueueLines
+      include ReforkLines
       include SharingLines
 
       PROCESSES = %w[reactor mold worker service].freeze
@@ -159,28 +161,6 @@ module Pando
       def standing(one) = STANDINGS.map { |key, text| "; #{text.sub("%s") { one[key] }}" if one[key] }.join
 
       def total = "total PSS #{mebibytes(processes.sum { |_, pairs| pairs["pss"].to_i })}"
-
-      # How it stands with `refork :auto`.
-      def reforking
-        all("refork").map do |refork|
-          decided = "; decided last: #{refork["decided"]}" if refork["decided"]
-          waits = "; now: #{refork["waits"]}" if refork["waits"]
-          printable("refork :auto#{of(refork)} is #{refork["phase"]}#{decided}#{waits}")
-        end
-      end
-
-      # What `refork` is refused for, in its words.
-      def lost_threads
-        all("lost_thread").map do |one|
-          scope = "no refork from #{one["held"]} of #{counted(one["workers"], "worker")}#{of(one)}" if one["refused"]
-          printable("#{scope || "lost thread#{of(one)}"}: #{one["reason"]}. #{one["advice"]}")
-        end
-      end
-
-      # Likewise.
-      def changed_states
-        all("changed_state").map { |one| printable("no refork from worker #{one["slot"]}#{of(one)}: #{one["reason"]}") }
-      end
 
       def dampers
         all("damper").map do |damper|

@@ -156,7 +156,8 @@ module Pando
       define "refork.started", :info, %i[slot generation source requests reason choice],
              "A worker (`source`, its pid) was chosen to be the next mold; `choice` says by which figures."
       define "source.changed", :info, %i[slot generation source requests reason],
-             "The worker that was to be the next mold has not come to it, as `reason` says; this one is asked instead."
+             "The worker that was to be the next mold has not come to it, or must not, as `reason` says; this one is " \
+             "asked instead."
       define "trainee.chosen", :info, %i[slot generation pid requests],
              "From now on this worker is given requests before the others while it is idle: the next mold is to be " \
              "forked from it."
