@@ -78,7 +78,7 @@ class HTTPReactorReportTest < Minitest::Test
     assert_equal [["requests.shed", "the spool is full 3"],
                   ["requests.lost", "write_timeout 1, the slowest reader, for want of room 2"],
                   ["spool.failed", "No space left on device"]],
-                 (tick.map { |name, payload| [name, payload.fetch(:reason)] })
+                 tick.map { |name, payload| [name, payload.fetch(:reason)] }
     assert_empty tick
   end
 
