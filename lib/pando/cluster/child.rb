@@ -113,6 +113,13 @@ module Pando
         @deadline = deadline
       end
 
+      # The whole server stood still, and this one could not do anything either.
+      def postpone(seconds)
+        @deadline &&= @deadline + seconds
+        @step_deadline &&= @step_deadline + seconds
+        @expected_by &&= @expected_by + seconds
+      end
+
       def become_gone
         @state = :gone
         @deadline = nil

@@ -26,6 +26,7 @@ require "pando/cluster/signals"
 require "pando/cluster/systemd"
 require "pando/cluster/tally"
 require "pando/cluster/terminal"
+require "pando/cluster/turn_watch"
 require "pando/cluster/start"
 require "pando/cluster/upgrade"
 
@@ -125,6 +126,7 @@ module Pando
         @restart_file = RestartFile.new(@payload.options)
         @listeners = @start.listeners(@specs)
         @systemd = @start.systemd
+        @turns = TurnWatch.new
         @poller = Sys::Poller.new
         @poller.add(@signals, [:signal, nil])
         @control = @start.control(self, @payload.options.control, @poller)
@@ -155,7 +157,8 @@ module Pando
 
       def take_turn
         Events.proceed
-        ready = @poller.wait([due - Sys.now, 0].max)
+        ready = @poller.wait(asked = [due - Sys.now, 0].max)
+        pools.postpone(@turns.turned(asked))
         hear(ready)
         pools.enforce
         shutdown.begun? ? shutdown.proceed : reconcile
