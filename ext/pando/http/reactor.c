@@ -96,6 +96,12 @@ static void tell_gauges(struct pando_reactor *reactor)
     pando_stat_set(&reactor->stats->connections, reactor->connection_count);
     pando_stat_set(&reactor->stats->idle, reactor->running[PANDO_TIMER_IDLE]);
     pando_stat_set(&reactor->stats->in_flight, reactor->in_flight);
+    pando_stat_set(&reactor->stats->head_bytes, reactor->pool.lent - reactor->out_total);
+    pando_stat_set(&reactor->stats->body_bytes, reactor->spool_memory);
+    pando_stat_set(&reactor->stats->answer_bytes, reactor->out_total);
+    pando_stat_set(&reactor->stats->spooled_answers, reactor->spooled_answers);
+    pando_stat_set(&reactor->stats->spooled_bodies, reactor->spooled_bodies);
+    pando_stat_set(&reactor->stats->waiting_workers, reactor->waiting);
     pando_stat_add(&reactor->stats->turns, 1);
 }
 
@@ -199,13 +205,16 @@ static void init(struct pando_reactor *reactor, const struct pando_reactor_confi
     reactor->epoll = -1;
     pando_reactor_reserve_init(reactor);
     reactor->limits = (pando_http_limits){config->max_header_bytes, config->max_target_bytes, config->max_headers};
+    pando_reactor_pool_init(&reactor->pool, config->buffer_memory);
     pando_list_init(&reactor->connections);
     pando_list_init(&reactor->again);
     pando_list_init(&reactor->graveyard);
     pando_list_init(&reactor->spare);
+    pando_list_init(&reactor->readers);
     pando_reactor_timers_init(reactor);
     for (uint32_t slot = PANDO_CHANNEL_SLOTS; slot > 0; slot--)
         reactor->free_slots[reactor->free_count++] = slot - 1;
+    pando_reactor_overflow_init(reactor);
     look_at_the_clock(reactor);
     reactor->told_at = reactor->now;
 }

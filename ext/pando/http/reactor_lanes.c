@@ -61,6 +61,14 @@ static int read_frame(struct pando_reactor *reactor, uint32_t number)
     }
 }
 
+/* Space came free that may be for any of those that wait. */
+static void try_again(struct pando_reactor *reactor)
+{
+    reactor->roomier = 0;
+    for (uint32_t i = 0; i < reactor->open_count && reactor->waiting > 0; i++)
+        pando_reactor_lane_unblock(reactor, reactor->lanes[reactor->open[i]].blocker);
+}
+
 static uint64_t written(const struct pando_reactor *reactor, uint32_t number)
 {
     return atomic_load(&shared_lane(reactor, number)->written);
@@ -74,6 +82,8 @@ static int pending(const struct pando_reactor *reactor, uint32_t number)
 
 void pando_reactor_lanes_read(struct pando_reactor *reactor)
 {
+    if (reactor->roomier)
+        try_again(reactor);
     for (uint32_t i = 0; i < reactor->open_count; i++) {
         uint32_t number = reactor->open[i];
         struct pando_reactor_lane *lane = &reactor->lanes[number];
@@ -93,10 +103,19 @@ void pando_reactor_lanes_read(struct pando_reactor *reactor)
 
 int pando_reactor_lanes_pending(const struct pando_reactor *reactor)
 {
+    if (reactor->roomier && reactor->waiting > 0)
+        return 1;
     for (uint32_t i = 0; i < reactor->open_count; i++)
         if (pending(reactor, reactor->open[i]))
             return 1;
     return 0;
+}
+
+void pando_reactor_lane_block(struct pando_reactor *reactor, uint32_t number, struct pando_connection *connection)
+{
+    reactor->lanes[number].blocker = connection;
+    connection->blocks = number;
+    reactor->waiting++;
 }
 
 void pando_reactor_lane_unblock(struct pando_reactor *reactor, struct pando_connection *connection)
@@ -106,6 +125,7 @@ void pando_reactor_lane_unblock(struct pando_reactor *reactor, struct pando_conn
     struct pando_reactor_lane *lane = &reactor->lanes[connection->blocks];
     lane->blocker = NULL;
     lane->again = 1;
+    reactor->waiting--;
     connection->blocks = PANDO_NONE;
 }
 

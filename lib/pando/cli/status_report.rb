@@ -19,7 +19,7 @@ module Pando
       PROCESSES = %w[reactor mold worker service].freeze
       # Fields that are numbers, so that JSON has them as such.
       WHOLE = %w[pid generation slot requests workers ready reforks failures waiting connections idle accepted mold
-                 number rate code full kinds cost pss running failed lag held].freeze
+                 heads bodies answers spooled_bodies spooled_answers number rate code full kinds cost pss running failed lag held].freeze
       DECIMAL = %w[seconds uptime age faults saving].freeze
 
       # @param records [Array<Array(String, Hash{String => String})>]
@@ -33,14 +33,15 @@ module Pando
         JSON.pretty_generate(
           "server" => one("server"), **pools, "listeners" => all("listener"), "queue" => one("queue"),
           "generations" => all("generation"), "refork" => one("refork"),
-          "lost_threads" => all("lost_thread"), "dampers" => all("damper"), "counts" => one("counts") || {},
+          "lost_threads" => all("lost_thread"), "changed_states" => all("changed_state"), "dampers" => all("damper"),
+          "counts" => one("counts") || {},
           "processes" => processes.map { |role, pairs| { "role" => role, **pairs } }
         )
       end
 
       # @return [String]
       def text
-        [head, *listeners, queue, *pool_lines, "", *table, "", *notes].compact.join("\n")
+        [head, *listeners, queue, buffers, *pool_lines, "", *table, "", *notes].compact.join("\n")
       end
 
       private
@@ -147,11 +148,21 @@ module Pando
           "that came so far: #{queue["requests"]}"
       end
 
+      # What clients take of the reactor. Nothing of a server that is older than this command.
+      def buffers
+        kinds = one("queue")&.slice("heads", "bodies", "answers", "spooled_bodies", "spooled_answers")
+        return unless kinds&.size == 5
+
+        heads, bodies, answers, spooled_bodies, spooled_answers = kinds.values.map { |bytes| format("%.1f", bytes / 1048576.0) }
+        "buffers in MiB: heads #{heads}, bodies #{bodies}, answers #{answers}; " \
+          "in the spool: bodies #{spooled_bodies}, answers #{spooled_answers}"
+      end
+
       def notes
         all("generation").map do |generation|
           "generation #{generation["number"]}#{of(generation)} is #{generation["state"]} (#{generation["purpose"]}), " \
             "begun #{duration(generation["age"])} ago#{standing(generation)}"
-        end.push(*reforking, *lost_threads, *dampers, *counts, total, *sizing, *sharing)
+        end.push(*reforking, *lost_threads, *changed_states, *dampers, *counts, total, *sizing, *sharing)
       end
 
       STANDINGS = { "proof" => "its canary has served %s", "watch" => "it is watched, and has served %s",
@@ -178,6 +189,11 @@ module Pando
           scope = "no refork from #{one["held"]} of #{counted(one["workers"], "worker")}#{of(one)}" if one["refused"]
           printable("#{scope || "lost thread#{of(one)}"}: #{one["reason"]}. #{one["advice"]}")
         end
+      end
+
+      # Likewise.
+      def changed_states
+        all("changed_state").map { |one| printable("no refork from worker #{one["slot"]}#{of(one)}: #{one["reason"]}") }
       end
 
       def dampers

@@ -84,6 +84,11 @@ module Pando
         @cluster.generations.lost_threads.report(child, kind, text) unless stopping? || !child.worker?
       end
 
+      # It was asked to fork a mold, and requests have changed its process.
+      def state_reported(child, text)
+        @cluster.generations.changed_state.report(child, text) if child.worker? && !stopping?
+      end
+
       # It would like to be replaced, and waits for our word. The last one that serves is to serve on until then.
       def child_outworn(child, reason)
         return unless child.ready?
@@ -112,6 +117,13 @@ module Pando
         child_lost(child, nil, innocent: innocent, told: true)
       end
 
+      # Its forker must not become a mold; another worker may do.
+      def fork_declined(child, text)
+        return if @cluster.generations.promotion_declined(child, text)
+
+        fork_failed(child, text, innocent: false)
+      end
+
       # A process is gone, or an order will never become one.
       # @param ending [Sys::Ending, nil]
       # @param told [Boolean] an event has said why it never became a process
@@ -120,8 +132,9 @@ module Pando
         starved = @oom.victim?(child)
         child.reason ||= "the kernel's OOM killer ended it" if starved
         close_the_doors(child)
-        farewell = Farewell.new(child, ending)
-        tell(child, farewell, starved) unless told
+        @cluster.poison.died(child, oom: starved)
+        farewell = Farewell.new(child, ending, oom: starved)
+        tell(child, farewell) unless told
         failed = farewell.failed? # while its row is still its own
         take_stock(child, farewell) unless farewell.stillborn?
         hook(:after_worker_exit, child, ending) if child.worker? && ending
@@ -162,11 +175,11 @@ module Pando
         child.order(Message.new(:leave))
       end
 
-      def tell(child, farewell, starved)
+      def tell(child, farewell)
         more = child.reactor? ? @cluster.reactors.in_flight : {}
         # That of a first boot is told when the server ends for it.
         more = { backtrace: child.detail }.compact if child.mold? && farewell.stillborn? && @cluster.generations.proven?
-        farewell.tell(starved ? { **more, cause: :oom } : more)
+        farewell.tell(more)
         farewell.tell_check unless stopping?
       end
 
@@ -215,7 +228,7 @@ module Pando
         return unless child.worker?
         return generations.worker_failed(child, reason, innocent: innocent || ended_by_job?(child)) if failed
 
-        @cluster.rollout.worker_lost(child, reason) if farewell.accident?
+        @cluster.rollout.worker_lost(child, reason, working: farewell.at_work?) if farewell.accident?
       end
 
       # A node's runner takes jobs a moment before the node says that it is ready, and a job may be one that kills.

@@ -38,6 +38,10 @@ module Pando
       # Threads that its children would lack, by their keys: whether it has them; nil: it has not said so far.
       # @return [Hash{String => Boolean, nil}]
       attr_reader :lost_threads
+      # Why it must not become a mold, in its words; nil: it has not said so.
+      attr_accessor :declined
+      # How many changes of other workers it has been told of, see Generations::ChangedState.
+      attr_accessor :changes_told
       # How it ended, once it has been reaped.
       attr_accessor :ending
       # What it wrote about its failure: the summary and the backtrace.
@@ -67,6 +71,7 @@ module Pando
         @state = :ordered
         @detail = +""
         @lost_threads = {}
+        @changes_told = 0
       end
 
       def mold? = role == :mold
@@ -98,7 +103,11 @@ module Pando
         @state = :adopted
       end
 
+      # Seconds on Sys.now when it was ready.
+      attr_reader :began_at
+
       def become_ready
+        @began_at = Sys.now
         @state = :ready
         @deadline = nil
         enter_step("", nil)
@@ -151,8 +160,11 @@ module Pando
       # It was killed for the time it took.
       def overdue? = !!@overdue
 
-      # It was killed for what its job may have caused: nobody else should be given that job.
+      # It ended by what its job may have caused: nobody else should be given that job.
       def suspect? = !!@suspect
+
+      # It may have died of its job.
+      def blame_job = @suspect = true
 
       # @return [Boolean] whether the signal was sent
       def signal(name) = pidfd ? pidfd.signal(name) : false

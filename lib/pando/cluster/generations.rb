@@ -6,6 +6,7 @@ require "pando/cluster/damping/dampers"
 require "pando/cluster/floor"
 require "pando/cluster/generation"
 require "pando/cluster/generations/carriage"
+require "pando/cluster/generations/changed_state"
 require "pando/cluster/options"
 require "pando/cluster/generations/lost_threads"
 require "pando/cluster/generations/occupation"
@@ -36,8 +37,8 @@ module Pando
       # What a mold that is no longer wanted is told, and its end called.
       ENDS = %w[retired discarded refused released].freeze
 
-      # Two Generation and a LostThreads.
-      attr_reader :current, :upcoming, :lost_threads
+      # Two Generation, a LostThreads and a ChangedState.
+      attr_reader :current, :upcoming, :lost_threads, :changed_state
 
       # reforks: how many since the last mold that booted from cold; passer: see Reforks. proving?: the upcoming
       # generation's first worker serves, and what it does is looked at; progress: how far that is. watching?: the
@@ -73,6 +74,7 @@ module Pando
         @newest = -1
         @floor = Floor.new
         @lost_threads = LostThreads.new(roster, self, -> { measuring[:conditions]&.obstacle })
+        @changed_state = ChangedState.new(roster, self)
         @proving = Proof::Proving.new(roster, options, self, heard_at)
         @reforks = Reforks.new(roster, policy, self, @backoff, options, **measuring)
         @promotion = Promotion.new(self, @reforks, options)
@@ -93,6 +95,7 @@ module Pando
 
         @promotion.reconcile
         @lost_threads.reconcile
+        @changed_state.reconcile
         lose_current("it is gone") if current&.mold&.gone?
         @reforks.training.reconcile
         return if upcoming || !@backoff.over?
@@ -102,7 +105,7 @@ module Pando
       end
 
       # When reconcile has something to do again, nil: at the next event.
-      def due = [@backoff.due, @proving.due, (@reforks.due if current && upcoming.nil?)].compact.min
+      def due = [@backoff.due, @proving.due, @changed_state.due, (@reforks.due if current && upcoming.nil?)].compact.min
 
       # @return [Generation, nil] the last one that need not prove anything
       def proved = @proving.kept || current
@@ -178,6 +181,15 @@ module Pando
         @reforks.refuse(reason, wanted, slot: mold.source.slot, source: mold.source.pid)
       end
 
+      # The worker that was to fork the next mold must not, and another one is asked.
+      # @return [Boolean] false: that mold is not wanted any more
+      def promotion_declined(mold, reason)
+        return false unless mold.source.worker?
+
+        @changed_state.declined(mold.source, reason)
+        @promotion.declined(mold, reason)
+      end
+
       # Its self-check did not come back. A fork may catch a lock at a bad moment once; twice it is the mold's fault.
       def child_unfit(child, reason)
         generation = serving_generation(child) or return
@@ -200,6 +212,7 @@ module Pando
         @current = generation = upcoming
         @upcoming = nil
         @lost_threads.established(generation)
+        @changed_state.established(generation)
         @proven = true
         @failed_boots = 0
         kept = @proving.established(generation, last)

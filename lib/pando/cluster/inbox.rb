@@ -91,7 +91,8 @@ module Pando
         when :detail then child.add_detail(message.text)
         when :failed then fail(child, message.text)
         when *NEWS then pass_on(child, message)
-        when :fork_failed, :fork_refused then fork_failed(child, message)
+        when :fork_failed, :fork_refused, :fork_declined then fork_failed(child, message)
+        when :state_changed then @observer.state_reported(child, message.text)
         when *THREADS then @observer.thread_reported(child, message.kind, message.text)
         else reject(child, "an order instead of a report")
         end
@@ -145,6 +146,8 @@ module Pando
 
           return reject(forker, "a failed fork that was not ordered")
         end
+
+        return @observer.fork_declined(unborn, message.text) if message.kind == :fork_declined
 
         @observer.fork_failed(unborn, message.text, innocent: message.kind == :fork_failed)
       end

@@ -3,6 +3,7 @@
 require "pando/cluster/brief"
 require "pando/cluster/context"
 require "pando/cluster/link"
+require "pando/cluster/oom_score"
 require "pando/events"
 require "pando/line_writer"
 

@@ -2,6 +2,7 @@
 
 require "pando/cluster/job_record"
 require "pando/cluster/listening/listener"
+require "pando/cluster/refusals"
 require "pando/cluster/rest"
 require "pando/cluster/role"
 
@@ -44,6 +45,9 @@ module Pando
       def lane_socket = @equipment&.socket
       def reactor_eventfd = context.reactor_eventfd
 
+      # @return [Integer, nil] seconds for which such a job is not to be begun, for it has ended others; nil: it may be
+      def refused_for(verb, subject) = (refusals.seconds(verb, subject) if @serves)
+
       def run_hook(name, *arguments) = payload.run_hook(name, self, *arguments)
       def hook?(name) = payload.hook?(name)
 
@@ -70,7 +74,7 @@ module Pando
       # @api private
       def start
         payload.attach(self)
-        raise_oom_score
+        OOMScore.set(:worker, options.oom_score_adj, monitor: context.monitor_pid)
         payload.run_hook(:after_worker_fork, self)
         payload.take_up
         @work = payload.work(context.listeners, context.channel)
@@ -87,6 +91,7 @@ module Pando
       private
 
       def started
+        @serves = true # its self-test is over: from now on it is clients that ask
         idle = "#{@title} idle"
         Process.setproctitle(idle)
         Sys.locate_title(idle)
@@ -178,10 +183,12 @@ module Pando
         case packet.message.kind
         when :promote then @rest.begin(ForkOrder.from(packet))
         when :quiet then @work.quiet
+        when :refuse then refusals.add(packet.message.text) && nil
         when :try_out then try_out
         when :serve_out then serve_out(packet)
         when :record_pages then record_pages(packet)
         when :lost_thread then payload.lost_thread(self, packet.message.text) && nil
+        when :state_seen then payload.state_seen(packet.message.text) && nil
         else super
         end
       end
@@ -219,12 +226,7 @@ module Pando
         @recorder = @recorder&.finish(reason)
       end
 
-      # Spares monitor and mold when the kernel must choose.
-      def raise_oom_score
-        options.oom_score_adj&.then { |score| File.write("/proc/self/oom_score_adj", score.to_s) }
-      rescue SystemCallError
-        nil # a sandbox may forbid it: a preference, not a need
-      end
+      def refusals = @refusals ||= Refusals.new
 
       def full_title = "pando #{payload.worker_name} #{title}"
       def title = "#{slot} gen #{generation}"

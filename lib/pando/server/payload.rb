@@ -149,7 +149,10 @@ module Pando
       def prepare = Refork::Preparation.run(@config.gc_mold)
 
       def hand_down(of)
-        @reconnection&.note if of == :mold
+        return unless of == :mold
+
+        @care.hand_down
+        @reconnection&.note
       end
 
       def take_up = @reconnection&.run
@@ -178,6 +181,7 @@ module Pando
       def finish_queues(role, by, &) = @care.finish_queues(role, by, &)
       def watch(worker) = @care.watch(worker)
       def lost_thread(worker, key) = @care.lost_thread(worker, key)
+      def state_seen(token) = @care.state_seen(token)
       def code_bytes = Jit.code_bytes
       def train(worker) = @jit.train(worker)
       def examination_command = Launch.examination

@@ -62,6 +62,11 @@ module Pando
           @until - now
         end
 
+        # @param time [Float] on Sys.now
+        def wait_until(time)
+          @until = [@until, time].max
+        end
+
         def over?(now = Sys.now) = now >= @until
 
         # @return [Float, nil] when the wait ends, nil when there is none
@@ -71,7 +76,7 @@ module Pando
         def rate(now = Sys.now) = @times.count { |time| now - time < MINUTE }
 
         # @return [Boolean] whether all is forgotten
-        def calm?(now = Sys.now) = level(now).zero?
+        def calm?(now = Sys.now) = level(now).zero? && over?(now)
 
         private
 

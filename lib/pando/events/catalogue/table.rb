@@ -106,7 +106,12 @@ module Pando
              "The reactor's own program cannot be run: the reactor is a fork of the monitor, and keeps some MiB of it."
       define "reactor.limited", :warn, %i[connections reason],
              "Fewer connections than `max_connections` can be held."
-      define "spool.unavailable", :warn, %i[path reason], "The reactor has no folder for large request bodies."
+      define "spool.unavailable", :warn, %i[path reason],
+             "The reactor has no folder for large request bodies and answers."
+      define "spool.in_memory", :warn, %i[path reason], "That folder is a tmpfs, and so takes memory."
+      define "spool.failed", :warn, %i[count reason],
+             "So many writes to the spool have failed, or reads; `reason` is the last error. It is tried again after a " \
+             "second."
       define "reactor.exited", :info, %i[pid reason], "The reactor has answered all that it held, and is gone."
       define "reactor.failed", :error, %i[pid reason], "A reactor never became ready; the next one is on its way."
       define "reactor.killed", :error, %i[pid reason connections requests], "The monitor killed the reactor."
@@ -218,15 +223,17 @@ module Pando
              "A request outlived its soft timeout. The client got 504, unless the head of the answer had been sent " \
              "or the app had called `handled!`. `error` has the backtrace of the moment, `location` the app's own " \
              "line in it."
-      define "requests.refused", :info, %i[count reason],
-             "The reactor refused requests as malformed, too large or too slow; `reason` counts each kind."
+      define "requests.refused", :info, %i[count reason advice],
+             "The reactor refused requests as malformed, too large or too slow; `reason` counts each kind. `advice` " \
+             "says what to set if a body was longer than `max_body_bytes`."
       define "requests.shed", :warn, %i[count reason waiting connections busy],
              "The reactor answered with 503, or reset what had begun: too much to do. `reason` counts by the limit " \
              "that was met; `busy` names what the workers are at."
       define "requests.retried", :warn, %i[count], "Safe requests of workers that died were served by others."
       define "requests.lost", :warn, %i[count reason],
-             "Requests whose worker died or gave up: 502 or 504, or a reset if the answer had begun. Where " \
-             "the worker died, `worker.killed` or `worker.lost` says why."
+             "Requests whose worker died or gave up: 502 or 504, or a reset if the answer had begun; and clients that " \
+             "took their answers too slowly, or slowest when there was no room for more. Where the worker died, " \
+             "`worker.killed` or `worker.lost` says why."
       define "queue.delayed", :warn, %i[count median p99 waiting],
              "Requests wait long for a worker: `median` and `p99` in seconds, rounded up to 2^n microseconds."
       define "queue.stalled", :warn, %i[waiting seconds busy advice],
@@ -245,14 +252,20 @@ module Pando
       define "job.failed", :error, %i[node slot pid name reason location],
              "A job raised in a node whose library would not tell of it; `name` is its queue."
       define "job.killed", :warn, %i[node pid name id deaths reason],
-             "The node `pid` died while it did this job of Solid Queue's, one of maybe several; `name` is its class, " \
-             "`deaths` how many have died with it. `reason` says whether it is done again or has failed."
+             "The node `pid` died while it did this job of Sidekiq's or Solid Queue's, one of maybe several; `name` " \
+             "is its class, `deaths` how many have died with it. `reason` says what becomes of it."
+      define "job.buried", :error, %i[node name id queue deaths reason],
+             "A job of Sidekiq's or Solid Queue's with which `deaths` processes or threads have died is not done " \
+             "again; `name` is its class, `reason` says where it is now."
       define "broker.lost", :warn, %i[node slot pid reason],
              "A node cannot reach the broker that it has its jobs from; it tries again, later each time."
       define "broker.found", :info, %i[node slot pid seconds], "It has reached it again."
       define "request.killed", :info, %i[slot generation pid request seconds reason],
              "A request outlived its hard timeout, or its worker the hard limit of memory; the worker is killed. " \
              "Belongs to the `worker.killed` that follows."
+      define "request.poison", :error, %i[request count within reason refused],
+             "One method and path has ended `count` workers within so many seconds; `reason` says how. `refused`: " \
+             "for so many seconds it is answered with 503 (`poison refuse:`)."
 
       define "profile.written", :info, %i[slot generation pid path request seconds],
              "The first request of a generation was profiled; `path` is the file."

@@ -92,8 +92,9 @@ module Pando
           end
 
           def tell(job, pid, deaths, fatal)
-            Events.emit("job.killed", node: @kind, pid: pid, name: job.class_name, id: job.active_job_id,
-                                      deaths: deaths, reason: fatal ? "it has failed" : "it is done again")
+            about = { node: @kind, name: job.class_name, id: job.active_job_id, deaths: deaths }
+            Events.emit("job.killed", **about, pid: pid, reason: fatal ? "it has failed" : "it is done again")
+            Events.emit("job.buried", **about, queue: job.queue_name, reason: "it has failed") if fatal
           end
         end
       end
