@@ -7,7 +7,7 @@ require "support/servers"
 class FrozenTimeTest < Minitest::Test
   include Support::Servers
 
-  APP = <<~'RUBY'
+  APP = <<~RUBY
     run lambda { |env|
       File.write("begun", "") if env["PATH_INFO"] == "/first"
       sleep 0.01 until File.exist?("go")

@@ -157,15 +157,18 @@ module Pando
 
       def take_turn
         Events.proceed
-        ready = @poller.wait(asked = [due - Sys.now, 0].max)
-        pools.postpone(@turns.turned(asked))
-        hear(ready)
+        hear(wait)
         pools.enforce
         shutdown.begun? ? shutdown.proceed : reconcile
         reactors.reconcile(shutdown.begun?)
         drain.proceed
         @control.proceed
         @systemd.reconcile { status_line }
+      end
+
+      def wait
+        asked = [due - Sys.now, 0].max
+        @poller.wait(asked).tap { pools.postpone(@turns.turned(asked)) }
       end
 
       def status_line = "#{pools.summary}#{", draining" if drain.begun?}"

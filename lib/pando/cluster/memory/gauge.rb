@@ -7,8 +7,9 @@ module Pando
     module Memory
       # How much memory each process has, as well as it can be known for next to nothing: one process at a
       # time is measured exactly, and between two measurements its page faults say by how much it may have
-      # grown at most, or, where a fault brings more than a page (huge pages), the kernel's count of its memory. The larger a process, the longer it takes to measure it (a millisecond for 150 MiB), and
-      # the longer the pause after that.
+      # grown at most, or, where a fault brings more than a page (huge pages), the kernel's count of its
+      # memory. The larger a process, the longer it takes to measure it (a millisecond for 150 MiB), and the longer the
+      # pause after that.
       #
       # Owned by the monitor.
       #
