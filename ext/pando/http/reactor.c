@@ -100,6 +100,7 @@ static void tick(struct pando_reactor *reactor)
     if (reactor->now >= reactor->audit_at) {
         pando_reactor_requests_audit(reactor);
         pando_reactor_lanes_report(reactor);
+        pando_reactor_connections_trim(reactor);
         reactor->audit_at = reactor->now + AUDIT_TICK;
     }
 }

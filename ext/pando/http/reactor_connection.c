@@ -2,6 +2,9 @@
 #include "reactor_private.h"
 
 #include <errno.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -9,6 +12,7 @@
 #include <unistd.h>
 
 #define SPARE 1024          /* objects kept for the next connection */
+#define MANY 2048u          /* connections whose memory is worth to be given back */
 #define WORK 262144u        /* of one connection before others have their turn: bytes received, or as much as so many */
 #define STEP_COST 8192u     /* a system call, a head, or a request put into the queue */
 #define LINGER_TOTAL 2000u  /* milliseconds */
@@ -263,6 +267,18 @@ void pando_reactor_connection_reset(struct pando_reactor *reactor, struct pando_
         return;
     setsockopt(connection->watch.fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none)); /* else it is a plain close */
     pando_reactor_connection_close(reactor, connection);
+}
+
+void pando_reactor_connections_trim(struct pando_reactor *reactor)
+{
+    if (reactor->connection_count > reactor->connection_peak)
+        reactor->connection_peak = reactor->connection_count;
+    if (reactor->connection_peak < MANY || reactor->connection_count > reactor->connection_peak / 4)
+        return;
+    reactor->connection_peak = reactor->connection_count;
+#ifdef __GLIBC__ /* musl gives it back by itself */
+    malloc_trim(0);
+#endif
 }
 
 /* No event of this turn can name them any more. */

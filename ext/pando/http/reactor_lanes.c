@@ -33,6 +33,7 @@ void pando_reactor_lane_corrupt(struct pando_reactor *reactor, uint32_t number)
 {
     struct pando_reactor_lane *lane = &reactor->lanes[number];
     lane->corrupt = 1;
+    pando_reactor_lane_unblock(reactor, lane->blocker);
     pando_stat_add(&reactor->stats->corrupt_lanes, 1);
     lane->unreported = pando_reactor_control_tell(reactor, PANDO_REACTOR_LANE_CORRUPT, number) == -1;
     pando_reactor_requests_lost(reactor, number, PANDO_REACTOR_SUSPECT);

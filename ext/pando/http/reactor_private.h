@@ -145,6 +145,7 @@ struct pando_reactor {
 
     struct pando_node connections, again, graveyard, spare;
     uint32_t connection_count, spare_count;
+    uint32_t connection_peak;           /* since memory was given back last */
     struct pando_addresses addresses;
     struct pando_node timers[PANDO_TIMERS];
     uint32_t durations[PANDO_TIMERS], running[PANDO_TIMERS];
@@ -233,6 +234,8 @@ void pando_reactor_connection_forget(struct pando_reactor *reactor, struct pando
 int pando_reactor_connection_close_idle(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_connection_expired(struct pando_reactor *reactor, struct pando_connection *connection, int kind);
 void pando_reactor_connections_bury(struct pando_reactor *reactor);
+/* To be called now and then: gives memory back when most connections have left. */
+void pando_reactor_connections_trim(struct pando_reactor *reactor);
 void pando_reactor_connections_drop(struct pando_reactor *reactor);
 
 /* reactor_input.c */

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "pando/cli/process_table"
+require "pando/cli/queue_lines"
+require "pando/cli/refork_lines"
 require "pando/cli/sharing_lines"
 require "pando/counted"
 require "pando/sys/memory"
@@ -14,12 +16,15 @@ module Pando
     class StatusReport
       include Counted
       include ProcessTable
+      include QueueLines
+      include ReforkLines
       include SharingLines
 
       PROCESSES = %w[reactor mold worker service].freeze
       # Fields that are numbers, so that JSON has them as such.
       WHOLE = %w[pid generation slot requests workers ready reforks failures waiting connections idle accepted mold
-                 heads bodies answers spooled_bodies spooled_answers number rate code full kinds cost pss running failed lag held].freeze
+                 heads bodies answers spooled_bodies spooled_answers
+                 number rate code full kinds cost pss running failed lag held].freeze
       DECIMAL = %w[seconds uptime age faults saving].freeze
 
       # @param records [Array<Array(String, Hash{String => String})>]
@@ -141,23 +146,6 @@ module Pando
         end
       end
 
-      def queue
-        return unless (queue = one("queue"))
-
-        "connections: #{queue["connections"]}, idle: #{queue["idle"]}; requests that wait: #{queue["waiting"]}, " \
-          "that came so far: #{queue["requests"]}"
-      end
-
-      # What clients take of the reactor. Nothing of a server that is older than this command.
-      def buffers
-        kinds = one("queue")&.slice("heads", "bodies", "answers", "spooled_bodies", "spooled_answers")
-        return unless kinds&.size == 5
-
-        heads, bodies, answers, spooled_bodies, spooled_answers = kinds.values.map { |bytes| format("%.1f", bytes / 1048576.0) }
-        "buffers in MiB: heads #{heads}, bodies #{bodies}, answers #{answers}; " \
-          "in the spool: bodies #{spooled_bodies}, answers #{spooled_answers}"
-      end
-
       def notes
         all("generation").map do |generation|
           "generation #{generation["number"]}#{of(generation)} is #{generation["state"]} (#{generation["purpose"]}), " \
@@ -173,28 +161,6 @@ module Pando
       def standing(one) = STANDINGS.map { |key, text| "; #{text.sub("%s") { one[key] }}" if one[key] }.join
 
       def total = "total PSS #{mebibytes(processes.sum { |_, pairs| pairs["pss"].to_i })}"
-
-      # How it stands with `refork :auto`.
-      def reforking
-        all("refork").map do |refork|
-          decided = "; decided last: #{refork["decided"]}" if refork["decided"]
-          waits = "; now: #{refork["waits"]}" if refork["waits"]
-          printable("refork :auto#{of(refork)} is #{refork["phase"]}#{decided}#{waits}")
-        end
-      end
-
-      # What `refork` is refused for, in its words.
-      def lost_threads
-        all("lost_thread").map do |one|
-          scope = "no refork from #{one["held"]} of #{counted(one["workers"], "worker")}#{of(one)}" if one["refused"]
-          printable("#{scope || "lost thread#{of(one)}"}: #{one["reason"]}. #{one["advice"]}")
-        end
-      end
-
-      # Likewise.
-      def changed_states
-        all("changed_state").map { |one| printable("no refork from worker #{one["slot"]}#{of(one)}: #{one["reason"]}") }
-      end
 
       def dampers
         all("damper").map do |damper|

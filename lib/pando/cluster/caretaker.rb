@@ -85,9 +85,7 @@ module Pando
       end
 
       # It was asked to fork a mold, and requests have changed its process.
-      def state_reported(child, text)
-        @cluster.generations.changed_state.report(child, text) if child.worker? && !stopping?
-      end
+      def state_reported(child, text) = (@cluster.generations.changed_state.report(child, text) unless stopping?)
 
       # It would like to be replaced, and waits for our word. The last one that serves is to serve on until then.
       def child_outworn(child, reason)
@@ -123,9 +121,7 @@ module Pando
 
       # Its forker must not become a mold; another worker may do.
       def fork_declined(child, text)
-        return if @cluster.generations.promotion_declined(child, text)
-
-        fork_failed(child, text, innocent: false)
+        @cluster.generations.promotion_declined(child, text) || fork_failed(child, text, innocent: false)
       end
 
       # A process is gone, or an order will never become one.

@@ -38,10 +38,9 @@ module Pando
       # Threads that its children would lack, by their keys: whether it has them; nil: it has not said so far.
       # @return [Hash{String => Boolean, nil}]
       attr_reader :lost_threads
-      # Why it must not become a mold, in its words; nil: it has not said so.
-      attr_accessor :declined
-      # How many changes of other workers it has been told of, see Generations::ChangedState.
-      attr_accessor :changes_told
+      # Why it must not become a mold, in its words, nil: it has not said so; and of how many changes of other workers
+      # it has been told. See Generations::ChangedState.
+      attr_accessor :declined, :changes_told
       # How it ended, once it has been reaped.
       attr_accessor :ending
       # What it wrote about its failure: the summary and the backtrace.

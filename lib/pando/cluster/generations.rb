@@ -175,21 +175,6 @@ module Pando
         @proving.worker_failed(reason) unless innocent || generation.equal?(upcoming)
       end
 
-      # The worker that was to fork the next mold must not, or could not come to it.
-      def promotion_refused(mold, reason)
-        wanted = @wanted if upcoming&.purpose == :refork
-        @reforks.refuse(reason, wanted, slot: mold.source.slot, source: mold.source.pid)
-      end
-
-      # The worker that was to fork the next mold must not, and another one is asked.
-      # @return [Boolean] false: that mold is not wanted any more
-      def promotion_declined(mold, reason)
-        return false unless mold.source.worker?
-
-        @changed_state.declined(mold.source, reason)
-        @promotion.declined(mold, reason)
-      end
-
       # Its self-check did not come back. A fork may catch a lock at a bad moment once; twice it is the mold's fault.
       def child_unfit(child, reason)
         generation = serving_generation(child) or return

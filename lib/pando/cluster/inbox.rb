@@ -38,7 +38,7 @@ module Pando
       private_constant :COUNT
 
       # Reports of a child that the observer is told.
-      NEWS = %i[checking leaving outworn signalled lane_corrupt tried tried_in_vain lines_lost].freeze
+      NEWS = %i[checking leaving outworn signalled lane_corrupt tried tried_in_vain lines_lost state_changed].freeze
 
       # Reads what a child has sent.
       def read(child, burst = BURST)
@@ -92,7 +92,6 @@ module Pando
         when :failed then fail(child, message.text)
         when *NEWS then pass_on(child, message)
         when :fork_failed, :fork_refused, :fork_declined then fork_failed(child, message)
-        when :state_changed then @observer.state_reported(child, message.text)
         when *THREADS then @observer.thread_reported(child, message.kind, message.text)
         else reject(child, "an order instead of a report")
         end
@@ -113,6 +112,7 @@ module Pando
         when :signalled then @observer.child_signalled(child, message.text)
         when :outworn then @observer.child_outworn(child, message.text)
         when :lane_corrupt then @observer.lane_corrupt(message.lane)
+        when :state_changed then @observer.state_reported(child, message.text)
         when :lines_lost then lines_lost(child, message.text)
         else @observer.canary_tried(child, message.text, failed: message.kind == :tried_in_vain)
         end

@@ -50,7 +50,7 @@ module Pando
       # @api private
       def start
         payload.attach(self)
-        OOMScore.set(:mold, options.oom_score_adj, monitor: context.monitor_pid) # as a worker it had raised it
+        take_oom_score(:mold) # as a worker it had a higher one
         payload.run_hook(:after_mold_fork, self)
         payload.prepare
       end

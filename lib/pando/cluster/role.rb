@@ -162,6 +162,10 @@ module Pando
 
       def started; end
 
+      def take_oom_score(role)
+        OOMScore.set(role, options.oom_score_adj, monitor: context.monitor_pid)
+      end
+
       def name_process(state)
         Process.setproctitle("#{full_title} #{state}".strip)
       end

@@ -5,6 +5,7 @@ require "pando/cluster/listening/listener"
 require "pando/cluster/refusals"
 require "pando/cluster/rest"
 require "pando/cluster/role"
+require "pando/cluster/worker/orders"
 
 module Pando
   module Cluster
@@ -14,6 +15,7 @@ module Pando
     # What the work is, it does not know, see Payload#work.
     class Worker < Role
       include JobRecord
+      include Orders
 
       # Seconds an idle worker sleeps at most: then it shows that it lives and
       # tries an accept, for a wake-up may have been lost (DESIGN.md, direct mode).
@@ -72,7 +74,7 @@ module Pando
       # @api private
       def start
         payload.attach(self)
-        OOMScore.set(:worker, options.oom_score_adj, monitor: context.monitor_pid)
+        take_oom_score(:worker)
         payload.run_hook(:after_worker_fork, self)
         payload.take_up
         @work = payload.work(context.listeners, context.channel)
@@ -174,25 +176,12 @@ module Pando
         case packet.message.kind
         when :promote then @rest.begin(ForkOrder.from(packet))
         when :quiet then @work.quiet
-        when :refuse then refusals.add(packet.message.text) && nil
+        when *NEWS then hear(packet.message)
         when :try_out then try_out
         when :serve_out then serve_out(packet)
         when :record_pages then record_pages(packet)
-        when :lost_thread then payload.lost_thread(self, packet.message.text) && nil
-        when :state_seen then payload.state_seen(packet.message.text) && nil
         else super
         end
-      end
-
-      # It is a canary that nobody asks for anything: it does what its work may do of its own accord, and tells how
-      # that went.
-      # @return [nil]
-      def try_out
-        report(:tried, text: @work.try_out)
-        nil
-      rescue Pando::Error => e
-        report(:tried_in_vain, text: e.message)
-        nil
       end
 
       # A listener that a reload has taken out: whoever waits there is served, and nobody comes after him.

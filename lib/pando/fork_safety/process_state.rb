@@ -5,8 +5,8 @@ require "pando/fork_safety/process_state/reading"
 
 module Pando
   module ForkSafety
-    # What the kernel keeps of a process beside its memory, and each fork hands down: its directory, its umask, its user,
-    # its limits, how it takes signals, its first three descriptors; and its environment. Two of them are compared, the
+    # What the kernel keeps of a process beside its memory, and each fork hands down: its directory, umask, user and
+    # limits, how it takes signals, its first three descriptors; and its environment. Two of them are compared, the
     # younger one in the process of the older one or in a descendant of it.
     #
     # A value. Of the environment it has no contents, which may be secrets, but a digest of each.
@@ -41,7 +41,7 @@ module Pando
       # @return [ProcessState]
       def with(former, keys)
         kept = former.values.slice(*keys)
-        ProcessState.new(values.reject { |key, _| keys.include?(key) }.merge(kept))
+        ProcessState.new(values.except(*keys).merge(kept))
       end
     end
   end

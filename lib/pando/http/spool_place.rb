@@ -38,8 +38,8 @@ module Pando
       def warn
         if @path.nil? || !File.writable?(@path)
           Events.emit("spool.unavailable", path: @path || "/tmp",
-                                           reason: "it cannot be written: request bodies beyond `body_memory` get 503, " \
-                                                   "answers beyond `answer_memory` take its total, then a worker")
+                                           reason: "it cannot be written: request bodies beyond `body_memory` get " \
+                                                   "503, answers beyond `answer_memory` take its total, then a worker")
         elsif memory?
           Events.emit("spool.in_memory", path: @path,
                                          reason: "it is a tmpfs: what waits there takes memory; " \

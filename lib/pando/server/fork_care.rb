@@ -84,7 +84,7 @@ module Pando
         @audit.examine(role)
         @threads.boot if role.role == :mold && @audit.cold?
         @threads.born(role) if role.role == :worker
-        @state.born unless role.role == :service
+        @state.born(role) unless role.role == :service
       end
 
       # In a worker, between two requests.

@@ -30,10 +30,12 @@ module Pando
         @doomed = []
       end
 
-      # In a new worker, and in the mold of a cold boot, after the user's hooks. What is alike is kept once.
-      def born
+      # In a new worker, and in a mold, after the user's hooks. What is alike is kept once.
+      # @param role [Cluster::Role]
+      def born(role)
         return if @policy == :allow
 
+        @mold = Process.pid if role.role == :mold
         state = State.take
         @state = state unless state == @state
       end
@@ -48,7 +50,7 @@ module Pando
       # @raise [ForkDeclined]
       def before_fork(role, of)
         @doomed = []
-        changes = wanted if role.role == :worker && of == :mold && @state && @before
+        changes = wanted(role) if role.role == :worker && of == :mold && @state && @before
         judge(role, changes) if changes&.any?
       end
 
@@ -65,12 +67,18 @@ module Pando
 
       private
 
-      def wanted
+      def wanted(role)
         now = State.take
         changes = now.changes_since(@state).select { |one| @before.include?(one.key) }
         @state = now.with(@state, changes.map(&:key))
         changes = changes.select(&:root?) if changes.any?(&:root?) # nothing else looks the same from there
-        changes.reject { |one| @allowed.any? { |pattern| one.match?(pattern) } }
+        others = elsewhere(role) if changes.any?
+        changes.reject { |one| one.shared?(others) || @allowed.any? { |pattern| one.match?(pattern) } }
+      end
+
+      # Somebody may give all processes of the server other limits (prlimit, renice): that is no request's doing.
+      def elsewhere(role)
+        [@mold, role.context.monitor_pid].compact.map { |pid| State::Reading.outside(pid) }.find(&:any?) || {}
       end
 
       def judge(role, changes)

@@ -58,9 +58,8 @@ class StatusReportTest < Minitest::Test
     changed = { "slot" => "1", "generation" => "0", "pid" => "7", "reason" => "nice 0 -> 7.\e Put it back." }
 
     assert_includes report(["changed_state", changed]).text, "no refork from worker 1: nice 0 -> 7.? Put it back."
-    assert_equal [[1, 7, changed["reason"]]],
-                 JSON.parse(report(["changed_state", changed]).json)["changed_states"]
-                     .map { |one| one.values_at("slot", "pid", "reason") }
+    one, = JSON.parse(report(["changed_state", changed]).json)["changed_states"]
+    assert_equal [1, 7, changed["reason"]], one.values_at("slot", "pid", "reason")
   end
 
   def test_a_canary_is_one_more_than_are_wanted

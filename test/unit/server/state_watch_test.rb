@@ -11,6 +11,8 @@ class StateWatchTest < Minitest::Test
   # Stands for a role: remembers what it reports.
   Role = Struct.new(:role, :told) do
     def report(_kind, text:) = told << text.split("\n").values_at(0, 3)
+    def context = self
+    def monitor_pid = Process.ppid
   end
 
   def test_what_can_be_put_back_is_put_back_in_the_child_only
@@ -36,7 +38,7 @@ class StateWatchTest < Minitest::Test
     end
 
     assert_equal([["refused", "env STATE"], ["refused", "limit core file size"]], answer[0])
-    assert_match(/\AThe application has changed its process while it served: limit core .* \(and 1 more\)\. /, answer[1])
+    assert_match(/\AThe application has changed its process while it served: limit .* \(and 1 more\)\. /, answer[1])
     assert_equal(0o777, answer[2], "there is no child")
   end
 
@@ -112,12 +114,26 @@ class StateWatchTest < Minitest::Test
     assert_empty(answer)
   end
 
+  def test_limits_that_somebody_has_given_to_the_mold_as_well_are_no_request_s_doing
+    answer = in_child do
+      watch = Pando::Server::StateWatch.new(Config.new(:refuse))
+      watch.born(Role.new(:mold, []))
+      watch.born(worker)
+      Process.setrlimit(:CORE, 0, 0) # this process is the mold too
+      Process.setpriority(Process::PRIO_PROCESS, 0, Process.getpriority(0, 0) + 1)
+      asked(watch)
+      told
+    end
+
+    assert_empty(answer)
+  end
+
   private
 
   # In a worker that has just been born.
   def born(policy = :refuse)
     File.umask(0o022)
-    Pando::Server::StateWatch.new(Config.new(policy)).tap(&:born)
+    Pando::Server::StateWatch.new(Config.new(policy)).tap { |watch| watch.born(worker) }
   end
 
   def asked(watch)

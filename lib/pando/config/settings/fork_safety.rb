@@ -58,7 +58,8 @@ module Pando
               help: "What is done about a native library's thread that is alive when its process is to be forked."
 
       setting :fork_safety_state,
-              type: Types::ListedPolicy.new(:allow, :report, :refuse, default: :refuse, list: "a list of what may change"),
+              type: Types::ListedPolicy.new(:allow, :report, :refuse, default: :refuse,
+                                                                      list: "a list of what may change"),
               default: :refuse, within: :fork_safety, keyword: :state,
               help: "What is done about a worker whose process a request has changed: directory, umask, user, limits.",
               notes: "`:refuse` gives the next mold its former directory and umask, and refuses to refork from a " \

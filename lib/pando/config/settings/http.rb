@@ -73,11 +73,11 @@ module Pando
     # Where an answer waits for its client, and what else a client may be told.
     Settings.group "HTTP answers" do
       setting :answer_memory,
-              type: Types::Bytes.new(16_384..1_073_741_824), default: 262_144, unit: "bytes",
-              help: "What a client has not taken of its answer is kept in memory up to this size; the rest in the spool.",
+              type: Types::Bytes.new(16_384..1_073_741_824), default: 1_048_576, unit: "bytes",
+              help: "What a client has not taken of its answer waits in memory up to this size, the rest in the spool.",
               notes: "Its worker is done as soon as it has written the answer. In direct mode a worker waits for " \
                      "its client, and the setting means nothing.",
-              example: "answer_memory 1.mb, total: 256.mb"
+              example: "answer_memory 4.mb, total: 256.mb"
 
       setting :answer_memory_total,
               type: Types::Bytes.new(1_048_576..), default: 67_108_864, unit: "bytes",
@@ -89,14 +89,14 @@ module Pando
               resolve: ->(path, directory) { path && File.expand_path(path, directory) },
               help: "The directory of the nameless files in which large request bodies and answers wait. By default " \
                     "TMPDIR, or /tmp.",
-              notes: "A disk, not a tmpfs, for that is memory: `spool.in_memory` in the log names one. What cannot be " \
-                     "written is told by `spool.unavailable` at the start, and by `spool.failed` later.",
+              notes: "A disk, not a tmpfs, for that is memory: `spool.in_memory` in the log names one. What cannot " \
+                     "be written is told by `spool.unavailable` at the start, and by `spool.failed` later.",
               example: 'spool "/var/tmp", total: 20.gb'
 
       setting :spool_total,
               type: Types::Bytes.new(1_048_576..), default: 4_294_967_296, unit: "bytes",
               within: :spool, keyword: :total,
-              help: "How much of it the reactor may use. Beyond it workers wait for slow readers, then readers are cut.",
+              help: "How much of it the reactor may use; beyond it workers wait for slow readers, or these are cut.",
               notes: "At most half of the workers wait; instead of one more, the connection of the slowest reader is " \
                      "reset, and so it is for a request body that needs the space. A body gets 503 if that is not " \
                      "enough. `requests.lost` and `requests.shed` count both."

@@ -22,6 +22,7 @@ module Pando
         end
 
         def call(env)
+          look # an idle worker tries an accept, too
           @request = "#{env["REQUEST_METHOD"]} #{env["PATH_INFO"]}"
           @before = State.take
           @app.call(env)

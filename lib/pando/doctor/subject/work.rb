@@ -53,6 +53,7 @@ module Pando
           return answer(@questions.recv(LONGEST)) if source.equal?(@questions)
 
           @http.ready(source)
+        ensure
           @changes.look
         end
 
@@ -69,6 +70,7 @@ module Pando
         private
 
         def answer(question)
+          @changes.look
           case question
           when "snapshot" then @stage.tell(:served)
           when "everything" then @stage.tell(:served, everything: true)

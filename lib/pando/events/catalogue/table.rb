@@ -110,8 +110,8 @@ module Pando
              "The reactor has no folder for large request bodies and answers."
       define "spool.in_memory", :warn, %i[path reason], "That folder is a tmpfs, and so takes memory."
       define "spool.failed", :warn, %i[count reason],
-             "So many writes to the spool have failed, or reads; `reason` is the last error. It is tried again after a " \
-             "second."
+             "So many writes to the spool have failed, or reads; `reason` is the last error. It is tried again after " \
+             "a second."
       define "reactor.exited", :info, %i[pid reason], "The reactor has answered all that it held, and is gone."
       define "reactor.failed", :error, %i[pid reason], "A reactor never became ready; the next one is on its way."
       define "reactor.killed", :error, %i[pid reason connections requests], "The monitor killed the reactor."
@@ -156,7 +156,8 @@ module Pando
       define "refork.started", :info, %i[slot generation source requests reason choice],
              "A worker (`source`, its pid) was chosen to be the next mold; `choice` says by which figures."
       define "source.changed", :info, %i[slot generation source requests reason],
-             "The worker that was to be the next mold has not come to it, as `reason` says; this one is asked instead."
+             "The worker that was to be the next mold has not come to it, or must not, as `reason` says; this one is " \
+             "asked instead."
       define "trainee.chosen", :info, %i[slot generation pid requests],
              "From now on this worker is given requests before the others while it is idle: the next mold is to be " \
              "forked from it."
@@ -231,8 +232,8 @@ module Pando
              "that was met; `busy` names what the workers are at."
       define "requests.retried", :warn, %i[count], "Safe requests of workers that died were served by others."
       define "requests.lost", :warn, %i[count reason],
-             "Requests whose worker died or gave up: 502 or 504, or a reset if the answer had begun; and clients that " \
-             "took their answers too slowly, or slowest when there was no room for more. Where the worker died, " \
+             "Requests whose worker died or gave up: 502 or 504, or a reset if the answer had begun; and clients " \
+             "that took their answers too slowly, or slowest when there was no room for more. Where the worker died, " \
              "`worker.killed` or `worker.lost` says why."
       define "queue.delayed", :warn, %i[count median p99 waiting],
              "Requests wait long for a worker: `median` and `p99` in seconds, rounded up to 2^n microseconds."

@@ -59,7 +59,7 @@ module Pando
           "Register it with Pando, start it in after_worker_fork, or on first use in each process."
         ),
         changed_state: Kind.new(
-          :error, "A request changes its process (user, limits, umask, ...): forked from it, all would have the change.",
+          :error, "A request changes its process (user, limits, umask, ...): forked from it, all would be changed.",
           "Put it back in the same request, or do it in a process of its own; what each worker is to have, " \
           "set in after_worker_fork."
         ),

@@ -25,6 +25,10 @@ module Pando
 
         def root? = key == "root"
 
+        # @param others [Hash{String => Value}] of another process
+        # @return [Boolean] it is so there by now
+        def shared?(others) = !@to.nil? && others[key] == @to
+
         # @return [Boolean] a child of this process can have it as it was, and nothing else would be the worse for it
         def restorable?
           case key

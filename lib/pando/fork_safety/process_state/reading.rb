@@ -34,9 +34,14 @@ module Pando
           # @return [Hash{String => Value}]
           def all
             status = status()
-            { "root" => link("root"), "directory" => link("cwd"), **lines(status), **signals(status), **limits,
-              **priority, **streams, **environment }.compact
+            { "root" => link("root"), "directory" => link("cwd"), **lines(status), **signals(status),
+              **outside("self"), **streams, **environment }.compact
           end
+
+          # What can be changed from outside as well, and read.
+          # @param process [Integer, String] its pid
+          # @return [Hash{String => Value}]
+          def outside(process) = { **limits(process), **priority(process) }
 
           # @param path [String]
           # @return [Value, nil]
@@ -77,8 +82,8 @@ module Pando
             end
           end
 
-          def limits
-            File.read("/proc/self/limits").scan(LIMIT).to_h do |name, soft, hard|
+          def limits(process)
+            File.read("/proc/#{process}/limits").scan(LIMIT).to_h do |name, soft, hard|
               ["limit #{name}", Value.new("#{soft} (at most #{hard})")]
             end
           rescue SystemCallError
@@ -86,10 +91,10 @@ module Pando
           end
 
           # Of the thread that forks, which is the main one.
-          def priority
-            fields = File.read("/proc/self/stat").rpartition(")").last.split
-            { "nice" => Value.new(fields.fetch(NICE)),
-              "scheduling" => Value.new("priority #{fields.fetch(SCHEDULING[0])}, policy #{fields.fetch(SCHEDULING[1])}") }
+          def priority(process)
+            fields = File.read("/proc/#{process}/stat").rpartition(")").last.split
+            level, policy = fields.values_at(*SCHEDULING)
+            { "nice" => Value.new(fields.fetch(NICE)), "scheduling" => Value.new("level #{level}, policy #{policy}") }
           rescue SystemCallError
             {}
           end

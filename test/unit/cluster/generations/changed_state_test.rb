@@ -18,7 +18,8 @@ class ChangedStateLedgerTest < Minitest::Test
     decline(first)
 
     refute_equal(first, generations.upcoming.source)
-    assert_equal("the worker in slot #{first.slot} must not be forked: #{WORDS}", events("source.changed").last[:reason])
+    reason = events("source.changed").last[:reason]
+    assert_equal("the worker in slot #{first.slot} must not be forked: #{WORDS}", reason)
     assert_predicate(first, :ready?)
     cluster.settle
     assert_equal([1, 1], cluster.generations_of_workers)

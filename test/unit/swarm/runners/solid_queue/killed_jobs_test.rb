@@ -133,6 +133,23 @@ class SolidQueueKilledJobsTest < Minitest::Test
     assert_equal [[newcomer, healthy], [2], []], [@table.ready, @table.failed.map(&:first), @table.registrations]
   end
 
+  # A newcomer that kills, while a healthy job is tried that was beside another one twice.
+  def test_a_healthy_job_does_not_fail_for_what_is_beside_it_when_it_is_tried
+    healthy = Job.new(1, { KilledJobs::COUNT => 2 })
+    die(healthy, Job.new(2, {}))
+
+    assert_empty @table.failed
+  end
+
+  def test_a_deadly_job_that_is_never_alone_fails_in_the_end
+    deadly = Job.new(1, {})
+    5.times { |number| die(deadly, Job.new(number + 2, {})) }
+    assert_empty @table.failed
+    die(deadly, Job.new(7, {}))
+
+    assert_equal [1], @table.failed.map(&:first)
+  end
+
   # A node may have several workers.
   def test_all_registrations_of_a_process_are_one
     healthy = Job.new(1, { KilledJobs::COUNT => 1 })
