@@ -130,9 +130,20 @@ static void offer(struct pando_reactor *reactor, uint32_t number, struct pando_c
     request->staged = !pando_lane_rouse(lane->shared);
     if (!request->staged) {
         lane->last_taken = 0;
-        pando_reactor_lane_wake(lane);
+        lane->roused = 1;
     }
     take_back_from_closed(reactor, lane);
+}
+
+/* When all is offered: a wake-up may cost us the processor. */
+static void wake_roused(struct pando_reactor *reactor)
+{
+    for (uint32_t i = 0; i < reactor->open_count; i++) {
+        struct pando_reactor_lane *lane = open_lane(reactor, i);
+        if (lane->roused)
+            pando_reactor_lane_wake(lane);
+        lane->roused = 0;
+    }
 }
 
 int pando_reactor_dispatch_withdraw(struct pando_reactor *reactor, struct pando_connection *connection)
@@ -185,7 +196,7 @@ int pando_reactor_dispatch_note(struct pando_reactor *reactor, struct pando_reac
     return sound;
 }
 
-/* Three parts what it was, one part what it is. */
+/* A slow one counts little: it may be the processor that was another's. */
 static void note_pace(struct pando_reactor_lane *lane, uint64_t taken)
 {
     uint64_t since = lane->last_taken && taken > lane->last_taken ? (taken - lane->last_taken) / 1000 : 0;
@@ -193,7 +204,10 @@ static void note_pace(struct pando_reactor_lane *lane, uint64_t taken)
     if (since == 0)
         return;
     since = since < SLOWEST ? since : SLOWEST;
-    lane->pace = lane->pace ? (uint32_t)((3 * (uint64_t)lane->pace + since) / 4) : (uint32_t)since;
+    if (lane->pace == 0 || since < lane->pace)
+        lane->pace = (uint32_t)((lane->pace + since + 1) / 2);
+    else
+        lane->pace += (uint32_t)((since - lane->pace) / 16);
 }
 
 void pando_reactor_dispatch_look(struct pando_reactor *reactor, uint32_t number)
@@ -331,6 +345,7 @@ void pando_reactor_dispatch(struct pando_reactor *reactor)
         offer(reactor, lane, connection);
     while (reactor->queue.count > 0 && (lane = busy_lane(reactor)) != PANDO_NONE)
         offer(reactor, lane, next_for(reactor, STALE));
+    wake_roused(reactor);
 }
 
 /* A worker that is idle can have something that waits. */

@@ -38,6 +38,7 @@ struct pando_request {
 struct pando_reactor_lane {
     struct pando_lane *shared;
     uint8_t open, dead, corrupt, unreported, again;
+    uint8_t roused;                     /* it slept, and is to be woken for what it was offered */
     uint8_t ended;                      /* the last that it took is answered: it is about to look for another */
     uint8_t suspected;                  /* looks in a row that found its worker asleep, and a request taken */
     int wake, socket;
