@@ -4,12 +4,12 @@ require "test_helper"
 require "securerandom"
 require "support/servers"
 
-# Promise: after kill -9 of the monitor another server can have the address at once, whoever of the first one lives on: a
-# worker with its request, a service, a process that the application has started.
+# Promise: after kill -9 of the monitor another server can have the address at once, whoever of the first one lives on:
+# a worker with its request, a service, a process that the application has started.
 class FreeAddressTest < Minitest::Test
   include Support::Servers
 
-  APP = <<~'RUBY'
+  APP = <<~RUBY
     def survivor(pid)
       File.write("pid", pid)
       File.rename("pid", "survivor")

@@ -74,7 +74,7 @@ class LineWriterTest < Minitest::Test
     frames = "    #{"f" * 90}\n" * 300
     @writer.write("begin\n#{frames}")
     seen = +""
-    seen << drain && @writer.flush until seen.bytesize >= frames.bytesize + 6
+    (seen << drain) && @writer.flush until seen.bytesize >= frames.bytesize + 6
 
     assert_equal "begin\n#{frames}", seen
   end
@@ -86,7 +86,7 @@ class LineWriterTest < Minitest::Test
     lost = losing { (kept + 3).times { @writer.write(line) } && @writer.write("short, but too late\n") }
     assert_equal 4, lost
     seen = +""
-    seen << drain && @writer.flush until seen.include?("lost")
+    (seen << drain) && @writer.flush until seen.include?("lost")
     @writer.write("next\n")
     seen << drain
 
@@ -124,7 +124,7 @@ class LineWriterTest < Minitest::Test
     pids.each { |pid| Process.wait(pid) }
 
     assert_equal 3 * 200 * 4, lines.size
-    assert_empty(lines.reject { |line| line.match?(/\A(?:a{2000}|b{2000}|c{2000})\z/) })
+    assert_empty(lines.grep_v(/\A(?:a{2000}|b{2000}|c{2000})\z/))
   end
 
   def test_a_line_that_would_be_torn_is_cut
@@ -149,7 +149,7 @@ class LineWriterTest < Minitest::Test
     lost = losing { 10_000.times { writer.write("#{"s" * 999}\n") } }
     assert_operator lost, :>, 0
     seen = +""
-    seen << drain(theirs) && writer.flush until seen.include?("lost")
+    (seen << drain(theirs)) && writer.flush until seen.include?("lost")
 
     assert_equal 10_000 - lost, seen.lines.grep(/\As{999}$/).size
   ensure

@@ -12,6 +12,7 @@
 #define EVENTS 256
 #define QUEUE_TICK 100u  /* milliseconds: nobody sleeps for longer beside a waiting request, whatever went wrong */
 #define AUDIT_TICK 1000u
+#define STANDSTILL 1000u
 
 uint64_t pando_reactor_nanoseconds(void)
 {
@@ -23,6 +24,18 @@ uint64_t pando_reactor_nanoseconds(void)
 static void look_at_the_clock(struct pando_reactor *reactor)
 {
     reactor->now = pando_reactor_nanoseconds() / 1000000u;
+}
+
+/* A turn does little; one that took so much longer than it was to wait stood still with the whole machine, a frozen
+ * container or a stopped server, and that is no client's fault. Beside a request no turn is to wait for longer than
+ * AUDIT_TICK, so that hardly any of that time is missed. */
+static void make_up_for_a_standstill(struct pando_reactor *reactor, uint64_t turned)
+{
+    if (reactor->asked == -1)
+        return;
+    uint64_t expected = turned + (uint64_t)reactor->asked;
+    if (reactor->now > expected + STANDSTILL)
+        pando_reactor_timers_postpone(reactor, reactor->now - expected);
 }
 
 void pando_reactor_end(struct pando_reactor *reactor, int status)
@@ -108,7 +121,9 @@ static void tell_gauges(struct pando_reactor *reactor)
 
 static void take_turn(struct pando_reactor *reactor, const struct epoll_event *events, int count)
 {
+    uint64_t turned = reactor->now;
     look_at_the_clock(reactor);
+    make_up_for_a_standstill(reactor, turned);
     reactor->accept_ready = reactor->control_ready = 0;
     for (int i = 0; i < count; i++)
         take_event(reactor, &events[i]);
@@ -169,6 +184,7 @@ static int wait_for_events(struct pando_reactor *reactor, struct epoll_event *ev
         if (pando_reactor_lanes_pending(reactor))
             timeout = 0;
     }
+    reactor->asked = timeout;
     int count = epoll_wait(reactor->epoll, events, EVENTS, timeout);
     if (count == -1 && errno == EINTR) /* as after a stop, see signal(7): who was in time meanwhile is not late */
         count = epoll_wait(reactor->epoll, events, EVENTS, 0);

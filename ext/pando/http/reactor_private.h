@@ -133,6 +133,7 @@ struct pando_reactor {
     uint32_t listener_count;            /* one more than the highest */
 
     uint64_t now;                       /* milliseconds, once a turn */
+    int asked;                          /* that the turn was to wait for; -1: without end */
     uint8_t accepting, accept_ready, control_ready, draining, orphaned, finished;
     int status, failure;
     int reserve[PANDO_RESERVE];         /* descriptors, or -1 */
@@ -179,6 +180,8 @@ void pando_reactor_timer_start(struct pando_reactor *reactor, struct pando_conne
 void pando_reactor_timer_stop(struct pando_reactor *reactor, struct pando_connection *connection);
 int pando_reactor_timer_runs(const struct pando_connection *connection, enum pando_timer_kind kind);
 void pando_reactor_timers_expire(struct pando_reactor *reactor);
+/* Milliseconds in which nobody could do anything are no one's. */
+void pando_reactor_timers_postpone(struct pando_reactor *reactor, uint64_t milliseconds);
 /* Milliseconds until the next one, -1 if there is none. */
 int64_t pando_reactor_timers_next(const struct pando_reactor *reactor);
 /* A transfer begins; bytes were moved: 0 if it is too slow. */

@@ -62,6 +62,20 @@ void pando_reactor_timers_expire(struct pando_reactor *reactor)
     }
 }
 
+void pando_reactor_timers_postpone(struct pando_reactor *reactor, uint64_t milliseconds)
+{
+    struct pando_node *node;
+    for (node = reactor->connections.next; node != &reactor->connections; node = node->next) {
+        struct pando_connection *connection = pando_owner(node, struct pando_connection, all);
+        connection->pace_at += milliseconds;
+        if (connection->timer.due < NEVER)
+            connection->timer.due += milliseconds;
+    }
+    reactor->told_at += milliseconds;
+    if (reactor->orphaned)
+        reactor->deadline += milliseconds;
+}
+
 int64_t pando_reactor_timers_next(const struct pando_reactor *reactor)
 {
     int64_t next = -1;

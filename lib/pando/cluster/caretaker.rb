@@ -90,7 +90,11 @@ module Pando
       # It would like to be replaced, and waits for our word. The last one that serves is to serve on until then.
       def child_outworn(child, reason)
         return unless child.ready?
-        return let_go(child, reason) if stopping?
+
+        if stopping?
+          child_leaving(child, reason)
+          return child.order(Message.new(:leave))
+        end
 
         @cluster.generations.worker_wasted(child, reason) if child.row.job.zero?
         @cluster.rollout.renew(child, reason)
@@ -149,8 +153,6 @@ module Pando
         child_lost(child, nil)
       end
 
-      def lines_lost(number) = @cluster.tally.add_lost_lines(number)
-
       def lane_corrupt(number) = @cluster.reactors.lane_corrupt(number)
 
       def hard_timeout(child)
@@ -165,11 +167,6 @@ module Pando
       private
 
       def stopping? = @cluster.shutdown.begun?
-
-      def let_go(child, reason)
-        child_leaving(child, reason)
-        child.order(Message.new(:leave))
-      end
 
       def tell(child, farewell)
         more = child.reactor? ? @cluster.reactors.in_flight : {}

@@ -26,6 +26,7 @@ require "pando/cluster/signals"
 require "pando/cluster/systemd"
 require "pando/cluster/tally"
 require "pando/cluster/terminal"
+require "pando/cluster/turn_watch"
 require "pando/cluster/start"
 require "pando/cluster/upgrade"
 
@@ -125,6 +126,7 @@ module Pando
         @restart_file = RestartFile.new(@payload.options)
         @listeners = @start.listeners(@specs)
         @systemd = @start.systemd
+        @turns = TurnWatch.new
         @poller = Sys::Poller.new
         @poller.add(@signals, [:signal, nil])
         @control = @start.control(self, @payload.options.control, @poller)
@@ -155,14 +157,18 @@ module Pando
 
       def take_turn
         Events.proceed
-        ready = @poller.wait([due - Sys.now, 0].max)
-        hear(ready)
+        hear(wait)
         pools.enforce
         shutdown.begun? ? shutdown.proceed : reconcile
         reactors.reconcile(shutdown.begun?)
         drain.proceed
         @control.proceed
         @systemd.reconcile { status_line }
+      end
+
+      def wait
+        asked = [due - Sys.now, 0].max
+        @poller.wait(asked).tap { pools.postpone(@turns.turned(asked)) }
       end
 
       def status_line = "#{pools.summary}#{", draining" if drain.begun?}"

@@ -82,6 +82,9 @@ module Pando
       # Called at each turn of the monitor's loop, whatever goes on.
       def enforce = @deadlines.enforce
 
+      # @param seconds [Float] in which nobody could do anything
+      def postpone(seconds) = @deadlines.postpone(seconds)
+
       # Called at each turn of the monitor's loop, unless the server stops.
       # @param ending [Boolean] it is about to
       def reconcile(ending)

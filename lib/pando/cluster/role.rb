@@ -20,6 +20,7 @@ module Pando
       include Brief
 
       DETAIL_LIMIT = 24_000 # bytes of a failure's backtrace
+      DEATH = 1.0 # seconds that the monitor's may take
 
       attr_reader :seat, :slot, :generation, :context, :row
 
@@ -140,6 +141,13 @@ module Pando
       def pass_signal_on
         report(:signalled, text: @told_by) if @told_by
         @told_by = nil
+      end
+
+      # A monitor that dies ends its links a moment before the kernel tells of its death. What is to be done then the
+      # signal's handler does (see HTTP::Work#start), and this process may be the only one left to do it.
+      def shut_listeners
+        deadline = Sys.now + DEATH
+        sleep(0.005) until context.listeners.none?(&:socket) || Sys.orphaned? || Sys.now > deadline
       end
 
       # The monitor counts the lines that the logs of all processes have lost.

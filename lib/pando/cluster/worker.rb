@@ -28,8 +28,6 @@ module Pando
 
       # Seconds that the end itself may take, where there is so much: runners interrupt jobs and give them back.
       FAREWELL = 2.0
-      # Seconds that the monitor's death may take.
-      DEATH = 1.0
 
       # To be replaced after the running job. The monitor has the last word: where nobody else serves, this one goes
       # on until somebody does.
@@ -111,13 +109,6 @@ module Pando
         proceed_with_log
         shut_listeners if @link_ended
         nil
-      end
-
-      # A monitor that dies ends its links a moment before the kernel tells of its death; what is to be done then is done
-      # by the signal's handler (see HTTP::Work#start), and this process may be the only one left to do it.
-      def shut_listeners
-        deadline = Sys.now + DEATH
-        sleep(0.005) until context.listeners.none?(&:socket) || Sys.orphaned? || Sys.now > deadline
       end
 
       # It wants to leave, and waits to be told whether it may.

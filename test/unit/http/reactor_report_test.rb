@@ -74,11 +74,11 @@ class HTTPReactorReportTest < Minitest::Test
 
   def test_tells_of_the_spool
     @counts.add(cut_readers: 2, slow_readers: 1, shed_spool: 3, spool_failed: 4, spool_error: Errno::ENOSPC::Errno - 7)
+    told = tick.to_h { |name, payload| [name, payload.fetch(:reason)] }
 
-    assert_equal [["requests.shed", "the spool is full 3"],
-                  ["requests.lost", "write_timeout 1, the slowest reader, for want of room 2"],
-                  ["spool.failed", "No space left on device"]],
-                 (tick.map { |name, payload| [name, payload.fetch(:reason)] })
+    assert_equal({ "requests.shed" => "the spool is full 3",
+                   "requests.lost" => "write_timeout 1, the slowest reader, for want of room 2",
+                   "spool.failed" => "No space left on device" }, told)
     assert_empty tick
   end
 

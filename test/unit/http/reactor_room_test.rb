@@ -192,7 +192,12 @@ class HTTPReactorRoomTest < Minitest::Test
   end
 
   def spool_files
-    Dir["/proc/#{@stage.tell("pid")}/fd/*"].map { |path| File.readlink(path) rescue "" }.grep(/deleted/)
-                                           .grep_v(/memfd/)
+    Dir["/proc/#{@stage.tell("pid")}/fd/*"].map { |path| target(path) }.grep(/deleted/).grep_v(/memfd/)
+  end
+
+  def target(path)
+    File.readlink(path)
+  rescue Errno::ENOENT # closed meanwhile
+    ""
   end
 end

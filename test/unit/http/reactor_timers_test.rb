@@ -5,7 +5,7 @@ require "socket"
 require "tmpdir"
 require_relative "support/reactor_case"
 
-# Deadlines where a client takes nothing of what the reactor has for it.
+# Deadlines where a client takes nothing of what the reactor has for it, and where nobody could do anything.
 class HTTPReactorTimersTest < Minitest::Test
   include HTTPSupport::ReactorCase
 
@@ -59,6 +59,23 @@ class HTTPReactorTimersTest < Minitest::Test
 
     assert_equal "gone", @stage.receive(taken)
     counts("slow_readers" => 1, "connections" => 1)
+  end
+
+  # As in a container that is frozen: the worker could not take it either.
+  def test_time_in_which_the_reactor_stood_still_is_not_waited_in_the_queue
+    stage(lanes: 1, queue_timeout: 5000)
+    client = connect.tap { |one| one.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n") }
+    counts("in_flight" => 1)
+    @stage.ok("signal", Signal.list["STOP"])
+    sleep 6.5
+    turns = @stage.stats["turns"]
+    @stage.ok("signal", Signal.list["CONT"])
+    wait_until { @stage.stats["turns"] > turns + 1 }
+    @stage.answer(@stage.take(0))
+
+    assert_equal "hello", body_of(client)
+    late = connect.tap { |one| one.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n") }
+    assert_match(%r{\AHTTP/1.1 503 }, Timeout.timeout(60) { late.read })
   end
 
   private

@@ -23,7 +23,7 @@ module Pando
         end
 
         def lane_corrupt(number) = @pools.first.caretaker.lane_corrupt(number)
-        def lines_lost(number) = @pools.first.caretaker.lines_lost(number)
+        def lines_lost(number) = @pools.first.tally.add_lost_lines(number)
       end
     end
   end
