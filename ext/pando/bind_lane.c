@@ -67,13 +67,6 @@ static VALUE lane_number(VALUE self)
     return UINT2NUM(pando_lane_view_of(self)->number);
 }
 
-/* A full counter wakes as well as one that counts. */
-void pando_signal_eventfd(int fd)
-{
-    uint64_t one = 1;
-    while (write(fd, &one, sizeof one) == -1 && errno == EINTR) continue;
-}
-
 int pando_lane_view_holds(const struct lane_view *view)
 {
     return !view->over && pando_channel_holds(view->channel, view->slot, view->turn, view->number);
@@ -232,7 +225,7 @@ static VALUE lane_waiting_p(VALUE self)
 /* Makes its own eventfd readable. */
 static VALUE lane_nudge(VALUE self)
 {
-    pando_signal_eventfd(pando_lane_view_of(self)->eventfd);
+    pando_eventfd_signal(pando_lane_view_of(self)->eventfd);
     return Qnil;
 }
 
@@ -247,7 +240,7 @@ static VALUE lane_drain(VALUE self)
 /* Lets the reactor look at the queue and its sleepers. */
 static VALUE lane_nudge_reactor(VALUE self)
 {
-    pando_signal_eventfd(pando_lane_view_of(self)->reactor_eventfd);
+    pando_eventfd_signal(pando_lane_view_of(self)->reactor_eventfd);
     return Qnil;
 }
 

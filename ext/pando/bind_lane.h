@@ -4,6 +4,7 @@
 #define PANDO_BIND_LANE_H
 
 #include "bind_http.h"
+#include "sys/fds.h"
 
 #include "http/reactor.h"
 
@@ -32,8 +33,6 @@ int pando_lane_view_wanted(const struct lane_view *view);
 /* Even if nobody waits: the reactor keeps the slot until the lane that claimed it says that it is through.
  * true; nil: no room now; false: it is not this lane's. */
 VALUE pando_lane_view_end(struct lane_view *view, uint32_t kind, uint64_t value);
-void pando_signal_eventfd(int fd);
-
 void pando_init_http_lane_answer(VALUE cLane);
 
 #endif

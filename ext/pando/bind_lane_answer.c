@@ -8,7 +8,7 @@
 
 static void committed(struct lane_view *view)
 {
-    if (pando_channel_rouse_reactor(view->channel)) pando_signal_eventfd(view->reactor_eventfd);
+    if (pando_channel_rouse_reactor(view->channel)) pando_eventfd_signal(view->reactor_eventfd);
 }
 
 static VALUE outcome(struct lane_view *view, int put, VALUE success)

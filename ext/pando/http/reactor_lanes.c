@@ -1,6 +1,8 @@
 /* The lanes that are open: reading them in turn, waking their workers. */
 #include "reactor_private.h"
 
+#include "sys/fds.h"
+
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -13,9 +15,7 @@ static struct pando_lane *shared_lane(const struct pando_reactor *reactor, uint3
 
 static void wake(const struct pando_reactor_lane *lane)
 {
-    uint64_t one = 1;
-    ssize_t written = write(lane->wake, &one, sizeof(one));
-    (void)written; /* EAGAIN: its count is full, so it is awake */
+    pando_eventfd_signal(lane->wake);
 }
 
 void pando_reactor_lane_open(struct pando_reactor *reactor, uint32_t number, int wake_fd, int socket)

@@ -114,6 +114,8 @@ module Pando
              "a second."
       define "reactor.exited", :info, %i[pid reason], "The reactor has answered all that it held, and is gone."
       define "reactor.failed", :error, %i[pid reason], "A reactor never became ready; the next one is on its way."
+      define "reactor.stalled", :warn, %i[pid seconds reason],
+             "The reactor has stood still for so long because it waits for a disk. It is killed after a minute."
       define "reactor.killed", :error, %i[pid reason connections requests], "The monitor killed the reactor."
       define "reactor.lost", :error, %i[pid reason connections requests],
              "The reactor died; its connections are closed, the next one is on its way."
