@@ -3,6 +3,7 @@
 require "pando/cluster/brief"
 require "pando/cluster/context"
 require "pando/cluster/link"
+require "pando/cluster/passing_fault"
 
 module Pando
   module Cluster
@@ -104,7 +105,7 @@ module Pando
 
       # @return [Boolean] false when the monitor is gone
       def report(kind, seat: self.seat, text: "")
-        @link.send(Message.new(kind, role: role, seat: seat, slot: slot, generation: generation, text: text))
+        @link.send(Message.new(kind, **place, seat: seat, text: text))
       end
 
       # The summary in one record, the backtrace in as many as it takes.
@@ -114,7 +115,7 @@ module Pando
         lines.push("caused by: #{cause.message} (#{cause.class})", *cause.backtrace) if cause
         text = lines.map(&:b).join("\n")[0, DETAIL_LIMIT]
         text.scan(/.{1,#{Message::TEXT_BYTES}}/mn) { |part| report(:detail, text: part) }
-        report(:failed, text: "#{error.message.lines.first&.chomp} (#{error.class})")
+        @link.send(Message.failure(PassingFault.of?(error), **place, text: "#{error.message.lines.first&.chomp} (#{error.class})"))
       end
 
       private
@@ -201,9 +202,16 @@ module Pando
         when :step_back then step_back
         when :train then train
         when :stay then stay
-        when :spawn, :promote then ForkOrder.from(packet)
+        when :spawn, :promote then fork_order(packet)
         end
       end
+
+      # Of an order that came without what it needs: there was no room for more descriptors here.
+      def fork_order(packet)
+        ForkOrder.from(packet) || (report(:fork_failed, seat: packet.message.seat, text: Errno::EMFILE.new.message) && nil)
+      end
+
+      def place = { role: role, seat: seat, slot: slot, generation: generation }
     end
   end
 end

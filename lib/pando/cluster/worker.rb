@@ -164,7 +164,7 @@ module Pando
 
       def obey(packet)
         case packet.message.kind
-        when :promote then @rest.begin(ForkOrder.from(packet))
+        when :promote then fork_order(packet)&.then { |order| @rest.begin(order) }
         when :quiet then @work.quiet
         when :try_out then try_out
         when :serve_out then serve_out(packet)

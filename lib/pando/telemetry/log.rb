@@ -43,7 +43,7 @@ module Pando
       # @param event [Event]
       # @return [nil]
       def call(event)
-        @writer.write(@formatter.format(event)) if show?(event.name)
+        @writer.write(@formatter.format(event)) if show?(event)
       end
 
       # @return [Proc]
@@ -53,7 +53,7 @@ module Pando
 
       private
 
-      def show?(name) = @shown.include?(Events::Catalogue.level(name)) || @notices.include?(name)
+      def show?(event) = @shown.include?(Events::Catalogue.level_of(event)) || @notices.include?(event.name)
 
       # Each is loaded on demand: the monitor stays small, and json is not small.
       def formatter(name)
