@@ -35,8 +35,8 @@ module Pando
     #   jobs            whether workers do jobs, and several at once, and no requests
     #   services        names, in the order in which the config declares them
     Options = Struct.new(:workers, :auto_workers, :surge, :unavailable, :boot_timeout, :spawn_timeout,
-                         :stop_timeout, :drain_delay, :health, :grace, :give_up_after, :longest_request, :longest_wait, :check_timeout,
-                         :oom_score_adj, :control, :pidfile, :restart_file, :memory, :canary,
+                         :stop_timeout, :drain_delay, :health, :grace, :give_up_after, :longest_request,
+                         :longest_wait, :check_timeout, :oom_score_adj, :control, :pidfile, :restart_file, :memory, :canary,
                          :refork_failures, :trainee, :prefault, :mold, :exclusive, :shared, :jobs, :services,
                          keyword_init: true)
   end

@@ -16,7 +16,7 @@ module Pando
         Errno::ENETDOWN, Errno::ENETUNREACH, Errno::EPIPE, Errno::ETIMEDOUT
       ].freeze
       # What libraries that are not loaded everywhere make of it, by the names of their classes. Most of these errors
-      # have one of the kernel's as their cause, but not those of drivers in C, nor those of a name that is not resolved.
+      # have one of the kernel's as their cause, but not those of drivers in C, nor those of a name without an address.
       OF_LIBRARIES = %w[
         SocketError IO::TimeoutError Timeout::Error
         ActiveRecord::ConnectionFailed ActiveRecord::ConnectionNotEstablished ActiveRecord::ConnectionTimeoutError

@@ -115,7 +115,8 @@ module Pando
         lines.push("caused by: #{cause.message} (#{cause.class})", *cause.backtrace) if cause
         text = lines.map(&:b).join("\n")[0, DETAIL_LIMIT]
         text.scan(/.{1,#{Message::TEXT_BYTES}}/mn) { |part| report(:detail, text: part) }
-        @link.send(Message.failure(PassingFault.of?(error), **place, text: "#{error.message.lines.first&.chomp} (#{error.class})"))
+        summary = "#{error.message.lines.first&.chomp} (#{error.class})"
+        @link.send(Message.failure(PassingFault.of?(error), **place, text: summary))
       end
 
       private
@@ -208,7 +209,9 @@ module Pando
 
       # Of an order that came without what it needs: there was no room for more descriptors here.
       def fork_order(packet)
-        ForkOrder.from(packet) || (report(:fork_failed, seat: packet.message.seat, text: Errno::EMFILE.new.message) && nil)
+        order = ForkOrder.from(packet)
+        report(:fork_failed, seat: packet.message.seat, text: Errno::EMFILE.new.message) unless order
+        order
       end
 
       def place = { role: role, seat: seat, slot: slot, generation: generation }

@@ -93,7 +93,7 @@ class ClusterFailingGenerationsTest < Minitest::Test
       source&.slot
     end
 
-    assert_equal [0, 1, nil], sources.first(3).sort_by { |slot| slot || 9 }
+    assert_equal([0, 1, nil], sources.first(3).sort_by { |slot| slot || 9 })
     refute_nil sources.last
     assert_empty events("generation.discarded")
     assert cluster.roster.workers.none?(&:barred?)
@@ -128,7 +128,7 @@ class ClusterFailingGenerationsTest < Minitest::Test
     cluster.adopt(child = cluster.starting.find(&:worker?))
     passing(child)
 
-    assert_equal [1], events("generation.discarded").map { |event| event[:generation] }
+    assert_equal([1], events("generation.discarded").map { |event| event[:generation] })
   end
 
   def test_a_reload_for_which_there_is_no_process

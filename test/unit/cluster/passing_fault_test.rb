@@ -30,7 +30,13 @@ class ClusterPassingFaultTest < Minitest::Test
   end
 
   def test_what_caused_it_counts
-    assert passing?(caught { begin; raise Errno::ECONNREFUSED; rescue SystemCallError; raise Pando::Error, "a hook"; end }) # rubocop:disable Style/Semicolon
+    error = caught do
+      raise Errno::ECONNREFUSED
+    rescue SystemCallError
+      raise Pando::Error, "a hook"
+    end
+
+    assert passing?(error)
   end
 
   def test_a_fault_of_the_application

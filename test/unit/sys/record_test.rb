@@ -53,7 +53,7 @@ class SysRecordTest < Minitest::Test
   # This process may have no more descriptors: what was said is heard all the same.
   def test_descriptors_that_there_is_no_room_for
     Sys.send_record(@theirs, "take it", [@theirs])
-    free = IO.pipe.each(&:close).then { IO.sysopen("/dev/null").tap { |fd| IO.for_fd(fd).close } }
+    free = IO.pipe.each(&:close).then { IO.sysopen(File::NULL).tap { |fd| IO.for_fd(fd).close } }
     limits = Process.getrlimit(:NOFILE)
     Process.setrlimit(:NOFILE, free, limits.last)
     record = Sys.receive_record(@ours)

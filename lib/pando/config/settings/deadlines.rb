@@ -50,7 +50,7 @@ module Pando
               type: Types::OrOff.new(Types::Seconds.new), default: nil, unit: "seconds",
               within: :give_up, keyword: :after,
               help: "A server that has served, and cannot any more, ends after this long, with status 1.",
-              notes: "When no worker of any pool has been ready for so long, and the last try to have one has failed. " \
+              notes: "When no worker of any pool has been ready for so long, and the last try has failed. " \
                      "false: it goes on trying. For a supervisor that can do more than start the server again, such " \
                      "as one that moves it to another machine. A server that cannot even start ends at once. See " \
                      "[healing](healing.md#when-nobody-serves).",
