@@ -14,7 +14,8 @@ module Bench
     NUMBERS = {
       workers: "worker processes", slow: "slow clients", idle: "connections kept idle",
       poke: "requests on some of these", rate: "a second, of the normal client", seconds: "each measurement",
-      rounds: "without and with the slow clients", large: "bytes that the slow readers ask for"
+      rounds: "without and with the slow clients", large: "bytes that the slow readers ask for",
+      readers: "slow readers, of the slow clients; a third if 0"
     }.freeze
 
     attr_reader :servers, :json, *NUMBERS.keys
@@ -29,13 +30,15 @@ module Bench
       @seconds = 10
       @rounds = 3
       @large = 196_608
+      @readers = 0
       read(arguments)
     end
 
     # @return [Hash{Symbol => Integer}] kind of slow clients => how many
     def kinds
-      third = slow / 3
-      { heads: slow - (third * 2), bodies: third, readers: third }
+      readers = @readers.zero? ? slow / 3 : @readers.clamp(0, slow)
+      bodies = (slow - readers) / 2
+      { heads: slow - readers - bodies, bodies: bodies, readers: readers }
     end
 
     # The server has the first CPU for itself and the clients the second, where there are two.

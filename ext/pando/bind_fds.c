@@ -1,10 +1,12 @@
-/* Binds sys/fds.c, and asks Ruby for the other half of an IO. */
+/* Binds sys/fds.c and sys/write_now.c, and asks Ruby for the other half of an IO. */
 #include "bind_sys.h"
 
+#include <errno.h>
 #include <ruby/io.h>
 #include <unistd.h>
 
 #include "sys/fds.h"
+#include "sys/write_now.h"
 
 static VALUE replace_fd(VALUE self, VALUE target, VALUE source)
 {
@@ -35,6 +37,16 @@ static VALUE sealed_memory(VALUE self, VALUE name, VALUE bytes)
     return INT2NUM(fd);
 }
 
+/* write_now(number, bytes) -> how many were written; nil: its reader takes nothing now. */
+static VALUE write_now(VALUE self, VALUE number, VALUE bytes)
+{
+    StringValue(bytes);
+    ssize_t written = pando_write_now(pando_fd_of(number), RSTRING_PTR(bytes), (size_t)RSTRING_LEN(bytes));
+    if (written >= 0) return SSIZET2NUM(written);
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return Qnil;
+    rb_sys_fail("write");
+}
+
 /* A two-way IO.popen has a second IO inside, for writing; any other is its own. */
 static VALUE write_half(VALUE self, VALUE io)
 {
@@ -48,4 +60,5 @@ void pando_init_fds(void)
     rb_define_singleton_method(pando_mSys, "reserved_fd?", reserved_fd_p, 1);
     rb_define_singleton_method(pando_mSys, "sealed_memory", sealed_memory, 2);
     rb_define_singleton_method(pando_mSys, "write_half", write_half, 1);
+    rb_define_singleton_method(pando_mSys, "write_now", write_now, 2);
 }

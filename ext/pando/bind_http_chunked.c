@@ -30,22 +30,20 @@ static VALUE chunked_decode(VALUE object, VALUE input, VALUE output)
     if (input == output)
         rb_raise(rb_eArgError, "input and output must differ");
 
-    const char *bytes = RSTRING_PTR(input);
-    size_t len = (size_t)RSTRING_LEN(input), used = 0;
-    for (;;) {
-        switch (pando_http_chunked_next(self, bytes, len, &used)) {
-        case PANDO_HTTP_CHUNK_DATA:
-            rb_str_cat(output, bytes + self->data_off, (long)self->data_len);
-            break;
-        case PANDO_HTTP_CHUNK_MORE:
-            RB_GC_GUARD(input);
-            return Qnil;
-        case PANDO_HTTP_CHUNK_DONE:
-            RB_GC_GUARD(input);
-            return SIZET2NUM(used);
-        default:
-            return Qfalse;
-        }
+    long before = RSTRING_LEN(output);
+    size_t used = 0, bytes = 0;
+    rb_str_modify_expand(output, RSTRING_LEN(input));
+    pando_http_chunk_result result = pando_http_chunked_gather(self, RSTRING_PTR(input), (size_t)RSTRING_LEN(input),
+                                                               &used, RSTRING_PTR(output) + before, &bytes);
+    rb_str_set_len(output, before + (long)bytes);
+    RB_GC_GUARD(input);
+    switch (result) {
+    case PANDO_HTTP_CHUNK_MORE:
+        return Qnil;
+    case PANDO_HTTP_CHUNK_DONE:
+        return SIZET2NUM(used);
+    default:
+        return Qfalse;
     }
 }
 

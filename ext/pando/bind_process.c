@@ -66,6 +66,18 @@ static VALUE outlive_parent(VALUE self, VALUE seconds)
     return Qtrue;
 }
 
+/* shut_when_orphaned(numbers) -> true */
+static VALUE shut_when_orphaned(VALUE self, VALUE numbers)
+{
+    int fds[PANDO_SHUT_MAX];
+    Check_Type(numbers, T_ARRAY);
+    long count = RARRAY_LEN(numbers);
+    if (count > PANDO_SHUT_MAX) rb_raise(rb_eArgError, "too many listeners");
+    for (long i = 0; i < count; i++) fds[i] = NUM2INT(RARRAY_AREF(numbers, i));
+    if (pando_shut_when_orphaned(fds, (size_t)count) == -1) rb_sys_fail("shut_when_orphaned");
+    return Qtrue;
+}
+
 static VALUE disable_huge_pages(VALUE self)
 {
     if (pando_huge_pages_disable() == -1) rb_sys_fail("prctl(PR_SET_THP_DISABLE)");
@@ -98,6 +110,7 @@ void pando_init_process(void)
     rb_define_singleton_method(pando_mSys, "wait_adoption", wait_adoption, 2);
     rb_define_singleton_method(pando_mSys, "die_with_parent!", die_with_parent, 0);
     rb_define_singleton_method(pando_mSys, "outlive_parent!", outlive_parent, 1);
+    rb_define_singleton_method(pando_mSys, "shut_when_orphaned", shut_when_orphaned, 1);
     rb_define_singleton_method(pando_mSys, "disable_huge_pages!", disable_huge_pages, 0);
     rb_define_singleton_method(pando_mSys, "merge_same_pages!", merge_same_pages, 0);
     rb_define_singleton_method(pando_mSys, "orphaned?", orphaned, 0);

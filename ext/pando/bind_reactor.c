@@ -51,6 +51,10 @@ static void read_settings(struct pando_reactor_config *config, VALUE settings)
     config->max_headers = count_of(settings, "max_headers");
     config->max_body_bytes = bytes_of(settings, "max_body_bytes");
     config->body_memory = bytes_of(settings, "body_memory");
+    config->answer_memory = bytes_of(settings, "answer_memory");
+    config->answer_total = bytes_of(settings, "answer_memory_total");
+    config->spool_total = bytes_of(settings, "spool_total");
+    config->buffer_memory = bytes_of(settings, "buffer_memory");
     config->header_timeout = time_of(settings, "header_timeout");
     config->body_timeout = time_of(settings, "body_timeout");
     config->idle_timeout = time_of(settings, "idle_timeout");
@@ -61,6 +65,7 @@ static void read_settings(struct pando_reactor_config *config, VALUE settings)
     config->max_queue = count_or(settings, "max_queue", UINT32_MAX);
     config->max_requests = count_or(settings, "max_requests", 0);
     config->retry_after = count_of(settings, "retry_after");
+    config->spool_in_memory = RTEST(setting(settings, "spool_in_memory"));
     config->retry = RTEST(setting(settings, "retry"));
     config->monitor_silence = MONITOR_SILENCE;
 }

@@ -24,6 +24,9 @@ module Pando
     def passing? = true
   end
 
+  # A worker must not become a mold, for what has become of its process. The message says what; another one may do.
+  class ForkDeclined < Error; end
+
   # Raised in the main thread of a worker whose request outlived its soft
   # timeout. Not a StandardError, so that `rescue => e` does not swallow it.
   class RequestTimeout < Exception; end # rubocop:disable Lint/InheritException

@@ -34,6 +34,16 @@ module Pando
         nil
       end
 
+      # Lets subscribers go on with what they could not do at once. Called at each turn of a process's loop.
+      #
+      # @api private
+      # @param patience [Float] seconds that it may take
+      # @return [nil]
+      def proceed(patience = 0.0)
+        @subscriptions.each { |subscription| subscription.proceed(patience) }
+        nil
+      end
+
       # Facts that each event of this process has from now on; with a block, each one that is told in it. A process with
       # several threads has them for all of them.
       #
@@ -49,12 +59,13 @@ module Pando
 
       # @param name [String, Symbol, nil] `"worker.ready"`, or `:worker_ready`
       #   for the same event, or nil for all of them
+      # @param each_turn [#call, nil] see {proceed}
       # @yieldparam event [Event]
       # @return [Subscription] the handle for {unsubscribe}
-      def subscribe(name = nil, &block)
+      def subscribe(name = nil, each_turn: nil, &block)
         raise ArgumentError, "Events.subscribe needs a block" unless block
 
-        subscription = Subscription.new(name && name_of(name), block)
+        subscription = Subscription.new(name && name_of(name), block, each_turn)
         @lock.synchronize { @subscriptions = [*@subscriptions, subscription].freeze }
         subscription
       end

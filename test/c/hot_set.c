@@ -1,6 +1,7 @@
 /* The hot set without Ruby around it, under the sanitizers: what is found in a child, what the next one gets, and what is
  * left alone. */
 #include "sys/hot_set.h"
+#include "sys/pagemap.h"
 #include "sys/maps.h"
 #include "sys/present.h"
 
@@ -201,6 +202,21 @@ static void leaves_alone_what_is_another_mapping(void)
     REQUIRE(faults() == before + 1);
 }
 
+/* A kernel may have pages of another size: the place of an entry follows from it. */
+static void pages_of_another_size(void)
+{
+    uint64_t entries[PANDO_PAGEMAP_ENTRIES], numbers[] = {0, 10, 20, 30, 40, 50};
+    uintptr_t size = pando_page_bytes;
+    int file = memfd_create("pagemap", MFD_CLOEXEC);
+    REQUIRE(file != -1 && write(file, numbers, sizeof(numbers)) == (ssize_t)sizeof(numbers));
+    REQUIRE(size == (uintptr_t)sysconf(_SC_PAGESIZE));
+    pando_page_bytes = 65536;
+    REQUIRE(pando_pagemap_read(file, entries, 3 * 65536, 5 * 65536) == 2);
+    REQUIRE(entries[0] == 30 && entries[1] == 40);
+    pando_page_bytes = size;
+    close(file);
+}
+
 static void in_a_child(void (*work)(void))
 {
     end(start(work));
@@ -209,6 +225,7 @@ static void in_a_child(void (*work)(void))
 int main(void)
 {
     alarm(60);
+    pages_of_another_size();
     area = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     REQUIRE(area != MAP_FAILED);
     for (size_t page = 0; page < PAGES; page++) area[page * PAGE] = 1;

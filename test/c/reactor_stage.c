@@ -44,6 +44,8 @@ static struct pando_reactor_config config = {
     .listeners = &listener, .listener_count = 1,
     .max_header_bytes = 65536, .max_target_bytes = 8192, .max_headers = 100,
     .max_body_bytes = PANDO_REACTOR_NO_LIMIT, .body_memory = 114688,
+    .answer_memory = 262144, .answer_total = 64 << 20, .spool_total = 1 << 30,
+    .buffer_memory = 512 << 20,
     .header_timeout = 30000, .body_timeout = 30000, .idle_timeout = 30000, .write_timeout = 30000, .grace = 2000,
     .queue_timeout = 30000, .max_connections = 1000, .max_queue = 1000, .retry_after = 7, .retry = 1,
 };
@@ -54,6 +56,8 @@ static void configure(const char *name, uint64_t value)
     NUMBER(max_header_bytes) NUMBER(max_target_bytes) NUMBER(max_headers) NUMBER(max_body_bytes) NUMBER(body_memory)
     NUMBER(header_timeout) NUMBER(body_timeout) NUMBER(idle_timeout) NUMBER(write_timeout) NUMBER(queue_timeout)
     NUMBER(max_connections) NUMBER(max_queue) NUMBER(max_requests) NUMBER(retry)
+    NUMBER(answer_memory) NUMBER(answer_total) NUMBER(spool_total)
+    NUMBER(buffer_memory) NUMBER(spool_in_memory)
     NUMBER(retry_after) NUMBER(max_per_address) NUMBER(monitor_silence)
     if (strcmp(name, "proxy_protocol") == 0) { listener.flags = value ? PANDO_LISTENER_PROXIED : 0; return; }
     if (strcmp(name, "held") == 0) { listener.flags = value ? PANDO_LISTENER_HELD : 0; return; }
@@ -209,6 +213,19 @@ static int put(uint32_t number, uint32_t kind, uint32_t slot, uint32_t turn, uin
     return 1;
 }
 
+/* So many bytes, each of them saying where it stands. 0: the reactor takes no more. */
+static int much(uint32_t number, uint32_t slot, uint32_t turn, size_t bytes)
+{
+    static char block[30000];
+    for (size_t sent = 0; sent < bytes;) {
+        size_t now = bytes - sent < sizeof(block) ? bytes - sent : sizeof(block);
+        for (size_t i = 0; i < now; i++) block[i] = (char)((sent + i) / 1000 % 251);
+        if (!put(number, PANDO_FRAME_DATA, slot, turn, 0, block, now, 500)) return 0;
+        sent += now;
+    }
+    return 1;
+}
+
 /* Answers all requests, up to and with one for /enough. */
 static void serve(uint32_t number)
 {
@@ -319,6 +336,7 @@ static int obey(void)
     VERB("serve") serve(a);
     VERB("data") { size_t n = from_hex(text, data); ok(put(a, PANDO_FRAME_DATA, b, c, 0, data, n, PATIENCE)); }
     VERB("try") { size_t n = from_hex(text, data); ok(put(a, PANDO_FRAME_DATA, b, c, 0, data, n, 200)); }
+    VERB("much") ok(much(a, b, c, (size_t)d));
     VERB("interim") { size_t n = from_hex(text, data); ok(put(a, PANDO_FRAME_DATA, b, c, 1, data, n, PATIENCE)); }
     VERB("end") ok(put(a, PANDO_FRAME_END, b, c, d, NULL, 0, PATIENCE));
     VERB("abort") ok(put(a, PANDO_FRAME_ABORT, b, c, 0, NULL, 0, PATIENCE));
@@ -365,6 +383,8 @@ int main(int count, char **arguments)
             config.ready_path = value + 1;
         else if (strcmp(arguments[i], "live_path") == 0)
             config.live_path = value + 1;
+        else if (strcmp(arguments[i], "spool_directory") == 0)
+            config.spool_directory = value + 1;
         else
             configure(arguments[i], strtoull(value + 1, NULL, 10));
     }

@@ -32,6 +32,7 @@ class ListenersTest < Minitest::Test
   # Writes the options of the worker's TCP listeners into a file. TCP_INFO of a
   # listening socket holds the length of its queue (tcp_diag of Linux).
   INSPECT = <<~'RUBY'
+    reactor false
     after_worker_ready do |server, worker|
       File.write("options", worker.ios.grep(TCPServer).map { |socket|
         backlog = socket.getsockopt(:TCP, :INFO).data.unpack("C8L6").last

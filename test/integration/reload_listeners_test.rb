@@ -122,11 +122,11 @@ class ReloadListenersTest < Minitest::Test
   in_each_mode(:test_options_of_a_listener_that_stays) do
     deploy('listen "127.0.0.1:0", backlog: 77')
     port = port_opened(@server.events("listener.opened").find { |one| one["listen"].start_with?("127") })
-    assert_equal("77", @server.get("/queues").body)
+    assert_equal("77", @server.get("/queues").body) unless @reactor # whose workers do not have it
     reload('listen "127.0.0.1:0", backlog: 99, proxy_protocol: true')
     wait_until { ask_proxied(port) == port.to_s } # the reactor is told a moment after the reload
 
-    assert_equal("99", @server.get("/queues").body)
+    assert_equal("99", @server.get("/queues").body) unless @reactor
   end
 
   def ask_proxied(port)

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define PLAIN_DIGITS 8 /* of a size that is read at once */
+
 enum {
     STATE_SIZE,
     STATE_BEFORE_SEMICOLON, /* white space after the size or after an extension */
@@ -222,4 +224,43 @@ pando_http_chunk_result pando_http_chunked_next(pando_http_chunked *chunked, con
             (*used)++;
     }
     return PANDO_HTTP_CHUNK_DONE;
+}
+
+/* The line that almost every chunk begins with, and the end of the chunk before it, at once: bytes read. 0: it is
+ * another one, or not all here; then it is read byte by byte. */
+static size_t read_plain_size(pando_http_chunked *chunked, const char *at, size_t len)
+{
+    size_t from = chunked->state == STATE_DATA_CR ? 2 : 0, digits = 0;
+    uint64_t size = 0;
+    if (from == 0 && (chunked->state != STATE_SIZE || chunked->digits > 0))
+        return 0;
+    if (len <= from || (from && (at[0] != '\r' || at[1] != '\n')))
+        return 0;
+    at += from;
+    len -= from;
+    for (; digits < len && digits < PLAIN_DIGITS && pando_http_is(at[digits], PANDO_HTTP_HEX); digits++)
+        size = size << 4 | pando_http_hex(at[digits]);
+    if (size == 0 || len - digits < 2 || at[digits] != '\r' || at[digits + 1] != '\n')
+        return 0;
+    chunked->left = size;
+    chunked->state = STATE_DATA;
+    return from + digits + 2;
+}
+
+pando_http_chunk_result pando_http_chunked_gather(pando_http_chunked *chunked, const char *input, size_t len,
+                                                  size_t *used, char *output, size_t *bytes)
+{
+    for (;;) {
+        *used += read_plain_size(chunked, input + *used, len - *used);
+        pando_http_chunk_result result = pando_http_chunked_next(chunked, input, len, used);
+        if (result != PANDO_HTTP_CHUNK_DATA)
+            return result;
+        const char *data = input + chunked->data_off;
+        char *place = output + *bytes;
+        if (chunked->data_len == 1)
+            *place = *data; /* what costs most for its size */
+        else if (place != data)
+            memmove(place, data, chunked->data_len);
+        *bytes += chunked->data_len;
+    }
 }

@@ -1,7 +1,8 @@
 /* An incremental decoder for the chunked transfer coding (RFC 9112 section 7.1).
  *
- * It allocates and copies nothing: each call says which part of the input is
- * body data. Extensions and trailer fields are checked, bounded and dropped. */
+ * It allocates nothing: a call says which part of the input is body data, or
+ * puts all of it together. Extensions and trailer fields are checked, bounded
+ * and dropped. */
 #ifndef PANDO_HTTP_CHUNKED_H
 #define PANDO_HTTP_CHUNKED_H
 
@@ -36,5 +37,10 @@ void pando_http_chunked_init(pando_http_chunked *chunked);
 /* Reads input from *used on and moves *used forward. */
 pando_http_chunk_result pando_http_chunked_next(pando_http_chunked *chunked, const char *input, size_t len,
                                                 size_t *used);
+
+/* Puts all data of input from *used on at output, and adds its size to *bytes. output may be input, for data never
+ * overtakes what is decoded. Never PANDO_HTTP_CHUNK_DATA. */
+pando_http_chunk_result pando_http_chunked_gather(pando_http_chunked *chunked, const char *input, size_t len,
+                                                  size_t *used, char *output, size_t *bytes);
 
 #endif

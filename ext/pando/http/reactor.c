@@ -12,6 +12,7 @@
 #define EVENTS 256
 #define QUEUE_TICK 100u  /* milliseconds: nobody sleeps for longer beside a waiting request, whatever went wrong */
 #define AUDIT_TICK 1000u
+#define STANDSTILL 1000u
 
 uint64_t pando_reactor_nanoseconds(void)
 {
@@ -23,6 +24,18 @@ uint64_t pando_reactor_nanoseconds(void)
 static void look_at_the_clock(struct pando_reactor *reactor)
 {
     reactor->now = pando_reactor_nanoseconds() / 1000000u;
+}
+
+/* A turn does little; one that took so much longer than it was to wait stood still with the whole machine, a frozen
+ * container or a stopped server, and that is no client's fault. Beside a request no turn is to wait for longer than
+ * AUDIT_TICK, so that hardly any of that time is missed. */
+static void make_up_for_a_standstill(struct pando_reactor *reactor, uint64_t turned)
+{
+    if (reactor->asked == -1)
+        return;
+    uint64_t expected = turned + (uint64_t)reactor->asked;
+    if (reactor->now > expected + STANDSTILL)
+        pando_reactor_timers_postpone(reactor, reactor->now - expected);
 }
 
 void pando_reactor_end(struct pando_reactor *reactor, int status)
@@ -87,6 +100,7 @@ static void tick(struct pando_reactor *reactor)
     if (reactor->now >= reactor->audit_at) {
         pando_reactor_requests_audit(reactor);
         pando_reactor_lanes_report(reactor);
+        pando_reactor_connections_trim(reactor);
         reactor->audit_at = reactor->now + AUDIT_TICK;
     }
 }
@@ -96,12 +110,20 @@ static void tell_gauges(struct pando_reactor *reactor)
     pando_stat_set(&reactor->stats->connections, reactor->connection_count);
     pando_stat_set(&reactor->stats->idle, reactor->running[PANDO_TIMER_IDLE]);
     pando_stat_set(&reactor->stats->in_flight, reactor->in_flight);
+    pando_stat_set(&reactor->stats->head_bytes, reactor->pool.lent - reactor->out_total);
+    pando_stat_set(&reactor->stats->body_bytes, reactor->spool_memory);
+    pando_stat_set(&reactor->stats->answer_bytes, reactor->out_total);
+    pando_stat_set(&reactor->stats->spooled_answers, reactor->spooled_answers);
+    pando_stat_set(&reactor->stats->spooled_bodies, reactor->spooled_bodies);
+    pando_stat_set(&reactor->stats->waiting_workers, reactor->waiting);
     pando_stat_add(&reactor->stats->turns, 1);
 }
 
 static void take_turn(struct pando_reactor *reactor, const struct epoll_event *events, int count)
 {
+    uint64_t turned = reactor->now;
     look_at_the_clock(reactor);
+    make_up_for_a_standstill(reactor, turned);
     reactor->accept_ready = reactor->control_ready = 0;
     for (int i = 0; i < count; i++)
         take_event(reactor, &events[i]);
@@ -162,6 +184,7 @@ static int wait_for_events(struct pando_reactor *reactor, struct epoll_event *ev
         if (pando_reactor_lanes_pending(reactor))
             timeout = 0;
     }
+    reactor->asked = timeout;
     int count = epoll_wait(reactor->epoll, events, EVENTS, timeout);
     if (count == -1 && errno == EINTR) /* as after a stop, see signal(7): who was in time meanwhile is not late */
         count = epoll_wait(reactor->epoll, events, EVENTS, 0);
@@ -199,13 +222,16 @@ static void init(struct pando_reactor *reactor, const struct pando_reactor_confi
     reactor->epoll = -1;
     pando_reactor_reserve_init(reactor);
     reactor->limits = (pando_http_limits){config->max_header_bytes, config->max_target_bytes, config->max_headers};
+    pando_reactor_pool_init(&reactor->pool, config->buffer_memory);
     pando_list_init(&reactor->connections);
     pando_list_init(&reactor->again);
     pando_list_init(&reactor->graveyard);
     pando_list_init(&reactor->spare);
+    pando_list_init(&reactor->readers);
     pando_reactor_timers_init(reactor);
     for (uint32_t slot = PANDO_CHANNEL_SLOTS; slot > 0; slot--)
         reactor->free_slots[reactor->free_count++] = slot - 1;
+    pando_reactor_overflow_init(reactor);
     look_at_the_clock(reactor);
     reactor->told_at = reactor->now;
 }

@@ -32,7 +32,7 @@ struct pando_reactor_config {
     int channel;                       /* the channel's memfd */
     int wake;                          /* the eventfd that workers write to */
     int control;                       /* SOCK_SEQPACKET to the monitor */
-    const char *spool_directory;       /* for bodies too large for memory; NULL: /tmp */
+    const char *spool_directory;       /* for what is too large for memory; NULL: /tmp */
     const char *stream_paths;          /* bodies sent there are the worker's to read: terminated strings and an empty one,
                                         * or NULL */
 
@@ -41,6 +41,11 @@ struct pando_reactor_config {
     uint32_t max_headers;
     uint64_t max_body_bytes;           /* or PANDO_REACTOR_NO_LIMIT */
     uint64_t body_memory;              /* a longer body waits in a file on disk, not in a memfd */
+    uint64_t answer_memory;            /* what one client has not taken of its answer; the rest waits on disk */
+    uint64_t answer_total;             /* the same of all clients */
+    uint64_t spool_total;              /* on disk, bodies and answers together */
+    int spool_in_memory;               /* it is no disk: what is there counts as memory */
+    uint64_t buffer_memory;            /* for heads, bodies and answers together */
 
     uint32_t header_timeout;           /* from the first byte to the empty line */
     uint32_t body_timeout;             /* a pause; all pauses too, but for a second per KiB received */

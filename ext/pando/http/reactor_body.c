@@ -4,146 +4,137 @@
 
 #include <string.h>
 
-#define CHUNKED_PORTION 16384u /* what is left of it, behind the body, must fit into memory */
+#define PIECE 8192u      /* of a decoded body is written to its file at once, or more */
+#define ROOM 4096u       /* to receive more into meanwhile */
+#define CHUNK_END 64u    /* room in a slot that is kept for what is not decoded yet */
+#define CONTROL_COST 4u  /* a byte that only frames others costs as much time as so many that are moved */
 
 static const char continue_line[] = "HTTP/1.1 100 Continue\r\n\r\n"; /* RFC 9110 section 10.1.1 */
 
-/* 0: done, or refused */
 static int too_large(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t bytes)
 {
     if (bytes <= reactor->config->max_body_bytes)
         return 0;
-    pando_reactor_refuse(reactor, connection, 413);
+    pando_reactor_refuse_for(reactor, connection, 413, &reactor->stats->refused_body_size);
     return 1;
 }
 
-/* From now on the body, and a head that fits into no slot, go to a file. 0: refused. */
-static int spool(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t expected)
+/* 0: refused */
+static int write_out(struct pando_reactor *reactor, struct pando_connection *connection, const char *data, size_t bytes)
 {
-    const char *body = connection->in.data + connection->head_bytes;
-    if (pando_reactor_spool_open(reactor, connection, expected) == 0) {
-        if (connection->head_bytes > PANDO_SLOT_BYTES) {
-            if (pando_reactor_spool_write(connection, connection->in.data, connection->head_bytes) == 0)
-                return 1;
-        } else if (pando_reactor_spool_write(connection, body, connection->body_bytes) == 0) {
-            connection->body_bytes = 0;
-            return 1;
-        }
-    }
+    if (pando_reactor_spool_write(reactor, connection, data, bytes) == 0)
+        return 1;
     pando_reactor_refuse(reactor, connection, 503);
     return 0;
 }
 
-/* 0: refused */
-static int keep(struct pando_reactor *reactor, struct pando_connection *connection, const char *data, size_t bytes)
+/* What of the body waits in memory joins the file; before it a head that fits into no slot. 0: refused. */
+static int move_to_file(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t expected)
 {
-    uint64_t behind = (uint64_t)connection->head_bytes + connection->body_bytes;
-    if (connection->spool == -1 && behind + bytes <= PANDO_SLOT_BYTES) {
-        memmove(connection->in.data + behind, data, bytes);
-        connection->body_bytes += (uint32_t)bytes;
-        return 1;
+    uint32_t from = connection->head_bytes, bytes = connection->body_bytes;
+    if (connection->spool == -1) {
+        if (pando_reactor_spool_open(reactor, connection, expected) == -1) {
+            pando_reactor_refuse(reactor, connection, 503);
+            return 0;
+        }
+        if (connection->head_bytes > PANDO_SLOT_BYTES) {
+            bytes += from;
+            from = 0;
+        }
     }
-    if (connection->spool == -1 && !spool(reactor, connection, PANDO_REACTOR_NO_LIMIT))
-        return 0;
-    if (pando_reactor_spool_write(connection, data, bytes) == 0)
-        return 1;
-    pando_reactor_refuse(reactor, connection, 503);
-    return 0;
+    connection->body_bytes = 0;
+    return write_out(reactor, connection, connection->in.data + from, bytes);
+}
+
+static int is_chunked(const struct pando_connection *connection)
+{
+    return connection->parser.body == PANDO_HTTP_CHUNKED_BODY;
+}
+
+/* Whether head and body, as far as we know it, fit into no slot. */
+static int needs_file(const struct pando_connection *connection)
+{
+    uint64_t body = is_chunked(connection) ? connection->body_bytes + CHUNK_END : connection->parser.content_length;
+    return connection->spool != -1 || connection->head_bytes + body > PANDO_SLOT_BYTES;
 }
 
 static uint64_t body_size(const struct pando_connection *connection)
 {
     uint64_t head = connection->head_bytes > PANDO_SLOT_BYTES ? connection->head_bytes : 0;
-    return connection->spool == -1 ? connection->body_bytes : connection->spooled - head;
+    uint64_t in_file = connection->spool == -1 ? 0 : connection->spooled - head;
+    return in_file + connection->body_bytes;
 }
 
 static void complete(struct pando_reactor *reactor, struct pando_connection *connection)
 {
-    /* A head that fits into no slot goes to a file even without a body. */
-    if (connection->head_bytes > PANDO_SLOT_BYTES && connection->spool == -1 && !spool(reactor, connection, 0))
+    int file = connection->spool == -1 ? connection->head_bytes > PANDO_SLOT_BYTES : connection->body_bytes > 0;
+    if (file && !move_to_file(reactor, connection, connection->body_bytes))
         return;
     pando_reactor_request_publish(reactor, connection);
 }
 
-/* Takes what belongs to the body; *used says how much that was. 1: more is wanted. */
+/* --- a sized body --- */
+
+/* Takes what belongs to the body; *used says how much that was. 1: more is wanted; 0: complete; -1: refused. A file is
+ * opened for the first byte of a body, not for a client that only announces one. */
 static int feed_sized(struct pando_reactor *reactor, struct pando_connection *connection, const char *input,
-                      size_t bytes,
-                      size_t *used)
+                      size_t bytes, size_t *used)
 {
     size_t mine = bytes < connection->body_left ? bytes : (size_t)connection->body_left;
     *used = mine;
     connection->body_left -= mine;
-    if (!keep(reactor, connection, input, mine))
+    if (!needs_file(connection)) {
+        connection->body_bytes += (uint32_t)mine; /* where it lies it stays */
+        return connection->body_left > 0;
+    }
+    if (mine > 0 && connection->spool == -1 &&
+        !move_to_file(reactor, connection, connection->parser.content_length))
+        return -1;
+    if (!write_out(reactor, connection, input, mine))
         return -1;
     return connection->body_left > 0;
 }
 
-static int feed_chunked(struct pando_reactor *reactor, struct pando_connection *connection, const char *input,
-                        size_t bytes, size_t *used)
+/* --- a chunked body --- */
+
+/* What lies behind the head, decoded in place: data never overtakes what is decoded. As feed_sized. */
+static int feed_chunked(struct pando_reactor *reactor, struct pando_connection *connection, size_t *used)
 {
-    pando_http_chunked *chunked = &connection->chunked;
-    for (;;) {
-        switch (pando_http_chunked_next(chunked, input, bytes, used)) {
-        case PANDO_HTTP_CHUNK_MORE:
-            return 1;
-        case PANDO_HTTP_CHUNK_DONE:
-            return 0;
-        case PANDO_HTTP_CHUNK_DATA:
-            if (too_large(reactor, connection, body_size(connection) + chunked->data_len) ||
-                !keep(reactor, connection, input + chunked->data_off, chunked->data_len))
-                return -1;
-            break;
-        default:
-            pando_reactor_refuse(reactor, connection, 400);
-            return -1;
-        }
+    char *behind = connection->in.data + connection->head_bytes;
+    size_t decoded = connection->body_bytes;
+    pando_http_chunk_result result =
+        pando_http_chunked_gather(&connection->chunked, connection->in.data + connection->raw,
+                                  connection->in_end - connection->raw, used, behind, &decoded);
+    reactor->work += CONTROL_COST * (uint32_t)(*used - (decoded - connection->body_bytes));
+    connection->body_bytes = (uint32_t)decoded;
+    if (result == PANDO_HTTP_CHUNK_ERROR) {
+        pando_reactor_refuse(reactor, connection, 400);
+        return -1;
     }
+    if (too_large(reactor, connection, body_size(connection)))
+        return -1;
+    int piece = connection->spool == -1 ? needs_file(connection) : connection->body_bytes >= PIECE;
+    if (piece && !move_to_file(reactor, connection, PANDO_REACTOR_NO_LIMIT))
+        return -1;
+    return result == PANDO_HTTP_CHUNK_MORE;
 }
 
-/* 1: more is wanted; 0: complete; -1: refused */
-static int feed(struct pando_reactor *reactor, struct pando_connection *connection, const char *input, size_t bytes,
-                size_t *used)
-{
-    *used = 0;
-    if (connection->parser.body == PANDO_HTTP_CHUNKED_BODY)
-        return feed_chunked(reactor, connection, input, bytes, used);
-    return feed_sized(reactor, connection, input, bytes, used);
-}
+/* --- both --- */
 
-/* What lies behind the head. Decoded data never overtakes what is decoded, so both share the buffer. */
+/* What lies behind the head. */
 static int feed_from_memory(struct pando_reactor *reactor, struct pando_connection *connection)
 {
-    size_t used;
-    int more = feed(reactor, connection, connection->in.data + connection->raw, connection->in_end - connection->raw,
-                    &used);
+    size_t used = 0;
+    int more = is_chunked(connection)
+                   ? feed_chunked(reactor, connection, &used)
+                   : feed_sized(reactor, connection, connection->in.data + connection->raw,
+                                connection->in_end - connection->raw, &used);
     if (more == -1)
         return 0;
     connection->raw += (uint32_t)used;
     if (more) {
         connection->raw = connection->in_end = connection->head_bytes + connection->body_bytes;
         return 1;
-    }
-    complete(reactor, connection);
-    return 0;
-}
-
-/* From the scratch buffer into the file; only what follows the body is kept in memory. */
-static int feed_from_scratch(struct pando_reactor *reactor, struct pando_connection *connection, size_t bytes)
-{
-    size_t used;
-    int more = feed(reactor, connection, reactor->scratch, bytes, &used);
-    if (more == -1)
-        return 0;
-    if (more)
-        return 1;
-    uint32_t rest = (uint32_t)(bytes - used), end = connection->in_end;
-    if (rest > 0) {
-        if (pando_reactor_pool_reserve(&reactor->pool, &connection->in, end + rest, end) == -1) {
-            pando_reactor_refuse(reactor, connection, 503);
-            return 0;
-        }
-        memcpy(connection->in.data + end, reactor->scratch + used, rest);
-        connection->in_end += rest;
     }
     complete(reactor, connection);
     return 0;
@@ -177,9 +168,6 @@ void pando_reactor_body_begin(struct pando_reactor *reactor, struct pando_connec
         pando_reactor_request_publish(reactor, connection);
         return;
     }
-    if (connection->head_bytes + connection->body_left > PANDO_SLOT_BYTES &&
-        !spool(reactor, connection, connection->body_left))
-        return;
     pando_http_chunked_init(&connection->chunked);
     connection->state = PANDO_READING_BODY;
     pando_reactor_pace_begin(reactor, connection);
@@ -190,33 +178,56 @@ void pando_reactor_body_begin(struct pando_reactor *reactor, struct pando_connec
         pando_reactor_output_bytes(reactor, connection, continue_line, sizeof(continue_line) - 1, 0);
 }
 
-static size_t receive_body(struct pando_reactor *reactor, struct pando_connection *connection)
+/* What is chunked is decoded in memory, and goes from there to its file if it has one; what is sized and has one goes
+ * there by the scratch buffer. */
+static int by_scratch(const struct pando_connection *connection)
 {
-    int chunked = connection->parser.body == PANDO_HTTP_CHUNKED_BODY;
-    if (connection->spool != -1) {
-        size_t room = chunked ? CHUNKED_PORTION : PANDO_SCRATCH_BYTES;
-        if (!chunked && connection->body_left < room)
-            room = (size_t)connection->body_left;
-        return pando_reactor_input_receive(reactor, connection, reactor->scratch, room);
-    }
-    uint32_t wanted = chunked ? connection->in_end + 1 : connection->in_end + (uint32_t)connection->body_left;
-    if (pando_reactor_pool_reserve(&reactor->pool, &connection->in, wanted, connection->in_end) == -1) {
+    return !is_chunked(connection) && needs_file(connection);
+}
+
+static uint32_t room_wanted(const struct pando_connection *connection)
+{
+    if (!is_chunked(connection))
+        return (uint32_t)connection->body_left;
+    return connection->spool == -1 ? 1 : ROOM;
+}
+
+static size_t receive_to_memory(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    uint32_t end = connection->in_end;
+    if (pando_reactor_pool_reserve(&reactor->pool, &connection->in, end + room_wanted(connection), end) == -1) {
         pando_reactor_refuse(reactor, connection, 503);
         return 0;
     }
-    size_t bytes = pando_reactor_input_receive(reactor, connection, connection->in.data + connection->in_end,
-                                       connection->in.capacity - connection->in_end);
+    size_t bytes = pando_reactor_input_receive(reactor, connection, connection->in.data + end,
+                                               connection->in.capacity - end);
     if (connection->state == PANDO_READING_BODY)
         connection->in_end += (uint32_t)bytes;
     return bytes;
+}
+
+/* Never more than belongs to the body. */
+static size_t receive_to_scratch(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    size_t room = connection->body_left < PANDO_SCRATCH_BYTES ? (size_t)connection->body_left : PANDO_SCRATCH_BYTES;
+    return pando_reactor_input_receive(reactor, connection, reactor->scratch, room);
+}
+
+static int feed_from_scratch(struct pando_reactor *reactor, struct pando_connection *connection, size_t bytes)
+{
+    size_t used;
+    int more = feed_sized(reactor, connection, reactor->scratch, bytes, &used);
+    if (more == 0)
+        complete(reactor, connection);
+    return more == 1;
 }
 
 int pando_reactor_body_step(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     if (connection->raw < connection->in_end)
         return feed_from_memory(reactor, connection);
-    int to_scratch = connection->spool != -1;
-    size_t bytes = receive_body(reactor, connection);
+    int to_scratch = by_scratch(connection);
+    size_t bytes = to_scratch ? receive_to_scratch(reactor, connection) : receive_to_memory(reactor, connection);
     if (bytes == 0)
         return 0;
     if (!pando_reactor_pace_moved(reactor, connection, bytes, reactor->config->body_timeout)) {

@@ -2,6 +2,9 @@
 #include "reactor_private.h"
 
 #include <errno.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -9,7 +12,9 @@
 #include <unistd.h>
 
 #define SPARE 1024          /* objects kept for the next connection */
-#define STEPS 32            /* of one connection before others have their turn */
+#define MANY 2048u          /* connections whose memory is worth to be given back */
+#define WORK 262144u        /* of one connection before others have their turn: bytes received, or as much as so many */
+#define STEP_COST 8192u     /* a system call, a head, or a request put into the queue */
 #define LINGER_TOTAL 2000u  /* milliseconds */
 
 static struct pando_connection *allocate(struct pando_reactor *reactor)
@@ -45,9 +50,10 @@ struct pando_connection *pando_reactor_connection_open(struct pando_reactor *rea
     int proxied = reactor->listeners[listener].flags & PANDO_LISTENER_PROXIED;
     connection->state = proxied ? PANDO_READING_PROXY : PANDO_READING_HEAD;
     connection->slot = connection->blocks = PANDO_NONE;
-    connection->spool = -1;
+    connection->spool = connection->overflow = -1;
     pando_list_init(&connection->again);
     pando_list_init(&connection->timer.node);
+    pando_list_init(&connection->reader);
     pando_list_append(&reactor->connections, &connection->all);
     reactor->connection_count++;
     pando_http_parser_init(&connection->parser, reactor->limits, reactor->fields);
@@ -74,14 +80,16 @@ static int drop_input(struct pando_reactor *reactor, struct pando_connection *co
         return 0;
     ssize_t bytes = recv(connection->watch.fd, reactor->scratch, PANDO_SCRATCH_BYTES, MSG_DONTWAIT);
     if (bytes == 0 || (bytes == -1 && errno != EAGAIN && errno != EINTR) ||
-        reactor->now - connection->pace_began > LINGER_TOTAL) {
+        reactor->now - connection->pace_at > LINGER_TOTAL) {
         pando_reactor_connection_close(reactor, connection);
         return 0;
     }
     if (bytes == -1 && errno == EAGAIN)
         connection->readable = 0;
-    if (bytes > 0)
+    if (bytes > 0) {
+        reactor->work += (uint32_t)bytes;
         pando_reactor_timer_start(reactor, connection, PANDO_TIMER_LINGER);
+    }
     return connection->readable;
 }
 
@@ -103,7 +111,7 @@ static int step(struct pando_reactor *reactor, struct pando_connection *connecti
 
 void pando_reactor_connection_advance(struct pando_reactor *reactor, struct pando_connection *connection)
 {
-    for (int steps = 0; steps < STEPS; steps++)
+    for (reactor->work = 0; reactor->work < WORK; reactor->work += STEP_COST)
         if (!step(reactor, connection))
             return;
     pando_reactor_connection_again(reactor, connection);
@@ -138,6 +146,7 @@ void pando_reactor_connection_event(struct pando_reactor *reactor, struct pando_
 static void next_request(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     connection->state = PANDO_READING_HEAD;
+    connection->head_only = 0;
     connection->requests++;
     pando_reactor_input_rest(reactor, connection);
     pando_reactor_timer_start(reactor, connection, connection->in_end ? PANDO_TIMER_HEADER : PANDO_TIMER_IDLE);
@@ -258,6 +267,18 @@ void pando_reactor_connection_reset(struct pando_reactor *reactor, struct pando_
         return;
     setsockopt(connection->watch.fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none)); /* else it is a plain close */
     pando_reactor_connection_close(reactor, connection);
+}
+
+void pando_reactor_connections_trim(struct pando_reactor *reactor)
+{
+    if (reactor->connection_count > reactor->connection_peak)
+        reactor->connection_peak = reactor->connection_count;
+    if (reactor->connection_peak < MANY || reactor->connection_count > reactor->connection_peak / 4)
+        return;
+    reactor->connection_peak = reactor->connection_count;
+#ifdef __GLIBC__ /* musl gives it back by itself */
+    malloc_trim(0);
+#endif
 }
 
 /* No event of this turn can name them any more. */

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define FILES 4u /* that wait for one client: descriptors are scarce, and a worker passes one for an answer */
+
 /* The request that a frame is about, if this lane may speak of it. */
 static struct pando_request *request_of(struct pando_reactor *reactor, uint32_t lane, const struct pando_frame *frame)
 {
@@ -93,7 +95,7 @@ static void file(struct pando_reactor *reactor, int socket, const struct pando_f
 {
     struct stat status;
     int fd = take_file(socket, frame);
-    int usable = fd != -1 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+    int usable = fd != -1 && request->connection->out_files < FILES && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
     if (!usable) {
         if (fd != -1)
             close(fd);
@@ -115,8 +117,7 @@ static uint64_t behind(uint64_t position, const struct pando_frame *frame)
     return position + sizeof(*frame) + (((uint64_t)frame->bytes + 7) & ~(uint64_t)7);
 }
 
-/* Whether the end of a request's answer is already in the ring: then its worker waits for nothing, and who comes
- * behind it must not wait for this client. */
+/* Whether the end of a request's answer is already in the ring: its worker has given up. */
 static int whole_in_ring(struct pando_reactor *reactor, uint32_t lane, const struct pando_frame *frame)
 {
     const struct pando_lane *shared = &reactor->channel.shared->lanes[lane];
@@ -132,30 +133,22 @@ static int whole_in_ring(struct pando_reactor *reactor, uint32_t lane, const str
     return 0;
 }
 
-/* A client that takes nothing makes its worker wait, unless the worker is done with it or dead. */
+/* A client that takes nothing makes its worker wait when there is no place left for its answer. */
 static int must_wait(struct pando_reactor *reactor, uint32_t number, const struct pando_frame *frame,
                      struct pando_connection *connection)
 {
-    struct pando_reactor_lane *lane = &reactor->lanes[number];
-    if (!pando_reactor_output_full(reactor, connection) || lane->dead || lane->whole)
-        return 0;
-    lane->whole = (uint8_t)whole_in_ring(reactor, number, frame);
-    if (lane->whole)
-        return 0;
-    lane->blocker = connection;
-    connection->blocks = number;
-    return 1;
+    return !reactor->lanes[number].dead && pando_reactor_room_wait(reactor, number, connection, frame->bytes);
 }
 
 /* Before it goes to its worker, a client gets all that was answered; not if that worker has given up. */
 static int must_flush(struct pando_reactor *reactor, uint32_t number, const struct pando_frame *frame,
                       struct pando_connection *connection)
 {
-    struct pando_reactor_lane *lane = &reactor->lanes[number];
     if (!connection->out || whole_in_ring(reactor, number, frame))
         return 0;
-    lane->blocker = connection;
-    connection->blocks = number;
+    if (!pando_reactor_timer_runs(connection, PANDO_TIMER_WRITE))
+        pando_reactor_timer_start(reactor, connection, PANDO_TIMER_WRITE);
+    pando_reactor_lane_block(reactor, number, connection);
     return 1;
 }
 
@@ -211,8 +204,6 @@ enum pando_frame_verdict pando_reactor_frame_handle(struct pando_reactor *reacto
     struct pando_request *request = request_of(reactor, lane, frame);
     int socket = reactor->lanes[lane].socket;
     int last = frame->kind == PANDO_FRAME_END || frame->kind == PANDO_FRAME_ABORT;
-    if (last)
-        reactor->lanes[lane].whole = 0;
     if (!request) {
         late(&reactor->lanes[lane], frame);
         return PANDO_FRAME_DONE;
@@ -228,11 +219,11 @@ enum pando_frame_verdict pando_reactor_frame_handle(struct pando_reactor *reacto
     case PANDO_FRAME_DATA:
         if (must_wait(reactor, lane, frame, connection))
             return PANDO_FRAME_NOT_NOW;
+        if (connection->state == PANDO_CLOSED)
+            break;
         data(reactor, lane, frame, payload, request);
         break;
     case PANDO_FRAME_FILE:
-        if (must_wait(reactor, lane, frame, connection))
-            return PANDO_FRAME_NOT_NOW;
         file(reactor, socket, frame, request);
         break;
     case PANDO_FRAME_END:

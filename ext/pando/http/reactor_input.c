@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define NEED (256u << 20)
+#define LOOKED_AT 64 /* requests, for one that is refused in favour of a new one */
 
 int pando_reactor_input_silent(const struct pando_connection *connection)
 {
@@ -39,6 +39,7 @@ size_t pando_reactor_input_receive(struct pando_reactor *reactor, struct pando_c
         /* Less than there was room for: all that there is, and epoll tells of more; except of an end already told. */
         if ((size_t)bytes < room && !connection->read_ended)
             connection->readable = 0;
+        reactor->work += (uint32_t)bytes;
         return (size_t)bytes;
     }
     if (bytes == -1 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
@@ -78,6 +79,30 @@ void pando_reactor_input_rest(struct pando_reactor *reactor, struct pando_connec
             pando_reactor_spool_close(reactor, connection);
     }
     pando_http_parser_reset(&connection->parser);
+}
+
+/* The largest of those that this timer has seen for longest. */
+static struct pando_connection *largest_of(const struct pando_reactor *reactor, enum pando_timer_kind kind)
+{
+    const struct pando_node *list = &reactor->timers[kind];
+    struct pando_connection *largest = NULL;
+    int left = LOOKED_AT;
+    for (struct pando_node *node = list->next; node != list && left > 0; node = node->next, left--) {
+        struct pando_connection *one = pando_owner(node, struct pando_connection, timer.node);
+        if (one->in.data && (!largest || one->in.capacity > largest->in.capacity))
+            largest = one;
+    }
+    return largest;
+}
+
+int pando_reactor_input_give_way(struct pando_reactor *reactor)
+{
+    struct pando_connection *slow = largest_of(reactor, PANDO_TIMER_HEADER);
+    if (!slow)
+        slow = largest_of(reactor, PANDO_TIMER_BODY);
+    if (slow)
+        pando_reactor_shed(reactor, slow, &reactor->stats->shed_memory);
+    return slow != NULL;
 }
 
 /* The fields of a head that comes in pieces are the connection's own: the others use the reactor's. */
@@ -137,16 +162,17 @@ static void head_complete(struct pando_reactor *reactor, struct pando_connection
         pando_reactor_body_begin(reactor, connection);
 }
 
-/* Room for a head of the greatest length, and a byte more, so that the parser and not the buffer decides. While all
- * buffers together hold too much, none grows. */
+/* Room for a head of the greatest length, and a byte more, so that the parser and not the buffer decides. When there is
+ * none, a head that has just begun has it in the place of the slowest, and one that wants more is refused. */
 static int make_room(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     if (connection->in.data && connection->in_end < connection->in.capacity)
         return 0;
-    if (connection->in.data && reactor->pool.lent >= NEED)
-        return -1;
     uint32_t bytes = connection->in.data ? connection->in.capacity + 1 : 1;
-    return pando_reactor_pool_reserve(&reactor->pool, &connection->in, bytes, connection->in_end);
+    int result = pando_reactor_pool_reserve(&reactor->pool, &connection->in, bytes, connection->in_end);
+    while (result == -1 && errno == ENOBUFS && !connection->in.data && pando_reactor_input_give_way(reactor))
+        result = pando_reactor_pool_reserve(&reactor->pool, &connection->in, bytes, 0);
+    return result;
 }
 
 static int receive_head(struct pando_reactor *reactor, struct pando_connection *connection)

@@ -33,6 +33,7 @@ void pando_reactor_lane_corrupt(struct pando_reactor *reactor, uint32_t number)
 {
     struct pando_reactor_lane *lane = &reactor->lanes[number];
     lane->corrupt = 1;
+    pando_reactor_lane_unblock(reactor, lane->blocker);
     pando_stat_add(&reactor->stats->corrupt_lanes, 1);
     lane->unreported = pando_reactor_control_tell(reactor, PANDO_REACTOR_LANE_CORRUPT, number) == -1;
     pando_reactor_requests_lost(reactor, number, PANDO_REACTOR_SUSPECT);
@@ -61,6 +62,14 @@ static int read_frame(struct pando_reactor *reactor, uint32_t number)
     }
 }
 
+/* Space came free that may be for any of those that wait. */
+static void try_again(struct pando_reactor *reactor)
+{
+    reactor->roomier = 0;
+    for (uint32_t i = 0; i < reactor->open_count && reactor->waiting > 0; i++)
+        pando_reactor_lane_unblock(reactor, reactor->lanes[reactor->open[i]].blocker);
+}
+
 static uint64_t written(const struct pando_reactor *reactor, uint32_t number)
 {
     return atomic_load(&shared_lane(reactor, number)->written);
@@ -74,6 +83,8 @@ static int pending(const struct pando_reactor *reactor, uint32_t number)
 
 void pando_reactor_lanes_read(struct pando_reactor *reactor)
 {
+    if (reactor->roomier)
+        try_again(reactor);
     for (uint32_t i = 0; i < reactor->open_count; i++) {
         uint32_t number = reactor->open[i];
         struct pando_reactor_lane *lane = &reactor->lanes[number];
@@ -93,10 +104,19 @@ void pando_reactor_lanes_read(struct pando_reactor *reactor)
 
 int pando_reactor_lanes_pending(const struct pando_reactor *reactor)
 {
+    if (reactor->roomier && reactor->waiting > 0)
+        return 1;
     for (uint32_t i = 0; i < reactor->open_count; i++)
         if (pending(reactor, reactor->open[i]))
             return 1;
     return 0;
+}
+
+void pando_reactor_lane_block(struct pando_reactor *reactor, uint32_t number, struct pando_connection *connection)
+{
+    reactor->lanes[number].blocker = connection;
+    connection->blocks = number;
+    reactor->waiting++;
 }
 
 void pando_reactor_lane_unblock(struct pando_reactor *reactor, struct pando_connection *connection)
@@ -106,6 +126,7 @@ void pando_reactor_lane_unblock(struct pando_reactor *reactor, struct pando_conn
     struct pando_reactor_lane *lane = &reactor->lanes[connection->blocks];
     lane->blocker = NULL;
     lane->again = 1;
+    reactor->waiting--;
     connection->blocks = PANDO_NONE;
 }
 

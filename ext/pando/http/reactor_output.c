@@ -3,6 +3,8 @@
 #include "reactor_private.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -11,27 +13,30 @@
 
 #define PARTS 16
 #define FILE_PORTION (1u << 20)    /* of a file, before others have their turn */
-#define FILE_COST 65536u           /* a queued file counts as so many bytes: descriptors are scarce */
-#define MOST (256u << 10)          /* bytes that wait for one client */
-#define MOST_IN_NEED (64u << 10)   /* when all clients together hold up */
-#define NEED (128u << 20)
 #define OUTPUT_BYTES 16384u
-
-int pando_reactor_output_full(const struct pando_reactor *reactor, const struct pando_connection *connection)
-{
-    return connection->out_bytes >= (reactor->out_total < NEED ? MOST : MOST_IN_NEED);
-}
+#define LITTLE 4096u
+#define LARGE 16384                /* bytes of an answer for which it is worth a system call to bound the kernel's */
+#define UNSENT (128 << 10)         /* that the kernel keeps of it, beside what is on its way */
+#define RELIEF (128u << 10)        /* room that there must be before a worker that has waited goes on */
 
 static void account(struct pando_reactor *reactor, struct pando_connection *connection, int64_t change)
 {
-    connection->out_bytes = (uint32_t)(connection->out_bytes + change);
+    connection->out_bytes = (uint64_t)((int64_t)connection->out_bytes + change);
     reactor->out_total = (uint64_t)((int64_t)reactor->out_total + change);
+}
+
+static void first_to_wait(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    pando_reactor_pace_begin(reactor, connection);
+    pando_list_append(&reactor->readers, &connection->reader);
+    connection->reader_since = reactor->now;
+    connection->taken = 0;
 }
 
 static struct pando_output *append(struct pando_reactor *reactor, struct pando_connection *connection, uint32_t bytes)
 {
     struct pando_buffer buffer = {0};
-    if (pando_reactor_pool_reserve(&reactor->pool, &buffer, bytes, 0) == -1)
+    if (pando_reactor_pool_insist(&reactor->pool, &buffer, bytes, 0) == -1)
         return NULL;
     struct pando_output *output = (struct pando_output *)(void *)buffer.data;
     *output = (struct pando_output){.capacity = buffer.capacity - (uint32_t)sizeof(*output), .fd = -1};
@@ -39,25 +44,35 @@ static struct pando_output *append(struct pando_reactor *reactor, struct pando_c
         connection->out_last->next = output;
     } else {
         connection->out = output;
-        pando_reactor_pace_begin(reactor, connection);
+        first_to_wait(reactor, connection);
     }
     connection->out_last = output;
+    account(reactor, connection, buffer.capacity);
     return output;
+}
+
+static void let_file_go(struct pando_reactor *reactor, struct pando_connection *connection, struct pando_output *output)
+{
+    if (!output->spooled) {
+        close(output->fd);
+        connection->out_files--;
+    } else if (--connection->out_parts == 0) {
+        pando_reactor_overflow_close(reactor, connection);
+    }
 }
 
 static void remove_first(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     struct pando_output *first = connection->out;
     struct pando_buffer buffer = {(char *)first, first->capacity + (uint32_t)sizeof(*first)};
-    if (first->fd == -1) {
-        account(reactor, connection, -(int64_t)(first->end - first->start));
-    } else {
-        close(first->fd);
-        account(reactor, connection, -(int64_t)FILE_COST);
-    }
+    if (first->fd != -1)
+        let_file_go(reactor, connection, first);
+    account(reactor, connection, -(int64_t)buffer.capacity);
     connection->out = first->next;
-    if (!connection->out)
+    if (!connection->out) {
         connection->out_last = NULL;
+        pando_list_remove(&connection->reader);
+    }
     pando_reactor_pool_return(&reactor->pool, &buffer);
 }
 
@@ -100,12 +115,40 @@ static ssize_t send_data(struct pando_reactor *reactor, struct pando_connection 
         uint32_t size = first->end - first->start;
         if (left < size) {
             first->start += (uint32_t)left;
-            account(reactor, connection, -(int64_t)left);
             break;
         }
         left -= size;
         remove_first(reactor, connection);
     }
+    return bytes;
+}
+
+/* By a copy: a page that sendfile(2) has passed on is the client's until it has read it, and to give back the space of
+ * what was sent would change it. */
+static ssize_t send_spooled(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    struct pando_output *first = connection->out;
+    size_t wanted = first->left < PANDO_SCRATCH_BYTES ? (size_t)first->left : PANDO_SCRATCH_BYTES;
+    ssize_t bytes = pread(first->fd, reactor->scratch, wanted, first->offset);
+    if (bytes <= 0) {
+        if (bytes == -1 && errno == EINTR)
+            return 0;
+        if (bytes == 0)
+            errno = EIO;
+        pando_reactor_spool_failed(reactor);
+        pando_reactor_connection_reset(reactor, connection);
+        return -1;
+    }
+    int more = (uint64_t)bytes < first->left || first->next ? MSG_MORE : 0;
+    bytes = send(connection->watch.fd, reactor->scratch, (size_t)bytes, MSG_DONTWAIT | MSG_NOSIGNAL | more);
+    bytes = sent(reactor, connection, bytes);
+    if (bytes > 0) {
+        first->offset += bytes;
+        first->left -= (uint64_t)bytes;
+        pando_reactor_overflow_sent(reactor, connection, (uint64_t)first->offset);
+    }
+    if (bytes >= 0 && first->left == 0)
+        remove_first(reactor, connection);
     return bytes;
 }
 
@@ -126,10 +169,24 @@ static ssize_t send_file(struct pando_reactor *reactor, struct pando_connection 
     return bytes;
 }
 
+static ssize_t send_first(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    if (connection->out->fd == -1)
+        return send_data(reactor, connection);
+    return connection->out->spooled ? send_spooled(reactor, connection) : send_file(reactor, connection);
+}
+
+/* What goes out is a 100 Continue, late: the timer is that of the body, or of the queue where that waits already. */
+static int timed_otherwise(const struct pando_connection *connection)
+{
+    return connection->state == PANDO_READING_BODY || pando_reactor_timer_runs(connection, PANDO_TIMER_QUEUE);
+}
+
 /* Progress is told to the timer; a client that is too slow all in all is reset. */
 static int moved(struct pando_reactor *reactor, struct pando_connection *connection, ssize_t bytes)
 {
-    if (connection->state == PANDO_READING_BODY)
+    connection->taken += (uint64_t)bytes;
+    if (timed_otherwise(connection))
         return 1;
     if (bytes > 0 && !pando_reactor_pace_moved(reactor, connection, (uint64_t)bytes, reactor->config->write_timeout)) {
         pando_stat_add(&reactor->stats->slow_readers, 1);
@@ -141,6 +198,12 @@ static int moved(struct pando_reactor *reactor, struct pando_connection *connect
     return 1;
 }
 
+static int has_relief(const struct pando_reactor *reactor, const struct pando_connection *connection)
+{
+    uint64_t half = reactor->config->answer_memory / 2;
+    return !connection->out || pando_reactor_room_for(reactor, connection, half < RELIEF ? (size_t)half : RELIEF);
+}
+
 void pando_reactor_output_flush(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     uint64_t budget = FILE_PORTION;
@@ -149,16 +212,16 @@ void pando_reactor_output_flush(struct pando_reactor *reactor, struct pando_conn
             pando_reactor_connection_again(reactor, connection);
             return;
         }
-        ssize_t bytes = connection->out->fd == -1 ? send_data(reactor, connection) : send_file(reactor, connection);
+        ssize_t bytes = send_first(reactor, connection);
         if (bytes == -1 || !moved(reactor, connection, bytes))
             return;
         budget -= (uint64_t)bytes < budget ? (uint64_t)bytes : budget;
     }
-    if (connection->blocks != PANDO_NONE && connection->out_bytes < MOST_IN_NEED)
+    if (connection->blocks != PANDO_NONE && has_relief(reactor, connection))
         pando_reactor_lane_unblock(reactor, connection);
     if (connection->out)
         return;
-    if (connection->state != PANDO_READING_BODY)
+    if (!timed_otherwise(connection))
         pando_reactor_timer_stop(reactor, connection);
     pando_reactor_connection_flushed(reactor, connection);
 }
@@ -178,17 +241,66 @@ static int enqueue(struct pando_reactor *reactor, struct pando_connection *conne
     while (bytes > 0) {
         struct pando_output *last = connection->out_last;
         if (!last || last->fd != -1 || last->end == last->capacity)
-            last = append(reactor, connection, OUTPUT_BYTES);
+            last = append(reactor, connection, bytes + sizeof(*last) <= LITTLE ? LITTLE : OUTPUT_BYTES);
         if (!last)
             return -1;
         size_t room = last->capacity - last->end, now = bytes < room ? bytes : room;
         memcpy(last->data + last->end, data, now);
         last->end += (uint32_t)now;
-        account(reactor, connection, (int64_t)now);
         data += now;
         bytes -= now;
     }
     return 0;
+}
+
+/* Bytes that are in the file now, or -1: there is no memory to remember them. */
+static ssize_t spool(struct pando_reactor *reactor, struct pando_connection *connection, const char *data,
+                     size_t bytes)
+{
+    struct pando_output *last = connection->out_last;
+    pando_reactor_overflow_write(reactor, connection, data, &bytes);
+    if (bytes == 0)
+        return 0;
+    if (!last || !last->spooled) {
+        last = append(reactor, connection, LITTLE);
+        if (!last)
+            return -1;
+        last->spooled = 1;
+        last->fd = connection->overflow;
+        last->offset = (off_t)(connection->overflow_end - bytes);
+        connection->out_parts++;
+    }
+    last->left += bytes;
+    return (ssize_t)bytes;
+}
+
+/* What finds no place although it should is kept in memory: it is one frame, and the next one is not taken. */
+static int keep(struct pando_reactor *reactor, struct pando_connection *connection, const char *data, size_t bytes)
+{
+    ssize_t spooled = 0;
+    if (bytes > 0 && !pando_reactor_room_in_memory(reactor, connection, bytes))
+        spooled = spool(reactor, connection, data, bytes);
+    if (spooled == -1)
+        return -1;
+    return enqueue(reactor, connection, data + spooled, bytes - (size_t)spooled);
+}
+
+/* Nobody can be made to wait for it: others make way. 0: it had to go itself. */
+static int make_room(struct pando_reactor *reactor, struct pando_connection *connection, size_t bytes)
+{
+    while (bytes > 0 && connection->state != PANDO_CLOSED && !pando_reactor_room_for(reactor, connection, bytes))
+        if (pando_reactor_room_of_all(reactor, bytes) || !pando_reactor_room_cut(reactor))
+            break;
+    return connection->state != PANDO_CLOSED;
+}
+
+/* TCP_NOTSENT_LOWAT: else the kernel takes some MiB for a client that reads slowly. Other sockets have no such thing. */
+static void bound_unsent(struct pando_connection *connection)
+{
+    int most = UNSENT;
+    if (!connection->unsent_bounded)
+        setsockopt(connection->watch.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most, sizeof(most));
+    connection->unsent_bounded = 1;
 }
 
 /* An answer has begun, and there is no room for the rest: no other can follow. */
@@ -201,6 +313,8 @@ static void out_of_memory(struct pando_reactor *reactor, struct pando_connection
 void pando_reactor_output_bytes(struct pando_reactor *reactor, struct pando_connection *connection, const char *data,
                                 size_t bytes, int ends)
 {
+    if (bytes >= LARGE)
+        bound_unsent(connection);
     if (!connection->out && connection->writable) {
         int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (ends ? MSG_MORE : 0); /* the last bytes and the end travel as one */
         ssize_t now = send(connection->watch.fd, data, bytes, flags);
@@ -210,7 +324,9 @@ void pando_reactor_output_bytes(struct pando_reactor *reactor, struct pando_conn
         data += now;
         bytes -= (size_t)now;
     }
-    if (enqueue(reactor, connection, data, bytes) == -1) {
+    if (!make_room(reactor, connection, bytes))
+        return;
+    if (keep(reactor, connection, data, bytes) == -1) {
         out_of_memory(reactor, connection);
         return;
     }
@@ -222,7 +338,7 @@ void pando_reactor_output_bytes(struct pando_reactor *reactor, struct pando_conn
 void pando_reactor_output_file(struct pando_reactor *reactor, struct pando_connection *connection, int fd,
                                uint64_t bytes)
 {
-    struct pando_output *output = append(reactor, connection, (uint32_t)sizeof(*output));
+    struct pando_output *output = append(reactor, connection, LITTLE);
     if (!output) {
         close(fd);
         out_of_memory(reactor, connection);
@@ -230,7 +346,8 @@ void pando_reactor_output_file(struct pando_reactor *reactor, struct pando_conne
     }
     output->fd = fd;
     output->left = bytes;
-    account(reactor, connection, FILE_COST);
+    connection->out_files++;
+    bound_unsent(connection);
     watch_time(reactor, connection);
     pando_reactor_output_flush(reactor, connection);
 }

@@ -66,6 +66,7 @@ struct pando_output {
     struct pando_output *next;
     uint32_t capacity, start, end;      /* of data */
     int fd;                             /* -1: data */
+    uint8_t spooled;                    /* a part of the connection's own file, which is closed behind the last */
     off_t offset;
     uint64_t left;
     char data[];
@@ -98,15 +99,24 @@ struct pando_connection {
     uint32_t raw;
     int spool;                          /* the file that takes over when memory is full, or -1 */
     uint64_t spooled, spool_memory;     /* bytes in it; that it may take of memory */
+    uint64_t spool_disk;                /* or of the disk */
     uint64_t body_left;                 /* of a sized body */
     pando_http_parser parser;
     struct pando_buffer fields;         /* only while a head is incomplete */
     pando_http_chunked chunked;
 
     struct pando_output *out, *out_last;
-    uint32_t out_bytes;
+    uint64_t out_bytes;                 /* of memory */
+    uint32_t out_files, out_parts;      /* in the queue: files of workers; parts of the following */
+    int overflow;                       /* the file that takes over when memory is full, or -1 */
+    uint64_t overflow_end, overflow_given; /* bytes ever written to it; those whose space was given back */
+    struct pando_node reader;           /* in the list of those that have something to take */
+    uint64_t reader_since, taken;       /* when it joined; bytes that it took since */
+    uint8_t overflow_full;              /* as long as a file may be: RLIMIT_FSIZE */
+    uint8_t unsent_bounded;             /* the kernel keeps little for it */
 
-    uint64_t pace_began, pace_bytes;    /* of the transfer that is under way */
+    uint64_t pace_at;                   /* when the transfer that is under way has begun, or has moved last */
+    int64_t pace_debt;                  /* see reactor_timers.c */
     struct pando_address address;       /* count 0: it is not counted */
     char remote[48];
 };
@@ -123,6 +133,7 @@ struct pando_reactor {
     uint32_t listener_count;            /* one more than the highest */
 
     uint64_t now;                       /* milliseconds, once a turn */
+    int asked;                          /* that the turn was to wait for; -1: without end */
     uint8_t accepting, accept_ready, control_ready, draining, orphaned, finished;
     int status, failure;
     int reserve[PANDO_RESERVE];         /* descriptors, or -1 */
@@ -134,15 +145,22 @@ struct pando_reactor {
 
     struct pando_node connections, again, graveyard, spare;
     uint32_t connection_count, spare_count;
+    uint32_t connection_peak;           /* since memory was given back last */
     struct pando_addresses addresses;
     struct pando_node timers[PANDO_TIMERS];
     uint32_t durations[PANDO_TIMERS], running[PANDO_TIMERS];
 
     struct pando_pool pool;
-    uint64_t out_total, spool_memory;
+    uint64_t out_total, spool_memory, spooled_answers, spooled_bodies;
+    uint64_t spool_shut_until;          /* the disk took nothing; milliseconds */
+    struct pando_node readers;
+    uint32_t overflows, most_overflows; /* their files, which are descriptors that others want too */
+    uint32_t waiting;                   /* lanes that have a blocker */
+    uint8_t roomier;                    /* space came free since they were looked at */
     pando_http_limits limits;
     pando_http_field *fields;           /* for heads that come in one piece */
     char *scratch;
+    uint32_t work;                      /* done for one connection since it has its turn; bytes, or as much as so many */
 
     struct pando_request requests[PANDO_CHANNEL_SLOTS];
     uint32_t free_slots[PANDO_CHANNEL_SLOTS], free_count, in_flight, unannounced;
@@ -162,9 +180,11 @@ void pando_reactor_timer_start(struct pando_reactor *reactor, struct pando_conne
 void pando_reactor_timer_stop(struct pando_reactor *reactor, struct pando_connection *connection);
 int pando_reactor_timer_runs(const struct pando_connection *connection, enum pando_timer_kind kind);
 void pando_reactor_timers_expire(struct pando_reactor *reactor);
+/* Milliseconds in which nobody could do anything are no one's. */
+void pando_reactor_timers_postpone(struct pando_reactor *reactor, uint64_t milliseconds);
 /* Milliseconds until the next one, -1 if there is none. */
 int64_t pando_reactor_timers_next(const struct pando_reactor *reactor);
-/* A transfer begins; bytes were moved: 0 if all in all it is too slow. */
+/* A transfer begins; bytes were moved: 0 if it is too slow. */
 void pando_reactor_pace_begin(struct pando_reactor *reactor, struct pando_connection *connection);
 int pando_reactor_pace_moved(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t bytes,
                      uint32_t allowance);
@@ -214,6 +234,8 @@ void pando_reactor_connection_forget(struct pando_reactor *reactor, struct pando
 int pando_reactor_connection_close_idle(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_connection_expired(struct pando_reactor *reactor, struct pando_connection *connection, int kind);
 void pando_reactor_connections_bury(struct pando_reactor *reactor);
+/* To be called now and then: gives memory back when most connections have left. */
+void pando_reactor_connections_trim(struct pando_reactor *reactor);
 void pando_reactor_connections_drop(struct pando_reactor *reactor);
 
 /* reactor_input.c */
@@ -222,6 +244,8 @@ int pando_reactor_input_proxy(struct pando_reactor *reactor, struct pando_connec
 int pando_reactor_input_head(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_input_rest(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_input_release(struct pando_reactor *reactor, struct pando_connection *connection);
+/* A request that is not complete is refused, so that another has room. 0: there is none. */
+int pando_reactor_input_give_way(struct pando_reactor *reactor);
 /* Whether nothing was said since the last request, and none is on its way. */
 int pando_reactor_input_silent(const struct pando_connection *connection);
 /* The client says no more, or too slowly: what he has said so far deserves this answer, if it was HTTP. */
@@ -237,10 +261,20 @@ int pando_reactor_body_step(struct pando_reactor *reactor, struct pando_connecti
 
 /* reactor_spool.c: -1 with errno */
 int pando_reactor_spool_open(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t expected);
-int pando_reactor_spool_write(struct pando_connection *connection, const char *data, size_t bytes);
+int pando_reactor_spool_write(struct pando_reactor *reactor, struct pando_connection *connection, const char *data,
+                              size_t bytes);
 /* No worker can change it any more. */
 void pando_reactor_spool_seal(struct pando_connection *connection);
 void pando_reactor_spool_close(struct pando_reactor *reactor, struct pando_connection *connection);
+/* A file without a name on the disk, or -1. */
+int pando_reactor_spool_file(const struct pando_reactor *reactor);
+int pando_reactor_spool_has_room(const struct pando_reactor *reactor, uint64_t bytes);
+/* By errno, after one of these has failed, or the pool. */
+_Atomic uint64_t *pando_reactor_spool_reason(struct pando_reactor *reactor);
+/* Tells the pool what of all this takes memory. */
+void pando_reactor_spool_count(struct pando_reactor *reactor);
+/* errno: the disk takes nothing for a while. */
+void pando_reactor_spool_failed(struct pando_reactor *reactor);
 
 /* reactor_output.c */
 /* ends: the connection's end follows at once, and may travel with them. */
@@ -250,7 +284,31 @@ void pando_reactor_output_file(struct pando_reactor *reactor, struct pando_conne
                                uint64_t bytes);
 void pando_reactor_output_flush(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_output_release(struct pando_reactor *reactor, struct pando_connection *connection);
-int pando_reactor_output_full(const struct pando_reactor *reactor, const struct pando_connection *connection);
+
+/* reactor_overflow.c */
+void pando_reactor_overflow_init(struct pando_reactor *reactor);
+int pando_reactor_overflow_possible(const struct pando_reactor *reactor, const struct pando_connection *connection,
+                                    size_t bytes);
+/* 0, or -1: not all of it was written; *bytes says how much. */
+int pando_reactor_overflow_write(struct pando_reactor *reactor, struct pando_connection *connection, const char *data,
+                                 size_t *bytes);
+/* So much of it was sent: its space is given back, now or when it is worth a system call. */
+void pando_reactor_overflow_sent(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t until);
+void pando_reactor_overflow_close(struct pando_reactor *reactor, struct pando_connection *connection);
+
+/* reactor_room.c */
+int pando_reactor_room_in_memory(const struct pando_reactor *reactor, const struct pando_connection *connection,
+                                 size_t bytes);
+/* Whether all clients together may have so many bytes more in memory. */
+int pando_reactor_room_of_all(const struct pando_reactor *reactor, size_t bytes);
+/* Whether so many bytes more of an answer have a place to wait. */
+int pando_reactor_room_for(const struct pando_reactor *reactor, const struct pando_connection *connection,
+                           size_t bytes);
+/* 1: the lane waits for that client. 0: there is room, or the connection is closed. */
+int pando_reactor_room_wait(struct pando_reactor *reactor, uint32_t lane, struct pando_connection *connection,
+                            size_t bytes);
+/* Resets the slowest reader. 0: there is none. */
+int pando_reactor_room_cut(struct pando_reactor *reactor);
 
 /* reactor_refusal.c: the answer is counted, and the connection's last. */
 void pando_reactor_refuse(struct pando_reactor *reactor, struct pando_connection *connection, int status);

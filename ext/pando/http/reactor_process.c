@@ -17,8 +17,9 @@
 #define TITLE "pando reactor"
 #define REST 500 /* milliseconds, to end by itself */
 
-/* What would tell a crash must; all else is the monitor's to say, over the link. */
-static const int deadly[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS, SIGXCPU, SIGXFSZ};
+/* What would tell a crash must; all else is the monitor's to say, over the link. SIGXFSZ is none: a body that is longer
+ * than a file may be (RLIMIT_FSIZE) fails to be written, with EFBIG. */
+static const int deadly[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS, SIGXCPU};
 
 /* The parent's handlers are for an interpreter that does not run here. */
 static void forget_handlers(void)

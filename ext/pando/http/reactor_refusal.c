@@ -59,8 +59,9 @@ static void answer(struct pando_reactor *reactor, struct pando_connection *conne
         pando_reactor_connection_answered(reactor, connection, 0);
 }
 
-static _Atomic uint64_t *count_for(struct pando_stats *stats, const struct pando_connection *connection, int status)
+static _Atomic uint64_t *count_for(struct pando_reactor *reactor, const struct pando_connection *connection, int status)
 {
+    struct pando_stats *stats = reactor->stats;
     switch (status) {
     case 408: return connection->state == PANDO_READING_HEAD ? &stats->refused_header_time : &stats->refused_body_time;
     case 413:
@@ -69,7 +70,7 @@ static _Atomic uint64_t *count_for(struct pando_stats *stats, const struct pando
     case 501:
     case 505: return &stats->refused_unsupported;
     case 502: return &stats->failed_502;
-    case 503: return &stats->shed_resources;
+    case 503: return pando_reactor_spool_reason(reactor);
     case 504: return &stats->failed_504;
     default: return &stats->refused_malformed;
     }
@@ -84,7 +85,7 @@ void pando_reactor_refuse_for(struct pando_reactor *reactor, struct pando_connec
 
 void pando_reactor_refuse(struct pando_reactor *reactor, struct pando_connection *connection, int status)
 {
-    pando_reactor_refuse_for(reactor, connection, status, count_for(reactor->stats, connection, status));
+    pando_reactor_refuse_for(reactor, connection, status, count_for(reactor, connection, status));
 }
 
 void pando_reactor_shed(struct pando_reactor *reactor, struct pando_connection *connection,

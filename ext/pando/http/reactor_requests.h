@@ -25,7 +25,6 @@ struct pando_request {
 
 struct pando_reactor_lane {
     uint8_t open, dead, corrupt, unreported, again;
-    uint8_t whole;                      /* the end of the answer that fills our buffers is already in the ring */
     int wake, socket;
     uint64_t position;
     uint64_t seen;                      /* `written` when it was last read */
@@ -63,6 +62,8 @@ void pando_reactor_lane_lost(struct pando_reactor *reactor, uint32_t lane, uint3
 void pando_reactor_lanes_read(struct pando_reactor *reactor);
 /* Whether a lane has something that was not looked at. */
 int pando_reactor_lanes_pending(const struct pando_reactor *reactor);
+/* It is not read on until this client takes more, or there is more room for what clients do not take. */
+void pando_reactor_lane_block(struct pando_reactor *reactor, uint32_t lane, struct pando_connection *connection);
 /* Its blocker takes more again. */
 void pando_reactor_lane_unblock(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_lane_corrupt(struct pando_reactor *reactor, uint32_t lane);

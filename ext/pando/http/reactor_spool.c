@@ -1,5 +1,6 @@
 /* Where a request waits that is too large for a slot: a memfd while it is
- * small, an unlinked file on disk if it may be large. */
+ * small, an unlinked file on disk if it may be large. And how much of the disk
+ * we may have, answers included. */
 #include "reactor_private.h"
 
 #include <errno.h>
@@ -9,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MEMORY (128u << 20) /* bytes that all together may take; what comes then goes to the disk */
+#define SHUT 1000u /* milliseconds, after it took nothing */
 
 static int named_file(const char *directory)
 {
@@ -23,7 +24,7 @@ static int named_file(const char *directory)
     return fd;
 }
 
-static int file_on_disk(const struct pando_reactor *reactor)
+int pando_reactor_spool_file(const struct pando_reactor *reactor)
 {
     const char *directory = reactor->config->spool_directory;
     if (!directory)
@@ -33,27 +34,96 @@ static int file_on_disk(const struct pando_reactor *reactor)
     return fd == -1 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT) ? named_file(directory) : fd;
 }
 
-int pando_reactor_spool_open(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t expected)
+int pando_reactor_spool_has_room(const struct pando_reactor *reactor, uint64_t bytes)
 {
-    uint64_t head = connection->head_bytes > PANDO_SLOT_BYTES ? connection->head_bytes : 0;
-    int in_memory = expected <= reactor->config->body_memory && expected + head <= MEMORY - reactor->spool_memory;
-    connection->spool = in_memory ? memfd_create("pando-request", MFD_CLOEXEC | MFD_ALLOW_SEALING)
-                                  : file_on_disk(reactor);
-    if (connection->spool == -1)
-        return -1;
-    connection->spool_memory = in_memory ? expected + head : 0;
-    reactor->spool_memory += connection->spool_memory;
+    uint64_t used = reactor->spooled_answers + reactor->spooled_bodies, total = reactor->config->spool_total;
+    if (reactor->config->spool_in_memory && !pando_reactor_pool_allows(&reactor->pool, bytes))
+        return 0;
+    return reactor->now >= reactor->spool_shut_until && used <= total && bytes <= total - used;
+}
+
+void pando_reactor_spool_failed(struct pando_reactor *reactor)
+{
+    pando_stat_set(&reactor->stats->spool_error, (uint64_t)errno);
+    pando_stat_add(&reactor->stats->spool_failed, 1);
+    if (errno != EFBIG) /* that is about one file */
+        reactor->spool_shut_until = reactor->now + SHUT;
+}
+
+_Atomic uint64_t *pando_reactor_spool_reason(struct pando_reactor *reactor)
+{
+    if (errno == ENOBUFS)
+        return &reactor->stats->shed_memory;
+    if (errno == EFBIG)
+        return &reactor->stats->shed_file_size;
+    return errno == EDQUOT ? &reactor->stats->shed_spool : &reactor->stats->shed_resources;
+}
+
+void pando_reactor_spool_count(struct pando_reactor *reactor)
+{
+    uint64_t spooled = reactor->config->spool_in_memory ? reactor->spooled_answers + reactor->spooled_bodies : 0;
+    reactor->pool.elsewhere = reactor->spool_memory + spooled;
+}
+
+/* Slow readers make way for a request. -1 with EDQUOT: they have nothing that would be enough. */
+static int reserve(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t bytes)
+{
+    uint64_t others = reactor->spooled_bodies, total = reactor->config->spool_total;
+    if (others > total || bytes > total - others)
+        return errno = EDQUOT, -1;
+    if (reactor->config->spool_in_memory && !pando_reactor_pool_allows(&reactor->pool, bytes))
+        return errno = ENOBUFS, -1;
+    while (reactor->spooled_answers > total - others - bytes)
+        if (!pando_reactor_room_cut(reactor))
+            return errno = EDQUOT, -1;
+    connection->spool_disk += bytes;
+    reactor->spooled_bodies += bytes;
+    pando_reactor_spool_count(reactor);
     return 0;
 }
 
-int pando_reactor_spool_write(struct pando_connection *connection, const char *data, size_t bytes)
+int pando_reactor_spool_open(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t expected)
 {
+    uint64_t head = connection->head_bytes > PANDO_SLOT_BYTES ? connection->head_bytes : 0;
+    int in_memory = expected <= reactor->config->body_memory &&
+                    pando_reactor_pool_allows(&reactor->pool, expected + head);
+    uint64_t known = expected == PANDO_REACTOR_NO_LIMIT ? 0 : expected + head;
+    if (!in_memory && reserve(reactor, connection, known) == -1)
+        return -1;
+    connection->spool = in_memory ? memfd_create("pando-request", MFD_CLOEXEC | MFD_ALLOW_SEALING)
+                                  : pando_reactor_spool_file(reactor);
+    if (connection->spool == -1) {
+        pando_reactor_spool_close(reactor, connection);
+        return -1;
+    }
+    connection->spool_memory = in_memory ? expected + head : 0;
+    reactor->spool_memory += connection->spool_memory;
+    pando_reactor_spool_count(reactor);
+    return 0;
+}
+
+/* What was not announced is reserved as it comes. */
+static int reserved(struct pando_reactor *reactor, struct pando_connection *connection, size_t bytes)
+{
+    uint64_t end = connection->spooled + bytes;
+    if (connection->spool_memory > 0 || end <= connection->spool_disk)
+        return 0;
+    return reserve(reactor, connection, end - connection->spool_disk);
+}
+
+int pando_reactor_spool_write(struct pando_reactor *reactor, struct pando_connection *connection, const char *data,
+                              size_t bytes)
+{
+    if (reserved(reactor, connection, bytes) == -1)
+        return -1;
     while (bytes > 0) {
         ssize_t written = pwrite(connection->spool, data, bytes, (off_t)connection->spooled);
         if (written == -1 && errno == EINTR)
             continue;
-        if (written <= 0)
+        if (written <= 0) {
+            pando_reactor_spool_failed(reactor);
             return -1;
+        }
         data += written;
         bytes -= (size_t)written;
         connection->spooled += (uint64_t)written;
@@ -78,7 +148,10 @@ void pando_reactor_spool_seal(struct pando_connection *connection)
 void pando_reactor_spool_close(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     reactor->spool_memory -= connection->spool_memory;
-    connection->spool_memory = 0;
+    reactor->spooled_bodies -= connection->spool_disk;
+    reactor->roomier = connection->spool_disk > 0 || reactor->roomier;
+    connection->spool_memory = connection->spool_disk = 0;
+    pando_reactor_spool_count(reactor);
     if (connection->spool != -1)
         close(connection->spool);
     connection->spool = -1;

@@ -4,7 +4,8 @@
 
 #define NEVER (UINT64_MAX >> 2) /* so far that sums with it are numbers still */
 #define LINGER_SILENCE 500u
-#define SLOWEST 1024u /* bytes per second that keep a client welcome */
+#define SLOWEST 1024 /* bytes per second that keep a client welcome */
+#define WINDOW 10000 /* milliseconds that are earned at most: what was sent fast does not count for ever */
 
 void pando_reactor_timers_init(struct pando_reactor *reactor)
 {
@@ -61,6 +62,20 @@ void pando_reactor_timers_expire(struct pando_reactor *reactor)
     }
 }
 
+void pando_reactor_timers_postpone(struct pando_reactor *reactor, uint64_t milliseconds)
+{
+    struct pando_node *node;
+    for (node = reactor->connections.next; node != &reactor->connections; node = node->next) {
+        struct pando_connection *connection = pando_owner(node, struct pando_connection, all);
+        connection->pace_at += milliseconds;
+        if (connection->timer.due < NEVER)
+            connection->timer.due += milliseconds;
+    }
+    reactor->told_at += milliseconds;
+    if (reactor->orphaned)
+        reactor->deadline += milliseconds;
+}
+
 int64_t pando_reactor_timers_next(const struct pando_reactor *reactor)
 {
     int64_t next = -1;
@@ -75,17 +90,25 @@ int64_t pando_reactor_timers_next(const struct pando_reactor *reactor)
     return next;
 }
 
+/* --- the least rate ---
+ *
+ * Time runs up a debt, bytes pay it off: a second for each SLOWEST of them. A client may be `allowance` in debt, and
+ * pay WINDOW in advance. The debt is in units of 1/SLOWEST ms, of which a byte pays 1000. */
+
 void pando_reactor_pace_begin(struct pando_reactor *reactor, struct pando_connection *connection)
 {
-    connection->pace_began = reactor->now;
-    connection->pace_bytes = 0;
+    connection->pace_at = reactor->now;
+    connection->pace_debt = 0;
 }
 
 int pando_reactor_pace_moved(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t bytes,
-                     uint32_t allowance)
+                             uint32_t allowance)
 {
-    connection->pace_bytes += bytes;
-    if (allowance == 0)
-        return 1;
-    return reactor->now - connection->pace_began <= allowance + connection->pace_bytes * 1000 / SLOWEST;
+    uint64_t passed = reactor->now - connection->pace_at;
+    if (passed > allowance) /* its timer says no to that, unless we were stopped meanwhile */
+        passed = allowance;
+    int64_t debt = connection->pace_debt + (int64_t)passed * SLOWEST - (int64_t)bytes * 1000;
+    connection->pace_debt = debt < -WINDOW * SLOWEST ? -WINDOW * SLOWEST : debt;
+    connection->pace_at = reactor->now;
+    return allowance == 0 || connection->pace_debt <= (int64_t)allowance * SLOWEST;
 }

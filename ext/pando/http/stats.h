@@ -11,7 +11,14 @@
 #define PANDO_STATS_GAUGES(_) \
     _(connections)            \
     _(idle)                   /* kept alive, between two requests */ \
-    _(in_flight)              /* requests queued or being served */
+    _(in_flight)              /* requests queued or being served */ \
+    _(head_bytes)             /* memory for requests that are read or served, with what of their bodies fits into a slot */ \
+    _(body_bytes)             /* memory for larger bodies */ \
+    _(answer_bytes)           /* memory for answers that clients have not taken */ \
+    _(spooled_answers)        /* bytes of the same in files */ \
+    _(spooled_bodies)         /* bytes on disk that requests' bodies take, or will */ \
+    _(waiting_workers)        /* whose clients take nothing */ \
+    _(spool_error)            /* errno of the last write to a file that failed */
 
 /* Ever; a new reactor goes on counting. */
 #define PANDO_STATS_COUNTERS(_) \
@@ -26,10 +33,14 @@
     _(shed_queue)             /* 503: max_queue */ \
     _(shed_queue_time)        /* 503: queue_timeout */ \
     _(shed_stopping)          /* 503: the server stops, and has no worker left */ \
+    _(shed_spool)             /* 503: the disk space that we may use is full */ \
+    _(shed_memory)            /* 503: buffer_memory */ \
     _(shed_resources)         /* 503, or a reset where an answer had begun: no memory, or no room on the disk */ \
+    _(shed_file_size)         /* 503: a body longer than a file may be, RLIMIT_FSIZE */ \
     _(refused_malformed)      /* 400 and the like */ \
     _(refused_cut_off)        /* 400: the client sent no more in the middle of a request */ \
-    _(refused_too_large)      /* 413, 414, 431 */ \
+    _(refused_too_large)      /* 414, 431 */ \
+    _(refused_body_size)      /* 413: max_body_bytes */ \
     _(refused_unsupported)    /* 501, 505 */ \
     _(refused_proxy)          /* closed: no PROXY header where there must be one */ \
     _(refused_header_time)    /* 408: header_timeout */ \
@@ -37,6 +48,8 @@
     _(health_well)            /* answers that all is well, given by the reactor itself */ \
     _(health_unwell)          /* and that it is not: 503 */ \
     _(slow_readers)           /* connections reset: write_timeout, or below the rate */ \
+    _(cut_readers)            /* connections reset: the slowest, as there was no room for more of anybody's answer */ \
+    _(spool_failed)           /* writes to a file that failed */ \
     _(failed_502)             /* its worker died or gave up */ \
     _(failed_504)             /* its worker was killed for its deadline */ \
     _(resets)                 /* connections reset: the answer had begun when its worker died or gave up */ \

@@ -4,6 +4,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+uintptr_t pando_page_bytes = 4096;
+
+__attribute__((constructor)) static void ask_for_page_size(void)
+{
+    long bytes = sysconf(_SC_PAGESIZE);
+    if (bytes > 0) pando_page_bytes = (uintptr_t)bytes;
+}
+
 int pando_pagemap_open(void)
 {
     return open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);

@@ -5,7 +5,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define PANDO_PAGE 4096
+/* Bytes of a page: this kernel's, which may have others than 4,096 (aarch64: 16 and 64 KiB). A test may set another. */
+extern uintptr_t pando_page_bytes;
+#define PANDO_PAGE pando_page_bytes
 #define PANDO_PAGEMAP_ENTRIES 8192 /* that are read at once, at most */
 
 #define PANDO_PAGE_PRESENT (UINT64_C(1) << 63)

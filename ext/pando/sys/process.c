@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -23,6 +24,8 @@
 
 static volatile sig_atomic_t orphaned;
 static volatile sig_atomic_t orphan_grace_ms;
+static int to_be_shut[PANDO_SHUT_MAX];
+static volatile sig_atomic_t shut_count;
 
 int pando_subreaper_enable(void)
 {
@@ -108,6 +111,27 @@ int pando_die_with_parent(void)
     return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 }
 
+/* A number that the application has closed may be another's by now: only what listens is shut. */
+static void shut_listeners(void)
+{
+    for (int i = 0; i < shut_count; i++) {
+        int listens = 0;
+        socklen_t size = sizeof listens;
+        if (getsockopt(to_be_shut[i], SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens)
+            shutdown(to_be_shut[i], SHUT_RDWR);
+    }
+}
+
+int pando_shut_when_orphaned(const int *fds, size_t count)
+{
+    if (count > PANDO_SHUT_MAX) return errno = EINVAL, -1;
+    shut_count = 0;
+    for (size_t i = 0; i < count; i++) to_be_shut[i] = fds[i];
+    shut_count = (sig_atomic_t)count;
+    if (orphaned) shut_listeners();
+    return 0;
+}
+
 /* Only async-signal-safe calls. A kernel timer that sends SIGKILL cannot be
  * stopped by what the process does with its own signals. */
 static void on_orphaned(int signo)
@@ -122,6 +146,7 @@ static void on_orphaned(int signo)
     struct itimerspec due = {.it_value = {.tv_sec = orphan_grace_ms / 1000,
                                           .tv_nsec = (orphan_grace_ms % 1000) * 1000000L + 1}};
     orphaned = 1;
+    shut_listeners();
     if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) == -1 ||
         syscall(SYS_timer_settime, timer, 0, &due, NULL) == -1)
         _exit(1);

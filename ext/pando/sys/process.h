@@ -3,6 +3,7 @@
 #define PANDO_SYS_PROCESS_H
 
 #include <signal.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 int pando_subreaper_enable(void);
@@ -20,6 +21,10 @@ int pando_die_with_parent(void);
 /* As above, but this process gets `grace_ms` to end its work; then SIGKILL. */
 int pando_outlive_parent(int grace_ms);
 int pando_orphaned(void);
+/* Listening sockets that are shut then, for whoever else has them too, even in the midst of a request: another server
+ * can have the address. They replace those named before. 0 or -1 with errno (EINVAL: more than PANDO_SHUT_MAX). */
+#define PANDO_SHUT_MAX 128
+int pando_shut_when_orphaned(const int *fds, size_t count);
 
 /* For this process and all that is forked from it; the first also through an exec (prctl(2)). 0 or -1 with errno. */
 int pando_huge_pages_disable(void);

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "pando/cli/process_table"
+require "pando/cli/queue_lines"
+require "pando/cli/refork_lines"
 require "pando/cli/sharing_lines"
 require "pando/counted"
 require "pando/sys/memory"
@@ -14,11 +16,14 @@ module Pando
     class StatusReport
       include Counted
       include ProcessTable
+      include QueueLines
+      include ReforkLines
       include SharingLines
 
       PROCESSES = %w[reactor mold worker service].freeze
       # Fields that are numbers, so that JSON has them as such.
       WHOLE = %w[pid generation slot requests workers ready reforks failures waiting connections idle accepted mold
+                 heads bodies answers spooled_bodies spooled_answers
                  number rate code full kinds cost pss running failed lag held].freeze
       DECIMAL = %w[seconds uptime age faults saving].freeze
 
@@ -33,14 +38,15 @@ module Pando
         JSON.pretty_generate(
           "server" => one("server"), **pools, "listeners" => all("listener"), "queue" => one("queue"),
           "generations" => all("generation"), "refork" => one("refork"),
-          "lost_threads" => all("lost_thread"), "dampers" => all("damper"), "counts" => one("counts") || {},
+          "lost_threads" => all("lost_thread"), "changed_states" => all("changed_state"), "dampers" => all("damper"),
+          "counts" => one("counts") || {},
           "processes" => processes.map { |role, pairs| { "role" => role, **pairs } }
         )
       end
 
       # @return [String]
       def text
-        [head, *listeners, queue, *pool_lines, "", *table, "", *notes].compact.join("\n")
+        [head, *listeners, queue, buffers, *pool_lines, "", *table, "", *notes].compact.join("\n")
       end
 
       private
@@ -140,18 +146,11 @@ module Pando
         end
       end
 
-      def queue
-        return unless (queue = one("queue"))
-
-        "connections: #{queue["connections"]}, idle: #{queue["idle"]}; requests that wait: #{queue["waiting"]}, " \
-          "that came so far: #{queue["requests"]}"
-      end
-
       def notes
         all("generation").map do |generation|
           "generation #{generation["number"]}#{of(generation)} is #{generation["state"]} (#{generation["purpose"]}), " \
             "begun #{duration(generation["age"])} ago#{standing(generation)}"
-        end.push(*reforking, *lost_threads, *dampers, *counts, total, *sizing, *sharing)
+        end.push(*reforking, *lost_threads, *changed_states, *dampers, *counts, total, *sizing, *sharing)
       end
 
       STANDINGS = { "proof" => "its canary has served %s", "watch" => "it is watched, and has served %s",
@@ -162,23 +161,6 @@ module Pando
       def standing(one) = STANDINGS.map { |key, text| "; #{text.sub("%s") { one[key] }}" if one[key] }.join
 
       def total = "total PSS #{mebibytes(processes.sum { |_, pairs| pairs["pss"].to_i })}"
-
-      # How it stands with `refork :auto`.
-      def reforking
-        all("refork").map do |refork|
-          decided = "; decided last: #{refork["decided"]}" if refork["decided"]
-          waits = "; now: #{refork["waits"]}" if refork["waits"]
-          printable("refork :auto#{of(refork)} is #{refork["phase"]}#{decided}#{waits}")
-        end
-      end
-
-      # What `refork` is refused for, in its words.
-      def lost_threads
-        all("lost_thread").map do |one|
-          scope = "no refork from #{one["held"]} of #{counted(one["workers"], "worker")}#{of(one)}" if one["refused"]
-          printable("#{scope || "lost thread#{of(one)}"}: #{one["reason"]}. #{one["advice"]}")
-        end
-      end
 
       def dampers
         all("damper").map do |damper|

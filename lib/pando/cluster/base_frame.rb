@@ -48,7 +48,13 @@ module Pando
         return become(role, order, e) unless Process.pid == forker
         raise unless e.is_a?(StandardError) || e.is_a?(NoMemoryError)
 
-        refuse(role, order, passing?(e) ? :fork_failed : :fork_refused, e)
+        refuse(role, order, kind_of_refusal(e), e)
+      end
+
+      def kind_of_refusal(error)
+        return :fork_declined if error.is_a?(ForkDeclined)
+
+        passing?(error) ? :fork_failed : :fork_refused
       end
 
       # Not the fault of this generation, which another try would do no good.

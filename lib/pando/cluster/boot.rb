@@ -57,7 +57,9 @@ module Pando
         scoreboard = Sys::Scoreboard.attach(SCOREBOARD)
         scoreboard.close_fd # the mapping stays
         channel, eventfd = (0...@others).map { |place| inherit(FIRST_LISTENER + @listeners.size + place) }
-        Context.new(monitor_pid: @monitor_pid, scoreboard: scoreboard, listeners: listeners,
+        doors = listeners
+        doors.each(&:leave_to_reactor) if channel # else the port would be taken for as long as any of us lives
+        Context.new(monitor_pid: @monitor_pid, scoreboard: scoreboard, listeners: doors,
                     channel: channel, reactor_eventfd: eventfd, pool: @pool)
       end
 

@@ -84,10 +84,17 @@ module Pando
         @cluster.generations.lost_threads.report(child, kind, text) unless stopping? || !child.worker?
       end
 
+      # It was asked to fork a mold, and requests have changed its process.
+      def state_reported(child, text) = (@cluster.generations.changed_state.report(child, text) unless stopping?)
+
       # It would like to be replaced, and waits for our word. The last one that serves is to serve on until then.
       def child_outworn(child, reason)
         return unless child.ready?
-        return child_leaving(child, reason) && child.order(Message.new(:leave)) if stopping?
+
+        if stopping?
+          child_leaving(child, reason)
+          return child.order(Message.new(:leave))
+        end
 
         @cluster.generations.worker_wasted(child, reason) if child.row.job.zero?
         @cluster.rollout.renew(child, reason)
@@ -112,6 +119,11 @@ module Pando
         child_lost(child, nil, innocent: innocent, told: true)
       end
 
+      # Its forker must not become a mold; another worker may do.
+      def fork_declined(child, text)
+        @cluster.generations.promotion_declined(child, text) || fork_failed(child, text, innocent: false)
+      end
+
       # A process is gone, or an order will never become one.
       # @param ending [Sys::Ending, nil]
       # @param innocent [Boolean] the kernel did not let it become a process that we can watch
@@ -121,8 +133,9 @@ module Pando
         starved = @oom.victim?(child)
         child.reason ||= "the kernel's OOM killer ended it" if starved
         close_the_doors(child)
-        farewell = Farewell.new(child, ending)
-        tell(child, farewell, starved) unless told
+        @cluster.poison.died(child, oom: starved)
+        farewell = Farewell.new(child, ending, oom: starved)
+        tell(child, farewell) unless told
         failed = farewell.failed? # while its row is still its own
         take_stock(child, farewell) unless farewell.stillborn?
         hook(:after_worker_exit, child, ending) if child.worker? && ending
@@ -157,11 +170,11 @@ module Pando
 
       def stopping? = @cluster.shutdown.begun?
 
-      def tell(child, farewell, starved)
+      def tell(child, farewell)
         more = child.reactor? ? @cluster.reactors.in_flight : {}
         # That of a first boot is told when the server ends for it.
         more = { backtrace: child.detail }.compact if child.mold? && farewell.stillborn? && @cluster.generations.proven?
-        farewell.tell(starved ? { **more, cause: :oom } : more)
+        farewell.tell(more)
         farewell.tell_check unless stopping?
       end
 
@@ -210,7 +223,7 @@ module Pando
         return unless child.worker?
         return generations.worker_failed(child, reason, cause: cause(child, innocent)) if failed
 
-        @cluster.rollout.worker_lost(child, reason) if farewell.accident?
+        @cluster.rollout.worker_lost(child, reason, working: farewell.at_work?) if farewell.accident?
       end
 
       # @return [Symbol] see Generations#worker_failed

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/child/carriage"
+require "pando/cluster/child/terms"
 require "pando/sys"
 
 module Pando
@@ -13,12 +14,11 @@ module Pando
     # @api private
     class Child
       include Child::Carriage
+      include Child::Terms
 
       attr_reader :role, :seat, :slot, :generation, :link, :row, :pidfd, :state, :source
       # @return [Integer] whose it is, see Pools
       attr_reader :pool
-      # Seconds on Sys.now by which the next state must be reached, nil: none.
-      attr_accessor :deadline
       # Why the monitor ends it, or why it says it ends.
       attr_accessor :reason
       # Why the monitor killed it, nil: it did not.
@@ -38,6 +38,9 @@ module Pando
       # Threads that its children would lack, by their keys: whether it has them; nil: it has not said so far.
       # @return [Hash{String => Boolean, nil}]
       attr_reader :lost_threads
+      # Why it must not become a mold, in its words, nil: it has not said so; and of how many changes of other workers
+      # it has been told. See Generations::ChangedState.
+      attr_accessor :declined, :changes_told
       # How it ended, once it has been reaped.
       attr_accessor :ending
       # What it wrote about its failure: the summary and the backtrace.
@@ -49,12 +52,6 @@ module Pando
 
       # The inode of its end of the link.
       attr_reader :birthmark
-      # Seconds on Sys.now after which it is searched for, while it has not reported; nil: never.
-      attr_accessor :expected_by
-      # The step of its self-check that it is at, nil: at none.
-      attr_reader :step
-      # Seconds on Sys.now by which the next step must be reached, nil: none, or it has passed.
-      attr_reader :step_deadline
       # Where its threads stood when it was taken for stuck.
       attr_reader :stack
 
@@ -71,6 +68,7 @@ module Pando
         @state = :ordered
         @detail = +""
         @lost_threads = {}
+        @changes_told = 0
       end
 
       def mold? = role == :mold
@@ -102,7 +100,11 @@ module Pando
         @state = :adopted
       end
 
+      # Seconds on Sys.now when it was ready.
+      attr_reader :began_at
+
       def become_ready
+        @began_at = Sys.now
         @state = :ready
         @deadline = nil
         enter_step("", nil)
@@ -148,26 +150,16 @@ module Pando
       # It was killed for the time it took.
       def overdue? = !!@overdue
 
-      # It was killed for what its job may have caused: nobody else should be given that job.
+      # It ended by what its job may have caused: nobody else should be given that job.
       def suspect? = !!@suspect
+
+      # It may have died of its job.
+      def blame_job = @suspect = true
 
       # @return [Boolean] whether the signal was sent
       def signal(name) = pidfd ? pidfd.signal(name) : false
 
       def order(message, descriptors = []) = link.send(message, descriptors)
-
-      # @param name [String] empty: it is through
-      def enter_step(name, deadline)
-        @step, @step_deadline = ([name, deadline] if starting? && !name.empty?)
-      end
-
-      # The step has had its time: what becomes of it is being found out.
-      def step_overdue
-        @step_deadline = nil
-      end
-
-      # It is where it was when its step's time was over.
-      def standing_still? = starting? && !step.nil? && step_deadline.nil? && !condemned?
 
       # @param stack [String, nil]
       def kill_stuck(stack)

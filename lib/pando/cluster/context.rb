@@ -4,7 +4,7 @@ module Pando
   module Cluster
     # What a child keeps from role to role: the shared things it inherited.
     #
-    #   listeners        Array<Listener>
+    #   listeners        Array<Listener>; behind a reactor no more than their names
     #   channel          the reactor's shared memory, and
     #   reactor_eventfd  what wakes it; IOs, nil in direct mode
     #   pool             the name of its pool; nil: there is but one
@@ -14,8 +14,8 @@ module Pando
                          keyword_init: true) do
       def options = payload.options
 
-      # In the process that is to be another pool's first: what belongs to clients is not its business.
-      # @param name [String] of the pool
+      # In a service, or in the process that is to be another pool's first: what belongs to clients is not its business.
+      # @param name [String, nil] of the pool
       # @return [Context]
       def of_pool(name)
         ios.each(&:close)

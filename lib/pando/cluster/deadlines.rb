@@ -16,6 +16,9 @@ module Pando
       # Seconds without a heartbeat after which an idle worker is taken for stuck, at least.
       STANDSTILL = 15.0
 
+      # Standstills of the whole server that are remembered: whatever runs for longer has no deadline.
+      KEPT = 32
+
       # Seconds for a process with threads to show where they stand, before it is killed.
       LAST_WORDS = 0.5
 
@@ -27,6 +30,17 @@ module Pando
         @roster = roster
         @observer = observer
         @looked_at = @awake_since = Sys.now
+        @frozen = []
+      end
+
+      # The whole server has stood still: that is no one's timeout.
+      # @param seconds [Float] until now
+      def postpone(seconds, now = Sys.now)
+        return if seconds.zero?
+
+        @awake_since = now
+        @frozen = [*@frozen, [now, seconds]].last(KEPT)
+        @roster.each { |child| child.postpone(seconds) }
       end
 
       # @return [Float] when to look again, at the latest
@@ -61,7 +75,15 @@ module Pando
         return unless working?(child)
 
         soft = child.row.soft_deadline
-        [child.row.hard_deadline, (soft unless child.signalled_deadline == soft)]
+        [moved(child, child.row.hard_deadline), (moved(child, soft) unless child.signalled_deadline == soft)]
+      end
+
+      # A request's own deadlines are on the scoreboard, which is its worker's to write.
+      def moved(child, deadline)
+        return deadline if @frozen.empty? || deadline.nil?
+
+        since = child.row.busy_since or return deadline
+        deadline + @frozen.sum { |thawed_at, seconds| thawed_at > since ? seconds : 0.0 }
       end
 
       def working?(child) = child.worker? && child.pidfd && !child.condemned? && child.row.busy_since
@@ -70,10 +92,10 @@ module Pando
       def enforce_request(child, now)
         return unless working?(child)
 
-        hard = child.row.hard_deadline
+        hard = moved(child, child.row.hard_deadline)
         soft = child.row.soft_deadline
         return @observer.hard_timeout(child) if hard && now >= hard
-        return unless soft && now >= soft && child.signalled_deadline != soft
+        return unless soft && now >= moved(child, soft) && child.signalled_deadline != soft
 
         child.signalled_deadline = soft
         child.signal("URG")

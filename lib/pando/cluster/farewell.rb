@@ -15,10 +15,13 @@ module Pando
       attr_reader :child, :ending, :reason
 
       # @param ending [Sys::Ending, nil] nil when there never was a process
-      def initialize(child, ending)
+      # @param oom [Boolean] the kernel has killed it for want of memory
+      def initialize(child, ending, oom: false)
         @child = child
         @ending = ending
+        @oom = oom
         @was_starting = child.starting?
+        @at_work = child.worker? && !child.row.busy_since.nil?
         @wanted = ((child.leaving? || child.outworn?) && ending&.success?) || called_off?
         @reason = [child.failure || child.reason, child.verdict, (ending&.to_s unless @wanted)].compact.uniq.join(": ")
       end
@@ -41,6 +44,9 @@ module Pando
       # It served, and died of something that is no doing of ours.
       def accident? = !stillborn? && !wanted? && !child.condemned?
 
+      # What it was doing is likely to have ended it, and not its place; want of memory may be anybody's doing.
+      def at_work? = @at_work && !@oom
+
       # It left as it was asked to, or was ended before it was ready.
       def wanted? = @wanted
 
@@ -48,7 +54,7 @@ module Pando
       def tell(more = {})
         return if child.service? && !stillborn? # the service keeper tells
 
-        Events.emit(event, **child.identity, reason: reason, **of_worker, **more)
+        Events.emit(event, **child.identity, reason: reason, **of_worker, **more, **(@oom ? { cause: :oom } : {}))
       end
 
       # Its self-check has failed, if that is what it was at.

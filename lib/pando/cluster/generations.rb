@@ -6,6 +6,7 @@ require "pando/cluster/damping/dampers"
 require "pando/cluster/floor"
 require "pando/cluster/generation"
 require "pando/cluster/generations/carriage"
+require "pando/cluster/generations/changed_state"
 require "pando/cluster/options"
 require "pando/cluster/generations/lost_threads"
 require "pando/cluster/generations/occupation"
@@ -37,8 +38,8 @@ module Pando
       # What a mold that is no longer wanted is told, and its end called.
       ENDS = %w[retired discarded refused released].freeze
 
-      # Two Generation and a LostThreads.
-      attr_reader :current, :upcoming, :lost_threads
+      # Two Generation, a LostThreads and a ChangedState.
+      attr_reader :current, :upcoming, :lost_threads, :changed_state
 
       # reforks: how many since the last mold that booted from cold; passer: see Reforks. proving?: the upcoming
       # generation's first worker serves, and what it does is looked at; progress: how far that is. watching?: the
@@ -75,6 +76,7 @@ module Pando
         @newest = -1
         @floor = Floor.new
         @lost_threads = LostThreads.new(roster, self, -> { measuring[:conditions]&.obstacle })
+        @changed_state = ChangedState.new(roster, self)
         @proving = Proof::Proving.new(roster, options, self, heard_at)
         @reforks = Reforks.new(roster, policy, self, @backoff, options, **measuring)
         @promotion = Promotion.new(self, @reforks, options)
@@ -95,6 +97,7 @@ module Pando
 
         @promotion.reconcile
         @lost_threads.reconcile
+        @changed_state.reconcile
         lose_current("it is gone") if current&.mold&.gone?
         @reforks.training.reconcile
         return if upcoming || !@backoff.over?
@@ -104,7 +107,7 @@ module Pando
       end
 
       # When reconcile has something to do again, nil: at the next event.
-      def due = [@backoff.due, @proving.due, (@reforks.due if current && upcoming.nil?)].compact.min
+      def due = [@backoff.due, @proving.due, @changed_state.due, (@reforks.due if current && upcoming.nil?)].compact.min
 
       # @return [Generation, nil] the last one that need not prove anything
       def proved = @proving.kept || current
@@ -187,12 +190,6 @@ module Pando
         discard(generation, reason, nil) if generation.backoff.refusals >= LAST_TRY
       end
 
-      # The worker that was to fork the next mold must not, or could not come to it.
-      def promotion_refused(mold, reason)
-        wanted = @wanted if upcoming&.purpose == :refork
-        @reforks.refuse(reason, wanted, slot: mold.source.slot, source: mold.source.pid)
-      end
-
       # Its self-check did not come back. A fork may catch a lock at a bad moment once; twice it is the mold's fault.
       def child_unfit(child, reason)
         generation = serving_generation(child) or return
@@ -215,6 +212,7 @@ module Pando
         @current = generation = upcoming
         @upcoming = nil
         @lost_threads.established(generation)
+        @changed_state.established(generation)
         @proven = true
         @unwilling = []
         kept = @proving.established(generation, last)

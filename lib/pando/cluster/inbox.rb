@@ -36,8 +36,11 @@ module Pando
       THREADS = Message::THREADS.keys.freeze
       private_constant :THREADS
 
+      COUNT = /\A[1-9]\d{0,8}\z/
+      private_constant :COUNT
+
       # Reports of a child that the observer is told.
-      NEWS = %i[checking leaving outworn signalled lane_corrupt tried tried_in_vain].freeze
+      NEWS = %i[checking leaving outworn signalled lane_corrupt tried tried_in_vain lines_lost state_changed].freeze
 
       # Reads what a child has sent.
       def read(child, burst = BURST)
@@ -90,7 +93,7 @@ module Pando
         when :detail then child.add_detail(message.text)
         when :failed then fail(child, message)
         when *NEWS then pass_on(child, message)
-        when :fork_failed, :fork_refused then fork_failed(child, message)
+        when :fork_failed, :fork_refused, :fork_declined then fork_failed(child, message)
         when *THREADS then @observer.thread_reported(child, message.kind, message.text)
         else reject(child, "an order instead of a report")
         end
@@ -111,6 +114,8 @@ module Pando
         when :signalled then @observer.child_signalled(child, message.text)
         when :outworn then @observer.child_outworn(child, message.text)
         when :lane_corrupt then @observer.lane_corrupt(message.lane)
+        when :state_changed then @observer.state_reported(child, message.text)
+        when :lines_lost then lines_lost(child, message.text)
         else @observer.canary_tried(child, message.text, failed: message.kind == :tried_in_vain)
         end
       end
@@ -121,6 +126,13 @@ module Pando
 
         child.become_ready
         @observer.child_ready(child)
+      end
+
+      # Of its log.
+      def lines_lost(child, text)
+        return reject(child, "no number of lines") unless COUNT.match?(text)
+
+        @observer.lines_lost(text.to_i)
       end
 
       def fail(child, message)
@@ -136,6 +148,8 @@ module Pando
 
           return reject(forker, "a failed fork that was not ordered")
         end
+
+        return @observer.fork_declined(unborn, message.text) if message.kind == :fork_declined
 
         @observer.fork_failed(unborn, message.text, innocent: message.kind == :fork_failed)
       end

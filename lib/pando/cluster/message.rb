@@ -17,10 +17,12 @@ module Pando
       KINDS = {
         # orders, from the monitor
         spawn: 1, promote: 2, leave: 3, drain: 4, stay: 5, serve_out: 6, step_back: 7,
-        observe: 8, train: 9, record_pages: 10, quiet: 11, try_out: 12, lost_thread: 13,
+        observe: 8, train: 9, record_pages: 10, quiet: 11, try_out: 12, lost_thread: 13, refuse: 14,
+        state_seen: 15,
         # reports, to the monitor
         adopted: 16, ready: 17, failed: 18, detail: 19, fork_failed: 20, leaving: 21, fork_refused: 22, checking: 23,
-        signalled: 24, outworn: 25, tried: 26, tried_in_vain: 27, **THREADS
+        signalled: 24, outworn: 25, tried: 26, tried_in_vain: 27, **THREADS,
+        state_changed: 33, fork_declined: 34, lines_lost: 35
       }.freeze
       NAMES = KINDS.invert.freeze
       # Orders of which the descriptors may be missing.

@@ -43,13 +43,14 @@ module Pando
           return order if order
 
           payload.tick(self)
+          proceed_with_log
         end
       end
 
       # @api private
       def start
         payload.attach(self)
-        lower_oom_score
+        take_oom_score(:mold) # as a worker it had a higher one
         payload.run_hook(:after_mold_fork, self)
         payload.prepare
       end
@@ -60,14 +61,6 @@ module Pando
       def started
         Sys.trim_memory
         name_process("")
-      end
-
-      # As a worker it had raised it; now it is to be spared, as the monitor is.
-      def lower_oom_score
-        score = File.read("/proc/#{context.monitor_pid}/oom_score_adj") if options.oom_score_adj
-        File.write("/proc/self/oom_score_adj", score) if score
-      rescue SystemCallError
-        nil # a sandbox may forbid it: a preference, not a need
       end
 
       # With it comes the pagemap of one of its workers: what that has written to, others will.

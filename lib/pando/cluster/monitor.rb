@@ -26,6 +26,7 @@ require "pando/cluster/signals"
 require "pando/cluster/systemd"
 require "pando/cluster/tally"
 require "pando/cluster/terminal"
+require "pando/cluster/turn_watch"
 require "pando/cluster/start"
 require "pando/cluster/upgrade"
 
@@ -42,6 +43,8 @@ module Pando
       TITLE = "pando monitor"
       # Seconds that it waits when the kernel has no memory or descriptor for it.
       STARVED = 0.25
+      # Seconds that whoever reads stderr has at the end.
+      LAST_WORDS = 0.5
 
       attr_reader :listeners, :roster, :pools, :shutdown, :reload, :inbox, :examiner, :drain, :tally, :reaper, :systemd,
                   :control, :upgrade, :quiet, :began_at, :payload
@@ -123,6 +126,7 @@ module Pando
         @restart_file = RestartFile.new(@payload.options)
         @listeners = @start.listeners(@specs)
         @systemd = @start.systemd
+        @turns = TurnWatch.new
         @poller = Sys::Poller.new
         @poller.add(@signals, [:signal, nil])
         @control = @start.control(self, @payload.options.control, @poller)
@@ -152,14 +156,19 @@ module Pando
       end
 
       def take_turn
-        ready = @poller.wait([due - Sys.now, 0].max)
-        hear(ready)
+        Events.proceed
+        hear(wait)
         pools.enforce
         shutdown.begun? ? shutdown.proceed : reconcile
         reactors.reconcile(shutdown.begun?)
         drain.proceed
         @control.proceed
         @systemd.reconcile { status_line }
+      end
+
+      def wait
+        asked = [due - Sys.now, 0].max
+        @poller.wait(asked).tap { pools.postpone(@turns.turned(asked)) }
       end
 
       def status_line = "#{pools.summary}#{", draining" if drain.begun?}"
@@ -210,7 +219,8 @@ module Pando
         @signals.release
         Events.emit("monitor.stopped", pid: Process.pid, status: shutdown.status)
         @systemd.close
-        shutdown.tell_failure
+        Events.proceed(LAST_WORDS)
+        shutdown.tell_failure(LAST_WORDS)
         shutdown.status
       end
     end

@@ -33,11 +33,13 @@ module Pando
     #   shared          whether a mold that would boot from cold is forked from the first pool's instead, where that has
     #                   booted from cold itself
     #   jobs            whether workers do jobs, and several at once, and no requests
+    #   poison          see Poison::Terms
     #   services        names, in the order in which the config declares them
     Options = Struct.new(:workers, :auto_workers, :surge, :unavailable, :boot_timeout, :spawn_timeout,
                          :stop_timeout, :drain_delay, :health, :grace, :give_up_after, :longest_request,
-                         :longest_wait, :check_timeout, :oom_score_adj, :control, :pidfile, :restart_file, :memory, :canary,
-                         :refork_failures, :trainee, :prefault, :mold, :exclusive, :shared, :jobs, :services,
+                         :longest_wait, :check_timeout, :oom_score_adj, :control, :pidfile, :restart_file, :memory,
+                         :canary, :refork_failures, :trainee, :prefault, :mold, :exclusive, :shared, :jobs, :poison,
+                         :services,
                          keyword_init: true)
   end
 end

@@ -159,6 +159,10 @@ module Pando
       # @param _worker [Worker] @param _key [String] as it was reported
       def lost_thread(_worker, _key); end
 
+      # In a worker: another one has made this change to its process, too.
+      # @param _token [String] as it was reported, see Generations::ChangedState
+      def state_seen(_token); end
+
       # Tells the monitor what has been found out about a thread, see Generations::LostThreads.
       # @param role [Role] of this process @param kind [Symbol] see Message @param text [String]
       def report_thread(role, kind, text) = role.report(kind, text: text)

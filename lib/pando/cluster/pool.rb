@@ -12,6 +12,7 @@ require "pando/cluster/generations/mold_keeper"
 require "pando/cluster/listening/direct_mode"
 require "pando/cluster/memory/keeper"
 require "pando/cluster/memory/sizing"
+require "pando/cluster/poison"
 require "pando/cluster/reactor/keeper"
 require "pando/cluster/reactor/lanes"
 require "pando/cluster/replacements"
@@ -32,10 +33,10 @@ module Pando
       extend Forwardable
 
       attr_reader :number, :name, :payload, :roster, :listeners, :lanes, :reactors, :generations, :rollout, :services,
-                  :memory, :sizing, :dismissals, :dampers, :caretaker
+                  :memory, :sizing, :dismissals, :dampers, :caretaker, :poison
 
       # What there is one of for all: a pool is its caretaker's cluster.
-      def_delegators :@cluster, :shutdown, :reload, :drain, :inbox, :examiner, :dismiss
+      def_delegators :@cluster, :shutdown, :reload, :drain, :inbox, :examiner, :tally, :dismiss
 
       # @param cluster [Monitor]
       # @param plan [Pools::Plan]
@@ -52,6 +53,7 @@ module Pando
         @common = common
         @listeners = doors.listeners
         @dampers = Damping::Dampers.new
+        @poison = Poison.new(roster, payload.options)
         @caretaker = Caretaker.new(self, payload, common.oom)
         build_entrance(doors.setup)
         build_generations(plan.policy)
@@ -80,6 +82,9 @@ module Pando
       # Called at each turn of the monitor's loop, whatever goes on.
       def enforce = @deadlines.enforce
 
+      # @param seconds [Float] in which nobody could do anything
+      def postpone(seconds) = @deadlines.postpone(seconds)
+
       # Called at each turn of the monitor's loop, unless the server stops.
       # @param ending [Boolean] it is about to
       def reconcile(ending)
@@ -87,6 +92,7 @@ module Pando
         @hot_sets.reconcile
         rollout.reconcile
         services.reconcile
+        poison.reconcile
         ending ? dismissals.forget : dismissals.reconcile
         @replacements.reconcile unless ending
         @mold_keeper.reconcile(reload.awaits_mold?)

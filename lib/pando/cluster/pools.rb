@@ -76,6 +76,9 @@ module Pando
       # (see Pool#enforce)
       def enforce = each { |pool| about(pool) { pool.enforce } }
 
+      # (see Pool#postpone)
+      def postpone(seconds) = each { |pool| pool.postpone(seconds) }
+
       # (see Pool#reconcile)
       def reconcile(ending)
         boot(@unborn) if @unborn.any?

@@ -10,6 +10,6 @@ module Pando
     # A monitor speaks the protocol of its living children, and no other. So a release whose Pando has
     # another number is not booted by a reload, and a Pando with another number does not take over a
     # running cluster: there it is stop and start.
-    PROTOCOL = 3
+    PROTOCOL = 4
   end
 end

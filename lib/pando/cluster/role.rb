@@ -3,7 +3,10 @@
 require "pando/cluster/brief"
 require "pando/cluster/context"
 require "pando/cluster/link"
+require "pando/cluster/oom_score"
 require "pando/cluster/passing_fault"
+require "pando/events"
+require "pando/line_writer"
 
 module Pando
   module Cluster
@@ -18,6 +21,7 @@ module Pando
       include Brief
 
       DETAIL_LIMIT = 24_000 # bytes of a failure's backtrace
+      DEATH = 1.0 # seconds that the monitor's may take
 
       attr_reader :seat, :slot, :generation, :context, :row
 
@@ -31,6 +35,7 @@ module Pando
         @context = context
         @leaving = @draining = false
         @told_at = Sys.now
+        @lines_lost = LineWriter.lost
         @row = context.scoreboard.row(seat)
       end
 
@@ -140,7 +145,28 @@ module Pando
         @told_by = nil
       end
 
+      # A monitor that dies ends its links a moment before the kernel tells of its death. What is to be done then the
+      # signal's handler does (see HTTP::Work#start), and this process may be the only one left to do it.
+      def shut_listeners
+        deadline = Sys.now + DEATH
+        sleep(0.005) until context.listeners.none?(&:socket) || Sys.orphaned? || Sys.now > deadline
+      end
+
+      # The monitor counts the lines that the logs of all processes have lost.
+      def proceed_with_log
+        Events.proceed
+        lost = LineWriter.lost - @lines_lost
+        return unless lost.positive?
+
+        @lines_lost += lost
+        report(:lines_lost, text: lost.to_s)
+      end
+
       def started; end
+
+      def take_oom_score(role)
+        OOMScore.set(role, options.oom_score_adj, monitor: context.monitor_pid)
+      end
 
       def name_process(state)
         Process.setproctitle("#{full_title} #{state}".strip)
@@ -179,6 +205,7 @@ module Pando
       # The link tells it before the kernel's signal does, or because the monitor wants no more to do with this process:
       # then it must be gone as soon.
       def be_orphaned
+        @link_ended = true
         @leave_within = options.grace
         @told_at = Sys.now
         depart

@@ -64,7 +64,12 @@ module Pando
       end
 
       # It died, and nobody wanted it to: its slot is filled again at once, unless that happens too often.
-      def worker_lost(child, reason) = @dampers.fail(:worker, reason, slot: child.slot)
+      # @param working [Boolean] it was at a request, or at jobs
+      def worker_lost(child, reason, working: false)
+        return @dampers.pace(:worker, child.began_at || 0.0, slot: child.slot) if working && !@options.jobs
+
+        @dampers.fail(:worker, reason, slot: child.slot)
+      end
 
       # It shall go, and its slot be filled again: at once, or, where nobody else serves, once its successor does.
       # @param child [Child] a worker that is ready

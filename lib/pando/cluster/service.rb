@@ -8,12 +8,18 @@ module Pando
     #
     #   service(:flusher) { |service| flush until service.wait(10) }
     class Service < Role
+      # What belongs to clients is not its business.
+      def initialize(order, context)
+        super(order, context.of_pool(context.pool))
+      end
+
       # @return [Symbol]
       def name = options.services.fetch(slot)
 
       # @return [Boolean] the loop shall end now
       def stopping?
         read_orders unless @leaving
+        proceed_with_log
         leaving?
       end
 

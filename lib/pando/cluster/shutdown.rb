@@ -2,6 +2,7 @@
 
 require "pando/cluster/brief"
 require "pando/cluster/reactor/message"
+require "pando/line_writer"
 
 module Pando
   module Cluster
@@ -76,8 +77,13 @@ module Pando
       end
 
       # The last words on stderr, with warnings switched off as well.
-      def tell_failure
-        $stderr.puts("pando could not start or go on serving: #{@failure}") if @failure # rubocop:disable Style/StderrPuts
+      # @param patience [Float] seconds that whoever reads it has
+      def tell_failure(patience = 0.0)
+        return unless @failure
+
+        stderr = LineWriter.new($stderr)
+        stderr.write("pando could not start or go on serving: #{@failure.chomp}\n")
+        stderr.flush(patience)
       end
 
       # A process that comes up while we leave. One that is stuck in its start

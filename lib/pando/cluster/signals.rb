@@ -18,6 +18,9 @@ module Pando
       # "at once", comes from a hand, which is slower.
       ONE = 0.1
       STOPS = %w[TERM QUIT INT].freeze
+      # A write beyond RLIMIT_FSIZE fails with Errno::EFBIG, as on a full disk, and does not end who writes: setrlimit(2).
+      # Whoever the monitor starts ignores it as well, for that survives fork and exec.
+      IGNORED = "XFSZ"
 
       # @param quiet [Boolean] whether it quiets the nodes
       def initialize(quiet: false)
@@ -29,6 +32,7 @@ module Pando
       def fileno = @reader.fileno
 
       def trap_all
+        trap(IGNORED, "IGNORE")
         @names.each_with_index do |name, number|
           trap(name) { note(number) unless repeated?(name, number) }
         end

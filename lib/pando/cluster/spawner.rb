@@ -4,6 +4,7 @@ require "pando/cluster/boot"
 require "pando/cluster/brief"
 require "pando/cluster/image"
 require "pando/cluster/link"
+require "pando/cluster/oom_score"
 require "pando/cluster/reactor/link"
 
 module Pando
@@ -64,6 +65,7 @@ module Pando
       def reactor(setup)
         start(:reactor, 0, 0, nil, @options.spawn_timeout, Reactor::Link) do |child, their_end|
           pid = titled("pando reactor") { setup.start([*@listeners, *@listeners.leaving], their_end, @options.grace) }
+          OOMScore.set(:reactor, @options.oom_score_adj, monitor: "self", pid: pid)
           child.row.claim(Roster::ROLES.index(:reactor), 0, 0)
           watch(child, pid)
         end

@@ -26,9 +26,9 @@ module Pando
       # @return [Listening::Inherited] what a service manager has opened for us
       def inherited_sockets = @inherited_sockets ||= Listening::Inherited.from(ENV)
       def listeners(specs) = Listening::Listeners.open(specs, inherited_sockets, Systemd::DescriptorStore.from(ENV))
-      def roster = Roster.new
+      def roster = shared { Roster.new }
       # @return [Object, nil] see Payload#reactor
-      def reactor(payload) = payload.reactor
+      def reactor(payload) = shared { payload.reactor }
       def systemd = Systemd.from(ENV)
       def control(cluster, spec, poller) = Control.open(spec, cluster, poller)
 
@@ -51,6 +51,17 @@ module Pando
         listen = monitor.listeners.names
         Events.emit("server.ready", pid: Process.pid, **monitor.pools.sizes, seconds: monitor.age.round(3),
                                     **monitor.payload.introduction(listen), listen: listen.join(","))
+      end
+
+      private
+
+      # Makes memory that processes share, which is a file to the kernel.
+      def shared
+        yield
+      rescue Errno::EFBIG
+        raise BootError, "a file may have #{Process.getrlimit(:FSIZE).first} bytes here (RLIMIT_FSIZE), and the memory " \
+                         "that the server's processes share needs more: raise the limit, by `ulimit -f unlimited` or " \
+                         "in the systemd unit by LimitFSIZE=infinity"
       end
     end
   end

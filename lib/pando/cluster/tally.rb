@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/events"
+require "pando/line_writer"
 
 module Pando
   module Cluster
@@ -17,19 +18,28 @@ module Pando
       OOM = "oom.killed"
       # Workers that were replaced for the memory they took.
       FAT = "worker.outgrown"
+      # Lines that are missing in the log, of all processes.
+      LINES = "lines.lost"
 
       def initialize
         @counts = Hash.new(0)
+        @lines_before = LineWriter.lost
         @subscription = Events.subscribe { |event| count(event) }
       end
 
       # @return [Hash{String => Integer}] by event; what never happened is missing
-      def counts = @counts.dup
+      def counts
+        lines = @counts[LINES] + LineWriter.lost - @lines_before
+        lines.zero? ? @counts.except(LINES) : { **@counts, LINES => lines }
+      end
+
+      # Of another process's log.
+      def add_lost_lines(number) = @counts[LINES] += number
 
       # Before another one counts.
       # @param counts [Hash{String => Integer}]
       def restore(counts)
-        counts.each { |name, number| @counts[name] += number if [*EVENTS, OOM, FAT].include?(name) }
+        counts.each { |name, number| @counts[name] += number if [*EVENTS, OOM, FAT, LINES].include?(name) }
       end
 
       # @param state [Upgrade::State]

@@ -2,8 +2,10 @@
 
 require "pando/cluster/job_record"
 require "pando/cluster/listening/listener"
+require "pando/cluster/refusals"
 require "pando/cluster/rest"
 require "pando/cluster/role"
+require "pando/cluster/worker/orders"
 
 module Pando
   module Cluster
@@ -13,6 +15,7 @@ module Pando
     # What the work is, it does not know, see Payload#work.
     class Worker < Role
       include JobRecord
+      include Orders
 
       # Seconds an idle worker sleeps at most: then it shows that it lives and
       # tries an accept, for a wake-up may have been lost (DESIGN.md, direct mode).
@@ -42,6 +45,9 @@ module Pando
       def lane_socket = @equipment&.socket
       def reactor_eventfd = context.reactor_eventfd
 
+      # @return [Integer, nil] seconds for which such a job is not to be begun, for it has ended others; nil: it may be
+      def refused_for(verb, subject) = (refusals.seconds(verb, subject) if @serves)
+
       def run_hook(name, *arguments) = payload.run_hook(name, self, *arguments)
       def hook?(name) = payload.hook?(name)
 
@@ -56,6 +62,7 @@ module Pando
           row.beat
           pass_signal_on
           payload.watch(self)
+          proceed_with_log
           order = attend(ready) || @rest.order
           @recorder = @recorder.tick if @recorder
           return end_recording("it was forked").then { order } if order
@@ -67,7 +74,7 @@ module Pando
       # @api private
       def start
         payload.attach(self)
-        raise_oom_score
+        take_oom_score(:worker)
         payload.run_hook(:after_worker_fork, self)
         payload.take_up
         @work = payload.work(context.listeners, context.channel)
@@ -84,6 +91,7 @@ module Pando
       private
 
       def started
+        @serves = true # its self-test is over: from now on it is clients that ask
         idle = "#{@title} idle"
         Process.setproctitle(idle)
         Sys.locate_title(idle)
@@ -98,6 +106,8 @@ module Pando
           payload.run_hook(:before_worker_exit, self)
         end
         payload.before_exit(self, by)
+        proceed_with_log
+        shut_listeners if @link_ended
         nil
       end
 
@@ -166,23 +176,12 @@ module Pando
         case packet.message.kind
         when :promote then fork_order(packet)&.then { |order| @rest.begin(order) }
         when :quiet then @work.quiet
+        when *NEWS then hear(packet.message)
         when :try_out then try_out
         when :serve_out then serve_out(packet)
         when :record_pages then record_pages(packet)
-        when :lost_thread then payload.lost_thread(self, packet.message.text) && nil
         else super
         end
-      end
-
-      # It is a canary that nobody asks for anything: it does what its work may do of its own accord, and tells how
-      # that went.
-      # @return [nil]
-      def try_out
-        report(:tried, text: @work.try_out)
-        nil
-      rescue Pando::Error => e
-        report(:tried_in_vain, text: e.message)
-        nil
       end
 
       # A listener that a reload has taken out: whoever waits there is served, and nobody comes after him.
@@ -207,12 +206,7 @@ module Pando
         @recorder = @recorder&.finish(reason)
       end
 
-      # Spares monitor and mold when the kernel must choose.
-      def raise_oom_score
-        options.oom_score_adj&.then { |score| File.write("/proc/self/oom_score_adj", score.to_s) }
-      rescue SystemCallError
-        nil # a sandbox may forbid it: a preference, not a need
-      end
+      def refusals = @refusals ||= Refusals.new
 
       def full_title = "pando #{payload.worker_name} #{title}"
       def title = "#{slot} gen #{generation}"

@@ -11,12 +11,14 @@ require "pando/doctor/checks/growth"
 require "pando/doctor/checks/requests"
 require "pando/doctor/checks/serving"
 require "pando/doctor/checks/sections"
+require "pando/doctor/checks/states"
 
 module Pando
   module Doctor
     # What is made of the evidence.
     module Checks
-      ALL = [Descriptors, Threads, Locks, Endings, Signals, Copies, Growth, Requests, Serving, Sections].freeze
+      ALL = [Descriptors, Threads, Locks, Endings, Signals, Copies, Growth, Requests, Serving, States,
+             Sections].freeze
 
       # @return [Array<ForkSafety::Finding>] each fault once
       def self.run(evidence)

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/line_writer"
+
 module Pando
   module Events
     # One subscriber: which event it wants and the block to call. Held by Events;
@@ -12,9 +14,11 @@ module Pando
       # @api private
       # @param name [String, nil] nil for all events
       # @param block [Proc]
-      def initialize(name, block)
+      # @param each_turn [#call, nil] see {Events.proceed}
+      def initialize(name, block, each_turn = nil)
         @name = name
         @block = block
+        @each_turn = each_turn
         @reported = false
       end
 
@@ -26,26 +30,33 @@ module Pando
       end
 
       # @api private
+      # @param patience [Float]
+      # @return [nil]
+      def proceed(patience)
+        @each_turn&.call(patience)
+        nil
+      rescue StandardError, ScriptError, SystemStackError => error
+        report("a turn", error)
+      end
+
+      # @api private
       # @param event [Event]
       # @return [nil]
       def deliver(event)
         @block.call(event)
         nil
       rescue StandardError, ScriptError, SystemStackError => error
-        report(event, error)
+        report(event.name, error)
       end
 
       private
 
-      def report(event, error)
+      def report(occasion, error)
         return if @reported
 
         @reported = true
-        $stderr.write("pando: the subscriber at #{location} failed on #{event.name}: " \
-                      "#{describe(error)} (told once)\n")
-        nil
-      rescue StandardError
-        nil # stderr is gone: nobody is left to be told
+        LineWriter.new($stderr).write("pando: the subscriber at #{location} failed on #{occasion}: " \
+                                      "#{describe(error)} (told once)\n")
       end
 
       def location

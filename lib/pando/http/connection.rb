@@ -64,13 +64,16 @@ module Pando
         introduce_client(env, parser)
         @request = @spare_request.begin(env, parser.minor)
         refuse_what_we_are_not(parser)
+        refuse_what_ends_workers
         worker.job_started(@request.verb, @request.path, nil, nil)
         begin
           @request.attach(@spool = reader.read_body(@client, @request.path))
           exchange
+        rescue SystemExit, SignalException => e
+          raise # and the monitor sees which request ended this process
         ensure
           @spool&.close
-          worker.job_finished
+          worker.job_finished unless e
         end
       end
 
@@ -92,11 +95,16 @@ module Pando
         raise Refused.new(421, "https on a plain connection") if parser.https?
       end
 
+      def refuse_what_ends_workers
+        seconds = worker.refused_for(@request.verb, @request.path) or return
+        raise Refused.new(503, "#{@request.verb} #{@request.path} has ended workers", "retry-after" => seconds.to_s)
+      end
+
       def refuse(refused)
         Events.emit("request.refused", slot: worker.slot, generation: worker.generation, pid: Process.pid,
                                        status: refused.status, reason: refused.message)
         @client.last!
-        Response.plain(@client, @request, refused.status).deliver
+        Response.plain(@client, @request, refused.status, refused.fields).deliver
         close(true)
       rescue ClientGone
         close

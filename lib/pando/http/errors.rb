@@ -18,12 +18,15 @@ module Pando
     class Refused < Pando::Error
       # @return [Integer]
       attr_reader :status
+      # @return [Hash{String => String}] beside what the answer has anyway
+      attr_reader :fields
 
       # @param status [Integer] what to answer
       # @param reason [String] for the log, not for the client
-      def initialize(status, reason)
+      def initialize(status, reason, fields = {})
         super(reason)
         @status = status
+        @fields = fields
       end
     end
 

@@ -104,7 +104,9 @@ module Pando
       end
 
       def refuse_if_larger(size)
-        raise Refused.new(413, "the body is larger than max_body_bytes") if @max && size > @max
+        return unless @max && size > @max
+
+        raise Refused.new(413, "the body is larger than max_body_bytes (#{@max}): set it higher, or to false for no limit")
       end
     end
   end

@@ -7,7 +7,7 @@ module Pando
     #
     # @api private
     class Limits
-      NAMES = %i[max_header_bytes max_target_bytes max_headers max_body_bytes body_memory
+      NAMES = %i[max_header_bytes max_target_bytes max_headers max_body_bytes body_memory spool
                  header_timeout body_timeout write_timeout timeout timeout_grace timeout_streaming
                  early_hints stream_bodies].freeze
 

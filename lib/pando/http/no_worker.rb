@@ -11,6 +11,7 @@ module Pando
 
       def slot = 0
       def generation = 0
+      def refused_for(*) = nil
       def job_started(*) = nil
       def job_deadline(*) = Sys.now
       def job_streams = nil

@@ -6,13 +6,16 @@ module Pando
     # spent waiting counts, so that a slow application costs its client nothing.
     #
     # A single pause may last `pause` seconds; all pauses together that long too,
-    # plus, where a rate is given, what the bytes moved so far earn at that rate.
-    # Without the sum, one byte now and then would hold a worker for ever.
+    # plus, where a rate is given, what the bytes moved earn at that rate. Without
+    # the sum, one byte now and then would hold a worker for ever. What is earned in
+    # advance is {WINDOW} seconds at most: a fast beginning pays for no slow end.
     #
     # @api private
     class Pace
       # Bytes per second below which a client only holds the worker up.
       SLOWEST = 1024.0
+      # Seconds; the reactor's is the same (ext/pando/http/reactor_timers.c).
+      WINDOW = 10.0
 
       # @param pause [Float] seconds
       # @param rate [Float] bytes per second that keep the client welcome
@@ -24,26 +27,25 @@ module Pando
 
       # @return [self] for another transfer
       def restart
-        @waited = 0.0
-        @earned = 0.0
+        @ahead = 0.0
         self
       end
 
       # @param bytes [Integer] that the client has sent or taken
       def moved(bytes)
-        @earned += bytes / @rate
+        @ahead = [@ahead + (bytes / @rate), WINDOW].min
       end
 
       # @yieldparam seconds [Float] how long to wait at most
       # @yieldreturn [Object] false or nil if nothing happened
       # @raise [ClientTooSlow]
       def wait
-        allowance = [@pause, @pause + @earned - @waited].min
+        allowance = [@pause, @pause + @ahead].min
         raise ClientTooSlow, "the client was too slow" if allowance <= 0
 
         before = now
         happened = yield allowance
-        @waited += now - before
+        @ahead -= now - before
         raise ClientTooSlow, "the client was too slow" unless happened
       end
 

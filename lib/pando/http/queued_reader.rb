@@ -82,7 +82,7 @@ module Pando
       def read_rest_of_file
         return unless @parser.body?
 
-        spool = Spool.new(@limits.body_memory, @lane.file_size - @lane.head_size)
+        spool = Spool.new(@limits.body_memory, @lane.file_size - @lane.head_size, @limits.spool)
         while (portion = @file.read(PORTION))
           spool << portion
         end

@@ -13,15 +13,18 @@ module Pando
     class ReactorReport
       # What is counted of each kind of trouble, and the word for it in the event.
       REFUSED = { "refused_malformed" => "malformed", "refused_cut_off" => "cut off",
-                  "refused_too_large" => "too large",
+                  "refused_too_large" => "too large", "refused_body_size" => "max_body_bytes",
                   "refused_unsupported" => "unsupported", "refused_proxy" => "no PROXY header",
                   "refused_header_time" => "header_timeout", "refused_body_time" => "body_timeout" }.freeze
       SHED = { "shed_connections" => "max_connections", "shed_address" => "max_connections_per_address",
                "shed_queue" => "max_queue", "shed_queue_time" => "queue_timeout",
-               "shed_stopping" => "stopping", "shed_resources" => "no memory, disk or descriptor",
-               "evicted" => "idle, for max_connections" }.freeze
+               "shed_stopping" => "stopping", "shed_spool" => "the spool is full",
+               "shed_memory" => "buffer_memory", "shed_file_size" => "RLIMIT_FSIZE",
+               "shed_resources" => "no memory, disk or descriptor", "evicted" => "idle, for max_connections" }.freeze
       LOST = { "failed_502" => "502", "failed_504" => "504", "resets" => "reset",
-               "slow_readers" => "write_timeout" }.freeze
+               "slow_readers" => "write_timeout", "cut_readers" => "the slowest reader, for want of room" }.freeze
+
+      BODY_SIZE = "set max_body_bytes higher, or to false for no limit, if such bodies are welcome"
 
       # Seconds in the queue, of the slowest in a hundred, that are worth a word; and the share of queue_timeout, if
       # that is less.
@@ -50,12 +53,13 @@ module Pando
         before = @stats
         @stats = @channel.stats
         @new = @stats.to_h { |name, count| [name, [count - before.fetch(name), 0].max] }
-        tell("requests.refused", REFUSED)
+        tell("requests.refused", REFUSED) { { advice: (BODY_SIZE if @new["refused_body_size"].positive?) }.compact }
         tell("requests.shed", SHED) do
           { waiting: @stats["queued"], connections: @stats["connections"], busy: jobs.to_line }.compact
         end
         tell("requests.lost", LOST)
         Events.emit("requests.retried", count: @new["retried"]) if @new["retried"].positive?
+        tell_of_spool
         watch_queue
         @stall&.look(@stats["queued"], jobs)
       end
@@ -70,10 +74,16 @@ module Pando
       def state
         stats = @channel.stats
         { connections: stats["connections"], idle: stats["idle"], waiting: stats["queued"],
-          accepted: stats["accepted"], requests: stats["requests"] }
+          accepted: stats["accepted"], requests: stats["requests"], **buffers(stats) }
       end
 
       private
+
+      # Bytes that clients take, by kind.
+      def buffers(stats)
+        { heads: stats["head_bytes"], bodies: stats["body_bytes"], answers: stats["answer_bytes"],
+          spooled_bodies: stats["spooled_bodies"], spooled_answers: stats["spooled_answers"] }
+      end
 
       def tell(name, words)
         counts = @new.slice(*words.keys).select { |_, count| count.positive? }
@@ -81,6 +91,13 @@ module Pando
 
         reason = counts.map { |counted, count| "#{words[counted]} #{count}" }.join(", ")
         Events.emit(name, count: counts.values.sum, reason: reason, **(block_given? ? yield : {}))
+      end
+
+      def tell_of_spool
+        failed = @new["spool_failed"]
+        return unless failed.positive?
+
+        Events.emit("spool.failed", count: failed, reason: SystemCallError.new(@stats["spool_error"]).message)
       end
 
       # One event when a delay begins, one now and then while it lasts, one when it is over.

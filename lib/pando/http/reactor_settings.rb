@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/http/spool_place"
+
 module Pando
   module HTTP
     # The settings as the reactor wants them (ext/pando/bind_reactor.c): seconds
@@ -9,7 +11,8 @@ module Pando
     #
     # @api private
     class ReactorSettings
-      %i[max_header_bytes max_target_bytes max_headers max_body_bytes body_memory header_timeout body_timeout
+      %i[max_header_bytes max_target_bytes max_headers max_body_bytes body_memory answer_memory
+         answer_memory_total spool_total buffer_memory header_timeout body_timeout
          write_timeout idle_timeout queue_timeout max_connections_per_address max_queue
          retry_after stream_bodies].each do |name|
         define_method(name) { @config.public_send(name) || nil }
@@ -22,8 +25,10 @@ module Pando
 
       # @param config [Config]
       # @param descriptors [Integer] that the reactor may open
-      def initialize(config, descriptors: Process.getrlimit(:NOFILE).last)
+      # @param spool [SpoolPlace]
+      def initialize(config, descriptors: Process.getrlimit(:NOFILE).last, spool: SpoolPlace.new(config.spool))
         @config = config
+        @spool = spool
         @room = [(descriptors - RESERVE) * BODIES / (BODIES + 1), descriptors / 2].max
       end
 
@@ -33,6 +38,7 @@ module Pando
       # @return [Boolean] whether the limit of open files allows what the config wants
       def enough_descriptors? = @config.max_connections <= @room
 
+      def spool_in_memory = @spool.memory?
       def retry = @config.retry_requests
 
       def ready_path = @config.health

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 require "socket"
-require "tmpdir"
 require "pando/http/reactor_program"
 require "pando/http/reactor_report"
 require "pando/http/reactor_settings"
+require "pando/http/spool_place"
 require "pando/native"
 
 module Pando
@@ -22,9 +22,9 @@ module Pando
       # @param descriptors [Array(Integer, Integer), nil] those that another image of this process had as {#descriptors}
       # @raise [SystemCallError] the kernel gives no memory or descriptor, or that is no channel of this layout
       def initialize(config, descriptors = nil)
-        @settings = ReactorSettings.new(config)
+        @spool = SpoolPlace.new(config.spool)
+        @settings = ReactorSettings.new(config, spool: @spool)
         @health = config.health || config.health_live
-        @spool_directory = spool_directory
         channel, eventfd = descriptors
         warn unless channel
         @channel = channel ? Channel.attach(channel) : Channel.create
@@ -57,7 +57,7 @@ module Pando
       # @return [Integer] its pid
       # @raise [SystemCallError] the kernel gives no process
       def start(listeners, control, grace)
-        @program.start(listeners, @channel, @eventfd, control, @spool_directory, @settings, grace)
+        @program.start(listeners, @channel, @eventfd, control, @spool.path, @settings, grace)
       end
 
       # Called about once a second while a reactor lives.
@@ -83,24 +83,12 @@ module Pando
 
       def warn
         warn_of_limit unless @settings.enough_descriptors?
-        warn_of_spool unless @spool_directory && File.writable?(@spool_directory)
+        @spool.warn
       end
 
       def warn_of_limit
         Events.emit("reactor.limited", connections: @settings.max_connections,
                                        reason: "the limit of open files (`ulimit -Hn`) allows no more")
-      end
-
-      def warn_of_spool
-        Events.emit("spool.unavailable", path: @spool_directory || "/tmp",
-                                         reason: "it cannot be written: request bodies beyond `body_memory` get 503")
-      end
-
-      # @return [String, nil] nil where there is none
-      def spool_directory
-        Dir.tmpdir
-      rescue ArgumentError
-        nil
       end
 
       def eventfd = IO.for_fd(Channel.eventfd, "r+b")

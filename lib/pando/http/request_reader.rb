@@ -116,7 +116,7 @@ module Pando
       end
 
       def spool(inflow)
-        spool = Spool.new(@limits.body_memory, @parser.content_length || 0)
+        spool = Spool.new(@limits.body_memory, @parser.content_length || 0, @limits.spool)
         while (portion = inflow.next)
           spool << portion
         end

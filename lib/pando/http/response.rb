@@ -15,10 +15,11 @@ module Pando
       #
       # @param request [Request, nil] nil if it was not understood
       # @param status [Integer]
+      # @param fields [Hash{String => String}] beside the usual ones
       # @return [Response]
-      def self.plain(client, request, status)
+      def self.plain(client, request, status, fields = {})
         text = "#{status} #{StatusLine::PHRASES[status]}\n"
-        new(client, request || Request::UNKNOWN, status, { "content-type" => "text/plain" }, [text])
+        new(client, request || Request::UNKNOWN, status, { "content-type" => "text/plain", **fields }, [text])
       end
 
       # What {#deliver} does, in one step where nothing about the answer is special, as in most.

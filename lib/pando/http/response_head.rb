@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/http/environment"
 require "pando/http/errors"
 require "pando/http/status_line"
 
@@ -18,7 +19,8 @@ module Pando
       INTERIM = [101, 103].freeze
       # RFC 9110 sections 15.3.5 and 15.4.5. Not 205: it says that its body is empty.
       BODILESS = [204, 304].freeze
-      private_constant :FINAL, :INTERIM, :BODILESS
+      LINES = "the value of %s holds a line feed; several values are an Array in Rack 3"
+      private_constant :FINAL, :INTERIM, :BODILESS, :LINES
 
       # What becomes of the connection (RFC 9112 section 9.3), and the end of the head.
       CLOSE = "connection: close\r\n\r\n"
@@ -139,7 +141,16 @@ module Pando
         return value.map { |one| line(name, one) }.join if value.is_a?(Array)
         return "" if value.nil?
 
-        Head.line(name, value.to_s) || raise(InvalidResponse, "the value of #{name} holds a control character")
+        text = value.to_s
+        raise InvalidResponse, LINES % name if text.include?("\n") && !several_in_lines?
+
+        Head.line(name, text) || raise(InvalidResponse, "the value of #{name} holds a control character")
+      end
+
+      # Rack 3 has Arrays for them, and a line feed in a String is an error. Of early hints its specification says
+      # nothing, and older releases of Rails join them with line feeds.
+      def several_in_lines?
+        @status == 103 || Environment.rack_release.first < 3
       end
 
       # RFC 9110 section 7.6.1. The other options are the server's own affair.

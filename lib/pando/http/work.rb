@@ -45,6 +45,8 @@ module Pando
       # @param worker [Cluster::Worker]
       # @return [void]
       def start(worker)
+        # The monitor's death is heard in the midst of a request, too.
+        Sys.shut_when_orphaned(@listeners.reject(&:held?).map(&:fileno))
         @kit = Kit.for(worker, @app, @limits, RequestReader.new(@limits))
         @connection = Connection.new(@kit)
         @environments = @listeners.to_h { |each| [each, Environment.new(each, proxies: @proxies)] }.compare_by_identity

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "etc"
 require "pando/pages/maps_line"
 
 module Pando
@@ -20,21 +21,22 @@ module Pando
 
       Mapping = Struct.new(:from, :to, :kind)
 
-      PAGE = 4096
+      PAGE = Etc.sysconf(Etc::SC_PAGESIZE)
       # Of Ruby's heap, 3.1 and newer.
       HEAP_PAGE = 65_536
       ARENA = 64 << 20
-      GUARD = PAGE
       # Bytes behind a library's writable part that are taken for its variables: what the kernel maps there besides,
       # nobody can tell from them.
       VARIABLES = 128 << 10
       # Names that the kernel or its user has given (PR_SET_VMA_ANON_NAME, prctl(2)).
       NAMES = { /\[heap|malloc|jemalloc/ => :malloc, /yjit|zjit|jit/i => :code, /stack/ => :stack }.freeze
-      private_constant :Mapping, :ARENA, :GUARD, :VARIABLES, :NAMES
+      private_constant :Mapping, :ARENA, :VARIABLES, :NAMES
 
       # @param maps [String] the text of /proc/PID/maps
       # @param heap [Array<Integer>] addresses of Ruby's heap pages
-      def initialize(maps, heap)
+      # @param page [Integer] bytes of a page of that kernel
+      def initialize(maps, heap, page: PAGE)
+        @page = page
         @heap = heap.to_h { |address| [address / HEAP_PAGE, true] }
         @jemalloc = maps.include?("jemalloc")
         @lines = MapsLine.parse(maps)
@@ -48,7 +50,7 @@ module Pando
       def kind(number, of_file)
         return :file if of_file
 
-        address = number * PAGE
+        address = number * @page
         return :ruby_heap if @heap.key?(address / HEAP_PAGE)
 
         mapping_at(address)&.kind || :anonymous
@@ -56,7 +58,7 @@ module Pando
 
       # @yieldparam from [Integer] @yieldparam to [Integer] numbers of pages: the first, and the one behind the last
       def each_range
-        @lines.each { |line| yield line.from / PAGE, line.to / PAGE unless line.closed? }
+        @lines.each { |line| yield line.from / @page, line.to / @page unless line.closed? }
       end
 
       private
@@ -88,7 +90,7 @@ module Pando
       end
 
       def guarded?(line, before)
-        !before.nil? && before.closed? && before.size == GUARD && before.to == line.from
+        !before.nil? && before.closed? && before.size == @page && before.to == line.from
       end
 
       def arena?(line, behind)

@@ -2,6 +2,7 @@
 
 require "pando/cluster/control/spec"
 require "pando/cluster/memory/limits"
+require "pando/cluster/poison"
 require "pando/cluster/proof/terms"
 require "pando/sys/control_group"
 
@@ -28,7 +29,7 @@ module Pando
           health: @config.health || @config.health_live, control: control, memory: memory, canary: canary,
           pidfile: @config.pidfile, restart_file: @config.restart_file,
           refork_failures: @config.refork_failures, trainee: trainee, prefault: @config.refork_prefault,
-          mold: @config.mold,
+          mold: @config.mold, poison: poison,
           **deadlines
         )
       end
@@ -59,6 +60,11 @@ module Pando
                                     total: @config.memory_total,
                                     pressure: @config.memory_pressure,
                                     group: (@config.memory_group if Sys::ControlGroup.new.memory_limit))
+      end
+
+      def poison
+        Cluster::Poison::Terms.new(deaths: @config.poison_deaths, within: @config.poison_within,
+                                   refuse: @config.poison_refuse)
       end
 
       # The default is a convenience, and so it is done without where it does not fit.

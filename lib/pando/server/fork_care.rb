@@ -3,6 +3,7 @@
 require "pando/fork_safety"
 require "pando/server/fork_audit"
 require "pando/server/library_check"
+require "pando/server/state_watch"
 require "pando/server/thread_watch"
 
 module Pando
@@ -19,6 +20,7 @@ module Pando
         @config = server.config
         @audit = ForkAudit.new(@config)
         @threads = ThreadWatch.new(@config)
+        @state = StateWatch.new(@config)
         @libraries = LibraryCheck.new(@config.prepared_library)
       end
 
@@ -46,12 +48,16 @@ module Pando
       # @param by [Float, nil] monotonic seconds
       def before_exit(role, by) = @libraries.before_exit(role, by)
 
+      # In a worker that is to be promoted, before the user's hooks.
+      def hand_down = @state.hand_down
+
       # In the forker, after the user's hooks.
       # @param role [Cluster::Role] of this process @param of [Symbol] the new one's
-      # @raise [ForkAudit::Refused]
+      # @raise [ForkAudit::Refused, ForkDeclined]
       def before_fork(role, of)
         @audit.before_fork(role, of)
         @threads.before_fork(role, of)
+        @state.before_fork(role, of)
       end
 
       # A library's callback may hang or raise: in the child it runs when the monitor knows of the process.
@@ -61,6 +67,7 @@ module Pando
 
       # In the new process. The check comes first: what the app's libraries do after a fork needs the same locks.
       def after_fork(role, &step)
+        @state.after_fork
         check_birth(role, &step) if @config.self_check
         @threads.after_fork(role)
         ForkSafety.after_fork { ForkSafety::Libraries.settle }
@@ -77,6 +84,7 @@ module Pando
         @audit.examine(role)
         @threads.boot if role.role == :mold && @audit.cold?
         @threads.born(role) if role.role == :worker
+        @state.born(role) unless role.role == :service
       end
 
       # In a worker, between two requests.
@@ -85,6 +93,10 @@ module Pando
       # In a worker.
       # @param key [String] of a thread that forked processes lack, see ThreadWatch
       def lost_thread(worker, key) = @threads.lost(worker, key)
+
+      # In a worker.
+      # @param token [String] of a change that another worker has made too, see StateWatch
+      def state_seen(token) = @state.seen(token)
 
       # In a worker that leaves, around its last hook.
       def finish_queues(role, by, &) = @libraries.finish_queues(role, by, &)

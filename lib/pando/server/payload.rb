@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "forwardable"
 require "pando/current_role"
 require "pando/refork/preparation"
 require "pando/server/app_environment"
@@ -15,6 +16,7 @@ module Pando
     #
     # @api private
     class Payload < Cluster::Payload
+      extend Forwardable
       include Extras
 
       def initialize(server)
@@ -149,15 +151,16 @@ module Pando
       def prepare = Refork::Preparation.run(@config.gc_mold)
 
       def hand_down(of)
-        @reconnection&.note if of == :mold
+        return unless of == :mold
+
+        @care.hand_down
+        @reconnection&.note
       end
 
       def take_up = @reconnection&.run
 
-      def say_goodbye(by) = @care.say_goodbye(by)
-      def before_exit(role, by) = @care.before_exit(role, by)
-      def before_fork(role, of) = @care.before_fork(role, of)
-      def around_fork(&fork) = @care.around_fork(&fork)
+      def_delegators :@care, :say_goodbye, :before_exit, :before_fork, :around_fork, :verify, :audit, :tick,
+                     :finish_queues, :watch, :lost_thread, :state_seen
 
       def observe(mold, pagemap)
         @prefault&.observe(mold, pagemap)
@@ -172,12 +175,6 @@ module Pando
 
       def record_pages(worker, wish, descriptors) = Pages::Recorder.start(worker, wish, descriptors)
 
-      def verify(role, &step) = @care.verify(role, &step)
-      def audit(role) = @care.audit(role)
-      def tick(role) = @care.tick(role)
-      def finish_queues(role, by, &) = @care.finish_queues(role, by, &)
-      def watch(worker) = @care.watch(worker)
-      def lost_thread(worker, key) = @care.lost_thread(worker, key)
       def code_bytes = Jit.code_bytes
       def train(worker) = @jit.train(worker)
       def examination_command = Launch.examination

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "etc"
 require "pando/sys/control_group"
 
 module Pando
@@ -14,7 +15,8 @@ module Pando
       FIELDS = /^(Rss|Pss|Private_Clean|Private_Dirty): +(\d+) kB$/
       # Of /proc/PID/status.
       ANONYMOUS = /^(?:RssAnon|VmSwap):\s+(\d+) kB$/
-      PAGE = 4096
+      # Bytes of a page: not every kernel's are the same.
+      PAGE = Etc.sysconf(Etc::SC_PAGESIZE)
       # Fields of /proc/PID/stat behind the command's name, in which anything may stand (proc(5)).
       MINOR_FAULTS = 7
 

@@ -2,6 +2,7 @@
 
 require "json"
 require "pando/events/catalogue"
+require "pando/line_writer"
 require "pando/telemetry/printable"
 
 module Pando
@@ -15,18 +16,18 @@ module Pando
     # @api private
     class JSONFormat
       # Characters of a value and frames of a backtrace; fewer if it does not fit.
-      LIMITS = [[1024, 100], [256, 10], [64, 0]].freeze
-      MAX_LINE = 32_768
+      LIMITS = [[1024, 100], [1024, 50], [1024, 25], [256, 10], [64, 0]].freeze
       MAX_DEPTH = 4
       MAX_ITEMS = 100
       RESERVED = %i[time event level].freeze
       private_constant :RESERVED
 
       # @param event [Event]
+      # @param longest [Integer] bytes that the line may have
       # @return [String] with a newline at its end
-      def format(event)
+      def format(event, longest: LineWriter::LONGEST)
         lines = LIMITS.lazy.map { |limits| encode(head(event).merge(payload(event, *limits))) }
-        lines.find { |line| line.bytesize <= MAX_LINE } || encode(head(event).merge("truncated" => true))
+        lines.find { |line| line.bytesize <= longest } || encode(head(event).merge("truncated" => true))
       end
 
       private

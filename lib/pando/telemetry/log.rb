@@ -2,13 +2,13 @@
 
 require "pando/events"
 require "pando/events/catalogue"
-require "pando/telemetry/line_writer"
+require "pando/line_writer"
 
 module Pando
   module Telemetry
     # Writes every event of this process, or those from a level upwards, as one line: text for a human, or JSON on
     # request. Subscribed in each process that emits events; all of them write
-    # to the same stderr, and a line is never mixed with another one's.
+    # to the same stderr, a line is never mixed with another one's, and nobody waits for whoever reads it.
     #
     #     Pando::Telemetry::Log.attach(format: :json)
     class Log
@@ -20,6 +20,9 @@ module Pando
       NOTICES = %w[server.ready setting.followed reload.started reload.finished refork.finished monitor.upgraded
                    monitor.stopping].freeze
 
+      LOST = "lines.lost"
+      private_constant :LOST
+
       # Subscribes a new log to the events.
       #
       # @param io [IO, #syswrite]
@@ -28,7 +31,8 @@ module Pando
       # @return [Events::Subscription]
       # @raise [ArgumentError] for another format
       def self.attach(io = $stderr, format: :text, level: :info)
-        Events.subscribe(&new(io, format: format, level: level))
+        log = new(io, format: format, level: level)
+        Events.subscribe(each_turn: log.method(:catch_up), &log)
       end
 
       # @param (see .attach)
@@ -36,15 +40,21 @@ module Pando
       def initialize(io = $stderr, format: :text, level: :info)
         @shown = LEVELS.fetch(level)
         @notices = level == :notice ? NOTICES : []
-        @writer = LineWriter.new(io)
+        @writer = LineWriter.new(io, said: method(:tell)) { |lines| line(lost(lines)) }
         @formatter = formatter(format.to_sym)
       end
 
       # @param event [Event]
       # @return [nil]
       def call(event)
-        @writer.write(@formatter.format(event)) if show?(event)
+        @writer.write(line(event)) if show?(event) && event.name != LOST
       end
+
+      # Writes what its reader did not take before.
+      #
+      # @param patience [Float] seconds that it may take
+      # @return [nil]
+      def catch_up(patience = 0.0) = @writer.flush(patience)
 
       # @return [Proc]
       def to_proc
@@ -52,6 +62,13 @@ module Pando
       end
 
       private
+
+      def line(event) = @formatter.format(event, longest: @writer.longest_line)
+
+      # Its line is written whatever the level is, and before the event is told.
+      def lost(lines) = Event.new(LOST, { count: lines, pid: Process.pid })
+
+      def tell(lines) = Events.emit(LOST, count: lines, pid: Process.pid)
 
       def show?(event) = @shown.include?(Events::Catalogue.level_of(event)) || @notices.include?(event.name)
 

@@ -16,8 +16,8 @@ module Pando
     class TextFormat
       # Characters shown of one value; fewer if the line would not fit.
       LIMITS = [1024, 256, 64].freeze
-      # Bytes of a line, PIPE_BUF of Linux, within which a write is atomic.
-      MAX_LINE = 4096
+      # Bytes of a line, less than PIPE_BUF of Linux, within which a write is atomic.
+      MAX_LINE = 4095
       MAX_FRAMES = 100
       CAUSE_FRAMES = 20
       FRAME_LIMIT = 200
@@ -28,7 +28,7 @@ module Pando
 
       # @param event [Event]
       # @return [String] with a newline at its end
-      def format(event)
+      def format(event, **)
         traces = event.payload.map { |key, value| trace(key, value) }
         "#{line(event)}\n#{traces.join}"
       end

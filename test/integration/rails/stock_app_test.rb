@@ -44,6 +44,19 @@ class StockAppTest < Minitest::Test
     refute_path_exists File.join(@app.folder, "tmp/web.pid")
   end
 
+  # Nothing of the state of its processes changes while it serves (docs/audit.md).
+  def test_reforks
+    start(environment: "production", config: "workers 2\nrefork :manual")
+    2.times do
+      10.times { get("/up") }
+      get("/nothing")
+      @server.refork
+    end
+
+    assert_empty(@server.events("source.changed"))
+    assert_empty(@server.events("finding.reported").select { |one| one["kind"] == "changed_state" })
+  end
+
   # A worker that cannot serve Rails' health check does not become ready.
   def test_the_health_check_is_the_self_test
     error = assert_raises(RuntimeError) do

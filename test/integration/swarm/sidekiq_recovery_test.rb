@@ -18,9 +18,11 @@ end
 class SidekiqRecoveryTest < Minitest::Test
   Holdings = Pando::Swarm::Runners::Sidekiq::Holdings
   Recovery = Pando::Swarm::Runners::Sidekiq::Recovery
+  Trials = Pando::Swarm::Runners::Sidekiq::Trials
   FormerRuns = Pando::Swarm::Runners::Sidekiq::FormerRuns
   Whereabouts = Pando::Swarm::Runners::Sidekiq::Whereabouts
   Capsule = Struct.new(:queues)
+  JOB = '{"jid":"1","class":"Mail"}'
 
   # As much of Sidekiq::Config.
   Config = Struct.new(:server) do
@@ -36,6 +38,12 @@ class SidekiqRecoveryTest < Minitest::Test
     end
 
     def multi = yield(self)
+
+    def pipelined
+      answers = []
+      yield(Struct.new(:ask) { def call(*words) = ask.call(*words) }.new(->(*words) { answers << call(*words) }))
+      answers
+    end
 
     # Called once, when a script has run.
     attr_writer :afterwards
@@ -56,8 +64,8 @@ class SidekiqRecoveryTest < Minitest::Test
     @folder = Dir.mktmpdir("pando-recovery")
     @redis = Support::RedisServer.new(@folder).start
     @config = Config.new(@redis)
-    @holdings = Holdings.new(@config, "us")
-    @recovery = Recovery.new(@config, @holdings)
+    @holdings = holdings_of("us")
+    @recovery = Recovery.new(@config, @holdings, "jobs")
   end
 
   def teardown
@@ -178,7 +186,7 @@ class SidekiqRecoveryTest < Minitest::Test
     @holdings.acknowledge("queue:low", "done")
     refute(@holdings.release(0))
     FormerRuns.add(@holdings)
-    Recovery.new(@config, Holdings.new(@config, "next")).tend
+    Recovery.new(@config, holdings_of("next"), "jobs").tend
     assert_equal(%w[undone done], held("us", "low"))
     FormerRuns.release
 
@@ -212,15 +220,58 @@ class SidekiqRecoveryTest < Minitest::Test
     assert_equal(%w[alive], @redis.call("HKEYS", Holdings::HOLDERS))
   end
 
-  # Should we die just then: another kind of node works on other queues.
-  def test_who_takes_over_says_so_before
-    ours = nil
-    @redis.call("HSET", Holdings::HOLDERS, "ended", JSON.generate(Whereabouts.here.merge("queues" => %w[queue:mail])))
-    @redis.call("LPUSH", Holdings.list("ended", "mail"), "job")
-    @holdings.stub(:give_back, ->(*) { ours = @redis.call("HGET", Holdings::HOLDERS, "us") }) { @recovery.tend }
+  def test_what_another_kind_of_node_held_goes_back_to_its_own_queue
+    @redis.call("HSET", Holdings::HOLDERS, "ended", JSON.generate(dead.merge("queues" => %w[queue:mail])))
+    @redis.call("LPUSH", Holdings.list("ended", "mail"), JOB)
+    @recovery.tend
 
-    assert_equal(%w[queue:default queue:low queue:mail], JSON.parse(ours)["queues"])
-    assert_equal(%w[job], held("us", "mail"))
+    assert_equal([[JOB], [], []], [waiting("mail"), held("us", "mail"), held("ended", "mail")])
+  end
+
+  def test_each_death_is_told_and_from_the_second_on_a_job_is_to_run_alone
+    told = events_of("job.killed") { 3.times { die_with(JOB) } }
+
+    assert_equal([1, 2, 3], told.map { |payload| payload[:deaths] })
+    assert_equal(%w[jobs Mail 1], told.first.values_at(:node, :name, :id))
+    alone = "it is done again, alone in its node"
+    assert_equal(["it is done again", alone, alone], told.map { |payload| payload[:reason] })
+    assert_equal([[], [JOB]], [waiting("default"), suspects])
+  end
+
+  def test_of_several_who_find_the_same_dead_one_counts
+    holder(JOB, dead)
+    others = Array.new(4) { |number| Recovery.new(@config, holdings_of("other#{number}"), "jobs") }
+    told = events_of("job.killed") { others.map { |one| Thread.new { one.tend } }.each(&:join) }
+
+    assert_equal([1], told.map { |payload| payload[:deaths] })
+    assert_equal([JOB], waiting("default"))
+  end
+
+  def test_a_suspect_that_comes_to_its_end_is_none_any_more
+    2.times { die_with(JOB) }
+    begin_alone
+    @holdings.acknowledge("queue:default", JOB)
+
+    assert_empty(suspects + held("us", "default") + @redis.call("KEYS", "pando:sidekiq:[dt]*"))
+  end
+
+  def test_a_suspect_that_is_given_back_waits_to_run_alone_again
+    2.times { die_with(JOB) }
+    begin_alone
+    assert_equal([[], [JOB]], [suspects, held("us", "default")])
+    assert(@holdings.release(0))
+
+    assert_equal([[JOB], [], []], [suspects, waiting("default"), held("us", "default")])
+  end
+
+  # By its own server, which ended it in the midst of a stop.
+  def test_and_so_does_one_of_a_node_that_did_not_end_in_time
+    holder(JOB, dead.merge("ending" => true))
+    @redis.call("SET", Trials.trial(JOB), JOB)
+    @recovery.tend
+
+    assert_equal([[JOB], []], [suspects, waiting("default")])
+    assert_nil(@redis.call("GET", Recovery.deaths("1")))
   end
 
   def test_those_elsewhere_are_told_by_their_heartbeat
@@ -237,6 +288,38 @@ class SidekiqRecoveryTest < Minitest::Test
   end
 
   private
+
+  # @return [Holdings]
+  def holdings_of(identity)
+    Holdings.new(@config, identity).tap do |holdings|
+      holdings.trials = Trials.new(@config, holdings, Recovery.new(@config, holdings, "jobs"))
+    end
+  end
+
+  def suspects = @redis.call("LRANGE", Trials.list("queue:default"), 0, -1)
+  def dead = Whereabouts.here.merge("pid" => Process.wait(fork { exit!(0) }))
+
+  def die_with(job)
+    @redis.call("DEL", "queue:default", Trials.list("queue:default"))
+    holder(job, dead)
+    @recovery.tend
+  end
+
+  # As a processor of ours does.
+  def begin_alone
+    assert_equal(:take, @holdings.trials.turn)
+    @holdings.fetch { @holdings.trials.take(%w[queue:low queue:default]) }
+  end
+
+  # @return [Array<Hash>]
+  def events_of(name)
+    told = []
+    subscription = Pando::Events.subscribe(name) { |event| told << event.payload }
+    yield
+    told
+  ensure
+    Pando::Events.unsubscribe(subscription)
+  end
 
   def waiting(queue) = @redis.call("LRANGE", "queue:#{queue}", 0, -1)
   def held(identity, queue) = @redis.call("LRANGE", Holdings.list(identity, queue), 0, -1)

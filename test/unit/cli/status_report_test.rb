@@ -54,6 +54,14 @@ class StatusReportTest < Minitest::Test
     assert_includes report(["refork", { "phase" => "warming" }]).text, "refork :auto is warming\n"
   end
 
+  def test_workers_that_are_not_promoted_for_what_a_request_has_changed
+    changed = { "slot" => "1", "generation" => "0", "pid" => "7", "reason" => "nice 0 -> 7.\e Put it back." }
+
+    assert_includes report(["changed_state", changed]).text, "no refork from worker 1: nice 0 -> 7.? Put it back."
+    one, = JSON.parse(report(["changed_state", changed]).json)["changed_states"]
+    assert_equal [1, 7, changed["reason"]], one.values_at("slot", "pid", "reason")
+  end
+
   def test_a_canary_is_one_more_than_are_wanted
     assert_includes report(ready: "3").text, ": 2 of 2 workers and 1 more ready, "
   end

@@ -44,6 +44,51 @@ class CrashLoopTest < Minitest::Test
     assert_empty damped
   end
 
+  # What kills them comes from outside: whoever else waits for a worker of this slot is not to wait for that too.
+  def test_workers_that_die_at_their_requests_are_replaced_at_once_for_ever
+    booted(workers: 2)
+    at_once = Array.new(20) do
+      elapse(Pando::Cluster::Damping::Dampers::PACE)
+      die_at_work
+    end
+
+    assert_equal [true], at_once.uniq
+    assert_empty damped
+  end
+
+  def test_who_dies_of_its_first_request_again_and_again_is_replaced_twice_a_second_at_most
+    booted(workers: 2)
+    elapse(1)
+    die_at_work
+
+    refute die_at_work
+    elapse(Pando::Cluster::Damping::Dampers::PACE)
+    cluster.turn
+
+    assert_predicate self, :refilled?
+  end
+
+  def test_who_dies_for_want_of_memory_at_its_request_is_damped
+    booted(workers: 2)
+    at_once = Array.new(5) do
+      elapse(1)
+      die_at_work { |worker| cluster.oom.victims << worker }
+    end
+
+    assert_equal [true, true, true, false, false], at_once
+  end
+
+  # @return [Boolean] whether another one is forked at once
+  def die_at_work
+    elapse((cluster.dampers.due || now) - now)
+    cluster.settle(2)
+    worker = cluster.worker_in(0)
+    worker.row.start_job("GET", "/deadly", nil, nil)
+    yield worker if block_given?
+    kill
+    refilled?.tap { cluster.settle(2) }
+  end
+
   # Before it has served anything: not its mold's fault, and not refilled at full speed all the same.
   def test_who_is_killed_from_outside_right_after_it_was_ready_is_damped
     booted(workers: 1)

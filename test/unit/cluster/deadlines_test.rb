@@ -50,6 +50,45 @@ class ClusterDeadlinesTest < Minitest::Test
     assert_in_delta [waiting.deadline, at_work.row.soft_deadline].min, @deadlines.due
   end
 
+  def test_time_in_which_nobody_could_do_anything_is_no_timeout_of_a_request
+    worker = child
+    worker.row.start_job("GET", "/", 5, 10)
+    elapse(40)
+    @deadlines.postpone(40)
+    @deadlines.enforce
+    assert_empty signals(worker)
+    assert_operator @deadlines.due, :>, now
+    enforce_for(6)
+    assert_equal ["URG"], signals(worker)
+    assert_empty @observer.calls
+    enforce_for(5)
+
+    assert_equal [[:hard_timeout, worker]], @observer.calls.uniq
+  end
+
+  def test_nor_of_one_that_begins_later
+    elapse(40)
+    @deadlines.postpone(40)
+    worker = child
+    elapse(1)
+    worker.row.start_job("GET", "/", 5, 10)
+    enforce_for(11)
+
+    assert_includes @observer.calls, [:hard_timeout, worker]
+  end
+
+  def test_nor_of_a_start
+    starting = child(state: :adopted)
+    starting.deadline = now + 10
+    elapse(40)
+    @deadlines.postpone(40)
+    @deadlines.enforce
+    assert_empty signals(starting)
+    enforce_for(11)
+
+    assert_equal ["KILL"], signals(starting)
+  end
+
   def test_the_soft_deadline_is_signalled_once
     worker = child
     worker.row.start_job("GET", "/", 10, 20)

@@ -43,6 +43,22 @@ class ClusterInboxTest < Minitest::Test
     assert_operator ended_size, :<, 34_000
   end
 
+  def test_lines_that_a_log_has_lost_are_counted
+    child = adopted { |link| link.send(Message.new(:lines_lost, text: "12")) }
+    hear(child) while told(:lines_lost).empty?
+
+    assert_equal [[:lines_lost, 12]], told(:lines_lost)
+  end
+
+  def test_lines_of_no_number_are_none
+    ["0", "-3", "many", "9999999999", ""].each do |text|
+      child = adopted { |link| link.send(Message.new(:lines_lost, text: text)) }
+      hear(child) until child.mute
+
+      assert_empty told(:lines_lost)
+    end
+  end
+
   def test_a_wish_to_leave_is_passed_on
     child = adopted { |link| link.send(Message.new(:leaving, text: "too large")) }
     hear(child) while told(:child_leaving).empty?

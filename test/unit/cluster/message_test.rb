@@ -81,7 +81,7 @@ class ClusterMessageTest < Minitest::Test
     assert_nil Message.decode("")
     assert_nil Message.decode(valid[0, Message::HEAD_BYTES - 1])
     assert_nil Message.decode(valid + ("x" * Message::TEXT_BYTES))
-    assert_nil Message.decode(valid.tap { |bytes| bytes.setbyte(0, 15) }), "unknown kind"
+    assert_nil Message.decode(valid.tap { |bytes| bytes.setbyte(0, Message::KINDS.values.max + 1) }), "unknown kind"
     assert_nil Message.decode(valid.tap { |bytes| bytes.setbyte(1, 2) }), "another version"
     assert_nil Message.decode(valid.tap { |bytes| bytes.setbyte(2, 3) }), "unknown role"
     assert_nil Message.decode(valid.tap { |bytes| bytes.setbyte(3, 255) }), "unknown role"

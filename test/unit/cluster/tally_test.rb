@@ -25,6 +25,21 @@ class ClusterTallyTest < Minitest::Test
     assert_equal({ "worker.lost" => 2, "oom.killed" => 1, "worker.outgrown" => 1 }, @tally.counts)
   end
 
+  def test_lines_that_the_logs_of_all_processes_have_lost
+    Pando::LineWriter.lost += 2
+    @tally.add_lost_lines(3)
+    @tally.add_lost_lines(4)
+
+    assert_equal({ "lines.lost" => 9 }, @tally.counts)
+    successor = Pando::Cluster::Tally.new
+    successor.restore(@tally.counts)
+    Pando::LineWriter.lost += 1
+
+    assert_equal({ "lines.lost" => 10 }, successor.counts)
+  ensure
+    successor&.close
+  end
+
   def test_a_successor_counts_on
     @tally.restore("worker.lost" => 3, "oom.killed" => 1, "of.another" => 5)
     Pando::Events.emit("worker.lost")

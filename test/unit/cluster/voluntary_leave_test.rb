@@ -121,4 +121,15 @@ class VoluntaryLeaveTest < Minitest::Test
     assert_predicate before, :leaving?
     assert_equal [:leave], before.link.orders
   end
+
+  def test_while_the_server_stops_it_is_let_go
+    booted(workers: 1)
+    before = @cluster.worker_in(0)
+    @cluster.shutdown.instance_variable_set(:@begun, true) # and this one serves what the reactor holds
+    @cluster.shutdown.instance_variable_set(:@deadline, Pando::Sys.now + 10)
+    @cluster.caretaker.child_outworn(before, "timeout")
+
+    assert_predicate before, :leaving?
+    assert_equal [:leave], before.link.orders
+  end
 end

@@ -26,7 +26,7 @@ class HTTPChannelTest < Minitest::Test
   def test_what_the_reactor_counts
     channel = Pando::HTTP::Channel.create
 
-    assert_equal %w[connections idle in_flight queued accepted requests], channel.stats.keys.first(6)
+    assert_empty %w[connections idle in_flight queued accepted requests] - channel.stats.keys
     assert_equal [0], (channel.stats.values + channel.waits).uniq
     assert_equal 32, channel.waits.size
     assert(channel.stats.keys.all?(&:frozen?))

@@ -3,6 +3,8 @@
 require "test_helper"
 require "pando/http/errors"
 require "pando/http/pace"
+require "open3"
+require_relative "support/reactor_stage"
 
 class HTTPPaceTest < Minitest::Test
   # A clock that goes on when the pace waits.
@@ -43,6 +45,14 @@ class HTTPPaceTest < Minitest::Test
     assert_in_delta 10.0, wait(0)
   end
 
+  def test_what_was_fast_pays_for_ten_seconds
+    @pace.moved(1_000_000)
+    wait(9)
+    assert_in_delta 10.0, wait(9)
+    assert_in_delta 2.0, wait(2)
+    assert_raises(Pando::HTTP::ClientTooSlow) { wait(0) }
+  end
+
   def test_time_spent_elsewhere_does_not_count
     @pace.now += 1000
     assert_in_delta 10.0, wait(0)
@@ -58,5 +68,32 @@ class HTTPPaceTest < Minitest::Test
     wait(9)
     @pace.moved(1_000_000)
     assert_in_delta 1.0, wait(0)
+  end
+end
+
+# The reactor's, which counts all the time that a transfer takes.
+class HTTPReactorPaceTest < Minitest::Test
+  # Milliseconds until a client is too slow that moves so many bytes at once, and so many each second from then on.
+  def too_slow_after(timeout, fast, slow)
+    program = Support::CProgram.path("pace", HTTPSupport::ReactorStage::SOURCES)
+    output, status = Open3.capture2e(program, timeout.to_s, fast.to_s, slow.to_s)
+    assert_predicate status, :success?, output
+    output == "welcome\n" ? nil : Integer(output)
+  end
+
+  def test_a_client_may_fall_behind_by_the_timeout
+    assert_equal 31_000, too_slow_after(30_000, 0, 0)
+    assert_equal 61_000, too_slow_after(30_000, 0, 512)
+  end
+
+  def test_what_was_fast_pays_for_ten_seconds
+    assert_equal 33_000, too_slow_after(30_000, 2048, 0)
+    [20_000, 1_000_000, 1 << 30].each { |fast| assert_equal 41_000, too_slow_after(30_000, fast, 0) }
+    assert_equal 81_000, too_slow_after(30_000, 1_000_000, 512)
+  end
+
+  def test_who_keeps_the_rate_is_welcome
+    assert_nil too_slow_after(500, 0, 1024)
+    assert_nil too_slow_after(0, 0, 0)
   end
 end

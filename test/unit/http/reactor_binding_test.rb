@@ -9,7 +9,9 @@ require "socket"
 class HTTPReactorBindingTest < Minitest::Test
   Reactor = Pando::HTTP::Reactor
   SETTINGS = { max_header_bytes: 65_536, max_target_bytes: 8192, max_headers: 100, max_body_bytes: nil,
-               body_memory: 114_688, header_timeout: 10.0, body_timeout: 30, idle_timeout: 75.0, write_timeout: 30.0,
+               body_memory: 114_688, answer_memory: 262_144, answer_memory_total: 1_000_000, spool_total: 1_000_000,
+               buffer_memory: 10_000_000, spool_in_memory: false,
+               header_timeout: 10.0, body_timeout: 30, idle_timeout: 75.0, write_timeout: 30.0,
                queue_timeout: nil, max_connections: nil, max_queue: nil, max_requests: nil, retry: true,
                retry_after: 5, ready_path: nil, live_path: nil, max_connections_per_address: nil,
                stream_bodies: [] }.freeze

@@ -68,8 +68,8 @@ class HTTPReactorClientsTest < Minitest::Test
     assert_raises(Errno::ECONNRESET) { client.read }
   end
 
-  def test_a_slow_reader_holds_up_its_worker_but_nobody_else
-    stage
+  def test_a_slow_reader_holds_up_its_worker_but_nobody_else_where_there_is_no_disk
+    stage(spool_total: 0)
     client = request(GET)
     taken = @stage.take(0)
     sent = +"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n"
@@ -85,24 +85,6 @@ class HTTPReactorClientsTest < Minitest::Test
     @stage.data(taken, "the end")
     @stage.finish(taken, keep: false)
     assert_equal "#{sent}the end", reader.value
-  end
-
-  def test_a_worker_that_is_done_with_a_slow_reader_serves_others
-    stage
-    slow = request(GET)
-    taken = @stage.take(0)
-    sent = +"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n"
-    @stage.data(taken, sent)
-    # Until the reactor takes no more, and a frame stays in the ring: then the end behind it.
-    fill_ring(taken, sent)
-    reader = Thread.new { slow.readpartial(3_000_000) }
-    part = reader.value
-    @stage.finish(taken, keep: false)
-    fast = request(GET)
-    @stage.answer(@stage.take(0))
-
-    assert_equal "hello", body_of(fast)
-    assert_equal sent, part + slow.read
   end
 
   # --- bodies ---
@@ -212,6 +194,18 @@ class HTTPReactorClientsTest < Minitest::Test
       assert_match(%r{\AHTTP/1.1 #{status} .*\r\nconnection: close\r\n\r\n#{status} .*\n\z}m, answer, text[0, 50])
       assert_match(/\r\ndate: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT\r\n/, answer)
     end
+  end
+
+  def test_a_refusal_after_a_head_request_has_its_body
+    stage
+    client = request("HEAD / HTTP/1.1\r\nhost: a\r\n\r\n")
+    taken = @stage.take(0)
+    @stage.data(taken, "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n")
+    @stage.finish(taken)
+    client.readpartial(1000)
+    client.write("GET bad HTTP/1.1\r\n\r\n")
+
+    assert_match(/\r\ncontent-length: 16\r\n.*\r\n\r\n400 Bad Request\n\z/m, client.read)
   end
 
   def test_a_request_that_is_cut_off

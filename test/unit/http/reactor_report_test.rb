@@ -10,8 +10,10 @@ class HTTPReactorReportTest < Minitest::Test
 
   NAMES = %w[connections idle in_flight queued shed_connections shed_address shed_queue shed_queue_time shed_stopping
              shed_resources refused_malformed refused_cut_off evicted slow_readers
-             refused_too_large refused_unsupported refused_proxy refused_header_time
-             refused_body_time failed_502 failed_504 resets retried].freeze
+             shed_file_size refused_body_size refused_too_large refused_unsupported refused_proxy refused_header_time
+             refused_body_time failed_502 failed_504 resets retried
+             cut_readers spool_failed spool_error shed_spool shed_memory
+             head_bytes body_bytes answer_bytes spooled_bodies spooled_answers].freeze
 
   # Stands for a Channel.
   class Counts
@@ -63,6 +65,23 @@ class HTTPReactorReportTest < Minitest::Test
     assert_equal [["requests.lost", { count: 1, reason: "502 1" }]], tick
   end
 
+  def test_says_what_to_set_for_larger_bodies
+    @counts.add(refused_body_size: 2)
+
+    assert_equal [["requests.refused", { count: 2, reason: "max_body_bytes 2",
+                                         advice: Pando::HTTP::ReactorReport::BODY_SIZE }]], tick
+  end
+
+  def test_tells_of_the_spool
+    @counts.add(cut_readers: 2, slow_readers: 1, shed_spool: 3, spool_failed: 4, spool_error: Errno::ENOSPC::Errno - 7)
+    told = tick.to_h { |name, payload| [name, payload.fetch(:reason)] }
+
+    assert_equal({ "requests.shed" => "the spool is full 3",
+                   "requests.lost" => "write_timeout 1, the slowest reader, for want of room 2",
+                   "spool.failed" => "No space left on device" }, told)
+    assert_empty tick
+  end
+
   def test_what_the_workers_are_at_is_left_out_where_they_are_idle
     @jobs.to_line = nil
     @counts.add(shed_resources: 1)
@@ -84,7 +103,7 @@ class HTTPReactorReportTest < Minitest::Test
 
   def test_every_event_is_in_the_catalogue_with_its_payload
     require "pando/events/catalogue"
-    @counts.add(shed_queue: 1, refused_malformed: 1, resets: 1, retried: 1)
+    @counts.add(shed_queue: 1, refused_malformed: 1, refused_body_size: 1, resets: 1, retried: 1)
     @counts.wait(1, 25)
     told = tick
     @counts.wait(1, 1)

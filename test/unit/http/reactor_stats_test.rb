@@ -33,8 +33,8 @@ class HTTPReactorStatsTest < Minitest::Test
     ["bad\r\n\r\n", "#{post}11\r\n\r\n", "GET / HTTP/2.0\r\n\r\n", "GET", "#{post}5\r\n\r\n12"]
       .each { |text| assert_match(%r{\AHTTP/1.1 [45]}, request(text).read) }
 
-    counts("refused_malformed" => 1, "refused_too_large" => 1, "refused_unsupported" => 1, "refused_header_time" => 1,
-           "refused_body_time" => 1, "requests" => 0, "accepted" => 5)
+    counts("refused_malformed" => 1, "refused_body_size" => 1, "refused_too_large" => 0, "refused_unsupported" => 1,
+           "refused_header_time" => 1, "refused_body_time" => 1, "requests" => 0, "accepted" => 5)
   end
 
   def test_counts_what_it_sheds

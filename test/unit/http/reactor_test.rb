@@ -244,7 +244,7 @@ class HTTPReactorTest < Minitest::Test
 
   # The answer was complete before anybody knew of an end, and it said nothing of it.
   def test_drains_who_still_reads
-    stage
+    stage(spool_total: 0)
     slow = request(GET)
     taken = @stage.take(0)
     fill_ring(taken, sent = +"")

@@ -98,7 +98,7 @@ class HTTPReactorWorkersTest < Minitest::Test
   end
 
   def test_a_worker_that_dies_beside_a_slow_reader
-    stage
+    stage(spool_total: 0)
     client = request(GET)
     taken = @stage.take(0)
     sent = +"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n"

@@ -2,8 +2,11 @@
 
 require "test_helper"
 require "pando/http/spool"
+require_relative "../sys/support/in_child"
 
 class HTTPSpoolTest < Minitest::Test
+  include SysSupport::InChild
+
   def spool(*data, memory: 10, expected: 0)
     data.inject(Pando::HTTP::Spool.new(memory, expected)) { |spool, piece| spool << piece }
   end
@@ -52,6 +55,21 @@ class HTTPSpoolTest < Minitest::Test
     spool.close
     assert_predicate file, :closed?
     spool.close
+  end
+
+  # In a process of its own, for the limit goes down only.
+  def test_where_there_is_no_room_the_client_is_told
+    outcome = in_child do
+      trap("XFSZ", "IGNORE") # as the monitor does for all
+      Process.setrlimit(:FSIZE, 20_000)
+      [19_000, 30_000, 100_000].map do |bytes|
+        spool("x" * 9, "x" * bytes).input.size
+      rescue Pando::HTTP::Refused => e
+        [e.status, e.message[/RLIMIT_FSIZE.*/]]
+      end
+    end
+
+    assert_equal [19_009, [503, reason = "RLIMIT_FSIZE, `ulimit -f`, is 20000 bytes)"], [503, reason]], outcome
   end
 
   def test_where_the_file_system_knows_no_unnamed_files

@@ -79,6 +79,19 @@ class PagesAddressSpaceTest < Minitest::Test
 
   private
 
+  # aarch64 may have pages of 64 KiB: a number is of one of these, and a guard as large.
+  def test_pages_of_another_size
+    space = Pando::Pages::AddressSpace.new(<<~MAPS, [], page: 65_536)
+      7f8abf660000-7f8abf670000 ---p 00000000 00:00 0
+      7f8abf670000-7f8abf710000 rw-p 00000000 00:00 0
+    MAPS
+    ranges = []
+    space.each_range { |from, to| ranges << [from, to] }
+
+    assert_equal [[0x7f8abf67, 0x7f8abf71]], ranges
+    assert_equal :stack, space.kind(0x7f8abf67, false)
+  end
+
   def space = Pando::Pages::AddressSpace.new(MAPS, HEAP)
   def asked = @asked ||= space
 end

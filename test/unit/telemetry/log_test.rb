@@ -42,6 +42,24 @@ class TelemetryLogTest < Minitest::Test
     assert_empty Pando::Telemetry::Log::NOTICES - Pando::Events::Catalogue.names
   end
 
+  def test_lines_that_were_lost_are_told_whatever_the_level
+    reader, writer = IO.pipe
+    told = []
+    handles = [Pando::Telemetry::Log.attach(writer, format: :json, level: :error),
+               Pando::Events.subscribe("lines.lost") { |event| told << event[:count] }]
+    200.times { Pando::Events.emit("worker.failed", reason: "x" * 1000) }
+    text = +""
+    (text << reader.read_nonblock(65_536)) && Pando::Events.proceed until text.include?("lines.lost")
+    lost = JSON.parse(text.lines.last)
+
+    assert_equal [["lines.lost", "error"], Process.pid], [lost.values_at("event", "level"), lost["pid"]]
+    assert_equal 200, text.lines.size - 1 + lost["count"]
+    assert_equal [lost["count"]], told
+  ensure
+    handles.each { |handle| Pando::Events.unsubscribe(handle) }
+    [reader, writer].each(&:close)
+  end
+
   def test_another_format_is_refused
     error = assert_raises(ArgumentError) { Pando::Telemetry::Log.new($stderr, format: :xml) }
 

@@ -48,6 +48,11 @@ module Pando
           end
         end
 
+        # Workers that are not promoted, for a request has changed their process.
+        def changed_states
+          @pool.generations.changed_state.explain.map { |one| ["changed_state", { pool: @name, **one }] }
+        end
+
         # Who dies too often.
         def dampers
           states = [*@pool.dampers.states, *known.map(&:backoff).reject(&:calm?).map(&:state)]

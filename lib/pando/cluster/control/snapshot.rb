@@ -12,6 +12,8 @@ module Pando
       # @api private
       class Snapshot
         ROLES = %i[reactor mold worker service].freeze
+        # Of a pool.
+        PARTS = %i[pool generations policy lost_threads changed_states dampers].freeze
 
         def initialize(cluster)
           @cluster = cluster
@@ -24,7 +26,7 @@ module Pando
           @cluster.listeners.waiting.each { |listen, waiting| yield "listener", listen: listen, waiting: waiting }
           queue = @cluster.reactors.state
           yield "queue", queue if queue
-          %i[pool generations policy lost_threads dampers].each { |part| @pools.flat_map(&part).each(&block) }
+          PARTS.each { |part| @pools.flat_map(&part).each(&block) }
           yield "counts", counts if counts.any?
           processes.each(&block)
         end

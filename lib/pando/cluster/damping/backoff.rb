@@ -72,6 +72,11 @@ module Pando
         # @return [Boolean] the last try could not even begin, or one not long before
         def refused? = @refusals.positive?
 
+        # @param time [Float] on Sys.now
+        def wait_until(time)
+          @until = [@until, time].max
+        end
+
         def over?(now = Sys.now) = now >= @until
 
         # @return [Float, nil] when the wait ends, nil when there is none
@@ -81,7 +86,7 @@ module Pando
         def rate(now = Sys.now) = @times.count { |time| now - time < MINUTE }
 
         # @return [Boolean] whether all is forgotten
-        def calm?(now = Sys.now) = level(now).zero? && refusals_at(now).zero?
+        def calm?(now = Sys.now) = level(now).zero? && refusals_at(now).zero? && over?(now)
 
         private
 

@@ -48,6 +48,9 @@ module Pando
           seconds
         end
 
+        # Nothing has failed here, but so long the next try waits.
+        def wait_until(time) = @backoff.wait_until(time)
+
         # Tells when all is quiet again.
         # @return [Boolean] whether it is
         def calm?(now = Sys.now)

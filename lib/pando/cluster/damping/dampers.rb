@@ -17,6 +17,9 @@ module Pando
         MANNERS = { worker: { limit: 2.0, free: 3 }, mold: { limit: 2.0, free: 3 },
                     reactor: { limit: 1.0, free: 3 }, service: { limit: 30.0, free: 1 } }.freeze
 
+        # Seconds from one who was ready to its successor, where it has died at its work.
+        PACE = 0.5
+
         def initialize
           @dampers = {}
         end
@@ -30,6 +33,13 @@ module Pando
         def fail(role, reason, refused: false, **place)
           @dampers[[role, place]] ||= Damper.new({ role: role, **place }, **MANNERS.fetch(role))
           @dampers[[role, place]].fail(reason, refused: refused)
+        end
+
+        # It has died at its work: what ended it came from outside, and those who wait are not to wait for that too.
+        # @param since [Float] on Sys.now: when it was ready
+        def pace(role, since, **place)
+          @dampers[[role, place]] ||= Damper.new({ role: role, **place }, **MANNERS.fetch(role))
+          @dampers[[role, place]].wait_until(since + PACE)
         end
 
         # @param state [Upgrade::State]

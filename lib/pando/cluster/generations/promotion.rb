@@ -64,6 +64,17 @@ module Pando
           true
         end
 
+        # The worker that was asked must not be forked.
+        # @param mold [Child] that was to be forked
+        # @param reason [String] in its words
+        # @return [Boolean] false: that mold is not wanted any more
+        def declined(mold, reason)
+          return false unless asked && mold.equal?(@generations.upcoming.mold)
+
+          move("must not be forked: #{reason}", anybody: true)
+          true
+        end
+
         private
 
         # @return [Child, nil] the worker that has not forked yet

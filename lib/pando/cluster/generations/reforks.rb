@@ -252,7 +252,9 @@ module Pando
         end
 
         # Why there is no candidate.
-        def unfit = @generations.lost_threads.refusal || "no worker is fit to become a mold"
+        def unfit
+          @generations.lost_threads.refusal || @generations.changed_state.refusal || "no worker is fit to become a mold"
+        end
 
         def waiting
           seconds = [@backoff.due.to_f - Sys.now, 0.1].max.round(1)

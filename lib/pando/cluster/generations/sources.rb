@@ -78,7 +78,7 @@ module Pando
 
         def may_fork?(worker)
           !@outdated.call(worker) && worker.fork_safe? && !worker.condemned? && !worker.tied_up? &&
-            @lost_threads.fit?(worker)
+            !worker.declined && @lost_threads.fit?(worker)
         end
       end
     end

@@ -28,6 +28,21 @@ module Pando
           @roster.call_off(generation.number, "its generation was refused")
         end
 
+        # The worker that was to fork the next mold must not, or could not come to it.
+        def promotion_refused(mold, reason)
+          wanted = @wanted if upcoming&.purpose == :refork
+          @reforks.refuse(reason, wanted, slot: mold.source.slot, source: mold.source.pid)
+        end
+
+        # The worker that was to fork the next mold must not, and another one is asked.
+        # @return [Boolean] false: that mold is not wanted any more
+        def promotion_declined(mold, reason)
+          return false unless mold.source.worker?
+
+          @changed_state.declined(mold.source, reason)
+          @promotion.declined(mold, reason)
+        end
+
         # In place of the worker that was to fork the upcoming mold.
         # @param worker [Child] @param reason [String] why
         def ask(worker, reason)

@@ -4,7 +4,7 @@ module Pando
   module Cluster
     module Listening
       # A listening socket, and what a process must know of it that has it: the monitor, which opened
-      # it, and molds and workers, which inherited it.
+      # it, and molds and workers, which inherited it. Behind a reactor these know of it, and do not have it.
       #
       # @api private
       class Listener
@@ -14,7 +14,7 @@ module Pando
 
         # @return [Integer] what reactor and workers know it by, as long as it lives; not its place in the configuration
         attr_reader :number
-        # @return [Socket]
+        # @return [Socket, nil]
         attr_reader :socket
 
         # @param text [String] as #encode wrote it
@@ -37,7 +37,7 @@ module Pando
         def proxied? = @proxied
         def held? = @held
         def fileno = socket.fileno
-        def local_address = socket.local_address
+        def local_address = @local_address || socket.local_address
 
         # @return [Integer] as the reactor wants them (ext/pando/http/reactor.h)
         def flags = (proxied? ? PROXIED : 0) | (held? ? HELD : 0)
@@ -52,6 +52,13 @@ module Pando
 
         # In a process that was handed it.
         def close = socket.close
+
+        # In a process that only has to know its address.
+        def leave_to_reactor
+          @local_address = local_address
+          close
+          @socket = nil
+        end
       end
     end
   end

@@ -7,8 +7,9 @@ module Pando
     module Memory
       # How much memory each process has, as well as it can be known for next to nothing: one process at a
       # time is measured exactly, and between two measurements its page faults say by how much it may have
-      # grown at most. The larger a process, the longer it takes to measure it (a millisecond for 150 MiB), and
-      # the longer the pause after that.
+      # grown at most, or, where a fault brings more than a page (huge pages), the kernel's count of its
+      # memory. The larger a process, the longer it takes to measure it (a millisecond for 150 MiB), and the longer the
+      # pause after that.
       #
       # Owned by the monitor.
       #
@@ -18,12 +19,15 @@ module Pando
         SHARE = 0.02
 
         # Of a process, at some moment.
-        Sample = Struct.new(:usage, :faults, :at)
+        Sample = Struct.new(:usage, :faults, :anonymous, :at)
 
-        # @param source [#usage, #minor_faults]
+        # @param source [#usage, #minor_faults, #anonymous]
         # @param clock [#call] seconds of CPU that this thread has had
-        def initialize(source = Sys::Memory, clock: -> { Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) })
+        # @param page [Integer] bytes of a page
+        def initialize(source = Sys::Memory, clock: -> { Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) },
+                       page: Sys::Memory::PAGE)
           @source = source
+          @page = page
           @clock = clock
           @samples = {}
           @rested_at = @spent = 0.0
@@ -40,11 +44,12 @@ module Pando
         def measure(pid)
           began_at = @clock.call
           faults = @source.minor_faults(pid) # before: what comes meanwhile counts twice rather than never
+          anonymous = @source.anonymous(pid)
           usage = @source.usage(pid)
           spend(@clock.call - began_at)
           return @samples.delete(pid) && nil unless usage && faults
 
-          @samples[pid] = Sample.new(usage, faults, Sys.now)
+          @samples[pid] = Sample.new(usage, faults, anonymous, Sys.now)
           usage
         end
 
@@ -57,16 +62,15 @@ module Pando
         # @return [Integer] bytes of private memory that it has at most, as far as its faults tell; 0: it is gone
         def most(pid)
           faults = @source.minor_faults(pid) or return 0
-          sample = @samples[pid] or return faults * Sys::Memory::PAGE
-          sample.usage.private + ((faults - sample.faults) * Sys::Memory::PAGE)
+          sample = @samples[pid] or return faults * @page
+          sample.usage.private + growth(pid, sample, faults)
         end
 
         # What it adds to the sum of PSS: of a page that it was given since, nobody else has a part.
         # @return [Integer] bytes; 0: it is gone, or was never measured
         def pss(pid)
           sample = @samples[pid] or return 0
-          grown = (@source.minor_faults(pid) || sample.faults) - sample.faults
-          sample.usage.pss + (grown * Sys::Memory::PAGE)
+          sample.usage.pss + growth(pid, sample, @source.minor_faults(pid) || sample.faults)
         end
 
         # @return [Sys::Memory::Usage, nil] as of its last measurement
@@ -82,6 +86,13 @@ module Pando
         def keep(pids) = @samples.select! { |pid, _| pids.include?(pid) }
 
         private
+
+        # Of a page that it had shared and has written to, only the fault tells.
+        def growth(pid, sample, faults)
+          anonymous = @source.anonymous(pid)
+          counted = anonymous && sample.anonymous ? anonymous - sample.anonymous : 0
+          [(faults - sample.faults) * @page, counted].max
+        end
 
         def spend(seconds)
           @spent += seconds

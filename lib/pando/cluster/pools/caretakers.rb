@@ -15,7 +15,7 @@ module Pando
         end
 
         %i[child_adopted child_ready child_checking child_leaving child_signalled child_outworn canary_tried fork_failed
-           child_lost thread_reported].each do |news|
+           fork_declined child_lost thread_reported state_reported].each do |news|
           define_method(news) do |child, *details, **more|
             pool = @pools.of(child)
             @pools.about(pool) { pool.caretaker.public_send(news, child, *details, **more) }
@@ -23,6 +23,7 @@ module Pando
         end
 
         def lane_corrupt(number) = @pools.first.caretaker.lane_corrupt(number)
+        def lines_lost(number) = @pools.first.tally.add_lost_lines(number)
       end
     end
   end

@@ -64,8 +64,10 @@ module Pando
 
       setting :oom_score_adj,
               type: Types::OrOff.new(Types::Whole.new(0..1000)), default: 100,
-              help: "How much sooner than the monitor and the mold the kernel kills a worker when memory runs out.",
-              notes: "Written to `/proc/PID/oom_score_adj` of each worker, see proc(5); `false` leaves it alone.",
+              help: "How much sooner than the monitor the kernel kills a worker when memory runs out.",
+              notes: "Written to `/proc/PID/oom_score_adj` of each worker, see proc(5). The reactor gets half of " \
+                     "it, the mold a quarter, above what the monitor has: that is left as it is, for only root may " \
+                     "lower it. `false` leaves all alone.",
               example: "oom_score_adj 300"
     end
   end

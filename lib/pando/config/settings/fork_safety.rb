@@ -40,8 +40,9 @@ module Pando
               help: "What is done about an epoll, timerfd, eventfd or the like that a new mold has, or has inherited."
 
       setting :fork_safety_threads,
-              type: Types::ThreadPolicy.new(:allow, :report, :refuse, :fail, default: :refuse), default: :refuse,
-              within: :fork_safety, keyword: :threads,
+              type: Types::ListedPolicy.new(:allow, :report, :refuse, :fail, default: :refuse,
+                                                                             list: "a list of gems' names and paths"),
+              default: :refuse, within: :fork_safety, keyword: :threads,
               help: "What is done about a Ruby thread that forked processes would lack.",
               notes: "`:refuse` refuses to refork from a worker with such a thread, `:report` only says so, and " \
                      "`:fail` also stops the boot of an app that has one when it is loaded. `:allow` says nothing. A " \
@@ -55,6 +56,20 @@ module Pando
       setting :fork_safety_native_threads,
               type: threads, default: :report, within: :fork_safety, keyword: :native_threads,
               help: "What is done about a native library's thread that is alive when its process is to be forked."
+
+      setting :fork_safety_state,
+              type: Types::ListedPolicy.new(:allow, :report, :refuse, default: :refuse,
+                                                                      list: "a list of what may change"),
+              default: :refuse, within: :fork_safety, keyword: :state,
+              help: "What is done about a worker whose process a request has changed: directory, umask, user, limits.",
+              notes: "`:refuse` gives the next mold its former directory and umask, and refuses to refork from a " \
+                     "worker with any other change: another worker is asked. `:report` only says so, and the next " \
+                     "workers have the change too. `:allow` says nothing. A Hash allows single changes, by the name " \
+                     "that the event has as `subject`, or its first word: " \
+                     "`fork_safety state: { allow: [\"umask\", \"env TZ\", \"signal\"] }`; `otherwise:` says what is " \
+                     "done about the others, and is `:refuse` if it is left out. See " \
+                     "[the audit](audit.md#what-a-request-has-changed).",
+              example: 'fork_safety state: { allow: ["env TZ"] }'
 
       setting :fork_safety_trace,
               type: Types::Truth.new, default: false, within: :fork_safety, keyword: :trace,

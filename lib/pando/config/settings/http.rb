@@ -20,8 +20,9 @@ module Pando
               example: "max_headers 200"
 
       setting :max_body_bytes,
-              type: Types::OrOff.new(Types::Bytes.new(0..)), default: nil, unit: "bytes",
+              type: Types::OrOff.new(Types::Bytes.new(0..)), default: 1_073_741_824, unit: "bytes",
               help: "Longest request body; a longer one is answered with 413. false sets no limit.",
+              notes: "When a body is refused for it, the log names this setting.",
               example: "max_body_bytes 100.mb"
 
       setting :body_memory,
@@ -37,13 +38,15 @@ module Pando
       setting :body_timeout,
               type: Types::Seconds.new, default: 30.0, unit: "seconds",
               help: "A client may pause this long while it sends a body, or gets 408.",
-              notes: "All its pauses together may last as long, plus a second for each KiB it has sent.",
+              notes: "It must also send 1 KiB a second: it may fall behind that by as long as this, and what it " \
+                     "has sent faster counts for 10 seconds at most.",
               example: "body_timeout 60"
 
       setting :write_timeout,
               type: Types::Seconds.new, default: 30.0, unit: "seconds",
               help: "A client may take nothing of a response for this long before its connection is closed.",
-              notes: "All its pauses together may last as long, plus a second for each KiB it has taken.",
+              notes: "It must also take 1 KiB a second: it may fall behind that by as long as this, and what it " \
+                     "has taken faster counts for 10 seconds at most.",
               example: "write_timeout 60"
 
       setting :trusted_proxies,
@@ -67,8 +70,37 @@ module Pando
               example: 'stream_bodies "/uploads"'
     end
 
-    # What else a client may be told.
+    # Where an answer waits for its client, and what else a client may be told.
     Settings.group "HTTP answers" do
+      setting :answer_memory,
+              type: Types::Bytes.new(16_384..1_073_741_824), default: 1_048_576, unit: "bytes",
+              help: "What a client has not taken of its answer waits in memory up to this size, the rest in the spool.",
+              notes: "Its worker is done as soon as it has written the answer. In direct mode a worker waits for " \
+                     "its client, and the setting means nothing.",
+              example: "answer_memory 4.mb, total: 256.mb"
+
+      setting :answer_memory_total,
+              type: Types::Bytes.new(1_048_576..), default: 67_108_864, unit: "bytes",
+              within: :answer_memory, keyword: :total,
+              help: "And up to this size for all clients together."
+
+      setting :spool,
+              type: Types::Text.new("the path of a directory", /\A[^\0]+\z/), default: nil,
+              resolve: ->(path, directory) { path && File.expand_path(path, directory) },
+              help: "The directory of the nameless files in which large request bodies and answers wait. By default " \
+                    "TMPDIR, or /tmp.",
+              notes: "A disk, not a tmpfs, for that is memory: `spool.in_memory` in the log names one. What cannot " \
+                     "be written is told by `spool.unavailable` at the start, and by `spool.failed` later.",
+              example: 'spool "/var/tmp", total: 20.gb'
+
+      setting :spool_total,
+              type: Types::Bytes.new(1_048_576..), default: 4_294_967_296, unit: "bytes",
+              within: :spool, keyword: :total,
+              help: "How much of it the reactor may use; beyond it workers wait for slow readers, or these are cut.",
+              notes: "At most half of the workers wait; instead of one more, the connection of the slowest reader is " \
+                     "reset, and so it is for a request body that needs the space. A body gets 503 if that is not " \
+                     "enough. `requests.lost` and `requests.shed` count both."
+
       setting :early_hints,
               type: Types::Truth.new, default: false,
               help: "Let the application send 103 Early Hints before its answer, with `rack.early_hints`.",

@@ -41,6 +41,16 @@ module Pando
                      "not count. Without a limit the setting does nothing.",
               example: "memory group: 90"
 
+      setting :buffer_memory,
+              type: Types::ShareOfMemory.new((1024**2)..), default: "10%", unit: "bytes",
+              resolve: ->(most, _) { Types::ShareOfMemory.of(most, Sys::Memory.limit) },
+              help: "What the reactor keeps in memory for its clients, heads, bodies and answers together.",
+              notes: "A share is of the control group's limit, or of the machine's memory where there is none. When " \
+                     "three quarters are full, no head grows (503), bodies and answers go to the spool; when all is, " \
+                     "the slowest request that is still being read is refused for a new one. A spool in a tmpfs " \
+                     "counts too.",
+              example: "buffer_memory 64.mb"
+
       setting :memory_pressure,
               type: Types::OrOff.new(Types::Whole.new(1..100)), default: nil, unit: "percent of the time",
               within: :memory, keyword: :pressure,

@@ -59,8 +59,9 @@ module Pando
       setting :retry_requests,
               type: Types::Truth.new, default: true,
               help: "A GET, HEAD or OPTIONS whose worker died before it answered is served once more by another.",
-              notes: "Not if the worker may have died of the request: by SEGV, BUS, ABRT and the like, for its " \
-                     "timeout, or for want of memory. `env[\"pando.retry\"]` is true in the second try.",
+              notes: "Not if the worker may have died of the request: by an exit, by SEGV, BUS, ABRT and the like, " \
+                     "for its timeout, for want of memory, or of whatever else if a worker has died at the same " \
+                     "method and path within a minute. `env[\"pando.retry\"]` is true in the second try.",
               example: "retry_requests false"
     end
   end

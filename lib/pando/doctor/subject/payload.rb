@@ -90,7 +90,7 @@ module Pando
         # What the settings refuse is what the doctor is to show: it goes on and judges by itself.
         def before_fork(*)
           super
-        rescue Server::ForkAudit::Refused, Server::ThreadWatch::Refused
+        rescue Server::ForkAudit::Refused, ForkDeclined
           nil
         end
 
@@ -129,14 +129,23 @@ module Pando
           own | @before_load
         end
 
+        # @return [#call] whether the configuration allows a request to make a change
+        def allowed_changes = allowed_by(@config.fork_safety_state)
+
         private
 
         # @return [#call] whether the configuration allows a thread to be lost
         def allowed_threads
-          policy = @config.fork_safety_threads
+          allowed = allowed_by(@config.fork_safety_threads)
+          ->(thread) { allowed.call(thread.origin) }
+        end
+
+        # @param policy [Symbol, Hash] see Config::Types::ListedPolicy
+        # @return [#call]
+        def allowed_by(policy)
           allowed = policy.is_a?(Hash) ? policy[:allow] : []
           everything = (policy.is_a?(Hash) ? policy[:otherwise] : policy) == :allow
-          ->(thread) { everything || allowed.any? { |pattern| thread.origin.match?(pattern) } }
+          ->(one) { everything || allowed.any? { |pattern| one.match?(pattern) } }
         end
 
         def tell_before_fork

@@ -2,6 +2,7 @@
 
 require "forwardable"
 require "json"
+require "pando/doctor/subject/changes"
 require "pando/doctor/subject/place_signal"
 require "pando/doctor/subject/snapshot"
 require "pando/http"
@@ -38,7 +39,8 @@ module Pando
           @place = File.open("#{path}.place".tap { |name| File.mkfifo(name) }, File::RDWR | File::NONBLOCK)
           Pando.keep_io(*ios)
           Sys.tell_place_on(PLACE_SIGNAL, @place)
-          @http = HTTP::Work.new(@app, [Cluster::Listening::Listener.new(@listener)], @config)
+          @changes = Changes.new(@app, @stage.wire, @stage.allowed_changes)
+          @http = HTTP::Work.new(@changes, [Cluster::Listening::Listener.new(@listener)], @config)
           @http.start(worker)
         end
 
@@ -48,7 +50,11 @@ module Pando
         def sources = [*@http.sources, [@questions, nil]]
 
         def ready(source)
-          source.equal?(@questions) ? answer(@questions.recv(LONGEST)) : @http.ready(source)
+          return answer(@questions.recv(LONGEST)) if source.equal?(@questions)
+
+          @http.ready(source)
+        ensure
+          @changes.look
         end
 
         # As a worker wants them (see Cluster::Payload#work).
@@ -64,6 +70,7 @@ module Pando
         private
 
         def answer(question)
+          @changes.look
           case question
           when "snapshot" then @stage.tell(:served)
           when "everything" then @stage.tell(:served, everything: true)

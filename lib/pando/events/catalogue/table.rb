@@ -20,6 +20,9 @@ module Pando
       define "drain.ended", :info, %i[reason], "The server is in rotation again: health checks succeed."
       define "monitor.starved", :error, %i[reason],
              "The kernel had no memory or descriptor for the monitor; it tries again."
+      define "monitor.stalled", :warn, %i[seconds processor],
+             "One turn of the monitor's loop took so long, `processor` seconds of them on a CPU; nobody was heard " \
+             "meanwhile. If the server was stopped or its container frozen, deadlines are moved by the time."
       define "monitor.upgrading", :info, %i[pid from to seconds],
              "The Pando that the monitor is to run has been tried (`seconds` with all waits), and takes over now."
       define "monitor.upgraded", :info, %i[pid from to seconds],
@@ -107,7 +110,12 @@ module Pando
              "The reactor's own program cannot be run: the reactor is a fork of the monitor, and keeps some MiB of it."
       define "reactor.limited", :warn, %i[connections reason],
              "Fewer connections than `max_connections` can be held."
-      define "spool.unavailable", :warn, %i[path reason], "The reactor has no folder for large request bodies."
+      define "spool.unavailable", :warn, %i[path reason],
+             "The reactor has no folder for large request bodies and answers."
+      define "spool.in_memory", :warn, %i[path reason], "That folder is a tmpfs, and so takes memory."
+      define "spool.failed", :warn, %i[count reason],
+             "So many writes to the spool have failed, or reads; `reason` is the last error. It is tried again after " \
+             "a second."
       define "reactor.exited", :info, %i[pid reason], "The reactor has answered all that it held, and is gone."
       define "reactor.failed", :error, %i[pid reason], "A reactor never became ready; the next one is on its way."
       define "reactor.killed", :error, %i[pid reason connections requests], "The monitor killed the reactor."
@@ -152,7 +160,8 @@ module Pando
       define "refork.started", :info, %i[slot generation source requests reason choice],
              "A worker (`source`, its pid) was chosen to be the next mold; `choice` says by which figures."
       define "source.changed", :info, %i[slot generation source requests reason],
-             "The worker that was to be the next mold has not come to it, as `reason` says; this one is asked instead."
+             "The worker that was to be the next mold has not come to it, or must not, as `reason` says; this one is " \
+             "asked instead."
       define "trainee.chosen", :info, %i[slot generation pid requests],
              "From now on this worker is given requests before the others while it is idle: the next mold is to be " \
              "forked from it."
@@ -219,15 +228,17 @@ module Pando
              "A request outlived its soft timeout. The client got 504, unless the head of the answer had been sent " \
              "or the app had called `handled!`. `error` has the backtrace of the moment, `location` the app's own " \
              "line in it."
-      define "requests.refused", :info, %i[count reason],
-             "The reactor refused requests as malformed, too large or too slow; `reason` counts each kind."
+      define "requests.refused", :info, %i[count reason advice],
+             "The reactor refused requests as malformed, too large or too slow; `reason` counts each kind. `advice` " \
+             "says what to set if a body was longer than `max_body_bytes`."
       define "requests.shed", :warn, %i[count reason waiting connections busy],
              "The reactor answered with 503, or reset what had begun: too much to do. `reason` counts by the limit " \
              "that was met; `busy` names what the workers are at."
       define "requests.retried", :warn, %i[count], "Safe requests of workers that died were served by others."
       define "requests.lost", :warn, %i[count reason],
-             "Requests whose worker died or gave up: 502 or 504, or a reset if the answer had begun. Where " \
-             "the worker died, `worker.killed` or `worker.lost` says why."
+             "Requests whose worker died or gave up: 502 or 504, or a reset if the answer had begun; and clients " \
+             "that took their answers too slowly, or slowest when there was no room for more. Where the worker died, " \
+             "`worker.killed` or `worker.lost` says why."
       define "queue.delayed", :warn, %i[count median p99 waiting],
              "Requests wait long for a worker: `median` and `p99` in seconds, rounded up to 2^n microseconds."
       define "queue.stalled", :warn, %i[waiting seconds busy advice],
@@ -246,14 +257,20 @@ module Pando
       define "job.failed", :error, %i[node slot pid name reason location],
              "A job raised in a node whose library would not tell of it; `name` is its queue."
       define "job.killed", :warn, %i[node pid name id deaths reason],
-             "The node `pid` died while it did this job of Solid Queue's, one of maybe several; `name` is its class, " \
-             "`deaths` how many have died with it. `reason` says whether it is done again or has failed."
+             "The node `pid` died while it did this job of Sidekiq's or Solid Queue's, one of maybe several; `name` " \
+             "is its class, `deaths` how many have died with it. `reason` says what becomes of it."
+      define "job.buried", :error, %i[node name id queue deaths reason],
+             "A job of Sidekiq's or Solid Queue's with which `deaths` processes or threads have died is not done " \
+             "again; `name` is its class, `reason` says where it is now."
       define "broker.lost", :warn, %i[node slot pid reason],
              "A node cannot reach the broker that it has its jobs from; it tries again, later each time."
       define "broker.found", :info, %i[node slot pid seconds], "It has reached it again."
       define "request.killed", :info, %i[slot generation pid request seconds reason],
              "A request outlived its hard timeout, or its worker the hard limit of memory; the worker is killed. " \
              "Belongs to the `worker.killed` that follows."
+      define "request.poison", :error, %i[request count within reason refused],
+             "One method and path has ended `count` workers within so many seconds; `reason` says how. `refused`: " \
+             "for so many seconds it is answered with 503 (`poison refuse:`)."
 
       define "profile.written", :info, %i[slot generation pid path request seconds],
              "The first request of a generation was profiled; `path` is the file."
@@ -261,6 +278,9 @@ module Pando
       define "pages.failed", :warn, %i[slot generation pid reason],
              "`pando pages` got no recording of this worker, which serves on."
 
+      define "lines.lost", :error, %i[count pid],
+             "Whoever reads the log did not keep up, or it could not be written: so many lines of this process are " \
+             "not in it. Logged whatever `log_level` says."
       define "hook.failed", :error, %i[hook slot generation pid reason], "A hook raised; names the hook and its line."
       define "link.malformed", :error, %i[role slot generation pid reason],
              "A child sent a record that does not decode; the child is ended."

@@ -58,6 +58,11 @@ module Pando
           :error, "A thread lives when its process is forked, and does not come back in the child: what it does stops.",
           "Register it with Pando, start it in after_worker_fork, or on first use in each process."
         ),
+        changed_state: Kind.new(
+          :error, "A request changes its process (user, limits, umask, ...): forked from it, all would be changed.",
+          "Put it back in the same request, or do it in a process of its own; what each worker is to have, " \
+          "set in after_worker_fork."
+        ),
         native_thread: Kind.new(
           :warning, "A thread of a native library lives when its process is forked: the child does not have it.",
           "Start the library in after_worker_fork, or call Pando.no_longer_fork_safe! where it is first used."

@@ -52,7 +52,7 @@ module Pando
         end
 
         def start
-          @engine.start(concurrency: @node.concurrency, queues: queues, pool: self.class.widest,
+          @engine.start(kind: @node.kind, concurrency: @node.concurrency, queues: queues, pool: self.class.widest,
                         reliable: @node.options.fetch(:reliable, true))
         end
 

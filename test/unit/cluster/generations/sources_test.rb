@@ -10,6 +10,7 @@ class ClusterSourcesTest < Minitest::Test
     def fork_safe? = true
     def tied_up? = false
     def condemned? = false
+    def declined = nil
     def engaged? = !!engaged
     def barred? = !!barred
   end

@@ -24,6 +24,7 @@ class SurveyTest < Minitest::Test
 
     def usage(pid) = usages[pid.tap { measured << pid }]
     def minor_faults(pid) = faults[pid]
+    def anonymous(_pid) = nil
   end
 
   def setup

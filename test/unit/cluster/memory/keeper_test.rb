@@ -32,7 +32,8 @@ class MemoryKeeperTest < Minitest::Test
       (size = @sizes[pid]) && Usage.new(size + (4 * MIB), size)
     end
 
-    def minor_faults(pid) = @sizes[pid] && (@sizes[pid] / 4096)
+    def minor_faults(pid) = @sizes[pid] && (@sizes[pid] / Pando::Sys::Memory::PAGE)
+    def anonymous(_pid) = nil
   end
 
   def start(workers: 3, pressure: -> {}, **limits)

@@ -24,6 +24,7 @@ class SizingTest < Minitest::Test
     end
 
     def minor_faults(_pid) = 0
+    def anonymous(_pid) = nil
   end
 
   # @param cpus [Integer] @param memory [Integer] MiB that there are

@@ -37,6 +37,7 @@ module ClusterSupport
       source = Object.new
       source.define_singleton_method(:usage) { |_pid| Usage.new(50 * MIB, own.call, 100 * MIB) }
       source.define_singleton_method(:minor_faults) { |_pid| 0 }
+      source.define_singleton_method(:anonymous) { |_pid| nil }
       Pando::Cluster::Memory::Gauge.new(source)
     end
 

@@ -3,6 +3,7 @@
 require "pando/cluster"
 require "pando/cluster/caretaker"
 require "pando/cluster/generations"
+require "pando/cluster/poison"
 require "pando/cluster/rollout"
 require "pando/cluster/service_keeper"
 require "pando/cluster/shutdown"
@@ -86,7 +87,7 @@ module ClusterSupport
     end
 
     attr_reader :roster, :generations, :rollout, :services, :reactors, :examiner, :shutdown, :caretaker, :spawner,
-                :given_up, :borne, :policy, :oom, :options, :dampers
+                :given_up, :borne, :policy, :oom, :options, :dampers, :poison
 
     def initialize(hooks: nil, **options)
       @options = options = ClusterSupport.options(**options)
@@ -101,6 +102,7 @@ module ClusterSupport
       @services = Pando::Cluster::ServiceKeeper.new(@roster, @spawner, @generations, options,
                                                     dampers: @dampers)
       @reactors = Reactors.new
+      @poison = Pando::Cluster::Poison.new(@roster, options)
       @examiner = Examiner.new
       @caretaker = Pando::Cluster::Caretaker.new(self, Payload.new(options, hooks), @oom = Oom.new([]))
     end

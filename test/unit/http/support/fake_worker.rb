@@ -17,6 +17,7 @@ module HTTPSupport
     def slot = 1
     def generation = 2
     def requests = @calls.reverse.take_while { |call| call != [:forget_jobs] }.count([:job_finished])
+    def refused_for(*) = nil
     def job_started(*arguments) = @calls << [:job_started, *arguments]
     def job_finished = @calls << [:job_finished]
     def job_failed = @failures = failures + 1
@@ -44,7 +45,7 @@ module HTTPSupport
 
   # Stands for Pando::Config.
   SETTINGS = {
-    max_header_bytes: 4096, max_target_bytes: 512, max_headers: 20, max_body_bytes: 100_000, body_memory: 1000,
+    max_header_bytes: 4096, max_target_bytes: 512, max_headers: 20, max_body_bytes: 100_000, body_memory: 1000, spool: nil,
     header_timeout: 5.0, body_timeout: 5.0, write_timeout: 5.0, timeout: 20.0, timeout_grace: 2.0,
     timeout_streaming: nil,
     early_hints: false, stream_bodies: [], self_test: nil, rollout_safe_paths: [],

@@ -20,7 +20,6 @@ module Pando
             @watch = watch
             @launcher = launcher
             @holdings = holdings
-            @recovery = Recovery.new(config, holdings) if holdings
             @lock = Mutex.new
             @news = ConditionVariable.new
             @thread = Thread.new { run }
@@ -76,7 +75,7 @@ module Pando
           def look_around
             FormerRuns.release
             @holdings&.tend
-            @recovery&.tend
+            @holdings&.trials&.tend
             @lag = waiting
             @watch.found
             @holdings&.unsettled? ? SOON : EVERY

@@ -52,13 +52,14 @@ module Pando
 
           def beating? = @beat.alive?
 
+          # @param kind [String] the name of the node's kind
           # @param pool [Integer] connections that the processors may need
           # @raise [StandardError] Redis is not there, and has never been; a startup hook of the user's
-          def start(concurrency:, queues:, pool:, reliable:)
+          def start(kind:, concurrency:, queues:, pool:, reliable:)
             @config = Settings.prepare(concurrency, queues, pool)
             Settings.reach_redis
             Meter.current = @meter
-            @holdings = Holdings.current = (Holdings.new(@config, identity) if reliable && Settings.reliable?)
+            @holdings = Holdings.current = (hold(kind) if reliable && Settings.reliable?)
             fire_event(:startup, reverse: false, reraise: true)
             @launcher = ::Sidekiq::Launcher.new(@config, embedded: true)
             @launcher.poller = Scheduler.new(@config)
@@ -97,6 +98,13 @@ module Pando
           end
 
           private
+
+          # @return [Holdings]
+          def hold(kind)
+            Holdings.new(@config, identity).tap do |holdings|
+              holdings.trials = Trials.new(@config, holdings, Recovery.new(@config, holdings, kind))
+            end
+          end
 
           def release
             return unless @holdings

@@ -32,7 +32,9 @@ module Pando
             def list(identity, queue) = "pando:sidekiq:held:#{identity}:#{queue.delete_prefix("queue:")}"
           end
 
-          attr_reader :identity
+          attr_reader :identity, :queues
+          # @return [Trials]
+          attr_accessor :trials
 
           # @param config [Sidekiq::Config] @param identity [String] how Sidekiq calls this run
           def initialize(config, identity)
@@ -48,15 +50,6 @@ module Pando
           end
 
           def list(queue) = self.class.list(identity, queue)
-
-          # From now on we may hold jobs of these as well; who finds us dead is to know.
-          # @param queues [Array<String>]
-          def answer_for(queues)
-            return if (queues - @queues).empty?
-
-            @queues |= queues
-            enlist
-          end
 
           # @yieldreturn [Array(String, String), nil] queue and job, moved to our list
           def fetch
@@ -97,6 +90,22 @@ module Pando
             @lock.synchronize { @held.filter_map { |held, thread| held unless thread.alive? || @owed.key?(held) } }
           end
 
+          # It is not ours any more.
+          def forget(queue, job)
+            trials.over if trials.trial?(job)
+            @lock.synchronize { @held.delete([queue, job]) }
+          end
+
+          # @param thread [Thread] a processor's
+          # @return [:jobs, :fetches, nil] what others of ours are at, nil: nothing
+          def others_at(thread)
+            @lock.synchronize do
+              next :jobs if @held.any? { |_, other| other != thread && other.alive? }
+
+              :fetches if @fetches.any? { |other, _| other != thread && other.alive? }
+            end
+          end
+
           # When no processor is left: whatever is held goes back, what has run first of all does not.
           # @param patience [Float] seconds to try again if Redis does not hear it
           # @return [Boolean] whether it has heard it
@@ -120,7 +129,7 @@ module Pando
 
           def give_all_back
             @config.redis do |redis|
-              @queues.each { |queue| nil while redis.call("LMOVE", list(queue), queue, "LEFT", "RIGHT") }
+              @queues.each { |queue| jobs(queue).each { |job| tell([queue, job], :give_back) } }
               redis.call("HDEL", HOLDERS, identity)
             end
           end
@@ -157,21 +166,29 @@ module Pando
             @config.redis do |redis|
               if manner == :acknowledge
                 redis.call("LREM", list(queue), 1, job)
+                absolve(redis, job) if trials.trial?(job)
               else
-                redis.call("EVAL", RETURN, 2, list(queue), queue, job)
+                redis.call("EVAL", RETURN, 2, list(queue), trials.trial?(job) ? Trials.list(queue) : queue, job)
               end
             end
+            trials.over if trials.trial?(job)
             @lock.synchronize do
               @held.delete(held) if manner == :acknowledge
               @owed.delete(held) if @owed[held] == manner
             end
           end
 
+          # It has run alone, and nobody has died of it.
+          def absolve(redis, job)
+            id = JSON.parse(job)["jid"]
+            redis.call("DEL", Recovery.deaths(id)) if id
+          end
+
           # A job whose arrival we never heard of: Redis moved it, and the answer was lost with the connection. Nobody
           # does it once all who were asking when it was first seen have got an answer or none.
           def return_strays
-            seen = Sys.now
             listed = @queues.flat_map { |queue| jobs(queue).map { |job| [queue, job] } }
+            seen = Sys.now # not before: who asked in between may be on its way to us with one of them
             asking_since = nil
             @lock.synchronize do
               listed.reject! { |held| known?(held) }

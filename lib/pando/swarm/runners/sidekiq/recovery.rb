@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
 require "json"
+require "pando/events"
 require "pando/swarm/runners/sidekiq/former_runs"
 require "pando/swarm/runners/sidekiq/holdings"
+require "pando/swarm/runners/sidekiq/trials"
 require "pando/swarm/runners/sidekiq/whereabouts"
 require "pando/sys"
 
@@ -10,34 +12,61 @@ module Pando
   module Swarm
     module Runners
       class Sidekiq
-        # Finds jobs that dead processes held, and dead processors of ours, and gives them back to their queues; a job
-        # with which one after another has died goes to Sidekiq's dead set instead.
+        # Finds jobs that dead processes held, and dead processors of ours, and gives them back to their queues. From
+        # the second death on a job is a suspect and runs alone, see Trials; when too many have died with it, it goes
+        # to Sidekiq's dead set instead.
         #
-        # On the Beat's thread of each node.
+        # On the Beat's thread of each node, and once on that of its first processor.
         class Recovery
-          # How many may die with a job before it is thought to be the reason, within so many seconds.
+          # How many may die with a job before it is thought to be the reason, within so many seconds; after how many
+          # it runs alone.
           DEATHS = 3
           REMEMBERED = 3 * 24 * 3600
+          SUSPECT = 2
           # Seconds that a process elsewhere has to show a sign of life, after its heartbeat in Redis has expired: all
           # have when Redis was away.
           GRACE = 30
+          # Of a job's class and id, for the event.
+          BYTES = 200
 
-          # @param holdings [Holdings] ours
-          def initialize(config, holdings)
+          # In one step, so that of several who find the same dead process one counts a job, and so that it is always
+          # somewhere. KEYS: the list of the dead, the queue, the suspects, the number of deaths, the dead set.
+          BLAME = <<~LUA
+            if redis.call("LREM", KEYS[1], 1, ARGV[1]) == 0 then return 0 end
+            local deaths = redis.call("INCR", KEYS[4])
+            redis.call("EXPIRE", KEYS[4], ARGV[4])
+            if deaths > tonumber(ARGV[2]) then redis.call("ZADD", KEYS[5], ARGV[5], ARGV[1])
+            elseif deaths >= tonumber(ARGV[3]) then redis.call("LPUSH", KEYS[3], ARGV[1])
+            else redis.call("RPUSH", KEYS[2], ARGV[1]) end
+            return deaths
+          LUA
+
+          # A process, or a run of one, that holds jobs and is dead, or has threads that are.
+          Dead = Struct.new(:identity, :pid)
+          private_constant :Dead
+
+          def self.deaths(job_id) = "pando:sidekiq:deaths:#{job_id}"
+
+          # @param holdings [Holdings] ours @param kind [String] the name of the node's kind
+          def initialize(config, holdings, kind)
             @config = config
             @holdings = holdings
+            @kind = kind
             @silent = {} # identity => since when
+            @lock = Mutex.new
           end
 
           # Now and then.
           # @raise [RedisClient::Error]
           def tend
-            @holdings.abandoned.each { |queue, job| run_again(queue, job) }
-            others = redis.call("HGETALL", Holdings::HOLDERS).except(@holdings.identity)
-            @silent.keep_if { |identity, _| others.key?(identity) }
-            others.each do |identity, text|
-              where = parse(text)
-              recover(identity, where) if dead?(identity, where)
+            @lock.synchronize do
+              bury_threads
+              others = redis.call("HGETALL", Holdings::HOLDERS).except(@holdings.identity)
+              @silent.keep_if { |identity, _| others.key?(identity) }
+              others.each do |identity, text|
+                where = parse(text)
+                recover(identity, where) if dead?(identity, where)
+              end
             end
           rescue ::Sidekiq::RedisClientAdapter::BaseError
             @silent.clear
@@ -78,50 +107,72 @@ module Pando
             Sys.now - @silent[identity] > GRACE
           end
 
+          def bury_threads
+            ours = Dead.new(@holdings.identity, Process.pid)
+            @holdings.abandoned.each do |queue, job|
+              blame(ours, queue, job)
+              @holdings.forget(queue, job)
+            end
+          end
+
           def recover(identity, where)
             queues = Array(where["queues"]).grep(/\Aqueue:./)
-            @holdings.answer_for(queues)
-            count = queues.sum { |queue| take_over(identity, queue, blame: !where["ending"]) }
+            dead = Dead.new(identity, where["pid"])
+            count = queues.sum { |queue| take_over(dead, queue, blame: !where["ending"]) }
             @config.redis do |connection|
               connection.multi do |all|
                 all.call("HDEL", Holdings::HOLDERS, identity)
                 all.call("SREM", "processes", identity)
-                all.call("UNLINK", "#{identity}:work")
+                all.call("UNLINK", "#{identity}:work", Trials.trial(identity))
               end
             end
             @config.logger.warn { "#{identity} has died, #{count} of its jobs are run again" } if count.positive?
           end
 
-          # By way of our own list: whatever happens to us, somebody has it.
           # @param blame [Boolean] whether its jobs may be what it died of
           # @return [Integer] jobs
-          def take_over(identity, queue, blame:)
-            from = Holdings.list(identity, queue)
-            0.step do |count|
-              job = redis.call("LMOVE", from, @holdings.list(queue), "LEFT", "LEFT") or return count
-              blame ? run_again(queue, job) : @holdings.give_back(queue, job)
-            end
+          def take_over(dead, queue, blame:)
+            jobs = redis.call("LRANGE", Holdings.list(dead.identity, queue), 0, -1)
+            jobs.each { |job| blame ? blame(dead, queue, job) : give_back(dead, queue, job) }.size
           end
 
-          # @param job [String] in our own list
-          def run_again(queue, job)
-            return @holdings.give_back(queue, job) unless deadly?(job)
+          # The one that ran alone is still suspected.
+          def give_back(dead, queue, job)
+            alone = redis.call("GET", Trials.trial(dead.identity)) == job
+            redis.call("EVAL", Holdings::RETURN, 2, Holdings.list(dead.identity, queue),
+                       alone ? Trials.list(queue) : queue, job)
+          end
 
+          def blame(dead, queue, job)
+            id = parse(job)["jid"] or return give_back(dead, queue, job)
+            list = Holdings.list(dead.identity, queue)
+            deaths = redis.call("EVAL", BLAME, 5, list, queue, Trials.list(queue), self.class.deaths(id), "dead",
+                                job, DEATHS, SUSPECT, REMEMBERED, Time.now.to_f)
+            return if deaths.zero? # somebody else was faster
+
+            tell("job.killed", job, pid: dead.pid, deaths: deaths, reason: outcome(deaths))
+            bury(queue, job, deaths) if deaths > DEATHS
+          end
+
+          def outcome(deaths)
+            return "it is buried" if deaths > DEATHS
+
+            deaths < SUSPECT ? "it is done again" : "it is done again, alone in its node"
+          end
+
+          # It is in the dead set already; Sidekiq calls the app's death handlers and keeps the set small.
+          def bury(queue, job, deaths)
             require "sidekiq/api"
             ::Sidekiq::DeadSet.new.kill(job)
-            @holdings.acknowledge(queue, job)
-            @config.logger.error do
-              "a job with which #{DEATHS + 1} processes or threads have died is in the dead set: #{job}"
-            end
+            tell("job.buried", job, queue: queue.delete_prefix("queue:"), deaths: deaths,
+                                    reason: "it is in Sidekiq's dead set")
           end
 
-          # @return [Boolean] one too many has died with it
-          def deadly?(job)
-            id = parse(job)["jid"] or return false
-            key = "pando:sidekiq:deaths:#{id}"
-            deaths = redis.call("INCR", key)
-            redis.call("EXPIRE", key, REMEMBERED)
-            deaths > DEATHS
+          def tell(event, job, **more)
+            payload = parse(job)
+            words = [payload["wrapped"] || payload["class"], payload["jid"]]
+            name, id = words.map { |word| word.to_s.byteslice(0, BYTES) }
+            Events.emit(event, node: @kind, name: name, id: id, **more)
           end
         end
       end

@@ -38,8 +38,11 @@ module Pando
             holdings = Holdings.current
             return super unless holdings
 
+            turn = holdings.trials.turn
+            return sleep(Trials::PAUSE) && nil if turn == :wait
+
             queues = queues_cmd
-            queue, job = holdings.fetch { queues.size > 1 ? first(queues, holdings) : wait(queues.first, holdings) }
+            queue, job = holdings.fetch { turn == :take ? holdings.trials.take(queues) : next_job(queues, holdings) }
             Unit.new(queue, job, holdings) if job
           end
 
@@ -55,6 +58,8 @@ module Pando
           end
 
           private
+
+          def next_job(queues, holdings) = queues.size > 1 ? first(queues, holdings) : wait(queues.first, holdings)
 
           # Redis waits for one list only, so each time it is another one's turn: with as many processors as queues
           # each has somebody waiting, with fewer a job in an otherwise quiet time waits a second at most.

@@ -8,15 +8,18 @@ module Pando
       class SolidQueue
         # What becomes of the jobs that a dead process had claimed. Each carries in its row how many processes have died
         # with it; it fails when there are too many. Before its last try a job is suspected: of several such jobs one
-        # is given back at a time, the next when that one has ended, so that no healthy job fails with a deadly one.
+        # is given back at a time, the next when that one has ended, so that no healthy job fails with a deadly one. If
+        # a process that dies with a suspected job has others as well, which of them it died of is not known: it takes
+        # more such deaths until it fails.
         # The registration of the dead process keeps the others meanwhile.
         #
         # Owned by the Claims; runs in the thread beside the jobs.
         #
         # @api private
         class KilledJobs
-          # How many processes may die with a job.
+          # How many processes may die with a job, and how many times as many that have others besides.
           DEATHS = 3
+          DOUBT = 2
           # Where a job's row has their number: beside what Active Job keeps there, which takes no notice.
           COUNT = "pando_deaths"
           # Where a registration has the suspected job that was given back last.
@@ -71,9 +74,10 @@ module Pando
 
           # @return [Array<SolidQueue::ClaimedExecution>] those that have not failed
           def blame(claims, pid)
+            most = claims.one? || @deaths == 1 ? @deaths : @deaths * DOUBT
             claims.reject do |claim|
               deaths = deaths(claim.job) + 1
-              fatal = deaths >= @deaths
+              fatal = deaths >= most
               # If somebody retries it by hand, it begins anew.
               note(claim.job, fatal ? nil : deaths)
               fail_with(claim, pid) if fatal
@@ -92,8 +96,9 @@ module Pando
           end
 
           def tell(job, pid, deaths, fatal)
-            Events.emit("job.killed", node: @kind, pid: pid, name: job.class_name, id: job.active_job_id,
-                                      deaths: deaths, reason: fatal ? "it has failed" : "it is done again")
+            about = { node: @kind, name: job.class_name, id: job.active_job_id, deaths: deaths }
+            Events.emit("job.killed", **about, pid: pid, reason: fatal ? "it has failed" : "it is done again")
+            Events.emit("job.buried", **about, queue: job.queue_name, reason: "it has failed") if fatal
           end
         end
       end

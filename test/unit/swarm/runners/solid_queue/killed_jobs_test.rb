@@ -11,6 +11,7 @@ class SolidQueueKilledJobsTest < Minitest::Test
 
   Job = Struct.new(:id, :arguments) do
     def class_name = "Job#{id}"
+    def queue_name = "urgent"
     def active_job_id = "uuid-#{id}"
     def update!(arguments:) = self.arguments = arguments
   end
@@ -72,7 +73,9 @@ class SolidQueueKilledJobsTest < Minitest::Test
   def setup
     @table = table = Table.new
     @told = []
-    @subscription = Pando::Events.subscribe("job.killed") { |event| @told << event.payload }
+    @buried = []
+    @subscriptions = [Pando::Events.subscribe("job.killed") { |event| @told << event.payload },
+                      Pando::Events.subscribe("job.buried") { |event| @buried << event.payload }]
     Object.const_set(:SolidQueue, Module.new)
     define("ReadyExecution") { |job_id:| table.ready.any? { |job| job.id == job_id } }
     define("ClaimedExecution") { |job_id:| table.claims.any? { |claim| claim.job_id == job_id } }
@@ -86,7 +89,7 @@ class SolidQueueKilledJobsTest < Minitest::Test
   end
 
   def teardown
-    Pando::Events.unsubscribe(@subscription)
+    @subscriptions.each { |one| Pando::Events.unsubscribe(one) }
     Object.send(:remove_const, :SolidQueue)
   end
 
@@ -101,6 +104,8 @@ class SolidQueueKilledJobsTest < Minitest::Test
     assert_equal([1, 2, 3], @told.map { |event| event[:deaths] })
     assert_equal ["Job1", "uuid-1", 4242, "jobs"], @told.last.values_at(:name, :id, :pid, :node)
     assert_equal(["it is done again", "it is done again", "it has failed"], @told.map { |event| event[:reason] })
+    told = { node: "jobs", name: "Job1", id: "uuid-1", queue: "urgent", deaths: 3, reason: "it has failed" }
+    assert_equal [told], @buried
   end
 
   def test_where_nothing_is_to_be_done_again_it_fails_at_once
@@ -126,6 +131,23 @@ class SolidQueueKilledJobsTest < Minitest::Test
     settle(third)
     settle(kept)
     assert_equal [[newcomer, healthy], [2], []], [@table.ready, @table.failed.map(&:first), @table.registrations]
+  end
+
+  # A newcomer that kills, while a healthy job is tried that was beside another one twice.
+  def test_a_healthy_job_does_not_fail_for_what_is_beside_it_when_it_is_tried
+    healthy = Job.new(1, { KilledJobs::COUNT => 2 })
+    die(healthy, Job.new(2, {}))
+
+    assert_empty @table.failed
+  end
+
+  def test_a_deadly_job_that_is_never_alone_fails_in_the_end
+    deadly = Job.new(1, {})
+    5.times { |number| die(deadly, Job.new(number + 2, {})) }
+    assert_empty @table.failed
+    die(deadly, Job.new(7, {}))
+
+    assert_equal [1], @table.failed.map(&:first)
   end
 
   # A node may have several workers.

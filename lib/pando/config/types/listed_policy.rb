@@ -6,19 +6,19 @@ require "pando/config/types/texts"
 module Pando
   class Config
     module Types
-      # What is done about threads that a fork would lose: one word for all of them, or a Hash with a list of those to
+      # What is done about things that a fork would break: one word for all of them, or a Hash with a list of those to
       # put up with, `{ allow: ["some_gem", "app/lib/poller.rb"], otherwise: :refuse }`. As text "refuse,some_gem".
       #
       # @api private
-      class ThreadPolicy < Type
+      class ListedPolicy < Type
         FIELDS = %i[allow otherwise].freeze
 
         # @param names [Array<Symbol>]
-        # @param default [Symbol] without otherwise:
-        def initialize(*names, default:)
+        # @param default [Symbol] without otherwise: @param list [String] what may be allowed
+        def initialize(*names, default:, list:)
           super()
           @choice = Choice.new(*names)
-          @allow = Texts.new("a list of gems' names and paths", least: 1)
+          @allow = Texts.new(list, least: 1)
           @default = default
         end
 

@@ -3,9 +3,10 @@
 require "test_helper"
 require "pando/config"
 
-class ThreadPolicyTest < Minitest::Test
+class ListedPolicyTest < Minitest::Test
   Types = Pando::Config::Types
-  POLICY = Types::ThreadPolicy.new(:allow, :report, :refuse, :fail, default: :refuse)
+  POLICY = Types::ListedPolicy.new(:allow, :report, :refuse, :fail, default: :refuse,
+                                                                    list: "a list of gems' names and paths")
 
   def test_a_word_for_all_threads
     assert_equal(%i[allow report], [POLICY.cast(:allow), POLICY.cast("report")])

@@ -1,0 +1,97 @@
+/* What of an answer finds no room in memory: a file of its connection's own,
+ * without a name, written at the end and sent from the beginning. It is closed
+ * as soon as nothing of it waits. */
+#include "reactor_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define LEAST 16u       /* files that there may be, however few descriptors we have */
+#define HOLE (4u << 20) /* bytes sent that are worth a system call to give their space back */
+
+/* Half of what connections leave of the descriptors; bodies and workers want some too. */
+void pando_reactor_overflow_init(struct pando_reactor *reactor)
+{
+    struct rlimit files;
+    uint64_t connections = reactor->config->max_connections;
+    reactor->most_overflows = LEAST;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur > connections + 2 * LEAST) {
+        uint64_t half = ((uint64_t)files.rlim_cur - connections) / 2;
+        reactor->most_overflows = half > UINT32_MAX ? UINT32_MAX : (uint32_t)half;
+    }
+}
+
+int pando_reactor_overflow_possible(const struct pando_reactor *reactor, const struct pando_connection *connection,
+                                    size_t bytes)
+{
+    int descriptor = connection->overflow != -1 || reactor->overflows < reactor->most_overflows;
+    return descriptor && !connection->overflow_full && pando_reactor_spool_has_room(reactor, bytes);
+}
+
+static int open_file(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    if (connection->overflow != -1)
+        return 0;
+    connection->overflow = pando_reactor_spool_file(reactor);
+    connection->overflow_end = connection->overflow_given = 0;
+    if (connection->overflow == -1) {
+        pando_reactor_spool_failed(reactor);
+        return -1;
+    }
+    reactor->overflows++;
+    return 0;
+}
+
+int pando_reactor_overflow_write(struct pando_reactor *reactor, struct pando_connection *connection, const char *data,
+                                 size_t *bytes)
+{
+    size_t wanted = *bytes;
+    *bytes = 0;
+    if (!pando_reactor_overflow_possible(reactor, connection, wanted) || open_file(reactor, connection) == -1)
+        return -1;
+    while (*bytes < wanted) {
+        ssize_t written = pwrite(connection->overflow, data + *bytes, wanted - *bytes, (off_t)connection->overflow_end);
+        if (written == -1 && errno == EINTR)
+            continue;
+        if (written <= 0) {
+            connection->overflow_full = errno == EFBIG;
+            pando_reactor_spool_failed(reactor);
+            return -1;
+        }
+        *bytes += (size_t)written;
+        connection->overflow_end += (uint64_t)written;
+        reactor->spooled_answers += (uint64_t)written;
+        pando_reactor_spool_count(reactor);
+    }
+    return 0;
+}
+
+static void give_back(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t until)
+{
+    reactor->spooled_answers -= until - connection->overflow_given;
+    connection->overflow_given = until;
+    pando_reactor_spool_count(reactor);
+    reactor->roomier = 1;
+}
+
+/* A file system that knows no holes keeps the space until the file is closed. */
+void pando_reactor_overflow_sent(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t until)
+{
+    uint64_t from = connection->overflow_given, bytes = until - from;
+    if (bytes >= HOLE &&
+        fallocate(connection->overflow, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from, (off_t)bytes) == 0)
+        give_back(reactor, connection, until);
+}
+
+void pando_reactor_overflow_close(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    if (connection->overflow == -1)
+        return;
+    give_back(reactor, connection, connection->overflow_end);
+    close(connection->overflow);
+    reactor->overflows--;
+    connection->overflow = -1;
+    connection->overflow_full = 0;
+}

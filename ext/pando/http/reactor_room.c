@@ -1,0 +1,81 @@
+/* Where an answer waits that its client does not take: in memory, then in a
+ * file; when both are full its worker waits, but never more than half of all
+ * workers do: instead of one more, the slowest reader is reset. */
+#include "reactor_private.h"
+
+#define SMALL 3072u         /* bytes that have a place even when there is none */
+#define SUBSTANTIAL 16384u  /* memory that is worth a reset */
+#define YOUNG 2000u         /* milliseconds after which a reader's rate says something */
+
+int pando_reactor_room_of_all(const struct pando_reactor *reactor, size_t bytes)
+{
+    return reactor->out_total + bytes <= reactor->config->answer_total &&
+           pando_reactor_pool_allows(&reactor->pool, bytes);
+}
+
+int pando_reactor_room_in_memory(const struct pando_reactor *reactor, const struct pando_connection *connection,
+                                 size_t bytes)
+{
+    const struct pando_reactor_config *config = reactor->config;
+    if (!connection->out && bytes <= SMALL)
+        return 1;
+    if (connection->out_last && connection->out_last->spooled && pando_reactor_overflow_possible(reactor, connection, bytes))
+        return 0; /* it joins what is in the file */
+    /* Without a disk a client has no less than it would have had with one. */
+    uint64_t most = reactor->now < reactor->spool_shut_until ? config->answer_total : config->answer_memory;
+    return connection->out_bytes + bytes <= most && pando_reactor_room_of_all(reactor, bytes);
+}
+
+int pando_reactor_room_for(const struct pando_reactor *reactor, const struct pando_connection *connection,
+                           size_t bytes)
+{
+    return pando_reactor_room_in_memory(reactor, connection, bytes) ||
+           pando_reactor_overflow_possible(reactor, connection, bytes);
+}
+
+/* --- the slowest --- */
+
+/* Whether its reset would make room, or set a worker free. */
+static int holds(const struct pando_connection *connection)
+{
+    return connection->overflow != -1 || connection->blocks != PANDO_NONE || connection->out_bytes >= SUBSTANTIAL;
+}
+
+/* Bytes per second; those of whom little is known come behind all others. */
+static uint64_t rate(const struct pando_reactor *reactor, const struct pando_connection *connection)
+{
+    uint64_t time = reactor->now - connection->reader_since;
+    uint64_t bytes = connection->taken * 1000 / (time + 1);
+    return time < YOUNG ? bytes + (UINT64_MAX >> 1) : bytes;
+}
+
+int pando_reactor_room_cut(struct pando_reactor *reactor)
+{
+    struct pando_connection *slowest = NULL;
+    uint64_t least = UINT64_MAX;
+    for (struct pando_node *node = reactor->readers.next; node != &reactor->readers; node = node->next) {
+        struct pando_connection *connection = pando_owner(node, struct pando_connection, reader);
+        uint64_t bytes = rate(reactor, connection);
+        if (bytes < least && holds(connection)) {
+            least = bytes;
+            slowest = connection;
+        }
+    }
+    if (!slowest)
+        return 0;
+    pando_stat_add(&reactor->stats->cut_readers, 1);
+    pando_reactor_connection_reset(reactor, slowest);
+    return 1;
+}
+
+/* A client for whom nothing waits is never waited for: its socket may take all of it. */
+int pando_reactor_room_wait(struct pando_reactor *reactor, uint32_t lane, struct pando_connection *connection,
+                            size_t bytes)
+{
+    while (connection->out && !pando_reactor_room_for(reactor, connection, bytes))
+        if (reactor->waiting < reactor->open_count / 2 || !pando_reactor_room_cut(reactor)) {
+            pando_reactor_lane_block(reactor, lane, connection);
+            return 1;
+        }
+    return 0;
+}

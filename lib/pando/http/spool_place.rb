@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+require "pando/events"
+require "tmpdir"
+
+module Pando
+  module HTTP
+    # The directory in which the reactor keeps what is too large for memory: where
+    # it is, and what is to be said of it at the start. Owned by {ReactorSetup}.
+    #
+    # @api private
+    class SpoolPlace
+      MOUNTS = "/proc/self/mountinfo"
+      # File systems that have no disk (proc(5)).
+      MEMORY = %w[tmpfs ramfs].freeze
+
+      # @return [String, nil] nil where there is none
+      attr_reader :path
+
+      # @param path [String, nil] nil: TMPDIR, or /tmp
+      # @param mounts [String] a file as proc_pid_mountinfo(5) describes it
+      def initialize(path, mounts: MOUNTS)
+        @path = path || temporary
+        @mounts = mounts
+      end
+
+      # @return [Boolean] whether what is written there takes memory
+      def memory?
+        status = File.stat(@path)
+        number = "#{status.dev_major}:#{status.dev_minor}"
+        mount = File.foreach(@mounts).map(&:split).find { |fields| fields[2] == number }
+        !mount.nil? && MEMORY.include?(mount[mount.index("-") + 1])
+      rescue SystemCallError, TypeError
+        false
+      end
+
+      # Tells once what is wrong with it.
+      def warn
+        if @path.nil? || !File.writable?(@path)
+          Events.emit("spool.unavailable", path: @path || "/tmp",
+                                           reason: "it cannot be written: request bodies beyond `body_memory` get " \
+                                                   "503, answers beyond `answer_memory` take its total, then a worker")
+        elsif memory?
+          Events.emit("spool.in_memory", path: @path,
+                                         reason: "it is a tmpfs: what waits there takes memory; " \
+                                                 "name a directory on a disk with `spool`")
+        end
+      end
+
+      private
+
+      def temporary
+        Dir.tmpdir
+      rescue ArgumentError
+        nil
+      end
+    end
+  end
+end

@@ -1,0 +1,141 @@
+# frozen_string_literal: true
+
+require "pando/sys"
+
+module Pando
+  module Swarm
+    module Runners
+      class Sidekiq
+        # Jobs with which processes have died again and again. Each runs alone in its process: no other job dies with
+        # it, and if that dies once more there is no doubt about the reason. They wait in lists of their own:
+        #
+        #   pando:sidekiq:suspects:QUEUE   a list of jobs, the newest on the left
+        #   pando:sidekiq:trial:IDENTITY   the job that this process does alone
+        #   pando:sidekiq:room             whose turn it is to make room for one
+        #
+        # A process that has just started has room for them; mostly it follows one that such a job has ended. Others
+        # take one when they are idle, and one of them makes room when a job has waited for long.
+        #
+        # Owned by the Holdings; asked by Sidekiq's processors and by the Beat.
+        class Trials
+          ROOM = "pando:sidekiq:room"
+          # Seconds that a processor waits while another one runs alone, or is about to.
+          PAUSE = 0.1
+          # Seconds after which a busy process makes room, how long it waits for its jobs to end, and until one does
+          # so again.
+          PATIENCE = 60
+          LONGEST = 30
+          AGAIN = 300
+
+          # The first suspect of the first queue that has one: KEYS are that of the trial, and pairs of the lists to
+          # move from and to.
+          TAKE = <<~LUA
+            for i = 2, #KEYS, 2 do
+              local job = redis.call("LMOVE", KEYS[i], KEYS[i + 1], "RIGHT", "LEFT")
+              if job then
+                redis.call("SET", KEYS[1], job)
+                return {i / 2 - 1, job}
+              end
+            end
+            return false
+          LUA
+
+          def self.list(queue) = "pando:sidekiq:suspects:#{queue.delete_prefix("queue:")}"
+          def self.trial(identity) = "pando:sidekiq:trial:#{identity}"
+
+          # @param holdings [Holdings] ours @param recovery [Recovery]
+          def initialize(config, holdings, recovery)
+            @config = config
+            @holdings = holdings
+            @recovery = recovery
+            @first = Mutex.new
+            @lock = Mutex.new
+          end
+
+          # What the processor that asks is to do: fetch a job as ever, take a suspect, or wait.
+          # @return [:fetch, :take, :wait]
+          # @raise [RedisClient::Error]
+          def turn
+            look_first
+            @lock.synchronize do
+              @alone = nil if @alone == Thread.current || !@alone&.alive?
+              next :wait if @alone
+              next :fetch unless @waiting_since
+
+              taken = @holdings.others_at(Thread.current)
+              next taken == :jobs && !room? ? :fetch : :wait if taken
+
+              @alone = Thread.current
+              :take
+            end
+          end
+
+          # @param queues [Array<String>]
+          # @return [Array(String, String), nil] queue and job, which is ours now
+          def take(queues)
+            lists = queues.flat_map { |queue| [self.class.list(queue), @holdings.list(queue)] }
+            index, job = call("EVAL", TAKE, 1 + lists.size, self.class.trial(@holdings.identity), *lists)
+            return nothing_left unless job
+
+            @job = job
+            [queues[index], job]
+          end
+
+          # @return [Boolean] whether this is the job that runs alone
+          def trial?(job) = !@job.nil? && @job == job
+
+          # It has ended, and nobody has died with it; or it is given back.
+          def over
+            call("UNLINK", self.class.trial(@holdings.identity))
+            @job = nil
+          end
+
+          # Now and then.
+          # @raise [RedisClient::Error]
+          def tend
+            @recovery.tend
+            look
+          end
+
+          private
+
+          # The jobs of a dead predecessor are found before anything else is begun.
+          def look_first
+            return if @looked
+
+            @first.synchronize do
+              next if @looked
+
+              tend
+              @looked = true
+            end
+          end
+
+          def look
+            waiting = @config.redis do |redis|
+              redis.pipelined { |all| @holdings.queues.each { |queue| all.call("LLEN", self.class.list(queue)) } }
+            end
+            @lock.synchronize { @waiting_since = waiting.sum.positive? ? @waiting_since || Sys.now : nil }
+            make_room if @waiting_since && Sys.now - @waiting_since > PATIENCE && !room?
+          end
+
+          # One process at a time, and not for long: others wait for theirs.
+          def make_room
+            return unless call("SET", ROOM, @holdings.identity, "NX", "EX", AGAIN)
+
+            @room_until = Sys.now + LONGEST
+          end
+
+          def room? = !@room_until.nil? && Sys.now < @room_until
+
+          def nothing_left
+            @lock.synchronize { @waiting_since = @alone = @room_until = nil }
+            nil
+          end
+
+          def call(*command) = @config.redis { |redis| redis.call(*command) }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,109 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/servers"
+
+# Requests that end their workers: each costs one of them, nobody else is given it, and a path that goes on is named.
+class PoisonTest < Minitest::Test
+  include Support::Servers
+
+  APP = <<~'RUBY'
+    run(lambda do |env|
+      path = env["PATH_INFO"]
+      File.write("begun", "#{path} #{env["pando.retry"]}\n", mode: "a")
+      case path
+      when %r{\A/exit!(\d)} then exit!($1.to_i)
+      when "/abort" then abort
+      when "/exit" then exit
+      when "/frail" then Process.kill(:KILL, Process.pid) unless env["pando.retry"]
+      when "/up" then exit!(1) if env["HTTP_X_DEADLY"]
+      when %r{\A/signal/(\w+)} then Process.kill($1, Process.pid) && sleep
+      end
+      [200, {}, [Process.pid.to_s]]
+    end)
+  RUBY
+
+  # @return [Array<String>] each time that an application was given a request for this path
+  def begun(server, path) = File.readlines(File.join(server.folder, "begun"), chomp: true).grep(/\A#{path} /)
+
+  def test_a_get_whose_worker_exited_is_not_given_to_another
+    server = serve(app: APP, config: "workers 2")
+    statuses = %w[/exit!0 /exit!1 /abort /exit].to_h { |path| [path, server.get(path).status] }
+
+    assert_equal({ "/exit!0" => 502, "/exit!1" => 502, "/abort" => 500, "/exit" => 500 }, statuses)
+    statuses.each_key { |path| assert_equal 1, begun(server, path).size, path }
+    assert_equal 200, server.get("/").status
+    assert_empty server.events("requests.retried")
+  end
+
+  def test_after_a_kill_a_get_is_tried_again_and_then_not_for_a_minute
+    server = serve(app: APP, config: "workers 2")
+
+    assert_equal 200, server.get("/frail").status
+    assert_equal 502, server.get("/frail").status
+    assert_equal ["/frail ", "/frail true", "/frail "], begun(server, "/frail")
+  end
+
+  def test_who_killed_one_worker_says_nothing_about_another_path
+    server = serve(app: APP, config: "workers 2")
+    2.times { server.get("/signal/SEGV") }
+
+    assert_equal 200, server.get("/frail").status
+  end
+
+  def test_a_path_that_ends_worker_after_worker_is_named
+    [true, false].each do |reactor|
+      server = serve(app: APP, config: "workers 2\nreactor #{reactor}\npoison deaths: 4")
+      3.times { die(server, "/exit!1?token=secret") }
+      die(server, "/signal/SEGV")
+      event = server.wait_for("request.poison") { die(server, "/exit!1") }
+
+      assert_equal({ "request" => "GET /exit!1", "count" => 4, "within" => 60.0, "reason" => "status 1 (4)" },
+                   event.slice("request", "count", "within", "reason", "refused"))
+      assert_equal 200, server.get("/").status
+      server.kill
+    end
+  end
+
+  def test_what_an_exit_of_the_application_ends_counts_too
+    server = serve(app: APP, config: "workers 2\npoison deaths: 2")
+    server.get("/exit")
+    event = server.wait_for("request.poison") { server.get("/exit") }
+
+    assert_equal ["GET /exit", "status 0 (2)"], event.values_at("request", "reason")
+    assert_equal "GET /exit", server.wait_past("worker.lost")["request"]
+  end
+
+  def test_workers_refuse_it_for_a_while_if_the_settings_say_so
+    [true, false].each do |reactor|
+      server = serve(app: APP, config: "workers 2\nreactor #{reactor}\npoison deaths: 2, refuse: 300")
+      event = server.wait_for("request.poison") { 2.times { die(server, "/exit!1%C3%A4?a=b") } }
+      answers = Array.new(10) { server.get("/exit!1%C3%A4?c=d") }
+
+      assert_equal 300.0, event["refused"]
+      assert_equal [503], answers.map(&:status).uniq
+      assert_includes 280..300, answers.first.headers["retry-after"].to_i
+      assert_equal 2, begun(server, "/exit!1%C3%A4").size
+      assert_equal 200, server.get("/").status
+      server.kill
+    end
+  end
+
+  # Only the method and the path count.
+  def test_a_worker_may_ask_itself_for_what_it_refuses_to_others
+    server = serve(app: APP, config: %(workers 2\nself_test "GET /up"\npoison deaths: 1, refuse: 300))
+    server.wait_for("worker.ready") { server.get("/up", "X-Deadly" => "1") }
+
+    assert_equal [503, 200], [server.get("/up").status, server.get("/").status]
+    assert_empty server.events("worker.failed")
+  end
+
+  private
+
+  # In direct mode nobody answers for who has died.
+  def die(server, path)
+    server.get(path)
+  rescue StandardError
+    nil
+  end
+end

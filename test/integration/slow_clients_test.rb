@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/memory_group"
+require "support/servers"
+
+# Clients that take or send so slowly that they would hold others up, as seen from outside.
+class SlowClientsTest < Minitest::Test
+  include Support::Servers
+
+  MIB = 1 << 20
+  APP = <<~RUBY
+    LARGE = "x" * (8 << 20)
+    run lambda { |env|
+      large = env["PATH_INFO"] == "/large"
+      [200, { "content-type" => "text/plain" }, [large ? LARGE : "small"]]
+    }
+  RUBY
+
+  def test_slow_readers_keep_no_worker
+    server = slow_server("")
+    readers = Array.new(10) { ask(server, "/large") }
+    10.times { assert_equal "small", server.get("/").body }
+    assert_operator buffers(server).fetch(:spooled_answers), :>, 30 * MIB
+
+    assert_equal(8 * MIB, readers.first.read.split("\r\n\r\n", 2).last.bytesize)
+    readers.each(&:close)
+    wait_until { buffers(server).values.sum.zero? }
+    assert_empty server.events("requests.lost")
+  end
+
+  def test_the_slowest_reader_is_cut_when_the_spool_is_full
+    server = slow_server("spool total: 20.mb")
+    readers = Array.new(6) { ask(server, "/large") }
+    10.times { assert_equal "small", server.get("/").body }
+
+    assert_match(/\Athe slowest reader, for want of room \d/, server.wait_past("requests.lost").fetch("reason"))
+    readers.each(&:close)
+  end
+
+  def test_a_spool_in_memory_is_told_of
+    skip("there is no tmpfs at /dev/shm") unless File.read("/proc/mounts").match?(%r{^\S+ /dev/shm tmpfs })
+    server = slow_server('spool "/dev/shm"')
+
+    assert_equal "/dev/shm", server.wait_past("spool.in_memory").fetch("path")
+  end
+
+  # Large heads and bodies, of which each client sends all but the end.
+  def test_clients_fill_no_small_container
+    group = Support::MemoryGroup.new(150 * MIB)
+    skip(group.obstacle) if group.obstacle
+    server = slow_server("", wrapper: group.wrapper)
+    clients = Array.new(400) { |number| unfinished(server, number) }
+    10.times { assert_equal "small", server.get("/").body }
+    assert_operator buffers(server).slice(:heads, :bodies, :answers).values.sum, :<=, 15 * MIB
+    clients.each(&:close)
+
+    wait_until { buffers(server).values.sum.zero? }
+    assert_equal 0, group.oom_kills
+    assert_empty server.events("worker.lost") + server.events("reactor.lost")
+  ensure
+    servers.each(&:kill)
+    group&.remove
+  end
+
+  private
+
+  def slow_server(config, **options)
+    serve(app: APP, config: "workers 1\nrefork false\ncontrol \"control.sock\"\n#{config}", **options)
+  end
+
+  def ask(server, path)
+    server.connect.tap { |socket| socket.write("GET #{path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n") }
+  end
+
+  # It may be refused before it has sent all.
+  def unfinished(server, number)
+    body = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n#{"b" * 99_999}"
+    head = "GET / HTTP/1.1\r\nHost: a\r\nX: #{"y" * 60_000}"
+    server.connect.tap { |socket| socket.write_nonblock(number.even? ? body : head) }
+  end
+
+  # @return [Hash{Symbol => Integer}] by kind
+  def buffers(server)
+    line = status(server)[/^queue .*/]
+    %i[heads bodies answers spooled_bodies spooled_answers].to_h { |kind| [kind, line[/ #{kind}=(\d+)/, 1].to_i] }
+  end
+
+  def status(server)
+    UNIXSocket.open(File.join(server.folder, "control.sock")) do |socket|
+      socket.puts("status")
+      socket.read
+    end
+  end
+end

@@ -1,0 +1,135 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+require "support/servers"
+
+# Promise: nobody waits for whoever reads the log. It is a pipe here whose reader takes nothing, and what is written is
+# longer than a pipe takes at once.
+class StalledLogTest < Minitest::Test
+  include Support::Servers
+
+  PANDO = Support::Checkout.path("exe/pando")
+  # So deep that its backtrace is longer than a page.
+  DEEP = <<~'RUBY'
+    def a_method_of_a_long_name_that_fills_the_backtrace_up(depth)
+      depth.zero? ? raise("no\ngood") : a_method_of_a_long_name_that_fills_the_backtrace_up(depth - 1)
+    end
+  RUBY
+  APP = <<~RUBY.freeze
+    #{DEEP}
+    run lambda { |env|
+      case env["PATH_INFO"]
+      when "/raise" then a_method_of_a_long_name_that_fills_the_backtrace_up(200)
+      when "/deaf" then Thread.handle_interrupt(Object => :never) { sleep }
+      end
+      [200, {}, ["fine"]]
+    }
+  RUBY
+  CONFIG = <<~RUBY.freeze
+    workers 2
+    refork :manual
+    timeout 1, grace: 1
+    control "control.sock"
+    health "/up", live: "/live"
+    #{DEEP}
+    service(:fragile) do |service|
+      service.wait(0.01) until File.exist?("break")
+      a_method_of_a_long_name_that_fills_the_backtrace_up(200)
+    end
+  RUBY
+
+  def setup
+    @log = File.join(@log_folder = Dir.mktmpdir, "log")
+    File.mkfifo(@log)
+    @reader = File.open(@log, File::RDWR | File::NONBLOCK)
+    @text = +""
+  end
+
+  def teardown
+    super
+    @reader.close
+    FileUtils.rm_rf(@log_folder)
+  end
+
+  def test_text
+    boot("text")
+    assert_nobody_waits
+    wait_for_line(/pando ERROR lines\.lost count=\d+ pid=\d+$/)
+    @text.each_line { |line| assert_match(/\A(?:\d{4}-\S+ pando |  +|pando: )\S/, line) }
+  end
+
+  def test_json
+    boot("json")
+    assert_nobody_waits
+    wait_for_line(/"event":"lines\.lost","level":"error","count":\d+/)
+    @text.each_line { |line| assert(JSON.parse(line), line) }
+  end
+
+  # Its last words, too, are not waited for.
+  def test_a_server_that_cannot_boot_ends
+    @server = serve(app: "raise 'x' * 100_000", ready: false, wrapper: wrapper, arguments: %w[--log-format text])
+    wait_until { listening? }
+    stuff
+
+    assert_equal 1, @server.wait_for_exit.exitstatus
+  end
+
+  private
+
+  def boot(format)
+    @server = serve(app: APP, config: CONFIG, ready: false, wrapper: wrapper, arguments: ["--log-format", format])
+    wait_for_line(/server\.ready/)
+  end
+
+  def wrapper = ["sh", "-c", "exec \"$@\" 2>>#{@log}", "sh"]
+
+  def assert_nobody_waits
+    leave_room_for_a_page
+    @server.write("break", "")
+    pids = @server.workers.map(&:pid)
+    assert_equal 504, @server.get("/deaf").status
+    wait_until { (pids - @server.workers.map(&:pid)).any? }
+    assert_equal [500], Array.new(100) { @server.get("/raise").status }.uniq
+    assert_equal 200, @server.get("/live").status
+    assert_operator lost, :>, 0
+  end
+
+  # Which is not enough for what the service's end is told by.
+  def leave_room_for_a_page
+    stuff
+    @reader.readpartial(4096)
+  end
+
+  def stuff
+    filler = "#{"x" * 4095}\n"
+    loop { @reader.write_nonblock(filler) }
+  rescue IO::WaitWritable
+    nil
+  end
+
+  # As `pando status` says, meanwhile.
+  def lost
+    found = nil
+    wait_until(message: "lost lines") do
+      output, complaint, status = Open3.capture3(RbConfig.ruby, PANDO, "status", "--control",
+                                                 File.join(@server.folder, "control.sock"), "--format", "json")
+      assert_predicate status, :success?, complaint
+      found = JSON.parse(output)["counts"]["lines_lost"]
+    end
+    found
+  end
+
+  def wait_for_line(pattern)
+    wait_until(message: -> { "#{pattern} in #{@text}" }) { read_log.match?(pattern) }
+  end
+
+  def listening? = read_log.include?("monitor.listening")
+
+  def read_log
+    loop { @text << @reader.read_nonblock(65_536) }
+  rescue IO::WaitReadable
+    @text.gsub!(/^x{4095}\n/, "")
+    @text
+  end
+end

@@ -1,0 +1,203 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "digest"
+require_relative "support/reactor_case"
+
+# Answers whose clients do not take them: where they wait, and who waits for them.
+class HTTPReactorRoomTest < Minitest::Test
+  include HTTPSupport::ReactorCase
+
+  HEAD = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n"
+  MB = 1_000_000
+
+  def test_an_answer_of_any_length_is_taken_off_its_worker
+    stage(lanes: 1)
+    client = slow_reader
+    taken = answer(20 * MB)
+    @stage.finish(taken, keep: false)
+    serves(0)
+
+    assert_operator @stage.stats.fetch("spooled_answers"), :>, 10 * MB
+    same_bytes HEAD + content(20 * MB), client.read
+    counts("spooled_answers" => 0, "answer_bytes" => 0, "cut_readers" => 0)
+  end
+
+  def test_the_space_of_a_client_that_goes_is_given_back
+    stage(lanes: 1)
+    client = slow_reader
+    answer(20 * MB)
+    count_above("spooled_answers", 10 * MB)
+    reset(client)
+
+    counts("spooled_answers" => 0, "answer_bytes" => 0, "connections" => 0)
+    assert_empty spool_files
+  end
+
+  def test_the_space_of_what_was_sent_is_given_back_before_the_end
+    stage(lanes: 1)
+    client = slow_reader
+    taken = answer(20 * MB)
+    before = @stage.stats.fetch("spooled_answers")
+    client.read(12 * MB)
+
+    wait_until { @stage.stats.fetch("spooled_answers") < before - (4 * MB) }
+    @stage.finish(taken, keep: false)
+    same_bytes((HEAD + content(20 * MB)).byteslice((12 * MB)..), client.read)
+  end
+
+  def test_memory_spool_and_a_workers_file_keep_their_order
+    stage(lanes: 1)
+    client = slow_reader
+    taken = answer(9 * MB)
+    Tempfile.create("pando") do |file|
+      file.write("f" * 100_000)
+      file.flush
+      @stage.send_file(taken, file.path, 100_000)
+    end
+    @stage.data(taken, "behind")
+    count_above("spooled_answers", MB)
+    reader = Thread.new { client.read }
+    @stage.finish(taken, keep: false)
+
+    same_bytes "#{HEAD}#{content(9 * MB)}#{"f" * 100_000}behind", reader.value
+  end
+
+  def test_what_is_sent_behind_a_spooled_part_reaches_a_client_that_has_taken_all
+    stage(lanes: 1)
+    client = slow_reader
+    taken = answer(9 * MB)
+    same_bytes HEAD + content(9 * MB), client.read(HEAD.bytesize + (9 * MB))
+    @stage.data(taken, "event")
+
+    assert_equal "event", client.readpartial(100)
+    count("spooled_answers", 0)
+  end
+
+  def test_the_memory_of_finished_answers_has_a_bound
+    stage(lanes: 1, answer_memory: 100_000, answer_total: 600_000)
+    clients = Array.new(20) { slow_reader }
+    clients.each { answer(8 * MB).then { |taken| @stage.finish(taken, keep: false) } }
+
+    assert_operator @stage.stats.fetch("answer_bytes"), :<=, 600_000 + (20 * 4096)
+    same_bytes HEAD + content(8 * MB), clients.last.read
+  end
+
+  def test_when_all_is_full_half_of_the_workers_wait_and_the_slowest_reader_is_cut
+    stage(lanes: 4, answer_memory: 64_000, spool_total: 4 * MB)
+    clients = Array.new(4) { slow_reader }
+    requests = Array.new(4) { |lane| @stage.take(lane) }
+    requests.first(2).each { |taken| assert_equal "full", much(taken, 9 * MB) }
+    counts("waiting_workers" => 2, "cut_readers" => 0)
+    requests.drop(2).each { |taken| much(taken, 9 * MB) }
+    wait_until { @stage.stats.fetch("cut_readers").positive? }
+
+    assert_operator @stage.stats.fetch("waiting_workers"), :<=, 2
+    assert_operator @stage.stats.fetch("spooled_answers"), :<=, 4 * MB
+    assert(clients.any? { |client| cut?(client) })
+  end
+
+  def test_a_single_worker_never_waits_when_all_is_full
+    stage(lanes: 1, answer_memory: 64_000, spool_total: 4 * MB)
+    first = slow_reader
+    answer(4 * MB).then { |taken| @stage.finish(taken, keep: false) }
+    slow_reader
+    taken = @stage.take(0)
+    assert_equal "ok", much(taken, 5 * MB)
+    @stage.finish(taken, keep: false)
+    serves(0)
+
+    assert cut?(first)
+  end
+
+  def test_a_full_disk_makes_the_workers_wait
+    stage(lanes: 2, answer_memory: 64_000, answer_total: 200_000, spool_directory: "/proc/self/nowhere")
+    client = slow_reader
+    assert_equal "full", much(taken = @stage.take(0), 9 * MB)
+    counts("waiting_workers" => 1, "cut_readers" => 0, "spooled_answers" => 0)
+    assert_operator @stage.stats.fetch("spool_failed"), :>, 0
+    reader = Thread.new { client.read }
+    @stage.finish(taken, keep: false)
+
+    assert_operator reader.value.bytesize, :>, 200_000
+  end
+
+  def test_a_request_has_the_disk_before_a_slow_reader
+    stage(lanes: 2, body_memory: 0, spool_total: 5 * MB)
+    slow_reader
+    answer(4 * MB)
+    count_above("spooled_answers", MB)
+    client = request(sized_post("x" * 4_500_000))
+    taken = @stage.take(1)
+    @stage.answer(taken)
+    assert_equal "hello", body_of(client)
+
+    counts("cut_readers" => 1, "shed_spool" => 0)
+  end
+
+  def test_requests_beyond_the_disk_are_refused
+    stage(lanes: 2, body_memory: 0, spool_total: MB)
+    paused = request(sized_post("x" * 900_000)[0..-2])
+    count("spooled_bodies", 900_000)
+    assert_match(%r{\AHTTP/1.1 503 }, request(sized_post("x" * 200_000)).readpartial(100))
+    assert_match(%r{\AHTTP/1.1 503 }, request(chunked_post("x" * 200_000)).readpartial(100))
+    counts("shed_spool" => 2, "shed_resources" => 0)
+    paused.write("x")
+    @stage.answer(@stage.take(0))
+
+    assert_equal "hello", body_of(paused)
+    count("spooled_bodies", 0)
+  end
+
+  private
+
+  # Its kernel takes little for it.
+  def slow_reader
+    client = Socket.new(:INET, :STREAM)
+    client.setsockopt(:SOCKET, :RCVBUF, 4096)
+    client.connect(@listener.local_address)
+    @clients << client
+    client.write(GET)
+    client
+  end
+
+  def answer(bytes, lane: 0)
+    @stage.take(lane).tap { |taken| assert_equal "ok", much(taken, bytes) }
+  end
+
+  def much(taken, bytes)
+    @stage.data(taken, HEAD)
+    @stage.tell("much", taken.id, bytes)
+  end
+
+  def content(bytes)
+    Array.new((bytes / 1000) + 1) { |number| (number % 251).chr * 1000 }.join.byteslice(0, bytes).b
+  end
+
+  # Without a page of them in the message.
+  def same_bytes(expected, found)
+    assert_equal [expected.bytesize, Digest::SHA256.hexdigest(expected)],
+                 [found.bytesize, Digest::SHA256.hexdigest(found)]
+  end
+
+  def count_above(name, bytes)
+    wait_until { @stage.stats.fetch(name) > bytes }
+  end
+
+  def cut?(client)
+    client.read
+    false
+  rescue Errno::ECONNRESET
+    true
+  end
+
+  def spool_files
+    Dir["/proc/#{@stage.tell("pid")}/fd/*"].map { |path| target(path) }.grep(/deleted/).grep_v(/memfd/)
+  end
+
+  def target(path)
+    File.readlink(path)
+  rescue Errno::ENOENT # closed meanwhile
+    ""
+  end
+end

@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/swarm/runners/sidekiq/holdings"
+require_relative "../../../cluster/support/clock"
+
+# Which of the jobs that Redis lists as ours nobody does.
+class SidekiqHoldingsTest < Minitest::Test
+  include ClusterSupport::Clock
+
+  QUEUE = "queue:default"
+  JOB = %({"jid":"1"})
+
+  # Stands for Redis and Sidekiq's configuration: lists, and what happens before a list is read.
+  class Redis
+    attr_reader :lists
+    attr_accessor :before_look
+
+    def initialize
+      @lists = Hash.new { |lists, name| lists[name] = [] }
+    end
+
+    def capsules = { "default" => Struct.new(:queues).new(["default"]) }
+    def redis = yield(self)
+
+    def call(name, *arguments)
+      case name
+      when "LRANGE"
+        before_look&.call
+        @lists[arguments.first].dup
+      when "EVAL"
+        _script, _count, from, to, job = arguments
+        @lists[to] << job if @lists[from].delete(job)
+      end
+    end
+  end
+
+  # Stands for Sidekiq::Trials.
+  class NoTrials
+    def trial?(_job) = false
+  end
+
+  def setup
+    super
+    @redis = Redis.new
+    @holdings = Pando::Swarm::Runners::Sidekiq::Holdings.new(@redis, "me")
+    @holdings.trials = NoTrials.new
+  end
+
+  def held = @redis.lists[@holdings.list(QUEUE)]
+
+  # A processor whose job Redis has moved, and who has not heard of it yet.
+  # @return [Thread]
+  def on_its_way
+    asked = Queue.new
+    thread = Thread.new do
+      @holdings.fetch do
+        held << JOB
+        asked << true
+        Thread.stop
+        [QUEUE, JOB]
+      end
+    end
+    asked.pop
+    Thread.pass until thread.stop?
+    thread
+  end
+
+  def test_a_job_that_is_just_coming_is_none_that_nobody_does
+    thread = nil
+    @redis.before_look = lambda do
+      elapse(0.001) # the processor asks later than we have begun to look
+      thread ||= on_its_way
+    end
+    2.times { @holdings.tend }
+
+    assert_empty @redis.lists[QUEUE], "it is given to another one as well"
+    assert_equal [JOB], held
+  ensure
+    thread&.run
+    thread&.join
+  end
+
+  def test_a_job_whose_arrival_nobody_heard_of_goes_back_when_all_who_asked_then_have_an_answer
+    thread = on_its_way
+    @holdings.tend
+    elapse(1)
+    @holdings.tend
+
+    assert_equal [JOB], held
+    thread.kill.join
+    elapse(1)
+    3.times { @holdings.tend.tap { elapse(1) } }
+
+    assert_equal [[], [JOB]], [held, @redis.lists[QUEUE]]
+  end
+end
