@@ -8,8 +8,12 @@ module Pando
              "The server listens and begins to load the application."
       define "server.ready", :info, %i[pid workers nodes seconds environment url listen],
              "The application is loaded and every worker is ready; `seconds` since the start. Once for each start."
-      define "monitor.stopping", :info, %i[pid reason seconds],
-             "The server was told to stop, or gives up; who has not ended after `seconds` is killed."
+      define "monitor.stopping", :info, %i[pid reason seconds status],
+             "The server was told to stop, or gives up: then `status` is 1, and the level error. Who has not ended " \
+             "after `seconds` is killed.", failed: true
+      define "server.failing", :error, %i[reason seconds],
+             "Nobody serves any more, and the first try to mend that has failed; the server goes on trying, and ends " \
+             "itself after `seconds` if `give_up after:` is set. Once, until somebody serves again."
       define "monitor.stopped", :info, %i[pid status], "No child is left; the monitor exits with this status."
       define "drain.started", :info, %i[reason seconds],
              "Health checks fail, all else is served as ever; a stop follows after `seconds`, if there are any."
