@@ -84,13 +84,6 @@ static VALUE lane_number(VALUE self)
     return UINT2NUM(pando_lane_view_of(self)->number);
 }
 
-/* A full counter wakes as well as one that counts. */
-void pando_signal_eventfd(int fd)
-{
-    uint64_t one = 1;
-    while (write(fd, &one, sizeof one) == -1 && errno == EINTR) continue;
-}
-
 int pando_lane_view_usable(const struct lane_view *view)
 {
     return view->process == pando_pid();
@@ -98,7 +91,7 @@ int pando_lane_view_usable(const struct lane_view *view)
 
 void pando_lane_view_rouse(struct lane_view *view)
 {
-    if (pando_channel_rouse_reactor(view->channel, &view->rung)) pando_signal_eventfd(view->reactor_eventfd);
+    if (pando_channel_rouse_reactor(view->channel, &view->rung)) pando_eventfd_signal(view->reactor_eventfd);
 }
 
 int pando_lane_view_holds(const struct lane_view *view)
@@ -243,7 +236,7 @@ static VALUE lane_sleep(VALUE self)
 static VALUE lane_close(VALUE self)
 {
     struct lane_view *view = pando_lane_view_of(self);
-    if (pando_lane_view_usable(view) && pando_lane_close(view->lane)) pando_signal_eventfd(view->reactor_eventfd);
+    if (pando_lane_view_usable(view) && pando_lane_close(view->lane)) pando_eventfd_signal(view->reactor_eventfd);
     return Qnil;
 }
 
@@ -287,7 +280,7 @@ static VALUE lane_offered_p(VALUE self)
 /* Makes its own eventfd readable. */
 static VALUE lane_nudge(VALUE self)
 {
-    pando_signal_eventfd(pando_lane_view_of(self)->eventfd);
+    pando_eventfd_signal(pando_lane_view_of(self)->eventfd);
     return Qnil;
 }
 

@@ -4,6 +4,7 @@
 #define PANDO_BIND_LANE_H
 
 #include "bind_http.h"
+#include "sys/fds.h"
 
 #include "http/reactor.h"
 
@@ -35,7 +36,6 @@ int pando_lane_view_usable(const struct lane_view *view);
 int pando_lane_view_holds(const struct lane_view *view);
 /* true; nil: no room now; false: nobody wants it any more. */
 VALUE pando_lane_view_end(struct lane_view *view, uint32_t kind, uint64_t value);
-void pando_signal_eventfd(int fd);
 /* Wakes the reactor if it sleeps. */
 void pando_lane_view_rouse(struct lane_view *view);
 

@@ -9,9 +9,15 @@
 
 #define EVENTS_A_WAIT 64
 
+struct waiting {
+    int epoll, timeout_ms, count, failure;
+    struct epoll_event events[EVENTS_A_WAIT];
+};
+
 struct poller {
     int fd;
     VALUE subjects; /* descriptor => object */
+    struct waiting waiting; /* not on the stack: an exception may come between the events and whoever asked for them */
 };
 
 static void poller_mark(void *data)
@@ -98,13 +104,10 @@ static VALUE poller_remove(VALUE self, VALUE io)
     rb_hash_delete(poller->subjects, INT2NUM(fd));
     if (epoll_ctl(poller->fd, EPOLL_CTL_DEL, fd, NULL) == -1 && errno != ENOENT && errno != EBADF)
         rb_sys_fail("epoll_ctl(DEL)");
+    for (int i = 0; i < poller->waiting.count; i++)
+        if (poller->waiting.events[i].data.fd == fd) poller->waiting.events[i].data.fd = -1;
     return self;
 }
-
-struct waiting {
-    int epoll, timeout_ms, count, failure;
-    struct epoll_event events[EVENTS_A_WAIT];
-};
 
 static void *wait_without_lock(void *data)
 {
@@ -114,21 +117,26 @@ static void *wait_without_lock(void *data)
     return NULL;
 }
 
-/* The subjects that are ready; none after the timeout (seconds; nil: no limit) or a signal. */
+/* The subjects that are ready; none after the timeout (seconds; nil: no limit) or a signal. What an exception took away
+ * is told the next time: an edge comes once. */
 static VALUE poller_wait(VALUE self, VALUE timeout)
 {
     struct poller *poller = poller_get(self);
-    struct waiting waiting = {.epoll = poller->fd, .timeout_ms = -1};
-    if (!NIL_P(timeout)) waiting.timeout_ms = pando_milliseconds(timeout);
-    rb_thread_call_without_gvl(wait_without_lock, &waiting, RUBY_UBF_IO, NULL);
-    if (waiting.count == -1 && waiting.failure != EINTR) rb_syserr_fail(waiting.failure, "epoll_wait");
+    struct waiting *waiting = &poller->waiting;
+    if (waiting->count <= 0) {
+        waiting->epoll = poller->fd;
+        waiting->timeout_ms = NIL_P(timeout) ? -1 : pando_milliseconds(timeout);
+        rb_thread_call_without_gvl(wait_without_lock, waiting, RUBY_UBF_IO, NULL);
+        if (waiting->count == -1 && waiting->failure != EINTR) rb_syserr_fail(waiting->failure, "epoll_wait");
+    }
     rb_thread_check_ints();
 
     VALUE ready = rb_ary_new();
-    for (int i = 0; i < waiting.count; i++) {
-        VALUE subject = rb_hash_lookup(poller->subjects, INT2NUM(waiting.events[i].data.fd));
+    for (int i = 0; i < waiting->count; i++) {
+        VALUE subject = rb_hash_lookup(poller->subjects, INT2NUM(waiting->events[i].data.fd));
         if (!NIL_P(subject)) rb_ary_push(ready, subject);
     }
+    waiting->count = 0;
     RB_GC_GUARD(self);
     return ready;
 }

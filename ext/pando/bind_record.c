@@ -23,7 +23,8 @@ static VALUE send_record(VALUE self, VALUE link, VALUE bytes, VALUE fds)
 
 /* receive_record(link, capacity = RECORD_CAPACITY)
  *
- * [bytes or nil when it did not fit, sender's pid, descriptors]; false: nothing now; nil: the end. */
+ * [bytes or nil when it did not fit, sender's pid, descriptors, bytes when only descriptors are missing];
+ * false: nothing now; nil: the end. */
 static VALUE receive_record(int count, VALUE *arguments, VALUE self)
 {
     VALUE link, wanted, memory = 0;
@@ -39,8 +40,9 @@ static VALUE receive_record(int count, VALUE *arguments, VALUE self)
     if (result == 0) return Qnil;
     VALUE fds = rb_ary_new_capa(record.fd_count);
     for (int i = 0; i < record.fd_count; i++) rb_ary_push(fds, INT2NUM(record.fds[i]));
-    VALUE text = record.truncated ? Qnil : rb_str_new(bytes, (long)record.length);
+    VALUE text = record.truncated && !record.stripped ? Qnil : rb_str_new(bytes, (long)record.length);
     if (memory) rb_free_tmp_buffer(&memory);
+    if (record.stripped) return rb_ary_new_from_args(4, Qnil, PIDT2NUM(record.sender), fds, text);
     return rb_ary_new_from_args(3, text, PIDT2NUM(record.sender), fds);
 }
 

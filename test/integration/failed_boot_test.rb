@@ -165,7 +165,7 @@ class FailedBootTest < Minitest::Test
     assert_match(/not today/, last_words(output))
   end
 
-  # What follows from it is no other error.
+  # What follows from it is no other error, but the end.
   { "an application" => [{ app: "raise 'not today'" }, "mold.failed"],
     "a first worker" => [{ config: "workers 1\nafter_worker_fork { |*| raise 'not today' }" }, "worker.failed"] }
     .each do |who, (options, name)|
@@ -174,7 +174,7 @@ class FailedBootTest < Minitest::Test
         server.wait_for_exit
         errors = server.complaints
 
-        assert_equal([name], errors.map { |event| event["event"] })
+        assert_equal([name, "monitor.stopping"], errors.map { |event| event["event"] })
         assert_match(/not today/, errors.first["reason"])
         assert_match(/not today/, last_words(server.output))
       end

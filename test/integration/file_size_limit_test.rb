@@ -48,7 +48,8 @@ class FileSizeLimitTest < Minitest::Test
       server = limited(64 * 1024, "workers 1\n#{mode}", ready: false)
 
       assert_equal 1, server.wait_for_exit.exitstatus
-      assert_match(/\Apando: a file may have 65536 bytes here .*`ulimit -f unlimited`.*LimitFSIZE/, server.output.lines.last)
+      assert_match(/\Apando: a file may have 65536 bytes here .*`ulimit -f unlimited`.*LimitFSIZE/,
+                   server.output.lines.last)
     end
   end
 

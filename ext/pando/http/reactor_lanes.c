@@ -1,6 +1,8 @@
 /* The lanes that are open: reading them in turn, waking their workers. */
 #include "reactor_private.h"
 
+#include "sys/fds.h"
+
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -8,9 +10,7 @@
 
 void pando_reactor_lane_wake(const struct pando_reactor_lane *lane)
 {
-    uint64_t one = 1;
-    ssize_t written = write(lane->wake, &one, sizeof(one));
-    (void)written; /* EAGAIN: its count is full, so it is awake */
+    pando_eventfd_signal(lane->wake);
 }
 
 /* Its worker can be told nothing: it must go. */

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <stdint.h>
 #include <unistd.h>
 
 #ifndef SYS_close_range
@@ -84,4 +85,14 @@ int pando_sealed_memory(const char *name, const char *bytes, size_t length)
     close(fd);
     errno = failure;
     return -1;
+}
+
+void pando_eventfd_signal(int fd)
+{
+    uint64_t one = 1, count;
+    for (int tries = 0; tries < 4; tries++) {
+        if (write(fd, &one, sizeof(one)) == sizeof(one)) return;
+        if (errno == EAGAIN && read(fd, &count, sizeof(count)) == -1 && errno != EAGAIN) return;
+        if (errno != EAGAIN && errno != EINTR) return;
+    }
 }

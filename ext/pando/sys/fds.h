@@ -17,4 +17,8 @@ int pando_close_all_but(int *kept, size_t count);
  * Its number, or -1 with errno. */
 int pando_sealed_memory(const char *name, const char *bytes, size_t length);
 
+/* Wakes whoever watches an eventfd, edge-triggered too, that nobody reads: one whose count is full takes no more, so that
+ * it is emptied first. */
+void pando_eventfd_signal(int fd);
+
 #endif

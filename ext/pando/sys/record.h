@@ -14,6 +14,7 @@ struct pando_record {
     int fds[PANDO_RECORD_MAX_FDS];
     int fd_count;
     int truncated;   /* the packet or its descriptors did not fit */
+    int stripped;    /* only its descriptors did not: they were too many, or this process may have no more */
 };
 
 /* 0 or -1 with errno. Never blocks, never raises SIGPIPE. */

@@ -3,6 +3,7 @@
 require "pando/cluster/fork_order"
 require "pando/cluster/mold"
 require "pando/cluster/offshoot"
+require "pando/cluster/passing_fault"
 require "pando/cluster/worker"
 require "pando/cluster/service"
 
@@ -45,7 +46,7 @@ module Pando
       rescue Exception => e # rubocop:disable Lint/RescueException
         # The fork hook of a library may raise on either side.
         return become(role, order, e) unless Process.pid == forker
-        raise unless e.is_a?(StandardError)
+        raise unless e.is_a?(StandardError) || e.is_a?(NoMemoryError)
 
         refuse(role, order, kind_of_refusal(e), e)
       end
@@ -57,7 +58,9 @@ module Pando
       end
 
       # Not the fault of this generation, which another try would do no good.
-      def passing?(error) = error.is_a?(SystemCallError) || (error.is_a?(Error) && error.passing?)
+      def passing?(error)
+        error.is_a?(SystemCallError) || PassingFault.of?(error) || (error.is_a?(Error) && error.passing?)
+      end
 
       def refuse(role, order, kind, error)
         role.report(kind, seat: order.seat, text: error.message)

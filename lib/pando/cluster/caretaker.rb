@@ -126,6 +126,7 @@ module Pando
 
       # A process is gone, or an order will never become one.
       # @param ending [Sys::Ending, nil]
+      # @param innocent [Boolean] the kernel did not let it become a process that we can watch
       # @param told [Boolean] an event has said why it never became a process
       def child_lost(child, ending, innocent: false, told: false)
         child.ending = ending
@@ -138,7 +139,7 @@ module Pando
         failed = farewell.failed? # while its row is still its own
         take_stock(child, farewell) unless farewell.stillborn?
         hook(:after_worker_exit, child, ending) if child.worker? && ending
-        @cluster.services.lost(child, farewell.reason, farewell.wanted?) if child.service? && !stopping?
+        @cluster.services.lost(child, farewell, refused: innocent) if child.service? && !stopping?
         @cluster.dismiss(child)
         pass_on(child, farewell, failed, innocent)
       end
@@ -147,6 +148,7 @@ module Pando
       # stuck; a worker may be in a long request, so only the order is dropped.
       def spawn_overdue(child)
         return if child.mold? && @cluster.generations.promotion_overdue(child)
+        return child_lost(child, nil) if child.cut_off
 
         child.reason ||= "it was not forked in time"
         child.source.kill("it did not fork when it was told to") unless child.mold? || child.source.gone?
@@ -215,13 +217,21 @@ module Pando
 
         @payload.find_folder if child.mold?
         generations = @cluster.generations
-        return generations.mold_gone(child, reason) if child.mold?
+        return generations.mold_gone(child, reason, cause: cause(child, innocent)) if child.mold?
         return generations.child_unfit(child, reason) if child.unfit?
 
         return unless child.worker?
-        return generations.worker_failed(child, reason, innocent: innocent || ended_by_job?(child)) if failed
+        return generations.worker_failed(child, reason, cause: cause(child, innocent)) if failed
 
         @cluster.rollout.worker_lost(child, reason, working: farewell.at_work?) if farewell.accident?
+      end
+
+      # @return [Symbol] see Generations#worker_failed
+      def cause(child, innocent)
+        return :refused if innocent
+        return :passing if child.passing
+
+        ended_by_job?(child) ? :job : :own
       end
 
       # A node's runner takes jobs a moment before the node says that it is ready, and a job may be one that kills.

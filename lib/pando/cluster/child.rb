@@ -45,6 +45,10 @@ module Pando
       attr_accessor :ending
       # What it wrote about its failure: the summary and the backtrace.
       attr_accessor :failure
+      # That was none of its own, see PassingFault.
+      attr_accessor :passing
+      # Its link ended before it reported.
+      attr_accessor :cut_off
 
       # The inode of its end of the link.
       attr_reader :birthmark

@@ -28,7 +28,8 @@ module Pando
       include Generations::Occupation
       include Generations::Verdicts
 
-      # Failed boots in a row after which a cluster without workers gives up.
+      # Workers in a row that fail to start, after which a mold is given up that nobody serves from. So often may the
+      # kernel refuse one, too, at the first boot.
       LAST_TRY = 5
 
       # Children whose self-check did not come back, after which their mold is given up.
@@ -56,7 +57,8 @@ module Pando
       def_delegator :@promotion, :overdue, :promotion_overdue
 
       # @param policy [#threshold, #manual?, #choose, #justify, #trains?] see Pando::Refork::Policy
-      # @param give_up [#call] called with a reason and a backtrace when nothing can be served; false: go on trying
+      # @param give_up [#call] called with a reason and a backtrace when a try has failed and nobody serves; false: go on
+      #   trying
       # @param options [#canary, #refork_failures, #workers] how a generation proves itself
       # @param dampers [Damping::Dampers] that of the mold: one that dies again and again is replaced later each time
       # @param heard_at [#call] see Proof::Stopwatch
@@ -78,7 +80,7 @@ module Pando
         @proving = Proof::Proving.new(roster, options, self, heard_at)
         @reforks = Reforks.new(roster, policy, self, @backoff, options, **measuring)
         @promotion = Promotion.new(self, @reforks, options)
-        @failed_boots = 0
+        @unwilling = []
         @proven = false
       end
 
@@ -131,17 +133,17 @@ module Pando
       def refork(reason, force: false, asked: true)
         worker = @reforks.source(reason, force, asked: asked) or return false
         @wanted = reason
-        Events.emit("refork.started", generation: @newest + 1, source: worker.pid, slot: worker.slot,
-                                      requests: worker.requests, reason: reason, choice: @reforks.justify(worker))
-        begin_generation(:refork, worker)
-        true
+        !begin_generation(:refork, worker).nil?
       end
 
       # A clean image of what is to be served from now on.
       # @param command [Array<String>] what becomes its mold
       # @param listeners [Array<Listener>] that it accepts from
       # @return [Generation]
-      def reload(command, listeners) = begin_generation(:reload, nil, command, listeners)
+      # @raise [Error] the kernel has no process for it
+      def reload(command, listeners)
+        begin_generation(:reload, nil, command, listeners) || raise(Error, unstarted)
+      end
 
       def mold_ready(child)
         return child.kill("its generation was given up") unless upcoming&.mold.equal?(child)
@@ -150,8 +152,9 @@ module Pando
         upcoming.go_on unless upcoming.held?
       end
 
-      def mold_gone(child, reason)
-        if upcoming&.mold.equal?(child) then discard(upcoming, reason, child.detail)
+      # @param cause [Symbol] see worker_failed
+      def mold_gone(child, reason, cause: :own)
+        if upcoming&.mold.equal?(child) then fail_mold(child, reason, cause)
         elsif current&.mold.equal?(child) then lose_current(reason)
         elsif @proving.kept&.mold.equal?(child) then let_go(reason)
         end
@@ -165,14 +168,26 @@ module Pando
       end
 
       # It ended by itself: before it was ready, or hardly later.
-      # @param innocent [Boolean] the kernel refused the fork: the mold is not to blame
-      def worker_failed(child, reason, innocent: false)
+      # @param cause [Symbol] :refused: the kernel had no process for it; :passing: it could not have what it needs to
+      #   begin, see PassingFault; :job: a job may have ended it; :own
+      def worker_failed(child, reason, cause: :own)
         generation = serving_generation(child) or return
+        return refused(generation, reason) if excused?(generation, cause)
+
         generation.backoff.fail(reason)
-        bad = generation.equal?(upcoming) ? !tolerable?(generation, innocent) : hopeless?(generation)
+        bad = generation.equal?(upcoming) ? !tolerable?(generation, cause) : hopeless?(generation)
         return discard(generation, reason, child.detail, told: true) if bad
 
-        @proving.worker_failed(reason) unless innocent || generation.equal?(upcoming)
+        @proving.worker_failed(reason) unless cause == :job || generation.equal?(upcoming)
+      end
+
+      # A worker could not be had, and the generation is not to blame. Where one has served it is tried for ever.
+      # @param reason [String]
+      def refused(generation, reason)
+        generation.backoff.fail(reason, refused: true)
+        return despair(reason) if proven?
+
+        discard(generation, reason, nil) if generation.backoff.refusals >= LAST_TRY
       end
 
       # Its self-check did not come back. A fork may catch a lock at a bad moment once; twice it is the mold's fault.
@@ -199,7 +214,7 @@ module Pando
         @lost_threads.established(generation)
         @changed_state.established(generation)
         @proven = true
-        @failed_boots = 0
+        @unwilling = []
         kept = @proving.established(generation, last)
         kept ? last.enter(:kept, **@proving.terms.to_h) : retire(last)
         @reforks.established(generation)
@@ -214,31 +229,51 @@ module Pando
 
       private
 
+      # @return [Generation, nil] nil: the kernel has no process for its mold, and nothing has changed
       def begin_generation(purpose, source = nil, *release)
+        mold = source ? @spawner.mold_from(source, @newest + 1) : cold_mold(purpose, release)
+        return put_off(purpose, source) if mold.nil? && proven?
+
         let_go("the next generation is on its way") if @proving.kept
         @newest += 1
+        tell_source(source) if purpose == :refork
         @proving.begin
         @upcoming = Generation.new(@newest, purpose, source)
-        upcoming.mold = source ? @spawner.mold_from(source, @newest) : cold_mold(purpose, release)
+        upcoming.mold = mold
         @promotion.begin(source) if source
-        return upcoming.tap { |one| discard(one, "the process could not be started", nil) } unless upcoming.mold
+        return upcoming.tap { |one| discard(one, unstarted, nil) } unless mold
 
-        Events.emit("mold.booting", **upcoming.mold.identity, reason: purpose) unless source
+        Events.emit("mold.booting", **mold.identity, reason: purpose) unless source
         upcoming
       end
 
-      def cold_mold(purpose, release)
-        origin = @origin.call(purpose)
-        origin ? @spawner.mold_beside(origin, @newest) : @spawner.cold_mold(@newest, *release)
+      def tell_source(worker)
+        Events.emit("refork.started", generation: @newest, source: worker.pid, slot: worker.slot,
+                                      requests: worker.requests, reason: @wanted, choice: @reforks.justify(worker))
       end
 
-      # The old mold is dead: its best child takes its place, else a clean image.
-      def heal = begin_generation(:heal, @reforks.heir)
+      def unstarted = "the process could not be started: #{@spawner.refusal}"
+
+      def cold_mold(purpose, release)
+        origin = @origin.call(purpose)
+        origin ? @spawner.mold_beside(origin, @newest + 1) : @spawner.cold_mold(@newest + 1, *release)
+      end
+
+      # The old mold is dead: its best child takes its place, else a clean image. A worker for whom the kernel has no
+      # process is not asked again before that has been tried: it may be this worker's own limit.
+      def heal = begin_generation(:heal, @reforks.heir(@unwilling))
 
       def serving_generation(child) = [upcoming, current].compact.find { |one| one.number == child.generation }
 
       def hopeless?(generation) = generation.backoff.failures >= LAST_TRY && @roster.ready_workers.empty?
-      def tolerable?(generation, innocent) = innocent && generation.backoff.failures < LAST_TRY
+      def tolerable?(generation, cause) = cause == :job && generation.backoff.failures < LAST_TRY
+
+      # A passing fault is believed of a release that has served.
+      def excused?(generation, cause)
+        return cause == :refused unless cause == :passing
+
+        proven? && (generation.established? || generation.purpose != :reload)
+      end
 
       def lose_current(reason)
         @dampers.fail(:mold, reason)

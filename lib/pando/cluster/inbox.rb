@@ -24,6 +24,8 @@ module Pando
 
       # And that its source has to show whether it ends as well: then another one is asked.
       PROMOTION = 1.0
+      # And that a mold has to say why it did not carry out an order, which ends the link of whoever it was to fork.
+      WORD = 0.25
 
       # Packets that one child may have read in a row: the others wait.
       BURST = 64
@@ -67,8 +69,8 @@ module Pando
         @observer.child_adopted(child)
       rescue Errno::ECHILD, Errno::ESRCH, Errno::EINVAL
         drop(child, "pid #{pid} is no child of the monitor")
-      rescue SystemCallError => e
-        drop(child, "pid #{pid} could not be adopted: #{e.message}") # it ends when it finds its link closed
+      rescue SystemCallError => e # it ends when it finds its link closed
+        drop(child, "pid #{pid} could not be adopted: #{e.message}", innocent: true)
       end
 
       # After an upgrade.
@@ -90,7 +92,7 @@ module Pando
         when *KNOWN then nil
         when :ready then ready(child)
         when :detail then child.add_detail(message.text)
-        when :failed then fail(child, message.text)
+        when :failed then fail(child, message)
         when *NEWS then pass_on(child, message)
         when :fork_failed, :fork_refused, :fork_declined then fork_failed(child, message)
         when *THREADS then @observer.thread_reported(child, message.kind, message.text)
@@ -134,9 +136,9 @@ module Pando
         @observer.lines_lost(text.to_i)
       end
 
-      def fail(child, text)
-        child.failure = text
-        child.reason = text
+      def fail(child, message)
+        child.failure = child.reason = message.text
+        child.passing = message.passing?
       end
 
       # A forker tells of the child that it could not have.
@@ -158,19 +160,25 @@ module Pando
       # and a child may close its link and live.
       def end_of_link(child)
         reason = "it ended before it reported" unless child.pidfd
-        return drop(child, reason) unless child.pidfd || promised?(child)
+        patience = patience_with(child) or return drop(child, reason)
 
         child.reason ||= reason
+        child.cut_off = child.pidfd.nil?
         @poller.remove(child.link)
-        child.deadline = [child.deadline, Sys.now + (child.pidfd ? AFTERLIFE : PROMOTION)].compact.min
+        child.deadline = [child.deadline, Sys.now + patience].compact.min
       end
 
-      # A worker is to fork it.
-      def promised?(child) = child.mold? && !!child.source&.worker?
+      # @return [Float, nil] nil: nobody has more to say about it
+      def patience_with(child)
+        return AFTERLIFE if child.pidfd
+        return WORD if child.source&.mold? && child.source.ready?
 
-      def drop(child, reason)
+        PROMOTION if child.mold? && child.source&.worker?
+      end
+
+      def drop(child, reason, **how)
         child.reason ||= reason
-        @observer.child_lost(child, nil)
+        @observer.child_lost(child, nil, **how)
       end
 
       def reject(child, what)

@@ -61,11 +61,14 @@ module Pando
         return :closed if record.nil?
         return :nothing unless record
 
-        bytes, sender, descriptors = record
+        bytes, sender, descriptors, stripped = record
         message = decode(bytes)
         return Packet.new(message, sender, descriptors) if message
 
         close_all(descriptors)
+        message = decode(stripped)
+        return Packet.new(message, sender, []) if message&.bearable?
+
         raise Malformed, "a record that is none of ours"
       end
 

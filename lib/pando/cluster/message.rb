@@ -25,13 +25,16 @@ module Pando
         state_changed: 33, fork_declined: 34, lines_lost: 35
       }.freeze
       NAMES = KINDS.invert.freeze
+      # Orders of which the descriptors may be missing.
+      BEARABLE = %i[spawn promote observe].freeze
       ROLES = %i[mold worker service].freeze
       LARGEST = 0xffff_ffff
-      private_constant :LARGEST
+      private_constant :LARGEST, :BEARABLE
 
       attr_reader :kind, :role, :seat, :slot, :generation, :lane, :text
 
-      # @param lane [Integer] of the reactor's channel, if the order is for a worker behind it; the time of a {hurry}
+      # @param lane [Integer] of the reactor's channel, if the order is for a worker behind it; the time of a {hurry};
+      #   of a {failure} whether it is a passing one
       # @param text [String] cut to TEXT_BYTES
       def initialize(kind, role: :worker, seat: 0, slot: 0, generation: 0, lane: 0, text: "")
         @kind = kind
@@ -47,6 +50,10 @@ module Pando
       # @param kind [Symbol] leave or drain @param seconds [Float] from now
       def self.hurry(kind, seconds) = new(kind, lane: clock, text: seconds.round(3).to_s)
 
+      # A process cannot go on.
+      # @param passing [Boolean] see PassingFault
+      def self.failure(passing, **fields) = new(:failed, lane: passing ? 1 : 0, **fields)
+
       # Tenths of a second, as far as they fit.
       def self.clock = (Sys.now * 10).to_i & LARGEST
       private_class_method :clock
@@ -55,6 +62,12 @@ module Pando
       def age
         lane.zero? ? 0.0 : ((Message.send(:clock) - lane) & LARGEST) / 10.0
       end
+
+      # @return [Boolean] whoever it is for knows what to do if this process has no room for its descriptors
+      def bearable? = BEARABLE.include?(kind)
+
+      # @return [Boolean] of a {failure}
+      def passing? = kind == :failed && lane == 1
 
       # @return [String] at most HEAD_BYTES + TEXT_BYTES bytes, never empty
       def encode

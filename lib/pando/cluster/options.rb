@@ -14,6 +14,7 @@ module Pando
     #   drain_delay     from the first sign of a graceful stop to its beginning
     #   health          where the reactor is asked how we are; nil: nowhere
     #   grace           what a request is given once it must end
+    #   give_up_after   that nobody has served, when a server that once did ends itself; nil: never
     #   longest_request soft and hard timeout added up; nil: requests may last for ever
     #   longest_wait    that an idle worker may spend on a job that has begun to come
     #   check_timeout   from a step of a child's self-check to the next one; nil: as long as it takes
@@ -35,9 +36,10 @@ module Pando
     #   poison          see Poison::Terms
     #   services        names, in the order in which the config declares them
     Options = Struct.new(:workers, :auto_workers, :surge, :unavailable, :boot_timeout, :spawn_timeout,
-                         :stop_timeout, :drain_delay, :health, :grace, :longest_request, :longest_wait, :check_timeout,
-                         :oom_score_adj, :control, :pidfile, :restart_file, :memory, :canary,
-                         :refork_failures, :trainee, :prefault, :mold, :exclusive, :shared, :jobs, :poison, :services,
+                         :stop_timeout, :drain_delay, :health, :grace, :give_up_after, :longest_request,
+                         :longest_wait, :check_timeout, :oom_score_adj, :control, :pidfile, :restart_file, :memory,
+                         :canary, :refork_failures, :trainee, :prefault, :mold, :exclusive, :shared, :jobs, :poison,
+                         :services,
                          keyword_init: true)
   end
 end

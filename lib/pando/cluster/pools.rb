@@ -3,6 +3,7 @@
 require "pando/cluster/brief"
 require "pando/cluster/pool"
 require "pando/cluster/pools/caretakers"
+require "pando/cluster/pools/outage"
 require "pando/cluster/pools/plan"
 require "pando/cluster/pools/releases"
 require "pando/events"
@@ -34,6 +35,7 @@ module Pando
         end
         @releases = several? ? Releases.new(self) : first.generations
         @caretakers = Caretakers.new(self)
+        @outage = Outage.new(@shutdown)
         @unborn = []
         @started = false
       end
@@ -83,6 +85,7 @@ module Pando
         @releases.reconcile if several?
         (@pools - @unborn).each { |pool| about(pool) { pool.reconcile(ending) } }
         @started = true if serve?
+        @outage.look(select(&:serving?))
       end
 
       # Another release serves.
@@ -106,16 +109,20 @@ module Pando
       # @return [Boolean] whether each of them serves with as many workers as are wanted
       def complete? = serve? && all? { |pool| pool.roster.ready_workers.size >= pool.rollout.size }
 
-      # Nothing can be served by one of them. At a start that is the end, for whoever has started the server wants to
-      # know at once. Later the others serve on, and it is tried again.
+      # Nobody serves in one of them, and a try to mend that has failed. At a start that is the end, for whoever has
+      # started the server wants to know at once. Later the others serve on, and it is tried again.
       # @param pool [Pool] @param reason [String] @param detail [String, nil] a backtrace
       # @return [Boolean] whether the server stops
       def give_up(pool, reason, detail)
-        if @started && any?(&:serving?)
-          Events.emit("pool.failing", reason: reason)
+        others = @started && any?(&:serving?)
+        if others
+          @outage.tell(pool) { Events.emit("pool.failing", reason: reason) }
           return false
         end
-        @shutdown.fail(several? ? "#{pool.name}: #{reason}" : reason, detail)
+        named = several? ? "#{pool.name}: #{reason}" : reason
+        return @outage.bear(named, detail, first.options.give_up_after) if pool.generations.proven?
+
+        @shutdown.fail(named, detail)
         true
       end
 

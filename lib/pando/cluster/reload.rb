@@ -129,7 +129,7 @@ module Pando
         case @generation.state
         when :current then serve
         when :retired then @serves ? finished : failed(LOST)
-        when :discarded then failed(@generation.reason || LOST)
+        when :discarded, :refused then failed(@generation.reason || LOST)
         end
       end
 

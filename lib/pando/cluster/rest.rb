@@ -24,7 +24,7 @@ module Pando
       # @return [Float] seconds that the worker may sleep
       def pace(otherwise) = @order ? LOOK : otherwise
 
-      # @param order [ForkOrder, nil]
+      # @param order [ForkOrder]
       # @return [nil]
       def begin(order)
         @order&.close

@@ -4,6 +4,7 @@ require "pando/cluster/brief"
 require "pando/cluster/context"
 require "pando/cluster/link"
 require "pando/cluster/oom_score"
+require "pando/cluster/passing_fault"
 require "pando/events"
 require "pando/line_writer"
 
@@ -109,7 +110,7 @@ module Pando
 
       # @return [Boolean] false when the monitor is gone
       def report(kind, seat: self.seat, text: "")
-        @link.send(Message.new(kind, role: role, seat: seat, slot: slot, generation: generation, text: text))
+        @link.send(Message.new(kind, **place, seat: seat, text: text))
       end
 
       # The summary in one record, the backtrace in as many as it takes.
@@ -119,7 +120,8 @@ module Pando
         lines.push("caused by: #{cause.message} (#{cause.class})", *cause.backtrace) if cause
         text = lines.map(&:b).join("\n")[0, DETAIL_LIMIT]
         text.scan(/.{1,#{Message::TEXT_BYTES}}/mn) { |part| report(:detail, text: part) }
-        report(:failed, text: "#{error.message.lines.first&.chomp} (#{error.class})")
+        summary = "#{error.message.lines.first&.chomp} (#{error.class})"
+        @link.send(Message.failure(PassingFault.of?(error), **place, text: summary))
       end
 
       private
@@ -228,9 +230,18 @@ module Pando
         when :step_back then step_back
         when :train then train
         when :stay then stay
-        when :spawn, :promote then ForkOrder.from(packet)
+        when :spawn, :promote then fork_order(packet)
         end
       end
+
+      # Of an order that came without what it needs: there was no room for more descriptors here.
+      def fork_order(packet)
+        order = ForkOrder.from(packet)
+        report(:fork_failed, seat: packet.message.seat, text: Errno::EMFILE.new.message) unless order
+        order
+      end
+
+      def place = { role: role, seat: seat, slot: slot, generation: generation }
     end
   end
 end

@@ -182,7 +182,7 @@ module Pando
         return unless generation&.forks? && generation.backoff.over?
         return if generation.canary? && canary_out?
 
-        make_room(room_for(generation))
+        make_room(room_for(generation)) unless generation.backoff.refused?
         replace(generation) unless exclusive?
       end
 
@@ -225,10 +225,16 @@ module Pando
 
       def order(slot, generation)
         return unless generation&.backoff&.over? && @dampers.over?(:worker, slot: slot)
+        return if generation.backoff.refused? && tried?(generation)
 
         child = @spawner.worker(generation.mold, slot)
-        child ? Events.emit("worker.spawning", **child.identity) : generation.backoff.fail("it could not be ordered")
+        return @generations.refused(generation, @spawner.refusal) unless child
+
+        Events.emit("worker.spawning", **child.identity)
       end
+
+      # One is on its way: while the kernel refuses, the others wait for what becomes of it.
+      def tried?(generation) = @roster.workers.any? { |one| one.starting? && one.generation == generation.number }
     end
   end
 end

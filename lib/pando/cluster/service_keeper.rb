@@ -41,11 +41,13 @@ module Pando
       end
 
       # A service that ended is started again, later each time if that happens often.
-      # @param wanted [Boolean] it was asked to
-      def lost(child, reason, wanted)
-        Events.emit(wanted ? "service.exited" : "service.lost", name: name(child), **child.identity, reason: reason,
-                                                                backtrace: child.detail)
-        @dampers.fail(:service, reason, refused: child.ending.nil?, name: name(child)) unless child.leaving?
+      # @param farewell [Farewell] @param refused [Boolean] the kernel had no process for it
+      def lost(child, farewell, refused:)
+        Events.emit(farewell.wanted? ? "service.exited" : "service.lost",
+                    name: name(child), **child.identity, reason: farewell.reason, backtrace: child.detail)
+        return if child.leaving?
+
+        @dampers.fail(:service, farewell.reason, refused: refused || !!child.passing, name: name(child))
       end
 
       def ask_to_leave(child, reason)

@@ -106,11 +106,12 @@ module Pando
         @order = order
         seconds = [@options, *@roster.map(&@options_of)].map(&patience).max
         @deadline = @began_at + seconds
-        Events.emit("monitor.stopping", reason: reason, pid: Process.pid, seconds: seconds)
+        Events.emit("monitor.stopping", reason: reason, pid: Process.pid, seconds: seconds, **failed)
         @roster.to_a.each { |child| ask(child) unless held?(child) }
         forget_unborn
       end
 
+      def failed = status.zero? ? {} : { status: status }
       def deadline_by(options) = @began_at + options.public_send(@patience)
 
       # It serves what the reactor holds.

@@ -18,8 +18,8 @@ module Pando
       # "at once", comes from a hand, which is slower.
       ONE = 0.1
       STOPS = %w[TERM QUIT INT].freeze
-      # A write beyond RLIMIT_FSIZE fails with Errno::EFBIG, as on a full disk, and does not end who writes: setrlimit(2).
-      # Whoever the monitor starts ignores it as well, for that survives fork and exec.
+      # A write beyond RLIMIT_FSIZE fails with Errno::EFBIG, as on a full disk, and does not end the process:
+      # setrlimit(2). All that the monitor starts ignore it as well, for that survives fork and exec.
       IGNORED = "XFSZ"
 
       # @param quiet [Boolean] whether it quiets the nodes

@@ -18,6 +18,8 @@ module Pando
 
       # What becomes a mold that boots from cold.
       attr_writer :command
+      # @return [String, nil] why the last process could not be ordered
+      attr_reader :refusal
 
       # @param command [Image, Array<String>] the executable and arguments of a cold mold
       # @param lanes [Reactor::Lanes, Listening::DirectMode] for workers
@@ -119,7 +121,8 @@ module Pando
         yield child, their_end
         child
       rescue SystemCallError, Pando::Error => e # the kernel's limits, or the scoreboard's
-        Events.emit("spawn.failed", role: role, slot: slot, generation: generation, reason: e.message)
+        @refusal = e.message
+        Events.emit("spawn.failed", role: role, slot: slot, generation: generation, reason: refusal)
         child ? cancel(child) : our_end&.close
         nil
       ensure

@@ -59,8 +59,8 @@ module Pando
       def shared
         yield
       rescue Errno::EFBIG
-        raise BootError, "a file may have #{Process.getrlimit(:FSIZE).first} bytes here (RLIMIT_FSIZE), and the memory " \
-                         "that the server's processes share needs more: raise the limit, by `ulimit -f unlimited` or " \
+        raise BootError, "a file may have #{Process.getrlimit(:FSIZE).first} bytes here (RLIMIT_FSIZE), and the " \
+                         "memory that the server's processes share needs more: raise the limit, by `ulimit -f unlimited` or " \
                          "in the systemd unit by LimitFSIZE=infinity"
       end
     end

@@ -175,7 +175,7 @@ module Pando
 
       def obey(packet)
         case packet.message.kind
-        when :promote then @rest.begin(ForkOrder.from(packet))
+        when :promote then fork_order(packet)&.then { |order| @rest.begin(order) }
         when :quiet then @work.quiet
         when *NEWS then hear(packet.message)
         when :try_out then try_out

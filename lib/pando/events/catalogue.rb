@@ -11,15 +11,15 @@ module Pando
     # checked against it. Read in every process, changed in none.
     module Catalogue
       # One row. `keys` are the payload's keys; any may be absent where it makes
-      # no sense. `level` is :info, :warn or :error.
-      Known = Struct.new(:name, :level, :keys, :help)
+      # no sense. `level` is :info, :warn or :error. `failed`: a `status` other than 0 makes it an error.
+      Known = Struct.new(:name, :level, :keys, :help, :failed)
 
       @known = {}
 
       class << self
         # @api private
-        def define(name, level, keys, help)
-          @known[name] = Known.new(name.freeze, level, keys.freeze, help.freeze).freeze
+        def define(name, level, keys, help, failed: false)
+          @known[name] = Known.new(name.freeze, level, keys.freeze, help.freeze, failed).freeze
         end
 
         # @return [Array<Known>] in the order of the docs
@@ -42,6 +42,12 @@ module Pando
         # @return [Symbol] :info for a name that is not in the table
         def level(name)
           @known[name]&.level || :info
+        end
+
+        # @param event [Event]
+        # @return [Symbol] that of its name, unless what it tells is worse
+        def level_of(event)
+          @known[event.name]&.failed && event[:status].to_i.positive? ? :error : level(event.name)
         end
 
         # @param name [String, Symbol] as Events.subscribe takes it

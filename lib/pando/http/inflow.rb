@@ -106,7 +106,7 @@ module Pando
       def refuse_if_larger(size)
         return unless @max && size > @max
 
-        raise Refused.new(413, "the body is larger than max_body_bytes (#{@max}): set it higher, or to false for no limit")
+        raise Refused.new(413, "the body is larger than max_body_bytes (#{@max}): set it higher, or to false for none")
       end
     end
   end

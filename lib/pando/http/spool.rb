@@ -33,7 +33,7 @@ module Pando
       # @raise [Refused] there is no room for it
       def <<(data)
         @size += data.bytesize
-        return @string << data && self if @string && @size <= @memory
+        return (@string << data) && self if @string && @size <= @memory
 
         on_disk do
           move_to_file unless @file

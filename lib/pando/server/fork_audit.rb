@@ -70,6 +70,8 @@ module Pando
         watch ||= begin_watch(role)
         finding = watch.check
         tell([finding], role) if finding
+      rescue Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM
+        nil # there is no room for a look now: it is nothing to die of
       end
 
       # @return [Boolean] this is the mold of a cold boot: nothing was promoted

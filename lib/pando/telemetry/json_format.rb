@@ -40,7 +40,7 @@ module Pando
       def head(event)
         { "time" => event.time.getutc.strftime("%Y-%m-%dT%H:%M:%S.%LZ"),
           "event" => Printable.utf8(event.name, 64),
-          "level" => Events::Catalogue.level(event.name).to_s }
+          "level" => Events::Catalogue.level_of(event).to_s }
       end
 
       def payload(event, characters, frames)

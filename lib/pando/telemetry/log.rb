@@ -47,7 +47,7 @@ module Pando
       # @param event [Event]
       # @return [nil]
       def call(event)
-        @writer.write(line(event)) if show?(event.name) && event.name != LOST
+        @writer.write(line(event)) if show?(event) && event.name != LOST
       end
 
       # Writes what its reader did not take before.
@@ -70,7 +70,7 @@ module Pando
 
       def tell(lines) = Events.emit(LOST, count: lines, pid: Process.pid)
 
-      def show?(name) = @shown.include?(Events::Catalogue.level(name)) || @notices.include?(name)
+      def show?(event) = @shown.include?(Events::Catalogue.level_of(event)) || @notices.include?(event.name)
 
       # Each is loaded on demand: the monitor stays small, and json is not small.
       def formatter(name)

@@ -41,7 +41,7 @@ module Pando
       end
 
       def start(event)
-        mark = MARKS[Events::Catalogue.level(event.name)]
+        mark = MARKS[Events::Catalogue.level_of(event)]
         "#{event.time.strftime(TIME)} pando#{mark} #{Printable.escape(event.name, 64)}"
       end
 

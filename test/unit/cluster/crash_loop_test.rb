@@ -184,21 +184,6 @@ class CrashLoopTest < Minitest::Test
     assert_nil cluster.given_up
   end
 
-  # However long each of them takes to fail.
-  def test_slow_boots_that_keep_failing_end_the_server
-    booted(workers: 1)
-    cluster.die(cluster.current_mold)
-    cluster.roster.workers.each { |worker| cluster.die(worker) }
-    LAST_TRY.times do
-      assert_nil cluster.given_up
-      elapse(300)
-      cluster.turn
-      cluster.die(cluster.upcoming_mold, ClusterSupport.ended(1))
-    end
-
-    refute_nil cluster.given_up
-  end
-
   # With `timeout false` a request may last for ever.
   def test_a_source_at_a_request_without_end_is_passed_over_and_not_blamed
     booted(workers: 2, longest_request: nil)

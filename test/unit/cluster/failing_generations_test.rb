@@ -7,25 +7,51 @@ require_relative "support/generations_case"
 class ClusterFailingGenerationsTest < Minitest::Test
   include ClusterSupport::GenerationsCase
 
-  def test_a_kernel_that_refuses_is_borne_with_for_a_while
+  # A wait of a second at most, however long it has lasted.
+  def test_a_kernel_that_refuses_is_borne_with_for_ever
     booted(workers: 2)
     reforking
-    (1...LAST_TRY).each do
+    (LAST_TRY * 10).times do
       refuse(cluster.starting.first)
       assert_predicate generations.upcoming, :canary?
-      elapse(10)
+      elapse(1)
       cluster.turn
     end
-    refuse(cluster.starting.first)
+    cluster.settle
 
-    assert_nil generations.upcoming
-    assert_equal LAST_TRY, events("fork.failed").size
-    assert_equal [0, 0], cluster.generations_of_workers
+    assert_equal [1, 1], cluster.generations_of_workers
+    assert_empty events("generation.discarded")
+    assert_equal 0, generations.suspension.failures
   end
 
-  def test_where_others_serve_it_is_tried_for_ever
+  def test_at_the_first_boot_for_a_while_only
+    generations.tap { cluster(workers: 1) }.begin_boot
+    cluster.ready(cluster.upcoming_mold).turn
+    LAST_TRY.times do
+      assert_nil cluster.given_up
+      refuse(cluster.starting.first)
+      elapse(1)
+      cluster.turn
+    end
+
+    assert_equal "no more processes", cluster.given_up.first
+  end
+
+  def test_one_is_tried_while_the_kernel_refuses_and_then_the_others
+    booted(workers: 3)
+    cluster.roster.workers.each { |worker| cluster.serve(worker) && cluster.die(worker) }
+    cluster.turn
+    cluster.starting.each { |child| refuse(child) }
+    elapse(1)
+    3.times { cluster.turn }
+    assert_equal 1, cluster.starting.size
+    cluster.ready(cluster.starting.first).turn
+
+    assert_equal 2, cluster.starting.size
+  end
+
+  def test_a_server_that_has_served_tries_for_ever
     booted(workers: 1)
-    generations.instance_variable_set(:@give_up, ->(*why) { (@told ||= []).push(why) && false })
     cluster.die(cluster.current_mold).die(cluster.worker_in(0))
     (LAST_TRY + 3).times do
       elapse(60)
@@ -33,10 +59,84 @@ class ClusterFailingGenerationsTest < Minitest::Test
       cluster.die(cluster.upcoming_mold)
     end
 
-    assert_operator(@told.size, :>=, 3)
+    assert_equal LAST_TRY + 3, cluster.borne.size
     elapse(60)
     cluster.settle
     assert_equal [0], cluster.slots
+  end
+
+  def test_a_mold_that_the_kernel_refuses_is_tried_for_ever_and_is_no_generation
+    booted(workers: 1)
+    cluster.spawner.refusing = true
+    cluster.die(cluster.current_mold).die(cluster.worker_in(0))
+    (LAST_TRY * 10).times do
+      cluster.turn
+      assert_nil generations.upcoming
+      elapse(1)
+    end
+    cluster.spawner.refusing = false
+    cluster.settle
+
+    assert_equal [1], cluster.generations_of_workers
+    assert_equal "the process could not be started: no more processes", cluster.borne.last.first
+  end
+
+  # It may be the limit of that worker alone.
+  def test_a_worker_for_whom_the_kernel_has_no_mold_is_not_asked_again_before_a_clean_image_was_tried
+    booted(workers: 2)
+    cluster.die(cluster.current_mold)
+    sources = Array.new(4) do
+      cluster.turn
+      source = generations.upcoming.source
+      cluster.caretaker.child_lost(cluster.upcoming_mold, nil, innocent: true)
+      elapse(1)
+      source&.slot
+    end
+
+    assert_equal([0, 1, nil], sources.first(3).sort_by { |slot| slot || 9 })
+    refute_nil sources.last
+    assert_empty events("generation.discarded")
+    assert cluster.roster.workers.none?(&:barred?)
+  end
+
+  def passing(child)
+    child.passing = true
+    cluster.die(child, ClusterSupport.ended(1))
+  end
+
+  # A broker that is away, for instance.
+  def test_what_a_worker_that_starts_cannot_have_is_no_fault_of_a_release_that_has_served
+    booted(workers: 1)
+    cluster.serve(cluster.worker_in(0))
+    cluster.die(cluster.worker_in(0))
+    (LAST_TRY * 5).times do
+      cluster.turn
+      cluster.adopt(child = cluster.starting.find(&:worker?))
+      passing(child)
+      elapse(1)
+    end
+    cluster.settle
+
+    assert_equal [0], cluster.generations_of_workers
+    assert_empty events("generation.discarded")
+  end
+
+  def test_but_of_one_that_has_not
+    booted(workers: 1)
+    generations.reload(["other"], [])
+    cluster.ready(cluster.upcoming_mold).turn
+    cluster.adopt(child = cluster.starting.find(&:worker?))
+    passing(child)
+
+    assert_equal([1], events("generation.discarded").map { |event| event[:generation] })
+  end
+
+  def test_a_reload_for_which_there_is_no_process
+    booted(workers: 1)
+    cluster.spawner.refusing = true
+
+    assert_match(/no more processes/, assert_raises(Pando::Error) { generations.reload(["other"], []) }.message)
+    assert_predicate generations, :settled?
   end
 
   def test_a_kernel_that_gives_in_loses_nothing
@@ -81,7 +181,7 @@ class ClusterFailingGenerationsTest < Minitest::Test
     LAST_TRY.times do
       elapse(5)
       cluster.turn
-      refuse(cluster.starting.find(&:worker?))
+      cluster.die(cluster.starting.find(&:worker?), ClusterSupport.ended(1))
     end
 
     assert_nil generations.current
@@ -114,20 +214,7 @@ class ClusterFailingGenerationsTest < Minitest::Test
     cluster.spawner.refusing = true
     generations.begin_boot
 
-    assert_equal "the process could not be started", cluster.given_up.first
-  end
-
-  def test_boots_that_keep_failing_end_the_server_when_nobody_is_left
-    booted(workers: 1)
-    [*cluster.roster.workers, cluster.current_mold].each { |child| cluster.die(child) }
-    tries = 0
-    until cluster.given_up || tries > 20
-      elapse(20)
-      cluster.turn
-      cluster.die(cluster.upcoming_mold, ClusterSupport.ended(1)) && (tries += 1) if generations.upcoming
-    end
-
-    assert_equal LAST_TRY, tries
+    assert_equal "the process could not be started: no more processes", cluster.given_up.first
   end
 
   def test_boots_that_keep_failing_end_nothing_while_somebody_serves

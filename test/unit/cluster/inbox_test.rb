@@ -225,6 +225,25 @@ class ClusterInboxTest < Minitest::Test
     refute watched?(child.link)
   end
 
+  # It may say that it could not carry out the order.
+  def test_that_of_a_worker_leaves_its_mold_time_to_say_why
+    child, theirs = order(source: mold = adopted(:mold) { |link| answer_order(link, :fork_failed, "EMFILE") })
+    mold.become_ready
+    theirs.close
+    hear(child)
+
+    assert_empty told(:child_lost)
+    assert child.cut_off
+    assert_in_delta Pando::Sys.now + Pando::Cluster::Inbox::WORD, child.deadline, 2
+  end
+
+  def test_a_failure_that_passes
+    child = adopted { |link| link.send(Message.failure(true, text: "no Redis")) }
+    hear(child) until child.failure
+
+    assert child.passing
+  end
+
   def test_a_link_that_ends_later_leaves_some_time
     child = adopted(&:close)
     hear(child) until child.deadline

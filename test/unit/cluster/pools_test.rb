@@ -6,6 +6,7 @@ require_relative "support/generations_case"
 
 # What pools are to each other.
 class PoolsUnitTest < Minitest::Test
+  include ClusterSupport::Clock
   include ClusterSupport::Listening
 
   Pools = Pando::Cluster::Pools
@@ -18,6 +19,9 @@ class PoolsUnitTest < Minitest::Test
 
     # As much of Generations as is asked.
     Generations = Struct.new(:current, :upcoming, :watched, :withdrawn, :occupation, :remaining) do
+      attr_accessor :proven
+      alias_method :proven?, :proven
+
       def end_watch(_reason) = self.watched = false
       def watching? = !!watched
       def reload(_command, listeners) = self.upcoming = FakePool.generation(1, listeners)
@@ -120,8 +124,37 @@ class PoolsUnitTest < Minitest::Test
     refute(@pools.give_up(@jobs, "no gem", nil))
     assert_empty(@shutdown.calls)
     assert_equal("no gem", events("pool.failing").first[:reason])
+    refute(@pools.give_up(@jobs, "no gem", nil))
+    assert_equal(1, events("pool.failing").size, "it is told once")
     @roster.to_a.each { |child| @roster.dismiss(child) }
     assert(@pools.give_up(@jobs, "no gem", nil))
+  end
+
+  def serve_no_more(give_up_after)
+    options = ClusterSupport.options(give_up_after: give_up_after)
+    @pools.each { |pool| pool.generations.proven = true }
+    @web.define_singleton_method(:options) { options }
+    serving = worker(@web)
+    @pools.reconcile(false)
+    @roster.dismiss(serving)
+  end
+
+  def test_once_it_has_served_time_alone_ends_it
+    serve_no_more(60.0)
+    100.times { refute(@pools.give_up(@jobs, "no fork", nil)) }
+    assert_equal([{ reason: "jobs: no fork", seconds: 60.0 }], events("server.failing").map(&:payload))
+    elapse(60)
+
+    assert(@pools.give_up(@jobs, "no fork", nil))
+    assert_equal([[:fail, "nobody has served for 60 s (give_up after: 60): jobs: no fork", nil]], @shutdown.calls)
+  end
+
+  def test_unless_the_user_has_said_when_never
+    serve_no_more(nil)
+    elapse(1_000_000)
+
+    refute(@pools.give_up(@jobs, "no fork", nil))
+    assert_equal([{ reason: "jobs: no fork" }], events("server.failing").map(&:payload))
   end
 
   def test_no_new_release_serves_before_all_have_booted

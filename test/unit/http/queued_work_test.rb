@@ -320,6 +320,17 @@ class HTTPQueuedWorkTest < Minitest::Test
     assert reactor.rung?(reactor.eventfd)
   end
 
+  def test_the_reactor_is_woken_though_somebody_has_filled_its_counter
+    stage(HELLO)
+    poller = Pando::Sys::Poller.new.add(reactor.eventfd, :woken, :edge)
+    reactor.eventfd.write_nonblock([(2**64) - 2].pack("Q"))
+    assert_equal [:woken], poller.wait(0)
+    reactor.asleep!
+    @stage.get
+
+    assert_equal [:woken], poller.wait(0)
+  end
+
   # Nobody is to be handed to a worker that asks itself, and who came meanwhile is served then.
   def test_while_it_requests_safe_paths_it_is_not_given_others
     asleep = []

@@ -15,7 +15,7 @@ class HTTPReactorBodiesTest < Minitest::Test
   def test_tiny_chunks_cost_no_system_call_each
     stage
     before = writes
-    client = request(CHUNKED + (TINY * 60_000) + "0\r\n\r\n")
+    client = request("#{CHUNKED}#{TINY * 60_000}0\r\n\r\n")
     taken = @stage.take(0)
 
     assert_equal [true, 60_000], [taken.body_in_file?, taken.file_bytes]
@@ -29,7 +29,7 @@ class HTTPReactorBodiesTest < Minitest::Test
     stage
     client = connect
     client.setsockopt(:TCP, :NODELAY, 1)
-    (CHUNKED + (TINY * 4000) + "7d0\r\n#{"y" * 2000}\r\n" + (TINY * 17_000) + "0\r\n\r\n" + GET)
+    "#{CHUNKED}#{TINY * 4000}7d0\r\n#{"y" * 2000}\r\n#{TINY * 17_000}0\r\n\r\n#{GET}"
       .scan(/.{1,701}/m) { |piece| client.write(piece) }
     taken = @stage.take(0)
 
@@ -46,7 +46,7 @@ class HTTPReactorBodiesTest < Minitest::Test
     stage
     (16_384 - CHUNKED.bytesize - 70).step(16_400, 3) do |size|
       body = Random.bytes(size)
-      client = request("#{CHUNKED}#{format("%x", size)}\r\n".b + body + "\r\n0\r\n\r\n")
+      client = request("#{"#{CHUNKED}#{format("%x", size)}\r\n".b}#{body}\r\n0\r\n\r\n")
       taken = @stage.take(0)
       assert_equal body, taken.body_in_file? ? @stage.want("file", taken).last : taken.body
       @stage.answer(taken)

@@ -22,6 +22,20 @@ class HTTPReactorHandoverTest < Minitest::Test
     assert_equal "hello", client.read
   end
 
+  def test_more_than_16_kib_ahead_are_too_much
+    { 16_384 => "socket", 16_385 => "gone" }.each do |bytes, outcome|
+      stage
+      client = connect
+      @stage.ok("signal", Signal.list["STOP"]) # all of it is to be there when the head is read
+      client.write("GET / HTTP/1.1\r\nhost: a\r\n#{"x: #{"y" * 5000}\r\n" * 4}\r\n#{"z" * bytes}")
+      @stage.ok("signal", Signal.list["CONT"])
+
+      assert_equal outcome, Array(@stage.want("socket", @stage.take(0))).first
+      assert_match(%r{\AHTTP/1.1 502 }, client.read) if outcome == "gone"
+      @stage.quit
+    end
+  end
+
   def test_a_client_that_goes_before_it_is_handed_over
     client, taken = asked
     reset(client)

@@ -10,7 +10,7 @@ class HTTPReactorTimersTest < Minitest::Test
   include HTTPSupport::ReactorCase
 
   HEAD = "POST / HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: 3\r\n\r\n"
-  ANSWER = "HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n#{"x" * 1000}"
+  ANSWER = "HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n#{"x" * 1000}".freeze
 
   def setup
     @folder = Dir.mktmpdir
@@ -37,6 +37,15 @@ class HTTPReactorTimersTest < Minitest::Test
     assert_equal "HTTP/1.1 100 Continue\r\n\r\n", client.readpartial(25)
     assert_match(%r{\AHTTP/1.1 503 }, Timeout.timeout(60) { client.read })
     counts("shed_queue_time" => 1)
+  end
+
+  # For 2 s; what comes then is not read any more.
+  def test_who_is_refused_and_sends_on_is_closed_all_the_same
+    stage
+    client = request("bad\r\n\r\n")
+
+    assert_raises(Errno::EPIPE, Errno::ECONNRESET) { loop { client.write("x") && sleep(0.05) } }
+    counts("connections" => 0)
   end
 
   def test_a_late_continue_holds_up_a_worker_for_write_timeout_only

@@ -53,6 +53,26 @@ class SysPollerTest < Minitest::Test
     assert_empty @poller.wait(Float::NAN)
   end
 
+  # The event is there before the exception, which finds the wait in the kernel.
+  def test_an_exception_costs_no_edge
+    error = Class.new(StandardError)
+    previous = trap("USR1") { raise error }
+    @poller.add(@reader, :reader, :edge)
+    waiting = Thread.current
+    other = Thread.new do
+      Thread.pass until waiting.status == "sleep"
+      @writer.write_nonblock("x")
+      Process.kill(:USR1, Process.pid)
+    end
+    assert_raises(error) { @poller.wait(PATIENCE) && other.join }
+
+    assert_equal [:reader], @poller.wait(PATIENCE)
+    assert_empty @poller.wait(0)
+  ensure
+    other&.join
+    trap("USR1", previous)
+  end
+
   def test_the_longest_timeout_is_cut_not_wrapped
     @writer.syswrite("x")
 

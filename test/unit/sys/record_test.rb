@@ -50,6 +50,19 @@ class SysRecordTest < Minitest::Test
     [*ios, *pipes.flatten].each(&:close)
   end
 
+  # This process may have no more descriptors: what was said is heard all the same.
+  def test_descriptors_that_there_is_no_room_for
+    Sys.send_record(@theirs, "take it", [@theirs])
+    free = IO.pipe.each(&:close).then { IO.sysopen(File::NULL).tap { |fd| IO.for_fd(fd).close } }
+    limits = Process.getrlimit(:NOFILE)
+    Process.setrlimit(:NOFILE, free, limits.last)
+    record = Sys.receive_record(@ours)
+
+    assert_equal [nil, Process.pid, [], "take it"], record
+  ensure
+    Process.setrlimit(:NOFILE, *limits) if limits
+  end
+
   def test_the_sender_is_who_the_kernel_says
     pid = fork do
       Sys.send_record(@theirs, "I am pid 1", [])

@@ -17,6 +17,10 @@ module Pando
 
         carry damped: :flag, reason: :text, backoff: Backoff
 
+        # Refusals in a row of which each has made the wait longer: what follows is no news.
+        ENOUGH = Math.log2(Backoff::REFUSED / Backoff::FIRST).ceil
+        private_constant :ENOUGH
+
         # @param place [Hash{Symbol => Object}] whose restarts they are, for events
         # @param limit [Float] seconds of the longest wait @param free [Integer] deaths that are made up for at once
         def initialize(place, limit:, free:)
@@ -29,15 +33,18 @@ module Pando
         def due = @backoff.due
         # @return [Integer] in a row
         def failures = @backoff.failures
+        def refusals = @backoff.refusals
+        def refused? = @backoff.refused?
         def succeed = @backoff.succeed
 
-        # @param refused [Boolean] it could not even be started
+        # @param refused [Boolean] the kernel did not let it be started
         # @return [Float] seconds until the next try
         def fail(reason = nil, now = Sys.now, refused: false)
           waits = !@backoff.over?(now)
+          known = refused && @backoff.refusals > ENOUGH
           @reason = reason
           seconds = @backoff.fail(now, refused: refused)
-          tell(seconds, now) if seconds.positive? && !waits
+          tell(seconds, now) if seconds.positive? && !waits && !known
           seconds
         end
 

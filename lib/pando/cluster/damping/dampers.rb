@@ -28,7 +28,7 @@ module Pando
         # @return [Boolean] whether it may be started now
         def over?(role, **place) = @dampers[[role, place]].nil? || @dampers[[role, place]].over?
 
-        # It has died, and nobody wanted it to; or it could not be started.
+        # It has died, and nobody wanted it to; or the kernel did not let it be started.
         # @return [Float] seconds until it may be
         def fail(role, reason, refused: false, **place)
           @dampers[[role, place]] ||= Damper.new({ role: role, **place }, **MANNERS.fetch(role))

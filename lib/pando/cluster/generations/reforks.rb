@@ -60,6 +60,7 @@ module Pando
           @sources = Sources.new(roster, policy, generations.method(:outdated?), generations.lost_threads)
           @training = Training.new(roster, @sources, -> { trains?(options.trainee) })
           @suspension = Proof::Suspension.new(-> { options.refork_failures })
+          @pause = Damping::Backoff.new
           @count = 0
           @told = []
           @asked = true
@@ -71,6 +72,7 @@ module Pando
 
         # @return [String, nil] why it is time
         def wanted
+          return unless @pause.over?
           return (measured unless lone?) if @policy.measures?
 
           threshold = @policy.threshold(count)
@@ -157,6 +159,14 @@ module Pando
           Events.emit("refork.postponed", seconds: @backoff.fail.round(2), reason: obstacle) unless @asked
         end
 
+        # The kernel has no process for the mold: neither the worker that was asked is to blame, nor anything else. What
+        # the policy wants waits longer each time; whoever asks is not kept waiting.
+        # @return [nil]
+        def put_off(obstacle, reason, **from)
+          refuse(obstacle, reason, **from)
+          Events.emit("refork.postponed", seconds: @pause.fail.round(2), reason: obstacle) unless @asked
+        end
+
         # @param worker [Child] as {source} has chosen it
         # @return [String] why that one
         def justify(worker)
@@ -167,7 +177,8 @@ module Pando
 
         # @return [Child, nil] who is to take the place of a mold that is gone; nil: a clean image is, as where workers
         #   have failed as molds so often that they are not asked any more
-        def heir = (@sources.heir unless suspension.suspended?)
+        # @param except [Array<Child>]
+        def heir(except = []) = (@sources.heir(except) unless suspension.suspended?)
 
         # @param generation [Generation] that serves in all slots
         def established(generation)
@@ -176,6 +187,7 @@ module Pando
 
           @count += 1
           @told = []
+          @pause.reset
         end
 
         # @param generation [Generation] that need not prove anything any more

@@ -51,7 +51,7 @@ module Pando
           Events.emit("source.changed", generation: upcoming.number, source: worker.pid, slot: worker.slot,
                                         requests: worker.requests, reason: reason)
           upcoming.fork_from(worker, @spawner.mold_from(worker, upcoming.number))
-          discard(upcoming, "the process could not be started", nil) unless upcoming.mold
+          fail_mold(nil, unstarted, :refused) unless upcoming.mold
         end
 
         # No worker has come to forking its mold. Nothing has failed.
@@ -89,6 +89,35 @@ module Pando
 
         private
 
+        # The upcoming generation's mold has not come up.
+        # @param child [Child, nil] @param cause [Symbol] see Generations#worker_failed
+        def fail_mold(child, reason, cause)
+          excused = proven? && upcoming.booting? && excused?(upcoming, cause)
+          return discard(upcoming, reason, child&.detail) unless excused
+
+          purpose = upcoming.purpose
+          source = upcoming.source
+          refuse(reason)
+          put_off(purpose, source, reason, cheap: cause == :refused)
+        end
+
+        # The kernel has no process for a mold: nothing has failed, and it is tried again. Whoever has asked is told.
+        # @param cheap [Boolean] nothing was loaded for it: beside workers that serve it may be tried often, too
+        # @return [nil]
+        def put_off(purpose, source, reason = unstarted, cheap: true)
+          return @reforks.put_off(reason, @wanted, slot: source.slot, source: source.pid) if purpose == :refork
+          return if purpose == :reload
+
+          source ? @unwilling += [source] : @unwilling = []
+          @backoff.fail(refused: cheap || @roster.ready_workers.empty?)
+          despair(reason)
+          nil
+        end
+
+        # A try has failed. If nobody serves, that may be the end of the server.
+        # @return [Boolean]
+        def despair(reason, detail = nil) = @roster.ready_workers.empty? && @give_up.call(reason, detail)
+
         def take_back(reason)
           bad = current
           @current = @proving.release
@@ -108,13 +137,8 @@ module Pando
           generation.enter(:discarded, reason: reason)
           generation.end_mold("discarded")
           @roster.call_off(generation.number, "its generation was discarded") # they would take others' places
-          @failed_boots += 1 if generation.source.nil?
-          judge(reason, (detail unless told), @backoff.fail)
-        end
-
-        def judge(reason, detail, delay)
-          hopeless = @roster.ready_workers.empty? && (!@proven || @failed_boots >= LAST_TRY)
-          return if hopeless && @give_up.call(reason, detail)
+          delay = @backoff.fail
+          return if !current&.forks? && despair(reason, (detail unless told))
 
           Events.emit("refork.postponed", seconds: delay.round(2), reason: reason)
         end

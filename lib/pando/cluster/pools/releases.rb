@@ -81,7 +81,7 @@ module Pando
         def begin
           missing = @pools.reject { |pool| @members.key?(pool) }
           missing.each do |pool|
-            @pools.about(pool) { @members[pool] = reload(pool).tap(&:hold) } unless pool.waits?
+            @pools.about(pool) { join(pool) } unless pool.waits? || @absent
           end
         end
 
@@ -104,21 +104,22 @@ module Pando
         def unproven = @members.each_value.filter_map(&:unproven).first
 
         # @return [Integer] the first pool's
-        def number = @members[@pools.first].number
+        def number = @members[@pools.first]&.number
 
         # (see Generation#state)
         def state
           look
+          return :refused if @absent
           return @members[lost].state if lost
 
           (@pools.to_a - @served).empty? ? :current : :booting
         end
 
         # @return [String, nil] why it came to nothing
-        def reason = lost && [lost.name, @members[lost].reason].compact.join(": ")
+        def reason = lost && [lost.name, @absent ? @obstacle : @members[lost].reason].compact.join(": ")
 
         # @return [Pool, nil] whose it came to nothing
-        def lost = @members.find { |pool, generation| lost?(generation, @served.include?(pool)) }&.first
+        def lost = @absent || @members.find { |pool, generation| lost?(generation, @served.include?(pool)) }&.first
 
         # @param reason [String]
         def take_back(reason)
@@ -128,6 +129,14 @@ module Pando
         end
 
         private
+
+        # The kernel may have no process for it.
+        def join(pool)
+          @members[pool] = reload(pool).tap(&:hold)
+        rescue Pando::Error => e
+          @absent = pool
+          @obstacle = e.message
+        end
 
         def reload(pool)
           listeners = pool.equal?(@pools.first) ? @listeners : []
@@ -140,7 +149,7 @@ module Pando
         end
 
         def lost?(generation, served)
-          generation.state == :discarded || (generation.state == :retired && !served)
+          %i[discarded refused].include?(generation.state) || (generation.state == :retired && !served)
         end
 
         def may_go_on?(pool)

@@ -3,6 +3,7 @@
 require "pando/cluster/brief"
 require "pando/cluster/carried"
 require "pando/cluster/damping/dampers"
+require "pando/cluster/reactor/disk_wait"
 require "pando/cluster/reactor/jobs"
 require "pando/cluster/reactor/progress"
 require "pando/events"
@@ -28,6 +29,8 @@ module Pando
         REPORT = 1.0
         # Seconds without a turn of its loop after which a reactor is taken for stuck.
         STANDSTILL = 15.0
+        # Seconds if it waits for a disk meanwhile, which most often comes back: to kill it costs every connection.
+        DISK_STANDSTILL = 60.0
         # Seconds between two looks whether idle workers get what waits, once there is doubt; and seconds after which
         # new workers that get nothing either are no longer taken for the cause.
         LOOK = 0.5
@@ -151,12 +154,26 @@ module Pando
         # Each report asks for a turn; the next one sees whether it came.
         def watch(slept)
           turns = @setup.turns
-          @moved_at = Sys.now if slept || turns != @turns
+          moved if slept || turns != @turns
           @turns = turns
           @setup.nudge
           return if reactor.condemned? || !reactor.ready?
 
-          reactor.kill("it stood still") if Sys.now - @moved_at > STANDSTILL
+          stood_still(Sys.now - @moved_at) if Sys.now - @moved_at > STANDSTILL
+        end
+
+        def moved
+          @moved_at = Sys.now
+          @stalled = false
+        end
+
+        def stood_still(seconds)
+          return reactor.kill("it stood still") if seconds > DISK_STANDSTILL || !DiskWait.of?(reactor.pid)
+          return if @stalled
+
+          @stalled = true
+          Events.emit("reactor.stalled", pid: reactor.pid, seconds: seconds.floor,
+                                         reason: "it waits for a disk: that of TMPDIR, or of files that are sent")
         end
       end
     end

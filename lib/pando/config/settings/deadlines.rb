@@ -45,6 +45,16 @@ module Pando
               notes: "Jobs and mails that libraries have queued inside a worker are done in this time, whenever one " \
                      "leaves; `work.dropped` names the rest. See docs/libraries.md.",
               example: "stop_timeout 60"
+
+      setting :give_up_after,
+              type: Types::OrOff.new(Types::Seconds.new), default: nil, unit: "seconds",
+              within: :give_up, keyword: :after,
+              help: "A server that has served, and cannot any more, ends after this long, with status 1.",
+              notes: "When no worker of any pool has been ready for so long, and the last try has failed. " \
+                     "false: it goes on trying. For a supervisor that can do more than start the server again, such " \
+                     "as one that moves it to another machine. A server that cannot even start ends at once. See " \
+                     "[healing](healing.md#when-nobody-serves).",
+              example: "give_up after: 10.minutes"
     end
   end
 end

@@ -8,8 +8,12 @@ module Pando
              "The server listens and begins to load the application."
       define "server.ready", :info, %i[pid workers nodes seconds environment url listen],
              "The application is loaded and every worker is ready; `seconds` since the start. Once for each start."
-      define "monitor.stopping", :info, %i[pid reason seconds],
-             "The server was told to stop, or gives up; who has not ended after `seconds` is killed."
+      define "monitor.stopping", :info, %i[pid reason seconds status],
+             "The server was told to stop, or gives up: then `status` is 1, and the level error. Who has not ended " \
+             "after `seconds` is killed.", failed: true
+      define "server.failing", :error, %i[reason seconds],
+             "Nobody serves any more, and the first try to mend that has failed; the server goes on trying, and ends " \
+             "itself after `seconds` if `give_up after:` is set. Once, until somebody serves again."
       define "monitor.stopped", :info, %i[pid status], "No child is left; the monitor exits with this status."
       define "drain.started", :info, %i[reason seconds],
              "Health checks fail, all else is served as ever; a stop follows after `seconds`, if there are any."
@@ -114,6 +118,8 @@ module Pando
              "a second."
       define "reactor.exited", :info, %i[pid reason], "The reactor has answered all that it held, and is gone."
       define "reactor.failed", :error, %i[pid reason], "A reactor never became ready; the next one is on its way."
+      define "reactor.stalled", :warn, %i[pid seconds reason],
+             "The reactor has stood still for so long because it waits for a disk. It is killed after a minute."
       define "reactor.killed", :error, %i[pid reason connections requests], "The monitor killed the reactor."
       define "reactor.lost", :error, %i[pid reason connections requests],
              "The reactor died; its connections are closed, the next one is on its way."

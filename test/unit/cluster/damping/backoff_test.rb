@@ -104,6 +104,38 @@ class ClusterBackoffTest < Minitest::Test
     assert_equal [0.25, 0.5], fail(2, refused: true)
   end
 
+  def test_what_is_refused_is_tried_again_soon_for_ever
+    assert_equal [0.25, 0.5, *[1.0] * 98], fail(100, refused: true)
+    assert_equal 0, @backoff.failures
+    assert_equal 100, @backoff.refusals
+  end
+
+  def test_refusals_make_no_later_wait_longer
+    fail(10, refused: true)
+
+    assert_equal [0.25, 0.5], fail(2)
+    assert_equal 2, @backoff.failures
+  end
+
+  def test_failures_make_no_refusal_worse
+    fail(6)
+
+    assert_equal [0.25], fail(refused: true)
+    assert_equal [16.0], fail
+  end
+
+  def test_refusals_are_over_with_a_success_or_a_quiet_time
+    fail(5, refused: true)
+    assert_predicate @backoff, :refused?
+    refute @backoff.calm?(@now + QUIET)
+    assert @backoff.calm?(@now + QUIET + 1)
+    @backoff.succeed
+
+    refute_predicate @backoff, :refused?
+    fail(5, refused: true)
+    assert_equal [0.25], fail(refused: true, after: QUIET)
+  end
+
   def test_a_success_makes_up_for_those_in_a_row_but_not_for_the_rate
     fail(3)
     @backoff.succeed

@@ -57,14 +57,15 @@ class ClusterRefusedReforkTest < Minitest::Test
     assert_equal([WHY, WHY], refused)
   end
 
-  # That one is no fault of the application's, and told as it was.
+  # That one is no fault of the application's, and told as it was; whoever has asked is told, too.
   def test_a_fork_that_the_kernel_refuses_is_an_error
     booted(workers: 2)
     generations.refork("test")
     refuse(cluster.upcoming_mold)
 
-    assert_empty(refused)
+    assert_equal(["no more processes"], refused)
     assert_equal(1, events("fork.failed").size)
+    assert_empty(events("generation.discarded"))
     assert_empty(events("mold.failed"), "it is told once")
   end
 

@@ -345,6 +345,24 @@ class ReactorKeeperTest < Minitest::Test
     assert_equal ["KILL"], reactor.pidfd.signals
   end
 
+  def test_one_that_waits_for_a_disk_has_a_minute
+    with_reactor
+    reactor = reactors.last
+    @setup.stuck = true
+    told = []
+    subscription = Pando::Events.subscribe("reactor.stalled") { |event| told << event[:pid] }
+    Pando::Cluster::Reactor::DiskWait.stub(:of?, ->(pid) { pid == reactor.pid }) do
+      58.times { elapse(1) && turn }
+      assert_empty reactor.pidfd.signals
+      assert_equal [reactor.pid], told
+      5.times { elapse(1) && turn }
+    end
+
+    assert_equal ["KILL"], reactor.pidfd.signals
+  ensure
+    Pando::Events.unsubscribe(subscription)
+  end
+
   def test_when_clients_were_heard_last
     assert_nil @keeper.heard_at(now), "there is no reactor"
     with_reactor

@@ -34,6 +34,8 @@ module ClusterSupport
     class Spawner
       attr_accessor :refusing
 
+      def refusal = "no more processes"
+
       def initialize(roster)
         @roster = roster
       end
@@ -85,7 +87,7 @@ module ClusterSupport
     end
 
     attr_reader :roster, :generations, :rollout, :services, :reactors, :examiner, :shutdown, :caretaker, :spawner,
-                :given_up, :policy, :oom, :options, :dampers, :poison
+                :given_up, :borne, :policy, :oom, :options, :dampers, :poison
 
     def initialize(hooks: nil, **options)
       @options = options = ClusterSupport.options(**options)
@@ -93,7 +95,7 @@ module ClusterSupport
       @spawner = Spawner.new(@roster)
       @policy = Policy.new(nil, true)
       @shutdown = Pando::Cluster::Shutdown.new(@roster, options, ->(child) { @reports&.call(child) })
-      @generations = Pando::Cluster::Generations.new(@roster, @spawner, @policy, ->(*why) { @given_up = why }, options,
+      @generations = Pando::Cluster::Generations.new(@roster, @spawner, @policy, method(:give_up), options,
                                                      dampers: @dampers = Pando::Cluster::Damping::Dampers.new,
                                                      heard_at: ->(now) { @deaf_since || now })
       @rollout = Pando::Cluster::Rollout.new(@roster, @spawner, @generations, options, dampers: @dampers)
@@ -112,6 +114,14 @@ module ClusterSupport
     attr_reader :doors_closed
 
     def refuse_connections = @doors_closed = true
+
+    # As Pools#give_up, of a server that goes on for ever once it has served.
+    def give_up(*why)
+      return (@given_up = why) unless generations.proven?
+
+      (@borne ||= []) << why
+      false
+    end
 
     # As Monitor#dismiss.
     def dismiss(child) = roster.dismiss(child)

@@ -1,0 +1,246 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+require "support/limited_user"
+require "support/servers"
+require "support/shared_library"
+
+# Promise: what the kernel refuses is nobody's fault. A server that has served waits for it however long that takes,
+# keeps its mold, discards nothing, and serves again soon after.
+class KernelRefusalsTest < Minitest::Test
+  include Support::Servers
+
+  # More than a fault of the application would be borne with.
+  MANY = 8
+  # The C library's posix_spawnp, in the process to which it is preloaded, and in none of those that it starts.
+  REFUSING_SPAWN = <<~C
+    #include <dlfcn.h>
+    #include <errno.h>
+    #include <spawn.h>
+    #include <stdlib.h>
+    #include <unistd.h>
+
+    typedef int spawn_function(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
+                               char *const[], char *const[]);
+
+    int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+                     const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
+    {
+        if (access("refuse", F_OK) == 0) return ENOMEM;
+        spawn_function *next = (spawn_function *)dlsym(RTLD_NEXT, "posix_spawnp");
+        return next(pid, file, actions, attributes, argv, envp);
+    }
+  C
+
+  def test_no_forks_while_all_workers_are_gone
+    server = serve(config: "workers 3\nrefork :manual", wrapper: user.wrapper)
+    assert_kept(server) do
+      without_forks(server) { many(server, "fork.failed", role: "worker") { kill(*server.workers) } }
+      server.wait_past("restarts.recovered", role: "worker")
+    end
+  end
+
+  def test_no_forks_while_a_rollout_is_under_way_and_all_workers_are_gone
+    server = serve(config: <<~RUBY, wrapper: user.wrapper)
+      workers 2
+      refork :manual
+      after_mold_fork { |_, mold| sleep 0.01 while mold.generation.positive? && !File.exist?("go") }
+    RUBY
+    server.wait_for("refork.started") { server.signal("USR2") }
+    wait_until { server.tree.titled("mold gen 1").any? }
+    assert_kept(server, mold: false) do
+      without_forks(server) do
+        kill(*server.workers)
+        many(server, "fork.failed", role: "worker") { server.write("go", "") }
+      end
+      server.wait_past("refork.finished", generation: 1)
+    end
+  end
+
+  # The monitor has to boot a clean image, for nobody is left who could fork one.
+  def test_neither_forks_nor_programs_while_all_workers_and_the_mold_are_gone
+    server = serve(config: "workers 2\nrefork :manual", env: { "LD_PRELOAD" => refusing_spawn }, wrapper: user.wrapper)
+    assert_kept(server, mold: false) do
+      without_forks(server) do
+        server.write("refuse", "")
+        many(server, "spawn.failed", role: "mold") { kill(*server.workers, server.mold) }
+      end
+      FileUtils.rm(File.join(server.folder, "refuse"))
+      server.wait_past("generation.current", purpose: "heal")
+    end
+
+    refute_empty(server.events("server.failing"))
+  end
+
+  def test_no_descriptors_for_the_monitor_while_all_workers_are_gone
+    server = serve(config: "workers 2\nrefork :manual")
+    assert_kept(server) do
+      without_descriptors(server.pid) { many(server, "spawn.failed", role: "worker") { kill(*server.workers) } }
+    end
+  end
+
+  def test_no_descriptors_for_the_monitor_while_the_mold_is_gone_too
+    server = serve(config: "workers 2\nrefork :manual")
+    assert_kept(server, mold: false) do
+      without_descriptors(server.pid) do
+        many(server, "spawn.failed", role: "mold") { kill(*server.workers, server.mold) }
+      end
+    end
+  end
+
+  # It hears of an order, and not what it needs to carry it out.
+  def test_no_descriptors_for_the_mold_while_all_workers_are_gone
+    server = serve(config: "workers 2\nrefork :manual")
+    assert_kept(server) do
+      without_descriptors(server.mold.pid) do
+        many(server, "fork.failed", role: "worker") { kill(*server.workers) }
+      end
+    end
+    assert_match(/Too many open files/, server.events("fork.failed").last["reason"])
+  end
+
+  # The processes begin, and cannot have what they need to be ready.
+  def test_workers_that_are_refused_a_thread
+    server = serve(config: <<~RUBY)
+      workers 2
+      refork :manual
+      after_worker_fork { |*| raise ThreadError, "can't create Thread: Resource temporarily unavailable" if File.exist?("none") }
+    RUBY
+    assert_kept(server) do
+      server.write("none", "")
+      many(server, "worker.failed") { kill(*server.workers) }
+      FileUtils.rm(File.join(server.folder, "none"))
+    end
+  end
+
+  def test_reactor_and_service
+    server = serve(config: <<~RUBY, wrapper: user.wrapper)
+      workers 1
+      refork :manual
+      service(:clock) { |service| sleep 0.05 until service.leaving? }
+    RUBY
+    server.wait_past("service.ready")
+    assert_kept(server) do
+      without_forks(server) do
+        many(server, "fork.failed", role: "service") { kill(*server.tree.titled("service")) }
+        many(server, "spawn.failed", role: "reactor") { kill(*server.tree.titled("reactor")) }
+      end
+      wait_until(message: "the service") { server.tree.titled("service clock").any? }
+    end
+  end
+
+  def test_orders_are_refused_and_change_nothing
+    server = serve(config: "workers 2\nrefork :manual\ncontrol 'control.sock'", wrapper: user.wrapper)
+    workers = server.workers.map(&:pid).sort
+    assert_kept(server, mold: false) do
+      without_forks(server) do
+        assert_match(/Resource temporarily unavailable/, refused(server, "refork"))
+        assert_match(/Resource temporarily unavailable/, refused(server, "reload"))
+      end
+      assert_equal(workers, server.workers.map(&:pid).sort)
+      server.refork
+    end
+  end
+
+  # The configuration can be read, and then there is no process for a mold.
+  def test_a_reload_whose_mold_cannot_be_had
+    server = serve(config: <<~RUBY, env: { "LD_PRELOAD" => refusing_spawn })
+      workers 1
+      refork :manual
+      File.write("refuse", "") if File.exist?("reloading")
+    RUBY
+    server.write("reloading", "")
+    failed = server.wait_for("reload.failed") { server.signal("HUP") }
+    assert_match(/Cannot allocate memory/, failed["reason"])
+    assert_empty(server.events("generation.discarded"))
+    %w[reloading refuse].each { |name| FileUtils.rm(File.join(server.folder, name)) }
+    server.wait_for("reload.finished") { server.signal("HUP") }
+  end
+
+  def test_a_time_after_which_it_gives_up
+    server = serve(config: "workers 2\nrefork :manual\ngive_up after: 2", wrapper: user.wrapper)
+    user.forbid_forks(server.processes)
+    kill(*server.workers)
+    status = server.wait_for_exit
+    failing = server.events("server.failing")
+    stopping = server.events("monitor.stopping").first
+
+    assert_equal(1, status.exitstatus)
+    assert_equal(["error"], failing.map { |event| event["level"] })
+    assert_operator(failing.first["seconds"], :<=, 2)
+    assert_equal(["error", 1], stopping.values_at("level", "status"))
+    assert_match(/nobody has served for \d+ s \(give_up after: 2\).*temporarily unavailable/, stopping["reason"])
+    assert_empty(server.events("generation.discarded"))
+    assert_match(/give_up after: 2/, server.output[/^pando could not start or go on serving: .*/])
+  end
+
+  # Nobody has ever been served: whoever starts it wants to know at once.
+  def test_a_first_boot_that_is_refused
+    server = serve(ready: false, env: { "LD_PRELOAD" => refusing_spawn }, config: 'File.write("refuse", "")')
+
+    assert_equal(1, server.wait_for_exit.exitstatus)
+    assert_match(/could not start.*Cannot allocate memory/, server.output.lines.last)
+  end
+
+  private
+
+  def user
+    @user ||= Support::LimitedUser.new.tap { |user| skip(user.obstacle) if user.obstacle }
+  end
+
+  def refusing_spawn = Support::SharedLibrary.path("librefusingspawn.so", REFUSING_SPAWN)
+
+  def kill(*processes) = processes.each { |process| Process.kill("KILL", process.pid) }
+
+  # @return [Array<Hash>] so many events that come from now on
+  def many(server, name, **where)
+    wanted = where.transform_keys(&:to_s)
+    before = server.events(name).size
+    yield
+    wait_until(timeout: 15, message: -> { "#{MANY} of #{name}\n#{server.output[-6000..]}" }) do
+      server.events(name).drop(before).count { |event| wanted <= event } >= MANY
+    end
+  end
+
+  def without_forks(server)
+    user.forbid_forks(server.processes)
+    yield
+  ensure
+    user.allow_forks(server.processes)
+  end
+
+  def without_descriptors(pid)
+    limit = prlimit(pid, "--nofile", "--output=SOFT", "--noheadings").strip
+    prlimit(pid, "--nofile=3:")
+    yield
+  ensure
+    prlimit(pid, "--nofile=#{limit}:") if limit && File.exist?("/proc/#{pid}")
+  end
+
+  def prlimit(pid, *arguments)
+    output, status = Open3.capture2e("prlimit", "--pid=#{pid}", *arguments)
+    status.success? ? output : raise(output)
+  end
+
+  # @return [String] what the command says
+  def refused(server, order)
+    output, status = Open3.capture2e(RbConfig.ruby, "-W0", "-I", Support::Checkout.path("lib"), Support::Checkout.path("exe/pando"),
+                                     order, "--control", File.join(server.folder, "control.sock"))
+    refute_predicate(status, :success?, output)
+    output
+  end
+
+  # That the server goes through what is done in the block.
+  # @param mold [Boolean] whether the mold is to live through it
+  def assert_kept(server, mold: true)
+    pid = server.mold.pid
+    yield
+    wait_until(message: -> { "an answer\n#{server.output[-6000..]}" }) { status_of(server, "/") == 200 }
+
+    assert_equal(pid, server.mold.pid) if mold
+    assert_empty(server.events("generation.discarded"))
+    assert_empty(server.events("refork.suspended"))
+    assert_predicate(server.stop, :success?)
+  end
+end
