@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -224,6 +225,7 @@ static int obey(void)
     VERB("spoil") { atomic_store(&lanes[a].shared->written, 0xfffffff0u); committed(); ok(1); }
     VERB("word") { atomic_store(&lanes[a].shared->offers[0], (uint64_t)c << 32 | b); ok(1); }
     VERB("word?") printf("%u\n", (uint32_t)atomic_load(&lanes[a].shared->offers[0]));
+    VERB("flicker") { flicker(a); ok(1); }
     VERB("closed") { pando_lane_close(lanes[a].shared); committed(); ok(1); }
     VERB("seems_asleep") { atomic_store(&lanes[a].shared->asleep, b); ok(1); }
     VERB("offered") printf("%d\n", pando_lane_offers(lanes[a].shared));

@@ -138,6 +138,34 @@ static void serve(uint32_t number)
     printf("served %u\n", served);
 }
 
+/* Nothing is on the lane, and its worker waits. */
+static int is_quiet(struct pando_lane *lane)
+{
+    return atomic_load(&lane->asleep) && atomic_load(&lane->written) == atomic_load(&lane->consumed);
+}
+
+static void set_state(struct pando_lane *lane, uint32_t slot, uint32_t state)
+{
+    uint64_t word = atomic_load(&lane->offers[slot]);
+    uint32_t before = (uint32_t)word;
+    int is_free = before == PANDO_OFFER_NONE || before == PANDO_OFFER_COPIED || before == PANDO_OFFER_DAMAGED;
+    if (is_free && is_quiet(lane)) atomic_compare_exchange_strong(&lane->offers[slot], &word, word >> 32 << 32 | state);
+}
+
+/* A process of its own, until we end: slots that are free have no room at one moment, and have it the next. */
+static void flicker(uint32_t number)
+{
+    pid_t pid = fork();
+    REQUIRE(pid != -1);
+    if (pid != 0) return;
+    struct pando_lane *lane = pando_lane_map(lanes[number].memory); /* a child has no other */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1 || !lane) _exit(1);
+    for (;;) {
+        for (uint32_t slot = 0; slot < PANDO_LANE_SLOTS; slot++) set_state(lane, slot, PANDO_OFFER_DAMAGED);
+        for (uint32_t slot = 0; slot < PANDO_LANE_SLOTS; slot++) set_state(lane, slot, PANDO_OFFER_NONE);
+    }
+}
+
 /* A frame that was being written when the worker died. */
 static void half(uint32_t number, uint32_t epoch, uint32_t turn)
 {

@@ -9,7 +9,6 @@
 #include "reactor_private.h"
 
 #include <stdatomic.h>
-#include <string.h>
 
 #define STALE 5u       /* milliseconds ahead of a busy worker, after which another's next request is this one */
 #define LATE 100u      /* milliseconds in which an idle worker claims what it was woken for */
@@ -22,42 +21,6 @@ static struct pando_reactor_lane *open_lane(struct pando_reactor *reactor, uint3
 }
 
 /* --- one offer --- */
-
-static uint32_t flags_of(const struct pando_connection *connection)
-{
-    uint32_t flags = 0;
-    if (connection->head_bytes > PANDO_SLOT_BYTES)
-        flags |= PANDO_SLOT_ALL_IN_FILE;
-    if (connection->spool != -1)
-        flags |= PANDO_SLOT_BODY_IN_FILE;
-    if (connection->parser.body == PANDO_HTTP_CHUNKED_BODY)
-        flags |= PANDO_SLOT_CHUNKED;
-    if (!connection->persistent)
-        flags |= PANDO_SLOT_LAST;
-    if (connection->read_ended)
-        flags |= PANDO_SLOT_HALF_CLOSED;
-    if (connection->streamed)
-        flags |= PANDO_SLOT_STREAMED;
-    if (connection->request.retried)
-        flags |= PANDO_SLOT_RETRY;
-    return flags;
-}
-
-/* What the worker reads. */
-static void fill(const struct pando_reactor *reactor, struct pando_slot *slot, const struct pando_connection *connection)
-{
-    slot->epoch = reactor->epoch;
-    slot->turn = connection->request.turn;
-    slot->head_bytes = connection->head_bytes;
-    slot->body_bytes = connection->body_bytes;
-    slot->file_bytes = connection->spooled;
-    slot->arrived = connection->request.arrived;
-    slot->listener = connection->listener;
-    slot->flags = flags_of(connection);
-    memcpy(slot->remote, connection->remote, sizeof(slot->remote));
-    if (connection->head_bytes <= PANDO_SLOT_BYTES)
-        memcpy(slot->data, connection->in.data, connection->head_bytes + connection->body_bytes);
-}
 
 static uint32_t next_turn(struct pando_reactor *reactor)
 {
@@ -114,13 +77,17 @@ static void offer(struct pando_reactor *reactor, uint32_t number, struct pando_c
 {
     struct pando_reactor_lane *lane = &reactor->lanes[number];
     struct pando_request *request = &connection->request;
+    request->slot = free_slot(lane);
+    if (request->slot == PANDO_NONE) { /* there was one a moment ago: its worker has written where it must not */
+        pando_reactor_request_wait_again(reactor, connection);
+        return;
+    }
     request->turn = next_turn(reactor);
     request->lane = number;
-    request->slot = free_slot(lane);
     request->place = PANDO_OFFERED;
     request->claimed = 0;
     request->offered_at = reactor->now;
-    fill(reactor, &lane->shared->slots[request->slot], connection);
+    pando_reactor_request_copy(reactor, connection, &lane->shared->slots[request->slot]);
     lane->offered[request->slot] = connection;
     lane->offers++;
     lane->ended = 0;
@@ -164,6 +131,7 @@ void pando_reactor_dispatch_forget(struct pando_reactor *reactor, struct pando_c
         reactor->lanes[request->lane].taken = NULL;
     if (request->place == PANDO_OFFERED)
         clear(reactor, connection);
+    request->place = PANDO_NOWHERE;
 }
 
 /* --- what workers have claimed --- */

@@ -57,6 +57,8 @@ static int read_frame(struct pando_reactor *reactor, uint32_t number)
     struct pando_frame frame;
     const char *payload;
 
+    if (lane->corrupt)
+        return 0;
     switch (pando_lane_peek(shared, &lane->position, &frame, &payload)) {
     case 0:
         return 0;
@@ -148,7 +150,7 @@ void pando_reactor_lane_lost(struct pando_reactor *reactor, uint32_t number, uin
     pando_reactor_lane_unblock(reactor, lane->blocker);
     lane->dead = 1;
     pando_reactor_dispatch_look(reactor, number);
-    while (!lane->corrupt && read_frame(reactor, number))
+    while (read_frame(reactor, number))
         ;
     lane->open = 0;
     uint32_t moved = reactor->open[--reactor->open_count];

@@ -3,6 +3,7 @@
 #include "reactor_private.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 #define LONGEST 3600000000000u /* nanoseconds in the queue that are believed */
 #define ANNOUNCE 16 /* requests put into the queue before workers are woken: a wake-up may cost us the processor */
@@ -65,6 +66,42 @@ void pando_reactor_request_publish(struct pando_reactor *reactor, struct pando_c
     }
     reactor->in_flight++;
     pando_stat_add(&reactor->stats->requests, 1);
+}
+
+static uint32_t flags_of(const struct pando_connection *connection)
+{
+    uint32_t flags = 0;
+    if (connection->head_bytes > PANDO_SLOT_BYTES)
+        flags |= PANDO_SLOT_ALL_IN_FILE;
+    if (connection->spool != -1)
+        flags |= PANDO_SLOT_BODY_IN_FILE;
+    if (connection->parser.body == PANDO_HTTP_CHUNKED_BODY)
+        flags |= PANDO_SLOT_CHUNKED;
+    if (!connection->persistent)
+        flags |= PANDO_SLOT_LAST;
+    if (connection->read_ended)
+        flags |= PANDO_SLOT_HALF_CLOSED;
+    if (connection->streamed)
+        flags |= PANDO_SLOT_STREAMED;
+    if (connection->request.retried)
+        flags |= PANDO_SLOT_RETRY;
+    return flags;
+}
+
+void pando_reactor_request_copy(const struct pando_reactor *reactor, const struct pando_connection *connection,
+                                struct pando_slot *slot)
+{
+    slot->epoch = reactor->epoch;
+    slot->turn = connection->request.turn;
+    slot->head_bytes = connection->head_bytes;
+    slot->body_bytes = connection->body_bytes;
+    slot->file_bytes = connection->spooled;
+    slot->arrived = connection->request.arrived;
+    slot->listener = connection->listener;
+    slot->flags = flags_of(connection);
+    memcpy(slot->remote, connection->remote, sizeof(slot->remote));
+    if (connection->head_bytes <= PANDO_SLOT_BYTES)
+        memcpy(slot->data, connection->in.data, connection->head_bytes + connection->body_bytes);
 }
 
 static void note_wait(struct pando_reactor *reactor, const struct pando_request *request)

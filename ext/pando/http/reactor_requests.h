@@ -56,6 +56,9 @@ struct pando_reactor_lane {
 /* reactor_request.c */
 void pando_reactor_request_publish(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_request_expired(struct pando_reactor *reactor, struct pando_connection *connection);
+/* What its worker is to read. */
+void pando_reactor_request_copy(const struct pando_reactor *reactor, const struct pando_connection *connection,
+                                struct pando_slot *slot);
 /* It was taken back from a lane, and goes on waiting, before all others. */
 void pando_reactor_request_wait_again(struct pando_reactor *reactor, struct pando_connection *connection);
 /* The connection has no more interest in its request. */

@@ -176,6 +176,18 @@ class HTTPReactorWorkersTest < Minitest::Test
     assert_equal "hello", body_of(client)
   end
 
+  # What the reactor has found free may be another moment later.
+  def test_a_lane_that_changes_while_the_reactor_looks_at_it
+    stage(lanes: 1)
+    client = connect
+    @stage.ok("flicker", 0)
+    served = Thread.new { @stage.tell("serve", 0) }
+    400.times { assert_empty body_of(client.tap { client.write(GET) }) }
+    client.write(GET.sub("/", "/enough"))
+
+    assert_equal "served 401", served.value
+  end
+
   # --- who gets what ---
 
   def test_a_request_that_waits_for_a_busy_worker_is_another_ones_as_soon_as_that_is_idle
