@@ -8,9 +8,10 @@
  *
  *   openload --port P --connections N --rate REQUESTS_PER_SECOND --seconds S [--warmup S] [--drain S]
  *            [--fast PATH] [--slow PATH] [--slow-share 0..1] [--seed N]
- *            [--arrivals poisson|fixed] [--assign free|bound]
+ *            [--arrivals poisson|fixed] [--assign free|bound] [--host N]
  *
- * The connections are opened during the first half of the warm-up, whose requests are not counted.
+ * The connections come from 127.0.0.N and are opened during the first half of the warm-up, whose requests are not
+ * counted.
  *
  *   free:  a request takes any idle connection, as from a proxy's pool
  *   bound: a request belongs to one connection from the start, drawn by lot, as a browser's does
@@ -56,10 +57,10 @@ struct samples {
 
 static struct {
     const char *path[KINDS];
-    int port, connections, poisson, bound;
+    int port, connections, poisson, bound, host;
     double rate, seconds, warmup, drain, slow_share;
     uint64_t seed;
-} options = {.path = {"/fast", "/slow"}, .connections = 1, .poisson = 1, .rate = 100, .seconds = 10, .drain = 10, .seed = 1};
+} options = {.path = {"/fast", "/slow"}, .connections = 1, .poisson = 1, .host = 1, .rate = 100, .seconds = 10, .drain = 10, .seed = 1};
 
 static struct connection *connections;
 static struct connection **idle;
@@ -123,7 +124,7 @@ static void take(struct connection *connection) {
 
 static void open_connection(struct connection *connection) {
     connection->state = CONNECTING;
-    connection->fd = connect_to(options.port, 1, 0);
+    connection->fd = connect_to(options.port, options.host, 0);
     watch(connection, EPOLL_CTL_ADD, EPOLLOUT);
 }
 
@@ -331,6 +332,7 @@ static void parse(int argc, char **argv) {
         else if (!strcmp(name, "--slow-share")) options.slow_share = atof(value);
         else if (!strcmp(name, "--seed")) options.seed = strtoull(value, NULL, 10);
         else if (!strcmp(name, "--arrivals")) options.poisson = !strcmp(value, "poisson");
+        else if (!strcmp(name, "--host")) options.host = atoi(value);
         else if (!strcmp(name, "--assign")) options.bound = !strcmp(value, "bound");
         else die(name);
     }

@@ -15,7 +15,8 @@ module Bench
       workers: "worker processes", slow: "slow clients", idle: "connections kept idle",
       poke: "requests on some of these", rate: "a second, of the normal client", seconds: "each measurement",
       rounds: "without and with the slow clients", large: "bytes that the slow readers ask for",
-      readers: "slow readers, of the slow clients; a third if 0"
+      readers: "slow readers, of the slow clients; a third if 0",
+      hosts: "addresses of the slow clients, from 127.0.0.1 on", host: "the normal client asks from 127.0.0.N"
     }.freeze
 
     attr_reader :servers, :json, *NUMBERS.keys
@@ -31,6 +32,8 @@ module Bench
       @rounds = 3
       @large = 196_608
       @readers = 0
+      @hosts = 64
+      @host = 1
       read(arguments)
     end
 

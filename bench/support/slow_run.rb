@@ -54,7 +54,7 @@ module Bench
       before = memory(server)
       @options.rounds.times do
         @result.alone << normal.run(server.port)
-        @result.clients << SlowClients.run(server.port, cores: @options.cores.last, **@options.kinds) do
+        @result.clients << slow_clients(server, @options.kinds) do
           @result.beside << normal(settle: SLOW_SETTLE).run(server.port)
           @result.slow_bytes = [@result.slow_bytes, memory(server) - before].max
         end
@@ -63,16 +63,20 @@ module Bench
 
     def idle(server)
       before = memory(server)
-      @result.idle = SlowClients.run(server.port, cores: @options.cores.last, idle: @options.idle) do |clients|
+      @result.idle = slow_clients(server, { idle: @options.idle }) do |clients|
         @result.idle_bytes = memory(server) - before
         @result.poked = clients.poke(@options.poke)
       end
     end
 
+    def slow_clients(server, kinds, &block)
+      SlowClients.run(server.port, cores: @options.cores.last, hosts: @options.hosts, **kinds, &block)
+    end
+
     # One client with one connection that asks at its own pace.
     def normal(rate: @options.rate, seconds: @options.seconds, connections: 1, settle: SETTLE)
       OpenLoad.new(connections: connections, rate: rate, seconds: seconds, warmup: settle, arrivals: "fixed",
-                   fast: "/", drain: 5, cores: @options.cores.last)
+                   fast: "/", drain: 5, cores: @options.cores.last, host: @options.host)
     end
 
     def memory(server) = Memory.of(server.pids, server.worker_pids).pss

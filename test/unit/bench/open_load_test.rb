@@ -90,6 +90,16 @@ class OpenLoadTest < Minitest::Test
     assert_equal 50, result.fast.requests
   end
 
+  def test_it_asks_from_one_address
+    server = FakeServer.new { FakeServer::OK }
+    result = Bench::OpenLoad.new(connections: 2, rate: 100, seconds: 0.2, host: 3).run(server.port)
+
+    assert_equal 0, result.failed
+    assert_equal %w[127.0.0.3], server.peers.uniq
+  ensure
+    server&.close
+  end
+
   private
 
   def counts(result) = [result.fast.requests, result.slow.requests]

@@ -7,7 +7,8 @@ require "socket"
 class FakeServer
   OK = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
-  attr_reader :port
+  # @!attribute peers [Array<String>] addresses of the clients so far
+  attr_reader :port, :peers
 
   # @yieldparam request [String] head and body
   # @yieldreturn [String, nil]
@@ -16,6 +17,7 @@ class FakeServer
     @listener = TCPServer.new("127.0.0.1", 0)
     @port = @listener.addr[1]
     @connections = Queue.new
+    @peers = []
     @thread = Thread.new { accept }
   end
 
@@ -28,7 +30,11 @@ class FakeServer
   private
 
   def accept
-    loop { @connections << Thread.new(@listener.accept) { |socket| serve(socket) } }
+    loop do
+      socket = @listener.accept
+      @peers << socket.remote_address.ip_address
+      @connections << Thread.new { serve(socket) }
+    end
   end
 
   def serve(socket)
