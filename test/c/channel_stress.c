@@ -3,10 +3,9 @@
  *     channel_stress processes|threads WORKERS TURNS [SEED]
  *
  * Processes are killed by SIGKILL wherever they are; threads, for the sanitizers,
- * give up at the steps between which a kill can fall. Every offered turn must be
- * taken at most once, and end in exactly one way: answered, withdrawn, or left
- * claimed on the lane of a worker that is dead. Nobody may sleep while there is an
- * offer for it. */
+ * give up at the steps between which a kill can fall. Every offered turn must be taken
+ * at most once, and end in exactly one way: answered, withdrawn, or left claimed on
+ * the lane of a worker that is dead. Nobody may sleep while there is an offer for it. */
 #include "http/channel.h"
 #include "require.h"
 
