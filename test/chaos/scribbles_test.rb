@@ -50,6 +50,8 @@ class ChaosScribblesTest < Minitest::Test
   # What its worker had taken, or was given before the damage was seen, is lost with it.
   def assert_others_served
     @load.stop
+    puts "#{@scribbles} scribbles, #{@load.outcomes.size} requests: #{@load.failures.size} failed, " \
+         "the slowest took #{@load.slowest.round(3)} s"
 
     assert_operator @load.failures.size, :<=, @scribbles, @load.failures.first(5).inspect
     assert_operator @load.slowest, :<, LIMIT + Support::FairClock.stolen - @stolen
@@ -59,8 +61,9 @@ class ChaosScribblesTest < Minitest::Test
 
   def test_each_counter_alone
     start("")
-    COUNTERS.each do |name, offsets|
-      offsets.each { |offset| scribble("/scribble?#{name}&#{offset}&#{VALUES.sample(random: @random)}") }
+    counters = COUNTERS.flat_map { |name, offsets| offsets.map { |offset| "#{name}&#{offset}" } }
+    counters.cycle.first([TIMES, counters.size].max).each do |counter|
+      scribble("/scribble?#{counter}&#{VALUES.sample(random: @random)}")
     end
 
     assert_others_served
@@ -69,6 +72,13 @@ class ChaosScribblesTest < Minitest::Test
   def test_words_anywhere
     start("")
     TIMES.times { scribble("/scribbles?#{@random.rand(1 << 30)}") }
+
+    assert_others_served
+  end
+
+  def test_pages
+    start("")
+    TIMES.times { scribble("/page?#{@random.rand(1 << 30)}") }
 
     assert_others_served
   end

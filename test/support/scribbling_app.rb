@@ -37,6 +37,9 @@ module Support
           Shared.ranges.each do |name, _, length|
             random.rand(1..50).times { Shared.write(name, random.rand(length - 8), random.bytes(8)) }
           end
+        when "/page" # a random one of each
+          random = Random.new(env["QUERY_STRING"].to_i)
+          Shared.ranges.each { |name, _, length| Shared.write(name, random.rand(length / 4096) * 4096, random.bytes(4096)) }
         when "/flood" # all of it
           Shared.ranges.each { |name, _, length| Shared.write(name, 0, env["QUERY_STRING"].to_i.chr.b * length) }
         when "/refuse"
