@@ -212,16 +212,29 @@ void pando_reactor_request_wait_again(struct pando_reactor *reactor, struct pand
         shed(reactor, connection, &reactor->stats->shed_resources);
 }
 
+/* It may have been claimed, and its worker have damaged the word that said so. */
+static struct pando_connection *suspect_of(const struct pando_reactor_lane *lane)
+{
+    struct pando_connection *oldest = NULL;
+    for (uint32_t slot = 0; slot < PANDO_LANE_SLOTS && !lane->taken; slot++) {
+        struct pando_connection *one = lane->offered[slot];
+        if (one && (!oldest || (int32_t)(one->request.turn - oldest->request.turn) < 0))
+            oldest = one;
+    }
+    return oldest;
+}
+
 void pando_reactor_requests_lost(struct pando_reactor *reactor, uint32_t number, uint32_t cause)
 {
     struct pando_reactor_lane *lane = &reactor->lanes[number];
     pando_reactor_dispatch_note(reactor, lane);
+    const struct pando_connection *suspect = suspect_of(lane);
     for (uint32_t slot = PANDO_LANE_SLOTS; slot > 0; slot--) {
         struct pando_connection *offered = lane->offered[slot - 1];
         if (offered && pando_reactor_dispatch_withdraw(reactor, offered))
             pando_reactor_request_wait_again(reactor, offered);
-        else if (offered) /* where nobody can tell, it did hardly cause the damage */
-            lost(reactor, offered, offered->request.claimed ? cause : PANDO_REACTOR_DIED);
+        else if (offered) /* what comes behind another has not caused the damage */
+            lost(reactor, offered, offered->request.claimed || offered == suspect ? cause : PANDO_REACTOR_DIED);
     }
     if (lane->taken)
         lost(reactor, lane->taken, cause);

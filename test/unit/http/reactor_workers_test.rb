@@ -163,17 +163,32 @@ class HTTPReactorWorkersTest < Minitest::Test
 
   def test_a_damaged_offer_ends_its_worker
     stage(lanes: 1)
+    first = request(GET)
+    @stage.take(0)
+    second = request(GET)
+    wait_until { @stage.tell("word?", 0) == "1" }
+    @stage.ok("word", 0, 2, 777)
+
+    assert_equal "record 18 0", @stage.tell("report")
+    assert_match(%r{\AHTTP/1.1 502 }, first.read)
+    @stage.open(1)
+    taken = @stage.take(1)
+    assert_predicate taken, :retry?
+    @stage.answer(taken)
+    assert_equal "hello", body_of(second)
+  end
+
+  # It would do the same to the next worker.
+  def test_a_request_whose_worker_may_have_damaged_the_offer_because_of_it
+    stage(lanes: 1)
     assert_equal "1", @stage.tell("sleep", 0)
     client = request(GET)
     wait_until { @stage.tell("word?", 0) == "1" }
     @stage.ok("word", 0, 2, 777)
 
-    assert_equal "record 18 0", @stage.tell("report")
+    assert_match(%r{\AHTTP/1.1 502 }, client.read)
     @stage.open(1)
-    taken = @stage.take(1)
-    assert_predicate taken, :retry?
-    @stage.answer(taken)
-    assert_equal "hello", body_of(client)
+    serves(1)
   end
 
   # What the reactor has found free may be another moment later.
