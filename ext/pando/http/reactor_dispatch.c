@@ -142,7 +142,8 @@ static uint64_t believable(uint64_t taken, uint64_t arrived)
     return taken >= arrived && taken <= now ? taken : now;
 }
 
-int pando_reactor_dispatch_note(struct pando_reactor *reactor, struct pando_reactor_lane *lane)
+/* 0: of some, nobody can tell. */
+static int note_once(struct pando_reactor *reactor, const struct pando_reactor_lane *lane)
 {
     int sound = 1;
     for (uint32_t slot = 0; slot < PANDO_LANE_SLOTS; slot++) {
@@ -161,6 +162,18 @@ int pando_reactor_dispatch_note(struct pando_reactor *reactor, struct pando_reac
         request->claimed = 1;
         reactor->offered_count--;
     }
+    return sound;
+}
+
+/* The worker goes on while we look: a claim that we see may have followed one in a slot that we had looked at before. */
+int pando_reactor_dispatch_note(struct pando_reactor *reactor, const struct pando_reactor_lane *lane)
+{
+    int sound;
+    uint32_t before;
+    do {
+        before = reactor->offered_count;
+        sound = note_once(reactor, lane);
+    } while (reactor->offered_count != before);
     return sound;
 }
 
@@ -287,10 +300,20 @@ static struct pando_connection *steal(struct pando_reactor *reactor, uint32_t ag
     return NULL;
 }
 
-static struct pando_connection *next_for(struct pando_reactor *reactor, uint32_t age)
+static struct pando_connection *next_for_idle(struct pando_reactor *reactor)
 {
-    struct pando_connection *connection = steal(reactor, age);
+    struct pando_connection *connection = steal(reactor, 0);
     return connection ? connection : pando_queue_shift(&reactor->queue);
+}
+
+/* What has become stale is looked for once in a millisecond. */
+static struct pando_connection *next_for_busy(struct pando_reactor *reactor)
+{
+    struct pando_connection *connection = reactor->stale_at == reactor->now ? NULL : steal(reactor, STALE);
+    if (connection)
+        return connection;
+    reactor->stale_at = reactor->now;
+    return pando_queue_shift(&reactor->queue);
 }
 
 static void look_at_lanes(struct pando_reactor *reactor)
@@ -309,10 +332,10 @@ void pando_reactor_dispatch(struct pando_reactor *reactor)
     if (reactor->queue.count == 0 && reactor->offered_count == 0)
         return;
     look_at_lanes(reactor);
-    while ((lane = idle_lane(reactor)) != PANDO_NONE && (connection = next_for(reactor, 0)))
+    while ((lane = idle_lane(reactor)) != PANDO_NONE && (connection = next_for_idle(reactor)))
         offer(reactor, lane, connection);
     while (reactor->queue.count > 0 && (lane = busy_lane(reactor)) != PANDO_NONE)
-        offer(reactor, lane, next_for(reactor, STALE));
+        offer(reactor, lane, next_for_busy(reactor));
     wake_roused(reactor);
 }
 

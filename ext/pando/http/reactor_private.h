@@ -170,6 +170,7 @@ struct pando_reactor {
     uint32_t epoch, turn;               /* of us, and of the last offer */
     uint32_t in_flight, unannounced, offered_count; /* of those on offer, none is known to be claimed */
     uint32_t told_waiting;              /* to workers */
+    uint64_t stale_at;                  /* milliseconds: when nothing was found that has waited for a busy worker too long */
     struct pando_reactor_lane lanes[PANDO_CHANNEL_LANES];
     uint32_t open[PANDO_CHANNEL_LANES], open_count;
 };

@@ -88,8 +88,8 @@ int pando_reactor_dispatch_due(const struct pando_reactor *reactor);
 int pando_reactor_dispatch_withdraw(struct pando_reactor *reactor, struct pando_connection *connection);
 /* What it holds of a lane is given up, claimed or not. */
 void pando_reactor_dispatch_forget(struct pando_reactor *reactor, struct pando_connection *connection);
-/* Notes which of them the worker has claimed. 0: of some, nobody can tell. */
-int pando_reactor_dispatch_note(struct pando_reactor *reactor, struct pando_reactor_lane *lane);
+/* Notes which of them the worker has claimed; none without those before it. 0: of some, nobody can tell. */
+int pando_reactor_dispatch_note(struct pando_reactor *reactor, const struct pando_reactor_lane *lane);
 /* Looks whether the worker has claimed what it was offered. */
 void pando_reactor_dispatch_look(struct pando_reactor *reactor, uint32_t lane);
 /* An offer that an idle worker has not claimed for long is anybody's. Every now and then. */

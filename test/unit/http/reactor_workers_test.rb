@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "open3"
+require "support/c_program"
 require_relative "support/reactor_case"
 
 # Workers that die, or go wild, and the descriptors that they exchange with the reactor.
@@ -204,6 +206,15 @@ class HTTPReactorWorkersTest < Minitest::Test
   end
 
   # --- who gets what ---
+
+  # Else it would take the end of an answer for one of the next.
+  def test_no_claim_is_seen_without_those_before_it
+    program = Support::CProgram.path("claims", HTTPSupport::ReactorStage::SOURCES)
+    output, status = Open3.capture2e(program)
+
+    assert_predicate status, :success?, output
+    assert_includes output, "all hold"
+  end
 
   def test_a_request_that_waits_for_a_busy_worker_is_another_ones_as_soon_as_that_is_idle
     stage
