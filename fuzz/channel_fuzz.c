@@ -49,7 +49,7 @@ static void offers_are_safe(uint32_t word)
 {
     uint32_t turn, slot = word % PANDO_LANE_SLOTS;
     for (uint32_t i = 0; i < PANDO_LANE_SLOTS; i++) {
-        atomic_store(&lane.offers[i], (uint64_t)(word >> i) << 32 | (word >> 3 * i));
+        atomic_store(&lane.offers[i], (uint64_t)(word >> i) << 32 | (word >> 3 * i % 32));
         int made = pando_lane_offered(&lane, i, word >> i) == PANDO_OFFER_MADE;
         lane.slots[i].head_bytes = word;
         lane.slots[i].body_bytes = ~word >> (word & 31);

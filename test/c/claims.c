@@ -39,6 +39,7 @@ static void offer_all(struct pando_reactor *reactor, struct pando_reactor_lane *
         lane->offered[slot] = &connections[place];
         pando_lane_offer(shared, slot, reactor->turn);
     }
+    lane->slots = UINT32_MAX >> (32 - PANDO_LANE_SLOTS);
     lane->offers = reactor->offered_count = PANDO_LANE_SLOTS;
 }
 

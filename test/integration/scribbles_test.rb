@@ -12,7 +12,7 @@ class ScribblesTest < Minitest::Test
   include Support::Servers
 
   # The worker's part of a lane, as http/lane.h has it.
-  LANE = 320 + 131_072
+  LANE = 704 + 131_072
 
   def start(config)
     @server = serve(app: Support::ScribblingApp::TEXT, config: "refork :manual\n#{config}")

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PANDO_LANE_SLOTS 8u              /* requests on offer at once */
+#define PANDO_LANE_SLOTS 32u             /* requests on offer at once */
 #define PANDO_SLOT_BYTES 16384u          /* head and body of a request that travels in memory */
 #define PANDO_LANE_BYTES 131072u         /* of the ring; a power of two */
 #define PANDO_FRAME_PAYLOAD (PANDO_LANE_BYTES / 4 - 96)
@@ -86,7 +86,7 @@ struct pando_lane {
     _Atomic uint32_t half_closed;            /* the turn whose client sends no more */
     _Alignas(64) _Atomic uint64_t consumed;  /* bytes ever */
     struct pando_slot slots[PANDO_LANE_SLOTS];
-    char unused[3 * PANDO_LANE_PAGE - 192 - PANDO_LANE_SLOTS * sizeof(struct pando_slot)];
+    char unused[PANDO_LANE_PAGE - (192 + PANDO_LANE_SLOTS * sizeof(struct pando_slot)) % PANDO_LANE_PAGE];
 
     /* the worker's */
     _Alignas(64) _Atomic uint64_t offers[PANDO_LANE_SLOTS]; /* of each slot: turn << 32 | enum pando_offer */

@@ -167,6 +167,8 @@ static int time_to_wait(const struct pando_reactor *reactor)
         wait = sooner(wait, until(reactor, reactor->audit_at));
     if (pando_reactor_dispatch_waiting(reactor) > 0)
         wait = sooner(wait, until(reactor, reactor->wake_at));
+    if (reactor->offered_count > 0)
+        wait = sooner(wait, PANDO_PATIENCE);
     if (reactor->orphaned)
         wait = sooner(wait, until(reactor, reactor->deadline));
     if (reactor->idle_until > 0)

@@ -4,15 +4,15 @@
  * then it is offered on that worker's lane, and the worker is woken. While all
  * are busy, each lane gets some requests ahead, so that a worker which ends one
  * finds the next without waiting for us: as many as it does in a moment, and at
- * least one. There is one queue all the same: as soon as another worker is idle,
- * it is given what waits for a busy one. */
+ * least one; a fast worker before others are woken. There is one queue all the
+ * same: as soon as another worker is idle, it is given what waits for a busy
+ * one, and what waits for a fast one soon. */
 #include "reactor_private.h"
 
 #include <stdatomic.h>
 
 #define STALE 5u       /* milliseconds ahead of a busy worker, after which another's next request is this one */
 #define LATE 100u      /* milliseconds in which an idle worker claims what it was woken for */
-#define AHEAD 1000u    /* microseconds of work that a lane holds ahead */
 #define SLOWEST 60000000u
 
 static struct pando_reactor_lane *open_lane(struct pando_reactor *reactor, uint32_t place)
@@ -35,6 +35,7 @@ static void clear(struct pando_reactor *reactor, struct pando_connection *connec
     struct pando_request *request = &connection->request;
     struct pando_reactor_lane *lane = &reactor->lanes[request->lane];
     lane->offered[request->slot] = NULL;
+    lane->slots &= ~(1u << request->slot);
     lane->offers--;
     reactor->offered_count -= !request->claimed;
 }
@@ -64,20 +65,11 @@ static void take_back_from_closed(struct pando_reactor *reactor, struct pando_re
     }
 }
 
-/* PANDO_NONE: there is no room. */
-static uint32_t free_slot(const struct pando_reactor_lane *lane)
-{
-    for (uint32_t slot = 0; slot < PANDO_LANE_SLOTS; slot++)
-        if (!lane->offered[slot] && pando_lane_has_room(lane->shared, slot))
-            return slot;
-    return PANDO_NONE;
-}
-
 static void offer(struct pando_reactor *reactor, uint32_t number, struct pando_connection *connection)
 {
     struct pando_reactor_lane *lane = &reactor->lanes[number];
     struct pando_request *request = &connection->request;
-    request->slot = free_slot(lane);
+    request->slot = pando_reactor_choice_slot(lane);
     if (request->slot == PANDO_NONE) { /* there was one a moment ago: its worker has written where it must not */
         pando_reactor_request_wait_again(reactor, connection);
         return;
@@ -89,6 +81,7 @@ static void offer(struct pando_reactor *reactor, uint32_t number, struct pando_c
     request->offered_at = reactor->now;
     pando_reactor_request_copy(reactor, connection, &lane->shared->slots[request->slot]);
     lane->offered[request->slot] = connection;
+    lane->slots |= 1u << request->slot;
     lane->offers++;
     lane->ended = 0;
     reactor->offered_count++;
@@ -136,8 +129,10 @@ void pando_reactor_dispatch_forget(struct pando_reactor *reactor, struct pando_c
 
 /* --- what workers have claimed --- */
 
-static uint64_t believable(uint64_t taken, uint64_t arrived)
+static uint64_t believable(const struct pando_reactor *reactor, uint64_t taken, uint64_t arrived)
 {
+    if (taken >= arrived && taken / 1000000u <= reactor->now) /* mostly: the clock need not be asked */
+        return taken;
     uint64_t now = pando_reactor_nanoseconds();
     return taken >= arrived && taken <= now ? taken : now;
 }
@@ -146,10 +141,10 @@ static uint64_t believable(uint64_t taken, uint64_t arrived)
 static int note_once(struct pando_reactor *reactor, const struct pando_reactor_lane *lane)
 {
     int sound = 1;
-    for (uint32_t slot = 0; slot < PANDO_LANE_SLOTS; slot++) {
-        if (!lane->offered[slot] || lane->offered[slot]->request.claimed)
-            continue;
+    PANDO_EACH_OFFER (lane, slot) {
         struct pando_request *request = &lane->offered[slot]->request;
+        if (request->claimed)
+            continue;
         enum pando_offer state = pando_lane_offered(lane->shared, slot, request->turn);
         if (state == PANDO_OFFER_MADE)
             continue;
@@ -158,7 +153,7 @@ static int note_once(struct pando_reactor *reactor, const struct pando_reactor_l
             continue;
         }
         uint64_t taken = atomic_load_explicit(&lane->shared->taken[slot], memory_order_relaxed);
-        request->taken = believable(taken, request->arrived);
+        request->taken = believable(reactor, taken, request->arrived);
         request->claimed = 1;
         reactor->offered_count--;
     }
@@ -200,13 +195,15 @@ void pando_reactor_dispatch_look(struct pando_reactor *reactor, uint32_t number)
         pando_reactor_lane_corrupt(reactor, number);
         return;
     }
+    if (lane->taken) /* or the end of its answer is still in the ring */
+        return;
     struct pando_connection *first = NULL;
-    for (uint32_t slot = 0; slot < PANDO_LANE_SLOTS && !lane->taken; slot++) {
+    PANDO_EACH_OFFER (lane, slot) {
         struct pando_connection *one = lane->offered[slot];
-        if (one && one->request.claimed && (!first || (int32_t)(one->request.turn - first->request.turn) < 0))
+        if (one->request.claimed && (!first || (int32_t)(one->request.turn - first->request.turn) < 0))
             first = one;
     }
-    if (!first) /* or the end of the one before is still in the ring */
+    if (!first)
         return;
     clear(reactor, first);
     first->request.place = PANDO_TAKEN;
@@ -217,60 +214,18 @@ void pando_reactor_dispatch_look(struct pando_reactor *reactor, uint32_t number)
 
 /* --- who gets what --- */
 
-static int takes_requests(const struct pando_reactor_lane *lane)
-{
-    return !lane->corrupt && !atomic_load_explicit(&lane->shared->closed, memory_order_relaxed) &&
-           free_slot(lane) != PANDO_NONE;
-}
-
-static int is_idle(const struct pando_reactor_lane *lane)
-{
-    return lane->offers == 0 && atomic_load_explicit(&lane->shared->asleep, memory_order_relaxed) != 0;
-}
-
-/* Most recently idle first: it is the warmest, and those that sleep long stay shared. */
-static uint32_t idle_lane(const struct pando_reactor *reactor)
-{
-    uint32_t latest = PANDO_NONE;
-    uint64_t latest_since = 0;
-    for (uint32_t i = 0; i < reactor->open_count; i++) {
-        const struct pando_reactor_lane *lane = &reactor->lanes[reactor->open[i]];
-        if (!is_idle(lane) || !takes_requests(lane))
-            continue;
-        uint64_t since = atomic_load_explicit(&lane->shared->idle_since, memory_order_relaxed);
-        if (latest == PANDO_NONE || since > latest_since) {
-            latest = reactor->open[i];
-            latest_since = since;
-        }
-    }
-    return latest;
-}
-
-/* How many it may have ahead. */
-static uint32_t depth_of(const struct pando_reactor_lane *lane)
-{
-    uint32_t depth = lane->pace ? AHEAD / lane->pace : 1;
-    return depth < 1 ? 1 : depth < PANDO_LANE_SLOTS ? depth : PANDO_LANE_SLOTS;
-}
-
-/* A busy one, to be given a request ahead: that with the fewest. */
-static uint32_t busy_lane(const struct pando_reactor *reactor)
-{
-    uint32_t best = PANDO_NONE;
-    for (uint32_t i = 0; i < reactor->open_count; i++) {
-        const struct pando_reactor_lane *lane = &reactor->lanes[reactor->open[i]];
-        int busy = lane->taken || lane->ended || lane->offers > 0;
-        if (!busy || lane->offers >= depth_of(lane) || !takes_requests(lane))
-            continue;
-        if (best == PANDO_NONE || lane->offers < reactor->lanes[best].offers)
-            best = reactor->open[i];
-    }
-    return best;
-}
-
 static struct pando_connection *older(struct pando_connection *one, struct pando_connection *other)
 {
     return !one || (other && other->request.arrived < one->request.arrived) ? other : one;
+}
+
+/* Others may have it: to wake them would take longer than its worker takes to come to it, if that is fast and goes on. */
+static int is_anybodys(const struct pando_reactor *reactor, const struct pando_reactor_lane *lane,
+                       const struct pando_connection *one)
+{
+    if (one->request.claimed || !one->request.staged)
+        return 0;
+    return !pando_reactor_choice_is_fast(lane) || reactor->now - one->request.offered_at >= PANDO_PATIENCE;
 }
 
 /* What has waited for a busy worker longest, at least so many milliseconds. */
@@ -279,9 +234,9 @@ static struct pando_connection *oldest_ahead(struct pando_reactor *reactor, uint
     struct pando_connection *oldest = NULL;
     for (uint32_t i = 0; i < reactor->open_count; i++) {
         const struct pando_reactor_lane *lane = open_lane(reactor, i);
-        for (uint32_t slot = 0; lane->offers > 0 && slot < PANDO_LANE_SLOTS; slot++) {
+        PANDO_EACH_OFFER (lane, slot) {
             struct pando_connection *one = lane->offered[slot];
-            if (one && !one->request.claimed && one->request.staged && reactor->now - one->request.offered_at >= age)
+            if (is_anybodys(reactor, lane, one) && reactor->now - one->request.offered_at >= age)
                 oldest = older(oldest, one);
         }
     }
@@ -332,9 +287,11 @@ void pando_reactor_dispatch(struct pando_reactor *reactor)
     if (reactor->queue.count == 0 && reactor->offered_count == 0)
         return;
     look_at_lanes(reactor);
-    while ((lane = idle_lane(reactor)) != PANDO_NONE && (connection = next_for_idle(reactor)))
+    while (reactor->queue.count > 0 && (lane = pando_reactor_choice_fast(reactor)) != PANDO_NONE)
+        offer(reactor, lane, pando_queue_shift(&reactor->queue));
+    while ((lane = pando_reactor_choice_idle(reactor)) != PANDO_NONE && (connection = next_for_idle(reactor)))
         offer(reactor, lane, connection);
-    while (reactor->queue.count > 0 && (lane = busy_lane(reactor)) != PANDO_NONE)
+    while (reactor->queue.count > 0 && (lane = pando_reactor_choice_busy(reactor)) != PANDO_NONE)
         offer(reactor, lane, next_for_busy(reactor));
     wake_roused(reactor);
 }
@@ -342,16 +299,16 @@ void pando_reactor_dispatch(struct pando_reactor *reactor)
 /* A worker that is idle can have something that waits. */
 int pando_reactor_dispatch_due(const struct pando_reactor *reactor)
 {
-    return reactor->told_waiting > 0 && idle_lane(reactor) != PANDO_NONE;
+    return reactor->told_waiting > 0 && pando_reactor_choice_idle(reactor) != PANDO_NONE;
 }
 
 void pando_reactor_dispatch_late(struct pando_reactor *reactor)
 {
     for (uint32_t i = 0; reactor->offered_count > 0 && i < reactor->open_count; i++) {
         struct pando_reactor_lane *lane = open_lane(reactor, i);
-        for (uint32_t slot = 0; lane->offers > 0 && slot < PANDO_LANE_SLOTS; slot++) {
+        PANDO_EACH_OFFER (lane, slot) {
             struct pando_connection *one = lane->offered[slot];
-            if (!one || one->request.claimed || one->request.staged || reactor->now - one->request.offered_at < LATE)
+            if (one->request.claimed || one->request.staged || reactor->now - one->request.offered_at < LATE)
                 continue;
             one->request.staged = 1;
             pando_reactor_lane_wake(lane);
@@ -366,16 +323,14 @@ uint32_t pando_reactor_dispatch_waiting(const struct pando_reactor *reactor)
     return reactor->queue.count + reactor->offered_count;
 }
 
-/* Those for which a worker was woken are as good as taken. */
+/* Those for which a worker was woken, or will not have to be, are as good as taken. */
 static uint32_t without_worker(const struct pando_reactor *reactor)
 {
     uint32_t count = reactor->queue.count;
     for (uint32_t i = 0; reactor->offered_count > 0 && i < reactor->open_count; i++) {
         const struct pando_reactor_lane *lane = &reactor->lanes[reactor->open[i]];
-        for (uint32_t slot = 0; lane->offers > 0 && slot < PANDO_LANE_SLOTS; slot++) {
-            const struct pando_connection *one = lane->offered[slot];
-            count += one && !one->request.claimed && one->request.staged;
-        }
+        PANDO_EACH_OFFER (lane, slot)
+            count += is_anybodys(reactor, lane, lane->offered[slot]);
     }
     return count;
 }

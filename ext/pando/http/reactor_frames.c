@@ -12,8 +12,8 @@
 
 static int is_offered(const struct pando_reactor_lane *lane, uint32_t turn)
 {
-    for (uint32_t slot = 0; lane->offers > 0 && slot < PANDO_LANE_SLOTS; slot++)
-        if (lane->offered[slot] && lane->offered[slot]->request.turn == turn)
+    PANDO_EACH_OFFER (lane, slot)
+        if (lane->offered[slot]->request.turn == turn)
             return 1;
     return 0;
 }

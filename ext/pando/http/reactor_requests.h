@@ -35,6 +35,12 @@ struct pando_request {
     uint8_t lent;                       /* its worker has the socket too: ours if that dies before it answers */
 };
 
+_Static_assert(PANDO_LANE_SLOTS <= 32, "a bit for each slot");
+
+/* Each slot that holds an offer, as of the beginning. */
+#define PANDO_EACH_OFFER(lane, slot) \
+    for (uint32_t rest_ = (lane)->slots, slot; rest_ && (slot = (uint32_t)__builtin_ctz(rest_), 1); rest_ &= rest_ - 1)
+
 struct pando_reactor_lane {
     struct pando_lane *shared;
     uint8_t open, dead, corrupt, unreported, again;
@@ -45,6 +51,7 @@ struct pando_reactor_lane {
     struct pando_connection *taken;     /* whose request the worker serves, or NULL */
     struct pando_connection *offered[PANDO_LANE_SLOTS]; /* whose are on offer, or claimed and not yet `taken`; or NULL */
     uint32_t offers;                    /* how many these are */
+    uint32_t slots;                     /* that these are in: a bit for each */
     uint32_t pace;                      /* microseconds from one request to the next, lately; 0: not known */
     uint64_t last_taken;                /* nanoseconds: when it took the last one, by its own word; 0: it has slept since */
     uint64_t position;
@@ -79,6 +86,7 @@ int pando_reactor_deserted(const struct pando_reactor *reactor);
 void pando_reactor_requests_give_up(struct pando_reactor *reactor);
 
 /* reactor_dispatch.c */
+#define PANDO_PATIENCE 1u               /* milliseconds that a request ahead of a fast worker stays there */
 /* Gives what waits to workers, those that were busy last first; what no idle worker can have, to busy ones as their
  * next, until one is idle. */
 void pando_reactor_dispatch(struct pando_reactor *reactor);
@@ -98,6 +106,18 @@ void pando_reactor_dispatch_late(struct pando_reactor *reactor);
 uint32_t pando_reactor_dispatch_waiting(const struct pando_reactor *reactor);
 /* Workers that sleep are told how many wait. */
 void pando_reactor_dispatch_tell(struct pando_reactor *reactor);
+
+/* reactor_choice.c; PANDO_NONE: there is none */
+/* A slot for the next offer. */
+uint32_t pando_reactor_choice_slot(const struct pando_reactor_lane *lane);
+/* An idle worker's, the most recently idle first: it is the warmest, and those that sleep long stay shared. */
+uint32_t pando_reactor_choice_idle(const struct pando_reactor *reactor);
+/* A busy worker's that comes to the next request sooner than another would wake up. */
+uint32_t pando_reactor_choice_fast(const struct pando_reactor *reactor);
+/* A busy worker's, to be given a request ahead: that with the fewest. */
+uint32_t pando_reactor_choice_busy(const struct pando_reactor *reactor);
+/* Whether what its worker has ahead is as good as taken. */
+int pando_reactor_choice_is_fast(const struct pando_reactor_lane *lane);
 
 /* reactor_lanes.c */
 /* The descriptors are the reactor's from here on. */

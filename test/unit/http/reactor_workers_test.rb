@@ -227,6 +227,18 @@ class HTTPReactorWorkersTest < Minitest::Test
     assert_equal(%w[hello hello], clients.map { |client| body_of(client) })
   end
 
+  def test_a_request_that_waits_for_a_fast_worker_which_is_slow_now_is_another_ones_soon
+    stage
+    request((GET * 50) + GET.sub("/", "/enough"))
+    assert_equal "served 51", @stage.tell("serve", 0)
+    clients = Array.new(2) { request(GET) }
+    busy = @stage.take(0)
+    other = @stage.take(1)
+    [other, busy].each { |taken| @stage.answer(taken) }
+
+    assert_equal(%w[hello hello], clients.map { |client| body_of(client) })
+  end
+
   def test_what_is_taken_back_from_a_worker_is_not_to_be_read_there
     stage
     request(GET)

@@ -1,0 +1,83 @@
+/* Which lane the next request is for. Workers write what is read here, and harm themselves alone by it. */
+#include "reactor_private.h"
+
+#include <stdatomic.h>
+
+#define AHEAD 1000u /* microseconds of work that a lane holds ahead */
+#define FAST 250u   /* microseconds from one request to the next */
+
+uint32_t pando_reactor_choice_slot(const struct pando_reactor_lane *lane)
+{
+    for (uint32_t slot = 0; slot < PANDO_LANE_SLOTS; slot++)
+        if (!(lane->slots & 1u << slot) && pando_lane_has_room(lane->shared, slot))
+            return slot;
+    return PANDO_NONE;
+}
+
+static int takes_requests(const struct pando_reactor_lane *lane)
+{
+    return !lane->corrupt && !atomic_load_explicit(&lane->shared->closed, memory_order_relaxed) &&
+           pando_reactor_choice_slot(lane) != PANDO_NONE;
+}
+
+static int is_idle(const struct pando_reactor_lane *lane)
+{
+    return lane->offers == 0 && atomic_load_explicit(&lane->shared->asleep, memory_order_relaxed) != 0;
+}
+
+uint32_t pando_reactor_choice_idle(const struct pando_reactor *reactor)
+{
+    uint32_t latest = PANDO_NONE;
+    uint64_t latest_since = 0;
+    for (uint32_t i = 0; i < reactor->open_count; i++) {
+        const struct pando_reactor_lane *lane = &reactor->lanes[reactor->open[i]];
+        if (!is_idle(lane) || !takes_requests(lane))
+            continue;
+        uint64_t since = atomic_load_explicit(&lane->shared->idle_since, memory_order_relaxed);
+        if (latest == PANDO_NONE || since > latest_since) {
+            latest = reactor->open[i];
+            latest_since = since;
+        }
+    }
+    return latest;
+}
+
+int pando_reactor_choice_is_fast(const struct pando_reactor_lane *lane)
+{
+    return lane->pace > 0 && lane->pace <= FAST;
+}
+
+/* How many it may have ahead. */
+static uint32_t depth_of(const struct pando_reactor_lane *lane)
+{
+    uint32_t depth = lane->pace ? AHEAD / lane->pace : 1;
+    return depth < 1 ? 1 : depth < PANDO_LANE_SLOTS ? depth : PANDO_LANE_SLOTS;
+}
+
+static int is_busy(const struct pando_reactor_lane *lane)
+{
+    return lane->taken || lane->ended || lane->offers > 0;
+}
+
+uint32_t pando_reactor_choice_fast(const struct pando_reactor *reactor)
+{
+    for (uint32_t i = 0; i < reactor->open_count; i++) {
+        const struct pando_reactor_lane *lane = &reactor->lanes[reactor->open[i]];
+        if (pando_reactor_choice_is_fast(lane) && is_busy(lane) && lane->offers < FAST / lane->pace && takes_requests(lane))
+            return reactor->open[i];
+    }
+    return PANDO_NONE;
+}
+
+uint32_t pando_reactor_choice_busy(const struct pando_reactor *reactor)
+{
+    uint32_t best = PANDO_NONE;
+    for (uint32_t i = 0; i < reactor->open_count; i++) {
+        const struct pando_reactor_lane *lane = &reactor->lanes[reactor->open[i]];
+        if (!is_busy(lane) || lane->offers >= depth_of(lane) || !takes_requests(lane))
+            continue;
+        if (best == PANDO_NONE || lane->offers < reactor->lanes[best].offers)
+            best = reactor->open[i];
+    }
+    return best;
+}
