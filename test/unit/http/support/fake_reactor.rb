@@ -21,13 +21,13 @@ module HTTPSupport
     HALF_CLOSED = 68
     CONSUMED = 128
     SLOT = 192
-    OFFER = 196_608 # the first of eight, as is the slot
-    ASLEEP = OFFER + 64
-    CLOSED = OFFER + 68
-    WRITTEN = OFFER + 128
-    STARVED = OFFER + 192
-    TAKEN = OFFER + 256
-    RING_AT = OFFER + 320
+    OFFER = 589_824 # the first of many, as is the slot
+    ASLEEP = OFFER + 256
+    CLOSED = OFFER + 260
+    WRITTEN = OFFER + 320
+    STARVED = OFFER + 384
+    TAKEN = OFFER + 448
+    RING_AT = OFFER + 704
     RING = 131_072
     STATES = { 0 => :none, 1 => :made, 2 => :claimed, 3 => :copied }.freeze
     KINDS = { 2 => :data, 3 => :end, 4 => :abort, 5 => :file, 6 => :want_file, 7 => :want_socket }.freeze
