@@ -16,7 +16,9 @@ class ChaosScribblesTest < Minitest::Test
   # Random ones for each kind, in each mode.
   TIMES = Integer(ENV.fetch("CHAOS_SCRIBBLES", 12))
   # Of a lane: what is offered, who sleeps, what is written, who starves; and what a row begins with.
-  COUNTERS = { "pando-lane" => [*(0..248).step(8), 256, 260, 264, 320, 384, 448], "pando-scoreboard" => (0..120).step(8) }.freeze
+  COUNTERS = {
+    "pando-lane" => [*(0..248).step(8), 256, 260, 264, 320, 384, 448], "pando-scoreboard" => (0..120).step(8)
+  }.freeze
   VALUES = ["ff" * 8, "00" * 8, "0100000000000000", "0100000001000000"].freeze
 
   def setup
