@@ -10,7 +10,7 @@ module Bench
     include CommandLine
 
     SERVERS = %w[pando].freeze
-    WHOLE = /\A\d{1,7}\z/
+    WHOLE = /\A\d{1,8}\z/
     NUMBERS = {
       workers: "worker processes", slow: "slow clients", idle: "connections kept idle",
       poke: "requests on some of these", rate: "a second, of the normal client", seconds: "each measurement",
