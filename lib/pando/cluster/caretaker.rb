@@ -180,9 +180,7 @@ module Pando
 
       # The first worker that leaves has found the listeners' queues empty: who comes later
       # would wait for the slowest, and be reset. The reactor does this by itself.
-      def close_the_doors(child)
-        @cluster.refuse_connections if stopping? && child.worker? && child.ending&.success?
-      end
+      def close_the_doors(child) = (@cluster.refuse_connections if stopping? && child.worker? && child.ending&.success?)
 
       # It came up when nobody wanted it any more; it may be serving by now.
       def see_off(child)
@@ -226,16 +224,14 @@ module Pando
         @cluster.rollout.worker_lost(child, reason, working: farewell.at_work?) if farewell.accident?
       end
 
-      # @return [Symbol] see Generations#worker_failed
+      # A node's runner takes jobs a moment before the node says that it is ready, and a job may be one that kills.
+      # @return [Symbol] see Generations::Faults#worker_failed
       def cause(child, innocent)
         return :refused if innocent
         return :passing if child.passing
 
-        ended_by_job?(child) ? :job : :own
+        @options.jobs && child.ending&.killed? && !child.condemned? ? :job : :own
       end
-
-      # A node's runner takes jobs a moment before the node says that it is ready, and a job may be one that kills.
-      def ended_by_job?(child) = @options.jobs && !!child.ending&.killed? && !child.condemned?
 
       def hook(name, *arguments)
         @payload.run_hook(name, *arguments)

@@ -7,6 +7,7 @@ require "pando/cluster/floor"
 require "pando/cluster/generation"
 require "pando/cluster/generations/carriage"
 require "pando/cluster/generations/changed_state"
+require "pando/cluster/generations/faults"
 require "pando/cluster/options"
 require "pando/cluster/generations/lost_threads"
 require "pando/cluster/generations/occupation"
@@ -25,15 +26,9 @@ module Pando
       include Brief
       extend Forwardable
       include Generations::Carriage
+      include Generations::Faults
       include Generations::Occupation
       include Generations::Verdicts
-
-      # Workers in a row that fail to start, after which a mold is given up that nobody serves from. So often may the
-      # kernel refuse one, too, at the first boot.
-      LAST_TRY = 5
-
-      # Children whose self-check did not come back, after which their mold is given up.
-      UNFIT = 2
 
       # What a mold that is no longer wanted is told, and its end called.
       ENDS = %w[retired discarded refused released].freeze
@@ -57,8 +52,8 @@ module Pando
       def_delegator :@promotion, :overdue, :promotion_overdue
 
       # @param policy [#threshold, #manual?, #choose, #justify, #trains?] see Pando::Refork::Policy
-      # @param give_up [#call] called with a reason and a backtrace when a try has failed and nobody serves; false: go on
-      #   trying
+      # @param give_up [#call] called with a reason and a backtrace when a try has failed and nobody serves; returns
+      #   false: go on trying
       # @param options [#canary, #refork_failures, #workers] how a generation proves itself
       # @param dampers [Damping::Dampers] that of the mold: one that dies again and again is replaced later each time
       # @param heard_at [#call] see Proof::Stopwatch
@@ -167,45 +162,6 @@ module Pando
         roll unless @proving.try(upcoming, child)
       end
 
-      # It ended by itself: before it was ready, or hardly later.
-      # @param cause [Symbol] :refused: the kernel had no process for it; :passing: it could not have what it needs to
-      #   begin, see PassingFault; :job: a job may have ended it; :own
-      def worker_failed(child, reason, cause: :own)
-        generation = serving_generation(child) or return
-        return refused(generation, reason) if excused?(generation, cause)
-
-        generation.backoff.fail(reason)
-        bad = generation.equal?(upcoming) ? !tolerable?(generation, cause) : hopeless?(generation)
-        return discard(generation, reason, child.detail, told: true) if bad
-
-        @proving.worker_failed(reason) unless cause == :job || generation.equal?(upcoming)
-      end
-
-      # A worker could not be had, and the generation is not to blame. Where one has served it is tried for ever.
-      # @param reason [String]
-      def refused(generation, reason)
-        generation.backoff.fail(reason, refused: true)
-        return despair(reason) if proven?
-
-        discard(generation, reason, nil) if generation.backoff.refusals >= LAST_TRY
-      end
-
-      # Its self-check did not come back. A fork may catch a lock at a bad moment once; twice it is the mold's fault.
-      def child_unfit(child, reason)
-        generation = serving_generation(child) or return
-        generation.backoff.fail(reason)
-        return if generation.count_unfit < UNFIT
-        return discard(generation, reason, child.detail) if generation.equal?(upcoming)
-        return roll_back(reason) if watching?
-
-        generation.end_mold("discarded")
-        lose_current(reason)
-        @backoff.fail
-      end
-
-      # It wants to go and has not done anything: the next one waits, lest we fork for ever.
-      def worker_wasted(child, reason = nil) = serving_generation(child)&.backoff&.fail(reason)
-
       # The rollout is through, or there was none to do.
       def establish
         last = current
@@ -264,16 +220,6 @@ module Pando
       def heal = begin_generation(:heal, @reforks.heir(@unwilling))
 
       def serving_generation(child) = [upcoming, current].compact.find { |one| one.number == child.generation }
-
-      def hopeless?(generation) = generation.backoff.failures >= LAST_TRY && @roster.ready_workers.empty?
-      def tolerable?(generation, cause) = cause == :job && generation.backoff.failures < LAST_TRY
-
-      # A passing fault is believed of a release that has served.
-      def excused?(generation, cause)
-        return cause == :refused unless cause == :passing
-
-        proven? && (generation.established? || generation.purpose != :reload)
-      end
 
       def lose_current(reason)
         @dampers.fail(:mold, reason)

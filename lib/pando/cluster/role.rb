@@ -76,9 +76,7 @@ module Pando
       end
 
       # Not before the report: the seat of an order that was given up may be another's.
-      def take_seat
-        row.claim(Message::ROLES.index(role), slot, generation)
-      end
+      def take_seat = row.claim(Message::ROLES.index(role), slot, generation)
 
       # A last look, when all is set up as it is to serve.
       def prove_fit
@@ -129,16 +127,12 @@ module Pando
       # The monitor decides what a terminal's ^C or hang-up means, and what TERM to one process does, or to all of them.
       def set_traps
         %w[INT HUP USR1 USR2 TTIN TTOU].each { |name| trap(name) { nil } }
-        %w[TERM QUIT].each do |name|
-          trap(name) { told_by(name) }
-        end
+        %w[TERM QUIT].each { |name| trap(name) { told_by(name) } }
         trap("CHLD", "DEFAULT")
       end
 
       # In the handler.
-      def told_by(signal)
-        @told_by = signal
-      end
+      def told_by(signal) = (@told_by = signal)
 
       def pass_signal_on
         report(:signalled, text: @told_by) if @told_by

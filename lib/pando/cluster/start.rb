@@ -60,8 +60,8 @@ module Pando
         yield
       rescue Errno::EFBIG
         raise BootError, "a file may have #{Process.getrlimit(:FSIZE).first} bytes here (RLIMIT_FSIZE), and the " \
-                         "memory that the server's processes share needs more: raise the limit, by `ulimit -f unlimited` or " \
-                         "in the systemd unit by LimitFSIZE=infinity"
+                         "memory that the server's processes share needs more: raise the limit, by `ulimit -f " \
+                         "unlimited` or in the systemd unit by LimitFSIZE=infinity"
       end
     end
   end

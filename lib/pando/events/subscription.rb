@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/line_writer"
-
 module Pando
   module Events
     # One subscriber: which event it wants and the block to call. Held by Events;
@@ -55,6 +53,7 @@ module Pando
         return if @reported
 
         @reported = true
+        require "pando/line_writer" # a command that only reads settings needs no C extension
         LineWriter.new($stderr).write("pando: the subscriber at #{location} failed on #{occasion}: " \
                                       "#{describe(error)} (told once)\n")
       end

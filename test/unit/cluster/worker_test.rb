@@ -100,7 +100,8 @@ class ClusterWorkerTest < Minitest::Test
     payload.define_singleton_method(:options) { Pando::Cluster::Options.new(stop_timeout: 25.0, grace: 2.0) }
     packet = Struct.new(:message, :descriptors).new(order, [])
     elapse(late)
-    { context: context, work: payload, draining: false, told_at: 0.0, lines_lost: Pando::LineWriter.lost }.each do |name, value|
+    { context: context, work: payload, draining: false, told_at: 0.0,
+      lines_lost: Pando::LineWriter.lost }.each do |name, value|
       @worker.instance_variable_set(:"@#{name}", value)
     end
     @worker.send(:obey, packet)

@@ -90,7 +90,7 @@ module Pando
         private
 
         # The upcoming generation's mold has not come up.
-        # @param child [Child, nil] @param cause [Symbol] see Generations#worker_failed
+        # @param child [Child, nil] @param cause [Symbol] see Faults#worker_failed
         def fail_mold(child, reason, cause)
           excused = proven? && upcoming.booting? && excused?(upcoming, cause)
           return discard(upcoming, reason, child&.detail) unless excused
@@ -127,9 +127,7 @@ module Pando
 
         # @param told [Boolean] whether an event of its own has told the detail: it is not to come last as well
         def discard(generation, reason, detail, told: false)
-          @lost_threads.forget_trial if generation.equal?(upcoming)
-          @upcoming = nil if generation.equal?(upcoming)
-          @current = nil if generation.equal?(current)
+          drop(generation)
           @floor.discard(generation.number)
           @proving.discarded(generation)
           generation.source&.then { |source| source.barred = true unless source.tied_up? }
@@ -141,6 +139,13 @@ module Pando
           return if !current&.forks? && despair(reason, (detail unless told))
 
           Events.emit("refork.postponed", seconds: delay.round(2), reason: reason)
+        end
+
+        # It is neither the current generation nor the upcoming one any more.
+        def drop(generation)
+          @lost_threads.forget_trial if generation.equal?(upcoming)
+          @upcoming = nil if generation.equal?(upcoming)
+          @current = nil if generation.equal?(current)
         end
       end
     end

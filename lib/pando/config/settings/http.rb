@@ -85,9 +85,9 @@ module Pando
               help: "And up to this size for all clients together."
 
       setting :spool,
-              type: Types::Text.new("the path of a directory", /\A[^\0]+\z/), default: nil,
+              type: Types::OrOff.new(Types::Text.new("the path of a directory", /\A[^\0]+\z/)), default: nil,
               resolve: ->(path, directory) { path && File.expand_path(path, directory) },
-              help: "The directory of the nameless files in which large request bodies and answers wait. By default " \
+              help: "The directory of the nameless files in which large request bodies and answers wait; false: " \
                     "TMPDIR, or /tmp.",
               notes: "A disk, not a tmpfs, for that is memory: `spool.in_memory` in the log names one. What cannot " \
                      "be written is told by `spool.unavailable` at the start, and by `spool.failed` later.",
