@@ -9,11 +9,13 @@ module Support
   #     Namespaces.wrapper            # => what a command is put behind
   #     Namespaces.wrapper(READ_ONLY) # a shell script, which ends with: exec "$@"
   module Namespaces
-    UNSHARE = %w[unshare --mount --pid --fork --kill-child --mount-proc].freeze
+    # Only /proc is made private: where / is not a mount, as in a chroot, unshare(1) fails to change its propagation.
+    UNSHARE = %w[unshare --mount --propagation unchanged --pid --fork --kill-child --mount-proc].freeze
 
     # A script: no folder can be written, though those for temporary files may be mounts of their own. Shared memory has
     # no room.
     READ_ONLY = <<~SHELL
+      mount --make-rprivate / 2>/dev/null || { echo "/ is not a mount that we may change"; exit 9; }
       mount -t tmpfs -o size=4k none /dev/shm
       for place in / /tmp /var/tmp .; do
         mount -o remount,bind,ro "$(findmnt -fno TARGET -T "$place")" || exit 9
@@ -26,7 +28,7 @@ module Support
     module_function
 
     # @param script [String, nil] see {wrapper}
-    # @return [String, nil] why this machine cannot have it: we are not root, or our root folder is not a mount (chroot)
+    # @return [String, nil] why this machine cannot have it
     def obstacle(script = nil) = @obstacles.fetch(script) { @obstacles[script] = look_for_obstacle(script) }
 
     def look_for_obstacle(script)
