@@ -85,26 +85,39 @@ class MoldDeathTest < Minitest::Test
   # All at once: mold and workers. A clean image brings everything back.
   def test_everybody_but_the_monitor
     server = serve(config: "workers 2\nrefork :manual")
-    server.wait_for("generation.current") do
-      server.tree.children.each { |child| Process.kill("KILL", child.pid) }
-    end
+    server.wait_for("generation.current") { kill_all_but_the_monitor(server) }
 
     assert_equal(200, server.get("/").status)
     assert_heals_workers(server)
   end
 
-  # The end is told once: who cannot serve any more says why and ends.
-  def test_with_no_worker_left_and_no_boot_the_server_ends
+  # No count of failures ends it: the next deployment may be whole.
+  def test_with_no_worker_left_and_no_boot_it_goes_on_trying
     server = serve(config: "workers 1\nrefork false")
     server.write("config.ru", "raise 'half a deployment'")
-    server.tree.children.each { |child| Process.kill("KILL", child.pid) }
+    kill_all_but_the_monitor(server)
+    wait_until { server.events("mold.failed").size > 4 }
+    server.wait_for("generation.current") { server.write("config.ru", Support::ServerProcess::DEFAULT_APP) }
+
+    assert_equal(200, server.get("/").status)
+    assert_equal(1, server.events("server.failing").size)
+  end
+
+  # The end is told once.
+  def test_with_no_worker_left_and_no_boot_the_server_ends_if_it_is_to_give_up
+    server = serve(config: "workers 1\nrefork false\ngive_up after: 1")
+    server.write("config.ru", "raise 'half a deployment'")
+    kill_all_but_the_monitor(server)
 
     assert_equal(1, server.wait_for_exit.exitstatus)
-    assert_match(/^pando could not start or go on serving: half a deployment/, server.output)
-    assert_equal(5, server.events("mold.failed").size)
+    assert_match(/^pando could not start or go on serving: .*half a deployment/, server.output)
   end
 
   private
+
+  def kill_all_but_the_monitor(server)
+    server.tree.children.each { |child| Process.kill("KILL", child.pid) }
+  end
 
   # @return [Hash] the new generation, once it is current
   def kill_mold(server)

@@ -24,10 +24,11 @@ class PreventForkTest < Minitest::Test
   def test_the_promotion_is_put_off
     server = serve(app: APP, config: "workers 1\nrefork :manual")
     inside = server.get("/section").body.to_i
-    event = server.wait_for("generation.discarded") { server.signal("USR2") }
+    event = server.wait_for("refork.refused") { server.signal("USR2") }
 
     assert_match(/inside of Pando\.prevent_fork at .*config\.ru:7/, event["reason"])
     assert_equal [inside], server.workers.map(&:pid), "it serves on"
+    assert_empty server.events("generation.discarded")
     server.get("/over")
     server.refork
   end

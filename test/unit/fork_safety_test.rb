@@ -78,6 +78,7 @@ class ForkSafetyTest < Minitest::Test
 
   def test_the_connections_that_were_taken_over_are_counted_while_they_are_open
     told = in_child do
+      Pando::ForkSafety.after_fork # drops those of other tests
       sockets = Array.new(2) { UNIXSocket.pair.first.tap { |socket| Pando::ForkSafety.keep_from_children(socket) } }
       before = Pando::ForkSafety.connections
       sockets.first.close

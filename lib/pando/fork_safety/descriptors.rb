@@ -2,6 +2,7 @@
 
 require "fcntl"
 require "socket"
+require "pando/fork_safety/weak_set"
 require "pando/native"
 
 module Pando
@@ -26,7 +27,7 @@ module Pando
       private_constant :FILENO, :CLOSED, :STAT, :FCNTL, :FLUSH, :READPARTIAL, :CHUNK
 
       @kept = {}.compare_by_identity
-      @private = ObjectSpace::WeakMap.new # which compares by identity too
+      @private = WeakSet.new
 
       class << self
         # @param ios [Array<IO, #to_io>]
@@ -45,12 +46,12 @@ module Pando
         # @param io [IO]
         # @return [nil]
         def keep_from_children(io)
-          @private[io] = true
+          @private.add(io)
           nil
         end
 
         # @return [Integer] how many of those are open
-        def private_count = @private.keys.count { |io| number(io) }
+        def private_count = @private.to_a.count { |io| number(io) }
 
         # @param found [Array<Audit::Descriptor>]
         # @return [Integer] how many were replaced
@@ -65,13 +66,13 @@ module Pando
         # In a new child.
         # @return [nil]
         def cut_off
-          doomed = @private.keys.select { |io| number(io) }
+          doomed = @private.to_a.select { |io| number(io) }
           return if doomed.empty?
 
           Substitutes.open do |substitutes|
             doomed.each { |io| replace(io, substitutes) }
           end
-          @private = ObjectSpace::WeakMap.new # what is beneath them now is nobody's connection
+          @private = WeakSet.new # what is beneath them now is nobody's connection
           nil
         end
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/http/spool_place"
+require "pando/http/reactor_spool"
 
 module Pando
   module HTTP
@@ -25,8 +25,8 @@ module Pando
 
       # @param config [Config]
       # @param descriptors [Integer] that the reactor may open
-      # @param spool [SpoolPlace]
-      def initialize(config, descriptors: Process.getrlimit(:NOFILE).last, spool: SpoolPlace.new(config.spool))
+      # @param spool [ReactorSpool]
+      def initialize(config, descriptors: Process.getrlimit(:NOFILE).last, spool: ReactorSpool.new(config.spool))
         @config = config
         @spool = spool
         @room = [(descriptors - RESERVE) * BODIES / (BODIES + 1), descriptors / 2].max

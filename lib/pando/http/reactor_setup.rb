@@ -4,7 +4,7 @@ require "socket"
 require "pando/http/reactor_program"
 require "pando/http/reactor_report"
 require "pando/http/reactor_settings"
-require "pando/http/spool_place"
+require "pando/http/reactor_spool"
 require "pando/native"
 
 module Pando
@@ -22,7 +22,7 @@ module Pando
       # @param descriptors [Array(Integer, Integer), nil] those that another image of this process had as {#descriptors}
       # @raise [SystemCallError] the kernel gives no memory or descriptor, or that is no channel of this layout
       def initialize(config, descriptors = nil)
-        @spool = SpoolPlace.new(config.spool)
+        @spool = ReactorSpool.new(config.spool)
         @settings = ReactorSettings.new(config, spool: @spool)
         @health = config.health || config.health_live
         channel, eventfd = descriptors

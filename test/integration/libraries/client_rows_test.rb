@@ -39,7 +39,7 @@ class ClientRowsTest < Minitest::Test
   def obstacle = Support::RedisServer.obstacle
 
   def prepare
-    @heard = [] # words that processes have said, and the ports that they came from
+    @heard = [] # words that processes have said, and the sockets on which: a port may be used again
     @lock = Mutex.new
     @redis = Support::RedisServer.new(@folder).start
   end
@@ -57,7 +57,7 @@ class ClientRowsTest < Minitest::Test
   end
 
   def echo(word, socket)
-    @lock.synchronize { @heard << [word, socket.peeraddr[1]] }
+    @lock.synchronize { @heard << [word, socket.object_id] }
     socket.write("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: #{word.bytesize}\r\n\r\n#{word}")
     nil
   end

@@ -41,7 +41,7 @@ module Pando
         # @return [Float] seconds until the next try
         def fail(reason = nil, now = Sys.now, refused: false)
           waits = !@backoff.over?(now)
-          known = refused && @backoff.refusals > ENOUGH
+          known = @damped && refused && @backoff.refusals > ENOUGH
           @reason = reason
           seconds = @backoff.fail(now, refused: refused)
           tell(seconds, now) if seconds.positive? && !waits && !known

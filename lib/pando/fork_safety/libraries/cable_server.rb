@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pando/fork_safety/weak_set"
 require "pando/native"
 require "pando/sys"
 
@@ -25,7 +26,7 @@ module Pando
         EVENT_LOOP = %r{/action_cable/.*stream_event_loop\.rb}
         OWN_ID = /\AActionCable-PID-\d+\z/
 
-        @told = ObjectSpace::WeakMap.new
+        @told = WeakSet.new
 
         class << self
           # Tells each client that has not been told yet to connect again, elsewhere, in Rails' own words, and closes
@@ -63,7 +64,7 @@ module Pando
             return unless server
 
             [*PARTS, :@connections].each { |name| server.instance_variable_set(name, nil) }
-            @told = ObjectSpace::WeakMap.new
+            @told = WeakSet.new
             cable = server.config.cable
             cable.delete(:id) if cable.respond_to?(:delete) && OWN_ID.match?(cable[:id].to_s) # it names the parent
             nil
@@ -86,9 +87,9 @@ module Pando
           def connection_of(stream) = part(:@event_target, part(:@socket_object, stream))
 
           def close(connection)
-            return if @told.key?(connection)
+            return if @told.include?(connection)
 
-            @told[connection] = true
+            @told.add(connection)
             connection.close(reason: ActionCable::INTERNAL[:disconnect_reasons][:server_restart], reconnect: true)
           rescue StandardError
             nil # its client is gone

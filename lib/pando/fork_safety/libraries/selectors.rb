@@ -4,6 +4,7 @@ require "pando/fork_safety/libraries/cable_server"
 require "pando/fork_safety/libraries/constants"
 require "pando/fork_safety/libraries/preparation"
 require "pando/fork_safety/status"
+require "pando/fork_safety/weak_set"
 
 module Pando
   module ForkSafety
@@ -29,7 +30,8 @@ module Pando
           def close(...) = super.tap { Selectors.review }
         end
 
-        @made = ObjectSpace::WeakMap.new
+        @made = WeakSet.new
+        @cable = WeakSet.new # those of Action Cable among them
         @watched = false
 
         class << self
@@ -42,14 +44,15 @@ module Pando
 
             @watched = true
             owner.prepend(Watch)
-            ObjectSpace.each_object(owner) { |selector| @made[selector] = :unknown }
+            ObjectSpace.each_object(owner) { |selector| @made.add(selector) }
             nil
           end
 
           # @param selector [NIO::Selector]
           # @return [nil]
           def made(selector)
-            @made[selector] = CableServer.starting? ? :cable : :unknown
+            @cable.add(selector) if CableServer.starting?
+            @made.add(selector)
             review
           end
 
@@ -57,12 +60,12 @@ module Pando
           #
           # @return [nil]
           def review
-            foreign = live.reject { |selector| @made[selector] == :cable }
+            foreign = live.reject { |selector| @cable.include?(selector) }
             foreign.any? ? ForkSafety.obstruct(OBSTACLE, REASON) : ForkSafety.clear(OBSTACLE)
           end
 
           # @return [Array<NIO::Selector>] those that are open
-          def live = @made.keys.reject(&:closed?)
+          def live = @made.to_a.reject(&:closed?)
 
           # In a process that is about to fork, when Action Cable has closed its own.
           #

@@ -59,6 +59,18 @@ class ClusterDampersTest < Minitest::Test
     assert_empty @dampers.states
   end
 
+  def test_refusals_that_come_together_are_told_once_and_so_is_their_end
+    3.times { @dampers.fail(:worker, "no process", refused: true, slot: 0) }
+    4.times do
+      elapse(@dampers.due - now + 0.001)
+      @dampers.fail(:worker, "no process", refused: true, slot: 0)
+    end
+    elapse(5 * Pando::Cluster::Damping::Backoff::QUIET)
+    @dampers.reconcile
+
+    assert_equal %w[restarts.damped restarts.recovered], event_names
+  end
+
   def test_what_was_never_damped_recovers_in_silence
     die(2)
     elapse(5 * Pando::Cluster::Damping::Backoff::QUIET)

@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/http/spool_place"
+require "pando/http/reactor_spool"
 require "tmpdir"
 require_relative "support/fake_worker"
 
 # Where the reactor keeps what is too large for memory.
-class HTTPSpoolPlaceTest < Minitest::Test
+class HTTPReactorSpoolTest < Minitest::Test
   include HTTPSupport::Events
 
   LINE = "36 35 %s / /place rw,noatime master:1 - %s source rw\n"
@@ -21,7 +21,7 @@ class HTTPSpoolPlaceTest < Minitest::Test
   def place(kind, path: @folder)
     status = File.stat(@folder)
     File.write(@mounts, format(LINE, "0:999", "proc") + format(LINE, "#{status.dev_major}:#{status.dev_minor}", kind))
-    Pando::HTTP::SpoolPlace.new(path, mounts: @mounts)
+    Pando::HTTP::ReactorSpool.new(path, mounts: @mounts)
   end
 
   def told(place) = events_of { place.warn }.map { |event| [event.name, event.payload.fetch(:path)] }
@@ -36,7 +36,7 @@ class HTTPSpoolPlaceTest < Minitest::Test
   end
 
   def test_a_file_system_that_nobody_knows_counts_as_a_disk
-    assert_empty told(Pando::HTTP::SpoolPlace.new(@folder, mounts: "#{@folder}/nowhere"))
+    assert_empty told(Pando::HTTP::ReactorSpool.new(@folder, mounts: "#{@folder}/nowhere"))
   end
 
   def test_a_folder_that_cannot_be_written_is_told_of
@@ -46,6 +46,6 @@ class HTTPSpoolPlaceTest < Minitest::Test
   end
 
   def test_the_default_is_the_temporary_folder
-    assert_equal Dir.tmpdir, Pando::HTTP::SpoolPlace.new(nil).path
+    assert_equal Dir.tmpdir, Pando::HTTP::ReactorSpool.new(nil).path
   end
 end

@@ -9,7 +9,7 @@ module Pando
     # it is, and what is to be said of it at the start. Owned by {ReactorSetup}.
     #
     # @api private
-    class SpoolPlace
+    class ReactorSpool
       MOUNTS = "/proc/self/mountinfo"
       # File systems that have no disk (proc(5)).
       MEMORY = %w[tmpfs ramfs].freeze
