@@ -43,9 +43,13 @@ copy_network_settings() {
   cp "${HOME:-/root}/.gemrc" "$machine/root/.gemrc" 2>/dev/null || true
 }
 
-# In a mount namespace of its own.
+# In a mount namespace of its own. The folder becomes a mount, as a container's root is: without that nobody in there
+# could make a container, for unshare(1) changes the propagation of /. The folder for temporary files is another mount,
+# as on many machines.
 mount_kernel() {
   local machine=$1 node
+  mount --bind "$machine" "$machine"
+  mount --bind "$machine/tmp" "$machine/tmp"
   mount -t proc proc "$machine/proc"
   mount -t sysfs -o ro sysfs "$machine/sys"
   mount -t tmpfs -o mode=755 dev "$machine/dev"

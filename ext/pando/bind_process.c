@@ -1,10 +1,11 @@
-/* Binds sys/process.c. */
+/* Binds sys/process.c and sys/crash.c. */
 #include "bind_sys.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include "sys/crash.h"
 #include "sys/fork.h"
 #include "sys/process.h"
 
@@ -90,6 +91,13 @@ static VALUE merge_same_pages(VALUE self)
     return Qtrue;
 }
 
+static VALUE announce_crash(VALUE self, VALUE socket, VALUE words)
+{
+    StringValue(words);
+    if (pando_announce_crash(pando_fd_of(socket), RSTRING_PTR(words), (size_t)RSTRING_LEN(words)) == -1) rb_sys_fail("sigaction");
+    return Qtrue;
+}
+
 static VALUE orphaned(VALUE self)
 {
     return pando_orphaned() ? Qtrue : Qfalse;
@@ -113,6 +121,7 @@ void pando_init_process(void)
     rb_define_singleton_method(pando_mSys, "shut_when_orphaned", shut_when_orphaned, 1);
     rb_define_singleton_method(pando_mSys, "disable_huge_pages!", disable_huge_pages, 0);
     rb_define_singleton_method(pando_mSys, "merge_same_pages!", merge_same_pages, 0);
+    rb_define_singleton_method(pando_mSys, "announce_crash", announce_crash, 2);
     rb_define_singleton_method(pando_mSys, "orphaned?", orphaned, 0);
     rb_define_singleton_method(pando_mSys, "parent_pid", parent_pid, 0);
 }

@@ -51,6 +51,36 @@ class PoisonTest < Minitest::Test
     assert_equal 200, server.get("/frail").status
   end
 
+  # Ruby's report waits until somebody reads it, which is never.
+  def test_a_worker_that_crashes_is_replaced_before_its_report_is_written
+    [true, false].each do |reactor|
+      server = serve(app: <<~RUBY, config: "workers 1\nreactor #{reactor}\ntimeout 5")
+        require "io/nonblock"
+        run(lambda do |env|
+          next [200, {}, [Process.pid.to_s]] unless env["PATH_INFO"] == "/crash"
+
+          reader, writer = IO.pipe
+          nil while writer.write_nonblock("x" * 4096, exception: false) != :wait_writable
+          writer.nonblock = false
+          STDERR.reopen(writer)
+          Process.kill(:SEGV, Process.pid)
+          reader.read
+        end)
+      RUBY
+      pid = server.get("/").body
+      crashing = server.connect
+      crashing.write("GET /crash HTTP/1.1\r\nHost: a\r\n\r\n")
+      server.wait_past("worker.leaving", pid: pid.to_i, reason: "it crashes")
+
+      refute_equal pid, server.get("/").body
+      assert_path_exists "/proc/#{pid}"
+      Process.kill(:KILL, pid.to_i)
+      assert_equal pid.to_i, server.wait_past("worker.lost")["pid"]
+    ensure
+      crashing&.close
+    end
+  end
+
   def test_a_path_that_ends_worker_after_worker_is_named
     [true, false].each do |reactor|
       server = serve(app: APP, config: "workers 2\nreactor #{reactor}\npoison deaths: 4")

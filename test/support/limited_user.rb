@@ -32,15 +32,20 @@ module Support
     end
 
     # From now on each fork of these processes fails with EAGAIN.
-    def forbid_forks(processes) = limit(processes, 1)
-    def allow_forks(processes) = limit(processes, 10_000)
+    def forbid_forks(processes) = limit(processes, nproc: 1)
+    def allow_forks(processes) = limit(processes, nproc: 10_000)
+
+    # From now on each descriptor that they want fails with EMFILE.
+    def forbid_descriptors(processes) = limit(processes, nofile: 3)
+    def allow_descriptors(processes) = limit(processes, nofile: 1024)
 
     private
 
     # The soft limit is the user's own to change.
-    def limit(processes, number)
+    def limit(processes, resource)
+      flags = resource.map { |name, number| "--#{name}=#{number}:" }
       processes.each do |process|
-        output, status = Open3.capture2e(*wrapper, "prlimit", "--pid=#{process.pid}", "--nproc=#{number}:")
+        output, status = Open3.capture2e(*wrapper, "prlimit", "--pid=#{process.pid}", *flags)
         raise output unless status.success? || !File.exist?("/proc/#{process.pid}") # it has ended meanwhile
       end
     end

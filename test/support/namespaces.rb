@@ -1,26 +1,41 @@
 # frozen_string_literal: true
 
 require "open3"
-require "support/limited_user"
+require "tmpdir"
 
 module Support
   # What a container is made of: a command of its own PID namespace is PID 1 there.
   #
   #     Namespaces.wrapper            # => what a command is put behind
-  #     Namespaces.wrapper(ROOTLESS)  # a shell script, which ends with: exec "$@"
+  #     Namespaces.wrapper(READ_ONLY) # a shell script, which ends with: exec "$@"
   module Namespaces
-    UNSHARE = %w[unshare --mount --pid --fork --kill-child --mount-proc].freeze
+    # Only /proc is made private: where / is not a mount, as in a chroot, unshare(1) fails to change its propagation.
+    UNSHARE = %w[unshare --mount --propagation unchanged --pid --fork --kill-child --mount-proc].freeze
+
+    # A script: no folder can be written, though those for temporary files may be mounts of their own. Shared memory has
+    # no room.
+    READ_ONLY = <<~SHELL
+      mount --make-rprivate / 2>/dev/null || { echo "/ is not a mount that we may change"; exit 9; }
+      mount -t tmpfs -o size=4k none /dev/shm
+      for place in / /tmp /var/tmp .; do
+        mount -o remount,bind,ro "$(findmnt -fno TARGET -T "$place")" || exit 9
+      done
+      exec "$@"
+    SHELL
+
+    @obstacles = {}
 
     module_function
 
+    # @param script [String, nil] see {wrapper}
     # @return [String, nil] why this machine cannot have it
-    def obstacle
-      return @obstacle if defined?(@obstacle)
+    def obstacle(script = nil) = @obstacles.fetch(script) { @obstacles[script] = look_for_obstacle(script) }
 
-      said, status = Open3.capture2e(*UNSHARE, "sh", "-c", "mount -o remount,bind,ro /")
-      @obstacle = status.success? ? nil : said
+    def look_for_obstacle(script)
+      said, status = Open3.capture2e(*wrapper(script), "true", chdir: Dir.tmpdir)
+      said.strip unless status.success?
     rescue Errno::ENOENT => e
-      @obstacle = e.message
+      e.message
     end
 
     # @param script [String, nil] of a shell that is PID 1 at first

@@ -47,10 +47,11 @@ module Support
       end
     end
 
-    # The living whose working directory it is, whoever their parent has become.
+    # The living whose working directory it is, whoever their parent has become. In a chroot, the path of one that has
+    # mounts of its own begins with the chroot's.
     def self.in_folder(folder)
       all.reject(&:zombie?).select do |entry|
-        File.readlink("/proc/#{entry.pid}/cwd") == folder
+        File.readlink("/proc/#{entry.pid}/cwd").end_with?(folder)
       rescue Errno::ENOENT, Errno::ESRCH, Errno::EACCES
         false
       end

@@ -21,6 +21,7 @@ module Support
     Response = Struct.new(:status, :headers, :body)
     ROOT = Checkout::ROOT
     PATIENCE = 90 # seconds for any one event
+    OF_THE_MACHINE = %w[queue.delayed spool.in_memory].freeze
 
     attr_reader :pid, :folder, :socket_path, :output
 
@@ -70,9 +71,9 @@ module Support
     # All events so far, or those of one name.
     def events(name = nil) = @lock.synchronize { @events.select { |event| name.nil? || event["event"] == name } }
 
-    # What it warned of, but for what only tells how busy this machine is.
+    # What it warned of, but for what only tells of this machine: it is busy, its temporary folder is a tmpfs.
     def complaints
-      events.select { |event| %w[warn error].include?(event["level"]) && event["event"] != "queue.delayed" }
+      events.select { |event| %w[warn error].include?(event["level"]) && !OF_THE_MACHINE.include?(event["event"]) }
     end
 
     # Waits for an event of one of these names that comes after this call, while the block (if any) runs.

@@ -58,9 +58,7 @@ module Pando
 
       # It is about to take a step of its self-check.
       # @param step [String] empty: it has taken all
-      def child_checking(child, step)
-        child.enter_step(step, @options.check_timeout && (Sys.now + @options.check_timeout))
-      end
+      def child_checking(child, step) = child.enter_step(step, @options.check_timeout&.then { |time| Sys.now + time })
 
       # It has been at one step for too long. Where it stands is found out by another process, and
       # takes a while; it is killed only if it has not gone on by then.
@@ -75,6 +73,9 @@ module Pando
         child.leave(reason, Sys.now + @options.stop_timeout)
         Events.emit("worker.leaving", **child.identity, reason: reason)
       end
+
+      # It ends as soon as Ruby has written about it, and serves nobody meanwhile.
+      def child_crashing(child) = (@cluster.rollout.worker_crashing(child) unless stopping?)
 
       # It got TERM from somebody outside, and serves until it is told more.
       def child_signalled(child, signal) = @cluster.dismissals.add(child, signal)

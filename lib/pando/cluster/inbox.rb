@@ -40,7 +40,8 @@ module Pando
       private_constant :COUNT
 
       # Reports of a child that the observer is told.
-      NEWS = %i[checking leaving outworn signalled lane_corrupt tried tried_in_vain lines_lost state_changed].freeze
+      NEWS = %i[checking crashing leaving outworn signalled lane_corrupt tried tried_in_vain lines_lost
+                state_changed].freeze
 
       # Reads what a child has sent.
       def read(child, burst = BURST)
@@ -111,6 +112,7 @@ module Pando
       def pass_on(child, message)
         case message.kind
         when :checking then @observer.child_checking(child, message.text)
+        when :crashing then @observer.child_crashing(child)
         when :leaving then @observer.child_leaving(child, message.text)
         when :signalled then @observer.child_signalled(child, message.text)
         when :outworn then @observer.child_outworn(child, message.text)

@@ -94,7 +94,7 @@ module Pando
       # Runs in every forked process before anything else of the payload, the hooks too.
       # @param _role [Mold, Worker, Service]
       # @yieldparam step [String] what it does next, and may never come back from
-      def after_fork(_role); end
+      def after_fork(_role, &); end
 
       # In a mold: looks at what one of its workers has made its own.
       # @param _role [Mold] @param _pagemap [Integer] a descriptor of /proc/PID/pagemap
@@ -114,7 +114,7 @@ module Pando
       # @param _role [Mold, Worker, Service]
       # @yieldparam step [String] what it does next, and may never come back from
       # @raise [Exception] it is not
-      def verify(_role); end
+      def verify(_role, &); end
 
       # In a worker or mold that is about to fork, before the hooks of the user: what they may put an end to, and the
       # new one is to have again.

@@ -71,6 +71,18 @@ module Pando
         @dampers.fail(:worker, reason, slot: child.slot)
       end
 
+      # It dies of its request, and has not ended yet: Ruby writes about it. No more of them than there are slots are
+      # replaced before they end, for where the CPUs are busy that takes long. Should it live after all, it leaves.
+      def worker_crashing(child)
+        return unless child.worker? && child.ready? && child.row.busy_since
+        return if @roster.workers.count(&:leaving?) >= size
+
+        worker_lost(child, nil, working: true)
+        Events.emit("worker.leaving", **child.identity, reason: "it crashes")
+        child.leave(nil, Sys.now + @options.stop_timeout, patient: true)
+        child.order(Message.new(:leave))
+      end
+
       # It shall go, and its slot be filled again: at once, or, where nobody else serves, once its successor does.
       # @param child [Child] a worker that is ready
       # @param cause [Symbol, nil] for the event

@@ -93,6 +93,7 @@ module Pando
 
       def started
         @serves = true # its self-test is over: from now on it is clients that ask
+        Sys.announce_crash(@link.to_io, Message.new(:crashing, **place).encode) unless options.jobs
         idle = "#{@title} idle"
         Process.setproctitle(idle)
         Sys.locate_title(idle)

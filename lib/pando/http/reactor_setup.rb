@@ -26,7 +26,7 @@ module Pando
         @settings = ReactorSettings.new(config, spool: @spool)
         @health = config.health || config.health_live
         channel, eventfd = descriptors
-        warn unless channel
+        warn(config) unless channel
         @channel = channel ? Channel.attach(channel) : Channel.create
         @eventfd = eventfd ? IO.for_fd(eventfd, "r+b") : self.eventfd
         @program = ReactorProgram.new(@channel)
@@ -92,12 +92,15 @@ module Pando
       private
 
       # Elsewhere queue_timeout and timeout end it, and are told of.
-      def stall(config) = (ReactorStall.new if %w[development test].include?(config.environment))
+      def stall(config) = (ReactorStall.new if development?(config))
 
-      def warn
+      # Where nobody but the developer asks, no memory runs out: many machines have a tmpfs for temporary files.
+      def warn(config)
         warn_of_limit unless @settings.enough_descriptors?
-        @spool.warn
+        @spool.warn(of_memory: !development?(config))
       end
+
+      def development?(config) = %w[development test].include?(config.environment)
 
       def warn_of_limit
         Events.emit("reactor.limited", connections: @settings.max_connections,

@@ -35,12 +35,13 @@ module Pando
       end
 
       # Tells once what is wrong with it.
-      def warn
+      # @param of_memory [Boolean] whether that it takes memory is news
+      def warn(of_memory: true)
         if @path.nil? || !File.writable?(@path)
           Events.emit("spool.unavailable", path: @path || "/tmp",
                                            reason: "it cannot be written: request bodies beyond `body_memory` get " \
                                                    "503, answers beyond `answer_memory` take its total, then a worker")
-        elsif memory?
+        elsif of_memory && memory?
           Events.emit("spool.in_memory", path: @path,
                                          reason: "it is a tmpfs: what waits there takes memory; " \
                                                  "name a directory on a disk with `spool`")

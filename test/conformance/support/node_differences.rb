@@ -9,6 +9,7 @@ module Conformance
   class NodeDifferences
     SLICE = MutationRun::SLICE
     SERVER = File.join(__dir__, "node_server.js")
+    PARSER = 9 # llhttp's version that is strict about line ends and bytes beyond ASCII: Node 20's
 
     # input: the bytes; rule: what RFC 9112 says of them; node: what Node's answer was, if any
     Case = Struct.new(:input, :rule, :pando, :node) do
@@ -87,6 +88,14 @@ module Conformance
     class << self
       def node?
         system("node", "--version", out: File::NULL, err: File::NULL, exception: false) || false
+      end
+
+      # @return [String, nil] why nothing can be compared here
+      def obstacle
+        return "no node on this machine: apt-get install nodejs" unless node?
+        return if parser.to_i >= PARSER
+
+        "this machine's Node is too old: its parser, llhttp #{parser}, is not strict, that of Node 20 and newer is"
       end
 
       # @return [String] the version of its parser, llhttp

@@ -107,7 +107,8 @@ class SwarmNodesTest < Minitest::Test
     order(server, "endless", "hang")
     wait_for_jobs(server, "doing", ["endless"])
     server.signal("KILL")
-    wait_until(message: "the end of #{nodes}") { nodes.none? { |pid| File.exist?("/proc/#{pid}") } }
+    # What has ended stays a zombie where PID 1 reaps nobody.
+    wait_until(message: "the end of #{nodes}") { nodes.none? { |pid| File.exist?("/proc/#{pid}/cwd") } }
 
     assert_equal(%w[endless], jobs(server, "inbox"))
   end

@@ -22,18 +22,20 @@ class SwarmSolidQueueTest < Minitest::Test
     assert_nothing_left("processes")
   end
 
-  # The job beside it may die with it twice.
+  # The job beside it may die with it twice; a death that it may have caused as well does not fail the other one.
   def test_a_job_that_kills_its_nodes_fails_and_no_other_one
     order(500..500, seconds: 3, each_time: true)
     order(501..501, seconds: -1)
     wait_for_done(500..500)
     wait_until(timeout: 120, message: -> { "the failure\n#{@server.output[-4000..]}" }) { failed_jobs.any? }
 
-    assert_equal([["begun"]] * 3, kinds_of(501))
+    deaths = kinds_of(501)
+    assert_equal([["begun"]], deaths.uniq)
+    assert_includes(3..5, deaths.size)
     assert_equal(1, failed_jobs.size)
     assert_includes(failed_jobs.first.first, "SolidQueue::Processes::ProcessExitError")
     told = @server.events("job.killed").select { |event| event["reason"] == "it has failed" }
-    assert_equal([["EffectJob", 3]], told.map { |event| event.values_at("name", "deaths") })
+    assert_equal([["EffectJob", deaths.size]], told.map { |event| event.values_at("name", "deaths") })
     assert_empty(@postgresql.rows("SELECT id FROM solid_queue_jobs WHERE finished_at IS NULL AND " \
                                   "arguments LIKE '%pando_deaths%'"))
   end

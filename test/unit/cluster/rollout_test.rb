@@ -141,6 +141,60 @@ class ClusterRolloutTest < Minitest::Test
     assert_equal [0, 1, 2], cluster.slots
   end
 
+  def test_a_worker_that_crashes_is_replaced_before_it_has_ended
+    cluster = booted(workers: 2)
+    worker = cluster.worker_in(1)
+    elapse(1)
+    worker.row.start_job("GET", "/", nil, nil)
+    cluster.caretaker.child_crashing(worker)
+    cluster.turn
+    assert_equal [1], cluster.starting.map(&:slot)
+    assert_predicate worker, :leaving?
+
+    cluster.die(worker, ClusterSupport.killed(11)).settle
+    lost = events("worker.lost").last
+    assert_equal [worker.pid, "signal SEGV", "GET /"], [lost[:pid], lost[:reason], lost[:request]]
+    assert_equal [0, 1], cluster.slots
+  end
+
+  def test_as_many_workers_as_there_are_slots_are_replaced_before_they_have_ended
+    cluster = booted(workers: 1)
+    first, second = Array.new(2) do
+      elapse(1)
+      worker = cluster.worker_in(0)
+      worker.row.start_job("GET", "/", nil, nil)
+      cluster.caretaker.child_crashing(worker)
+      cluster.turn
+      cluster.starting.each { |child| cluster.ready(child) }
+      worker
+    end
+
+    assert_equal [true, false], [first, second].map(&:leaving?)
+    cluster.die(first).die(second).settle
+    assert_equal [0], cluster.slots
+  end
+
+  # As it is with those that have died already.
+  def test_workers_that_crash_at_once_are_not_forked_at_full_speed
+    cluster = booted(workers: 1)
+    worker = cluster.worker_in(0)
+    worker.row.start_job("GET", "/", nil, nil)
+    cluster.caretaker.child_crashing(worker)
+    cluster.turn
+    assert_empty cluster.starting
+
+    elapse(0.5)
+    cluster.turn
+    assert_equal [0], cluster.starting.map(&:slot)
+  end
+
+  def test_a_crash_of_a_worker_that_is_idle_or_of_a_mold_is_known_by_its_end
+    cluster = booted(workers: 1)
+    [cluster.worker_in(0), cluster.current_mold].each { |child| cluster.caretaker.child_crashing(child) }
+
+    assert_empty cluster.leaving
+  end
+
   def test_deaths_in_the_middle_of_a_rollout_are_filled_from_what_is_known_to_work
     cluster = booted(workers: 4)
     reforking(cluster)

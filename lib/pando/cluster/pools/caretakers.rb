@@ -14,8 +14,8 @@ module Pando
           @pools = pools
         end
 
-        %i[child_adopted child_ready child_checking child_leaving child_signalled child_outworn canary_tried fork_failed
-           fork_declined child_lost thread_reported state_reported].each do |news|
+        %i[child_adopted child_ready child_checking child_crashing child_leaving child_signalled child_outworn
+           canary_tried fork_failed fork_declined child_lost thread_reported state_reported].each do |news|
           define_method(news) do |child, *details, **more|
             pool = @pools.of(child)
             @pools.about(pool) { pool.caretaker.public_send(news, child, *details, **more) }

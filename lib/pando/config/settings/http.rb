@@ -89,8 +89,9 @@ module Pando
               resolve: ->(path, directory) { path && File.expand_path(path, directory) },
               help: "The directory of the nameless files in which large request bodies and answers wait; false: " \
                     "TMPDIR, or /tmp.",
-              notes: "A disk, not a tmpfs, for that is memory: `spool.in_memory` in the log names one. What cannot " \
-                     "be written is told by `spool.unavailable` at the start, and by `spool.failed` later.",
+              notes: "A disk, not a tmpfs, for that is memory: `spool.in_memory` in the log names one, but not in " \
+                     "development. What cannot be written is told by `spool.unavailable` at the start, and by " \
+                     "`spool.failed` later.",
               example: 'spool "/var/tmp", total: 20.gb'
 
       setting :spool_total,

@@ -101,10 +101,12 @@ module Chaos
     # Not what `current` led to before: faults overlap, and that may be another bad one.
     def restore = @releases.synchronize { link(@good) }
 
+    # Known by a part of the path: in a chroot, that of a process with mounts of its own begins with the chroot's.
+    #
     # @return [Array<Support::ProcTree::Entry>] whatever works in our folder, whoever its parent is
     def processes
       Support::ProcTree.all.select do |entry|
-        File.readlink("/proc/#{entry.pid}/cwd").start_with?(@folder)
+        File.readlink("/proc/#{entry.pid}/cwd").include?(@folder)
       rescue SystemCallError
         false
       end
