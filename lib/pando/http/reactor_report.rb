@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "socket"
 require "pando/events"
 require "pando/http/reactor_stall"
 
@@ -57,7 +58,7 @@ module Pando
         tell("requests.shed", SHED) do
           { waiting: @stats["queued"], connections: @stats["connections"], busy: jobs.to_line }.compact
         end
-        tell("requests.lost", LOST)
+        tell("requests.lost", LOST) { { slowest: (slowest_reader if @new["cut_readers"].positive?) }.compact }
         Events.emit("requests.retried", count: @new["retried"]) if @new["retried"].positive?
         tell_of_spool
         watch_queue
@@ -91,6 +92,18 @@ module Pando
 
         reason = counts.map { |counted, count| "#{words[counted]} #{count}" }.join(", ")
         Events.emit(name, count: counts.values.sum, reason: reason, **(block_given? ? yield : {}))
+      end
+
+      # The last of them, with its address as far as one counts: of IPv6 the first 64 bits.
+      def slowest_reader
+        family, network, rate = @stats.values_at("cut_family", "cut_network", "cut_rate")
+        bytes = [network].pack("Q").bytes
+        client = case family
+                 when Socket::AF_INET then bytes.first(4).join(".")
+                 when Socket::AF_INET6 then bytes.each_slice(2).map { |pair| format("%02x%02x", *pair) }.join(":") << "::/64"
+                 else "a client without an address"
+                 end
+        "#{client}, #{rate} bytes/s"
       end
 
       def tell_of_spool
