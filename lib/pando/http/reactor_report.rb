@@ -97,10 +97,10 @@ module Pando
       # The last of them, with its address as far as one counts: of IPv6 the first 64 bits.
       def slowest_reader
         family, network, rate = @stats.values_at("cut_family", "cut_network", "cut_rate")
-        bytes = [network].pack("Q").bytes
+        bytes = [network].pack("Q")
         client = case family
-                 when Socket::AF_INET then bytes.first(4).join(".")
-                 when Socket::AF_INET6 then bytes.each_slice(2).map { |pair| format("%02x%02x", *pair) }.join(":") << "::/64"
+                 when Socket::AF_INET then bytes.unpack("C4").join(".")
+                 when Socket::AF_INET6 then "#{bytes.unpack("n4").map { |part| part.to_s(16) }.join(":")}::/64"
                  else "a client without an address"
                  end
         "#{client}, #{rate} bytes/s"

@@ -88,14 +88,14 @@ class HTTPReactorReportTest < Minitest::Test
 
   def test_names_the_slowest_reader
     told = { [Socket::AF_INET, "192.0.2.77"] => "192.0.2.77, 2048 bytes/s",
-             [Socket::AF_INET6, "2001:db8:0:a1::5"] => "2001:0db8:0000:00a1::/64, 2048 bytes/s",
+             [Socket::AF_INET6, "2001:db8:0:a1::5"] => "2001:db8:0:a1::/64, 2048 bytes/s",
              [Socket::AF_UNIX, "0.0.0.0"] => "a client without an address, 2048 bytes/s" }
     told.each do |(family, address), words|
       network = IPAddr.new(address).hton.ljust(8, "\0").unpack1("Q")
       @counts.set(cut_family: family, cut_network: network, cut_rate: 2048)
       @counts.add(cut_readers: 1)
 
-      assert_equal [["requests.lost", words]], (tick.map { |name, payload| [name, payload[:slowest]] })
+      assert_equal [["requests.lost", words]], tick.map { |name, payload| [name, payload[:slowest]] }
     end
   end
 
