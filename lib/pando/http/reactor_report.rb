@@ -54,11 +54,11 @@ module Pando
         before = @stats
         @stats = @channel.stats
         @new = @stats.to_h { |name, count| [name, [count - before.fetch(name), 0].max] }
-        tell("requests.refused", REFUSED) { { advice: (BODY_SIZE if @new["refused_body_size"].positive?) }.compact }
+        tell("requests.refused", REFUSED) { { advice: (BODY_SIZE if @new["refused_body_size"].positive?) } }
         tell("requests.shed", SHED) do
-          { waiting: @stats["queued"], connections: @stats["connections"], busy: jobs.to_line }.compact
+          { waiting: @stats["queued"], connections: @stats["connections"], busy: jobs.to_line }
         end
-        tell("requests.lost", LOST) { { slowest: (slowest_reader if @new["cut_readers"].positive?) }.compact }
+        tell("requests.lost", LOST) { { slowest: (slowest_reader if @new["cut_readers"].positive?) } }
         Events.emit("requests.retried", count: @new["retried"]) if @new["retried"].positive?
         tell_of_spool
         watch_queue
@@ -91,7 +91,7 @@ module Pando
         return if counts.empty?
 
         reason = counts.map { |counted, count| "#{words[counted]} #{count}" }.join(", ")
-        Events.emit(name, count: counts.values.sum, reason: reason, **(block_given? ? yield : {}))
+        Events.emit(name, count: counts.values.sum, reason: reason, **yield.compact)
       end
 
       # The last of them, with its address as far as one counts: of IPv6 the first 64 bits.
