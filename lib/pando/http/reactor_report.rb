@@ -55,9 +55,7 @@ module Pando
         @stats = @channel.stats
         @new = @stats.to_h { |name, count| [name, [count - before.fetch(name), 0].max] }
         tell("requests.refused", REFUSED) { { advice: (BODY_SIZE if @new["refused_body_size"].positive?) } }
-        tell("requests.shed", SHED) do
-          { waiting: @stats["queued"], connections: @stats["connections"], busy: jobs.to_line }
-        end
+        tell("requests.shed", SHED) { load_of(jobs) }
         tell("requests.lost", LOST) { { slowest: (slowest_reader if @new["cut_readers"].positive?) } }
         Events.emit("requests.retried", count: @new["retried"]) if @new["retried"].positive?
         tell_of_spool
@@ -93,6 +91,8 @@ module Pando
         reason = counts.map { |counted, count| "#{words[counted]} #{count}" }.join(", ")
         Events.emit(name, count: counts.values.sum, reason: reason, **yield.compact)
       end
+
+      def load_of(jobs) = { waiting: @stats["queued"], connections: @stats["connections"], busy: jobs.to_line }
 
       # The last of them, with its address as far as one counts: of IPv6 the first 64 bits.
       def slowest_reader

@@ -95,7 +95,7 @@ class HTTPReactorReportTest < Minitest::Test
       @counts.set(cut_family: family, cut_network: network, cut_rate: 2048)
       @counts.add(cut_readers: 1)
 
-      assert_equal [["requests.lost", words]], (tick.map { |name, payload| [name, payload[:slowest]] })
+      assert_equal({ "requests.lost" => words }, tick.to_h { |name, payload| [name, payload[:slowest]] })
     end
   end
 
