@@ -41,12 +41,25 @@ static int holds(const struct pando_connection *connection)
     return connection->overflow != -1 || connection->blocks != PANDO_NONE || connection->out_bytes >= SUBSTANTIAL;
 }
 
-/* Bytes per second; those of whom little is known come behind all others. */
+/* Bytes per second. */
 static uint64_t rate(const struct pando_reactor *reactor, const struct pando_connection *connection)
 {
-    uint64_t time = reactor->now - connection->reader_since;
-    uint64_t bytes = connection->taken * 1000 / (time + 1);
-    return time < YOUNG ? bytes + (UINT64_MAX >> 1) : bytes;
+    return connection->taken * 1000 / (reactor->now - connection->reader_since + 1);
+}
+
+/* Those of whom little is known come behind all others. */
+static uint64_t rank(const struct pando_reactor *reactor, const struct pando_connection *connection)
+{
+    uint64_t young = reactor->now - connection->reader_since < YOUNG ? UINT64_MAX >> 1 : 0;
+    return rate(reactor, connection) + young;
+}
+
+static void tell_of_cut(const struct pando_reactor *reactor, const struct pando_connection *connection)
+{
+    pando_stat_set(&reactor->stats->cut_family, connection->origin.family);
+    pando_stat_set(&reactor->stats->cut_network, connection->origin.network);
+    pando_stat_set(&reactor->stats->cut_rate, rate(reactor, connection));
+    pando_stat_add(&reactor->stats->cut_readers, 1);
 }
 
 int pando_reactor_room_cut(struct pando_reactor *reactor)
@@ -55,15 +68,15 @@ int pando_reactor_room_cut(struct pando_reactor *reactor)
     uint64_t least = UINT64_MAX;
     for (struct pando_node *node = reactor->readers.next; node != &reactor->readers; node = node->next) {
         struct pando_connection *connection = pando_owner(node, struct pando_connection, reader);
-        uint64_t bytes = rate(reactor, connection);
-        if (bytes < least && holds(connection)) {
-            least = bytes;
+        uint64_t place = rank(reactor, connection);
+        if (place < least && holds(connection)) {
+            least = place;
             slowest = connection;
         }
     }
     if (!slowest)
         return 0;
-    pando_stat_add(&reactor->stats->cut_readers, 1);
+    tell_of_cut(reactor, slowest);
     pando_reactor_connection_reset(reactor, slowest);
     return 1;
 }

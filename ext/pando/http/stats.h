@@ -19,6 +19,9 @@
     _(spooled_answers)        /* bytes of the same in files */ \
     _(spooled_bodies)         /* bytes on disk that requests' bodies take, or will */ \
     _(waiting_workers)        /* whose clients take nothing */ \
+    _(cut_family)             /* AF_INET or AF_INET6: of the last client that was reset as the slowest reader; or 0 */ \
+    _(cut_network)            /* its address as far as one counts, see reactor_addresses.h */ \
+    _(cut_rate)               /* bytes that it took in a second */ \
     _(spool_error)            /* errno of the last write to a file that failed */
 
 /* Ever; a new reactor goes on counting. */

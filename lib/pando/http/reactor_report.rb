@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "socket"
 require "pando/events"
 require "pando/http/reactor_stall"
 
@@ -53,11 +54,9 @@ module Pando
         before = @stats
         @stats = @channel.stats
         @new = @stats.to_h { |name, count| [name, [count - before.fetch(name), 0].max] }
-        tell("requests.refused", REFUSED) { { advice: (BODY_SIZE if @new["refused_body_size"].positive?) }.compact }
-        tell("requests.shed", SHED) do
-          { waiting: @stats["queued"], connections: @stats["connections"], busy: jobs.to_line }.compact
-        end
-        tell("requests.lost", LOST)
+        tell("requests.refused", REFUSED) { { advice: (BODY_SIZE if @new["refused_body_size"].positive?) } }
+        tell("requests.shed", SHED) { load_of(jobs) }
+        tell("requests.lost", LOST) { { slowest: (slowest_reader if @new["cut_readers"].positive?) } }
         Events.emit("requests.retried", count: @new["retried"]) if @new["retried"].positive?
         tell_of_spool
         watch_queue
@@ -90,7 +89,21 @@ module Pando
         return if counts.empty?
 
         reason = counts.map { |counted, count| "#{words[counted]} #{count}" }.join(", ")
-        Events.emit(name, count: counts.values.sum, reason: reason, **(block_given? ? yield : {}))
+        Events.emit(name, count: counts.values.sum, reason: reason, **yield.compact)
+      end
+
+      def load_of(jobs) = { waiting: @stats["queued"], connections: @stats["connections"], busy: jobs.to_line }
+
+      # The last of them, with its address as far as one counts: of IPv6 the first 64 bits.
+      def slowest_reader
+        family, network, rate = @stats.values_at("cut_family", "cut_network", "cut_rate")
+        bytes = [network].pack("Q")
+        client = case family
+                 when Socket::AF_INET then bytes.unpack("C4").join(".")
+                 when Socket::AF_INET6 then "#{bytes.unpack("n4").map { |part| part.to_s(16) }.join(":")}::/64"
+                 else "a client without an address"
+                 end
+        "#{client}, #{rate} bytes/s"
       end
 
       def tell_of_spool

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "ipaddr"
+require "socket"
 require "test_helper"
 require "pando/http/reactor_report"
 require_relative "support/fake_worker"
@@ -12,7 +14,7 @@ class HTTPReactorReportTest < Minitest::Test
              shed_resources refused_malformed refused_cut_off evicted slow_readers
              shed_file_size refused_body_size refused_too_large refused_unsupported refused_proxy refused_header_time
              refused_body_time failed_502 failed_504 resets retried
-             cut_readers spool_failed spool_error shed_spool shed_memory
+             cut_readers cut_family cut_network cut_rate spool_failed spool_error shed_spool shed_memory
              head_bytes body_bytes answer_bytes spooled_bodies spooled_answers].freeze
 
   # Stands for a Channel.
@@ -27,6 +29,8 @@ class HTTPReactorReportTest < Minitest::Test
     def add(**counts)
       @stats = @stats.merge(counts.to_h { |name, count| [name.to_s, @stats.fetch(name.to_s) + count] })
     end
+
+    def set(**counts) = @stats = @stats.merge(counts.transform_keys(&:to_s))
 
     # n requests that waited less than 2**bucket microseconds
     def wait(requests, bucket) = @waits = @waits.dup.tap { |waits| waits[bucket] += requests }
@@ -82,6 +86,19 @@ class HTTPReactorReportTest < Minitest::Test
     assert_empty tick
   end
 
+  def test_names_the_slowest_reader
+    told = { [Socket::AF_INET, "192.0.2.77"] => "192.0.2.77, 2048 bytes/s",
+             [Socket::AF_INET6, "2001:db8:0:a1::5"] => "2001:db8:0:a1::/64, 2048 bytes/s",
+             [Socket::AF_UNIX, "0.0.0.0"] => "a client without an address, 2048 bytes/s" }
+    told.each do |(family, address), words|
+      network = IPAddr.new(address).hton.ljust(8, "\0").unpack1("Q")
+      @counts.set(cut_family: family, cut_network: network, cut_rate: 2048)
+      @counts.add(cut_readers: 1)
+
+      assert_equal({ "requests.lost" => words }, tick.to_h { |name, payload| [name, payload[:slowest]] })
+    end
+  end
+
   def test_what_the_workers_are_at_is_left_out_where_they_are_idle
     @jobs.to_line = nil
     @counts.add(shed_resources: 1)
@@ -103,7 +120,7 @@ class HTTPReactorReportTest < Minitest::Test
 
   def test_every_event_is_in_the_catalogue_with_its_payload
     require "pando/events/catalogue"
-    @counts.add(shed_queue: 1, refused_malformed: 1, refused_body_size: 1, resets: 1, retried: 1)
+    @counts.add(shed_queue: 1, refused_malformed: 1, refused_body_size: 1, cut_readers: 1, retried: 1)
     @counts.wait(1, 25)
     told = tick
     @counts.wait(1, 1)

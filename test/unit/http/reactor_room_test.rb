@@ -95,6 +95,8 @@ class HTTPReactorRoomTest < Minitest::Test
     assert_operator @stage.stats.fetch("waiting_workers"), :<=, 2
     assert_operator @stage.stats.fetch("spooled_answers"), :<=, 4 * MB
     assert(clients.any? { |client| cut?(client) })
+    assert_equal Socket::AF_INET, @stage.stats.fetch("cut_family")
+    assert_equal "127.0.0.1", [@stage.stats.fetch("cut_network")].pack("Q").bytes.first(4).join(".")
   end
 
   def test_a_single_worker_never_waits_when_all_is_full
