@@ -5,6 +5,7 @@
 
 #define AHEAD 1000u /* microseconds of work that a lane holds ahead */
 #define FAST 250u   /* microseconds from one request to the next */
+#define SLOW 5000u  /* the same of a worker that is given nothing ahead: its client's turn may come before it is done */
 
 uint32_t pando_reactor_choice_slot(const struct pando_reactor_lane *lane)
 {
@@ -50,6 +51,8 @@ int pando_reactor_choice_is_fast(const struct pando_reactor_lane *lane)
 /* How many it may have ahead. */
 static uint32_t depth_of(const struct pando_reactor_lane *lane)
 {
+    if (lane->pace > SLOW)
+        return 0;
     uint32_t depth = lane->pace ? AHEAD / lane->pace : 1;
     return depth < 1 ? 1 : depth < PANDO_LANE_SLOTS ? depth : PANDO_LANE_SLOTS;
 }
