@@ -211,17 +211,29 @@ static void offer(unsigned number, uint32_t place)
     if (rand_r(&seed) % 50 == 0 && pando_lane_withdraw(lane, place, request->turn)) settle(request, WITHDRAWN);
 }
 
-/* The oldest of what its worker has claimed, if the end of the one before was read. */
-static void look(unsigned number)
+static struct request *oldest_claimed(unsigned number)
 {
     struct request *first = NULL;
-    for (uint32_t slot = 0; slot < PANDO_LANE_SLOTS && book[number].taken.turn == 0; slot++) {
+    for (uint32_t slot = 0; slot < PANDO_LANE_SLOTS; slot++) {
         struct request *one = &book[number].offered[slot];
         if (one->turn == 0) continue;
         enum pando_offer state = pando_lane_offered(workers[number].lane, slot, one->turn);
         REQUIRE(state == PANDO_OFFER_MADE || state == PANDO_OFFER_CLAIMED || state == PANDO_OFFER_COPIED);
         if (state != PANDO_OFFER_MADE && (!first || one->turn < first->turn)) first = one;
     }
+    return first;
+}
+
+/* If the end of the one before was read. The worker goes on while we look: a claim that we see may have followed one in
+ * a slot that we had looked at before. */
+static void look(unsigned number)
+{
+    if (book[number].taken.turn != 0) return;
+    struct request *before, *first = NULL;
+    do {
+        before = first;
+        first = oldest_claimed(number);
+    } while (first != before);
     if (!first) return;
     book[number].taken = *first;
     first->turn = 0;

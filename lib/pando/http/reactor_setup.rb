@@ -72,12 +72,14 @@ module Pando
         @eventfd.read_nonblock(8, exception: false) if @eventfd.write_nonblock(ONE, exception: false) == :wait_writable
       end
 
-      # @return [Boolean] whether requests wait for a worker, or were sent away since the last call because too many do
-      def waiting?
-        stats = @channel.stats
-        before = @shed
-        @shed = stats.fetch("shed_queue")
-        stats.fetch("queued").positive? || (!before.nil? && @shed > before)
+      # @return [Boolean] whether requests wait for a worker, or were sent away since the last call because too many do,
+      #   and none was answered meanwhile
+      def blocked?
+        before = @seen
+        @seen = stats = @channel.stats
+        return false if before.nil? || stats["responses"] != before["responses"]
+
+        stats["queued"].positive? || stats["shed_queue"] > before["shed_queue"]
       end
 
       # @return [Integer] how often the reactor's loop has turned

@@ -135,7 +135,7 @@ module Pando
           return if reactor.nil? || !reactor.ready? || reactor.condemned? || Sys.now < @looked_at + LOOK
 
           turns = @setup.turns
-          idle = @progress.look(@setup.waiting? && turns != @turns_seen)
+          idle = @progress.look(@setup.blocked? && turns != @turns_seen)
           @looked_at = Sys.now
           @turns_seen = turns
           @setup.nudge if @progress.doubtful?

@@ -3,9 +3,10 @@
 module Pando
   module Cluster
     module Reactor
-      # Finds out that the server is alive and answers nobody, whatever the reason: requests wait, and a worker that is
-      # idle and shows that it lives takes none of them. How slow the machine is explains no such thing: an idle worker
-      # looks for requests each time that it shows that it lives.
+      # Finds out that the server is alive and answers nobody, whatever the reason: requests wait, none is answered, and
+      # a worker that is idle and shows that it lives takes none of them. How slow the machine is explains no such
+      # thing: an idle worker looks for requests each time that it shows that it lives. While some are answered, it may
+      # be that a fast worker gets them all.
       #
       # Owned by the {Keeper}.
       #
@@ -27,7 +28,7 @@ module Pando
         # @return [Boolean] whether the next look should come soon
         def doubtful? = @idlers.any?
 
-        # @param waiting [Boolean] whether requests wait, or were sent away because too many wait, and the reactor turns
+        # @param waiting [Boolean] whether requests wait, none is answered, and the reactor turns
         # @return [Array<Child>] idle workers that should have taken some of them
         def look(waiting)
           before = @idlers

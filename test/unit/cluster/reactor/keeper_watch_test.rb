@@ -73,7 +73,7 @@ class ReactorKeeperWatchTest < Minitest::Test
     idle = worker
     @keeper.ready(reactor)
     busy.row.start_job("GET", "/", nil, nil)
-    @setup.waiting = true
+    @setup.blocked = true
     3.times { look }
     assert_equal([["KILL"], [], []], [idle, busy, reactor].map { |child| child.pidfd.signals })
     assert_equal([{ waiting: 3, idle: "0, 3", replaced: :worker }], events("queue.blocked").map(&:payload))
@@ -88,13 +88,13 @@ class ReactorKeeperWatchTest < Minitest::Test
   def test_workers_that_take_what_waits_stay
     with_reactor
     only = @roster.workers.first
-    @setup.waiting = true
+    @setup.blocked = true
     5.times do
       look
       only.row.start_job("GET", "/", nil, nil)
       only.row.finish_job
     end
-    @setup.waiting = false
+    @setup.blocked = false
     5.times { look }
 
     assert_empty only.pidfd.signals
@@ -103,7 +103,7 @@ class ReactorKeeperWatchTest < Minitest::Test
   # The machine is busy, or they were stopped: they have not seen that something waits.
   def test_workers_that_do_not_stir_stay
     with_reactor
-    @setup.waiting = true
+    @setup.blocked = true
     5.times { elapse(1) && turn }
     @setup.stuck = true
     5.times { look }

@@ -16,11 +16,11 @@ module ClusterSupport
     # Stands for HTTP::ReactorSetup.
     class Setup
       attr_reader :reports, :jobs
-      attr_accessor :turns, :stuck, :waiting
+      attr_accessor :turns, :stuck, :blocked
 
       def initialize = @reports = @turns = 0
       def nudge = stuck || @turns += 1
-      def waiting? = !!waiting
+      def blocked? = !!blocked
       def state = { waiting: 3 }
       def early? = false
       def lanes = 4

@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/config"
+require "pando/http/reactor_setup"
+
+# When the monitor has to doubt that requests are taken at all.
+class HTTPReactorSetupTest < Minitest::Test
+  def setup
+    @setup = Pando::HTTP::ReactorSetup.new(Pando::Config.load([], env: {}))
+    @channel = @setup.descriptors.first
+    @stats = { "queued" => 0, "shed_queue" => 5, "responses" => 100 }
+    look
+  end
+
+  def look(**more)
+    more.each { |name, count| @stats[name.to_s] += count }
+    @channel.stub(:stats, -> { @stats.dup }) { @setup.blocked? }
+  end
+
+  def test_nothing_waits
+    refute look
+    refute look(responses: 1)
+  end
+
+  def test_requests_wait_and_none_is_answered
+    assert look(queued: 1)
+    assert look
+    refute look(queued: -1)
+  end
+
+  def test_requests_are_sent_away_and_none_is_answered
+    assert look(shed_queue: 3)
+    refute look
+  end
+
+  # Others are busy, or so fast that idle ones are not woken.
+  def test_requests_wait_and_others_are_answered
+    refute look(queued: 3, responses: 1)
+    refute look(shed_queue: 1, responses: 1)
+  end
+end
