@@ -73,7 +73,7 @@ class TraineeTest < Minitest::Test
   def assert_spread_while_busy(trainee)
     pids = Array.new(3) { serve_three_at_once(trainee) }
 
-    assert_equal [3, 3, 3], pids.map { |each| each.uniq.size }
+    assert_equal([3, 3, 3], pids.map { |each| each.uniq.size })
     assert_operator pids.map(&:first).count(trainee), :>=, 2
   end
 
