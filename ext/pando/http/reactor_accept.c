@@ -149,6 +149,7 @@ static int accept_one(struct pando_reactor *reactor, uint32_t listener)
         return 1;
     }
     pando_http_peer_text(&address, connection->remote, sizeof(connection->remote));
+    connection->tcp = address.ss_family == AF_INET || address.ss_family == AF_INET6;
     if (connection->state != PANDO_READING_PROXY && !pando_reactor_accept_admit(reactor, connection))
         return 1;
     if (reactor->connection_count > limit && !make_room(reactor))

@@ -201,8 +201,7 @@ void pando_reactor_connection_expired(struct pando_reactor *reactor, struct pand
         pando_reactor_refuse(reactor, connection, 408);
         return;
     case PANDO_TIMER_WRITE:
-        pando_stat_add(&reactor->stats->slow_readers, 1);
-        pando_reactor_connection_reset(reactor, connection);
+        pando_reactor_output_overdue(reactor, connection);
         return;
     case PANDO_TIMER_QUEUE:
         pando_reactor_request_expired(reactor, connection);

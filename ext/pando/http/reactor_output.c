@@ -3,9 +3,11 @@
 #include "reactor_private.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -25,12 +27,24 @@ static void account(struct pando_reactor *reactor, struct pando_connection *conn
     reactor->out_total = (uint64_t)((int64_t)reactor->out_total + change);
 }
 
+/* SIOCOUTQ, tcp(7). To write tells little: a socket takes some 64 KiB at a time, for which a slow client needs long. It
+ * never goes back: what others of us have written beside is not in `sent`. */
+uint64_t pando_reactor_output_taken(const struct pando_connection *connection)
+{
+    int left = 0;
+    if (!connection->tcp || ioctl(connection->watch.fd, SIOCOUTQ, &left) == -1 || left < 0)
+        left = 0;
+    uint64_t taken = connection->sent > (uint64_t)left ? connection->sent - (uint64_t)left : 0;
+    return taken > connection->taken ? taken : connection->taken;
+}
+
 static void first_to_wait(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     pando_reactor_pace_begin(reactor, connection);
     pando_list_append(&reactor->readers, &connection->reader);
     connection->reader_since = reactor->now;
-    connection->taken = 0;
+    connection->taken = connection->taken_before = pando_reactor_output_taken(connection);
+    connection->pauses = 0;
 }
 
 static struct pando_output *append(struct pando_reactor *reactor, struct pando_connection *connection, uint32_t bytes)
@@ -87,8 +101,10 @@ void pando_reactor_output_release(struct pando_reactor *reactor, struct pando_co
 /* Bytes sent, 0 if it takes none now, -1 if the connection is closed. */
 static ssize_t sent(struct pando_reactor *reactor, struct pando_connection *connection, ssize_t bytes)
 {
-    if (bytes >= 0)
+    if (bytes >= 0) {
+        connection->sent += (uint64_t)bytes;
         return bytes;
+    }
     if (errno == EINTR)
         return 0;
     if (errno == EAGAIN || errno == EWOULDBLOCK) {
@@ -182,20 +198,33 @@ static int timed_otherwise(const struct pando_connection *connection)
     return connection->state == PANDO_READING_BODY || pando_reactor_timer_runs(connection, PANDO_TIMER_QUEUE);
 }
 
-/* Progress is told to the timer; a client that is too slow all in all is reset. */
-static int moved(struct pando_reactor *reactor, struct pando_connection *connection, ssize_t bytes)
+static int too_slow(struct pando_reactor *reactor, struct pando_connection *connection)
 {
-    connection->taken += (uint64_t)bytes;
-    if (timed_otherwise(connection))
+    pando_stat_add(&reactor->stats->slow_readers, 1);
+    pando_reactor_connection_reset(reactor, connection);
+    return 0;
+}
+
+/* Progress is told to the timer; a client that is too slow all in all is reset. */
+static int moved(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    uint64_t taken = pando_reactor_output_taken(connection), bytes = taken - connection->taken;
+    if (bytes == 0)
         return 1;
-    if (bytes > 0 && !pando_reactor_pace_moved(reactor, connection, (uint64_t)bytes, reactor->config->write_timeout)) {
-        pando_stat_add(&reactor->stats->slow_readers, 1);
-        pando_reactor_connection_reset(reactor, connection);
-        return 0;
-    }
-    if (bytes > 0)
-        pando_reactor_timer_start(reactor, connection, PANDO_TIMER_WRITE);
+    connection->taken = taken;
+    connection->pauses = 0;
+    if (!pando_reactor_pace_moved(reactor, connection, bytes, reactor->config->write_timeout))
+        return too_slow(reactor, connection);
+    pando_reactor_timer_start(reactor, connection, PANDO_TIMER_WRITE);
     return 1;
+}
+
+void pando_reactor_output_overdue(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    if (++connection->pauses < PANDO_WRITE_LOOKS)
+        pando_reactor_timer_start(reactor, connection, PANDO_TIMER_WRITE);
+    if (moved(reactor, connection) && connection->pauses >= PANDO_WRITE_LOOKS)
+        too_slow(reactor, connection);
 }
 
 static int has_relief(const struct pando_reactor *reactor, const struct pando_connection *connection)
@@ -213,7 +242,7 @@ void pando_reactor_output_flush(struct pando_reactor *reactor, struct pando_conn
             return;
         }
         ssize_t bytes = send_first(reactor, connection);
-        if (bytes == -1 || !moved(reactor, connection, bytes))
+        if (bytes == -1 || (bytes > 0 && !timed_otherwise(connection) && !moved(reactor, connection)))
             return;
         budget -= (uint64_t)bytes < budget ? (uint64_t)bytes : budget;
     }

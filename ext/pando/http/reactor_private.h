@@ -45,12 +45,14 @@ enum pando_connection_state {
     PANDO_CLOSED,                       /* in the graveyard until this turn of the loop is over */
 };
 
+#define PANDO_WRITE_LOOKS 4 /* in write_timeout: whether a client has taken anything */
+
 /* One duration each, so that a list in order of arming is in order of expiry. */
 enum pando_timer_kind {
     PANDO_TIMER_HEADER,
     PANDO_TIMER_BODY,
     PANDO_TIMER_IDLE,
-    PANDO_TIMER_WRITE,
+    PANDO_TIMER_WRITE,                  /* a part of write_timeout */
     PANDO_TIMER_QUEUE,
     PANDO_TIMER_LINGER,
     PANDO_TIMERS
@@ -114,7 +116,10 @@ struct pando_connection {
     int overflow;                       /* the file that takes over when memory is full, or -1 */
     uint64_t overflow_end, overflow_given; /* bytes ever written to it; those whose space was given back */
     struct pando_node reader;           /* in the list of those that have something to take */
-    uint64_t reader_since, taken;       /* when it joined; bytes that it took since */
+    uint64_t reader_since, taken_before; /* when it joined; bytes that its client had taken until then */
+    uint64_t sent, taken;               /* bytes ever given to the socket; that its client had taken when we looked last */
+    uint8_t pauses;                     /* looks in a row that found nothing taken */
+    uint8_t tcp;                        /* the kernel says what its client has taken */
     uint8_t overflow_full;              /* as long as a file may be: RLIMIT_FSIZE */
     uint8_t unsent_bounded;             /* the kernel keeps little for it */
 
@@ -289,6 +294,10 @@ void pando_reactor_output_bytes(struct pando_reactor *reactor, struct pando_conn
                                 size_t bytes, int ends);
 void pando_reactor_output_file(struct pando_reactor *reactor, struct pando_connection *connection, int fd,
                                uint64_t bytes);
+/* Bytes that its client has taken, ever: on a UNIX socket those that the kernel has. */
+uint64_t pando_reactor_output_taken(const struct pando_connection *connection);
+/* A part of write_timeout is over: it goes on if its client has taken something, if little, and is reset at the end. */
+void pando_reactor_output_overdue(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_output_flush(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_output_release(struct pando_reactor *reactor, struct pando_connection *connection);
 

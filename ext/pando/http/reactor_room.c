@@ -44,14 +44,16 @@ static int holds(const struct pando_connection *connection)
 /* Bytes per second. */
 static uint64_t rate(const struct pando_reactor *reactor, const struct pando_connection *connection)
 {
-    return connection->taken * 1000 / (reactor->now - connection->reader_since + 1);
+    uint64_t bytes = pando_reactor_output_taken(connection) - connection->taken_before;
+    return bytes * 1000 / (reactor->now - connection->reader_since + 1);
 }
 
-/* Those of whom little is known come behind all others. */
+/* Those of whom little is known come behind all others, the oldest first. */
 static uint64_t rank(const struct pando_reactor *reactor, const struct pando_connection *connection)
 {
-    uint64_t young = reactor->now - connection->reader_since < YOUNG ? UINT64_MAX >> 1 : 0;
-    return rate(reactor, connection) + young;
+    if (reactor->now - connection->reader_since < YOUNG)
+        return (UINT64_MAX >> 1) + connection->reader_since;
+    return rate(reactor, connection);
 }
 
 static void tell_of_cut(const struct pando_reactor *reactor, const struct pando_connection *connection)

@@ -13,7 +13,7 @@ void pando_reactor_timers_init(struct pando_reactor *reactor)
     reactor->durations[PANDO_TIMER_HEADER] = config->header_timeout;
     reactor->durations[PANDO_TIMER_BODY] = config->body_timeout;
     reactor->durations[PANDO_TIMER_IDLE] = config->idle_timeout;
-    reactor->durations[PANDO_TIMER_WRITE] = config->write_timeout;
+    reactor->durations[PANDO_TIMER_WRITE] = (config->write_timeout + PANDO_WRITE_LOOKS - 1) / PANDO_WRITE_LOOKS;
     reactor->durations[PANDO_TIMER_QUEUE] = config->queue_timeout;
     reactor->durations[PANDO_TIMER_LINGER] = LINGER_SILENCE;
     for (int kind = 0; kind < PANDO_TIMERS; kind++)

@@ -37,10 +37,10 @@ module Pando
       # Tells once what is wrong with it.
       # @param of_memory [Boolean] whether that it takes memory is news
       def warn(of_memory: true)
-        if @path.nil? || !File.writable?(@path)
+        if obstacle
           Events.emit("spool.unavailable", path: @path || "/tmp",
-                                           reason: "it cannot be written: request bodies beyond `body_memory` get " \
-                                                   "503, answers beyond `answer_memory` take its total, then a worker")
+                                           reason: "#{obstacle}: request bodies beyond `body_memory` get 503, and " \
+                                                   "slow readers' answers take `answer_memory`'s total, then workers")
         elsif of_memory && memory?
           Events.emit("spool.in_memory", path: @path,
                                          reason: "it is a tmpfs: what waits there takes memory; " \
@@ -49,6 +49,15 @@ module Pando
       end
 
       private
+
+      # @return [String, nil]
+      def obstacle
+        return "it cannot be written" if @path.nil?
+        return "it does not exist" unless File.exist?(@path)
+        return "it is no directory" unless File.directory?(@path)
+
+        "it cannot be written" unless File.writable?(@path)
+      end
 
       def temporary
         Dir.tmpdir

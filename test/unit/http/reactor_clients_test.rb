@@ -68,6 +68,23 @@ class HTTPReactorClientsTest < Minitest::Test
     assert_raises(Errno::ECONNRESET) { client.read }
   end
 
+  # Slower than a socket asks for more: that takes some 64 KiB.
+  def test_a_reader_that_takes_a_little_all_the_time_is_not_reset
+    stage(write_timeout: 400)
+    client = Socket.new(:INET, :STREAM).tap { |one| one.setsockopt(:SOCKET, :RCVBUF, 4096) }
+    client.connect(@listener.local_address)
+    client.write(GET)
+    taken = @stage.take(0)
+    @stage.data(taken, "HTTP/1.1 200 OK\r\n\r\n")
+    20.times { @stage.data(taken, "x" * 30_000) }
+    20.times { client.readpartial(3000) && sleep(0.1) }
+
+    assert_equal 0, @stage.stats.fetch("slow_readers")
+    counts("slow_readers" => 1)
+  ensure
+    client&.close
+  end
+
   def test_a_slow_reader_holds_up_its_worker_but_nobody_else_where_there_is_no_disk
     stage(spool_total: 0)
     client = request(GET)

@@ -41,8 +41,14 @@ class HTTPReactorSpoolTest < Minitest::Test
 
   def test_a_folder_that_cannot_be_written_is_told_of
     nowhere = "#{@folder}/nowhere"
+    file = "#{@folder}/file".tap { |path| File.write(path, "") }
 
-    assert_equal [["spool.unavailable", nowhere]], told(place("ext4", path: nowhere))
+    { nowhere => /it does not exist/, file => /it is no directory/ }.each do |path, reason|
+      event = events_of { place("ext4", path: path).warn }.fetch(0)
+
+      assert_equal ["spool.unavailable", path], [event.name, event.payload.fetch(:path)]
+      assert_match reason, event.payload.fetch(:reason)
+    end
   end
 
   def test_the_default_is_the_temporary_folder

@@ -63,9 +63,9 @@ module Pando
         # @return [Float, nil] when the next one may be started
         def due = @dampers.each_value.filter_map(&:due).min
 
-        # For `pando status`.
+        # For `pando status`: where something has failed, not where the next start merely keeps its pace.
         # @return [Array<Hash{Symbol => Object}>]
-        def states = @dampers.each_value.map(&:state)
+        def states = @dampers.each_value.map(&:state).reject { |state| state[:rate].zero? }
       end
     end
   end

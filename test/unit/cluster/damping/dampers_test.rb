@@ -89,6 +89,13 @@ class ClusterDampersTest < Minitest::Test
     assert_equal({ role: :worker, slot: 0, rate: 4, reason: "signal SEGV" }, state)
   end
 
+  def test_the_status_says_nothing_of_one_that_only_keeps_its_pace
+    @dampers.pace(:worker, now, slot: 0)
+
+    refute @dampers.over?(:worker, slot: 0)
+    assert_empty @dampers.states
+  end
+
   def test_every_role_has_a_longest_wait
     { worker: 2.0, mold: 2.0, reactor: 1.0, service: 30.0 }.each do |role, longest|
       waits = Array.new(20) do
