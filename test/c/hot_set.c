@@ -4,6 +4,7 @@
 #include "sys/pagemap.h"
 #include "sys/maps.h"
 #include "sys/present.h"
+#include "require.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,14 +16,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define REQUIRE(condition)                                                                  \
-    do {                                                                                    \
-        if (!(condition)) {                                                                 \
-            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition); \
-            abort();                                                                        \
-        }                                                                                   \
-    } while (0)
 
 #define PAGE 4096
 #define PAGES 600

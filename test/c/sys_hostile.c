@@ -2,6 +2,7 @@
  * sanitizers: what they promise, and what a hostile peer may try. */
 #include "sys/record.h"
 #include "sys/scoreboard.h"
+#include "require.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,14 +15,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define REQUIRE(condition)                                                                  \
-    do {                                                                                    \
-        if (!(condition)) {                                                                 \
-            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition); \
-            abort();                                                                        \
-        }                                                                                   \
-    } while (0)
 
 static int open_descriptors(void)
 {

@@ -1,6 +1,7 @@
 /* The ways to write to a pipe without waiting (sys/write_now.c), each by itself: which of them this machine's kernel
  * needs is its own affair. */
 #include "sys/write_now.h"
+#include "require.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,14 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define REQUIRE(condition)                                                                  \
-    do {                                                                                    \
-        if (!(condition)) {                                                                 \
-            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition); \
-            abort();                                                                        \
-        }                                                                                   \
-    } while (0)
 
 typedef ssize_t (*way)(int fd, const char *bytes, size_t length);
 
