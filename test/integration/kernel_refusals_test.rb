@@ -64,7 +64,9 @@ class KernelRefusalsTest < Minitest::Test
     assert_kept(server, mold: false) do
       without_forks(server) do
         server.write("refuse", "")
-        many(server, "spawn.failed", role: "mold") { kill(*server.workers, server.mold) }
+        mold = server.mold
+        many(server, "fork.failed", role: "worker") { kill(*server.workers) } # none is left to be asked for a mold
+        many(server, "spawn.failed", role: "mold") { kill(mold) }
       end
       FileUtils.rm(File.join(server.folder, "refuse"))
       server.wait_past("generation.current", purpose: "heal")
