@@ -8,16 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define FUZZ_MAX_INPUT 4096
+#include "../test/c/require.h"
 
-/* Holds in every build, unlike assert. */
-#define REQUIRE(condition)                                                                       \
-    do {                                                                                         \
-        if (!(condition)) {                                                                      \
-            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition);      \
-            abort();                                                                             \
-        }                                                                                        \
-    } while (0)
+#define FUZZ_MAX_INPUT 4096
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,11 @@
-/* What the programs of this folder check with. */
+/* The check of the programs here and of the fuzz targets. */
+#ifndef PANDO_REQUIRE_H
+#define PANDO_REQUIRE_H
+
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Holds in every build, unlike assert. */
 #define REQUIRE(condition)                                                                  \
     do {                                                                                    \
         if (!(condition)) {                                                                 \
@@ -9,3 +13,5 @@
             abort();                                                                        \
         }                                                                                   \
     } while (0)
+
+#endif

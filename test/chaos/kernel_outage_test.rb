@@ -90,7 +90,7 @@ class KernelOutageTest < Minitest::Test
   def nodes = swarm("count: #{WORKERS}", **terms)
   def terms = { env: { "LD_PRELOAD" => library }, wrapper: user.wrapper }
   def library = Support::SharedLibrary.path("librefusingprograms.so", REFUSING_PROGRAMS)
-  def user = @user ||= Support::LimitedUser.new.tap { |user| skip(user.obstacle) if user.obstacle }
+  def user = @user ||= Support::LimitedUser.for(self)
 
   # Of one server: first all workers die, then all processes but the monitor.
   # @yieldparam server [Support::ServerProcess] which is to serve @yieldparam number [Integer] how often it has been

@@ -10,8 +10,7 @@ class ForkFailureTest < Minitest::Test
   include Support::Servers
 
   def setup
-    @user = Support::LimitedUser.new
-    skip(@user.obstacle) if @user.obstacle
+    @user = Support::LimitedUser.for(self)
   end
 
   def test_a_worker_that_cannot_be_replaced_yet

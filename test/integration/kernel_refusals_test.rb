@@ -187,9 +187,7 @@ class KernelRefusalsTest < Minitest::Test
 
   private
 
-  def user
-    @user ||= Support::LimitedUser.new.tap { |user| skip(user.obstacle) if user.obstacle }
-  end
+  def user = @user ||= Support::LimitedUser.for(self)
 
   def refusing_spawn = Support::SharedLibrary.path("librefusingspawn.so", REFUSING_SPAWN)
 

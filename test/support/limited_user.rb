@@ -11,6 +11,9 @@ module Support
     # Nobody's; one for each process of tests.
     FIRST_ID = 1_400_000_000
 
+    # @param test [Minitest::Test] it is skipped where this machine cannot have such a user
+    def self.for(test) = new.tap { |user| test.skip(user.obstacle) if user.obstacle }
+
     def initialize
       @id = FIRST_ID + Process.pid
     end

@@ -46,7 +46,7 @@ void pando_lane_unmap(struct pando_lane *lane)
 
 /* --- offers ---
  *
- * Who moves the word from MADE has the request, once and alone: the worker by
+ * The side that moves the word from MADE has the request, alone: the worker by
  * CLAIMED, the reactor by NONE. The word names the turn, so that a
  * compare-and-swap that comes late finds another. */
 

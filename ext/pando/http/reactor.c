@@ -244,7 +244,7 @@ static int start(struct pando_reactor *reactor)
         pando_queue_init(&reactor->queue, config->max_queue) == -1)
         return -1;
     reactor->epoch = (uint32_t)pando_channel_new_epoch(&reactor->channel);
-    reactor->turn = reactor->epoch << 24; /* what a worker remembers of another reactor's is none of ours */
+    reactor->turn = reactor->epoch << 24; /* no turn that a worker remembers of another reactor is ours */
     reactor->stats = &reactor->channel.shared->stats;
     reactor->fields = calloc(config->max_headers ? config->max_headers : 1, sizeof(*reactor->fields));
     reactor->scratch = malloc(PANDO_SCRATCH_BYTES);

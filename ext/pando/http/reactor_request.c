@@ -128,7 +128,7 @@ void pando_reactor_request_lend(struct pando_reactor *reactor, struct pando_conn
     pando_reactor_input_release(reactor, connection);
 }
 
-/* RFC 9112 section 9.6: no reason not to answer. Who wants to know may look. */
+/* RFC 9112 section 9.6: no reason not to answer. The application may ask for it. */
 void pando_reactor_request_half_closed(struct pando_reactor *reactor, const struct pando_connection *connection)
 {
     const struct pando_request *request = &connection->request;

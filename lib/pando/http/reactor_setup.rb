@@ -73,11 +73,11 @@ module Pando
       end
 
       # @return [Boolean] whether requests wait for a worker, or were sent away since the last call because too many do,
-      #   and none was answered meanwhile
+      #   and none was answered meanwhile, though the reactor has turned
       def blocked?
         before = @seen
         @seen = stats = @channel.stats
-        return false if before.nil? || stats["responses"] != before["responses"]
+        return false if before.nil? || stats["responses"] != before["responses"] || stats["turns"] == before["turns"]
 
         stats["queued"].positive? || stats["shed_queue"] > before["shed_queue"]
       end

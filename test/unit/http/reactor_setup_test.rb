@@ -9,11 +9,12 @@ class HTTPReactorSetupTest < Minitest::Test
   def setup
     @setup = Pando::HTTP::ReactorSetup.new(Pando::Config.load([], env: {}))
     @channel = @setup.descriptors.first
-    @stats = { "queued" => 0, "shed_queue" => 5, "responses" => 100 }
+    @stats = { "queued" => 0, "shed_queue" => 5, "responses" => 100, "turns" => 1000 }
     look
   end
 
-  def look(**more)
+  def look(turns: 1, **more)
+    @stats["turns"] += turns
     more.each { |name, count| @stats[name.to_s] += count }
     @channel.stub(:stats, -> { @stats.dup }) { @setup.blocked? }
   end
@@ -32,6 +33,11 @@ class HTTPReactorSetupTest < Minitest::Test
   def test_requests_are_sent_away_and_none_is_answered
     assert look(shed_queue: 3)
     refute look
+  end
+
+  def test_the_reactor_stands_still
+    refute look(queued: 1, turns: 0)
+    assert look
   end
 
   # Others are busy, or so fast that idle ones are not woken.

@@ -101,7 +101,7 @@ module Pando
           put_off(purpose, source, reason, cheap: cause == :refused)
         end
 
-        # The kernel has no process for a mold: nothing has failed, and it is tried again. Whoever has asked is told.
+        # The kernel has no process for a mold: nothing has failed. It is tried again, and a user that asked is told.
         # @param cheap [Boolean] nothing was loaded for it: beside workers that serve it may be tried often, too
         # @return [nil]
         def put_off(purpose, source, reason = unstarted, cheap: true)

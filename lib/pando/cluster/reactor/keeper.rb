@@ -134,10 +134,8 @@ module Pando
         def look_for_progress
           return if reactor.nil? || !reactor.ready? || reactor.condemned? || Sys.now < @looked_at + LOOK
 
-          turns = @setup.turns
-          idle = @progress.look(@setup.blocked? && turns != @turns_seen)
+          idle = @progress.look(@setup.blocked?)
           @looked_at = Sys.now
-          @turns_seen = turns
           @setup.nudge if @progress.doubtful?
           exchange(idle) if idle.any?
         end

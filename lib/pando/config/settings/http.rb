@@ -74,7 +74,7 @@ module Pando
     Settings.group "HTTP answers" do
       setting :answer_memory,
               type: Types::Bytes.new(16_384..1_073_741_824), default: 1_048_576, unit: "bytes",
-              help: "What a client has not taken of its answer waits in memory up to this size, the rest in the spool.",
+              help: "An answer waits for a slow client in memory up to this size, and the rest in the spool.",
               notes: "Its worker is done as soon as it has written the answer. In direct mode a worker waits for " \
                      "its client, and the setting means nothing.",
               example: "answer_memory 4.mb, total: 256.mb"
@@ -90,7 +90,7 @@ module Pando
               help: "The directory of the nameless files in which large request bodies and answers wait; false: " \
                     "TMPDIR, or /tmp.",
               notes: "A disk, not a tmpfs, for that is memory: `spool.in_memory` in the log names one, but not in " \
-                     "development. What cannot be written is told by `spool.unavailable` at the start, and by " \
+                     "development. An obstacle is told by `spool.unavailable` at the start, and by " \
                      "`spool.failed` later.",
               example: 'spool "/var/tmp", total: 20.gb'
 

@@ -9,8 +9,8 @@ module Pando
       define "server.ready", :info, %i[pid workers nodes seconds environment url listen],
              "The application is loaded and every worker is ready; `seconds` since the start. Once for each start."
       define "monitor.stopping", :info, %i[pid reason seconds status],
-             "The server was told to stop, or gives up: then `status` is 1, and the level error. Who has not ended " \
-             "after `seconds` is killed.", failed: true
+             "The server was told to stop, or gives up: then `status` is 1, and the level error. A process " \
+             "that has not ended after `seconds` is killed.", failed: true
       define "server.failing", :error, %i[reason seconds],
              "Nobody serves any more, and the first try to mend that has failed; the server goes on trying, and ends " \
              "itself after `seconds` if `give_up after:` is set. Once, until somebody serves again."

@@ -20,7 +20,7 @@ module ClusterSupport
 
       def initialize = @reports = @turns = 0
       def nudge = stuck || @turns += 1
-      def blocked? = !!blocked
+      def blocked? = !!blocked && !stuck
       def state = { waiting: 3 }
       def early? = false
       def lanes = 4
