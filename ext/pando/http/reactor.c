@@ -241,7 +241,8 @@ static int start(struct pando_reactor *reactor)
 {
     const struct pando_reactor_config *config = reactor->config;
     if (pando_channel_attach(&reactor->channel, config->channel, 1) == -1 ||
-        pando_queue_init(&reactor->queue, config->max_queue) == -1)
+        pando_queue_init(&reactor->queue, config->max_queue) == -1 ||
+        pando_queue_init(&reactor->heavy, config->max_queue) == -1)
         return -1;
     reactor->epoch = (uint32_t)pando_channel_new_epoch(&reactor->channel);
     reactor->turn = reactor->epoch << 24; /* no turn that a worker remembers of another reactor is ours */
@@ -266,6 +267,7 @@ static void stop(struct pando_reactor *reactor)
     pando_reactor_pool_drop(&reactor->pool);
     pando_addresses_drop(&reactor->addresses);
     pando_queue_drop(&reactor->queue);
+    pando_queue_drop(&reactor->heavy);
     pando_reactor_reserve_release(reactor);
     if (reactor->epoll != -1)
         close(reactor->epoll);

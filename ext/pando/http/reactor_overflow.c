@@ -41,6 +41,7 @@ static int open_file(struct pando_reactor *reactor, struct pando_connection *con
         return -1;
     }
     reactor->overflows++;
+    pando_reactor_heavy_note(reactor, connection);
     return 0;
 }
 

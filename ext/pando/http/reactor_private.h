@@ -130,6 +130,14 @@ struct pando_connection {
     char remote[48];
 };
 
+#define PANDO_REACTOR_ROUTES 1024u
+
+/* Requests that are alike: the answer to one has waited in a file. */
+struct pando_reactor_route {
+    uint32_t route;                     /* a hash of the path */
+    uint32_t times;                     /* answers that were taken in time, until it is forgotten; 0: it is */
+};
+
 #define PANDO_RESERVE 16 /* descriptors; the order for a lane brings three */
 
 struct pando_reactor {
@@ -171,7 +179,10 @@ struct pando_reactor {
     char *scratch;
     uint32_t work;                      /* done for one connection since it has its turn; bytes, or as much as so many */
 
-    struct pando_queue queue;
+    struct pando_queue queue, heavy;    /* what was set aside, see reactor_heavy.c */
+    uint32_t heavy_served;
+    uint64_t heavy_pause_until;         /* milliseconds */
+    struct pando_reactor_route routes[PANDO_REACTOR_ROUTES];
     uint32_t epoch, turn;               /* of us, and of the last offer */
     uint32_t in_flight, unannounced, offered_count; /* of those on offer, none is known to be claimed */
     uint32_t told_waiting;              /* to workers */
@@ -325,6 +336,29 @@ int pando_reactor_room_wait(struct pando_reactor *reactor, uint32_t lane, struct
                             size_t bytes);
 /* Resets the slowest reader. 0: there is none. */
 int pando_reactor_room_cut(struct pando_reactor *reactor);
+
+/* reactor_heavy.c */
+/* Whether clients together leave so much unread that heavy requests are held back. */
+int pando_reactor_heavy_times(const struct pando_reactor *reactor);
+/* The answer of this connection's request goes to a file: its like are heavy. */
+void pando_reactor_heavy_note(struct pando_reactor *reactor, struct pando_connection *connection);
+/* An answer is complete. */
+void pando_reactor_heavy_answered(struct pando_reactor *reactor, const struct pando_connection *connection);
+/* A reader had to be cut. */
+void pando_reactor_heavy_cut(struct pando_reactor *reactor);
+/* It is given to a worker; that has it no longer. */
+void pando_reactor_heavy_offer(struct pando_reactor *reactor, struct pando_connection *connection);
+void pando_reactor_heavy_settle(struct pando_reactor *reactor, struct pando_connection *connection);
+/* A request that waits is put among its like while there is little room. 0: it is light, or there is no memory. */
+int pando_reactor_heavy_set_aside(struct pando_reactor *reactor, struct pando_connection *connection);
+/* How many were set aside and may be served now. */
+uint32_t pando_reactor_heavy_due(const struct pando_reactor *reactor);
+/* The next request of all that wait, or of those that are not heavy; NULL: there is none for now. */
+struct pando_connection *pando_reactor_heavy_next(struct pando_reactor *reactor);
+struct pando_connection *pando_reactor_heavy_next_light(struct pando_reactor *reactor);
+/* The one that was set aside, and makes room in a full queue. */
+struct pando_connection *pando_reactor_heavy_victim(struct pando_reactor *reactor,
+                                                    const struct pando_connection *newcomer);
 
 /* reactor_refusal.c: the answer is counted, and the connection's last. */
 void pando_reactor_refuse(struct pando_reactor *reactor, struct pando_connection *connection, int status);

@@ -16,6 +16,7 @@ struct pando_reactor;
 enum pando_request_place {
     PANDO_NOWHERE,                      /* there is no request */
     PANDO_QUEUED,
+    PANDO_SET_ASIDE,                    /* as heavy: in the queue of these */
     PANDO_OFFERED,                      /* on a lane; its worker may have claimed it */
     PANDO_TAKEN,                        /* by the worker of a lane */
 };
@@ -32,6 +33,7 @@ struct pando_request {
     uint8_t claimed;                    /* by its worker; the end of what that took before may be unread */
     uint8_t answered, retried;
     uint8_t informed;                   /* of an interim response: no second try, but still a 502 */
+    uint8_t heavy;                      /* counted among those that are served, see reactor_heavy.c */
     uint8_t lent;                       /* its worker has the socket too: ours if that dies before it answers */
 };
 

@@ -79,6 +79,7 @@ int pando_reactor_room_cut(struct pando_reactor *reactor)
     if (!slowest)
         return 0;
     tell_of_cut(reactor, slowest);
+    pando_reactor_heavy_cut(reactor);
     pando_reactor_connection_reset(reactor, slowest);
     return 1;
 }

@@ -3,13 +3,12 @@
 require "test_helper"
 require "digest"
 require_relative "support/reactor_case"
+require_relative "support/slow_readers"
 
 # Answers whose clients do not take them: where they wait, and who waits for them.
 class HTTPReactorRoomTest < Minitest::Test
   include HTTPSupport::ReactorCase
-
-  HEAD = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n"
-  MB = 1_000_000
+  include HTTPSupport::SlowReaders
 
   def test_an_answer_of_any_length_is_taken_off_its_worker
     stage(lanes: 1)
@@ -153,25 +152,6 @@ class HTTPReactorRoomTest < Minitest::Test
 
   private
 
-  # Its kernel takes little for it.
-  def slow_reader
-    client = Socket.new(:INET, :STREAM)
-    client.setsockopt(:SOCKET, :RCVBUF, 4096)
-    client.connect(@listener.local_address)
-    @clients << client
-    client.write(GET)
-    client
-  end
-
-  def answer(bytes, lane: 0)
-    @stage.take(lane).tap { |taken| assert_equal "ok", much(taken, bytes) }
-  end
-
-  def much(taken, bytes)
-    @stage.data(taken, HEAD)
-    @stage.tell("much", taken.id, bytes)
-  end
-
   def content(bytes)
     Array.new((bytes / 1000) + 1) { |number| (number % 251).chr * 1000 }.join.byteslice(0, bytes).b
   end
@@ -184,13 +164,6 @@ class HTTPReactorRoomTest < Minitest::Test
 
   def count_above(name, bytes)
     wait_until { @stage.stats.fetch(name) > bytes }
-  end
-
-  def cut?(client)
-    client.read
-    false
-  rescue Errno::ECONNRESET
-    true
   end
 
   def spool_files
