@@ -344,6 +344,7 @@ void pando_reactor_dispatch_tell(struct pando_reactor *reactor)
 {
     uint32_t waiting = without_worker(reactor);
     pando_stat_set(&reactor->stats->queued, pando_reactor_dispatch_waiting(reactor));
+    pando_stat_set(&reactor->stats->set_aside, reactor->heavy.count);
     if (waiting == reactor->told_waiting)
         return;
     reactor->told_waiting = waiting;

@@ -116,6 +116,7 @@ int pando_reactor_heavy_set_aside(struct pando_reactor *reactor, struct pando_co
         pando_queue_push(&reactor->heavy, connection) == -1)
         return 0;
     connection->request.place = PANDO_SET_ASIDE;
+    reactor->roomier |= reactor->waiting > 0; /* their workers look again, see may_wait in reactor_room.c */
     return 1;
 }
 

@@ -84,12 +84,18 @@ int pando_reactor_room_cut(struct pando_reactor *reactor)
     return 1;
 }
 
+/* Not while heavy requests wait for such a worker: they would wait for a reader that takes its time. */
+static int may_wait(const struct pando_reactor *reactor)
+{
+    return reactor->waiting < reactor->open_count / 2 && reactor->heavy.count == 0;
+}
+
 /* A client for whom nothing waits is never waited for: its socket may take all of it. */
 int pando_reactor_room_wait(struct pando_reactor *reactor, uint32_t lane, struct pando_connection *connection,
                             size_t bytes)
 {
     while (connection->out && !pando_reactor_room_for(reactor, connection, bytes))
-        if (reactor->waiting < reactor->open_count / 2 || !pando_reactor_room_cut(reactor)) {
+        if (may_wait(reactor) || !pando_reactor_room_cut(reactor)) {
             pando_reactor_lane_block(reactor, lane, connection);
             return 1;
         }

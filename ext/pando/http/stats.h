@@ -13,6 +13,7 @@
     _(idle)                   /* kept alive, between two requests */ \
     _(in_flight)              /* requests queued or being served */ \
     _(queued)                 /* of these, requests that no worker has taken */ \
+    _(set_aside)              /* of these, heavy ones that wait for each other */ \
     _(head_bytes)             /* memory for requests that are read or served, with what of their bodies fits into a slot */ \
     _(body_bytes)             /* memory for larger bodies */ \
     _(answer_bytes)           /* memory for answers that clients have not taken */ \

@@ -73,7 +73,7 @@ module Pando
       def state
         stats = @channel.stats
         { connections: stats["connections"], idle: stats["idle"], waiting: stats["queued"],
-          accepted: stats["accepted"], requests: stats["requests"], **buffers(stats) }
+          set_aside: stats["set_aside"], accepted: stats["accepted"], requests: stats["requests"], **buffers(stats) }
       end
 
       private

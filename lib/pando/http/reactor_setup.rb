@@ -79,7 +79,7 @@ module Pando
         @seen = stats = @channel.stats
         return false if before.nil? || stats["responses"] != before["responses"] || stats["turns"] == before["turns"]
 
-        stats["queued"].positive? || stats["shed_queue"] > before["shed_queue"]
+        stats["queued"] > stats["set_aside"] || stats["shed_queue"] > before["shed_queue"]
       end
 
       # @return [Integer] how often the reactor's loop has turned

@@ -83,6 +83,18 @@ class HTTPReactorHeavyTest < Minitest::Test
     assert_equal "/large", @stage.take(0).path
   end
 
+  def test_no_worker_waits_for_a_reader_while_they_wait
+    crowded(spool_total: 10 * MB)
+    slow_reader("/large")
+    heavy = @stage.take(0, patience: 1) || @stage.take(1)
+    assert_equal "full", much(heavy, 30 * MB)
+    counts("waiting_workers" => 1, "cut_readers" => 0)
+    slow_reader("/large")
+
+    wait_until { @stage.stats.fetch("cut_readers").positive? }
+    counts("waiting_workers" => 0)
+  end
+
   def test_when_the_queue_is_full_they_make_room
     crowded(max_queue: 2)
     slow_reader("/large")

@@ -10,7 +10,7 @@ class HTTPReactorSetupTest < Minitest::Test
   def setup
     @setup = Pando::HTTP::ReactorSetup.new(Pando::Config.load([], env: {}))
     @channel = @setup.descriptors.first
-    @stats = { "queued" => 0, "shed_queue" => 5, "responses" => 100, "turns" => 1000 }
+    @stats = { "queued" => 0, "set_aside" => 0, "shed_queue" => 5, "responses" => 100, "turns" => 1000 }
     look
   end
 
@@ -40,6 +40,11 @@ class HTTPReactorSetupTest < Minitest::Test
     assert look(queued: 1)
     assert look
     refute look(queued: -1)
+  end
+
+  def test_requests_wait_for_slow_readers
+    refute look(queued: 1, set_aside: 1)
+    assert look(queued: 1)
   end
 
   def test_requests_are_sent_away_and_none_is_answered
