@@ -222,7 +222,7 @@ static int watch(struct pando_reactor *reactor, struct pando_watch *watch, enum 
 static void init(struct pando_reactor *reactor, const struct pando_reactor_config *config)
 {
     reactor->config = config;
-    reactor->epoll = -1;
+    reactor->epoll = reactor->closer.to = -1;
     pando_reactor_reserve_init(reactor);
     reactor->limits = (pando_http_limits){config->max_header_bytes, config->max_target_bytes, config->max_headers};
     pando_reactor_pool_init(&reactor->pool, config->buffer_memory);
@@ -256,6 +256,7 @@ static int start(struct pando_reactor *reactor)
         watch(reactor, &reactor->control, PANDO_WATCH_CONTROL, config->control, EPOLLIN) == -1 ||
         pando_reactor_accept_start(reactor) == -1)
         return -1;
+    pando_reactor_closer_start(reactor);
     return pando_reactor_control_tell(reactor, PANDO_REACTOR_READY, 0);
 }
 
@@ -268,6 +269,7 @@ static void stop(struct pando_reactor *reactor)
     pando_addresses_drop(&reactor->addresses);
     pando_queue_drop(&reactor->queue);
     pando_queue_drop(&reactor->heavy);
+    pando_reactor_closer_stop(reactor);
     pando_reactor_reserve_release(reactor);
     if (reactor->epoll != -1)
         close(reactor->epoll);

@@ -91,7 +91,7 @@ void pando_reactor_overflow_close(struct pando_reactor *reactor, struct pando_co
     if (connection->overflow == -1)
         return;
     give_back(reactor, connection, connection->overflow_end);
-    close(connection->overflow);
+    pando_reactor_closer_take(reactor, connection->overflow);
     reactor->overflows--;
     connection->overflow = -1;
     connection->overflow_full = 0;

@@ -13,6 +13,7 @@
 #include "reactor_queue.h"
 #include "reactor_requests.h"
 
+#include <pthread.h>
 #include <sys/types.h>
 
 #define PANDO_SCRATCH_BYTES 65536u
@@ -138,6 +139,12 @@ struct pando_reactor_route {
     uint32_t times;                     /* answers that were taken in time, until it is forgotten; 0: it is */
 };
 
+/* The thread that closes files, and the pipe by which it gets their descriptors. */
+struct pando_reactor_closer {
+    pthread_t thread;
+    int from, to;                       /* to -1: there is no thread */
+};
+
 #define PANDO_RESERVE 16 /* descriptors; the order for a lane brings three */
 
 struct pando_reactor {
@@ -167,6 +174,7 @@ struct pando_reactor {
     struct pando_node timers[PANDO_TIMERS];
     uint32_t durations[PANDO_TIMERS], running[PANDO_TIMERS];
 
+    struct pando_reactor_closer closer;
     struct pando_pool pool;
     uint64_t out_total, spool_memory, spooled_answers, spooled_bodies;
     uint64_t spool_shut_until;          /* the disk took nothing; milliseconds */
@@ -322,6 +330,12 @@ int pando_reactor_overflow_write(struct pando_reactor *reactor, struct pando_con
 /* So much of it was sent: its space is given back, now or when it is worth a system call. */
 void pando_reactor_overflow_sent(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t until);
 void pando_reactor_overflow_close(struct pando_reactor *reactor, struct pando_connection *connection);
+
+/* reactor_closer.c */
+void pando_reactor_closer_start(struct pando_reactor *reactor);
+/* The file is the closer's: it may be open for a moment yet. */
+void pando_reactor_closer_take(struct pando_reactor *reactor, int fd);
+void pando_reactor_closer_stop(struct pando_reactor *reactor);
 
 /* reactor_room.c */
 int pando_reactor_room_in_memory(const struct pando_reactor *reactor, const struct pando_connection *connection,

@@ -147,13 +147,15 @@ void pando_reactor_spool_seal(struct pando_connection *connection)
 
 void pando_reactor_spool_close(struct pando_reactor *reactor, struct pando_connection *connection)
 {
+    if (connection->spool_disk > 0)
+        pando_reactor_closer_take(reactor, connection->spool);
+    else if (connection->spool != -1)
+        close(connection->spool);
     reactor->spool_memory -= connection->spool_memory;
     reactor->spooled_bodies -= connection->spool_disk;
     reactor->roomier = connection->spool_disk > 0 || reactor->roomier;
     connection->spool_memory = connection->spool_disk = 0;
     pando_reactor_spool_count(reactor);
-    if (connection->spool != -1)
-        close(connection->spool);
     connection->spool = -1;
     connection->spooled = 0;
 }

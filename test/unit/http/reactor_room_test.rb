@@ -30,7 +30,7 @@ class HTTPReactorRoomTest < Minitest::Test
     reset(client)
 
     counts("spooled_answers" => 0, "answer_bytes" => 0, "connections" => 0)
-    assert_empty spool_files
+    wait_until { spool_files.empty? }
   end
 
   def test_the_space_of_what_was_sent_is_given_back_before_the_end
