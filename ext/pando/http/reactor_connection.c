@@ -201,7 +201,7 @@ void pando_reactor_connection_expired(struct pando_reactor *reactor, struct pand
         pando_reactor_refuse(reactor, connection, 408);
         return;
     case PANDO_TIMER_WRITE:
-        pando_reactor_output_overdue(reactor, connection);
+        pando_reactor_reader_overdue(reactor, connection);
         return;
     case PANDO_TIMER_QUEUE:
         pando_reactor_request_expired(reactor, connection);

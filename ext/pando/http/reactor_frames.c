@@ -155,8 +155,7 @@ static int must_flush(struct pando_reactor *reactor, uint32_t number, const stru
 {
     if (!connection->out || whole_in_ring(reactor, number, frame))
         return 0;
-    if (!pando_reactor_timer_runs(connection, PANDO_TIMER_WRITE))
-        pando_reactor_timer_start(reactor, connection, PANDO_TIMER_WRITE);
+    pando_reactor_reader_watch(reactor, connection);
     pando_reactor_lane_block(reactor, number, connection);
     return 1;
 }

@@ -294,12 +294,21 @@ void pando_reactor_output_bytes(struct pando_reactor *reactor, struct pando_conn
                                 size_t bytes, int ends);
 void pando_reactor_output_file(struct pando_reactor *reactor, struct pando_connection *connection, int fd,
                                uint64_t bytes);
-/* Bytes that its client has taken, ever: on a UNIX socket those that the kernel has. */
-uint64_t pando_reactor_output_taken(const struct pando_connection *connection);
-/* A part of write_timeout is over: it goes on if its client has taken something, if little, and is reset at the end. */
-void pando_reactor_output_overdue(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_output_flush(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_output_release(struct pando_reactor *reactor, struct pando_connection *connection);
+
+/* reactor_reader.c */
+/* The first of what waits for its client, and the last. */
+void pando_reactor_reader_begin(struct pando_reactor *reactor, struct pando_connection *connection);
+void pando_reactor_reader_end(struct pando_reactor *reactor, struct pando_connection *connection);
+/* Starts the timer of a client that has something to take, unless it runs. */
+void pando_reactor_reader_watch(struct pando_reactor *reactor, struct pando_connection *connection);
+/* Looks what its client has taken. 0: too little all in all, it was reset. */
+int pando_reactor_reader_moved(struct pando_reactor *reactor, struct pando_connection *connection);
+/* A part of write_timeout is over: it goes on if its client has taken something, if little, and is reset at the end. */
+void pando_reactor_reader_overdue(struct pando_reactor *reactor, struct pando_connection *connection);
+/* Bytes that its client has taken, ever: on a UNIX socket those that the kernel has. */
+uint64_t pando_reactor_output_taken(const struct pando_connection *connection);
 
 /* reactor_overflow.c */
 void pando_reactor_overflow_init(struct pando_reactor *reactor);
