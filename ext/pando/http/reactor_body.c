@@ -111,7 +111,7 @@ static int feed_chunked(struct pando_reactor *reactor, struct pando_connection *
         pando_reactor_refuse(reactor, connection, 400);
         return -1;
     }
-    if (too_large(reactor, connection, body_size(connection)))
+    if (too_large(reactor, connection, body_size(connection) + pando_http_chunked_announced(&connection->chunked)))
         return -1;
     int piece = connection->spool == -1 ? needs_file(connection) : connection->body_bytes >= PIECE;
     if (piece && !move_to_file(reactor, connection, PANDO_REACTOR_NO_LIMIT))
