@@ -45,6 +45,7 @@
     _(refused_cut_off)        /* 400: the client sent no more in the middle of a request */ \
     _(refused_too_large)      /* 414, 431 */ \
     _(refused_body_size)      /* 413: max_body_bytes */ \
+    _(refused_spool_size)     /* 413: larger than all the disk space that we may use */ \
     _(refused_unsupported)    /* 501, 505 */ \
     _(refused_proxy)          /* closed: no PROXY header where there must be one */ \
     _(refused_header_time)    /* 408: header_timeout */ \

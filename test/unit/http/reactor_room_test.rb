@@ -151,6 +151,34 @@ class HTTPReactorRoomTest < Minitest::Test
     count("spooled_bodies", 0)
   end
 
+  def test_a_body_that_is_larger_than_the_disk_we_have_is_too_large
+    stage(lanes: 1, spool_total: MB)
+    chunked = "POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n"
+    [chunked.sub("transfer-encoding: chunked", "content-length: #{MB + 1}"),
+     "#{chunked}#{(MB + 1).to_s(16)}\r\n",
+     "#{chunked}3e8\r\n#{"x" * 1000}\r\n#{(MB - 999).to_s(16)}\r\n"].each do |text|
+      assert_match(%r{\AHTTP/1.1 413 }, request(text).readpartial(100))
+    end
+    counts("refused_spool_size" => 3, "refused_body_size" => 0, "shed_spool" => 0)
+
+    [sized_post("x" * MB), chunked_post("x" * MB)].each do |text|
+      client = request(text)
+      @stage.answer(@stage.take(0))
+      assert_equal "hello", body_of(client)
+    end
+  end
+
+  # It may be kept, if not now; and what a worker reads itself is not kept at all.
+  def test_a_body_that_needs_no_disk_may_be_larger_than_it
+    stage(lanes: 1, spool_total: MB, body_memory: 2 * MB, stream_paths: "/up")
+    client = request(sized_post("x" * 2 * MB))
+    @stage.answer(@stage.take(0))
+    assert_equal "hello", body_of(client)
+    request(sized_post("x" * 3 * MB).sub("/", "/up"))
+
+    assert_predicate @stage.take(0), :streamed?
+  end
+
   private
 
   # Its kernel takes little for it.
