@@ -161,7 +161,7 @@ struct pando_reactor {
 
     struct pando_pool pool;
     uint64_t out_total, spool_memory, spooled_answers, spooled_bodies;
-    uint64_t spool_shut_until;          /* the disk took nothing; milliseconds */
+    uint64_t spool_shut_until;          /* the disk took nothing; milliseconds. 0: it takes bytes, as far as we know */
     struct pando_node readers;
     uint32_t overflows, most_overflows; /* their files, which are descriptors that others want too */
     uint32_t waiting;                   /* lanes that have a blocker */
@@ -287,6 +287,12 @@ _Atomic uint64_t *pando_reactor_spool_reason(struct pando_reactor *reactor);
 void pando_reactor_spool_count(struct pando_reactor *reactor);
 /* errno: the disk takes nothing for a while. */
 void pando_reactor_spool_failed(struct pando_reactor *reactor);
+/* Whether workers wait that may go on when the disk takes bytes again. */
+int pando_reactor_spool_is_missed(const struct pando_reactor *reactor);
+/* Tries that; it is shut for another while if it does not. */
+void pando_reactor_spool_try(struct pando_reactor *reactor);
+/* Bytes written; fewer: errno says why. */
+size_t pando_reactor_spool_put(int fd, const char *data, size_t bytes, uint64_t offset);
 
 /* reactor_output.c */
 /* ends: the connection's end follows at once, and may travel with them. */

@@ -124,6 +124,21 @@ class HTTPReactorRoomTest < Minitest::Test
     assert_operator reader.value.bytesize, :>, 200_000
   end
 
+  # The client takes nothing meanwhile, and the waiting itself costs no memory.
+  def test_a_worker_goes_on_as_soon_as_the_disk_takes_bytes_again
+    Dir.mktmpdir("pando") do |folder|
+      client, taken, sent = waiting_for("#{folder}/spool")
+      before = @stage.stats
+      wait_until { @stage.stats.fetch("spool_failed") > before.fetch("spool_failed") + 1 }
+      counts("waiting_workers" => 1, "answer_bytes" => before.fetch("answer_bytes"))
+      Dir.mkdir("#{folder}/spool")
+      counts("waiting_workers" => 0, "connections" => 1)
+      @stage.finish(taken, keep: false)
+
+      same_bytes HEAD + sent, client.read
+    end
+  end
+
   def test_a_request_has_the_disk_before_a_slow_reader
     stage(lanes: 2, body_memory: 0, spool_total: 5 * MB)
     slow_reader
@@ -189,6 +204,16 @@ class HTTPReactorRoomTest < Minitest::Test
     @clients << client
     client.write(GET)
     client
+  end
+
+  # A worker that waits for its client, as there is no spool.
+  def waiting_for(directory)
+    stage(lanes: 2, answer_memory: 64_000, answer_total: 200_000, spool_directory: directory)
+    client = slow_reader
+    @stage.data(taken = @stage.take(0), HEAD)
+    fill_ring(taken, sent = +"")
+    count("waiting_workers", 1)
+    [client, taken, sent]
   end
 
   def answer(bytes, lane: 0)
