@@ -90,7 +90,7 @@ static void go_on(struct pando_reactor *reactor)
     }
 }
 
-/* What a lost wake-up, a damaged lane or a full link would leave undone. */
+/* A lost wake-up, a damaged lane, a full link or a full disk would leave this undone. */
 static void tick(struct pando_reactor *reactor)
 {
     if (reactor->now >= reactor->wake_at) {

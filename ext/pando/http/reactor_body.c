@@ -24,7 +24,7 @@ static int is_chunked(const struct pando_connection *connection)
     return connection->parser.body == PANDO_HTTP_CHUNKED_BODY;
 }
 
-/* Whether there can never be room on the disk for a body that must wait there. A sized one of body_memory need not: when
+/* Whether the disk can never have room for a body that must wait there. A sized one of up to body_memory need not: when
  * there is no memory now, there may be later. */
 static int never_fits(const struct pando_reactor *reactor, const struct pando_connection *connection, uint64_t body)
 {
@@ -51,7 +51,7 @@ static int write_out(struct pando_reactor *reactor, struct pando_connection *con
     return 0;
 }
 
-/* What of the body waits in memory joins the file; before it a head that fits into no slot. 0: refused. */
+/* The part of the body that waits in memory joins the file; before it a head that fits into no slot. 0: refused. */
 static int move_to_file(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t expected)
 {
     uint32_t from = connection->head_bytes, bytes = connection->body_bytes;
@@ -115,7 +115,7 @@ static int feed_sized(struct pando_reactor *reactor, struct pando_connection *co
 
 /* --- a chunked body --- */
 
-/* What lies behind the head, decoded in place: data never overtakes what is decoded. As feed_sized. */
+/* The bytes behind the head are decoded in place: data never overtakes what is decoded. As feed_sized. */
 static int feed_chunked(struct pando_reactor *reactor, struct pando_connection *connection, size_t *used)
 {
     char *behind = connection->in.data + connection->head_bytes;
@@ -140,7 +140,7 @@ static int feed_chunked(struct pando_reactor *reactor, struct pando_connection *
 
 /* --- both --- */
 
-/* What lies behind the head. */
+/* Takes the bytes that lie behind the head. */
 static int feed_from_memory(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     size_t used = 0;
@@ -199,7 +199,7 @@ void pando_reactor_body_begin(struct pando_reactor *reactor, struct pando_connec
         pando_reactor_output_bytes(reactor, connection, continue_line, sizeof(continue_line) - 1, 0);
 }
 
-/* What is chunked is decoded in memory, and goes from there to its file if it has one; what is sized and has one goes
+/* A chunked body is decoded in memory, and goes from there to its file if it has one; a sized body that has one goes
  * there by the scratch buffer. */
 static int by_scratch(const struct pando_connection *connection)
 {

@@ -250,7 +250,7 @@ void pando_reactor_connection_close(struct pando_reactor *reactor, struct pando_
     pando_reactor_connection_forget(reactor, connection);
 }
 
-/* What it sent a moment ago is served. */
+/* A request that it sent a moment ago is served. */
 int pando_reactor_connection_close_idle(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     connection->readable = 1;

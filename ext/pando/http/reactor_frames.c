@@ -1,5 +1,5 @@
-/* What workers say on their lanes, frame by frame. A frame was copied before it
- * is looked at; its payload is only ever sent on. */
+/* Workers speak in frames on their lanes. A frame was copied before it is
+ * looked at; its payload is only ever sent on. */
 #include "reactor_private.h"
 
 #include "sys/record.h"

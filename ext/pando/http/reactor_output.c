@@ -1,5 +1,5 @@
-/* What goes to a client: at once as far as its socket takes it, the rest from
- * a queue of buffers and files. */
+/* Bytes go to a client at once as far as its socket takes them, the rest from a
+ * queue of buffers and files. */
 #include "reactor_private.h"
 
 #include <errno.h>
@@ -235,7 +235,7 @@ static ssize_t spool(struct pando_reactor *reactor, struct pando_connection *con
     return (ssize_t)bytes;
 }
 
-/* What finds no place although it should is kept in memory: it is one frame, and the next one is not taken. */
+/* Bytes that find no place although they should are kept in memory: it is one frame, and the next one is not taken. */
 static int keep(struct pando_reactor *reactor, struct pando_connection *connection, const char *data, size_t bytes)
 {
     ssize_t spooled = 0;

@@ -1,6 +1,6 @@
-/* What of an answer finds no room in memory: a file of its connection's own,
- * without a name, written at the end and sent from the beginning. It is closed
- * as soon as nothing of it waits. */
+/* The part of an answer that finds no room in memory is in a file of its
+ * connection's own, without a name, written at the end and sent from the
+ * beginning. The file is closed as soon as nothing of it waits. */
 #include "reactor_private.h"
 
 #include <errno.h>

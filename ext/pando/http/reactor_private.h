@@ -1,5 +1,6 @@
-/* What the parts of the reactor share. Each part says in its own file what it
- * does; a function is declared here under the name of that file. */
+/* The parts of the reactor share these structures and functions. Each part says
+ * in its own file what it does; a function is declared here under the name of
+ * that file. */
 #ifndef PANDO_HTTP_REACTOR_PRIVATE_H
 #define PANDO_HTTP_REACTOR_PRIVATE_H
 
@@ -218,7 +219,7 @@ void pando_reactor_accept_stop(struct pando_reactor *reactor);
 int pando_reactor_listeners_start(struct pando_reactor *reactor);
 int pando_reactor_listeners_watch(struct pando_reactor *reactor, int operation);
 int pando_reactor_listener_open(struct pando_reactor *reactor, const struct pando_listener *listener);
-/* Who waits there is taken in; who comes later is refused by the kernel, unless somebody else holds it. */
+/* Clients that wait there are taken in; later ones are refused by the kernel, unless somebody else holds it. */
 void pando_reactor_listener_close(struct pando_reactor *reactor, uint32_t number);
 /* Whether the connection must end as soon as nothing is asked of it. */
 int pando_reactor_must_end(const struct pando_reactor *reactor, const struct pando_connection *connection);

@@ -143,7 +143,7 @@ int pando_reactor_spool_open(struct pando_reactor *reactor, struct pando_connect
     return 0;
 }
 
-/* What was not announced is reserved as it comes. */
+/* Bytes that were not announced are reserved as they come. */
 static int reserved(struct pando_reactor *reactor, struct pando_connection *connection, size_t bytes)
 {
     uint64_t end = connection->spooled + bytes;

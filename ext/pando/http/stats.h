@@ -1,4 +1,4 @@
-/* What the reactor counts, for whoever maps the channel. Only the reactor
+/* The reactor's counts, for whoever maps the channel. Only the reactor
  * writes here, so that counting needs no locked instruction; it reads nothing
  * back but the count it adds to, and steers by none of it. */
 #ifndef PANDO_HTTP_STATS_H
