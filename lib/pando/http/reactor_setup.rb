@@ -48,7 +48,7 @@ module Pando
         wake = eventfd
         [wake, sockets, IO.for_fd(Channel.lane, "r+b")]
       rescue SystemCallError
-        [*sockets, *wake].each(&:close)
+        [*sockets, wake].compact.each(&:close)
         raise
       end
 

@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "timeout"
 require "pando/config"
 require "pando/http/reactor_setup"
 
-# When the monitor has to doubt that requests are taken at all.
+# What a new lane takes, and when the monitor has to doubt that requests are taken at all.
 class HTTPReactorSetupTest < Minitest::Test
   def setup
     @setup = Pando::HTTP::ReactorSetup.new(Pando::Config.load([], env: {}))
@@ -18,6 +19,17 @@ class HTTPReactorSetupTest < Minitest::Test
     more.each { |name, count| @stats[name.to_s] += count }
     @channel.stub(:stats, -> { @stats.dup }) { @setup.blocked? }
   end
+
+  def test_a_lane_that_cannot_be_made_leaves_nothing_open
+    before = open_descriptors
+    Pando::HTTP::Channel.stub(:lane, -> { raise Errno::EMFILE }) do
+      Timeout.timeout(20) { assert_raises(Errno::EMFILE) { @setup.lane } }
+    end
+
+    assert_equal before, open_descriptors
+  end
+
+  def open_descriptors = Dir.children("/proc/self/fd").size
 
   def test_nothing_waits
     refute look
