@@ -90,13 +90,15 @@ static void go_on(struct pando_reactor *reactor)
     }
 }
 
-/* What a lost wake-up, a damaged lane or a full link would leave undone. */
+/* A lost wake-up, a damaged lane, a full link or a full disk would leave this undone. */
 static void tick(struct pando_reactor *reactor)
 {
     if (reactor->now >= reactor->wake_at) {
         pando_reactor_dispatch_late(reactor);
         reactor->wake_at = reactor->now + QUEUE_TICK;
     }
+    if (pando_reactor_spool_is_missed(reactor) && reactor->now >= reactor->spool_shut_until)
+        pando_reactor_spool_try(reactor);
     if (reactor->now >= reactor->audit_at) {
         pando_reactor_lanes_audit(reactor);
         pando_reactor_lanes_report(reactor);
@@ -167,6 +169,8 @@ static int time_to_wait(const struct pando_reactor *reactor)
         wait = sooner(wait, until(reactor, reactor->audit_at));
     if (pando_reactor_dispatch_waiting(reactor) > 0)
         wait = sooner(wait, until(reactor, reactor->wake_at));
+    if (pando_reactor_spool_is_missed(reactor))
+        wait = sooner(wait, until(reactor, reactor->spool_shut_until));
     if (reactor->offered_count > 0)
         wait = sooner(wait, PANDO_PATIENCE);
     if (reactor->orphaned)
@@ -248,7 +252,7 @@ static int start(struct pando_reactor *reactor)
     reactor->turn = reactor->epoch << 24; /* no turn that a worker remembers of another reactor is ours */
     reactor->stats = &reactor->channel.shared->stats;
     reactor->fields = calloc(config->max_headers ? config->max_headers : 1, sizeof(*reactor->fields));
-    reactor->scratch = malloc(PANDO_SCRATCH_BYTES);
+    reactor->scratch = calloc(1, PANDO_SCRATCH_BYTES);
     reactor->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (!reactor->fields || !reactor->scratch || reactor->epoll == -1)
         return -1;

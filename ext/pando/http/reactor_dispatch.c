@@ -88,7 +88,7 @@ static void offer(struct pando_reactor *reactor, uint32_t number, struct pando_c
     lane->ended = 0;
     reactor->offered_count++;
     pando_lane_offer(lane->shared, request->slot, request->turn);
-    /* What is offered must be visible before we look whether it sleeps: its worker does the same, the other way round. */
+    /* The offer must be visible before we look whether it sleeps: its worker does the same, the other way round. */
     request->staged = !pando_lane_rouse(lane->shared);
     if (!request->staged) {
         lane->last_taken = 0;
@@ -231,7 +231,7 @@ static int is_anybodys(const struct pando_reactor *reactor, const struct pando_r
     return !pando_reactor_choice_is_fast(lane) || reactor->now - one->request.offered_at >= PANDO_PATIENCE;
 }
 
-/* What has waited for a busy worker longest, at least so many milliseconds. */
+/* The request that has waited for a busy worker longest, at least so many milliseconds. */
 static struct pando_connection *oldest_ahead(struct pando_reactor *reactor, uint32_t age)
 {
     struct pando_connection *oldest = NULL;
@@ -246,7 +246,7 @@ static struct pando_connection *oldest_ahead(struct pando_reactor *reactor, uint
     return oldest;
 }
 
-/* What its worker claims at this moment stays there. */
+/* A request that its worker claims at this moment stays there. */
 static struct pando_connection *steal(struct pando_reactor *reactor, uint32_t age)
 {
     struct pando_connection *connection;
@@ -264,7 +264,7 @@ static struct pando_connection *next_for_idle(struct pando_reactor *reactor)
     return connection ? connection : pando_reactor_heavy_next(reactor);
 }
 
-/* What has become stale is looked for once in a millisecond. */
+/* Stale requests are looked for once in a millisecond. */
 static struct pando_connection *next_for_busy(struct pando_reactor *reactor)
 {
     struct pando_connection *connection = reactor->stale_at == reactor->now ? NULL : steal(reactor, STALE);

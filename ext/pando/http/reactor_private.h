@@ -1,5 +1,6 @@
-/* What the parts of the reactor share. Each part says in its own file what it
- * does; a function is declared here under the name of that file. */
+/* The parts of the reactor share these structures and functions. Each part says
+ * in its own file what it does; a function is declared here under the name of
+ * that file. */
 #ifndef PANDO_HTTP_REACTOR_PRIVATE_H
 #define PANDO_HTTP_REACTOR_PRIVATE_H
 
@@ -177,7 +178,7 @@ struct pando_reactor {
     struct pando_reactor_closer closer;
     struct pando_pool pool;
     uint64_t out_total, spool_memory, spooled_answers, spooled_bodies;
-    uint64_t spool_shut_until;          /* the disk took nothing; milliseconds */
+    uint64_t spool_shut_until;          /* the disk took nothing; milliseconds. 0: it takes bytes, as far as we know */
     struct pando_node readers;
     uint32_t overflows, most_overflows; /* their files, which are descriptors that others want too */
     uint32_t waiting;                   /* lanes that have a blocker */
@@ -237,7 +238,7 @@ void pando_reactor_accept_stop(struct pando_reactor *reactor);
 int pando_reactor_listeners_start(struct pando_reactor *reactor);
 int pando_reactor_listeners_watch(struct pando_reactor *reactor, int operation);
 int pando_reactor_listener_open(struct pando_reactor *reactor, const struct pando_listener *listener);
-/* Who waits there is taken in; who comes later is refused by the kernel, unless somebody else holds it. */
+/* Clients that wait there are taken in; later ones are refused by the kernel, unless somebody else holds it. */
 void pando_reactor_listener_close(struct pando_reactor *reactor, uint32_t number);
 /* Whether the connection must end as soon as nothing is asked of it. */
 int pando_reactor_must_end(const struct pando_reactor *reactor, const struct pando_connection *connection);
@@ -306,6 +307,12 @@ _Atomic uint64_t *pando_reactor_spool_reason(struct pando_reactor *reactor);
 void pando_reactor_spool_count(struct pando_reactor *reactor);
 /* errno: the disk takes nothing for a while. */
 void pando_reactor_spool_failed(struct pando_reactor *reactor);
+/* Whether workers wait that may go on when the disk takes bytes again. */
+int pando_reactor_spool_is_missed(const struct pando_reactor *reactor);
+/* Tries that; it is shut for another while if it does not. */
+void pando_reactor_spool_try(struct pando_reactor *reactor);
+/* Bytes written; fewer: errno says why. */
+size_t pando_reactor_spool_put(int fd, const char *data, size_t bytes, uint64_t offset);
 
 /* reactor_output.c */
 /* ends: the connection's end follows at once, and may travel with them. */
@@ -313,12 +320,21 @@ void pando_reactor_output_bytes(struct pando_reactor *reactor, struct pando_conn
                                 size_t bytes, int ends);
 void pando_reactor_output_file(struct pando_reactor *reactor, struct pando_connection *connection, int fd,
                                uint64_t bytes);
-/* Bytes that its client has taken, ever: on a UNIX socket those that the kernel has. */
-uint64_t pando_reactor_output_taken(const struct pando_connection *connection);
-/* A part of write_timeout is over: it goes on if its client has taken something, if little, and is reset at the end. */
-void pando_reactor_output_overdue(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_output_flush(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_output_release(struct pando_reactor *reactor, struct pando_connection *connection);
+
+/* reactor_reader.c */
+/* The first of what waits for its client, and the last. */
+void pando_reactor_reader_begin(struct pando_reactor *reactor, struct pando_connection *connection);
+void pando_reactor_reader_end(struct pando_reactor *reactor, struct pando_connection *connection);
+/* Starts the timer of a client that has something to take, unless it runs. */
+void pando_reactor_reader_watch(struct pando_reactor *reactor, struct pando_connection *connection);
+/* Looks what its client has taken. 0: too little all in all, it was reset. */
+int pando_reactor_reader_moved(struct pando_reactor *reactor, struct pando_connection *connection);
+/* A part of write_timeout is over: it goes on if its client has taken something, if little, and is reset at the end. */
+void pando_reactor_reader_overdue(struct pando_reactor *reactor, struct pando_connection *connection);
+/* Bytes that its client has taken, ever: on a UNIX socket those that the kernel has. */
+uint64_t pando_reactor_reader_taken(const struct pando_connection *connection);
 
 /* reactor_overflow.c */
 void pando_reactor_overflow_init(struct pando_reactor *reactor);

@@ -44,7 +44,7 @@ static int holds(const struct pando_connection *connection)
 /* Bytes per second. */
 static uint64_t rate(const struct pando_reactor *reactor, const struct pando_connection *connection)
 {
-    uint64_t bytes = pando_reactor_output_taken(connection) - connection->taken_before;
+    uint64_t bytes = pando_reactor_reader_taken(connection) - connection->taken_before;
     return bytes * 1000 / (reactor->now - connection->reader_since + 1);
 }
 
