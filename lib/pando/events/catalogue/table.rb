@@ -110,7 +110,7 @@ module Pando
              "The reactor's own program cannot be run: the reactor is a fork of the monitor, and keeps some MiB of it."
       define "reactor.limited", :warn, %i[connections reason],
              "Fewer connections than `max_connections` can be held."
-      define "spool.unavailable", :warn, %i[path reason],
+      define "spool.unavailable", :warn, %i[path reason advice],
              "The reactor has no folder for large request bodies and answers."
       define "spool.in_memory", :warn, %i[path reason], "That folder is a tmpfs, and so takes memory."
       define "spool.failed", :warn, %i[count reason],
