@@ -41,7 +41,7 @@ module Pando
 
       # Reports of a child that the observer is told.
       NEWS = %i[checking crashing leaving outworn signalled lane_corrupt tried tried_in_vain lines_lost
-                state_changed].freeze
+                state_changed reader_lost].freeze
 
       # Reads what a child has sent.
       def read(child, burst = BURST)
@@ -118,6 +118,7 @@ module Pando
         when :outworn then @observer.child_outworn(child, message.text)
         when :lane_corrupt then @observer.lane_corrupt(message.lane)
         when :state_changed then @observer.state_reported(child, message.text)
+        when :reader_lost then @observer.reader_lost(child, message.text)
         when :lines_lost then lines_lost(child, message.text)
         else @observer.canary_tried(child, message.text, failed: message.kind == :tried_in_vain)
         end

@@ -69,6 +69,13 @@ class ClusterInboxTest < Minitest::Test
     end
   end
 
+  def test_a_reader_that_was_lost_is_told_of
+    child = adopted { |link| link.send(Message.new(:reader_lost, text: "somebody")) }
+    hear(child) while told(:reader_lost).empty?
+
+    assert_equal [[:reader_lost, child, "somebody"]], told(:reader_lost)
+  end
+
   def test_a_wish_to_leave_is_passed_on
     child = adopted { |link| link.send(Message.new(:leaving, text: "too large")) }
     hear(child) while told(:child_leaving).empty?

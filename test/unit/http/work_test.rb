@@ -255,10 +255,30 @@ class HTTPWorkTest < Minitest::Test
   def test_a_reader_that_takes_nothing_is_dropped
     serve(write_timeout: 0.05) { [200, {}, ["x" * 50_000_000]] }
     socket = @served.connect
-    socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    socket.write("GET /large?secret HTTP/1.1\r\nHost: a\r\n\r\n")
     wait_until { @served.worker.called(:job_finished).any? }
 
     assert_raises(Errno::ECONNRESET) { socket.read }
+    (client, request), = @served.worker.called(:reader_lost).map { |_, *told| told }
+    assert_match(%r{\A127\.0\.0\.1, \d+ bytes/s\z}, client)
+    assert_equal "GET /large", request
+  ensure
+    socket&.close
+  end
+
+  # What it does with the error that a write raises is its own business.
+  def test_an_application_that_rescues_the_loss_of_its_reader
+    body = lambda do |stream|
+      2.times { stream.write("x" * 50_000_000) }
+    rescue IOError
+      retry unless (@rescued = @rescued.to_i + 1) > 1
+    end
+    serve(write_timeout: 0.05) { [200, {}, body] }
+    socket = @served.connect
+    socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    wait_until { @served.worker.called(:job_finished).any? }
+
+    assert_equal 1, @served.worker.called(:reader_lost).size
   ensure
     socket&.close
   end

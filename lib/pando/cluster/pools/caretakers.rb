@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/events"
+
 module Pando
   module Cluster
     class Pools
@@ -23,6 +25,16 @@ module Pando
         end
 
         def lane_corrupt(number) = @pools.first.caretaker.lane_corrupt(number)
+
+        # In direct mode a worker does what the reactor does elsewhere, whose words these are (HTTP::ReactorReport).
+        def reader_lost(child, text)
+          reader, request = text.split("\n", 2)
+          @pools.about(@pools.of(child)) do
+            Events.emit("requests.lost", **child.identity, count: 1, reason: "write_timeout 1", slowest: reader,
+                                                           request: request)
+          end
+        end
+
         def lines_lost(number) = @pools.first.tally.add_lost_lines(number)
       end
     end

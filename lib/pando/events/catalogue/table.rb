@@ -237,10 +237,11 @@ module Pando
              "The reactor answered with 503, or reset what had begun: too much to do. `reason` counts by the limit " \
              "that was met; `busy` names what the workers are at."
       define "requests.retried", :warn, %i[count], "Safe requests of workers that died were served by others."
-      define "requests.lost", :warn, %i[count reason slowest],
+      define "requests.lost", :warn, %i[count reason slowest request slot generation pid],
              "Requests whose worker died or gave up: 502 or 504, or a reset if the answer had begun; and clients " \
              "that took their answers too slowly, or slowest when there was no room for more: `slowest` has the " \
-             "address and the rate of the last one. Where the worker died, `worker.killed` or `worker.lost` says why."
+             "address and the rate of the last one. Where the worker died, `worker.killed` or `worker.lost` says " \
+             "why. In direct mode only clients that were too slow, one at a time, each with its `request`."
       define "queue.delayed", :warn, %i[count median p99 waiting],
              "Requests wait long for a worker: `median` and `p99` in seconds, rounded up to 2^n microseconds."
       define "queue.blocked", :error, %i[waiting idle replaced],
