@@ -102,7 +102,8 @@ module Pando
 
       def refuse(refused)
         Events.emit("request.refused", slot: worker.slot, generation: worker.generation, pid: Process.pid,
-                                       status: refused.status, reason: refused.message)
+                                       status: refused.status, reason: refused.message, remote: @client.remote,
+                                       method: @request&.verb, path: @request&.path)
         @client.last!
         Response.plain(@client, @request, refused.status, refused.fields).deliver
         close(true)

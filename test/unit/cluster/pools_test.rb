@@ -70,7 +70,7 @@ class PoolsUnitTest < Minitest::Test
     worker = worker(@jobs, slot: 1)
     ["192.0.2.1, 5 bytes/s\nGET /a b", "nonsense", ""].each { |text| @pools.caretakers.reader_lost(worker, text) }
 
-    fields = { **worker.identity, pool: "jobs", count: 1, reason: "write_timeout 1" }
+    fields = { **worker.identity, pool: "jobs", count: 1, reason: "write_timeout (1)" }
     assert_equal([{ **fields, slowest: "192.0.2.1, 5 bytes/s", request: "GET /a b" },
                   { **fields, slowest: "nonsense", request: nil }, { **fields, slowest: nil, request: nil }],
                  events("requests.lost").map(&:payload))

@@ -17,9 +17,9 @@ class ClusterTallyTest < Minitest::Test
   end
 
   def test_of_requests_each_counts
-    Pando::Events.emit("requests.lost", count: 3, reason: "reset 3")
-    Pando::Events.emit("requests.lost", count: 1, reason: "502 1")
-    Pando::Events.emit("requests.shed", count: 40, reason: "max_queue 40")
+    Pando::Events.emit("requests.lost", count: 3, reason: "reset (3)")
+    Pando::Events.emit("requests.lost", count: 1, reason: "answered with 502 (1)")
+    Pando::Events.emit("requests.shed", count: 40, reason: "max_queue (40)")
     Pando::Events.emit("request.poison", count: 3, request: "GET /")
 
     assert_equal({ "requests.lost" => 4, "requests.shed" => 40, "request.poison" => 1 }, @tally.counts)

@@ -252,6 +252,17 @@ class HTTPWorkTest < Minitest::Test
     assert_empty events
   end
 
+  def test_whoever_is_refused_is_named_and_what_it_asked_for_if_that_is_known
+    serve
+    events = events_of do
+      assert_equal 400, @served.exchange("GET / HTTP/1.1\r\n\r\n").status
+      assert_equal 413, @served.post("", "Content-Length: 100001\r\n").status
+    end
+
+    assert_equal([[400, "127.0.0.1", nil, nil], [413, "127.0.0.1", "POST", "/"]],
+                 events.map { |event| %i[status remote method path].map { |key| event[key] } })
+  end
+
   def test_a_reader_that_takes_nothing_is_dropped
     serve(write_timeout: 0.05) { [200, {}, ["x" * 50_000_000]] }
     socket = @served.connect

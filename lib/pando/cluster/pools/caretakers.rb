@@ -39,7 +39,7 @@ module Pando
         def reader_lost(child, text)
           reader, request = text.split("\n", 2)
           @pools.about(@pools.of(child)) do
-            Events.emit("requests.lost", **child.identity, count: 1, reason: "write_timeout 1", slowest: reader,
+            Events.emit("requests.lost", **child.identity, count: 1, reason: "write_timeout (1)", slowest: reader,
                                                            request: request)
           end
         end

@@ -113,7 +113,7 @@ module Pando
       define "spool.unavailable", :warn, %i[path reason advice],
              "The reactor has no folder for large request bodies and answers."
       define "spool.in_memory", :warn, %i[path reason], "That folder is a tmpfs, and so takes memory."
-      define "spool.failed", :warn, %i[count reason],
+      define "spool.failed", :warn, %i[count reason path advice],
              "So many writes to the spool have failed, or reads; `reason` is the last error. It is tried again after " \
              "a second."
       define "reactor.exited", :info, %i[pid reason], "The reactor has answered all that it held, and is gone."
@@ -220,7 +220,7 @@ module Pando
              "A service ended that nobody told to; it is started again."
       define "service.failed", :error, %i[slot generation pid reason backtrace], "A service never became ready."
 
-      define "request.refused", :info, %i[slot generation pid status reason],
+      define "request.refused", :info, %i[slot generation pid status reason remote method path],
              "Not a request that is understood and allowed; the client got this status."
       define "proxy.refused", :info, %i[slot generation pid remote reason],
              "A connection to a listener with proxy_protocol did not open with a PROXY header; it was closed."
