@@ -181,9 +181,10 @@ module Pando
 
       define "refork.decided", :info, %i[generation decision phase reason rule age saving cost pss],
              "`refork :auto` found it is time (decision: refork), or else: settle, rest, rearm. See docs/reforking.md."
-      define "refork.refused", :warn, %i[wanted reason slot source],
+      define "refork.refused", :warn, %i[wanted reason slot source told],
              "A refork is not possible now; `source` and `slot` are the worker that refused to be forked from, if " \
-             "one did. The same obstacle is told once, unless somebody asks again."
+             "one did. The same obstacle is told once, unless somebody asks again. `told`: `finding.reported`, " \
+             "`fork.failed`, `spawn.failed` or `mold.failed` has said why; then the level is info."
       define "refork.withheld", :info, %i[wanted reason],
              "A refork was asked for, and no worker may be promoted for a thread that `finding.reported` has told of."
       define "refork.postponed", :info, %i[reason seconds], "A generation failed; the next try waits this long."
@@ -210,8 +211,9 @@ module Pando
       define "audit.finished", :info, %i[generation pid descriptors findings seconds reason],
              "The descriptors and threads of a new mold were looked at; `reason` says why they could not be."
       define "finding.reported", :warn,
-             %i[kind severity subject location reason advice action count role slot generation pid],
-             "Something that a fork breaks, `count` of its kind; `action` says what was done about it, if anything."
+             %i[kind severity subject location reason advice action count role slot generation pid told],
+             "Something that a fork breaks, `count` of its kind; `action` says what was done about it, if anything. " \
+             "`told`: another worker has made the same change; then the level is info."
 
       define "service.ready", :info, %i[name slot generation pid], "A service runs."
       define "service.exited", :info, %i[name slot generation pid reason backtrace],
