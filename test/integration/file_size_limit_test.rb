@@ -15,7 +15,7 @@ class FileSizeLimitTest < Minitest::Test
     reactor = server.tree.titled("reactor").map(&:pid)
     seen = server.wait_for("requests.shed") { assert_equal 503, upload(server, 222 * MIB) }
 
-    assert_equal "RLIMIT_FSIZE 1", seen["reason"]
+    assert_equal "RLIMIT_FSIZE (1)", seen["reason"]
     assert_equal 200, server.get("/").status
     assert_equal reactor, server.tree.titled("reactor").map(&:pid)
     assert_empty server.events("reactor.lost")
