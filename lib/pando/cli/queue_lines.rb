@@ -16,10 +16,10 @@ module Pando
         return unless (queue = one("queue"))
 
         "connections: #{queue["connections"]}, idle: #{queue["idle"]}; requests that wait: #{queue["waiting"]}" \
-          "#{set_aside(queue)}, that came so far: #{queue["requests"]}"
+          "#{waiting_for_readers(queue)}, that came so far: #{queue["requests"]}"
       end
 
-      def set_aside(queue)
+      def waiting_for_readers(queue)
         " (#{queue["set_aside"]} of them until slow readers have taken more)" if queue["set_aside"].to_i.positive?
       end
 
