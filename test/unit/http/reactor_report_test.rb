@@ -145,6 +145,23 @@ class HTTPReactorReportTest < Minitest::Test
     assert_empty tick
   end
 
+  # [n]: at least 2**(n - 1) microseconds
+  def test_a_delay_begins_at_a_second_rounded_down_to_a_power_of_two
+    @counts.wait(1, 19)
+    assert_empty tick
+    @counts.wait(1, 20)
+    assert_equal ["queue.delayed"], tick.map(&:first)
+  end
+
+  def test_one_request_in_a_hundred_may_wait_longer
+    @counts.wait(99, 8)
+    @counts.wait(1, 25)
+    assert_empty tick
+    @counts.wait(98, 8)
+    @counts.wait(2, 25)
+    assert_equal ["queue.delayed"], tick.map(&:first)
+  end
+
   def test_a_delay_that_lasts_is_told_once_a_minute
     told = Array.new(121) do
       @counts.wait(1, 22)
@@ -166,6 +183,8 @@ class HTTPReactorReportTest < Minitest::Test
 
   def test_a_short_queue_timeout_is_missed_sooner
     @report = Pando::HTTP::ReactorReport.new(@counts, queue_timeout: 0.1)
+    @counts.wait(1, 14)
+    assert_empty tick
     @counts.wait(1, 15)
 
     assert_equal ["queue.delayed"], tick.map(&:first)
