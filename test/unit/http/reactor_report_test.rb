@@ -118,6 +118,19 @@ class HTTPReactorReportTest < Minitest::Test
     assert_equal({ connections: 0, requests: 0 }, report.in_flight)
   end
 
+  # The table of bounds in docs/http.md: their last cells.
+  def test_every_reason_in_the_docs_is_one_that_is_told
+    page = File.read(Support::Checkout.path("docs/http.md"))
+    cells = page[/^\| bound \|.*?\n\n/m].lines.drop(2).filter_map { |line| line.split("|")[4]&.strip }.reject(&:empty?)
+    told = { "requests.refused" => :REFUSED, "requests.shed" => :SHED, "requests.lost" => :LOST }
+
+    assert_operator cells.size, :>, 10
+    cells.flat_map { |cell| cell.split(/(?=`requests)/) }.each do |cell|
+      name, reasons = cell.match(/\A`(.*)`: (.*?);?\s*\z/).captures
+      assert_empty reasons.split("; ") - Pando::HTTP::ReactorReport.const_get(told.fetch(name)).values
+    end
+  end
+
   def test_every_event_is_in_the_catalogue_with_its_payload
     require "pando/events/catalogue"
     @counts.add(shed_queue: 1, refused_malformed: 1, refused_body_size: 1, cut_readers: 1, retried: 1)

@@ -139,17 +139,17 @@ class HTTPReactorRoomTest < Minitest::Test
   end
 
   def test_the_slowest_reader_is_the_one_with_the_least_rate
-    stage(lanes: 1, answer_memory: 64_000, spool_total: 12 * MB)
-    faster, slower = Array.new(2) { slow_reader }
-    2.times { answer(5 * MB).then { |taken| @stage.finish(taken, keep: false) } }
-    faster.read(MB)
+    stage(lanes: 1, answer_memory: 64_000, spool_total: 17 * MB)
+    readers = Array.new(3) { slow_reader }
+    3.times { answer(5 * MB).then { |taken| @stage.finish(taken, keep: false) } }
+    readers.values_at(0, 2).each { |reader| reader.read(MB) }
     sleep 2.1 # so that their rates count
     slow_reader
     answer(5 * MB).then { |taken| @stage.finish(taken, keep: false) }
 
     counts("cut_readers" => 1)
-    assert cut?(slower)
-    same_bytes((HEAD + content(5 * MB)).byteslice(MB..), faster.read)
+    assert cut?(readers[1])
+    readers.values_at(0, 2).each { |reader| same_bytes((HEAD + content(5 * MB)).byteslice(MB..), reader.read) }
   end
 
   def test_those_that_have_begun_a_moment_ago_come_last
