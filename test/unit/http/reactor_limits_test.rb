@@ -24,7 +24,7 @@ class HTTPReactorLimitsTest < Minitest::Test
     client.write(GET * 3)
     answers = client.read.split(%r{(?=HTTP/1\.1 )}).map { |text| HTTPSupport::Answer.new(text) }
 
-    assert_equal [[200, nil], [200, "close"]], answers.map { |answer| [answer.status, answer["connection"]] }
+    assert_equal([[200, nil], [200, "close"]], answers.map { |answer| [answer.status, answer["connection"]] })
   ensure
     client&.close
   end

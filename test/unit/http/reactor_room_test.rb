@@ -100,6 +100,18 @@ class HTTPReactorRoomTest < Minitest::Test
     assert_includes 32_768..((128 << 10) + 16_384), in_the_kernel_for(client)
   end
 
+  def test_in_the_kernel_waits_little_of_many_pieces_too
+    stage(lanes: 1)
+    client = slow_reader
+    taken = @stage.take(0)
+    @stage.data(taken, HEAD)
+    piece = "x" * 10_000
+    400.times { @stage.data(taken, piece) }
+    count_above("spooled_answers", 3 * MB)
+
+    assert_includes 32_768..((128 << 10) + 16_384), in_the_kernel_for(client)
+  end
+
   def test_the_memory_of_finished_answers_has_a_bound
     stage(lanes: 1, answer_memory: 100_000, answer_total: 600_000)
     clients = Array.new(20) { slow_reader }
