@@ -40,6 +40,19 @@ class HTTPReactorMemoryTest < Minitest::Test
     end
   end
 
+  def test_memory_of_a_request_whose_body_is_in_a_file
+    stage
+    [sized_post("x" * 300_000), chunked_post("x" * 300_000)].each do |text|
+      client = request(text[0..-2])
+      wait_until { @stage.stats.fetch("spooled_bodies") > 290_000 }
+      assert_operator @stage.stats.fetch("head_bytes"), :<=, 16_384
+      client.write(text[-1])
+      @stage.answer(@stage.take(0))
+      assert_equal "hello", body_of(client)
+      counts("spooled_bodies" => 0, "head_bytes" => 0)
+    end
+  end
+
   def test_a_new_head_takes_the_place_of_the_slowest
     stage(buffer_memory: MIB, max_headers: 20)
     slow = Array.new(200) { request("GET /slow HTT") }

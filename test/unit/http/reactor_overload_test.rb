@@ -147,6 +147,8 @@ class HTTPReactorOverloadTest < Minitest::Test
     wait_until { request_files == { memory: 1 } }
     request(sized_post("x" * 30_001)[0..-2])
     wait_until { request_files == { memory: 1, disk: 1 } }
+    request(chunked_post("x" * 17_000)[0..-2])
+    wait_until { request_files == { memory: 1, disk: 2 } }
   end
 
   def test_bodies_that_the_disk_does_not_take_are_refused
