@@ -1,4 +1,4 @@
-/* Feeds arbitrary bytes to the chunked decoder: the same body and the same end
+/* Feeds arbitrary bytes to the chunked decoder: the same body, announcement and end
  * however the bytes are cut, piece by piece and gathered in place, and never more
  * body than input. The first byte of the input chooses the cut. */
 #include "fuzz.h"
@@ -11,6 +11,7 @@ typedef struct {
     pando_http_chunk_result result;
     size_t used;
     size_t size;
+    uint64_t announced;
     char body[FUZZ_MAX_INPUT];
 } outcome;
 
@@ -33,6 +34,7 @@ static void decode(outcome *out, const char *bytes, size_t len, size_t step)
         REQUIRE(used <= portion);
         REQUIRE(out->result != PANDO_HTTP_CHUNK_MORE || used == portion);
         out->used += used;
+        out->announced = pando_http_chunked_announced(&chunked);
         free(copy);
     }
 }
@@ -54,6 +56,7 @@ static void gather(outcome *out, const char *bytes, size_t len, size_t step)
         memcpy(out->body + out->size, copy, size);
         out->size += size;
         out->used += used;
+        out->announced = pando_http_chunked_announced(&chunked);
         free(copy);
     }
 }
@@ -62,6 +65,7 @@ static void same(const outcome *one, const outcome *other)
 {
     REQUIRE(one->result == other->result);
     REQUIRE(one->used == other->used && one->size == other->size);
+    REQUIRE(one->announced == other->announced);
     REQUIRE(memcmp(one->body, other->body, one->size) == 0);
 }
 

@@ -47,6 +47,12 @@ static VALUE chunked_decode(VALUE object, VALUE input, VALUE output)
     }
 }
 
+/* Bytes of the current chunk still to come, as its size line says; before the end of that line 0. */
+static VALUE chunked_announced(VALUE object)
+{
+    return ULL2NUM(pando_http_chunked_announced(chunked_of(object)));
+}
+
 static VALUE chunked_reason(VALUE object)
 {
     const char *reason = chunked_of(object)->reason;
@@ -59,5 +65,6 @@ void pando_init_http_chunked(void)
     rb_define_alloc_func(klass, chunked_alloc);
     rb_undef_method(klass, "initialize_copy");
     rb_define_method(klass, "decode", chunked_decode, 2);
+    rb_define_method(klass, "announced", chunked_announced, 0);
     rb_define_method(klass, "reason", chunked_reason, 0);
 }

@@ -1,6 +1,6 @@
-/* What the reactor tells all workers, on one shared mapping: which reactor it
- * is, whether it sleeps, whether it drains, how many requests wait, and what it
- * has counted. The reactor alone writes it; all others map it read-only. The
+/* The reactor tells all workers, on one shared mapping, which reactor it is,
+ * whether it sleeps, whether it drains, how many requests wait, and what it has
+ * counted. The reactor alone writes it; all others map it read-only. The
  * monitor makes it and keeps it, so that a new reactor and a new worker find it.
  *
  * Requests and answers travel on lanes, of which each worker has one of its

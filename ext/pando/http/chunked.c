@@ -265,3 +265,8 @@ pando_http_chunk_result pando_http_chunked_gather(pando_http_chunked *chunked, c
         *bytes += chunked->data_len;
     }
 }
+
+uint64_t pando_http_chunked_announced(const pando_http_chunked *chunked)
+{
+    return chunked->state == STATE_DATA ? chunked->left : 0;
+}

@@ -21,7 +21,7 @@ typedef enum {
 } pando_http_chunk_result;
 
 typedef struct {
-    uint64_t left; /* bytes of the current chunk still to come */
+    uint64_t left; /* bytes of the current chunk still to come; its size as far as the digits are read */
     uint32_t extension_bytes;
     uint32_t trailer_bytes;
     uint8_t digits;
@@ -42,5 +42,8 @@ pando_http_chunk_result pando_http_chunked_next(pando_http_chunked *chunked, con
  * overtakes what is decoded. Never PANDO_HTTP_CHUNK_DATA. */
 pando_http_chunk_result pando_http_chunked_gather(pando_http_chunked *chunked, const char *input, size_t len,
                                                   size_t *used, char *output, size_t *bytes);
+
+/* Bytes of the current chunk still to come, from the end of its size line on. */
+uint64_t pando_http_chunked_announced(const pando_http_chunked *chunked);
 
 #endif

@@ -46,7 +46,7 @@ struct pando_slot {
     _Alignas(64) char data[PANDO_SLOT_BYTES];
 };
 
-/* What an offer says in its low half, with the turn of the request in its high half. */
+/* The low half of an offer; the turn of the request is its high half. */
 enum pando_offer {
     PANDO_OFFER_NONE = 0,                /* the slot is the reactor's */
     PANDO_OFFER_MADE = 1,                /* the worker may claim it, the reactor may withdraw it */
@@ -119,7 +119,7 @@ int pando_lane_has_room(const struct pando_lane *lane, uint32_t slot);
 void pando_lane_offer(struct pando_lane *lane, uint32_t slot, uint32_t turn);
 /* Takes an offer back and wipes the slot: 1, or 0 if the worker was faster. */
 int pando_lane_withdraw(struct pando_lane *lane, uint32_t slot, uint32_t turn);
-/* What became of the offer with this turn, the slot's last one. */
+/* The state of the offer with this turn, the slot's last one. */
 enum pando_offer pando_lane_offered(const struct pando_lane *lane, uint32_t slot, uint32_t turn);
 /* The worker slept and is to be woken by a write to its eventfd: 1, once. Choose the lane with the latest idle_since. */
 int pando_lane_rouse(struct pando_lane *lane);
@@ -154,7 +154,7 @@ int pando_lane_close(struct pando_lane *lane);
  * than PANDO_FRAME_PAYLOAD. Afterwards pando_channel_rouse_reactor. */
 struct iovec;
 int pando_lane_put(struct pando_lane *lane, const struct pando_frame *frame, const struct iovec *parts, size_t count);
-/* What ends a response (END, ABORT), without a payload; it may use the reserve. 1 or 0. */
+/* Puts a frame that ends a response (END, ABORT), without a payload; it may use the reserve. 1 or 0. */
 int pando_lane_put_end(struct pando_lane *lane, const struct pando_frame *frame);
 /* As pando_lane_put, and END behind it, seen by the reactor at once. */
 int pando_lane_put_last(struct pando_lane *lane, const struct pando_frame *frame, const struct iovec *parts,

@@ -129,7 +129,7 @@ static int read_v6(const char *block, size_t len, pando_proxy_header *header)
     return note_address(header, AF_INET6, &source);
 }
 
-/* What follows the addresses (TLVs) is none of ours. A datagram's client has an address as good as a stream's. */
+/* The TLVs behind the addresses are none of ours. A datagram's client has an address as good as a stream's. */
 static int read_block(uint8_t family, const char *block, size_t len, pando_proxy_header *header)
 {
     switch (family) {

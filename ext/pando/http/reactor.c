@@ -90,13 +90,15 @@ static void go_on(struct pando_reactor *reactor)
     }
 }
 
-/* What a lost wake-up, a damaged lane or a full link would leave undone. */
+/* A lost wake-up, a damaged lane, a full link or a full disk would leave this undone. */
 static void tick(struct pando_reactor *reactor)
 {
     if (reactor->now >= reactor->wake_at) {
         pando_reactor_dispatch_late(reactor);
         reactor->wake_at = reactor->now + QUEUE_TICK;
     }
+    if (pando_reactor_spool_is_missed(reactor) && reactor->now >= reactor->spool_shut_until)
+        pando_reactor_spool_try(reactor);
     if (reactor->now >= reactor->audit_at) {
         pando_reactor_lanes_audit(reactor);
         pando_reactor_lanes_report(reactor);
@@ -167,6 +169,8 @@ static int time_to_wait(const struct pando_reactor *reactor)
         wait = sooner(wait, until(reactor, reactor->audit_at));
     if (pando_reactor_dispatch_waiting(reactor) > 0)
         wait = sooner(wait, until(reactor, reactor->wake_at));
+    if (pando_reactor_spool_is_missed(reactor))
+        wait = sooner(wait, until(reactor, reactor->spool_shut_until));
     if (reactor->offered_count > 0)
         wait = sooner(wait, PANDO_PATIENCE);
     if (reactor->orphaned)
@@ -222,7 +226,7 @@ static int watch(struct pando_reactor *reactor, struct pando_watch *watch, enum 
 static void init(struct pando_reactor *reactor, const struct pando_reactor_config *config)
 {
     reactor->config = config;
-    reactor->epoll = -1;
+    reactor->epoll = reactor->closer.to = -1;
     pando_reactor_reserve_init(reactor);
     reactor->limits = (pando_http_limits){config->max_header_bytes, config->max_target_bytes, config->max_headers};
     pando_reactor_pool_init(&reactor->pool, config->buffer_memory);
@@ -241,13 +245,14 @@ static int start(struct pando_reactor *reactor)
 {
     const struct pando_reactor_config *config = reactor->config;
     if (pando_channel_attach(&reactor->channel, config->channel, 1) == -1 ||
-        pando_queue_init(&reactor->queue, config->max_queue) == -1)
+        pando_queue_init(&reactor->queue, config->max_queue) == -1 ||
+        pando_queue_init(&reactor->heavy, config->max_queue) == -1)
         return -1;
     reactor->epoch = (uint32_t)pando_channel_new_epoch(&reactor->channel);
     reactor->turn = reactor->epoch << 24; /* no turn that a worker remembers of another reactor is ours */
     reactor->stats = &reactor->channel.shared->stats;
     reactor->fields = calloc(config->max_headers ? config->max_headers : 1, sizeof(*reactor->fields));
-    reactor->scratch = malloc(PANDO_SCRATCH_BYTES);
+    reactor->scratch = calloc(1, PANDO_SCRATCH_BYTES);
     reactor->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (!reactor->fields || !reactor->scratch || reactor->epoll == -1)
         return -1;
@@ -255,6 +260,7 @@ static int start(struct pando_reactor *reactor)
         watch(reactor, &reactor->control, PANDO_WATCH_CONTROL, config->control, EPOLLIN) == -1 ||
         pando_reactor_accept_start(reactor) == -1)
         return -1;
+    pando_reactor_closer_start(reactor);
     return pando_reactor_control_tell(reactor, PANDO_REACTOR_READY, 0);
 }
 
@@ -266,6 +272,8 @@ static void stop(struct pando_reactor *reactor)
     pando_reactor_pool_drop(&reactor->pool);
     pando_addresses_drop(&reactor->addresses);
     pando_queue_drop(&reactor->queue);
+    pando_queue_drop(&reactor->heavy);
+    pando_reactor_closer_stop(reactor);
     pando_reactor_reserve_release(reactor);
     if (reactor->epoll != -1)
         close(reactor->epoll);

@@ -2,7 +2,8 @@
  * checks whole requests, queues them in the channel, and writes out what the
  * workers answer, so that no worker ever waits for a client.
  *
- * One thread, one epoll, no Ruby, no lock. Memory for connections and buffers
+ * One thread (a second one closes files and does nothing else), one epoll, no
+ * Ruby, no lock. Memory for connections and buffers
  * comes from free lists; a request that was seen before allocates nothing. What
  * it reads from shared memory may steer which bytes a client gets, never where
  * the reactor itself reads or writes. */

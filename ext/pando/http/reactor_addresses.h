@@ -17,7 +17,8 @@ struct pando_addresses {
     uint64_t seed;                      /* nobody can choose addresses that meet in the table */
 };
 
-/* What is counted of a client, by his address as inet_ntop writes it; count is 0 if he has none, as on a UNIX socket. */
+/* The part of a client's address that is counted, from the address as inet_ntop writes it; count is 0 if the client has
+ * none, as on a UNIX socket. */
 struct pando_address pando_address_of(const char *remote);
 
 /* For as many addresses at once, within reason. 0, or -1: no memory. */

@@ -19,6 +19,29 @@ static int too_large(struct pando_reactor *reactor, struct pando_connection *con
     return 1;
 }
 
+static int is_chunked(const struct pando_connection *connection)
+{
+    return connection->parser.body == PANDO_HTTP_CHUNKED_BODY;
+}
+
+/* Whether the disk can never have room for a body that must wait there. A sized one of up to body_memory need not: when
+ * there is no memory now, there may be later. */
+static int never_fits(const struct pando_reactor *reactor, const struct pando_connection *connection, uint64_t body)
+{
+    uint64_t head = connection->head_bytes, most = reactor->config->spool_total;
+    if (head + body <= PANDO_SLOT_BYTES || (!is_chunked(connection) && body <= reactor->config->body_memory))
+        return 0;
+    return (head > PANDO_SLOT_BYTES ? head : 0) + body > most;
+}
+
+static int too_large_to_keep(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t bytes)
+{
+    if (!never_fits(reactor, connection, bytes))
+        return 0;
+    pando_reactor_refuse_for(reactor, connection, 413, &reactor->stats->refused_spool_size);
+    return 1;
+}
+
 /* 0: refused */
 static int write_out(struct pando_reactor *reactor, struct pando_connection *connection, const char *data, size_t bytes)
 {
@@ -28,7 +51,7 @@ static int write_out(struct pando_reactor *reactor, struct pando_connection *con
     return 0;
 }
 
-/* What of the body waits in memory joins the file; before it a head that fits into no slot. 0: refused. */
+/* The part of the body that waits in memory joins the file; before it a head that fits into no slot. 0: refused. */
 static int move_to_file(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t expected)
 {
     uint32_t from = connection->head_bytes, bytes = connection->body_bytes;
@@ -44,11 +67,6 @@ static int move_to_file(struct pando_reactor *reactor, struct pando_connection *
     }
     connection->body_bytes = 0;
     return write_out(reactor, connection, connection->in.data + from, bytes);
-}
-
-static int is_chunked(const struct pando_connection *connection)
-{
-    return connection->parser.body == PANDO_HTTP_CHUNKED_BODY;
 }
 
 /* Whether head and body, as far as we know it, fit into no slot. */
@@ -97,7 +115,7 @@ static int feed_sized(struct pando_reactor *reactor, struct pando_connection *co
 
 /* --- a chunked body --- */
 
-/* What lies behind the head, decoded in place: data never overtakes what is decoded. As feed_sized. */
+/* The bytes behind the head are decoded in place: data never overtakes what is decoded. As feed_sized. */
 static int feed_chunked(struct pando_reactor *reactor, struct pando_connection *connection, size_t *used)
 {
     char *behind = connection->in.data + connection->head_bytes;
@@ -111,7 +129,8 @@ static int feed_chunked(struct pando_reactor *reactor, struct pando_connection *
         pando_reactor_refuse(reactor, connection, 400);
         return -1;
     }
-    if (too_large(reactor, connection, body_size(connection)))
+    uint64_t size = body_size(connection) + pando_http_chunked_announced(&connection->chunked);
+    if (too_large(reactor, connection, size) || too_large_to_keep(reactor, connection, size))
         return -1;
     int piece = connection->spool == -1 ? needs_file(connection) : connection->body_bytes >= PIECE;
     if (piece && !move_to_file(reactor, connection, PANDO_REACTOR_NO_LIMIT))
@@ -121,7 +140,7 @@ static int feed_chunked(struct pando_reactor *reactor, struct pando_connection *
 
 /* --- both --- */
 
-/* What lies behind the head. */
+/* Takes the bytes that lie behind the head. */
 static int feed_from_memory(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     size_t used = 0;
@@ -168,6 +187,8 @@ void pando_reactor_body_begin(struct pando_reactor *reactor, struct pando_connec
         pando_reactor_request_publish(reactor, connection);
         return;
     }
+    if (too_large_to_keep(reactor, connection, connection->body_left))
+        return;
     pando_http_chunked_init(&connection->chunked);
     connection->state = PANDO_READING_BODY;
     pando_reactor_pace_begin(reactor, connection);
@@ -178,7 +199,7 @@ void pando_reactor_body_begin(struct pando_reactor *reactor, struct pando_connec
         pando_reactor_output_bytes(reactor, connection, continue_line, sizeof(continue_line) - 1, 0);
 }
 
-/* What is chunked is decoded in memory, and goes from there to its file if it has one; what is sized and has one goes
+/* A chunked body is decoded in memory, and goes from there to its file if it has one; a sized body that has one goes
  * there by the scratch buffer. */
 static int by_scratch(const struct pando_connection *connection)
 {

@@ -48,6 +48,17 @@ int pando_reactor_choice_is_fast(const struct pando_reactor_lane *lane)
     return lane->pace > 0 && lane->pace <= FAST;
 }
 
+/* What came behind would wait as long as that takes. */
+static int serves_heavy(const struct pando_reactor *reactor, const struct pando_reactor_lane *lane)
+{
+    if (reactor->heavy_served == 0)
+        return 0;
+    int heavy = lane->taken && lane->taken->request.heavy;
+    PANDO_EACH_OFFER (lane, slot)
+        heavy |= lane->offered[slot]->request.heavy;
+    return heavy;
+}
+
 /* How many it may have ahead. */
 static uint32_t depth_of(const struct pando_reactor_lane *lane)
 {
@@ -66,7 +77,8 @@ uint32_t pando_reactor_choice_fast(const struct pando_reactor *reactor)
 {
     for (uint32_t i = 0; i < reactor->open_count; i++) {
         const struct pando_reactor_lane *lane = &reactor->lanes[reactor->open[i]];
-        if (pando_reactor_choice_is_fast(lane) && is_busy(lane) && lane->offers < FAST / lane->pace && takes_requests(lane))
+        if (pando_reactor_choice_is_fast(lane) && is_busy(lane) && lane->offers < FAST / lane->pace &&
+            takes_requests(lane) && !serves_heavy(reactor, lane))
             return reactor->open[i];
     }
     return PANDO_NONE;
@@ -77,7 +89,7 @@ uint32_t pando_reactor_choice_busy(const struct pando_reactor *reactor)
     uint32_t best = PANDO_NONE;
     for (uint32_t i = 0; i < reactor->open_count; i++) {
         const struct pando_reactor_lane *lane = &reactor->lanes[reactor->open[i]];
-        if (!is_busy(lane) || lane->offers >= depth_of(lane) || !takes_requests(lane))
+        if (!is_busy(lane) || lane->offers >= depth_of(lane) || !takes_requests(lane) || serves_heavy(reactor, lane))
             continue;
         if (best == PANDO_NONE || lane->offers < reactor->lanes[best].offers)
             best = reactor->open[i];

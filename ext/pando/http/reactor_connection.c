@@ -201,7 +201,7 @@ void pando_reactor_connection_expired(struct pando_reactor *reactor, struct pand
         pando_reactor_refuse(reactor, connection, 408);
         return;
     case PANDO_TIMER_WRITE:
-        pando_reactor_output_overdue(reactor, connection);
+        pando_reactor_reader_overdue(reactor, connection);
         return;
     case PANDO_TIMER_QUEUE:
         pando_reactor_request_expired(reactor, connection);
@@ -250,7 +250,7 @@ void pando_reactor_connection_close(struct pando_reactor *reactor, struct pando_
     pando_reactor_connection_forget(reactor, connection);
 }
 
-/* What it sent a moment ago is served. */
+/* A request that it sent a moment ago is served. */
 int pando_reactor_connection_close_idle(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     connection->readable = 1;

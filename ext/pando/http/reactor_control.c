@@ -17,7 +17,7 @@ int pando_reactor_control_tell(struct pando_reactor *reactor, uint32_t kind, uin
     return pando_record_send(reactor->control.fd, &record, sizeof(record), NULL, 0);
 }
 
-/* Who asks for nothing goes, and who has not finished asking gets a 408. */
+/* Clients that ask for nothing go, and those that have not finished asking get a 408. */
 static void close_idle(struct pando_reactor *reactor)
 {
     struct pando_node *node = reactor->connections.next, *next;
@@ -33,7 +33,7 @@ static void close_idle(struct pando_reactor *reactor)
     }
 }
 
-/* What has connected before is served still. */
+/* Clients that have connected before are served still. */
 static void drain(struct pando_reactor *reactor)
 {
     if (reactor->draining)

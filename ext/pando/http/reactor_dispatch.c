@@ -50,6 +50,7 @@ static int take_back(struct pando_reactor *reactor, struct pando_connection *con
     clear(reactor, connection);
     request->place = PANDO_NOWHERE;
     request->lane = PANDO_NONE;
+    pando_reactor_heavy_settle(reactor, connection);
     return 1;
 }
 
@@ -79,6 +80,7 @@ static void offer(struct pando_reactor *reactor, uint32_t number, struct pando_c
     request->place = PANDO_OFFERED;
     request->claimed = 0;
     request->offered_at = reactor->now;
+    pando_reactor_heavy_offer(reactor, connection);
     pando_reactor_request_copy(reactor, connection, &lane->shared->slots[request->slot]);
     lane->offered[request->slot] = connection;
     lane->slots |= 1u << request->slot;
@@ -86,7 +88,7 @@ static void offer(struct pando_reactor *reactor, uint32_t number, struct pando_c
     lane->ended = 0;
     reactor->offered_count++;
     pando_lane_offer(lane->shared, request->slot, request->turn);
-    /* What is offered must be visible before we look whether it sleeps: its worker does the same, the other way round. */
+    /* The offer must be visible before we look whether it sleeps: its worker does the same, the other way round. */
     request->staged = !pando_lane_rouse(lane->shared);
     if (!request->staged) {
         lane->last_taken = 0;
@@ -109,8 +111,8 @@ static void wake_roused(struct pando_reactor *reactor)
 int pando_reactor_dispatch_withdraw(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     struct pando_request *request = &connection->request;
-    if (request->place == PANDO_QUEUED) {
-        pando_queue_remove(&reactor->queue, connection);
+    if (request->place == PANDO_QUEUED || request->place == PANDO_SET_ASIDE) {
+        pando_queue_remove(request->place == PANDO_QUEUED ? &reactor->queue : &reactor->heavy, connection);
         request->place = PANDO_NOWHERE;
         return 1;
     }
@@ -124,6 +126,7 @@ void pando_reactor_dispatch_forget(struct pando_reactor *reactor, struct pando_c
         reactor->lanes[request->lane].taken = NULL;
     if (request->place == PANDO_OFFERED)
         clear(reactor, connection);
+    pando_reactor_heavy_settle(reactor, connection);
     request->place = PANDO_NOWHERE;
 }
 
@@ -228,7 +231,7 @@ static int is_anybodys(const struct pando_reactor *reactor, const struct pando_r
     return !pando_reactor_choice_is_fast(lane) || reactor->now - one->request.offered_at >= PANDO_PATIENCE;
 }
 
-/* What has waited for a busy worker longest, at least so many milliseconds. */
+/* The request that has waited for a busy worker longest, at least so many milliseconds. */
 static struct pando_connection *oldest_ahead(struct pando_reactor *reactor, uint32_t age)
 {
     struct pando_connection *oldest = NULL;
@@ -243,7 +246,7 @@ static struct pando_connection *oldest_ahead(struct pando_reactor *reactor, uint
     return oldest;
 }
 
-/* What its worker claims at this moment stays there. */
+/* A request that its worker claims at this moment stays there. */
 static struct pando_connection *steal(struct pando_reactor *reactor, uint32_t age)
 {
     struct pando_connection *connection;
@@ -258,17 +261,17 @@ static struct pando_connection *steal(struct pando_reactor *reactor, uint32_t ag
 static struct pando_connection *next_for_idle(struct pando_reactor *reactor)
 {
     struct pando_connection *connection = steal(reactor, 0);
-    return connection ? connection : pando_queue_shift(&reactor->queue);
+    return connection ? connection : pando_reactor_heavy_next(reactor);
 }
 
-/* What has become stale is looked for once in a millisecond. */
+/* Stale requests are looked for once in a millisecond. */
 static struct pando_connection *next_for_busy(struct pando_reactor *reactor)
 {
     struct pando_connection *connection = reactor->stale_at == reactor->now ? NULL : steal(reactor, STALE);
     if (connection)
         return connection;
     reactor->stale_at = reactor->now;
-    return pando_queue_shift(&reactor->queue);
+    return pando_reactor_heavy_next(reactor);
 }
 
 static void look_at_lanes(struct pando_reactor *reactor)
@@ -284,15 +287,17 @@ void pando_reactor_dispatch(struct pando_reactor *reactor)
     struct pando_connection *connection;
     uint32_t lane;
     reactor->unannounced = 0;
-    if (reactor->queue.count == 0 && reactor->offered_count == 0)
+    if (pando_reactor_dispatch_waiting(reactor) == 0)
         return;
     look_at_lanes(reactor);
-    while (reactor->queue.count > 0 && (lane = pando_reactor_choice_fast(reactor)) != PANDO_NONE)
-        offer(reactor, lane, pando_queue_shift(&reactor->queue));
+    while (reactor->queue.count > 0 && (lane = pando_reactor_choice_fast(reactor)) != PANDO_NONE &&
+           (connection = pando_reactor_heavy_next_light(reactor)))
+        offer(reactor, lane, connection);
     while ((lane = pando_reactor_choice_idle(reactor)) != PANDO_NONE && (connection = next_for_idle(reactor)))
         offer(reactor, lane, connection);
-    while (reactor->queue.count > 0 && (lane = pando_reactor_choice_busy(reactor)) != PANDO_NONE)
-        offer(reactor, lane, next_for_busy(reactor));
+    while (reactor->queue.count + pando_reactor_heavy_due(reactor) > 0 &&
+           (lane = pando_reactor_choice_busy(reactor)) != PANDO_NONE && (connection = next_for_busy(reactor)))
+        offer(reactor, lane, connection);
     wake_roused(reactor);
 }
 
@@ -320,13 +325,13 @@ void pando_reactor_dispatch_late(struct pando_reactor *reactor)
 
 uint32_t pando_reactor_dispatch_waiting(const struct pando_reactor *reactor)
 {
-    return reactor->queue.count + reactor->offered_count;
+    return reactor->queue.count + reactor->heavy.count + reactor->offered_count;
 }
 
 /* Those for which a worker was woken, or will not have to be, are as good as taken. */
 static uint32_t without_worker(const struct pando_reactor *reactor)
 {
-    uint32_t count = reactor->queue.count;
+    uint32_t count = reactor->queue.count + pando_reactor_heavy_due(reactor);
     for (uint32_t i = 0; reactor->offered_count > 0 && i < reactor->open_count; i++) {
         const struct pando_reactor_lane *lane = &reactor->lanes[reactor->open[i]];
         PANDO_EACH_OFFER (lane, slot)
@@ -339,6 +344,7 @@ void pando_reactor_dispatch_tell(struct pando_reactor *reactor)
 {
     uint32_t waiting = without_worker(reactor);
     pando_stat_set(&reactor->stats->queued, pando_reactor_dispatch_waiting(reactor));
+    pando_stat_set(&reactor->stats->set_aside, reactor->heavy.count);
     if (waiting == reactor->told_waiting)
         return;
     reactor->told_waiting = waiting;

@@ -1,5 +1,5 @@
-/* What workers say on their lanes, frame by frame. A frame was copied before it
- * is looked at; its payload is only ever sent on. */
+/* Workers speak in frames on their lanes. A frame was copied before it is
+ * looked at; its payload is only ever sent on. */
 #include "reactor_private.h"
 
 #include "sys/record.h"
@@ -155,8 +155,7 @@ static int must_flush(struct pando_reactor *reactor, uint32_t number, const stru
 {
     if (!connection->out || whole_in_ring(reactor, number, frame))
         return 0;
-    if (!pando_reactor_timer_runs(connection, PANDO_TIMER_WRITE))
-        pando_reactor_timer_start(reactor, connection, PANDO_TIMER_WRITE);
+    pando_reactor_reader_watch(reactor, connection);
     pando_reactor_lane_block(reactor, number, connection);
     return 1;
 }
@@ -195,6 +194,7 @@ static void end(struct pando_reactor *reactor, const struct pando_frame *frame, 
         return;
     }
     pando_stat_add(&reactor->stats->responses, 1);
+    pando_reactor_heavy_answered(reactor, connection);
     pando_reactor_request_settle(reactor, connection);
     pando_reactor_connection_answered(reactor, connection, frame->value == 1);
 }

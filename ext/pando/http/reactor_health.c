@@ -1,5 +1,5 @@
-/* What load balancers and orchestrators ask again and again: the reactor answers by itself, so that no worker need be
- * free, or alive. Ready: new requests are welcome. Live: reactor and monitor are at work. */
+/* Load balancers and orchestrators ask the same again and again: the reactor answers by itself, so that no worker need
+ * be free, or alive. Ready: new requests are welcome. Live: reactor and monitor are at work. */
 #include "date.h"
 #include "reactor_health.h"
 #include "reactor_private.h"

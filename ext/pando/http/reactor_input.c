@@ -118,7 +118,7 @@ static int keep_fields(struct pando_reactor *reactor, struct pando_connection *c
     return 0;
 }
 
-/* What no application behind us is: a proxy, or a server for https. */
+/* Requests to a proxy, or to a server for https: no application behind us is one. */
 static int not_for_us(const pando_http_parser *parser)
 {
     if (parser->form == PANDO_HTTP_AUTHORITY_FORM)
@@ -207,7 +207,7 @@ static int introduced(struct pando_reactor *reactor, struct pando_connection *co
     return pando_reactor_accept_admit(reactor, connection);
 }
 
-/* Who does not speak the PROXY protocol here may not speak HTTP either: he gets no answer. */
+/* A client that does not speak the PROXY protocol here may not speak HTTP either: it gets no answer. */
 int pando_reactor_input_proxy(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     pando_proxy_header header;

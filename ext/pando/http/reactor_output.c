@@ -1,13 +1,11 @@
-/* What goes to a client: at once as far as its socket takes it, the rest from
- * a queue of buffers and files. */
+/* Bytes go to a client at once as far as its socket takes them, the rest from a
+ * queue of buffers and files. */
 #include "reactor_private.h"
 
 #include <errno.h>
-#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -27,26 +25,6 @@ static void account(struct pando_reactor *reactor, struct pando_connection *conn
     reactor->out_total = (uint64_t)((int64_t)reactor->out_total + change);
 }
 
-/* SIOCOUTQ, tcp(7). To write tells little: a socket takes some 64 KiB at a time, for which a slow client needs long. It
- * never goes back: what others of us have written beside is not in `sent`. */
-uint64_t pando_reactor_output_taken(const struct pando_connection *connection)
-{
-    int left = 0;
-    if (!connection->tcp || ioctl(connection->watch.fd, SIOCOUTQ, &left) == -1 || left < 0)
-        left = 0;
-    uint64_t taken = connection->sent > (uint64_t)left ? connection->sent - (uint64_t)left : 0;
-    return taken > connection->taken ? taken : connection->taken;
-}
-
-static void first_to_wait(struct pando_reactor *reactor, struct pando_connection *connection)
-{
-    pando_reactor_pace_begin(reactor, connection);
-    pando_list_append(&reactor->readers, &connection->reader);
-    connection->reader_since = reactor->now;
-    connection->taken = connection->taken_before = pando_reactor_output_taken(connection);
-    connection->pauses = 0;
-}
-
 static struct pando_output *append(struct pando_reactor *reactor, struct pando_connection *connection, uint32_t bytes)
 {
     struct pando_buffer buffer = {0};
@@ -58,7 +36,7 @@ static struct pando_output *append(struct pando_reactor *reactor, struct pando_c
         connection->out_last->next = output;
     } else {
         connection->out = output;
-        first_to_wait(reactor, connection);
+        pando_reactor_reader_begin(reactor, connection);
     }
     connection->out_last = output;
     account(reactor, connection, buffer.capacity);
@@ -85,7 +63,7 @@ static void remove_first(struct pando_reactor *reactor, struct pando_connection 
     connection->out = first->next;
     if (!connection->out) {
         connection->out_last = NULL;
-        pando_list_remove(&connection->reader);
+        pando_reactor_reader_end(reactor, connection);
     }
     pando_reactor_pool_return(&reactor->pool, &buffer);
 }
@@ -192,41 +170,6 @@ static ssize_t send_first(struct pando_reactor *reactor, struct pando_connection
     return connection->out->spooled ? send_spooled(reactor, connection) : send_file(reactor, connection);
 }
 
-/* What goes out is a 100 Continue, late: the timer is that of the body, or of the queue where that waits already. */
-static int timed_otherwise(const struct pando_connection *connection)
-{
-    return connection->state == PANDO_READING_BODY || pando_reactor_timer_runs(connection, PANDO_TIMER_QUEUE);
-}
-
-static int too_slow(struct pando_reactor *reactor, struct pando_connection *connection)
-{
-    pando_stat_add(&reactor->stats->slow_readers, 1);
-    pando_reactor_connection_reset(reactor, connection);
-    return 0;
-}
-
-/* Progress is told to the timer; a client that is too slow all in all is reset. */
-static int moved(struct pando_reactor *reactor, struct pando_connection *connection)
-{
-    uint64_t taken = pando_reactor_output_taken(connection), bytes = taken - connection->taken;
-    if (bytes == 0)
-        return 1;
-    connection->taken = taken;
-    connection->pauses = 0;
-    if (!pando_reactor_pace_moved(reactor, connection, bytes, reactor->config->write_timeout))
-        return too_slow(reactor, connection);
-    pando_reactor_timer_start(reactor, connection, PANDO_TIMER_WRITE);
-    return 1;
-}
-
-void pando_reactor_output_overdue(struct pando_reactor *reactor, struct pando_connection *connection)
-{
-    if (++connection->pauses < PANDO_WRITE_LOOKS)
-        pando_reactor_timer_start(reactor, connection, PANDO_TIMER_WRITE);
-    if (moved(reactor, connection) && connection->pauses >= PANDO_WRITE_LOOKS)
-        too_slow(reactor, connection);
-}
-
 static int has_relief(const struct pando_reactor *reactor, const struct pando_connection *connection)
 {
     uint64_t half = reactor->config->answer_memory / 2;
@@ -242,28 +185,17 @@ void pando_reactor_output_flush(struct pando_reactor *reactor, struct pando_conn
             return;
         }
         ssize_t bytes = send_first(reactor, connection);
-        if (bytes == -1 || (bytes > 0 && !timed_otherwise(connection) && !moved(reactor, connection)))
+        if (bytes == -1 || (bytes > 0 && !pando_reactor_reader_moved(reactor, connection)))
             return;
         budget -= (uint64_t)bytes < budget ? (uint64_t)bytes : budget;
     }
     if (connection->blocks != PANDO_NONE && has_relief(reactor, connection))
         pando_reactor_lane_unblock(reactor, connection);
-    if (connection->out)
-        return;
-    if (!timed_otherwise(connection))
-        pando_reactor_timer_stop(reactor, connection);
-    pando_reactor_connection_flushed(reactor, connection);
+    if (!connection->out)
+        pando_reactor_connection_flushed(reactor, connection);
 }
 
 /* --- from whoever answers --- */
-
-/* While a body is read, as behind 100 Continue, that has its own timer. */
-static void watch_time(struct pando_reactor *reactor, struct pando_connection *connection)
-{
-    int waits = connection->out && connection->state != PANDO_READING_BODY;
-    if (waits && !pando_reactor_timer_runs(connection, PANDO_TIMER_WRITE))
-        pando_reactor_timer_start(reactor, connection, PANDO_TIMER_WRITE);
-}
 
 static int enqueue(struct pando_reactor *reactor, struct pando_connection *connection, const char *data, size_t bytes)
 {
@@ -303,7 +235,7 @@ static ssize_t spool(struct pando_reactor *reactor, struct pando_connection *con
     return (ssize_t)bytes;
 }
 
-/* What finds no place although it should is kept in memory: it is one frame, and the next one is not taken. */
+/* Bytes that find no place although they should are kept in memory: it is one frame, and the next one is not taken. */
 static int keep(struct pando_reactor *reactor, struct pando_connection *connection, const char *data, size_t bytes)
 {
     ssize_t spooled = 0;
@@ -361,7 +293,7 @@ void pando_reactor_output_bytes(struct pando_reactor *reactor, struct pando_conn
     }
     if (connection->out && connection->writable)
         pando_reactor_connection_again(reactor, connection);
-    watch_time(reactor, connection);
+    pando_reactor_reader_watch(reactor, connection);
 }
 
 void pando_reactor_output_file(struct pando_reactor *reactor, struct pando_connection *connection, int fd,
@@ -377,6 +309,6 @@ void pando_reactor_output_file(struct pando_reactor *reactor, struct pando_conne
     output->left = bytes;
     connection->out_files++;
     bound_unsent(connection);
-    watch_time(reactor, connection);
+    pando_reactor_reader_watch(reactor, connection);
     pando_reactor_output_flush(reactor, connection);
 }

@@ -1,6 +1,6 @@
-/* What of an answer finds no room in memory: a file of its connection's own,
- * without a name, written at the end and sent from the beginning. It is closed
- * as soon as nothing of it waits. */
+/* The part of an answer that finds no room in memory is in a file of its
+ * connection's own, without a name, written at the end and sent from the
+ * beginning. The file is closed as soon as nothing of it waits. */
 #include "reactor_private.h"
 
 #include <errno.h>
@@ -41,6 +41,7 @@ static int open_file(struct pando_reactor *reactor, struct pando_connection *con
         return -1;
     }
     reactor->overflows++;
+    pando_reactor_heavy_note(reactor, connection);
     return 0;
 }
 
@@ -51,21 +52,15 @@ int pando_reactor_overflow_write(struct pando_reactor *reactor, struct pando_con
     *bytes = 0;
     if (!pando_reactor_overflow_possible(reactor, connection, wanted) || open_file(reactor, connection) == -1)
         return -1;
-    while (*bytes < wanted) {
-        ssize_t written = pwrite(connection->overflow, data + *bytes, wanted - *bytes, (off_t)connection->overflow_end);
-        if (written == -1 && errno == EINTR)
-            continue;
-        if (written <= 0) {
-            connection->overflow_full = errno == EFBIG;
-            pando_reactor_spool_failed(reactor);
-            return -1;
-        }
-        *bytes += (size_t)written;
-        connection->overflow_end += (uint64_t)written;
-        reactor->spooled_answers += (uint64_t)written;
-        pando_reactor_spool_count(reactor);
+    *bytes = pando_reactor_spool_put(connection->overflow, data, wanted, connection->overflow_end);
+    connection->overflow_end += *bytes;
+    reactor->spooled_answers += *bytes;
+    if (*bytes < wanted) {
+        connection->overflow_full = errno == EFBIG;
+        pando_reactor_spool_failed(reactor);
     }
-    return 0;
+    pando_reactor_spool_count(reactor);
+    return *bytes == wanted ? 0 : -1;
 }
 
 static void give_back(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t until)
@@ -90,7 +85,7 @@ void pando_reactor_overflow_close(struct pando_reactor *reactor, struct pando_co
     if (connection->overflow == -1)
         return;
     give_back(reactor, connection, connection->overflow_end);
-    close(connection->overflow);
+    pando_reactor_closer_take(reactor, connection->overflow);
     reactor->overflows--;
     connection->overflow = -1;
     connection->overflow_full = 0;

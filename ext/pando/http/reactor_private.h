@@ -1,5 +1,6 @@
-/* What the parts of the reactor share. Each part says in its own file what it
- * does; a function is declared here under the name of that file. */
+/* The parts of the reactor share these structures and functions. Each part says
+ * in its own file what it does; a function is declared here under the name of
+ * that file. */
 #ifndef PANDO_HTTP_REACTOR_PRIVATE_H
 #define PANDO_HTTP_REACTOR_PRIVATE_H
 
@@ -13,6 +14,7 @@
 #include "reactor_queue.h"
 #include "reactor_requests.h"
 
+#include <pthread.h>
 #include <sys/types.h>
 
 #define PANDO_SCRATCH_BYTES 65536u
@@ -130,6 +132,20 @@ struct pando_connection {
     char remote[48];
 };
 
+#define PANDO_REACTOR_ROUTES 1024u
+
+/* Requests that are alike: the answer to one has waited in a file. */
+struct pando_reactor_route {
+    uint32_t route;                     /* a hash of the path */
+    uint32_t times;                     /* answers that were taken in time, until it is forgotten; 0: it is */
+};
+
+/* The thread that closes files, and the pipe by which it gets their descriptors. */
+struct pando_reactor_closer {
+    pthread_t thread;
+    int from, to;                       /* to -1: there is no thread */
+};
+
 #define PANDO_RESERVE 16 /* descriptors; the order for a lane brings three */
 
 struct pando_reactor {
@@ -159,9 +175,10 @@ struct pando_reactor {
     struct pando_node timers[PANDO_TIMERS];
     uint32_t durations[PANDO_TIMERS], running[PANDO_TIMERS];
 
+    struct pando_reactor_closer closer;
     struct pando_pool pool;
     uint64_t out_total, spool_memory, spooled_answers, spooled_bodies;
-    uint64_t spool_shut_until;          /* the disk took nothing; milliseconds */
+    uint64_t spool_shut_until;          /* the disk took nothing; milliseconds. 0: it takes bytes, as far as we know */
     struct pando_node readers;
     uint32_t overflows, most_overflows; /* their files, which are descriptors that others want too */
     uint32_t waiting;                   /* lanes that have a blocker */
@@ -171,7 +188,10 @@ struct pando_reactor {
     char *scratch;
     uint32_t work;                      /* done for one connection since it has its turn; bytes, or as much as so many */
 
-    struct pando_queue queue;
+    struct pando_queue queue, heavy;    /* what was set aside, see reactor_heavy.c */
+    uint32_t heavy_served;
+    uint64_t heavy_pause_until;         /* milliseconds */
+    struct pando_reactor_route routes[PANDO_REACTOR_ROUTES];
     uint32_t epoch, turn;               /* of us, and of the last offer */
     uint32_t in_flight, unannounced, offered_count; /* of those on offer, none is known to be claimed */
     uint32_t told_waiting;              /* to workers */
@@ -218,7 +238,7 @@ void pando_reactor_accept_stop(struct pando_reactor *reactor);
 int pando_reactor_listeners_start(struct pando_reactor *reactor);
 int pando_reactor_listeners_watch(struct pando_reactor *reactor, int operation);
 int pando_reactor_listener_open(struct pando_reactor *reactor, const struct pando_listener *listener);
-/* Who waits there is taken in; who comes later is refused by the kernel, unless somebody else holds it. */
+/* Clients that wait there are taken in; later ones are refused by the kernel, unless somebody else holds it. */
 void pando_reactor_listener_close(struct pando_reactor *reactor, uint32_t number);
 /* Whether the connection must end as soon as nothing is asked of it. */
 int pando_reactor_must_end(const struct pando_reactor *reactor, const struct pando_connection *connection);
@@ -287,6 +307,12 @@ _Atomic uint64_t *pando_reactor_spool_reason(struct pando_reactor *reactor);
 void pando_reactor_spool_count(struct pando_reactor *reactor);
 /* errno: the disk takes nothing for a while. */
 void pando_reactor_spool_failed(struct pando_reactor *reactor);
+/* Whether workers wait that may go on when the disk takes bytes again. */
+int pando_reactor_spool_is_missed(const struct pando_reactor *reactor);
+/* Tries that; it is shut for another while if it does not. */
+void pando_reactor_spool_try(struct pando_reactor *reactor);
+/* Bytes written; fewer: errno says why. */
+size_t pando_reactor_spool_put(int fd, const char *data, size_t bytes, uint64_t offset);
 
 /* reactor_output.c */
 /* ends: the connection's end follows at once, and may travel with them. */
@@ -294,12 +320,21 @@ void pando_reactor_output_bytes(struct pando_reactor *reactor, struct pando_conn
                                 size_t bytes, int ends);
 void pando_reactor_output_file(struct pando_reactor *reactor, struct pando_connection *connection, int fd,
                                uint64_t bytes);
-/* Bytes that its client has taken, ever: on a UNIX socket those that the kernel has. */
-uint64_t pando_reactor_output_taken(const struct pando_connection *connection);
-/* A part of write_timeout is over: it goes on if its client has taken something, if little, and is reset at the end. */
-void pando_reactor_output_overdue(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_output_flush(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_output_release(struct pando_reactor *reactor, struct pando_connection *connection);
+
+/* reactor_reader.c */
+/* The first of what waits for its client, and the last. */
+void pando_reactor_reader_begin(struct pando_reactor *reactor, struct pando_connection *connection);
+void pando_reactor_reader_end(struct pando_reactor *reactor, struct pando_connection *connection);
+/* Starts the timer of a client that has something to take, unless it runs. */
+void pando_reactor_reader_watch(struct pando_reactor *reactor, struct pando_connection *connection);
+/* Looks what its client has taken. 0: too little all in all, it was reset. */
+int pando_reactor_reader_moved(struct pando_reactor *reactor, struct pando_connection *connection);
+/* A part of write_timeout is over: it goes on if its client has taken something, if little, and is reset at the end. */
+void pando_reactor_reader_overdue(struct pando_reactor *reactor, struct pando_connection *connection);
+/* Bytes that its client has taken, ever: on a UNIX socket those that the kernel has. */
+uint64_t pando_reactor_reader_taken(const struct pando_connection *connection);
 
 /* reactor_overflow.c */
 void pando_reactor_overflow_init(struct pando_reactor *reactor);
@@ -311,6 +346,12 @@ int pando_reactor_overflow_write(struct pando_reactor *reactor, struct pando_con
 /* So much of it was sent: its space is given back, now or when it is worth a system call. */
 void pando_reactor_overflow_sent(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t until);
 void pando_reactor_overflow_close(struct pando_reactor *reactor, struct pando_connection *connection);
+
+/* reactor_closer.c */
+void pando_reactor_closer_start(struct pando_reactor *reactor);
+/* The file is the closer's: it may be open for a moment yet. */
+void pando_reactor_closer_take(struct pando_reactor *reactor, int fd);
+void pando_reactor_closer_stop(struct pando_reactor *reactor);
 
 /* reactor_room.c */
 int pando_reactor_room_in_memory(const struct pando_reactor *reactor, const struct pando_connection *connection,
@@ -325,6 +366,29 @@ int pando_reactor_room_wait(struct pando_reactor *reactor, uint32_t lane, struct
                             size_t bytes);
 /* Resets the slowest reader. 0: there is none. */
 int pando_reactor_room_cut(struct pando_reactor *reactor);
+
+/* reactor_heavy.c */
+/* Whether clients together leave so much unread that heavy requests are held back. */
+int pando_reactor_heavy_times(const struct pando_reactor *reactor);
+/* The answer of this connection's request goes to a file: its like are heavy. */
+void pando_reactor_heavy_note(struct pando_reactor *reactor, struct pando_connection *connection);
+/* An answer is complete. */
+void pando_reactor_heavy_answered(struct pando_reactor *reactor, const struct pando_connection *connection);
+/* A reader had to be cut. */
+void pando_reactor_heavy_cut(struct pando_reactor *reactor);
+/* It is given to a worker; that has it no longer. */
+void pando_reactor_heavy_offer(struct pando_reactor *reactor, struct pando_connection *connection);
+void pando_reactor_heavy_settle(struct pando_reactor *reactor, struct pando_connection *connection);
+/* A request that waits is put among its like while there is little room. 0: it is light, or there is no memory. */
+int pando_reactor_heavy_set_aside(struct pando_reactor *reactor, struct pando_connection *connection);
+/* How many were set aside and may be served now. */
+uint32_t pando_reactor_heavy_due(const struct pando_reactor *reactor);
+/* The next request of all that wait, or of those that are not heavy; NULL: there is none for now. */
+struct pando_connection *pando_reactor_heavy_next(struct pando_reactor *reactor);
+struct pando_connection *pando_reactor_heavy_next_light(struct pando_reactor *reactor);
+/* The one that was set aside, and makes room in a full queue. */
+struct pando_connection *pando_reactor_heavy_victim(struct pando_reactor *reactor,
+                                                    const struct pando_connection *newcomer);
 
 /* reactor_refusal.c: the answer is counted, and the connection's last. */
 void pando_reactor_refuse(struct pando_reactor *reactor, struct pando_connection *connection, int status);

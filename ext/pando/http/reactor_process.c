@@ -17,8 +17,8 @@
 #define TITLE "pando reactor"
 #define REST 500 /* milliseconds, to end by itself */
 
-/* What would tell a crash must; all else is the monitor's to say, over the link. SIGXFSZ is none: a body that is longer
- * than a file may be (RLIMIT_FSIZE) fails to be written, with EFBIG. */
+/* Signals that tell of a crash must end the reactor; all else is the monitor's to say, over the link. SIGXFSZ is none:
+ * a body that is longer than a file may be (RLIMIT_FSIZE) fails to be written, with EFBIG. */
 static const int deadly[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS, SIGXCPU};
 
 /* The parent's handlers are for an interpreter that does not run here. */

@@ -164,14 +164,20 @@ struct pando_connection *pando_queue_shift(struct pando_queue *queue)
     return first;
 }
 
-struct pando_connection *pando_queue_victim(const struct pando_queue *queue, const struct pando_connection *newcomer)
+struct pando_connection *pando_queue_heaviest(const struct pando_queue *queue)
 {
     if (queue->heaviest == 0)
         return NULL;
-    const struct pando_queue_client *own = find(queue, &newcomer->origin);
     struct pando_node *heaviest = queue->by_count[queue->heaviest].next;
-    struct pando_queue_client *client = pando_owner(heaviest, struct pando_queue_client, peers);
-    if (client == own || client->count <= (own ? own->count : 0) + 1)
-        return NULL;
+    const struct pando_queue_client *client = pando_owner(heaviest, struct pando_queue_client, peers);
     return pando_owner(client->requests.prev, struct pando_connection, queued);
+}
+
+struct pando_connection *pando_queue_victim(const struct pando_queue *queue, const struct pando_connection *newcomer)
+{
+    struct pando_connection *newest = pando_queue_heaviest(queue);
+    const struct pando_queue_client *own = find(queue, &newcomer->origin);
+    if (!newest || newest->client == own || newest->client->count <= (own ? own->count : 0) + 1)
+        return NULL;
+    return newest;
 }

@@ -43,7 +43,9 @@ int pando_queue_push_back(struct pando_queue *queue, struct pando_connection *co
 /* The next one; NULL: there is none. */
 struct pando_connection *pando_queue_shift(struct pando_queue *queue);
 void pando_queue_remove(struct pando_queue *queue, struct pando_connection *connection);
-/* The newest request of the client that has most of them here, if it has more than this one would have with one more.
+/* The newest request of the client that has most of them here; NULL: there is none. */
+struct pando_connection *pando_queue_heaviest(const struct pando_queue *queue);
+/* The same, if it has more than this one would have with one more.
  * NULL: it is this one's turn to go without. */
 struct pando_connection *pando_queue_victim(const struct pando_queue *queue, const struct pando_connection *newcomer);
 

@@ -94,7 +94,7 @@ void pando_reactor_shed(struct pando_reactor *reactor, struct pando_connection *
     pando_reactor_refuse_for(reactor, connection, 503, reason);
 }
 
-/* What he has said is read, for to close a socket with unread bytes resets it, and takes the answer back: tcp(7). */
+/* The client's bytes are read, for to close a socket with unread ones resets it, and takes the answer back: tcp(7). */
 void pando_reactor_turn_away(struct pando_reactor *reactor, int fd)
 {
     char text[ANSWER_BYTES];

@@ -12,12 +12,14 @@
 static int enqueue(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     struct pando_request *request = &connection->request;
-    int queued = request->retried ? pando_queue_push_back(&reactor->queue, connection)
-                                  : pando_queue_push(&reactor->queue, connection);
-    if (queued == -1)
-        return 0;
-    request->place = PANDO_QUEUED;
     request->lane = PANDO_NONE;
+    if (request->retried || !pando_reactor_heavy_set_aside(reactor, connection)) {
+        int queued = request->retried ? pando_queue_push_back(&reactor->queue, connection)
+                                      : pando_queue_push(&reactor->queue, connection);
+        if (queued == -1)
+            return 0;
+        request->place = PANDO_QUEUED;
+    }
     pando_reactor_timer_start(reactor, connection, PANDO_TIMER_QUEUE);
     if (++reactor->unannounced >= ANNOUNCE)
         pando_reactor_dispatch(reactor);
@@ -36,7 +38,9 @@ static int make_room(struct pando_reactor *reactor, const struct pando_connectio
     pando_reactor_dispatch(reactor); /* it may have been claimed meanwhile */
     if (pando_reactor_dispatch_waiting(reactor) < reactor->config->max_queue)
         return 1;
-    struct pando_connection *victim = pando_queue_victim(&reactor->queue, connection);
+    struct pando_connection *victim = pando_reactor_heavy_victim(reactor, connection);
+    if (!victim)
+        victim = pando_queue_victim(&reactor->queue, connection);
     if (!victim)
         return 0;
     pando_reactor_dispatch_withdraw(reactor, victim);
@@ -248,7 +252,7 @@ int pando_reactor_deserted(const struct pando_reactor *reactor)
 void pando_reactor_requests_give_up(struct pando_reactor *reactor)
 {
     struct pando_connection *connection;
-    while ((connection = pando_queue_shift(&reactor->queue))) {
+    while ((connection = pando_queue_shift(reactor->queue.count > 0 ? &reactor->queue : &reactor->heavy))) {
         connection->request.place = PANDO_NOWHERE;
         shed(reactor, connection, &reactor->stats->shed_stopping);
     }

@@ -16,6 +16,7 @@ struct pando_reactor;
 enum pando_request_place {
     PANDO_NOWHERE,                      /* there is no request */
     PANDO_QUEUED,
+    PANDO_SET_ASIDE,                    /* as heavy: in the queue of these */
     PANDO_OFFERED,                      /* on a lane; its worker may have claimed it */
     PANDO_TAKEN,                        /* by the worker of a lane */
 };
@@ -32,6 +33,7 @@ struct pando_request {
     uint8_t claimed;                    /* by its worker; the end of what that took before may be unread */
     uint8_t answered, retried;
     uint8_t informed;                   /* of an interim response: no second try, but still a 502 */
+    uint8_t heavy;                      /* counted among those that are served, see reactor_heavy.c */
     uint8_t lent;                       /* its worker has the socket too: ours if that dies before it answers */
 };
 
@@ -63,7 +65,7 @@ struct pando_reactor_lane {
 /* reactor_request.c */
 void pando_reactor_request_publish(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_request_expired(struct pando_reactor *reactor, struct pando_connection *connection);
-/* What its worker is to read. */
+/* Copies all that its worker is to read. */
 void pando_reactor_request_copy(const struct pando_reactor *reactor, const struct pando_connection *connection,
                                 struct pando_slot *slot);
 /* It was taken back from a lane, and goes on waiting, before all others. */
@@ -78,7 +80,7 @@ void pando_reactor_request_lend(struct pando_reactor *reactor, struct pando_conn
 void pando_reactor_request_half_closed(struct pando_reactor *reactor, const struct pando_connection *connection);
 /* There will be no (more) answer: 502 or 504, or a reset. */
 void pando_reactor_request_fail(struct pando_reactor *reactor, struct pando_connection *connection, int status);
-/* What a worker held that is gone; what it had not claimed is offered to others. */
+/* The requests of a worker that is gone; those that it had not claimed are offered to others. */
 void pando_reactor_requests_lost(struct pando_reactor *reactor, uint32_t lane, uint32_t cause);
 /* Draining, and no worker is left: nobody will take what waits. */
 int pando_reactor_deserted(const struct pando_reactor *reactor);
@@ -94,7 +96,7 @@ void pando_reactor_dispatch(struct pando_reactor *reactor);
 int pando_reactor_dispatch_due(const struct pando_reactor *reactor);
 /* Takes a request back that its worker has not claimed. 1, or 0: it has. */
 int pando_reactor_dispatch_withdraw(struct pando_reactor *reactor, struct pando_connection *connection);
-/* What it holds of a lane is given up, claimed or not. */
+/* The connection gives up its place on a lane, claimed or not. */
 void pando_reactor_dispatch_forget(struct pando_reactor *reactor, struct pando_connection *connection);
 /* Notes which of them the worker has claimed; none without those before it. 0: of some, nobody can tell. */
 int pando_reactor_dispatch_note(struct pando_reactor *reactor, const struct pando_reactor_lane *lane);
@@ -132,7 +134,7 @@ void pando_reactor_lane_block(struct pando_reactor *reactor, uint32_t lane, stru
 void pando_reactor_lane_unblock(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_lane_corrupt(struct pando_reactor *reactor, uint32_t lane);
 void pando_reactor_lane_wake(const struct pando_reactor_lane *lane);
-/* What workers have forgotten, or damaged. Every now and then. */
+/* Finds requests that workers have forgotten, and lanes that they have damaged. Every now and then. */
 void pando_reactor_lanes_audit(struct pando_reactor *reactor);
 /* Tells of corrupt lanes that the link had no room for. */
 void pando_reactor_lanes_report(struct pando_reactor *reactor);

@@ -44,7 +44,7 @@ static int holds(const struct pando_connection *connection)
 /* Bytes per second. */
 static uint64_t rate(const struct pando_reactor *reactor, const struct pando_connection *connection)
 {
-    uint64_t bytes = pando_reactor_output_taken(connection) - connection->taken_before;
+    uint64_t bytes = pando_reactor_reader_taken(connection) - connection->taken_before;
     return bytes * 1000 / (reactor->now - connection->reader_since + 1);
 }
 
@@ -79,8 +79,15 @@ int pando_reactor_room_cut(struct pando_reactor *reactor)
     if (!slowest)
         return 0;
     tell_of_cut(reactor, slowest);
+    pando_reactor_heavy_cut(reactor);
     pando_reactor_connection_reset(reactor, slowest);
     return 1;
+}
+
+/* Not while heavy requests wait for such a worker: they would wait for a reader that takes its time. */
+static int may_wait(const struct pando_reactor *reactor)
+{
+    return reactor->waiting < reactor->open_count / 2 && reactor->heavy.count == 0;
 }
 
 /* A client for whom nothing waits is never waited for: its socket may take all of it. */
@@ -88,7 +95,7 @@ int pando_reactor_room_wait(struct pando_reactor *reactor, uint32_t lane, struct
                             size_t bytes)
 {
     while (connection->out && !pando_reactor_room_for(reactor, connection, bytes))
-        if (reactor->waiting < reactor->open_count / 2 || !pando_reactor_room_cut(reactor)) {
+        if (may_wait(reactor) || !pando_reactor_room_cut(reactor)) {
             pando_reactor_lane_block(reactor, lane, connection);
             return 1;
         }

@@ -50,6 +50,47 @@ void pando_reactor_spool_failed(struct pando_reactor *reactor)
         reactor->spool_shut_until = reactor->now + SHUT;
 }
 
+size_t pando_reactor_spool_put(int fd, const char *data, size_t bytes, uint64_t offset)
+{
+    size_t done = 0;
+    while (done < bytes) {
+        ssize_t written = pwrite(fd, data + done, bytes - done, (off_t)(offset + done));
+        if (written == -1 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            break;
+        done += (size_t)written;
+    }
+    return done;
+}
+
+/* Any bytes in a file of their own: a frame that the disk does not take would have to stay in memory. */
+static int takes_bytes(const struct pando_reactor *reactor)
+{
+    int fd = pando_reactor_spool_file(reactor);
+    if (fd == -1)
+        return 0;
+    size_t written = pando_reactor_spool_put(fd, reactor->scratch, PANDO_SCRATCH_BYTES, 0);
+    int reason = errno;
+    close(fd);
+    errno = reason;
+    return written == PANDO_SCRATCH_BYTES;
+}
+
+int pando_reactor_spool_is_missed(const struct pando_reactor *reactor)
+{
+    return reactor->waiting > 0 && reactor->spool_shut_until > 0;
+}
+
+void pando_reactor_spool_try(struct pando_reactor *reactor)
+{
+    reactor->spool_shut_until = 0;
+    if (!takes_bytes(reactor))
+        pando_reactor_spool_failed(reactor);
+    if (reactor->spool_shut_until == 0)
+        reactor->roomier = 1;
+}
+
 _Atomic uint64_t *pando_reactor_spool_reason(struct pando_reactor *reactor)
 {
     if (errno == ENOBUFS)
@@ -102,7 +143,7 @@ int pando_reactor_spool_open(struct pando_reactor *reactor, struct pando_connect
     return 0;
 }
 
-/* What was not announced is reserved as it comes. */
+/* Bytes that were not announced are reserved as they come. */
 static int reserved(struct pando_reactor *reactor, struct pando_connection *connection, size_t bytes)
 {
     uint64_t end = connection->spooled + bytes;
@@ -116,19 +157,12 @@ int pando_reactor_spool_write(struct pando_reactor *reactor, struct pando_connec
 {
     if (reserved(reactor, connection, bytes) == -1)
         return -1;
-    while (bytes > 0) {
-        ssize_t written = pwrite(connection->spool, data, bytes, (off_t)connection->spooled);
-        if (written == -1 && errno == EINTR)
-            continue;
-        if (written <= 0) {
-            pando_reactor_spool_failed(reactor);
-            return -1;
-        }
-        data += written;
-        bytes -= (size_t)written;
-        connection->spooled += (uint64_t)written;
-    }
-    return 0;
+    size_t written = pando_reactor_spool_put(connection->spool, data, bytes, connection->spooled);
+    connection->spooled += written;
+    if (written == bytes)
+        return 0;
+    pando_reactor_spool_failed(reactor);
+    return -1;
 }
 
 /* A memfd can be sealed; of another file the workers get a description that cannot write. */
@@ -147,13 +181,15 @@ void pando_reactor_spool_seal(struct pando_connection *connection)
 
 void pando_reactor_spool_close(struct pando_reactor *reactor, struct pando_connection *connection)
 {
+    if (connection->spool_disk > 0)
+        pando_reactor_closer_take(reactor, connection->spool);
+    else if (connection->spool != -1)
+        close(connection->spool);
     reactor->spool_memory -= connection->spool_memory;
     reactor->spooled_bodies -= connection->spool_disk;
     reactor->roomier = connection->spool_disk > 0 || reactor->roomier;
     connection->spool_memory = connection->spool_disk = 0;
     pando_reactor_spool_count(reactor);
-    if (connection->spool != -1)
-        close(connection->spool);
     connection->spool = -1;
     connection->spooled = 0;
 }

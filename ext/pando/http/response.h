@@ -1,4 +1,4 @@
-/* What an application may put into the head of a response. */
+/* Rules for names and values that an application puts into the head of a response. */
 #ifndef PANDO_HTTP_RESPONSE_H
 #define PANDO_HTTP_RESPONSE_H
 

@@ -1,4 +1,4 @@
-/* What the reactor counts, for whoever maps the channel. Only the reactor
+/* The reactor's counts, for whoever maps the channel. Only the reactor
  * writes here, so that counting needs no locked instruction; it reads nothing
  * back but the count it adds to, and steers by none of it. */
 #ifndef PANDO_HTTP_STATS_H
@@ -13,6 +13,7 @@
     _(idle)                   /* kept alive, between two requests */ \
     _(in_flight)              /* requests queued or being served */ \
     _(queued)                 /* of these, requests that no worker has taken */ \
+    _(set_aside)              /* of these, heavy ones that wait for each other */ \
     _(head_bytes)             /* memory for requests that are read or served, with what of their bodies fits into a slot */ \
     _(body_bytes)             /* memory for larger bodies */ \
     _(answer_bytes)           /* memory for answers that clients have not taken */ \
@@ -45,6 +46,7 @@
     _(refused_cut_off)        /* 400: the client sent no more in the middle of a request */ \
     _(refused_too_large)      /* 414, 431 */ \
     _(refused_body_size)      /* 413: max_body_bytes */ \
+    _(refused_spool_size)     /* 413: larger than all the disk space that we may use */ \
     _(refused_unsupported)    /* 501, 505 */ \
     _(refused_proxy)          /* closed: no PROXY header where there must be one */ \
     _(refused_header_time)    /* 408: header_timeout */ \

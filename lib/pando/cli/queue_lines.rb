@@ -15,8 +15,12 @@ module Pando
       def queue
         return unless (queue = one("queue"))
 
-        "connections: #{queue["connections"]}, idle: #{queue["idle"]}; requests that wait: #{queue["waiting"]}, " \
-          "that came so far: #{queue["requests"]}"
+        "connections: #{queue["connections"]}, idle: #{queue["idle"]}; requests that wait: #{queue["waiting"]}" \
+          "#{set_aside(queue)}, that came so far: #{queue["requests"]}"
+      end
+
+      def set_aside(queue)
+        " (#{queue["set_aside"]} of them until slow readers have taken more)" if queue["set_aside"].to_i.positive?
       end
 
       # Nothing of a server that is older than this command.

@@ -22,7 +22,7 @@ module Pando
 
       PROCESSES = %w[reactor mold worker service].freeze
       # Fields that are numbers, so that JSON has them as such.
-      WHOLE = %w[pid generation slot requests workers ready reforks failures waiting connections idle accepted mold
+      WHOLE = %w[pid generation slot requests workers ready reforks failures waiting set_aside connections idle accepted mold
                  heads bodies answers spooled_bodies spooled_answers
                  number rate code full kinds cost pss running failed lag held].freeze
       DECIMAL = %w[seconds uptime age faults saving].freeze

@@ -72,7 +72,8 @@ module Pando
           used = @decoder.decode(portion, data)
           raise Refused.new(400, @decoder.reason) if used == false
 
-          refuse_if_larger(@total += data.bytesize)
+          @total += data.bytesize
+          refuse_if_larger(@total + @decoder.announced)
           break finish(portion.byteslice(used..)) if used
         end
         data unless data.empty?

@@ -15,6 +15,7 @@ module Pando
       # What is counted of each kind of trouble, and the word for it in the event.
       REFUSED = { "refused_malformed" => "malformed", "refused_cut_off" => "cut off",
                   "refused_too_large" => "too large", "refused_body_size" => "max_body_bytes",
+                  "refused_spool_size" => "larger than the spool",
                   "refused_unsupported" => "unsupported", "refused_proxy" => "no PROXY header",
                   "refused_header_time" => "header_timeout", "refused_body_time" => "body_timeout" }.freeze
       SHED = { "shed_connections" => "max_connections", "shed_address" => "max_connections_per_address",
@@ -25,7 +26,11 @@ module Pando
       LOST = { "failed_502" => "502", "failed_504" => "504", "resets" => "reset",
                "slow_readers" => "write_timeout", "cut_readers" => "the slowest reader, for want of room" }.freeze
 
-      BODY_SIZE = "set max_body_bytes higher, or to false for no limit, if such bodies are welcome"
+      # What to set for those that were refused although they may be welcome.
+      ADVICE = {
+        "refused_body_size" => "set max_body_bytes higher, or to false for no limit, if such bodies are welcome",
+        "refused_spool_size" => "set spool's total: higher if bodies larger than it are welcome and the disk has room"
+      }.freeze
 
       # Seconds in the queue, of the slowest in a hundred, that are worth a word; and the share of queue_timeout, if
       # that is less.
@@ -54,7 +59,7 @@ module Pando
         before = @stats
         @stats = @channel.stats
         @new = @stats.to_h { |name, count| [name, [count - before.fetch(name), 0].max] }
-        tell("requests.refused", REFUSED) { { advice: (BODY_SIZE if @new["refused_body_size"].positive?) } }
+        tell("requests.refused", REFUSED) { { advice: advice } }
         tell("requests.shed", SHED) { load_of(jobs) }
         tell("requests.lost", LOST) { { slowest: (slowest_reader if @new["cut_readers"].positive?) } }
         Events.emit("requests.retried", count: @new["retried"]) if @new["retried"].positive?
@@ -73,7 +78,7 @@ module Pando
       def state
         stats = @channel.stats
         { connections: stats["connections"], idle: stats["idle"], waiting: stats["queued"],
-          accepted: stats["accepted"], requests: stats["requests"], **buffers(stats) }
+          set_aside: stats["set_aside"], accepted: stats["accepted"], requests: stats["requests"], **buffers(stats) }
       end
 
       private
@@ -90,6 +95,11 @@ module Pando
 
         reason = counts.map { |counted, count| "#{words[counted]} #{count}" }.join(", ")
         Events.emit(name, count: counts.values.sum, reason: reason, **yield.compact)
+      end
+
+      def advice
+        words = ADVICE.select { |counted, _| @new[counted].positive? }.values
+        words.join("; ") unless words.empty?
       end
 
       def load_of(jobs) = { waiting: @stats["queued"], connections: @stats["connections"], busy: jobs.to_line }

@@ -48,7 +48,7 @@ module Pando
         wake = eventfd
         [wake, sockets, IO.for_fd(Channel.lane, "r+b")]
       rescue SystemCallError
-        [*sockets, *wake].each(&:close)
+        [*sockets, wake].compact.each(&:close)
         raise
       end
 
@@ -79,7 +79,7 @@ module Pando
         @seen = stats = @channel.stats
         return false if before.nil? || stats["responses"] != before["responses"] || stats["turns"] == before["turns"]
 
-        stats["queued"].positive? || stats["shed_queue"] > before["shed_queue"]
+        stats["queued"] > stats["set_aside"] || stats["shed_queue"] > before["shed_queue"]
       end
 
       # @return [Integer] how often the reactor's loop has turned

@@ -73,6 +73,16 @@ class HTTPChunkedTest < Minitest::Test
     assert_equal "malformed chunk size", decoder.reason
   end
 
+  def test_the_rest_of_a_chunk_is_announced_by_its_size_line
+    decoder = Pando::HTTP::Chunked.new
+    rests = ["5", "0;a=b\r", "\n", "hello", "x" * 75, "\r\n", "fffffffffffffff\r\nx"].map do |text|
+      assert_nil decoder.decode(text, +"")
+      decoder.announced
+    end
+
+    assert_equal [0, 0, 80, 75, 0, 0, (16**15) - 2], rests
+  end
+
   def test_extensions_are_bounded_in_the_whole_body
     assert_decoded "1;#{"a" * 8191}\r\nx\r\n0\r\n\r\n"
     refute_decoded "1;#{"a" * 8192}\r\nx\r\n0\r\n\r\n"

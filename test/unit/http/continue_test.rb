@@ -69,6 +69,24 @@ class HTTPContinueTest < Minitest::Test
     end
   end
 
+  # Nothing more is sent: the size line decides, alone or with what came before.
+  ["b\r\n", "6\r\nabcdef\r\n5\r\n", "fffffffffffffff;x\r\n"].each do |body|
+    in_each_mode "a_chunk_announced_as_too_large_is_refused_at_once_#{body[/.*(?=\r\n)/m].gsub(/\W+/, "_")}" do
+      events_of do
+        echo(max_body_bytes: 10)
+
+        assert_match(/\AHTTP\S+ 413 /, all_of(post("Transfer-Encoding: chunked\r\n", behind: body)))
+      end
+    end
+  end
+
+  in_each_mode "chunks_up_to_max_body_bytes_are_welcome" do
+    echo(max_body_bytes: 10)
+
+    assert_match(/\AHTTP\S+ 200 .*abcdefghij\z/m,
+                 all_of(post("Transfer-Encoding: chunked\r\n", behind: "4\r\nabcd\r\n6\r\nefghij\r\n0\r\n\r\n")))
+  end
+
   in_each_mode "other_expectations_are_ignored" do
     echo
 

@@ -12,10 +12,12 @@ class HTTPReactorReportTest < Minitest::Test
 
   NAMES = %w[connections idle in_flight queued shed_connections shed_address shed_queue shed_queue_time shed_stopping
              shed_resources refused_malformed refused_cut_off evicted slow_readers
-             shed_file_size refused_body_size refused_too_large refused_unsupported refused_proxy refused_header_time
-             refused_body_time failed_502 failed_504 resets retried
+             shed_file_size refused_body_size refused_spool_size refused_too_large refused_unsupported refused_proxy
+             refused_header_time refused_body_time failed_502 failed_504 resets retried
              cut_readers cut_family cut_network cut_rate spool_failed spool_error shed_spool shed_memory
              head_bytes body_bytes answer_bytes spooled_bodies spooled_answers].freeze
+
+  ADVICE = Pando::HTTP::ReactorReport::ADVICE
 
   # Stands for a Channel.
   class Counts
@@ -73,7 +75,10 @@ class HTTPReactorReportTest < Minitest::Test
     @counts.add(refused_body_size: 2)
 
     assert_equal [["requests.refused", { count: 2, reason: "max_body_bytes 2",
-                                         advice: Pando::HTTP::ReactorReport::BODY_SIZE }]], tick
+                                         advice: ADVICE.fetch("refused_body_size") }]], tick
+    @counts.add(refused_body_size: 1, refused_spool_size: 2)
+    assert_equal [["requests.refused", { count: 3, reason: "max_body_bytes 1, larger than the spool 2",
+                                         advice: ADVICE.values.join("; ") }]], tick
   end
 
   def test_tells_of_the_spool

@@ -3,13 +3,12 @@
 require "test_helper"
 require "digest"
 require_relative "support/reactor_case"
+require_relative "support/slow_readers"
 
 # Answers whose clients do not take them: where they wait, and who waits for them.
 class HTTPReactorRoomTest < Minitest::Test
   include HTTPSupport::ReactorCase
-
-  HEAD = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n"
-  MB = 1_000_000
+  include HTTPSupport::SlowReaders
 
   def test_an_answer_of_any_length_is_taken_off_its_worker
     stage(lanes: 1)
@@ -31,7 +30,7 @@ class HTTPReactorRoomTest < Minitest::Test
     reset(client)
 
     counts("spooled_answers" => 0, "answer_bytes" => 0, "connections" => 0)
-    assert_empty spool_files
+    wait_until { spool_files.empty? }
   end
 
   def test_the_space_of_what_was_sent_is_given_back_before_the_end
@@ -124,6 +123,21 @@ class HTTPReactorRoomTest < Minitest::Test
     assert_operator reader.value.bytesize, :>, 200_000
   end
 
+  # The client takes nothing meanwhile, and the waiting itself costs no memory.
+  def test_a_worker_goes_on_as_soon_as_the_disk_takes_bytes_again
+    Dir.mktmpdir("pando") do |folder|
+      client, taken, sent = waiting_for("#{folder}/spool")
+      before = @stage.stats
+      wait_until { @stage.stats.fetch("spool_failed") > before.fetch("spool_failed") + 1 }
+      counts("waiting_workers" => 1, "answer_bytes" => before.fetch("answer_bytes"))
+      Dir.mkdir("#{folder}/spool")
+      counts("waiting_workers" => 0, "connections" => 1)
+      @stage.finish(taken, keep: false)
+
+      same_bytes HEAD + sent, client.read
+    end
+  end
+
   def test_a_request_has_the_disk_before_a_slow_reader
     stage(lanes: 2, body_memory: 0, spool_total: 5 * MB)
     slow_reader
@@ -151,25 +165,44 @@ class HTTPReactorRoomTest < Minitest::Test
     count("spooled_bodies", 0)
   end
 
+  def test_a_body_that_is_larger_than_the_disk_we_have_is_too_large
+    stage(lanes: 1, spool_total: MB)
+    chunked = "POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n"
+    [chunked.sub("transfer-encoding: chunked", "content-length: #{MB + 1}"),
+     "#{chunked}#{(MB + 1).to_s(16)}\r\n",
+     "#{chunked}3e8\r\n#{"x" * 1000}\r\n#{(MB - 999).to_s(16)}\r\n"].each do |text|
+      assert_match(%r{\AHTTP/1.1 413 }, request(text).readpartial(100))
+    end
+    counts("refused_spool_size" => 3, "refused_body_size" => 0, "shed_spool" => 0)
+
+    [sized_post("x" * MB), chunked_post("x" * MB)].each do |text|
+      client = request(text)
+      @stage.answer(@stage.take(0))
+      assert_equal "hello", body_of(client)
+    end
+  end
+
+  # It may be kept, if not now; and what a worker reads itself is not kept at all.
+  def test_a_body_that_needs_no_disk_may_be_larger_than_it
+    stage(lanes: 1, spool_total: MB, body_memory: 2 * MB, stream_paths: "/up")
+    client = request(sized_post("x" * 2 * MB))
+    @stage.answer(@stage.take(0))
+    assert_equal "hello", body_of(client)
+    request(sized_post("x" * 3 * MB).sub("/", "/up"))
+
+    assert_predicate @stage.take(0), :streamed?
+  end
+
   private
 
-  # Its kernel takes little for it.
-  def slow_reader
-    client = Socket.new(:INET, :STREAM)
-    client.setsockopt(:SOCKET, :RCVBUF, 4096)
-    client.connect(@listener.local_address)
-    @clients << client
-    client.write(GET)
-    client
-  end
-
-  def answer(bytes, lane: 0)
-    @stage.take(lane).tap { |taken| assert_equal "ok", much(taken, bytes) }
-  end
-
-  def much(taken, bytes)
-    @stage.data(taken, HEAD)
-    @stage.tell("much", taken.id, bytes)
+  # A worker that waits for its client, as there is no spool.
+  def waiting_for(directory)
+    stage(lanes: 2, answer_memory: 64_000, answer_total: 200_000, spool_directory: directory)
+    client = slow_reader
+    @stage.data(taken = @stage.take(0), HEAD)
+    fill_ring(taken, sent = +"")
+    count("waiting_workers", 1)
+    [client, taken, sent]
   end
 
   def content(bytes)
@@ -184,13 +217,6 @@ class HTTPReactorRoomTest < Minitest::Test
 
   def count_above(name, bytes)
     wait_until { @stage.stats.fetch(name) > bytes }
-  end
-
-  def cut?(client)
-    client.read
-    false
-  rescue Errno::ECONNRESET
-    true
   end
 
   def spool_files

@@ -105,6 +105,7 @@ class HTTPStreamedBodyTest < Minitest::Test
   end
 
   { "too_large" => [413, CHUNKED, "6\r\nabcdef\r\n6\r\nabcdef\r\n0\r\n\r\n", { max_body_bytes: 10 }],
+    "announced_as_too_large" => [413, CHUNKED, "6\r\nabcdef\r\n5\r\n", { max_body_bytes: 10 }],
     "malformed" => [400, CHUNKED, "3\r\nabc\r\nx\r\n", {}],
     "too_slow" => [408, SIZED, "abc", { body_timeout: 0.05 }] }.each do |kind, (status, fields, body, settings)|
     in_each_mode "#{kind}_is_noticed_while_it_is_read" do

@@ -101,7 +101,8 @@ module Pando
               help: "How much of it the reactor may use; beyond it workers wait for slow readers, or these are cut.",
               notes: "At most half of the workers wait; instead of one more, the connection of the slowest reader is " \
                      "reset, and so it is for a request body that needs the space. A body gets 503 if that is not " \
-                     "enough. `requests.lost` and `requests.shed` count both."
+                     "enough, and 413 if it is larger than this. `requests.lost`, `requests.shed` and " \
+                     "`requests.refused` count them."
 
       setting :early_hints,
               type: Types::Truth.new, default: false,

@@ -232,7 +232,7 @@ module Pando
              "line in it."
       define "requests.refused", :info, %i[count reason advice],
              "The reactor refused requests as malformed, too large or too slow; `reason` counts each kind. `advice` " \
-             "says what to set if a body was longer than `max_body_bytes`."
+             "says what to set if a body was longer than `max_body_bytes`, or than all of `spool`'s `total:`."
       define "requests.shed", :warn, %i[count reason waiting connections busy],
              "The reactor answered with 503, or reset what had begun: too much to do. `reason` counts by the limit " \
              "that was met; `busy` names what the workers are at."

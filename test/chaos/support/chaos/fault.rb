@@ -85,14 +85,18 @@ module Chaos
       candidates[(plan.fetch("pick", 0) * candidates.size).to_i]
     end
 
-    # @return [Boolean] whether there was such a process still
+    # @return [Boolean] whether there was such a process still; and not stopped already: another fault will wake that
     def signal(pid, name)
+      return false if name == "STOP" && stopped?(pid)
+
       scene.chronicle.strike(pid) unless %w[CONT STOP].include?(name)
       Process.kill(name, pid)
       true
-    rescue Errno::ESRCH
+    rescue Errno::ESRCH, Errno::ENOENT
       false
     end
+
+    def stopped?(pid) = File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] == "T"
   end
 end
 

@@ -19,7 +19,7 @@ refork after: [150, 300]
 mold ENV.fetch("CHAOS_MOLD").to_sym
 Haste.let_molds_go
 rollout canary: { requests: 10, seconds: 0.3, longest: 2 }
-timeout 8, grace: 2
+timeout 8, grace: 2, streaming: 12
 boot_timeout 20
 spawn_timeout 3
 stop_timeout 10

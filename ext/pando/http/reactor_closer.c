@@ -1,0 +1,76 @@
+/* Closes the files of answers and bodies aside. To close a nameless file gives
+ * its space back, and a file system may take 0.1 s for the 20 MB of one slow
+ * reader: a thread of the reactor's waits for that, and no client. */
+#include "reactor_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#define AT_ONCE 64
+#define STACK_BYTES (PTHREAD_STACK_MIN > 65536 ? PTHREAD_STACK_MIN : 65536)
+
+static void *close_all(void *place)
+{
+    int from = *(int *)place, files[AT_ONCE];
+    ssize_t bytes;
+    while ((bytes = read(from, files, sizeof(files))) > 0 || (bytes == -1 && errno == EINTR))
+        for (ssize_t i = 0; i < bytes / (ssize_t)sizeof(*files); i++) /* a pipe never splits what was written as one */
+            close(files[i]);
+    return NULL;
+}
+
+/* Signals are for the thread that serves. */
+static int begin(struct pando_reactor_closer *closer)
+{
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0)
+        return -1;
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failure = pthread_create(&closer->thread, &attributes, close_all, &closer->from);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return failure == 0 ? 0 : -1;
+}
+
+void pando_reactor_closer_start(struct pando_reactor *reactor)
+{
+    struct pando_reactor_closer *closer = &reactor->closer;
+    int ends[2];
+    closer->to = -1;
+    if (pipe2(ends, O_CLOEXEC) == -1)
+        return;
+    closer->from = ends[0];
+    if (fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0 && begin(closer) == 0) {
+        closer->to = ends[1];
+        return;
+    }
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* By ourselves where there is no thread, or when it has too much to do. */
+void pando_reactor_closer_take(struct pando_reactor *reactor, int fd)
+{
+    if (fd == -1)
+        return;
+    if (reactor->closer.to == -1 || write(reactor->closer.to, &fd, sizeof(fd)) != sizeof(fd))
+        close(fd);
+}
+
+void pando_reactor_closer_stop(struct pando_reactor *reactor)
+{
+    struct pando_reactor_closer *closer = &reactor->closer;
+    if (closer->to == -1)
+        return;
+    close(closer->to);
+    closer->to = -1;
+    pthread_join(closer->thread, NULL);
+    close(closer->from);
+}

@@ -1,0 +1,149 @@
+/* Heavy requests: those whose answers have waited in a file before, for clients
+ * that took them slowly. While clients together leave much unread, half of the
+ * workers at most serve such requests, and each reader that is cut for want of
+ * room stops the next for a moment. All others go past them: a crowd of slow
+ * readers waits for itself. */
+#include "reactor_private.h"
+
+#include <string.h>
+
+#define TIMES 8u       /* answers in a row that were taken in time, after which a route is heavy no longer */
+#define PAUSE 1000u    /* milliseconds, after a reader was cut */
+
+int pando_reactor_heavy_times(const struct pando_reactor *reactor)
+{
+    return reactor->out_total + reactor->spooled_answers >= reactor->config->answer_total / 2;
+}
+
+/* --- routes --- */
+
+static int is_digit(char byte)
+{
+    return byte >= '0' && byte <= '9';
+}
+
+/* FNV-1a of the path, in which any number stands for all: /files/17 is /files/18. Never 0. */
+static uint32_t route_of(const struct pando_connection *connection)
+{
+    pando_http_span target = connection->parser.target;
+    uint32_t hash = 2166136261u;
+    if (!connection->in.data || target.off > connection->in_end || target.len > connection->in_end - target.off)
+        return 1;
+    const char *path = connection->in.data + target.off, *end = path + target.len;
+    for (; path < end && *path != '?'; path++) {
+        int digit = is_digit(*path);
+        if (digit && path + 1 < end && is_digit(path[1]))
+            continue;
+        hash = (hash ^ (digit ? '0' : (unsigned char)*path)) * 16777619u;
+    }
+    return hash ? hash : 1;
+}
+
+static struct pando_reactor_route *entry_of(struct pando_reactor *reactor, uint32_t route)
+{
+    return &reactor->routes[route % PANDO_REACTOR_ROUTES];
+}
+
+static int is_heavy(struct pando_reactor *reactor, const struct pando_connection *connection)
+{
+    uint32_t route = route_of(connection);
+    const struct pando_reactor_route *entry = entry_of(reactor, route);
+    return entry->route == route && entry->times > 0;
+}
+
+/* --- those that are served --- */
+
+static void serve(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    reactor->heavy_served += !connection->request.heavy;
+    connection->request.heavy = 1;
+}
+
+void pando_reactor_heavy_offer(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    if (pando_reactor_heavy_times(reactor) && is_heavy(reactor, connection))
+        serve(reactor, connection);
+}
+
+void pando_reactor_heavy_settle(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    reactor->heavy_served -= connection->request.heavy;
+    connection->request.heavy = 0;
+}
+
+void pando_reactor_heavy_note(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    if (connection->request.place != PANDO_TAKEN)
+        return;
+    uint32_t route = route_of(connection);
+    *entry_of(reactor, route) = (struct pando_reactor_route){.route = route, .times = TIMES};
+    serve(reactor, connection);
+}
+
+void pando_reactor_heavy_answered(struct pando_reactor *reactor, const struct pando_connection *connection)
+{
+    if (!connection->request.heavy || connection->overflow != -1)
+        return;
+    uint32_t route = route_of(connection);
+    struct pando_reactor_route *entry = entry_of(reactor, route);
+    if (entry->route == route && entry->times > 0)
+        entry->times--;
+}
+
+/* --- the next one --- */
+
+static int may_serve(const struct pando_reactor *reactor)
+{
+    if (!pando_reactor_heavy_times(reactor))
+        return 1;
+    uint32_t half = reactor->open_count > 1 ? reactor->open_count / 2 : 1;
+    return reactor->heavy_served < half && reactor->now >= reactor->heavy_pause_until;
+}
+
+uint32_t pando_reactor_heavy_due(const struct pando_reactor *reactor)
+{
+    return reactor->heavy.count > 0 && may_serve(reactor) ? reactor->heavy.count : 0;
+}
+
+void pando_reactor_heavy_cut(struct pando_reactor *reactor)
+{
+    reactor->heavy_pause_until = reactor->now + PAUSE;
+}
+
+int pando_reactor_heavy_set_aside(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    if (!pando_reactor_heavy_times(reactor) || !is_heavy(reactor, connection) ||
+        pando_queue_push(&reactor->heavy, connection) == -1)
+        return 0;
+    connection->request.place = PANDO_SET_ASIDE;
+    reactor->roomier |= reactor->waiting > 0; /* their workers look again, see may_wait in reactor_room.c */
+    return 1;
+}
+
+struct pando_connection *pando_reactor_heavy_next_light(struct pando_reactor *reactor)
+{
+    struct pando_connection *connection;
+    while ((connection = pando_queue_shift(&reactor->queue)))
+        if (!pando_reactor_heavy_set_aside(reactor, connection))
+            return connection;
+    return NULL;
+}
+
+/* Those that were set aside have waited longest. */
+struct pando_connection *pando_reactor_heavy_next(struct pando_reactor *reactor)
+{
+    struct pando_connection *connection = NULL;
+    if (pando_reactor_heavy_due(reactor) == 0)
+        connection = pando_reactor_heavy_next_light(reactor);
+    if (!connection && pando_reactor_heavy_due(reactor) > 0)
+        connection = pando_queue_shift(&reactor->heavy);
+    return connection;
+}
+
+struct pando_connection *pando_reactor_heavy_victim(struct pando_reactor *reactor,
+                                                    const struct pando_connection *newcomer)
+{
+    if (is_heavy(reactor, newcomer))
+        return pando_queue_victim(&reactor->heavy, newcomer);
+    return pando_queue_heaviest(&reactor->heavy);
+}
