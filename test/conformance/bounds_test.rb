@@ -120,7 +120,7 @@ class BoundsConformanceTest < Minitest::Test
     end
     Timeout.timeout(60) { yield client }
   ensure
-    client.close
-    sender.join
+    sender&.join
+    client&.close
   end
 end
