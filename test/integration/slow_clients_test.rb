@@ -48,12 +48,13 @@ class SlowClientsTest < Minitest::Test
     assert_equal [["/dev/shm"], []], told
   end
 
-  # Large heads and bodies, of which each client sends all but the end.
+  # Large heads and bodies, of which each client sends all but the end: SLOW_CLIENTS of them.
   def test_clients_fill_no_small_container
     group = Support::MemoryGroup.new(150 * MIB)
     skip(group.obstacle) if group.obstacle
-    server = slow_server("", wrapper: group.wrapper)
-    clients = Array.new(400) { |number| unfinished(server, number) }
+    count = many_descriptors
+    server = slow_server("max_connections #{count + 100}", wrapper: group.wrapper)
+    clients = Array.new(count) { |number| unfinished(server, number) }
     10.times { assert_equal "small", server.get("/").body }
     assert_operator buffers(server).slice(:heads, :bodies, :answers).values.sum, :<=, 15 * MIB
     clients.each(&:close)
@@ -76,11 +77,26 @@ class SlowClientsTest < Minitest::Test
     server.connect.tap { |socket| socket.write("GET #{path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n") }
   end
 
+  # @return [Integer] clients, all of whom this process can have
+  def many_descriptors
+    count = Integer(ENV.fetch("SLOW_CLIENTS", "400"))
+    most = Process.getrlimit(:NOFILE).last
+    Process.setrlimit(:NOFILE, [most, (2 * count) + 1000].min, most)
+    count
+  end
+
   # It may be refused before it has sent all.
   def unfinished(server, number)
     body = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n#{"b" * 99_999}"
     head = "GET / HTTP/1.1\r\nHost: a\r\nX: #{"y" * 60_000}"
-    server.connect.tap { |socket| socket.write_nonblock(number.even? ? body : head) }
+    socket = server.connect
+    socket.write_nonblock(number.even? ? body : head)
+    socket
+  rescue Errno::ENOTCONN # the backlog of a UNIX socket was full
+    socket.close
+    retry
+  rescue Errno::EPIPE, Errno::ECONNRESET
+    socket
   end
 
   # @return [Hash{Symbol => Integer}] by kind

@@ -67,8 +67,11 @@ module Pando
 
       private
 
+      # A node that was stuck in its self-check may have begun jobs: those who wait for them are to know.
       def called_off?
-        stillborn? && !child.unwanted.nil? && (ending.nil? || ending.success? || child.condemned?)
+        return false if !stillborn? || child.unwanted.nil? || child.stuck?
+
+        ending.nil? || ending.success? || child.condemned?
       end
 
       def of_worker

@@ -88,6 +88,16 @@ class ClusterFarewellTest < Minitest::Test
     assert_equal "worker.failed", told(unlucky, killed(11)).name
   end
 
+  def test_who_was_told_to_end_and_was_killed_at_its_self_check
+    worker = child(state: :adopted)
+    worker.call_off("its generation was discarded")
+    worker.kill_stuck(nil)
+
+    event = told(worker, killed)
+    assert_equal "worker.failed", event.name
+    assert_match(/\Aits generation was discarded.*signal KILL\z/, event[:reason])
+  end
+
   def test_who_failed_and_who_was_only_unlucky
     early = child
     assert_predicate Farewell.new(early, ended(1)), :failed?
