@@ -22,10 +22,13 @@ module Pando
     CUT = "…\n"
 
     @lost = 0
+    @due = 0
 
     class << self
       # @return [Integer] lines that this process has lost so far, and those before it that it was forked from
       attr_accessor :lost
+      # @return [Integer] those of them that nothing has been written about
+      attr_accessor :due
     end
 
     # @param io [IO, #syswrite]
@@ -78,6 +81,7 @@ module Pando
       lines = text.count("\n")
       @unsaid += lines
       LineWriter.lost += lines
+      LineWriter.due += lines
       nil
     end
 
@@ -112,6 +116,7 @@ module Pando
       return false unless put(@note.call(lines))
 
       @unsaid -= lines
+      LineWriter.due -= lines
       @said&.call(lines)
       true
     rescue SystemCallError, IOError

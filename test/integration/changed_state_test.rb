@@ -105,6 +105,7 @@ class ChangedStateTest < Minitest::Test
 
     assert_match(/^pando: refused: the worker that .* \(slot \d\) must not be forked: #{words}/, errors)
     assert_equal(1, code)
+    assert_equal(["finding.reported"], server.complaints.map { |event| event["event"] }, "it is one alarm")
     assert_match(/^no refork from worker \d: #{words}.*fork_safety state: { allow: \["nice"\] }\.$/,
                  pando(server, "status").first)
     leaving = server.wait_past("worker.leaving")

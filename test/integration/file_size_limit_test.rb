@@ -12,10 +12,11 @@ class FileSizeLimitTest < Minitest::Test
 
   def test_a_body_that_is_too_long_is_refused_and_the_reactor_lives
     server = limited(220 * MIB, "workers 1")
+    assert_equal 200, server.get("/").status
     reactor = server.tree.titled("reactor").map(&:pid)
     seen = server.wait_for("requests.shed") { assert_equal 503, upload(server, 222 * MIB) }
 
-    assert_equal "RLIMIT_FSIZE 1", seen["reason"]
+    assert_equal "RLIMIT_FSIZE (1)", seen["reason"]
     assert_equal 200, server.get("/").status
     assert_equal reactor, server.tree.titled("reactor").map(&:pid)
     assert_empty server.events("reactor.lost")

@@ -34,6 +34,7 @@ class ForkFailureTest < Minitest::Test
       server.wait_for("fork.failed", role: "mold") { server.signal("USR2") }
 
       assert_match(/temporarily unavailable/, server.wait_past("refork.refused")["reason"])
+      assert_equal(["fork.failed"], server.complaints.map { |event| event["event"] }, "it is one alarm")
     end
     assert_empty(server.events("generation.discarded"))
 

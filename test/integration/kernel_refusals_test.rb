@@ -33,6 +33,51 @@ class KernelRefusalsTest < Minitest::Test
     }
   C
 
+  # What a fork is made of (ext/pando/sys/fork.c): the first question, which copies nothing, the fork of the middle
+  # process, and its own. RLIMIT_NPROC refuses them with EAGAIN, want of memory with ENOMEM.
+  FORKS = %w[vfork fork _Fork].freeze
+  REFUSING_FORKS = <<~C
+    #include <dlfcn.h>
+    #include <errno.h>
+    #include <unistd.h>
+
+    typedef pid_t fork_function(void);
+
+    static fork_function *fork_next, *plain_next;
+
+    /* Now, for a new process must not look for anything. */
+    __attribute__((constructor)) static void find(void)
+    {
+        fork_next = (fork_function *)dlsym(RTLD_NEXT, "fork");
+        plain_next = (fork_function *)dlsym(RTLD_NEXT, "_Fork");
+    }
+
+    static pid_t ask(const char *file, fork_function *next)
+    {
+        if (access(file, F_OK) == -1) return next();
+        errno = ENOMEM;
+        return -1;
+    }
+
+    pid_t fork(void) { return ask("refuse fork", fork_next); }
+    pid_t _Fork(void) { return ask("refuse _Fork", plain_next); }
+    pid_t vfork(void) { return ask("refuse vfork", plain_next); } /* in C it cannot be passed on as it is */
+  C
+
+  FORKS.each do |name|
+    define_method(:"test_no_memory_for_#{name}_while_all_workers_are_gone") do
+      server = serve(config: "workers 2\nrefork :manual\ncontrol 'control.sock'",
+                     env: { "LD_PRELOAD" => refusing_forks })
+      assert_kept(server) do
+        server.write("refuse #{name}", "")
+        assert_match(/Cannot allocate memory/, refused(server, "refork"))
+        told = many(server, "fork.failed", role: "worker") { kill(*server.workers) }
+        assert_equal([true], told.map { |event| event["reason"].include?("Cannot allocate memory") }.uniq, told.inspect)
+        FileUtils.rm(File.join(server.folder, "refuse #{name}"))
+      end
+    end
+  end
+
   def test_no_forks_while_all_workers_are_gone
     server = serve(config: "workers 3\nrefork :manual", wrapper: user.wrapper)
     assert_kept(server) do
@@ -100,6 +145,16 @@ class KernelRefusalsTest < Minitest::Test
       end
     end
     assert_match(/Too many open files/, server.events("fork.failed").last["reason"])
+  end
+
+  def test_no_descriptors_for_the_worker_that_is_to_fork_the_next_mold
+    server = serve(config: "workers 1\nrefork :manual\ncontrol 'control.sock'")
+    assert_kept(server, mold: false) do
+      without_descriptors(server.workers.first.pid) do
+        assert_match(/Too many open files/, refused(server, "refork"))
+      end
+      server.refork
+    end
   end
 
   # The processes begin, and cannot have what they need to be ready.
@@ -189,6 +244,7 @@ class KernelRefusalsTest < Minitest::Test
 
   def user = @user ||= Support::LimitedUser.for(self)
 
+  def refusing_forks = Support::SharedLibrary.path("librefusingforks.so", REFUSING_FORKS)
   def refusing_spawn = Support::SharedLibrary.path("librefusingspawn.so", REFUSING_SPAWN)
 
   def kill(*processes) = processes.each { |process| Process.kill("KILL", process.pid) }
@@ -198,9 +254,12 @@ class KernelRefusalsTest < Minitest::Test
     wanted = where.transform_keys(&:to_s)
     before = server.events(name).size
     yield
+    new = []
     wait_until(timeout: 15, message: -> { "#{MANY} of #{name}\n#{server.output[-6000..]}" }) do
-      server.events(name).drop(before).count { |event| wanted <= event } >= MANY
+      new = server.events(name).drop(before).select { |event| wanted <= event }
+      new.size >= MANY
     end
+    new
   end
 
   def without_forks(server)

@@ -32,7 +32,7 @@ class OverloadTest < Minitest::Test
     refused = IO.select(waiting, nil, nil, 20).first.first
     assert_match(%r{\AHTTP/1.1 503 .*\r\nretry-after: 9\r\n.*\r\nconnection: close\r\n}m, refused.read)
     shed = @server.wait_past("requests.shed")
-    assert_equal [1, "max_queue 1", "warn", "GET /held"], shed.values_at("count", "reason", "level", "busy")
+    assert_equal [1, "max_queue (1)", "warn", "GET /held"], shed.values_at("count", "reason", "level", "busy")
 
     @server.write("go", "")
     assert((waiting - [refused] + [held]).all? { |socket| socket.read.start_with?("HTTP/1.1 200 ") })
@@ -64,7 +64,7 @@ class OverloadTest < Minitest::Test
     held = ask("/held")
     @server.wait_until_busy(1)
     assert_match(%r{\AHTTP/1.1 503 }, ask("/").read)
-    assert_equal "queue_timeout 1", @server.wait_past("requests.shed")["reason"]
+    assert_equal "queue_timeout (1)", @server.wait_past("requests.shed")["reason"]
     assert_operator @server.wait_past("queue.delayed")["p99"], :>=, 0.5
 
     @server.write("go", "")
@@ -100,7 +100,7 @@ class OverloadTest < Minitest::Test
     socket = @server.connect
     socket.write("nonsense\r\n\r\n")
     assert_match(%r{\AHTTP/1.1 400 }, socket.read)
-    assert_equal "malformed 1", @server.wait_past("requests.refused")["reason"]
+    assert_equal "malformed (1)", @server.wait_past("requests.refused")["reason"]
 
     assert_includes 0.0..10.0, Float(@server.get("/").body)
     assert_includes 0.0..10.0, @server.wait_for("request.failed") { @server.get("/raise") }["queued"]

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "json"
+require "open3"
 require "support/servers"
 
 # Requests that end their workers: each costs one of them, nobody else is given it, and a path that goes on is named.
@@ -106,7 +108,8 @@ class PoisonTest < Minitest::Test
 
   def test_workers_refuse_it_for_a_while_if_the_settings_say_so
     [true, false].each do |reactor|
-      server = serve(app: APP, config: "workers 2\nreactor #{reactor}\npoison deaths: 2, refuse: 300")
+      server = serve(app: APP, config: "workers 2\nreactor #{reactor}\npoison deaths: 2, refuse: 300\n" \
+                                       "control \"control.sock\"")
       event = server.wait_for("request.poison") { 2.times { die(server, "/exit!1%C3%A4?a=b") } }
       answers = Array.new(10) { server.get("/exit!1%C3%A4?c=d") }
 
@@ -114,6 +117,8 @@ class PoisonTest < Minitest::Test
       assert_equal [503], answers.map(&:status).uniq
       assert_includes 280..300, answers.first.headers["retry-after"].to_i
       assert_equal 2, begun(server, "/exit!1%C3%A4").size
+      assert_equal(["GET /exit!1%C3%A4"], status(server)["refused_paths"].map { |one| one["request"] })
+      assert_equal 1, status(server)["counts"]["request_poison"]
       assert_equal 200, server.get("/").status
       server.kill
     end
@@ -129,6 +134,12 @@ class PoisonTest < Minitest::Test
   end
 
   private
+
+  def status(server)
+    output, = Open3.capture2(RbConfig.ruby, Support::Checkout.path("exe/pando"), "status", "--format", "json",
+                             "--control", File.join(server.folder, "control.sock"))
+    JSON.parse(output)
+  end
 
   # In direct mode nobody answers for who has died.
   def die(server, path)

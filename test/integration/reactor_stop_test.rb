@@ -157,7 +157,7 @@ class ReactorStopTest < Minitest::Test
     assert_equal [503, true], [answer.status, answer.last?]
     upload.close
     assert_ended
-    assert_equal "stopping 1", @server.events("requests.shed").last["reason"]
+    assert_equal "stopping (1)", @server.events("requests.shed").last["reason"]
   end
 
   { "the_reactor_holds" => 400_000, "a_worker_must_wait_with" => 20_000_000 }.each do |what, size|

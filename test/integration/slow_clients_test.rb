@@ -34,8 +34,21 @@ class SlowClientsTest < Minitest::Test
     readers = Array.new(6) { ask(server, "/large") }
     10.times { assert_equal "small", server.get("/").body }
 
-    assert_match(/\Athe slowest reader, for want of room \d/, server.wait_past("requests.lost").fetch("reason"))
+    assert_match(/\Athe slowest reader, for want of room \(\d/, server.wait_past("requests.lost").fetch("reason"))
     readers.each(&:close)
+  end
+
+  # In direct mode a slow reader keeps its worker for so long.
+  def test_without_a_reactor_a_reader_that_takes_nothing_is_told_of
+    server = slow_server("reactor false\nwrite_timeout 0.2")
+    reader = ask(server, "/large")
+    lost = server.wait_past("requests.lost")
+
+    assert_equal [1, "write_timeout (1)", "GET /large"], lost.values_at("count", "reason", "request")
+    assert_match(%r{\Aa client without an address, \d+ bytes/s\z}, lost["slowest"])
+    assert_equal "small", server.get("/").body
+  ensure
+    reader&.close
   end
 
   def test_a_spool_in_memory_is_told_of_but_in_development

@@ -66,6 +66,17 @@ class StalledLogTest < Minitest::Test
     @text.each_line { |line| assert(JSON.parse(line), line) }
   end
 
+  def test_lines_of_a_worker_that_ends_before_they_are_said
+    boot("text")
+    stuff
+    pid = @server.workers.first.pid
+    wait_until(message: "lost lines") { @server.get("/raise") && counted_lines.positive? }
+    @server.workers.each { |worker| Process.kill("KILL", worker.pid) }
+    wait_until(message: "other workers") { @server.workers.size == 2 && @server.workers.none? { |one| one.pid == pid } }
+
+    wait_for_line(/pando ERROR lines\.lost count=\d+ pid=(?!#{@server.pid}$)\d+$/)
+  end
+
   # Its last words, too, are not waited for.
   def test_a_server_that_cannot_boot_ends
     @server = serve(app: "raise 'x' * 100_000", ready: false, wrapper: wrapper, arguments: %w[--log-format text])
@@ -108,16 +119,17 @@ class StalledLogTest < Minitest::Test
     nil
   end
 
-  # As `pando status` says, meanwhile.
   def lost
-    found = nil
-    wait_until(message: "lost lines") do
-      output, complaint, status = Open3.capture3(RbConfig.ruby, PANDO, "status", "--control",
-                                                 File.join(@server.folder, "control.sock"), "--format", "json")
-      assert_predicate status, :success?, complaint
-      found = JSON.parse(output)["counts"]["lines_lost"]
-    end
-    found
+    wait_until(message: "lost lines") { counted_lines.positive? }
+    counted_lines
+  end
+
+  # As `pando status` says, meanwhile.
+  def counted_lines
+    output, complaint, status = Open3.capture3(RbConfig.ruby, PANDO, "status", "--control",
+                                               File.join(@server.folder, "control.sock"), "--format", "json")
+    assert_predicate status, :success?, complaint
+    JSON.parse(output)["counts"].fetch("lines_lost", 0)
   end
 
   def wait_for_line(pattern)

@@ -1,5 +1,5 @@
-/* Heavy requests: those whose answers have waited in a file before, for clients
- * that took them slowly. While clients together leave much unread, half of the
+/* Heavy requests: those to whose path an answer has filled answer_memory and
+ * gone on to a file, as its client took it slowly. While clients together leave much unread, half of the
  * workers at most serve such requests, and each reader that is cut for want of
  * room stops the next for a moment. All others go past them: a crowd of slow
  * readers waits for itself. */
@@ -71,10 +71,18 @@ void pando_reactor_heavy_settle(struct pando_reactor *reactor, struct pando_conn
     connection->request.heavy = 0;
 }
 
+/* As much as a client may have in memory; a short answer goes to a file, too, when others have filled that. */
+static int leaves_much(const struct pando_reactor *reactor, const struct pando_connection *connection)
+{
+    uint64_t spooled = connection->overflow == -1 ? 0 : connection->overflow_end - connection->overflow_given;
+    return connection->out_bytes + spooled >= reactor->config->answer_memory;
+}
+
 void pando_reactor_heavy_note(struct pando_reactor *reactor, struct pando_connection *connection)
 {
-    if (connection->request.place != PANDO_TAKEN)
+    if (connection->request.place != PANDO_TAKEN || connection->request.noted || !leaves_much(reactor, connection))
         return;
+    connection->request.noted = 1;
     uint32_t route = route_of(connection);
     *entry_of(reactor, route) = (struct pando_reactor_route){.route = route, .times = TIMES};
     serve(reactor, connection);
@@ -82,7 +90,7 @@ void pando_reactor_heavy_note(struct pando_reactor *reactor, struct pando_connec
 
 void pando_reactor_heavy_answered(struct pando_reactor *reactor, const struct pando_connection *connection)
 {
-    if (!connection->request.heavy || connection->overflow != -1)
+    if (!connection->request.heavy || connection->request.noted)
         return;
     uint32_t route = route_of(connection);
     struct pando_reactor_route *entry = entry_of(reactor, route);

@@ -41,7 +41,6 @@ static int open_file(struct pando_reactor *reactor, struct pando_connection *con
         return -1;
     }
     reactor->overflows++;
-    pando_reactor_heavy_note(reactor, connection);
     return 0;
 }
 
@@ -60,6 +59,7 @@ int pando_reactor_overflow_write(struct pando_reactor *reactor, struct pando_con
         pando_reactor_spool_failed(reactor);
     }
     pando_reactor_spool_count(reactor);
+    pando_reactor_heavy_note(reactor, connection);
     return *bytes == wanted ? 0 : -1;
 }
 

@@ -370,7 +370,7 @@ int pando_reactor_room_cut(struct pando_reactor *reactor);
 /* reactor_heavy.c */
 /* Whether clients together leave so much unread that heavy requests are held back. */
 int pando_reactor_heavy_times(const struct pando_reactor *reactor);
-/* The answer of this connection's request goes to a file: its like are heavy. */
+/* More of the answer to this connection's request is in a file now: if that is much, its like are heavy. */
 void pando_reactor_heavy_note(struct pando_reactor *reactor, struct pando_connection *connection);
 /* An answer is complete. */
 void pando_reactor_heavy_answered(struct pando_reactor *reactor, const struct pando_connection *connection);

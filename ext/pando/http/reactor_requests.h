@@ -34,6 +34,7 @@ struct pando_request {
     uint8_t answered, retried;
     uint8_t informed;                   /* of an interim response: no second try, but still a 502 */
     uint8_t heavy;                      /* counted among those that are served, see reactor_heavy.c */
+    uint8_t noted;                      /* the path of this one is heavy for its own answer */
     uint8_t lent;                       /* its worker has the socket too: ours if that dies before it answers */
 };
 

@@ -2,11 +2,13 @@
 
 require "pando/cli/node_check"
 require "pando/config"
+require "pando/http/reactor_spool"
+require "pando/platform"
 
 module Pando
   module CLI
     # What `--check` sees beyond the settings themselves: what would keep the server from
-    # starting, and what would have no effect.
+    # starting, what would have no effect, and what the server would complain of.
     #
     # @api private
     class Check
@@ -24,7 +26,7 @@ module Pando
       end
 
       # @return [Array<String>] a line each
-      def notes = [*platform, *without_reactor]
+      def notes = [*platform, *without_reactor, *spool]
 
       private
 
@@ -38,6 +40,17 @@ module Pando
         idle = Config::Settings.groups.fetch("Reactor").map(&:name) - [:reactor]
         idle.reject { |name| @config.default?(name) }
             .map { |name| "note: #{name} (#{@config.source(name)}) means nothing with reactor false" }
+      end
+
+      # The server starts all the same, and says it in its log.
+      def spool
+        spool = HTTP::ReactorSpool.new(@config.spool)
+        obstacle = spool.obstacle unless @config.workers.zero?
+        return unless obstacle
+
+        harm = [HTTP::ReactorSpool::NO_BODIES, *(HTTP::ReactorSpool::NO_ANSWERS if @config.reactor)].join(", and ")
+        "warning: spool (#{@config.source(:spool)}): #{spool.path || "/tmp"} #{obstacle.delete_prefix("it ")}: " \
+          "#{harm}. #{HTTP::ReactorSpool::ADVICE}"
       end
 
       def require_folders

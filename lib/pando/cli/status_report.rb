@@ -22,8 +22,8 @@ module Pando
 
       PROCESSES = %w[reactor mold worker service].freeze
       # Fields that are numbers, so that JSON has them as such.
-      WHOLE = %w[pid generation slot requests workers ready reforks failures waiting set_aside connections idle accepted mold
-                 heads bodies answers spooled_bodies spooled_answers
+      WHOLE = %w[pid generation slot requests workers ready reforks failures waiting set_aside connections idle
+                 accepted mold heads bodies answers spooled_bodies spooled_answers
                  number rate code full kinds cost pss running failed lag held].freeze
       DECIMAL = %w[seconds uptime age faults saving].freeze
 
@@ -38,7 +38,8 @@ module Pando
         JSON.pretty_generate(
           "server" => one("server"), **pools, "listeners" => all("listener"), "queue" => one("queue"),
           "generations" => all("generation"), "refork" => one("refork"),
-          "lost_threads" => all("lost_thread"), "changed_states" => all("changed_state"), "dampers" => all("damper"),
+          "lost_threads" => all("lost_thread"), "changed_states" => all("changed_state"),
+          "refused_paths" => all("refused_path"), "dampers" => all("damper"),
           "counts" => one("counts") || {},
           "processes" => processes.map { |role, pairs| { "role" => role, **pairs } }
         )
@@ -150,7 +151,8 @@ module Pando
         all("generation").map do |generation|
           "generation #{generation["number"]}#{of(generation)} is #{generation["state"]} (#{generation["purpose"]}), " \
             "begun #{duration(generation["age"])} ago#{standing(generation)}"
-        end.push(*reforking, *lost_threads, *changed_states, *dampers, *counts, total, *sizing, *sharing)
+        end.push(*reforking, *lost_threads, *changed_states, *refused_paths, *dampers, *counts, total, *sizing,
+                 *sharing)
       end
 
       STANDINGS = { "proof" => "its canary has served %s", "watch" => "it is watched, and has served %s",
@@ -170,6 +172,13 @@ module Pando
           lost = "lost #{counted(damper["rate"], "time")} within a minute"
           "#{[damper["role"], place].compact.join(" ")}#{of(damper)}: #{lost}#{waits} " \
             "(#{printable(damper["reason"].to_s)})"
+        end
+      end
+
+      def refused_paths
+        all("refused_path").map do |one|
+          printable("#{one["request"]}#{of(one)} is answered with 503 for #{one["seconds"].ceil} s more, " \
+                    "for it has ended workers")
         end
       end
 

@@ -31,6 +31,9 @@ module Pando
       attr_accessor :signalled_deadline
       # Seconds on Sys.now until which it may say what holds it up, before it is killed; nil: it was not told to.
       attr_accessor :last_words_until
+      # Lines that its log has lost and not said so.
+      # @return [Integer]
+      attr_accessor :lines_due
       # It broke the protocol: its link is read no more.
       attr_accessor :mute
       # It failed as a source of molds and is not asked again.
@@ -67,6 +70,7 @@ module Pando
         @pool = pool
         @state = :ordered
         @detail = +""
+        @lines_due = 0
         @lost_threads = {}
         @changes_told = 0
       end

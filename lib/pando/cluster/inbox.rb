@@ -36,12 +36,12 @@ module Pando
       THREADS = Message::THREADS.keys.freeze
       private_constant :THREADS
 
-      COUNT = /\A[1-9]\d{0,8}\z/
+      COUNT = /\A\d{1,9}\z/
       private_constant :COUNT
 
       # Reports of a child that the observer is told.
-      NEWS = %i[checking crashing leaving outworn signalled lane_corrupt tried tried_in_vain lines_lost
-                state_changed].freeze
+      NEWS = %i[checking crashing leaving outworn signalled lane_corrupt tried tried_in_vain lines_lost lines_due
+                state_changed reader_lost].freeze
 
       # Reads what a child has sent.
       def read(child, burst = BURST)
@@ -118,7 +118,8 @@ module Pando
         when :outworn then @observer.child_outworn(child, message.text)
         when :lane_corrupt then @observer.lane_corrupt(message.lane)
         when :state_changed then @observer.state_reported(child, message.text)
-        when :lines_lost then lines_lost(child, message.text)
+        when :reader_lost then @observer.reader_lost(child, message.text)
+        when :lines_lost, :lines_due then lines_lost(child, message)
         else @observer.canary_tried(child, message.text, failed: message.kind == :tried_in_vain)
         end
       end
@@ -132,10 +133,11 @@ module Pando
       end
 
       # Of its log.
-      def lines_lost(child, text)
-        return reject(child, "no number of lines") unless COUNT.match?(text)
+      def lines_lost(child, message)
+        return reject(child, "no number of lines") unless COUNT.match?(message.text)
 
-        @observer.lines_lost(text.to_i)
+        lines = message.text.to_i
+        message.kind == :lines_due ? child.lines_due = lines : @observer.lines_lost(lines)
       end
 
       def fail(child, message)

@@ -55,6 +55,9 @@ module Pando
         @bans.each_value { |ban| ban.tell(@roster.workers) }
       end
 
+      # @return [Array<Hash{Symbol => Object}>] what workers refuse now: :request, and :seconds that it lasts
+      def refused = @bans.values.reject(&:over?).map(&:explain)
+
       private
 
       # Whom we have killed ourselves, no request has ended; before it is ready, it requests something from itself.

@@ -2,11 +2,11 @@
 
 require "pando/cluster/brief"
 require "pando/cluster/context"
+require "pando/cluster/line_losses"
 require "pando/cluster/link"
 require "pando/cluster/oom_score"
 require "pando/cluster/passing_fault"
 require "pando/events"
-require "pando/line_writer"
 
 module Pando
   module Cluster
@@ -35,7 +35,7 @@ module Pando
         @context = context
         @leaving = @draining = false
         @told_at = Sys.now
-        @lines_lost = LineWriter.lost
+        @losses = LineLosses.new
         @row = context.scoreboard.take(seat)
       end
 
@@ -146,14 +146,9 @@ module Pando
         sleep(0.005) until context.listeners.none?(&:socket) || Sys.orphaned? || Sys.now > deadline
       end
 
-      # The monitor counts the lines that the logs of all processes have lost.
       def proceed_with_log
         Events.proceed
-        lost = LineWriter.lost - @lines_lost
-        return unless lost.positive?
-
-        @lines_lost += lost
-        report(:lines_lost, text: lost.to_s)
+        @losses.news { |kind, lines| report(kind, text: lines.to_s) }
       end
 
       def started; end

@@ -13,7 +13,9 @@ module Pando
     class Tally
       EVENTS = %w[worker.failed worker.lost worker.killed mold.failed mold.lost mold.killed reactor.failed reactor.lost
                   reactor.killed service.failed service.lost request.killed spawn.failed fork.failed
-                  generation.discarded restarts.damped memory.short stranger.reaped].freeze
+                  generation.discarded restarts.damped memory.short stranger.reaped request.poison].freeze
+      # Those of which one tells of several requests.
+      REQUESTS = %w[requests.lost requests.shed].freeze
       # Of those that died, whom the kernel has killed for memory.
       OOM = "oom.killed"
       # Workers that were replaced for the memory they took.
@@ -39,7 +41,7 @@ module Pando
       # Before another one counts.
       # @param counts [Hash{String => Integer}]
       def restore(counts)
-        counts.each { |name, number| @counts[name] += number if [*EVENTS, OOM, FAT, LINES].include?(name) }
+        counts.each { |name, number| @counts[name] += number if [*EVENTS, *REQUESTS, OOM, FAT, LINES].include?(name) }
       end
 
       # @param state [Upgrade::State]
@@ -57,6 +59,7 @@ module Pando
 
       def count(event)
         @counts[event.name] += 1 if EVENTS.include?(event.name)
+        @counts[event.name] += event[:count] if REQUESTS.include?(event.name)
         @counts[OOM] += 1 if event[:cause] == :oom
         @counts[FAT] += 1 if event.name == "worker.leaving" && event[:cause] == :memory
       end

@@ -49,6 +49,10 @@ module Pando
       # @return [Integer, nil] seconds for which such a job is not to be begun, for it has ended others; nil: it may be
       def refused_for(verb, subject) = (refusals.seconds(verb, subject) if @serves)
 
+      # Somebody took what a job gave too slowly, and was cut off.
+      # @param reader [String] its address and rate, for the log @param job [String]
+      def reader_lost(reader, job) = report(:reader_lost, text: "#{reader}\n#{job}")
+
       def run_hook(name, *arguments) = payload.run_hook(name, self, *arguments)
       def hook?(name) = payload.hook?(name)
 

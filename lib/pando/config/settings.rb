@@ -3,6 +3,7 @@
 require "pando/config/cpus"
 require "pando/config/setting"
 require "pando/config/types"
+require "pando/platform"
 require "pando/sys/memory"
 
 module Pando

@@ -45,8 +45,10 @@ module Pando
         end
 
         # @param event [Event]
-        # @return [Symbol] that of its name, unless what it tells is worse
+        # @return [Symbol] that of its name, unless what it tells is worse, or was told before (`told`)
         def level_of(event)
+          return :info if event[:told]
+
           @known[event.name]&.failed && event[:status].to_i.positive? ? :error : level(event.name)
         end
 

@@ -25,6 +25,8 @@ module Pando
 
       # @return [Integer] bytes of the response sent so far
       attr_reader :sent
+      # @return [Integer, nil] bytes a second that it took once it was waited for, if that was too slow
+      attr_reader :slow_rate
       # @return [String, nil] the address; nil on a UNIX socket. A proxy may know better.
       attr_accessor :remote
       # @return [Timeout, nil] stopped while this client is waited for
@@ -217,7 +219,12 @@ module Pando
       end
 
       def wait_writable
+        @first_wait ||= [now, @sent]
         while_suspended { pace.wait { |seconds| Wire.wait_writable(@fd, seconds) } }
+      rescue ClientTooSlow
+        since, before = @first_wait
+        @slow_rate = ((@sent - before) / [now - since, 0.001].max).round
+        raise
       end
 
       # The client's time is not the application's.

@@ -86,7 +86,7 @@ module Pando
       def exchange
         @exchange.run(@client, @request)
       ensure
-        @exchange.whole? ? close(reader.unfinished?) : reset
+        @exchange.whole? ? close(reader.unfinished?) : lose
         @exchange.finish
       end
 
@@ -102,7 +102,8 @@ module Pando
 
       def refuse(refused)
         Events.emit("request.refused", slot: worker.slot, generation: worker.generation, pid: Process.pid,
-                                       status: refused.status, reason: refused.message)
+                                       status: refused.status, reason: refused.message, remote: @client.remote,
+                                       method: @request&.verb, path: @request&.path)
         @client.last!
         Response.plain(@client, @request, refused.status, refused.fields).deliver
         close(true)
@@ -114,6 +115,16 @@ module Pando
       def close(linger = false) # rubocop:disable Style/OptionalBooleanParameter -- a keyword costs every request
         @closed = true
         @client.finish(reader.buffer, linger)
+      end
+
+      def lose
+        tell_of_slow_reader if @client.slow_rate
+        reset
+      end
+
+      def tell_of_slow_reader
+        worker.reader_lost("#{@client.remote || "a client without an address"}, #{@client.slow_rate} bytes/s",
+                           "#{@request.verb} #{@request.path}")
       end
 
       def reset

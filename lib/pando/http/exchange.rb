@@ -110,7 +110,8 @@ module Pando
       # The client's fault, found out while the application read a streamed body.
       def refused(refused)
         Events.emit("request.refused", slot: worker.slot, generation: worker.generation, pid: Process.pid,
-                                       status: refused.status, reason: refused.message)
+                                       status: refused.status, reason: refused.message, remote: @client.remote,
+                                       method: @request.verb, path: @request.path)
         answer_with(refused.status)
       end
 

@@ -66,6 +66,9 @@ module Pando
       # @return [Boolean] whether this request is answered, or its connection somebody else's
       def over? = @ended
 
+      # @return [nil] a slow reader is the reactor's to wait for
+      def slow_rate = nil
+
       # @return [Boolean] whether, as far as the reactor knows, somebody waits for the answer
       def connected? = !@ended && @lane.wanted?
 

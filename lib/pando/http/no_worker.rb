@@ -17,6 +17,7 @@ module Pando
       def job_streams = nil
       def job_failed = nil
       def job_finished = nil
+      def reader_lost(*) = nil
       def soft_deadline_passed? = false
       def leave(_reason) = nil
       def leaving? = false

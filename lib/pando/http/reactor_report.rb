@@ -23,7 +23,7 @@ module Pando
                "shed_stopping" => "stopping", "shed_spool" => "the spool is full",
                "shed_memory" => "buffer_memory", "shed_file_size" => "RLIMIT_FSIZE",
                "shed_resources" => "no memory, disk or descriptor", "evicted" => "idle, for max_connections" }.freeze
-      LOST = { "failed_502" => "502", "failed_504" => "504", "resets" => "reset",
+      LOST = { "failed_502" => "answered with 502", "failed_504" => "answered with 504", "resets" => "reset",
                "slow_readers" => "write_timeout", "cut_readers" => "the slowest reader, for want of room" }.freeze
 
       # What to set for those that were refused although they may be welcome.
@@ -31,6 +31,8 @@ module Pando
         "refused_body_size" => "set max_body_bytes higher, or to false for no limit, if such bodies are welcome",
         "refused_spool_size" => "set spool's total: higher if bodies larger than it are welcome and the disk has room"
       }.freeze
+
+      SPOOL = "free some space there, let `spool total:` be less than there is, or name another directory with `spool`"
 
       # Seconds in the queue, of the slowest in a hundred, that are worth a word; and the share of queue_timeout, if
       # that is less.
@@ -42,8 +44,10 @@ module Pando
       # @param channel [#stats, #waits] a {Channel}
       # @param queue_timeout [Float, nil] seconds
       # @param stall [ReactorStall, nil] nil: a queue that stands still is not told of
-      def initialize(channel, queue_timeout: nil, stall: nil)
+      # @param spool [String, nil] its directory
+      def initialize(channel, queue_timeout: nil, stall: nil, spool: nil)
         @channel = channel
+        @spool = spool
         @delay = [DELAY, queue_timeout && (queue_timeout * SHARE)].compact.min
         @stall = stall
         @looks = 0 # since the delay began; 0: there is none
@@ -93,7 +97,7 @@ module Pando
         counts = @new.slice(*words.keys).select { |_, count| count.positive? }
         return if counts.empty?
 
-        reason = counts.map { |counted, count| "#{words[counted]} #{count}" }.join(", ")
+        reason = counts.map { |counted, count| "#{words[counted]} (#{count})" }.join(", ")
         Events.emit(name, count: counts.values.sum, reason: reason, **yield.compact)
       end
 
@@ -120,7 +124,8 @@ module Pando
         failed = @new["spool_failed"]
         return unless failed.positive?
 
-        Events.emit("spool.failed", count: failed, reason: SystemCallError.new(@stats["spool_error"]).message)
+        Events.emit("spool.failed", count: failed, reason: SystemCallError.new(@stats["spool_error"]).message,
+                                    path: @spool, advice: SPOOL)
       end
 
       # One event when a delay begins, one now and then while it lasts, one when it is over.

@@ -30,7 +30,8 @@ module Pando
         @channel = channel ? Channel.attach(channel) : Channel.create
         @eventfd = eventfd ? IO.for_fd(eventfd, "r+b") : self.eventfd
         @program = ReactorProgram.new(@channel)
-        @report = ReactorReport.new(@channel, queue_timeout: config.queue_timeout, stall: stall(config))
+        @report = ReactorReport.new(@channel, queue_timeout: config.queue_timeout, stall: stall(config),
+                                              spool: @spool.path)
       end
 
       # @return [Boolean] whether a reactor has something to say before there is a worker

@@ -6,13 +6,18 @@ require "tmpdir"
 module Pando
   module HTTP
     # The directory in which the reactor keeps what is too large for memory: where
-    # it is, and what is to be said of it at the start. Owned by {ReactorSetup}.
+    # it is, and what is to be said of it at the start. Owned by {ReactorSetup}, and
+    # made by `pando --check`.
     #
     # @api private
     class ReactorSpool
       MOUNTS = "/proc/self/mountinfo"
       # File systems that have no disk (proc(5)).
       MEMORY = %w[tmpfs ramfs].freeze
+      NO_BODIES = "request bodies beyond `body_memory` get 503"
+      NO_ANSWERS = "slow readers' answers take `answer_memory`'s total, then workers"
+      # What to do about an obstacle.
+      ADVICE = "Make a directory of it that the server may write to, or name another one with `spool`"
 
       # @return [String, nil] nil where there is none
       attr_reader :path
@@ -38,9 +43,8 @@ module Pando
       # @param of_memory [Boolean] whether that it takes memory is news
       def warn(of_memory: true)
         if obstacle
-          Events.emit("spool.unavailable", path: @path || "/tmp",
-                                           reason: "#{obstacle}: request bodies beyond `body_memory` get 503, and " \
-                                                   "slow readers' answers take `answer_memory`'s total, then workers")
+          Events.emit("spool.unavailable", path: @path || "/tmp", advice: ADVICE,
+                                           reason: "#{obstacle}: #{NO_BODIES}, and #{NO_ANSWERS}")
         elsif of_memory && memory?
           Events.emit("spool.in_memory", path: @path,
                                          reason: "it is a tmpfs: what waits there takes memory; " \
@@ -48,9 +52,7 @@ module Pando
         end
       end
 
-      private
-
-      # @return [String, nil]
+      # @return [String, nil] what stands against writing there
       def obstacle
         return "it cannot be written" if @path.nil?
         return "it does not exist" unless File.exist?(@path)
@@ -58,6 +60,8 @@ module Pando
 
         "it cannot be written" unless File.writable?(@path)
       end
+
+      private
 
       def temporary
         Dir.tmpdir

@@ -47,7 +47,7 @@ module Pando
       # @param event [Event]
       # @return [nil]
       def call(event)
-        @writer.write(line(event)) if show?(event) && event.name != LOST
+        @writer.write(line(event)) if show?(event) && !ours?(event)
       end
 
       # Writes what its reader did not take before.
@@ -69,6 +69,9 @@ module Pando
       def lost(lines) = Event.new(LOST, { count: lines, pid: Process.pid })
 
       def tell(lines) = Events.emit(LOST, count: lines, pid: Process.pid)
+
+      # The writer has said so itself.
+      def ours?(event) = event.name == LOST && event[:pid] == Process.pid
 
       def show?(event) = @shown.include?(Events::Catalogue.level_of(event)) || @notices.include?(event.name)
 

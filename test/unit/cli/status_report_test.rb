@@ -62,6 +62,15 @@ class StatusReportTest < Minitest::Test
     assert_equal [1, 7, changed["reason"]], one.values_at("slot", "pid", "reason")
   end
 
+  def test_paths_that_are_refused
+    refused = { "request" => "GET /deadly\e", "seconds" => "41.2" }
+
+    assert_includes report(["refused_path", refused]).text,
+                    "\nGET /deadly? is answered with 503 for 42 s more, for it has ended workers\n"
+    assert_equal [{ **refused, "seconds" => 41.2 }], JSON.parse(report(["refused_path", refused]).json)["refused_paths"]
+    assert_includes report(["refused_path", { **refused, "pool" => "web" }]).text, "GET /deadly? of web is answered"
+  end
+
   def test_a_canary_is_one_more_than_are_wanted
     assert_includes report(ready: "3").text, ": 2 of 2 workers and 1 more ready, "
   end

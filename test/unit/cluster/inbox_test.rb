@@ -60,13 +60,33 @@ class ClusterInboxTest < Minitest::Test
     assert_equal [[:lines_lost, 12]], told(:lines_lost)
   end
 
+  def test_what_a_log_has_not_said_yet_is_remembered
+    child = adopted { |link| [12, 15].each { |count| link.send(Message.new(:lines_due, text: count.to_s)) } }
+    hear(child) until child.lines_due == 15
+    child = adopted do |link|
+      [12, 0].each { |count| link.send(Message.new(:lines_due, text: count.to_s)) }
+      link.send(Message.new(:ready))
+    end
+    hear(child) until child.ready?
+
+    assert_equal 0, child.lines_due
+  end
+
   def test_lines_of_no_number_are_none
-    ["0", "-3", "many", "9999999999", ""].each do |text|
-      child = adopted { |link| link.send(Message.new(:lines_lost, text: text)) }
+    %i[lines_lost lines_due].product(["-3", "many", "9999999999", ""]).each do |kind, text|
+      child = adopted { |link| link.send(Message.new(kind, text: text)) }
       hear(child) until child.mute
 
       assert_empty told(:lines_lost)
+      assert_equal 0, child.lines_due
     end
+  end
+
+  def test_a_reader_that_was_lost_is_told_of
+    child = adopted { |link| link.send(Message.new(:reader_lost, text: "somebody")) }
+    hear(child) while told(:reader_lost).empty?
+
+    assert_equal [[:reader_lost, child, "somebody"]], told(:reader_lost)
   end
 
   def test_a_wish_to_leave_is_passed_on

@@ -52,6 +52,17 @@ class PoisonRecordsTest < Minitest::Test
     child
   end
 
+  def test_what_is_refused_now
+    settle(refuse: 300.0)
+    assert_empty @poison.refused
+    3.times { died("/\xff".b) }
+    elapse(100)
+    assert_equal(["GET /\xff".b], @poison.refused.map { |one| one[:request] })
+    assert_in_delta 200, @poison.refused.first[:seconds], 1
+    elapse(201)
+    assert_empty @poison.refused
+  end
+
   def poisons = events("request.poison").map(&:payload)
 
   def test_who_exits_at_a_request_was_ended_by_it

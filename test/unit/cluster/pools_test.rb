@@ -66,6 +66,25 @@ class PoolsUnitTest < Minitest::Test
     @web, @jobs = @pools.to_a
   end
 
+  def test_a_reader_that_a_worker_gave_up_is_told_of_as_the_reactor_tells
+    worker = worker(@jobs, slot: 1)
+    ["192.0.2.1, 5 bytes/s\nGET /a b", "nonsense", ""].each { |text| @pools.caretakers.reader_lost(worker, text) }
+
+    fields = { **worker.identity, pool: "jobs", count: 1, reason: "write_timeout (1)" }
+    assert_equal([{ **fields, slowest: "192.0.2.1, 5 bytes/s", request: "GET /a b" },
+                  { **fields, slowest: "nonsense", request: nil }, { **fields, slowest: nil, request: nil }],
+                 events("requests.lost").map(&:payload))
+  end
+
+  def test_what_the_log_of_a_dead_process_did_not_say_is_said
+    silent, loud = Array.new(2) { |slot| worker(@jobs, slot: slot) }
+    loud.lines_due = 3
+    pid = loud.pid
+    [silent, loud].each { |child| @pools.caretakers.child_lost(child, nil) }
+
+    assert_equal([{ pool: "jobs", count: 3, pid: pid }], events("lines.lost").map(&:payload))
+  end
+
   def test_each_sees_its_own_children
     web = worker(@web, slot: 1)
     jobs = worker(@jobs, slot: 1)

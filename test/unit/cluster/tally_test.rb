@@ -16,6 +16,20 @@ class ClusterTallyTest < Minitest::Test
     assert_equal({ "worker.lost" => 2 }, @tally.counts)
   end
 
+  def test_of_requests_each_counts
+    Pando::Events.emit("requests.lost", count: 3, reason: "reset (3)")
+    Pando::Events.emit("requests.lost", count: 1, reason: "answered with 502 (1)")
+    Pando::Events.emit("requests.shed", count: 40, reason: "max_queue (40)")
+    Pando::Events.emit("request.poison", count: 3, request: "GET /")
+
+    assert_equal({ "requests.lost" => 4, "requests.shed" => 40, "request.poison" => 1 }, @tally.counts)
+    successor = Pando::Cluster::Tally.new
+    successor.restore(@tally.counts)
+    assert_equal @tally.counts, successor.counts
+  ensure
+    successor&.close
+  end
+
   def test_victims_of_the_oom_killer_are_told_apart
     Pando::Events.emit("worker.lost", reason: "signal KILL")
     Pando::Events.emit("worker.lost", reason: "signal KILL", cause: :oom)

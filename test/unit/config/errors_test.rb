@@ -69,6 +69,16 @@ class ConfigErrorsTest < ConfigTestCase
   says "config/pando.rb:1: memory hard: must be more than worker:, 64.mb, but is 32.mb",
        "memory worker: 64.mb, hard: 32.mb"
 
+  says "config/pando.rb:1: answer_memory must not be more than its total:, 1.mb, but is 8.mb. Write " \
+       "answer_memory 8.mb, total: 8.mb or more", "answer_memory 8.mb, total: 1.mb"
+  says "config/pando.rb:1: answer_memory must not be more than its total:, 64.mb, but is 128.mb. Write " \
+       "answer_memory 128.mb, total: 128.mb or more", "answer_memory 128.mb"
+
+  says "config/pando.rb:1: fork_safety state: allow: has \"umaks\", which is nothing that is looked at. Did you mean " \
+       "umask? See docs/audit.md", 'fork_safety state: { allow: ["nice", "env TZ", "umaks"] }'
+  says "config/pando.rb:1: fork_safety state: allow: has \"mood\", which is nothing that is looked at. See " \
+       "docs/audit.md", 'fork_safety state: { allow: ["mood"] }'
+
   says "config/pando.rb:1: listen backlog: must be a whole number from 1 to 65535, but is 0.", "listen 80, backlog: 0"
   says "config/pando.rb:1: listen takes no option mode: with 0.0.0.0:80.", "listen 80, mode: 0o600"
   says "config/pando.rb:1: listen has no option backlock:. Did you mean backlog?", "listen 80, backlock: 5"
@@ -79,6 +89,15 @@ class ConfigErrorsTest < ConfigTestCase
   says "config/pando.rb:1: service needs a name such as :mailer and a block", "service('mailer') { }"
   says "config/pando.rb:2: service :mailer is declared twice", "service(:mailer) { }\nservice(:mailer) { }"
   says "config/pando.rb:1: on needs the name of an event and a block", "on { }"
+
+  def test_whatever_is_looked_at_may_be_allowed
+    require "pando/fork_safety/process_state"
+    names = Pando::ForkSafety::ProcessState.take.values.keys
+    words = [*names, *names.map { |name| name[/\w+/] }, "env", "env TZ", "signal PIPE", "signal"].uniq
+    config = load_config("fork_safety state: { allow: #{words.inspect} }")
+
+    assert_equal words, config.fork_safety_state[:allow]
+  end
 
   def test_an_unknown_event_is_refused
     assert_match(%r{\Aconfig/pando\.rb:1: unknown event "worker\.raedy".*worker\.ready},

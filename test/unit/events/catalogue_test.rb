@@ -16,6 +16,12 @@ class EventsCatalogueTest < Minitest::Test
     assert_equal :info, Catalogue.level("nobody.knows")
   end
 
+  def test_what_another_event_has_told_before_is_no_second_alarm
+    level = ->(**payload) { Catalogue.level_of(Pando::Event.new("refork.refused", payload)) }
+
+    assert_equal %i[warn info], [level.call(reason: "a"), level.call(reason: "a", told: true)]
+  end
+
   def test_the_docs_show_exactly_this_table
     rows = File.readlines(Support::Checkout.path("docs/events.md"), chomp: true).grep(/\A\| `/)
 

@@ -91,6 +91,20 @@ class HTTPReactorHeavyTest < Minitest::Test
     assert_equal %w[/ /large], takes(0, 1).map(&:path).sort
   end
 
+  def test_a_short_answer_that_finds_the_memory_full_makes_nothing_heavy
+    stage(lanes: 1, answer_memory: 1_000_000, answer_total: 1_000_000)
+    slow_reader("/large")
+    @stage.finish(answer(9 * MB), keep: false)
+    before = @stage.stats.fetch("spooled_answers")
+    slow_reader("/short")
+    @stage.finish(answer(MB / 2), keep: false)
+    assert_operator @stage.stats.fetch("spooled_answers"), :>, before
+    @stage.open(1)
+    2.times { slow_reader("/short") }
+
+    assert_equal %w[/short /short], takes(0, 1).map(&:path)
+  end
+
   def test_after_a_reader_was_cut_the_next_waits_a_moment
     crowded(lanes: 1, spool_total: 10 * MB)
     slow_reader("/large")

@@ -48,6 +48,7 @@ class HTTPReactorSpoolTest < Minitest::Test
 
       assert_equal ["spool.unavailable", path], [event.name, event.payload.fetch(:path)]
       assert_match reason, event.payload.fetch(:reason)
+      assert_match(/another one with `spool`/, event.payload.fetch(:advice))
     end
   end
 

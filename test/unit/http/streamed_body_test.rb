@@ -116,6 +116,7 @@ class HTTPStreamedBodyTest < Minitest::Test
       end
 
       assert_equal([["request.refused", status]], events.map { |event| [event.name, event[:status]] })
+      assert_equal(["127.0.0.1", "POST", "/up/load"], %i[remote method path].map { |key| events.first[key] })
     end
   end
 

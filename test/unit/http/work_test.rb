@@ -252,13 +252,44 @@ class HTTPWorkTest < Minitest::Test
     assert_empty events
   end
 
+  def test_whoever_is_refused_is_named_and_what_it_asked_for_if_that_is_known
+    serve
+    events = events_of do
+      assert_equal 400, @served.exchange("GET / HTTP/1.1\r\n\r\n").status
+      assert_equal 413, @served.post("", "Content-Length: 100001\r\n").status
+    end
+
+    assert_equal([[400, "127.0.0.1", nil, nil], [413, "127.0.0.1", "POST", "/"]],
+                 events.map { |event| %i[status remote method path].map { |key| event[key] } })
+  end
+
   def test_a_reader_that_takes_nothing_is_dropped
     serve(write_timeout: 0.05) { [200, {}, ["x" * 50_000_000]] }
+    socket = @served.connect
+    socket.write("GET /large?secret HTTP/1.1\r\nHost: a\r\n\r\n")
+    wait_until { @served.worker.called(:job_finished).any? }
+
+    assert_raises(Errno::ECONNRESET) { socket.read }
+    (client, request), = @served.worker.called(:reader_lost).map { |_, *told| told }
+    assert_match(%r{\A127\.0\.0\.1, \d+ bytes/s\z}, client)
+    assert_equal "GET /large", request
+  ensure
+    socket&.close
+  end
+
+  # What it does with the error that a write raises is its own business.
+  def test_an_application_that_rescues_the_loss_of_its_reader
+    body = lambda do |stream|
+      2.times { stream.write("x" * 50_000_000) }
+    rescue IOError
+      retry unless (@rescued = @rescued.to_i + 1) > 1
+    end
+    serve(write_timeout: 0.05) { [200, {}, body] }
     socket = @served.connect
     socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
     wait_until { @served.worker.called(:job_finished).any? }
 
-    assert_raises(Errno::ECONNRESET) { socket.read }
+    assert_equal 1, @served.worker.called(:reader_lost).size
   ensure
     socket&.close
   end

@@ -60,6 +60,13 @@ class TelemetryLogTest < Minitest::Test
     [reader, writer].each(&:close)
   end
 
+  # It has ended, and its own log could not say it.
+  def test_lines_that_another_process_has_lost_are_told_of
+    told = log_of(:text) { [Process.pid, 4711].each { |pid| Pando::Events.emit("lines.lost", count: 3, pid: pid) } }
+
+    assert_equal ["3 pid=4711"], told.scan(/lines\.lost count=(.*)/).flatten
+  end
+
   def test_another_format_is_refused
     error = assert_raises(ArgumentError) { Pando::Telemetry::Log.new($stderr, format: :xml) }
 

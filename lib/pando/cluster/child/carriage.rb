@@ -16,7 +16,7 @@ module Pando
         FIELDS = { state: %i[adopted ready leaving], deadline: :number, reason: :text, verdict: :text, unwanted: :text,
                    failure: :text, detail: :text, stack: :text, patient: :flag, overdue: :flag, suspect: :flag,
                    stuck: :flag, mute: :flag, barred: :flag, signalled_deadline: :number,
-                   outworn: :text, tied_since: :number }.freeze
+                   outworn: :text, tied_since: :number, lines_due: :integer }.freeze
 
         # Builds one from a state.
         module Reader

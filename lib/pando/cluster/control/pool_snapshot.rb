@@ -53,6 +53,13 @@ module Pando
           @pool.generations.changed_state.explain.map { |one| ["changed_state", { pool: @name, **one }] }
         end
 
+        # Paths that workers refuse, for they have ended others.
+        def refused_paths
+          @pool.poison.refused.map do |one|
+            ["refused_path", { pool: @name, **one, seconds: one[:seconds].round(1) }]
+          end
+        end
+
         # Who dies too often.
         def dampers
           states = [*@pool.dampers.states, *known.map(&:backoff).reject(&:calm?).map(&:state)]

@@ -24,8 +24,9 @@ module Pando
         ACTIONS = ["refused", "put back"].freeze
         SEVERITIES = { "error" => :error, "warning" => :warning }.freeze
         TOKEN = /\A\h{1,16}\z/
-        # Tokens that are remembered.
+        # Tokens that are remembered, and changes.
         LIMIT = 500
+        TOLD = 100
         REASON = "requests have changed its process, and no refork is possible from it"
         # Seconds from one replacement to the next: twice as long each time, up to a limit. An application that changes
         # the state of each worker is not to lose them all, again and again.
@@ -37,6 +38,7 @@ module Pando
           @roster = roster
           @generations = generations
           @tokens = []
+          @told = []
           calm_down
         end
 
@@ -49,7 +51,8 @@ module Pando
           action = nil unless ACTIONS.include?(action)
           severity = SEVERITIES.fetch(severity, :error)
           Events.emit("finding.reported", kind: :changed_state, severity: severity, subject: subject, reason: reason,
-                                          advice: advice, action: action, role: worker.role, **worker.identity)
+                                          advice: advice, action: action, role: worker.role, **worker.identity,
+                                          **remember(reason))
           @tokens |= [token] if action == "refused" && token.match?(TOKEN) && @tokens.size < LIMIT
         end
 
@@ -58,6 +61,10 @@ module Pando
           worker.declined = reason
           tell # before another one is asked
         end
+
+        # @param words [String] why there is no refork
+        # @return [Boolean] an event has told of that change
+        def told?(words) = @told.any? { |reason| words.include?(reason) }
 
         # Called at each turn of the monitor's loop.
         def reconcile(now = Sys.now)
@@ -78,10 +85,20 @@ module Pando
         # @param generation [Generation] that serves in all slots; another release may do other things
         def established(generation)
           calm_down
+          @told = []
           @tokens = [] if %i[boot reload].include?(generation.purpose)
         end
 
         private
+
+        # Each worker may have made the same change, and each reports it.
+        # @return [Hash{Symbol => Boolean}] for the event
+        def remember(reason)
+          return { told: true } if @told.include?(reason)
+
+          @told = [*@told.last(TOLD - 1), reason] unless reason.empty?
+          {}
+        end
 
         def declined_workers = @roster.ready_workers.select(&:declined)
         def replaceable = declined_workers.find { |worker| !worker.outworn? }

@@ -130,14 +130,15 @@ module Pando
         # A refork is not possible now. A policy tries again and again: each obstacle is told once, until a refork has
         # succeeded. Somebody who asks is always answered.
         # @param obstacle [String] @param reason [String, nil] why it was wanted
-        # @param from [Hash] the worker that refused to be forked from, if one did
+        # @param facts [Hash] the worker that refused to be forked from, if one did; whether another event has told why
         # @return [nil]
-        def refuse(obstacle, reason, **from)
+        def refuse(obstacle, reason, **facts)
           return withhold(obstacle, reason) if obstacle == @generations.lost_threads.refusal
 
+          facts[:told] = true if @generations.changed_state.told?(obstacle)
           known = @told.include?(kind = obstacle.sub(MORE, ""))
           @told = [*@told.last(TOLD - 1), kind] unless known
-          Events.emit("refork.refused", reason: obstacle, wanted: reason, **from) if @asked || !known
+          Events.emit("refork.refused", reason: obstacle, wanted: reason, **facts) if @asked || !known
           nil
         end
 
@@ -160,10 +161,10 @@ module Pando
         end
 
         # The kernel has no process for the mold: neither the worker that was asked is to blame, nor anything else. What
-        # the policy wants waits longer each time; whoever asks is not kept waiting.
+        # the policy wants waits longer each time; whoever asks is not kept waiting. An error has told of the process.
         # @return [nil]
         def put_off(obstacle, reason, **from)
-          refuse(obstacle, reason, **from)
+          refuse(obstacle, reason, **from, told: true)
           Events.emit("refork.postponed", seconds: @pause.fail.round(2), reason: obstacle) unless @asked
         end
 

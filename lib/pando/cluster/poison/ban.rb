@@ -45,6 +45,9 @@ module Pando
         # @return [Integer] seconds that it lasts, one at least
         def seconds = (@ends_at - Sys.now).ceil.clamp(1..)
 
+        # @return [Hash{Symbol => Object}] see Poison#refused
+        def explain = { request: name.join(" "), seconds: @ends_at - Sys.now }
+
         # One that starts reads it before it serves. Who does not hear it now is told with the next turn.
         # @param workers [Array<Child>] all of them
         def tell(workers)

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/events"
+
 module Pando
   module Cluster
     class Pools
@@ -15,7 +17,7 @@ module Pando
         end
 
         %i[child_adopted child_ready child_checking child_crashing child_leaving child_signalled child_outworn
-           canary_tried fork_failed fork_declined child_lost thread_reported state_reported].each do |news|
+           canary_tried fork_failed fork_declined thread_reported state_reported].each do |news|
           define_method(news) do |child, *details, **more|
             pool = @pools.of(child)
             @pools.about(pool) { pool.caretaker.public_send(news, child, *details, **more) }
@@ -23,6 +25,25 @@ module Pando
         end
 
         def lane_corrupt(number) = @pools.first.caretaker.lane_corrupt(number)
+
+        # Whoever has ended can say no more.
+        def child_lost(child, *details, **more)
+          pool = @pools.of(child)
+          @pools.about(pool) do
+            pool.caretaker.child_lost(child, *details, **more)
+            Events.emit("lines.lost", count: child.lines_due, pid: child.pid) if child.lines_due.positive?
+          end
+        end
+
+        # In direct mode a worker does what the reactor does elsewhere, whose words these are (HTTP::ReactorReport).
+        def reader_lost(child, text)
+          reader, request = text.split("\n", 2)
+          @pools.about(@pools.of(child)) do
+            Events.emit("requests.lost", **child.identity, count: 1, reason: "write_timeout (1)", slowest: reader,
+                                                           request: request)
+          end
+        end
+
         def lines_lost(number) = @pools.first.tally.add_lost_lines(number)
       end
     end

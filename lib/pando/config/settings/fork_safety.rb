@@ -61,6 +61,15 @@ module Pando
               type: Types::ListedPolicy.new(:allow, :report, :refuse, default: :refuse,
                                                                       list: "a list of what may change"),
               default: :refuse, within: :fork_safety, keyword: :state,
+              check: lambda { |policy, _|
+                next unless policy.is_a?(Hash) && Platform.linux?
+
+                require "pando/fork_safety/process_state/names"
+                names = ForkSafety::ProcessState::Names
+                wrong = policy[:allow].find { |one| !names.known?(one) } or next
+                "allow: has #{wrong.inspect}, which is nothing that is looked at." \
+                  "#{Suggestion.for(wrong, names.all)} See docs/audit.md"
+              },
               help: "What is done about a worker whose process a request has changed: directory, umask, user, limits.",
               notes: "`:refuse` gives the next mold its former directory and umask, and refuses to refork from a " \
                      "worker with any other change: another worker is asked. `:report` only says so, and the next " \

@@ -73,8 +73,17 @@ module Pando
 
     # Where an answer waits for its client, and what else a client may be told.
     Settings.group "HTTP answers" do
+      size = Types::Bytes.new(16_384..1_073_741_824)
+
       setting :answer_memory,
-              type: Types::Bytes.new(16_384..1_073_741_824), default: 1_048_576, unit: "bytes",
+              type: size, default: 1_048_576, unit: "bytes",
+              check: lambda { |one, config|
+                all = config.answer_memory_total
+                next if one <= all
+
+                "must not be more than its total:, #{size.write(all)}, but is #{size.write(one)}. " \
+                  "Write answer_memory #{size.write(one)}, total: #{size.write(one)} or more"
+              },
               help: "An answer waits for a slow client in memory up to this size, and the rest in the spool.",
               notes: "Its worker is done as soon as it has written the answer. In direct mode a worker waits for " \
                      "its client, and the setting means nothing.",
@@ -91,8 +100,8 @@ module Pando
               help: "The directory of the nameless files in which large request bodies and answers wait; false: " \
                     "TMPDIR, or /tmp.",
               notes: "A disk, not a tmpfs, for that is memory: `spool.in_memory` in the log names one, but not in " \
-                     "development. An obstacle is told by `spool.unavailable` at the start, and by " \
-                     "`spool.failed` later.",
+                     "development. An obstacle is told by `pando --check`, by `spool.unavailable` at the start, " \
+                     "and by `spool.failed` later.",
               example: 'spool "/var/tmp", total: 20.gb'
 
       setting :spool_total,

@@ -110,10 +110,10 @@ module Pando
              "The reactor's own program cannot be run: the reactor is a fork of the monitor, and keeps some MiB of it."
       define "reactor.limited", :warn, %i[connections reason],
              "Fewer connections than `max_connections` can be held."
-      define "spool.unavailable", :warn, %i[path reason],
+      define "spool.unavailable", :warn, %i[path reason advice],
              "The reactor has no folder for large request bodies and answers."
       define "spool.in_memory", :warn, %i[path reason], "That folder is a tmpfs, and so takes memory."
-      define "spool.failed", :warn, %i[count reason],
+      define "spool.failed", :warn, %i[count reason path advice],
              "So many writes to the spool have failed, or reads; `reason` is the last error. It is tried again after " \
              "a second."
       define "reactor.exited", :info, %i[pid reason], "The reactor has answered all that it held, and is gone."
@@ -181,9 +181,10 @@ module Pando
 
       define "refork.decided", :info, %i[generation decision phase reason rule age saving cost pss],
              "`refork :auto` found it is time (decision: refork), or else: settle, rest, rearm. See docs/reforking.md."
-      define "refork.refused", :warn, %i[wanted reason slot source],
+      define "refork.refused", :warn, %i[wanted reason slot source told],
              "A refork is not possible now; `source` and `slot` are the worker that refused to be forked from, if " \
-             "one did. The same obstacle is told once, unless somebody asks again."
+             "one did. The same obstacle is told once, unless somebody asks again. `told`: `finding.reported`, " \
+             "`fork.failed`, `spawn.failed` or `mold.failed` has said why; then the level is info."
       define "refork.withheld", :info, %i[wanted reason],
              "A refork was asked for, and no worker may be promoted for a thread that `finding.reported` has told of."
       define "refork.postponed", :info, %i[reason seconds], "A generation failed; the next try waits this long."
@@ -210,8 +211,9 @@ module Pando
       define "audit.finished", :info, %i[generation pid descriptors findings seconds reason],
              "The descriptors and threads of a new mold were looked at; `reason` says why they could not be."
       define "finding.reported", :warn,
-             %i[kind severity subject location reason advice action count role slot generation pid],
-             "Something that a fork breaks, `count` of its kind; `action` says what was done about it, if anything."
+             %i[kind severity subject location reason advice action count role slot generation pid told],
+             "Something that a fork breaks, `count` of its kind; `action` says what was done about it, if anything. " \
+             "`told`: another worker has made the same change; then the level is info."
 
       define "service.ready", :info, %i[name slot generation pid], "A service runs."
       define "service.exited", :info, %i[name slot generation pid reason backtrace],
@@ -220,7 +222,7 @@ module Pando
              "A service ended that nobody told to; it is started again."
       define "service.failed", :error, %i[slot generation pid reason backtrace], "A service never became ready."
 
-      define "request.refused", :info, %i[slot generation pid status reason],
+      define "request.refused", :info, %i[slot generation pid status reason remote method path],
              "Not a request that is understood and allowed; the client got this status."
       define "proxy.refused", :info, %i[slot generation pid remote reason],
              "A connection to a listener with proxy_protocol did not open with a PROXY header; it was closed."
@@ -237,10 +239,11 @@ module Pando
              "The reactor answered with 503, or reset what had begun: too much to do. `reason` counts by the limit " \
              "that was met; `busy` names what the workers are at."
       define "requests.retried", :warn, %i[count], "Safe requests of workers that died were served by others."
-      define "requests.lost", :warn, %i[count reason slowest],
+      define "requests.lost", :warn, %i[count reason slowest request slot generation pid],
              "Requests whose worker died or gave up: 502 or 504, or a reset if the answer had begun; and clients " \
              "that took their answers too slowly, or slowest when there was no room for more: `slowest` has the " \
-             "address and the rate of the last one. Where the worker died, `worker.killed` or `worker.lost` says why."
+             "address and the rate of the last one. Where the worker died, `worker.killed` or `worker.lost` says " \
+             "why. In direct mode only clients that were too slow, one at a time, each with its `request`."
       define "queue.delayed", :warn, %i[count median p99 waiting],
              "Requests wait long for a worker: `median` and `p99` in seconds, rounded up to 2^n microseconds."
       define "queue.blocked", :error, %i[waiting idle replaced],

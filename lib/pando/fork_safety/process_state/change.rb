@@ -8,10 +8,9 @@ module Pando
     class ProcessState
       # One thing that has become another in a process.
       class Change
-        VARIABLE = "env "
         SIGNAL = "signal "
         LENGTH = 100 # characters of a name or a value that are shown
-        private_constant :VARIABLE, :SIGNAL, :LENGTH
+        private_constant :SIGNAL, :LENGTH
 
         # @return [String] what has changed: "umask", "env TZ", "limit open files", "signal PIPE", ...
         attr_reader :key
@@ -54,8 +53,8 @@ module Pando
         # @return [String]
         def token = [key, @to&.identity].hash.abs.to_s(16)
 
-        # @param pattern [String] the key, or its first word
-        def match?(pattern) = key == pattern || key.start_with?("#{pattern} ")
+        # @param pattern [String] the key, or its first words
+        def match?(pattern) = Names.match?(key, pattern)
 
         # @return [String] the key, fit to be shown
         def name = shown(key)
@@ -64,7 +63,7 @@ module Pando
         def to_s
           return "#{name} #{words(@from)} -> #{words(@to)}" unless variable?
 
-          "ENV[#{name.delete_prefix(VARIABLE).inspect}] #{@from.nil? ? "set" : (@to && "changed") || "deleted"}"
+          "ENV[#{name.delete_prefix(Names::VARIABLE).inspect}] #{@from.nil? ? "set" : (@to && "changed") || "deleted"}"
         end
 
         # @return [Finding]
@@ -77,7 +76,7 @@ module Pando
 
         private
 
-        def variable? = key.start_with?(VARIABLE)
+        def variable? = key.start_with?(Names::VARIABLE)
         def signal? = key.start_with?(SIGNAL)
 
         def words(value)

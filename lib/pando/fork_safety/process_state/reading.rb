@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "fcntl"
+require "pando/fork_safety/process_state/names"
 require "pando/fork_safety/process_state/value"
 
 module Pando
@@ -8,19 +9,6 @@ module Pando
     class ProcessState
       # Asks the kernel about this process. What it does not tell is left out.
       module Reading
-        # What each process of the server sets for itself after each fork (Cluster::Role, HTTP::SoftTimeout, Swarm::Work),
-        # what its profilers use, and what is Ruby's and the C library's own.
-        OURS = %w[INT HUP TERM QUIT USR1 USR2 TTIN TTOU CHLD CLD URG TSTP PROF VTALRM].freeze
-        C_LIBRARY = [32, 33].freeze
-        SIGNALS = (1..64).to_h { |number| [number, Signal.signame(number) || number.to_s] }
-                         .reject { |number, name| OURS.include?(name) || C_LIBRARY.include?(number) }
-                         .transform_values { |name| "signal #{name}".freeze }.freeze
-        STREAMS = { "stdin" => 0, "stdout" => 1, "stderr" => 2 }.freeze
-        # Lines of /proc/self/status.
-        LINES = { "umask" => "Umask", "user ids" => "Uid", "group ids" => "Gid", "groups" => "Groups",
-                  "capabilities permitted" => "CapPrm", "capabilities effective" => "CapEff",
-                  "capabilities bounding" => "CapBnd", "no new privileges" => "NoNewPrivs" }.freeze
-        LIMIT = /^Max (.+?) {2,}(\S+) +(\S+)/
         # Places in /proc/self/stat, behind the name.
         NICE = 16
         SCHEDULING = [37, 38].freeze
@@ -28,7 +16,7 @@ module Pando
         MODE = File::RDONLY | File::WRONLY | File::RDWR
         IGNORED = Value.new("ignored")
         HANDLED = Value.new("handled")
-        private_constant :OURS, :C_LIBRARY, :SIGNALS, :STREAMS, :LINES, :LIMIT, :NICE, :SCHEDULING, :MODES, :MODE
+        private_constant :NICE, :SCHEDULING, :MODES, :MODE
 
         class << self
           # @return [Hash{String => Value}]
@@ -68,7 +56,7 @@ module Pando
           end
 
           def lines(status)
-            LINES.transform_values { |name| Value.new(field(status, name).split.join(" ")) }
+            Names::LINES.transform_values { |name| Value.new(field(status, name).split.join(" ")) }
           end
 
           def field(status, name) = status[/^#{name}:[ \t]*(.*)$/, 1].to_s
@@ -76,14 +64,14 @@ module Pando
           # Those that the kernel's default does not apply to.
           def signals(status)
             ignored, handled = %w[SigIgn SigCgt].map { |name| field(status, name).hex }
-            SIGNALS.each_with_object({}) do |(number, key), found|
+            Names::SIGNALS.each_with_object({}) do |(number, key), found|
               found[key] = IGNORED if ignored[number - 1] == 1
               found[key] = HANDLED if handled[number - 1] == 1
             end
           end
 
           def limits(process)
-            File.read("/proc/#{process}/limits").scan(LIMIT).to_h do |name, soft, hard|
+            File.read("/proc/#{process}/limits").scan(Names::LIMIT).to_h do |name, soft, hard|
               ["limit #{name}", Value.new("#{soft} (at most #{hard})")]
             end
           rescue SystemCallError
@@ -100,7 +88,7 @@ module Pando
           end
 
           # By number: what the constants are now is the application's business.
-          def streams = STREAMS.transform_values { |number| stream(number) }
+          def streams = Names::STREAMS.transform_values { |number| stream(number) }
 
           def stream(number)
             io = IO.for_fd(number, autoclose: false)
@@ -117,7 +105,7 @@ module Pando
             "?"
           end
 
-          def environment = ENV.to_h { |name, text| ["env #{name}", Value.new(text.hash, "")] }
+          def environment = ENV.to_h { |name, text| ["#{Names::VARIABLE}#{name}", Value.new(text.hash, "")] }
         end
       end
     end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "pando/events/catalogue"
 require_relative "../support/generations_case"
 
 # What follows when a worker must not be forked, for requests have changed its process.
@@ -89,6 +90,43 @@ class ChangedStateLedgerTest < Minitest::Test
     assert_equal(2, events("finding.reported").size)
   end
 
+  # Each worker reports the change, and then the refork is refused for it: four events and more of one fact.
+  def test_one_change_that_stops_a_refork_is_one_alarm
+    booted(workers: 2)
+    asked
+    2.times do
+      worker = generations.upcoming.source
+      report(worker, FOUND)
+      decline(worker)
+    end
+
+    assert_equal([2, 1, 1], %w[finding.reported source.changed refork.refused].map { |name| events(name).size })
+    assert_equal(["finding.reported"], grave)
+    report(cluster.worker_in(0), FOUND.sub("0 -> 7", "0 -> 8"))
+    assert_equal(["finding.reported"] * 2, grave)
+  end
+
+  def test_after_a_refork_that_worked_it_is_news_again
+    booted(workers: 2)
+    2.times do
+      worker = asked
+      report(worker, FOUND)
+      decline(worker)
+      cluster.settle
+      elapse(100)
+    end
+
+    assert_equal(["finding.reported"] * 2, grave)
+  end
+
+  def test_a_refusal_in_other_words_is_told_all_the_same
+    booted(workers: 1)
+    report(asked, "refused\n\nerror\nnice\n\nPut it back.")
+    decline(generations.upcoming.source)
+
+    assert_equal(["finding.reported", "refork.refused"], grave)
+  end
+
   def test_the_others_are_told_of_what_libraries_do_and_are_asked_after_that
     booted(workers: 3)
     worker = asked
@@ -117,6 +155,11 @@ class ChangedStateLedgerTest < Minitest::Test
   end
 
   private
+
+  # What somebody is called for.
+  def grave
+    @events.reject { |event| Pando::Events::Catalogue.level_of(event) == :info }.map(&:name)
+  end
 
   # @return [Child] the worker that is to fork the next mold
   def asked

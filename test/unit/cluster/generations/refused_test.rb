@@ -17,8 +17,7 @@ class ClusterRefusedReforkTest < Minitest::Test
     told = events("refork.refused").map(&:payload)
     assert_equal([[WHY, "a worker served 0 requests"]], told.map { |event| event.values_at(:reason, :wanted) })
     assert_includes(cluster.roster.ready_workers.map(&:slot), told.first[:slot])
-    grave = @events.reject { |event| Pando::Events::Catalogue.level(event.name) == :info }
-    assert_equal(["refork.refused"], grave.map(&:name), "what follows from it is no other fault")
+    assert_equal(["refork.refused"], grave, "what follows from it is no other fault")
     assert_equal([WHY], events("generation.discarded").map { |event| event[:reason] })
   end
 
@@ -67,9 +66,15 @@ class ClusterRefusedReforkTest < Minitest::Test
     assert_equal(1, events("fork.failed").size)
     assert_empty(events("generation.discarded"))
     assert_empty(events("mold.failed"), "it is told once")
+    assert_equal(["fork.failed"], grave, "it is read once")
   end
 
   private
+
+  # What somebody is called for.
+  def grave
+    @events.reject { |event| Pando::Events::Catalogue.level_of(event) == :info }.map(&:name)
+  end
 
   def refused_by_policy(reason)
     cluster.policy.threshold_value = 0

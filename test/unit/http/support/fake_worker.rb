@@ -28,6 +28,7 @@ module HTTPSupport
     def leaving? = @leaving
     def hook?(name) = @hooks.key?(name)
 
+    def reader_lost(*arguments) = @calls << [:reader_lost, *arguments]
     def job_streams = @calls << [:job_streams]
 
     def job_deadline(*arguments)

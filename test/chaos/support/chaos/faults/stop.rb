@@ -16,8 +16,8 @@ module Chaos
       def name = "#{super} #{plan["role"]}"
 
       def inject
-        @pid = victim&.pid
-        @pid && signal(@pid, "STOP")
+        pid = victim&.pid
+        @pid = pid if pid && signal(pid, "STOP")
       end
 
       def lift = @pid && signal(@pid, "CONT")
@@ -43,9 +43,9 @@ module Chaos
       # It is only looked for in a mold that is needed.
       def inject
         found = victim
-        @pid = found&.pid
-        return false unless @pid && signal(@pid, "STOP")
+        return false unless found && signal(found.pid, "STOP")
 
+        @pid = found.pid
         @limit = found.serving? ? limit : BOOT_LIMIT
         worker = plan["role"] == mold_role && victim(worker_role) and signal(worker.pid, "KILL")
         true
