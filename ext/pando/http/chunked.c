@@ -138,15 +138,20 @@ static int read_extension(pando_http_chunked *chunked, char byte)
     return fail(chunked, "malformed chunk extension");
 }
 
+static int expect(pando_http_chunked *chunked, char byte, char wanted, uint8_t next)
+{
+    return byte == wanted ? go(chunked, next) : fail(chunked, "malformed end of line in the chunked body");
+}
+
 static int read_trailer(pando_http_chunked *chunked, char byte)
 {
+    if (chunked->state == STATE_TRAILER && byte == '\r') /* no field, but the end */
+        return go(chunked, STATE_END_LF);
     if (chunked->trailer_bytes++ == PANDO_HTTP_CHUNK_MAX_TRAILERS)
         return fail(chunked, "trailer section too large");
 
     switch (chunked->state) {
     case STATE_TRAILER:
-        if (byte == '\r')
-            return go(chunked, STATE_END_LF);
         if (pando_http_is(byte, PANDO_HTTP_TOKEN))
             return go(chunked, STATE_TRAILER_NAME);
         break;
@@ -162,13 +167,10 @@ static int read_trailer(pando_http_chunked *chunked, char byte)
         if (byte == '\r')
             return go(chunked, STATE_TRAILER_LF);
         break;
+    case STATE_TRAILER_LF:
+        return expect(chunked, byte, '\n', STATE_TRAILER);
     }
     return fail(chunked, "malformed trailer field");
-}
-
-static int expect(pando_http_chunked *chunked, char byte, char wanted, uint8_t next)
-{
-    return byte == wanted ? go(chunked, next) : fail(chunked, "malformed end of line in the chunked body");
 }
 
 static int end_size_line(pando_http_chunked *chunked, char byte)
@@ -188,13 +190,12 @@ static int read_control(pando_http_chunked *chunked, char byte)
         return expect(chunked, byte, '\r', STATE_DATA_LF);
     case STATE_DATA_LF:
         return expect(chunked, byte, '\n', STATE_SIZE);
-    case STATE_TRAILER_LF:
-        return expect(chunked, byte, '\n', STATE_TRAILER);
     case STATE_END_LF:
         return expect(chunked, byte, '\n', STATE_DONE);
     case STATE_TRAILER:
     case STATE_TRAILER_NAME:
     case STATE_TRAILER_VALUE:
+    case STATE_TRAILER_LF:
         return read_trailer(chunked, byte);
     default:
         return read_extension(chunked, byte);

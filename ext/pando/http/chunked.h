@@ -11,7 +11,7 @@
 
 #define PANDO_HTTP_CHUNK_MAX_DIGITS 15      /* of a size: below 2^60, so that no sum overflows */
 #define PANDO_HTTP_CHUNK_MAX_EXTENSIONS 8192 /* bytes, in the whole body */
-#define PANDO_HTTP_CHUNK_MAX_TRAILERS 8192   /* bytes of the trailer section */
+#define PANDO_HTTP_CHUNK_MAX_TRAILERS 8192   /* bytes of the trailer fields, with the ends of their lines */
 
 typedef enum {
     PANDO_HTTP_CHUNK_MORE,  /* all input is used up */

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define LONGEST_BODY 1000000000000000000u /* 10^18: no sum with it overflows */
+
 static int refuse(const char **reason, const char *text)
 {
     *reason = text;
@@ -47,11 +49,11 @@ static int parse_length(const char *text, uint32_t len, uint64_t *length, const 
     for (uint32_t i = 0; i < len; i++) {
         if (!pando_http_is(text[i], PANDO_HTTP_DIGIT))
             return refuse(reason, "malformed Content-Length");
-        if (value > (uint64_t)INT64_MAX / 10 - 1) {
+        value = value * 10 + (uint64_t)(text[i] - '0');
+        if (value > LONGEST_BODY) {
             *reason = "Content-Length too large";
             return 413;
         }
-        value = value * 10 + (uint64_t)(text[i] - '0');
     }
     *length = value;
     return 0;

@@ -15,7 +15,7 @@
 #define FILE_PORTION (1u << 20)    /* of a file, before others have their turn */
 #define OUTPUT_BYTES 16384u
 #define LITTLE 4096u
-#define LARGE 16384                /* bytes of an answer for which it is worth a system call to bound the kernel's */
+#define LARGE 16384                /* bytes of answers from which on it is worth a system call to bound the kernel's */
 #define UNSENT (128 << 10)         /* that the kernel keeps of it, beside what is on its way */
 #define RELIEF (128u << 10)        /* room that there must be before a worker that has waited goes on */
 
@@ -274,7 +274,7 @@ static void out_of_memory(struct pando_reactor *reactor, struct pando_connection
 void pando_reactor_output_bytes(struct pando_reactor *reactor, struct pando_connection *connection, const char *data,
                                 size_t bytes, int ends)
 {
-    if (bytes >= LARGE)
+    if (connection->sent + bytes >= LARGE)
         bound_unsent(connection);
     if (!connection->out && connection->writable) {
         int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (ends ? MSG_MORE : 0); /* the last bytes and the end travel as one */

@@ -84,17 +84,19 @@ class HTTPChunkedTest < Minitest::Test
   end
 
   def test_extensions_are_bounded_in_the_whole_body
-    chunk = "1;#{"a" * 1000}\r\nx\r\n"
-
-    assert_nil decode(chunk * 8, [chunk.bytesize * 8]).first
-    assert_equal false, decode(chunk * 9, [chunk.bytesize * 9]).first
+    assert_decoded "1;#{"a" * 8191}\r\nx\r\n0\r\n\r\n"
+    refute_decoded "1;#{"a" * 8192}\r\nx\r\n0\r\n\r\n"
+    chunk = "1;#{"a" * 1023}\r\nx\r\n"
+    assert_decoded "#{chunk * 8}0\r\n\r\n"
+    refute_decoded "#{chunk * 8}0;a\r\n\r\n"
   end
 
   def test_the_trailer_section_is_bounded
-    field = "X: #{"a" * 95}\r\n"
-
-    assert_nil decode("0\r\n#{field * 80}", [9000]).first
-    assert_equal false, decode("0\r\n#{field * 90}", [9000]).first
+    assert_decoded "0\r\nX: #{"a" * 8187}\r\n\r\n"
+    refute_decoded "0\r\nX: #{"a" * 8188}\r\n\r\n"
+    field = "X:\r\n"
+    assert_decoded "0\r\n#{field * 2048}\r\n"
+    refute_decoded "0\r\n#{field * 2049}\r\n"
   end
 
   def test_input_and_output_must_differ
@@ -103,6 +105,9 @@ class HTTPChunkedTest < Minitest::Test
   end
 
   private
+
+  def assert_decoded(bytes) = assert_equal(bytes.bytesize, decode(bytes, [bytes.bytesize]).first)
+  def refute_decoded(bytes) = assert_equal(false, decode(bytes, [bytes.bytesize]).first)
 
   def each_cut(bytes, &block)
     block.call([bytes.bytesize])

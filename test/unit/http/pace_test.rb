@@ -62,6 +62,18 @@ class HTTPPaceTest < Minitest::Test
     assert_raises(Pando::HTTP::ClientTooSlow) { wait(10, happened: nil) }
   end
 
+  def test_the_rate_is_a_kibibyte_a_second
+    @pace = TestedPace.new(10.0)
+    @pace.now = 0.0
+    100.times { wait(1) && @pace.moved(1024) }
+    10.times { wait(1) && @pace.moved(0) }
+    assert_raises(Pando::HTTP::ClientTooSlow) { wait(0) }
+
+    @pace.restart
+    20.times { wait(1) && @pace.moved(512) }
+    assert_raises(Pando::HTTP::ClientTooSlow) { wait(0) }
+  end
+
   def test_without_a_rate_the_sum_is_all
     @pace = TestedPace.new(10.0, rate: Float::INFINITY)
     @pace.now = 0.0

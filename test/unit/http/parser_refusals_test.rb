@@ -99,7 +99,8 @@ class HTTPParserRefusalsTest < Minitest::Test
   refuses 400, "differing_lengths", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n"
   refuses 400, "length_and_empty_one", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length:\r\n\r\n"
   refuses 400, "length_zero_and_five", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\n"
-  %w[9223372036854775807 9223372036854775808 18446744073709551616 99999999999999999999999999].each do |length|
+  %w[1000000000000000001 1000000000000000010 9223372036854775799 9223372036854775807 9223372036854775808
+     18446744073709551616 99999999999999999999999999].each do |length|
     refuses 413, "length_#{length}", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: #{length}\r\n\r\n"
   end
 

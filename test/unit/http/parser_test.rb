@@ -148,6 +148,7 @@ class HTTPParserTest < Minitest::Test
     "content-length:005\r\n" => [true, 5], "Content-Length: 5, 5\r\n" => [true, 5],
     "Content-Length: 5\r\nContent-Length: 5\r\n" => [true, 5],
     "Content-Length: 999999999999999999\r\n" => [true, 999_999_999_999_999_999],
+    "Content-Length: 1000000000000000000\r\n" => [true, 10**18],
     "Transfer-Encoding: chunked\r\n" => [:chunked, nil], "transfer-encoding: CHUNKED\r\n" => [:chunked, nil]
   }.freeze
 

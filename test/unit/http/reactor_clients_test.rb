@@ -85,6 +85,22 @@ class HTTPReactorClientsTest < Minitest::Test
     client&.close
   end
 
+  # Nor does it ever pause for write_timeout, but it falls behind 1 KiB/s by as much.
+  def test_a_reader_that_takes_too_little_all_the_time_is_reset
+    stage(lanes: 1, write_timeout: 1500)
+    client = Socket.new(:INET, :STREAM).tap { |one| one.setsockopt(:SOCKET, :RCVBUF, 1) }
+    client.connect(@listener.local_address)
+    client.write(GET)
+    taken = @stage.take(0)
+    @stage.data(taken, "HTTP/1.1 200 OK\r\n\r\n")
+    assert_equal "ok", @stage.tell("much", taken.id, 300_000)
+
+    assert_raises(Errno::ECONNRESET) { 60.times { client.readpartial(576) && sleep(0.9) } }
+    counts("slow_readers" => 1)
+  ensure
+    client&.close
+  end
+
   def test_a_slow_reader_holds_up_its_worker_but_nobody_else_where_there_is_no_disk
     stage(spool_total: 0)
     client = request(GET)
@@ -140,6 +156,12 @@ class HTTPReactorClientsTest < Minitest::Test
     taken = @stage.take(0)
 
     assert_equal [384, 16_000, false], [taken.head_bytes, taken.body_bytes, taken.body_in_file?]
+    @stage.answer(taken)
+    assert_equal "hello", body_of(client)
+
+    client.write(head.sub("16000", "16001") + ("z" * 16_001))
+    taken = @stage.take(0)
+    assert_equal [384, 0, true], [taken.head_bytes, taken.body_bytes, taken.body_in_file?]
     @stage.answer(taken)
     assert_equal "hello", body_of(client)
   end

@@ -69,7 +69,7 @@ class HTTPReactorHandoverTest < Minitest::Test
   end
 
   def test_whoever_is_handed_over_does_not_count
-    stage(max_connections: 1)
+    stage(max_connections: 1, max_per_address: 1)
     3.times do
       request(GET)
       assert_equal "socket", @stage.want("socket", @stage.take(0)).first

@@ -56,16 +56,39 @@ class HTTPReactorHeavyTest < Minitest::Test
     assert_equal "/large", @stage.take(1 - served.first.lane).path
   end
 
+  def test_much_is_half_of_the_total
+    crowded(bytes: MB)
+    assert_includes 700_000..MB, unread
+    2.times { slow_reader("/large") }
+    taken = takes(0, 1)
+    assert_equal %w[/large /large], taken.map(&:path)
+
+    much(taken.first, MB / 2)
+    wait_until { unread > MB }
+    @stage.finish(taken.first, keep: false)
+    @stage.answer(taken.last)
+    2.times { slow_reader("/large") }
+    waiting(4)
+    request(GET)
+    assert_equal %w[/ /large], takes(0, 1).map(&:path).sort
+  end
+
   def test_a_route_is_forgotten_when_its_answers_are_taken_in_time
     crowded
-    8.times do
-      client = request("GET /large HTTP/1.1\r\nhost: a\r\n\r\n")
-      @stage.answer(@stage.take(0))
-      assert_equal "hello", body_of(client)
-    end
+    8.times { taken_in_time }
     2.times { slow_reader("/large") }
 
     assert_equal %w[/large /large], takes(0, 1).map(&:path)
+  end
+
+  def test_seven_answers_are_too_few_to_forget_it
+    crowded
+    7.times { taken_in_time }
+    2.times { slow_reader("/large") }
+    waiting(9)
+    request(GET)
+
+    assert_equal %w[/ /large], takes(0, 1).map(&:path).sort
   end
 
   def test_a_short_answer_that_finds_the_memory_full_makes_nothing_heavy
@@ -135,14 +158,22 @@ class HTTPReactorHeavyTest < Minitest::Test
   private
 
   # Much is unread already, of an answer to this path.
-  def crowded(path = "/large", lanes: 2, **settings)
+  def crowded(path = "/large", lanes: 2, bytes: 9 * MB, **settings)
     stage(lanes: 1, answer_memory: 64_000, answer_total: 2 * MB, **settings)
     reader = slow_reader(path)
-    @stage.finish(answer(9 * MB), keep: false)
+    @stage.finish(answer(bytes), keep: false)
     @stage.open(1) if lanes > 1
     @seen = @stage.stats.fetch("requests")
     reader
   end
+
+  def taken_in_time
+    client = request("GET /large HTTP/1.1\r\nhost: a\r\n\r\n")
+    @stage.answer(@stage.take(0))
+    assert_equal "hello", body_of(client)
+  end
+
+  def unread = @stage.stats.values_at("answer_bytes", "spooled_answers").sum
 
   def waiting(count) = wait_until { @stage.stats.fetch("requests") == @seen + count }
 

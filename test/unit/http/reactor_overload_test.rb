@@ -141,6 +141,26 @@ class HTTPReactorOverloadTest < Minitest::Test
     assert_operator (own_memory - before) / 500, :<, 1024
   end
 
+  def test_a_body_is_in_memory_up_to_its_bound
+    stage(body_memory: 30_000)
+    request(sized_post("x" * 30_000)[0..-2])
+    wait_until { request_files == { memory: 1 } }
+    request(sized_post("x" * 30_001)[0..-2])
+    wait_until { request_files == { memory: 1, disk: 1 } }
+    request(chunked_post("x" * 17_000)[0..-2])
+    wait_until { request_files == { memory: 1, disk: 2 } }
+  end
+
+  def test_bodies_that_the_disk_does_not_take_are_refused
+    stage(body_memory: 20_000, spool_directory: "/proc/self/nowhere")
+    assert_match(%r{\AHTTP/1.1 503 }, request(sized_post("x" * 20_001)).readpartial(100))
+    counts("shed_resources" => 1, "shed_spool" => 0)
+    client = request(sized_post("x" * 20_000))
+    @stage.answer(@stage.take(0))
+
+    assert_equal "hello", body_of(client)
+  end
+
   def test_bodies_in_memory_take_three_quarters_of_the_bound_together
     stage(body_memory: 30 << 20, buffer_memory: 170 << 20)
     post = "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: #{30 << 20}\r\n\r\nx"
@@ -177,6 +197,24 @@ class HTTPReactorOverloadTest < Minitest::Test
     assert_equal(spoken, spoken & told)
     counts("shed_resources" => told.size, "connections" => 605 - told.size)
     serves(1)
+  end
+
+  def test_an_answer_for_which_there_is_no_memory_is_cut_off
+    skip("there is no prlimit") unless system("prlimit", "--version", out: File::NULL)
+    stage(sanitizers: [], lanes: 1, spool_total: 0, answer_memory: 64 << 20)
+    client = request(GET)
+    taken = @stage.take(0)
+    @stage.data(taken, "HTTP/1.1 200 OK\r\n\r\n")
+    limit_memory
+    begin
+      @stage.tell("much", taken.id, 20_000_000)
+      count("shed_resources", 1)
+    ensure
+      limit_memory("unlimited")
+    end
+
+    assert_raises(Errno::ECONNRESET) { client.read }
+    serves(0)
   end
 
   private

@@ -72,6 +72,15 @@ class HTTPReactorProxyTest < Minitest::Test
     assert_equal "192.0.2.1", remote_of(V1 + GET).last
   end
 
+  def test_it_has_4096_bytes_at_most
+    behind_proxy
+    header = v2(0x21, 0x11, v4 + ("x" * (4096 - 16 - 12)))
+
+    assert_equal [4096, "192.0.2.1"], [header.bytesize, remote_of(header + GET).last]
+    assert_equal "", rest_of(request(v2(0x21, 0x11, v4 + ("x" * (4096 - 16 - 11))) + GET))
+    count("refused_proxy", 1)
+  end
+
   # A close with unread input may be a reset.
   def rest_of(client)
     client.read
@@ -95,6 +104,15 @@ class HTTPReactorProxyTest < Minitest::Test
     assert_match(%r{\AHTTP/1.1 503 }, request(V1 + GET).read)
     assert_match(%r{\AHTTP/1.1 503 }, request(V1).read, "as soon as the address is known")
     assert_equal 2, @stage.stats.fetch("shed_address")
+  end
+
+  def test_a_network_of_64_bits_is_one_client
+    behind_proxy(max_per_address: 2)
+    %w[2001:db8::1 2001:db8:0:0:ffff::2].each { |address| remote_of(v2(0x21, 0x21, v6(address)) + GET) }
+    remote_of(v2(0x21, 0x21, v6("2001:db8:0:1::1")) + GET)
+
+    assert_match(%r{\AHTTP/1.1 503 }, request(v2(0x21, 0x21, v6("2001:db8::3")) + GET).read)
+    count("shed_address", 1)
   end
 
   def test_a_proxy_that_goes_or_says_nothing_more_gets_no_answer

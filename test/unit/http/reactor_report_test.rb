@@ -128,6 +128,19 @@ class HTTPReactorReportTest < Minitest::Test
     assert_equal({ connections: 0, requests: 0 }, report.in_flight)
   end
 
+  # The table of bounds in docs/http.md: their last cells.
+  def test_every_reason_in_the_docs_is_one_that_is_told
+    page = File.read(Support::Checkout.path("docs/http.md"))
+    cells = page[/^\| bound \|.*?\n\n/m].lines.drop(2).filter_map { |line| line.split("|")[4]&.strip }.reject(&:empty?)
+    told = { "requests.refused" => :REFUSED, "requests.shed" => :SHED, "requests.lost" => :LOST }
+
+    assert_operator cells.size, :>, 10
+    cells.flat_map { |cell| cell.split(/(?=`requests)/) }.each do |cell|
+      name, reasons = cell.match(/\A`(.*)`: (.*?);?\s*\z/).captures
+      assert_empty reasons.split("; ") - Pando::HTTP::ReactorReport.const_get(told.fetch(name)).values
+    end
+  end
+
   def test_every_event_is_in_the_catalogue_with_its_payload
     require "pando/events/catalogue"
     @counts.add(shed_queue: 1, refused_malformed: 1, refused_body_size: 1, cut_readers: 1, retried: 1)
@@ -156,6 +169,23 @@ class HTTPReactorReportTest < Minitest::Test
     assert_empty tick
   end
 
+  # [n]: at least 2**(n - 1) microseconds
+  def test_a_delay_begins_at_a_second_rounded_down_to_a_power_of_two
+    @counts.wait(1, 19)
+    assert_empty tick
+    @counts.wait(1, 20)
+    assert_equal ["queue.delayed"], tick.map(&:first)
+  end
+
+  def test_one_request_in_a_hundred_may_wait_longer
+    @counts.wait(99, 8)
+    @counts.wait(1, 25)
+    assert_empty tick
+    @counts.wait(98, 8)
+    @counts.wait(2, 25)
+    assert_equal ["queue.delayed"], tick.map(&:first)
+  end
+
   def test_a_delay_that_lasts_is_told_once_a_minute
     told = Array.new(121) do
       @counts.wait(1, 22)
@@ -177,6 +207,8 @@ class HTTPReactorReportTest < Minitest::Test
 
   def test_a_short_queue_timeout_is_missed_sooner
     @report = Pando::HTTP::ReactorReport.new(@counts, queue_timeout: 0.1)
+    @counts.wait(1, 14)
+    assert_empty tick
     @counts.wait(1, 15)
 
     assert_equal ["queue.delayed"], tick.map(&:first)

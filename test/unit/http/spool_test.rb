@@ -62,14 +62,14 @@ class HTTPSpoolTest < Minitest::Test
     outcome = in_child do
       trap("XFSZ", "IGNORE") # as the monitor does for all
       Process.setrlimit(:FSIZE, 20_000)
-      [19_000, 30_000, 100_000].map do |bytes|
+      [19_991, 19_992, 100_000].map do |bytes|
         spool("x" * 9, "x" * bytes).input.size
       rescue Pando::HTTP::Refused => e
         [e.status, e.message[/RLIMIT_FSIZE.*/]]
       end
     end
 
-    assert_equal [19_009, [503, reason = "RLIMIT_FSIZE, `ulimit -f`, is 20000 bytes)"], [503, reason]], outcome
+    assert_equal [20_000, [503, reason = "RLIMIT_FSIZE, `ulimit -f`, is 20000 bytes)"], [503, reason]], outcome
   end
 
   def test_where_the_file_system_knows_no_unnamed_files

@@ -70,6 +70,13 @@ class HTTPTrustedProxiesTest < Minitest::Test
     end
   end
 
+  def test_32_entries_are_looked_at
+    proxies = (1..32).map { |host| "10.0.0.#{host}" }
+
+    assert_equal "192.0.2.1", client(["192.0.2.1", *proxies.first(31)].join(", "))
+    assert_equal "10.0.0.1", client(["192.0.2.1", *proxies].join(", "))
+  end
+
   def test_a_made_up_list_of_proxies_costs_little
     assert_equal "10.0.0.168", client((["192.0.2.1"] + (0..199).map { |host| "10.0.0.#{host}" }).join(", "))
   end

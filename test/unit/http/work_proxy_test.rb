@@ -41,6 +41,23 @@ class HTTPWorkProxyTest < Minitest::Test
     socket&.close
   end
 
+  def test_it_has_4096_bytes_at_most
+    events = events_of do
+      behind_proxy
+      assert_equal "192.0.2.1 abc", @served.exchange(v2(0x21, 0x11, v4 + ("x" * (4096 - 16 - 12))) + POST).body
+      assert_equal "", rest_of(v2(0x21, 0x11, v4 + ("x" * (4096 - 16 - 11))) + POST)
+    end
+
+    assert_equal(%w[proxy.refused], events.map(&:name))
+  end
+
+  # A close with unread input may be a reset.
+  def rest_of(bytes)
+    @served.exchange(bytes).bytes
+  rescue Errno::ECONNRESET
+    ""
+  end
+
   def test_without_it_there_is_no_answer
     events = events_of do
       behind_proxy

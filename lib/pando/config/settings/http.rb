@@ -28,6 +28,7 @@ module Pando
       setting :body_memory,
               type: Types::Bytes.new(0..1_073_741_824), default: 114_688, unit: "bytes",
               help: "A request body is kept in memory up to this size and in a temporary file beyond.",
+              notes: "Behind the reactor a chunked body, whose size nobody announces, is in a file from 16 KiB on.",
               example: "body_memory 1.mb"
 
       setting :header_timeout,
