@@ -264,6 +264,19 @@ class PoolsUnitTest < Minitest::Test
     assert_equal(:booting, release.state)
   end
 
+  def test_one_that_reforks_meanwhile_comes_later_still
+    @jobs.waits = true
+    reload
+    @jobs.generations.upcoming = refork = Generation.new(7, :refork, nil)
+    @jobs.waits = false
+    proceed
+
+    assert_same(refork, @jobs.generations.upcoming)
+    @jobs.generations.upcoming = nil
+    proceed
+    assert_equal(:reload, @jobs.generations.upcoming.purpose)
+  end
+
   private
 
   def pools(*names)

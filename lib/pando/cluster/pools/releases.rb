@@ -77,11 +77,11 @@ module Pando
           @served = []
         end
 
-        # One that shares the first one's boot comes later.
+        # One that shares the first one's boot comes later, and may have begun to refork meanwhile.
         def begin
           missing = @pools.reject { |pool| @members.key?(pool) }
           missing.each do |pool|
-            @pools.about(pool) { join(pool) } unless pool.waits? || @absent
+            @pools.about(pool) { join(pool) } unless pool.waits? || pool.generations.upcoming || @absent
           end
         end
 
