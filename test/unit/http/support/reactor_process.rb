@@ -33,7 +33,7 @@ module HTTPSupport
       theirs = strangers.map { |io| File.readlink("/proc/self/fd/#{io.fileno}") }
 
       assert_empty kinds & theirs
-      # Standard ones; listener, channel, its wake-up, link; an epoll of its own, and the pipe to the thread that closes.
+      # Standard ones; listener, channel, its wake-up, link; an epoll, and the pipe to the thread that closes files.
       assert_equal 3 + 4 + 3, kinds.size, kinds.inspect
     ensure
       strangers&.each(&:close)
