@@ -70,14 +70,14 @@ class HTTPReactorClientsTest < Minitest::Test
 
   # Slower than a socket asks for more: that takes some 64 KiB.
   def test_a_reader_that_takes_a_little_all_the_time_is_not_reset
-    stage(write_timeout: 400)
+    stage(write_timeout: 1000)
     client = Socket.new(:INET, :STREAM).tap { |one| one.setsockopt(:SOCKET, :RCVBUF, 4096) }
     client.connect(@listener.local_address)
     client.write(GET)
     taken = @stage.take(0)
     @stage.data(taken, "HTTP/1.1 200 OK\r\n\r\n")
     20.times { @stage.data(taken, "x" * 30_000) }
-    20.times { client.readpartial(3000) && sleep(0.1) }
+    25.times { client.readpartial(3000) && sleep(0.1) }
 
     assert_equal 0, @stage.stats.fetch("slow_readers")
     counts("slow_readers" => 1)
