@@ -17,12 +17,12 @@ class FrozenTimeTest < Minitest::Test
   CONFIG = <<~RUBY
     workers 1
     refork :manual
-    timeout 5, grace: 1
-    queue_timeout 5
+    timeout 8, grace: 1
+    queue_timeout 8
     control "control.sock"
   RUBY
   # Longer than any of these.
-  FROZEN = 7
+  FROZEN = 11
 
   def test_behind_the_reactor
     server = serve(app: APP, config: CONFIG)
