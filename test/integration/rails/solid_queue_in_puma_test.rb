@@ -85,14 +85,14 @@ class SolidQueueInPumaTest < Minitest::Test
     assert_empty(of_each.values.flatten.select { |event| event["reason"] == "it has failed" })
   end
 
-  # The first nodes die of it before they are ready.
+  # The first nodes die of it before they are ready; of twice as many if they have claimed the other one each time.
   def test_a_job_that_kills_its_node_and_waits_for_the_start_costs_nobody_else
     deadly_job
     @app.prepare_database("production")
     @app.rails("runner", "%w[deadly healthy].each { |word| NoteJob.perform_later(word) }", environment: "production")
     serve({ "SOLID_QUEUE_IN_PUMA" => "true" })
 
-    assert_equal 3, @server.wait_past("job.killed", reason: "it has failed", patience: 120)["deaths"]
+    assert_includes 3..6, @server.wait_past("job.killed", reason: "it has failed", patience: 120)["deaths"]
     wait_for("healthy")
     assert_equal "default", wait_for(later("after")).last
   end
