@@ -57,6 +57,7 @@ module Pando
         def initialize(socket, spec, number, entry = nil)
           super(socket, number: number, proxied: spec.proxy_protocol, held: !entry.nil?)
           @spec = spec
+          @name = ListenerSocket.name(socket)
           @entry = entry
           @stored = entry&.stored?
           @path = ListenerSocket.real_path(spec) if entry.nil? || @stored
@@ -82,8 +83,9 @@ module Pando
           @entry = nil
         end
 
+        # Written when it is opened: later there may be no room for the thread in which Ruby 3.3 looks an address up.
         # @return [String] with the port that the kernel chose for port 0
-        def name = ListenerSocket.name(socket)
+        attr_reader :name
 
         def inherited? = !entry.nil?
 

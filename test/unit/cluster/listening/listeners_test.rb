@@ -55,6 +55,17 @@ class ListenersTest < Minitest::Test
     assert_equal([0, 4], numbers)
   end
 
+  # Ruby 3.3 looks an address up in a thread, for which there may be no room.
+  def test_the_name_of_an_open_one_needs_no_look_up
+    become(Listen.parse("127.0.0.1:0"))
+    socket = @listeners.first.socket
+    address = socket.local_address
+    address.define_singleton_method(:ip_address) { raise SocketError, "getnameinfo" }
+    socket.define_singleton_method(:local_address) { address }
+
+    assert_equal([["127.0.0.1:#{address.ip_port}", 0]], @listeners.waiting.to_a)
+  end
+
   def test_one_that_cannot_be_opened_leaves_all_as_it_was
     become(at("a"))
     taken = UNIXServer.new(path("taken"))
