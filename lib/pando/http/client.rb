@@ -5,6 +5,8 @@ require "pando/http/handover"
 require "pando/http/pace"
 require "pando/http/queue_time"
 require "pando/native"
+require "pando/sys"
+require "socket"
 
 module Pando
   module HTTP
@@ -22,6 +24,10 @@ module Pando
       SILENCE = 0.5
       # Bytes read or sent per call.
       PORTION = 65_536
+      # Looks at what the client has taken, in one pause; the reactor's are as many.
+      LOOKS = 4
+      # tcp(7): bytes that the peer has not acknowledged.
+      SIOCOUTQ = 0x5411
 
       # @return [Integer] bytes of the response sent so far
       attr_reader :sent
@@ -41,7 +47,7 @@ module Pando
         @write_timeout = write_timeout
         @remote = remote
         @proxied = proxied
-        @sent = 0
+        @sent = @taken = 0
         @ended = @silent = false
       end
 
@@ -120,7 +126,7 @@ module Pando
       # @raise [ClientGone]
       def inform(text)
         send_all([text])
-        @sent = 0 # last: who is interrupted before has begun an answer
+        @sent = @taken = 0 # last: who is interrupted before has begun an answer
       end
 
       # As {#transmit}, for the end of the response: {#finish} comes next.
@@ -209,22 +215,48 @@ module Pando
 
       def moved(count)
         @sent += count
-        @pace&.moved(count)
         count
       end
 
       # Made when it is needed: few answers wait.
       def pace
-        @pace ||= Pace.new(@write_timeout).tap { |pace| pace.moved(@sent) }
+        @pace ||= Pace.new(@write_timeout)
       end
 
       def wait_writable
-        @first_wait ||= [now, @sent]
-        while_suspended { pace.wait { |seconds| Wire.wait_writable(@fd, seconds) } }
+        count_taken
+        @first_wait ||= [now, @taken]
+        while_suspended { pace.wait { |seconds| progress?(seconds) } }
       rescue ClientTooSlow
         since, before = @first_wait
-        @slow_rate = ((@sent - before) / [now - since, 0.001].max).round
+        @slow_rate = ((@taken - before) / [now - since, 0.001].max).round
         raise
+      end
+
+      # A socket becomes writable when a third of its full buffer has drained: a slow client needs long for that.
+      def progress?(seconds)
+        before = @taken
+        LOOKS.times.any? { Wire.wait_writable(@fd, seconds / LOOKS) || count_taken > before }
+      end
+
+      # @return [Integer] bytes of the response that the client has taken
+      def count_taken
+        taken = [@sent - unacknowledged, @taken].max
+        pace.moved(taken - @taken)
+        @taken = taken
+      end
+
+      # On a UNIX socket all that was sent counts as taken.
+      def unacknowledged
+        Sys.borrow(@fd, Socket) do |socket|
+          next 0 unless socket.local_address.ip?
+
+          count = [0].pack("i")
+          socket.ioctl(SIOCOUTQ, count)
+          count.unpack1("i")
+        end
+      rescue SystemCallError
+        0 # this kernel does not tell
       end
 
       # The client's time is not the application's.

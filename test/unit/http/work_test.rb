@@ -277,6 +277,20 @@ class HTTPWorkTest < Minitest::Test
     socket&.close
   end
 
+  # It takes less in that time than makes the socket writable.
+  def test_a_reader_that_takes_a_little_all_the_time_is_not_dropped
+    Tempfile.create do |file|
+      file.truncate(20_000_000)
+      in_file = Struct.new(:to_path) { def each = raise }.new(file.path)
+      bodies = { "/" => ["x" * 20_000_000], "/file" => in_file,
+                 "/stream" => ->(stream) { stream.write("x" * 20_000_000) && stream.close } }
+      serve(write_timeout: 1.0) { |env| [200, {}, bodies.fetch(env["PATH_INFO"])] }
+
+      bodies.each_key { |path| assert_operator read_slowly(path, seconds: 2), :>=, 20_000_000 }
+      assert_empty @served.worker.called(:reader_lost)
+    end
+  end
+
   # What it does with the error that a write raises is its own business.
   def test_an_application_that_rescues_the_loss_of_its_reader
     body = lambda do |stream|
@@ -375,5 +389,22 @@ class HTTPWorkTest < Minitest::Test
     wait_until { Dir.children("/proc/self/fd").size <= before }
 
     assert_operator Dir.children("/proc/self/fd").size, :<=, before
+  end
+
+  private
+
+  # As fast as it can only after that time.
+  # @return [Integer] bytes
+  def read_slowly(path, seconds:)
+    socket = Socket.new(:INET, :STREAM)
+    socket.setsockopt(:SOCKET, :RCVBUF, 16_384)
+    socket.connect(@served.listener.local_address)
+    socket.write("GET #{path} HTTP/1.1\r\nHost: a\r\n\r\n")
+    limit = Pando::Sys.now + seconds
+    size = 0
+    size += socket.readpartial(4096).bytesize and sleep(0.04) while Pando::Sys.now < limit
+    size + socket.read.bytesize
+  ensure
+    socket&.close
   end
 end
