@@ -103,6 +103,8 @@ static void tick(struct pando_reactor *reactor)
         pando_reactor_lanes_audit(reactor);
         pando_reactor_lanes_report(reactor);
         pando_reactor_connections_trim(reactor);
+        if (reactor->spooled_answers + reactor->spooled_bodies > 0)
+            pando_reactor_spool_measure(reactor);
         reactor->audit_at = reactor->now + AUDIT_TICK;
     }
 }
@@ -239,6 +241,7 @@ static void init(struct pando_reactor *reactor, const struct pando_reactor_confi
     pando_reactor_overflow_init(reactor);
     look_at_the_clock(reactor);
     reactor->told_at = reactor->now;
+    pando_reactor_spool_measure(reactor);
 }
 
 static int start(struct pando_reactor *reactor)

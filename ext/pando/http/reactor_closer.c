@@ -55,12 +55,14 @@ void pando_reactor_closer_start(struct pando_reactor *reactor)
     close(ends[1]);
 }
 
-/* By ourselves where there is no thread, or when it has too much to do. */
+/* By ourselves where there is no thread, or when it has too much to do; and where the disk has less than we are allowed,
+ * so that the space is there for the next. */
 void pando_reactor_closer_take(struct pando_reactor *reactor, int fd)
 {
     if (fd == -1)
         return;
-    if (reactor->closer.to == -1 || write(reactor->closer.to, &fd, sizeof(fd)) != sizeof(fd))
+    int at_once = reactor->closer.to == -1 || reactor->spool_most < reactor->config->spool_total;
+    if (at_once || write(reactor->closer.to, &fd, sizeof(fd)) != sizeof(fd))
         close(fd);
 }
 

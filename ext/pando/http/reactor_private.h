@@ -178,6 +178,7 @@ struct pando_reactor {
     struct pando_reactor_closer closer;
     struct pando_pool pool;
     uint64_t out_total, spool_memory, spooled_answers, spooled_bodies;
+    uint64_t spool_most;                /* bytes that may be on the disk */
     uint64_t spool_shut_until;          /* the disk took nothing; milliseconds. 0: it takes bytes, as far as we know */
     struct pando_node readers;
     uint32_t overflows, most_overflows; /* their files, which are descriptors that others want too */
@@ -300,6 +301,8 @@ void pando_reactor_spool_seal(struct pando_connection *connection);
 void pando_reactor_spool_close(struct pando_reactor *reactor, struct pando_connection *connection);
 /* A file without a name on the disk, or -1. */
 int pando_reactor_spool_file(const struct pando_reactor *reactor);
+/* How much the disk has for us. Every now and then. */
+void pando_reactor_spool_measure(struct pando_reactor *reactor);
 int pando_reactor_spool_has_room(const struct pando_reactor *reactor, uint64_t bytes);
 /* By errno, after one of these has failed, or the pool. */
 _Atomic uint64_t *pando_reactor_spool_reason(struct pando_reactor *reactor);

@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#define MARGIN 8u  /* the share of what is free that is left: a file that was given up is there for a moment yet */
 #define SHUT 1000u /* milliseconds, after it took nothing */
 
 static int named_file(const char *directory)
@@ -34,9 +36,23 @@ int pando_reactor_spool_file(const struct pando_reactor *reactor)
     return fd == -1 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT) ? named_file(directory) : fd;
 }
 
+/* A file system may have less than we are allowed: what is free on it now, and what we have there already. statvfs(3) */
+void pando_reactor_spool_measure(struct pando_reactor *reactor)
+{
+    const char *directory = reactor->config->spool_directory;
+    struct statvfs place;
+    reactor->spool_most = reactor->config->spool_total;
+    if (statvfs(directory ? directory : "/tmp", &place) == -1)
+        return;
+    uint64_t free = (uint64_t)place.f_bavail * place.f_frsize;
+    uint64_t most = free - free / MARGIN + reactor->spooled_answers + reactor->spooled_bodies;
+    if (most < reactor->spool_most)
+        reactor->spool_most = most;
+}
+
 int pando_reactor_spool_has_room(const struct pando_reactor *reactor, uint64_t bytes)
 {
-    uint64_t used = reactor->spooled_answers + reactor->spooled_bodies, total = reactor->config->spool_total;
+    uint64_t used = reactor->spooled_answers + reactor->spooled_bodies, total = reactor->spool_most;
     if (reactor->config->spool_in_memory && !pando_reactor_pool_allows(&reactor->pool, bytes))
         return 0;
     return reactor->now >= reactor->spool_shut_until && used <= total && bytes <= total - used;
@@ -44,10 +60,13 @@ int pando_reactor_spool_has_room(const struct pando_reactor *reactor, uint64_t b
 
 void pando_reactor_spool_failed(struct pando_reactor *reactor)
 {
-    pando_stat_set(&reactor->stats->spool_error, (uint64_t)errno);
+    int reason = errno;
+    pando_stat_set(&reactor->stats->spool_error, (uint64_t)reason);
     pando_stat_add(&reactor->stats->spool_failed, 1);
-    if (errno != EFBIG) /* that is about one file */
+    if (reason != EFBIG) /* that is about one file */
         reactor->spool_shut_until = reactor->now + SHUT;
+    pando_reactor_spool_measure(reactor);
+    errno = reason;
 }
 
 size_t pando_reactor_spool_put(int fd, const char *data, size_t bytes, uint64_t offset)
@@ -106,15 +125,35 @@ void pando_reactor_spool_count(struct pando_reactor *reactor)
     reactor->pool.elsewhere = reactor->spool_memory + spooled;
 }
 
-/* Slow readers make way for a request. -1 with EDQUOT: they have nothing that would be enough. */
+/* The longest body that is still being read makes way for one that is shorter. 0: there is none. */
+static int refuse_a_longer_one(struct pando_reactor *reactor, const struct pando_connection *connection, uint64_t bytes)
+{
+    struct pando_connection *longest = NULL;
+    uint64_t most = connection->spool_disk + bytes;
+    for (struct pando_node *node = reactor->connections.next; node != &reactor->connections; node = node->next) {
+        struct pando_connection *one = pando_owner(node, struct pando_connection, all);
+        if (one->state == PANDO_READING_BODY && one->spool_disk > most) {
+            longest = one;
+            most = one->spool_disk;
+        }
+    }
+    if (!longest)
+        return 0;
+    pando_reactor_spool_close(reactor, longest);
+    pando_reactor_shed(reactor, longest, &reactor->stats->shed_spool);
+    return 1;
+}
+
+/* Slow readers make way for a request, and then longer requests. -1 with EDQUOT: they have not enough. */
 static int reserve(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t bytes)
 {
-    uint64_t others = reactor->spooled_bodies, total = reactor->config->spool_total;
-    if (others > total || bytes > total - others)
-        return errno = EDQUOT, -1;
+    uint64_t total = reactor->spool_most;
+    while (reactor->spooled_bodies > total || bytes > total - reactor->spooled_bodies)
+        if (!refuse_a_longer_one(reactor, connection, bytes))
+            return errno = EDQUOT, -1;
     if (reactor->config->spool_in_memory && !pando_reactor_pool_allows(&reactor->pool, bytes))
         return errno = ENOBUFS, -1;
-    while (reactor->spooled_answers > total - others - bytes)
+    while (reactor->spooled_answers > total - reactor->spooled_bodies - bytes)
         if (!pando_reactor_room_cut(reactor))
             return errno = EDQUOT, -1;
     connection->spool_disk += bytes;
@@ -128,9 +167,6 @@ int pando_reactor_spool_open(struct pando_reactor *reactor, struct pando_connect
     uint64_t head = connection->head_bytes > PANDO_SLOT_BYTES ? connection->head_bytes : 0;
     int in_memory = expected <= reactor->config->body_memory &&
                     pando_reactor_pool_allows(&reactor->pool, expected + head);
-    uint64_t known = expected == PANDO_REACTOR_NO_LIMIT ? 0 : expected + head;
-    if (!in_memory && reserve(reactor, connection, known) == -1)
-        return -1;
     connection->spool = in_memory ? memfd_create("pando-request", MFD_CLOEXEC | MFD_ALLOW_SEALING)
                                   : pando_reactor_spool_file(reactor);
     if (connection->spool == -1) {
@@ -143,7 +179,7 @@ int pando_reactor_spool_open(struct pando_reactor *reactor, struct pando_connect
     return 0;
 }
 
-/* Bytes that were not announced are reserved as they come. */
+/* As they come: what is announced only takes nobody's place. */
 static int reserved(struct pando_reactor *reactor, struct pando_connection *connection, size_t bytes)
 {
     uint64_t end = connection->spooled + bytes;

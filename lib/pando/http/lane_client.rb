@@ -199,12 +199,23 @@ module Pando
       # Until there is room.
       def persist
         while (outcome = yield).nil?
-          while_suspended { @link.wait_for_room(pace) }
+          while_suspended { wait_for_room }
         end
         outcome || lose_client
       rescue ClientGone
         @broken = true
         raise
+      end
+
+      # However long that takes, as long as the reactor is alive: it is the one that ends a client that is too slow.
+      def wait_for_room
+        @link.wait_for_room(pace)
+      rescue ClientTooSlow
+        before = @turns
+        @turns = @channel.stats.fetch("turns")
+        raise if @turns == before
+
+        @pace = nil
       end
 
       def lose_client

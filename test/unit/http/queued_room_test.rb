@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "minitest/mock"
 require "tempfile"
 require_relative "support/queued_case"
 
@@ -70,6 +71,20 @@ class HTTPQueuedRoomTest < Minitest::Test
     assert_equal %i[data file end], frames.map(&:kind)
     assert_equal [100_000, reactor.ticket(1)], [frames[1].value, record.first]
     assert_equal "f" * 100_000, IO.for_fd(record.last.first).tap(&:rewind).read
+  end
+
+  # It is the reactor's to say that a client is too slow.
+  def test_a_client_is_waited_for_as_long_as_the_reactor_turns
+    turns = 0
+    stage(write_timeout: 0.05) { [200, {}, ["z" * 1_000_000]] }
+    answer = reactor.channel.stub(:stats, -> { { "turns" => (turns += 1) } }) do
+      reactor.publish("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      thread = Thread.new { @stage.work.ready(nil) }
+      wait_until { turns > 3 }
+      reactor.answer.tap { thread.join(90) }
+    end
+
+    assert_equal :end, answer.ending
   end
 
   def test_a_client_that_takes_nothing_costs_a_bounded_time

