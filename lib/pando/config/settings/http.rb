@@ -110,8 +110,8 @@ module Pando
               help: "How much of it the reactor may use; beyond it workers wait for slow readers, or these are cut.",
               notes: "At most half of the workers wait; instead of one more, the connection of the slowest reader is " \
                      "reset, and so it is for a request body that needs the space. If that is not enough, the " \
-                     "longest body that is being read gets 503; one that is larger than this gets 413. Where the file " \
-                     "system has less room, that counts. `requests.lost`, `requests.shed` and " \
+                     "longest body that is being read gets 503; one that is larger than this gets 413. Where " \
+                     "the file system has less room, that counts. `requests.lost`, `requests.shed` and " \
                      "`requests.refused` count them."
 
       setting :early_hints,
