@@ -1,11 +1,9 @@
 /* Heavy requests: those to whose path an answer has filled answer_memory and
- * gone on to a file, as its client took it slowly. While clients together leave much unread, half of the
- * workers at most serve such requests, and each reader that is cut for want of
- * room stops the next for a moment. All others go past them: a crowd of slow
- * readers waits for itself. */
+ * gone on to a file, as its client took it slowly. While clients together leave
+ * much unread, half of the workers at most serve such requests, and each reader
+ * that is cut for want of room stops the next for a moment. All others go past
+ * them: a crowd of slow readers waits for itself. */
 #include "reactor_private.h"
-
-#include <string.h>
 
 #define TIMES 8u       /* answers in a row that were taken in time, after which a route is heavy no longer */
 #define PAUSE 1000u    /* milliseconds, after a reader was cut */
@@ -44,11 +42,17 @@ static struct pando_reactor_route *entry_of(struct pando_reactor *reactor, uint3
     return &reactor->routes[route % PANDO_REACTOR_ROUTES];
 }
 
-static int is_heavy(struct pando_reactor *reactor, const struct pando_connection *connection)
+/* NULL: the request is light. */
+static struct pando_reactor_route *heavy_route(struct pando_reactor *reactor, const struct pando_connection *connection)
 {
     uint32_t route = route_of(connection);
-    const struct pando_reactor_route *entry = entry_of(reactor, route);
-    return entry->route == route && entry->times > 0;
+    struct pando_reactor_route *entry = entry_of(reactor, route);
+    return entry->route == route && entry->times > 0 ? entry : NULL;
+}
+
+static int is_heavy(struct pando_reactor *reactor, const struct pando_connection *connection)
+{
+    return heavy_route(reactor, connection) != NULL;
 }
 
 /* --- those that are served --- */
@@ -92,10 +96,9 @@ void pando_reactor_heavy_answered(struct pando_reactor *reactor, const struct pa
 {
     if (!connection->request.heavy || connection->request.noted)
         return;
-    uint32_t route = route_of(connection);
-    struct pando_reactor_route *entry = entry_of(reactor, route);
-    if (entry->route == route && entry->times > 0)
-        entry->times--;
+    struct pando_reactor_route *route = heavy_route(reactor, connection);
+    if (route)
+        route->times--;
 }
 
 /* --- the next one --- */

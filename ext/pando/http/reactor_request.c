@@ -8,18 +8,32 @@
 #define LONGEST 3600000000000u /* nanoseconds in the queue that are believed */
 #define ANNOUNCE 16 /* requests put into the queue before workers are woken: a wake-up may cost us the processor */
 
+/* Before all others: -1 if there is no memory for it. */
+static int push_back(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    if (pando_queue_push_back(&reactor->queue, connection) == -1)
+        return -1;
+    connection->request.place = PANDO_QUEUED;
+    return 0;
+}
+
+static int push(struct pando_reactor *reactor, struct pando_connection *connection)
+{
+    if (pando_reactor_heavy_set_aside(reactor, connection))
+        return 0;
+    if (pando_queue_push(&reactor->queue, connection) == -1)
+        return -1;
+    connection->request.place = PANDO_QUEUED;
+    return 0;
+}
+
 /* 0: there is no memory for it. */
 static int enqueue(struct pando_reactor *reactor, struct pando_connection *connection)
 {
     struct pando_request *request = &connection->request;
+    if ((request->retried ? push_back(reactor, connection) : push(reactor, connection)) == -1)
+        return 0;
     request->lane = PANDO_NONE;
-    if (request->retried || !pando_reactor_heavy_set_aside(reactor, connection)) {
-        int queued = request->retried ? pando_queue_push_back(&reactor->queue, connection)
-                                      : pando_queue_push(&reactor->queue, connection);
-        if (queued == -1)
-            return 0;
-        request->place = PANDO_QUEUED;
-    }
     pando_reactor_timer_start(reactor, connection, PANDO_TIMER_QUEUE);
     if (++reactor->unannounced >= ANNOUNCE)
         pando_reactor_dispatch(reactor);
@@ -210,9 +224,7 @@ static void lost(struct pando_reactor *reactor, struct pando_connection *connect
 /* It goes on waiting, before all others. */
 void pando_reactor_request_wait_again(struct pando_reactor *reactor, struct pando_connection *connection)
 {
-    if (pando_queue_push_back(&reactor->queue, connection) == 0)
-        connection->request.place = PANDO_QUEUED;
-    else
+    if (push_back(reactor, connection) == -1)
         shed(reactor, connection, &reactor->stats->shed_resources);
 }
 

@@ -26,11 +26,14 @@ static int named_file(const char *directory)
     return fd;
 }
 
+static const char *directory_of(const struct pando_reactor *reactor)
+{
+    return reactor->config->spool_directory ? reactor->config->spool_directory : "/tmp";
+}
+
 int pando_reactor_spool_file(const struct pando_reactor *reactor)
 {
-    const char *directory = reactor->config->spool_directory;
-    if (!directory)
-        directory = "/tmp";
+    const char *directory = directory_of(reactor);
     int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     /* Not every file system has nameless files: open(2) */
     return fd == -1 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT) ? named_file(directory) : fd;
@@ -39,13 +42,12 @@ int pando_reactor_spool_file(const struct pando_reactor *reactor)
 /* A file system may have less than we are allowed: what is free on it now, and what we have there already. statvfs(3) */
 void pando_reactor_spool_measure(struct pando_reactor *reactor)
 {
-    const char *directory = reactor->config->spool_directory;
     struct statvfs place;
     reactor->spool_most = reactor->config->spool_total;
-    if (statvfs(directory ? directory : "/tmp", &place) == -1)
+    if (statvfs(directory_of(reactor), &place) == -1)
         return;
-    uint64_t free = (uint64_t)place.f_bavail * place.f_frsize;
-    uint64_t most = free - free / MARGIN + reactor->spooled_answers + reactor->spooled_bodies;
+    uint64_t available = (uint64_t)place.f_bavail * place.f_frsize;
+    uint64_t most = available - available / MARGIN + reactor->spooled_answers + reactor->spooled_bodies;
     if (most < reactor->spool_most)
         reactor->spool_most = most;
 }
@@ -179,19 +181,11 @@ int pando_reactor_spool_open(struct pando_reactor *reactor, struct pando_connect
     return 0;
 }
 
-/* As they come: what is announced only takes nobody's place. */
-static int reserved(struct pando_reactor *reactor, struct pando_connection *connection, size_t bytes)
-{
-    uint64_t end = connection->spooled + bytes;
-    if (connection->spool_memory > 0 || end <= connection->spool_disk)
-        return 0;
-    return reserve(reactor, connection, end - connection->spool_disk);
-}
-
 int pando_reactor_spool_write(struct pando_reactor *reactor, struct pando_connection *connection, const char *data,
                               size_t bytes)
 {
-    if (reserved(reactor, connection, bytes) == -1)
+    /* As they come: what is announced only takes nobody's place. */
+    if (connection->spool_memory == 0 && reserve(reactor, connection, bytes) == -1)
         return -1;
     size_t written = pando_reactor_spool_put(connection->spool, data, bytes, connection->spooled);
     connection->spooled += written;

@@ -26,7 +26,7 @@ module Pando
 
         def lane_corrupt(number) = @pools.first.caretaker.lane_corrupt(number)
 
-        # Whoever has ended can say no more.
+        # A process that has ended can say no more.
         def child_lost(child, *details, **more)
           pool = @pools.of(child)
           @pools.about(pool) do
