@@ -17,6 +17,16 @@ module Pando
         end
       end
 
+      # What each mold inherits and hands down.
+      def leaks
+        all("leak").map do |leak|
+          waits = "; no boot from cold: #{leak["waits"]}" if leak["waits"]
+          printable("each request#{of(leak)} leaves #{(leak["rate"] / 1024.0).round(1)} KiB in what molds hand down: " \
+                    "#{mebibytes(leak["before"])} after #{leak["after"]} requests, #{mebibytes(leak["size"])} after " \
+                    "#{leak["requests"]}#{waits}")
+        end
+      end
+
       # What `refork` is refused for, in its words.
       def lost_threads
         all("lost_thread").map do |one|

@@ -24,7 +24,7 @@ module Pando
       # Fields that are numbers, so that JSON has them as such.
       WHOLE = %w[pid generation slot requests workers ready reforks failures waiting set_aside connections idle
                  accepted mold heads bodies answers spooled_bodies spooled_answers
-                 number rate code full kinds cost pss running failed lag held].freeze
+                 number rate code full kinds cost pss running failed lag held before after size].freeze
       DECIMAL = %w[seconds uptime age faults saving].freeze
 
       # @param records [Array<Array(String, Hash{String => String})>]
@@ -38,6 +38,7 @@ module Pando
         JSON.pretty_generate(
           "server" => one("server"), **pools, "listeners" => all("listener"), "queue" => one("queue"),
           "generations" => all("generation"), "refork" => one("refork"),
+          "leaks" => all("leak"),
           "lost_threads" => all("lost_thread"), "changed_states" => all("changed_state"),
           "refused_paths" => all("refused_path"), "dampers" => all("damper"),
           "counts" => one("counts") || {},
@@ -151,7 +152,7 @@ module Pando
         all("generation").map do |generation|
           "generation #{generation["number"]}#{of(generation)} is #{generation["state"]} (#{generation["purpose"]}), " \
             "begun #{duration(generation["age"])} ago#{standing(generation)}"
-        end.push(*reforking, *lost_threads, *changed_states, *refused_paths, *dampers, *counts, total, *sizing,
+        end.push(*reforking, *leaks, *lost_threads, *changed_states, *refused_paths, *dampers, *counts, total, *sizing,
                  *sharing)
       end
 

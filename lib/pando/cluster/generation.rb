@@ -25,7 +25,7 @@ module Pando
         current: %i[kept retired discarded],
         kept: %i[current retired]
       }.freeze
-      PURPOSES = %i[boot refork heal reload].freeze
+      PURPOSES = %i[boot refork heal reload reboot].freeze
       # Of its record, with a mold and without. An older Pando would wait for ever for a mold that has been let go: it
       # does not know the other word, and has a mold forked as after the death of one.
       WORDS = %w[generation generation_without_mold].freeze
@@ -52,7 +52,8 @@ module Pando
       # Why it came to nothing.
       attr_reader :reason
 
-      # @param purpose [:boot, :refork, :heal, :reload] a heal replaces a dead mold, and no worker that lives
+      # @param purpose [:boot, :refork, :heal, :reload, :reboot] a heal replaces a dead mold, and no worker that lives;
+      #   a reboot is a clean image of the release that serves
       # @param source [Child, nil] the worker that is promoted
       # @param told [Boolean] of its beginning
       def initialize(number, purpose, source, told: false)
@@ -79,6 +80,7 @@ module Pando
       end
 
       def to_state(state)
+        purpose = reboot? ? :reload : self.purpose # an older Pando does not know the other one
         state.add(WORDS[released? ? 1 : 0], number: number, purpose: purpose, mold: mold&.seat,
                                             source_pid: source&.pid, source_slot: source&.slot, **carried_fields)
       end
@@ -86,9 +88,10 @@ module Pando
       NEXT.each_key { |state| define_method(:"#{state}?") { @state == state } }
 
       def heal? = purpose == :heal
+      def reboot? = purpose == :reboot
 
       # @return [Boolean] it is to take the place of one that serves
-      def successor? = %i[refork reload].include?(purpose)
+      def successor? = %i[refork reload reboot].include?(purpose)
 
       # @return [Boolean] it serves, or has served, in all slots
       def established? = %i[current kept].include?(state)

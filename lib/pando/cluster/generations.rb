@@ -7,6 +7,7 @@ require "pando/cluster/floor"
 require "pando/cluster/generation"
 require "pando/cluster/generations/carriage"
 require "pando/cluster/generations/changed_state"
+require "pando/cluster/generations/cold_boots"
 require "pando/cluster/generations/faults"
 require "pando/cluster/options"
 require "pando/cluster/generations/lost_threads"
@@ -33,8 +34,8 @@ module Pando
       # What a mold that is no longer wanted is told, and its end called.
       ENDS = %w[retired discarded refused released].freeze
 
-      # Two Generation, a LostThreads and a ChangedState.
-      attr_reader :current, :upcoming, :lost_threads, :changed_state
+      # Two Generation, a LostThreads, a ChangedState and a ColdBoots.
+      attr_reader :current, :upcoming, :lost_threads, :changed_state, :cold_boots
 
       # reforks: how many since the last mold that booted from cold; passer: see Reforks. proving?: the upcoming
       # generation's first worker serves, and what it does is looked at; progress: how far that is. watching?: the
@@ -74,6 +75,7 @@ module Pando
         @changed_state = ChangedState.new(roster, self)
         @proving = Proof::Proving.new(roster, options, self, heard_at)
         @reforks = Reforks.new(roster, policy, self, @backoff, options, **measuring)
+        @cold_boots = ColdBoots.new(roster, self, @reforks, **measuring)
         @promotion = Promotion.new(self, @reforks, options)
         @unwilling = []
         @proven = false
@@ -95,6 +97,7 @@ module Pando
         @changed_state.reconcile
         lose_current("it is gone") if current&.mold&.gone?
         @reforks.training.reconcile
+        @cold_boots.reconcile
         return if upcoming || !@backoff.over?
         return (heal if @dampers.over?(:mold)) unless current
 
@@ -102,7 +105,10 @@ module Pando
       end
 
       # When reconcile has something to do again, nil: at the next event.
-      def due = [@backoff.due, @proving.due, @changed_state.due, (@reforks.due if current && upcoming.nil?)].compact.min
+      def due
+        [@backoff.due, @proving.due, @changed_state.due, @cold_boots.due,
+         (@reforks.due if current && upcoming.nil?)].compact.min
+      end
 
       # @return [Generation, nil] the last one that need not prove anything
       def proved = @proving.kept || current
@@ -140,9 +146,14 @@ module Pando
         begin_generation(:reload, nil, command, listeners) || raise(Error, unstarted)
       end
 
+      # A clean image of what serves, in the place of what has grown. Begun only while all is settled.
+      # @return [Generation, nil] nil: the kernel has no process for it
+      def reboot = begin_generation(:reboot)
+
       def mold_ready(child)
         return child.kill("its generation was given up") unless upcoming&.mold.equal?(child)
 
+        @cold_boots.born(upcoming)
         upcoming.enter(:ready)
         upcoming.go_on unless upcoming.held?
       end
@@ -174,6 +185,7 @@ module Pando
         kept = @proving.established(generation, last)
         kept ? last.enter(:kept, **@proving.terms.to_h) : retire(last)
         @reforks.established(generation)
+        @cold_boots.established(generation)
         generation.become_current
         @reforks.proved(generation) unless kept
       end

@@ -72,7 +72,7 @@ module Pando
       # @return [Child, nil] a mold of the same release that has booted from cold, and may be forked in its place
       def cold_mold_for(purpose)
         upcoming, current = [generations.upcoming, generations.current].map { |one| one if one&.forks? && !one.source }
-        generation = { boot: current || upcoming, heal: current, reload: upcoming }.fetch(purpose)
+        generation = { boot: current || upcoming, heal: current, reload: upcoming, reboot: current }.fetch(purpose)
         generation&.mold
       end
 

@@ -40,6 +40,13 @@ module Pando
           facts.any? ? [["refork", { pool: @name, **facts }]] : []
         end
 
+        # What each mold inherits and hands down.
+        # @return [Array<Array(String, Hash)>] one at most
+        def leak
+          facts = @pool.generations.cold_boots.explain
+          facts.any? ? [["leak", { pool: @name, **facts }]] : []
+        end
+
         # Threads that forked processes lack.
         def lost_threads
           size = @pool.roster.ready_workers.size

@@ -3,6 +3,7 @@
 require "pando/cluster/carried"
 require "pando/cluster/floor"
 require "pando/cluster/generation"
+require "pando/cluster/generations/cold_boots"
 require "pando/cluster/generations/reforks"
 
 module Pando
@@ -14,7 +15,7 @@ module Pando
       # @api private
       module Carriage
         # See Carried.
-        FIELDS = { newest: :integer, reforks: Reforks, proven: :flag, backoff: Damping::Backoff, floor: Floor }.freeze
+        FIELDS = { newest: :integer, reforks: Reforks, cold_boots: ColdBoots, proven: :flag, backoff: Damping::Backoff, floor: Floor }.freeze
 
         def self.included(generations)
           generations.extend(Carried)

@@ -18,7 +18,7 @@ module Pando
         # The share of the workers that may be busy in a quiet moment.
         BUSY = 0.5
         # There is nothing else.
-        NONE = Struct.new(:obstacle, :quiet?).new(nil, true).freeze
+        NONE = Struct.new(:obstacle, :quiet?, :occupation).new(nil, true).freeze
 
         # @param cluster [#reload, #drain, #memory, #reactors, #listeners, #roster] the monitor
         # @param pressure [#call] percent, or nil
@@ -28,19 +28,27 @@ module Pando
         end
 
         # @return [String, nil]
-        def obstacle
+        def obstacle = occupation || shortage
+
+        # What else is going on.
+        # @return [String, nil]
+        def occupation
           return "a reload is under way" if @cluster.reload.under_way?
-          return "the server drains" if @cluster.drain.begun?
+
+          "the server drains" if @cluster.drain.begun?
+        end
+
+        # @return [Boolean] whether hardly anybody would notice
+        def quiet? = waiting.zero? && busy <= BUSY
+
+        private
+
+        def shortage
           return "memory is short" if @cluster.memory.short?
 
           waiting = @pressure.call
           "memory is short (#{waiting}% of the time somebody waits for it)" if waiting && waiting > PRESSURE
         end
-
-        # @return [Boolean]
-        def quiet? = waiting.zero? && busy <= BUSY
-
-        private
 
         # Requests that no worker has taken yet.
         def waiting

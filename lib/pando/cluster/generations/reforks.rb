@@ -83,6 +83,9 @@ module Pando
           "a worker served #{counted(threshold, "request")}"
         end
 
+        # @return [Boolean] whether one ever comes that nobody has asked for
+        def by_itself? = @policy.measures? || !@policy.threshold(0).nil?
+
         # @return [Boolean] whether one may come before long
         def expected?
           return false if !@policy.manual? || suspension.suspended?

@@ -106,7 +106,7 @@ module Pando
         # @return [nil]
         def put_off(purpose, source, reason = unstarted, cheap: true)
           return @reforks.put_off(reason, @wanted, slot: source.slot, source: source.pid) if purpose == :refork
-          return if purpose == :reload
+          return if %i[reload reboot].include?(purpose)
 
           source ? @unwilling += [source] : @unwilling = []
           @backoff.fail(refused: cheap || @roster.ready_workers.empty?)

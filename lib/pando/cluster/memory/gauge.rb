@@ -53,6 +53,10 @@ module Pando
           usage
         end
 
+        # What it has that no file is behind, also what it shares: the kernel keeps count of it.
+        # @return [Integer, nil] bytes; nil: it is gone
+        def anonymous(pid) = @source.anonymous(pid)
+
         # Each in turn.
         # @param pids [Array<Integer>]
         def measure_next(pids)

@@ -66,7 +66,7 @@ module Pando
 
           @generation = generation
           @number = generation.number
-          @records.begun_cold(@number) if generation.purpose == :reload
+          @records.begun_cold(@number) unless generation.source
           @trial = Trial.new(@number, terms, @roster, @records, heard_at: @heard_at, silence: @silence)
           Events.emit("canary.serving", **canary.identity, **terms.to_h)
           true

@@ -192,6 +192,16 @@ module Pando
              "So many reforks in a row came to nothing: no more until `pando refork --force`, or a reload."
       define "refork.resumed", :info, %i[reason], "Reforking is suspended no more."
       define "refork.finished", :info, %i[generation pid seconds], "All workers come from the new mold."
+      define "leak.inherited", :warn, %i[generation bytes requests reason advice],
+             "Each request leaves `bytes` in the memory that a mold hands down to the next one, and has done so for " \
+             "most of the `requests` that they have served since the boot from cold. Once for each release. See " \
+             "docs/reforking.md."
+      define "reboot.started", :info, %i[reason],
+             "For such a leak the application boots from cold, and is to take its own place."
+      define "reboot.finished", :info, %i[generation seconds from to],
+             "It serves for good. `from` and `to` are what its mold takes, in bytes, without files."
+      define "reboot.failed", :warn, %i[generation reason seconds],
+             "It does not serve, the old generation serves on; the next try is in so many seconds, or later."
       define "reload.started", :info, %i[reason], "The configuration is read anew, and a new release is to boot."
       define "reload.serving", :info, %i[generation seconds reason longest],
              "Every worker runs the new release, and is watched for `longest` seconds at most; then its settings and " \

@@ -1,0 +1,180 @@
+# frozen_string_literal: true
+
+require "pando/cluster/brief"
+require "pando/cluster/carried"
+require "pando/cluster/generations/ancestry"
+require "pando/cluster/generations/conditions"
+require "pando/cluster/memory/gauge"
+require "pando/counted"
+require "pando/events"
+require "pando/mebibytes"
+
+module Pando
+  module Cluster
+    class Generations
+      # Ends a leak that each mold inherits and hands down: when that pays, a generation boots from cold beside the one
+      # that serves, of the same release, and takes its place once it has proved itself. docs/reforking.md has the
+      # rules.
+      #
+      # Owned by Generations, in the monitor.
+      #
+      # @api private
+      class ColdBoots
+        include Brief
+        include Counted
+        include Mebibytes
+
+        extend Carried
+
+        # Seconds between two looks.
+        LOOK = 30.0
+        # Seconds for which memory may be short before it is done all the same: nothing else gives this memory back.
+        PATIENCE = 60.0
+        # Seconds from a failure to the next try, and at most, for it is twice as long each time.
+        FIRST = 60.0
+        LONGEST = 6 * 3600.0
+
+        SELF = "the application boots from cold beside its old processes as often as that pays"
+        BY_HAND = "by itself it is not booted from cold, for it is not reforked by itself: `pando reload` does it"
+        SEARCH = "`pando doctor` finds what grows with each request (growth_per_request)"
+        private_constant :SELF, :BY_HAND, :SEARCH
+
+        carry ancestry: Ancestry, told: :flag, rounds: :integer, least: :integer, failures: :integer, until: :number
+
+        # @param generations [#current, #settled?, #watching?, #reboot]
+        # @param reforks [#by_itself?]
+        # @param conditions [#obstacle, #occupation] see Conditions
+        def initialize(roster, generations, reforks, gauge: Memory::Gauge.new, conditions: Conditions::NONE)
+          @roster = roster
+          @generations = generations
+          @reforks = reforks
+          @gauge = gauge
+          @conditions = conditions
+          @ancestry = Ancestry.new(roster, gauge)
+          forget
+        end
+
+        # (see Ancestry#born)
+        def born(generation) = @ancestry.born(generation)
+
+        # @param generation [Generation] that serves in all slots; another release may not leak
+        def established(generation)
+          @ancestry.established(generation)
+          forget if %i[boot reload].include?(generation.purpose)
+        end
+
+        # Called at each turn of the monitor's loop.
+        def reconcile(now = Sys.now)
+          conclude(now) if @generation
+          @ancestry.follow(@generations.current)
+          return unless leak
+
+          tell
+          boot(now) if !@generation && due?(now)
+        end
+
+        # @return [Float, nil] when it must look again
+        def due = (@look_at if leak && @reforks.by_itself? && @look_at > Sys.now)
+
+        # For `pando status`.
+        # @return [Hash{Symbol => Object}] empty: no leak is known
+        def explain = leak ? { **leak.to_h, waits: (@waits || BY_HAND unless @generation) }.compact : {}
+
+        private
+
+        def leak = @ancestry.lineage.leak
+
+        def forget
+          @told = false
+          @rounds = @least = @failures = 0
+          @until = @look_at = 0.0
+          @waits = nil
+        end
+
+        def tell
+          return if @told
+
+          @told = true
+          Events.emit("leak.inherited", generation: @generations.current&.number, bytes: leak.rate,
+                                        requests: leak.requests, reason: words,
+                                        advice: "#{@reforks.by_itself? ? SELF : BY_HAND}; #{SEARCH}")
+        end
+
+        def words
+          "each request leaves #{small(leak.rate)} in the memory that a mold hands down to the next one: " \
+            "#{mebibytes(leak.before)} after #{counted(leak.after, "request")} of their line, " \
+            "#{mebibytes(leak.size)} after #{leak.requests}"
+        end
+
+        def small(bytes) = bytes < 1_048_576 ? format("%.1f KiB", bytes / 1024.0) : mebibytes(bytes)
+
+        def due?(now)
+          return false if now < @look_at || !@reforks.by_itself? || !quiet?
+
+          @look_at = now + LOOK
+          @waits = hindrance(now)
+          @waits.nil?
+        end
+
+        def quiet? = @generations.settled? && @roster.workers.any? && @roster.workers.all?(&:ready?)
+
+        # What speaks against a boot from cold now.
+        # @return [String, nil]
+        def hindrance(now)
+          return "the last one failed: the next try is in #{(@until - now).ceil} s" if now < @until
+          return "its line is to serve #{@least} requests first" if @ancestry.lineage.requests < @least
+
+          obstructed(now) || ("it does not pay yet" unless pays?)
+        end
+
+        def obstructed(now)
+          obstacle = @conditions.obstacle
+          @obstructed_since = nil unless obstacle
+          return unless obstacle
+
+          @obstructed_since ||= now
+          obstacle if @conditions.occupation || now - @obstructed_since < PATIENCE
+        end
+
+        def pays?
+          processes = [@generations.current.mold, *@roster.workers].select { |child| child&.pidfd }
+          @ancestry.lineage.pays?(processes.sum { |child| @gauge.measure(child.pid)&.pss.to_i }, @ancestry.spent.first)
+        end
+
+        def boot(now)
+          @began_at = now
+          @before = leak
+          Events.emit("reboot.started", reason: words)
+          @generation = @generations.reboot
+          failed("the kernel has no process for its mold", now) unless @generation
+        end
+
+        def conclude(now)
+          case @generation.state
+          when :current then @generations.watching? ? @serves = true : finished(now)
+          when :kept, :retired then @serves ? finished(now) : failed("its mold is lost", now)
+          when :discarded, :refused then failed(@generation.reason, now)
+          end
+        end
+
+        # What fills up once looks like a leak until it is full: the second time more is waited for.
+        def finished(now)
+          @rounds += 1
+          @least = @rounds == 1 ? @before.requests * 2 : 0
+          @failures = 0
+          Events.emit("reboot.finished", generation: @generation.number, seconds: (now - @began_at).round(3),
+                                         from: @before.size, to: @ancestry.lineage.size)
+          @generation = @serves = nil
+        end
+
+        def failed(reason, now)
+          seconds = [FIRST * (2**[@failures, 20].min), LONGEST].min
+          @failures += 1
+          @until = now + seconds
+          Events.emit("reboot.failed", generation: @generation&.number, reason: reason, seconds: seconds)
+          @generation = @serves = nil
+        end
+      end
+    end
+  end
+end
