@@ -22,7 +22,7 @@ module Pando
         all("leak").map do |leak|
           waits = "; no boot from cold: #{leak["waits"]}" if leak["waits"]
           printable("each request#{of(leak)} leaves #{(leak["rate"] / 1024.0).round(1)} KiB in what molds hand down: " \
-                    "#{mebibytes(leak["before"])} after #{leak["after"]} requests, #{mebibytes(leak["size"])} after " \
+                    "#{mebibytes(leak["before"])} after #{leak["after"]} requests, #{mebibytes(leak["bytes"])} after " \
                     "#{leak["requests"]}#{waits}")
         end
       end

@@ -24,7 +24,7 @@ module Pando
       # Fields that are numbers, so that JSON has them as such.
       WHOLE = %w[pid generation slot requests workers ready reforks failures waiting set_aside connections idle
                  accepted mold heads bodies answers spooled_bodies spooled_answers
-                 number rate code full kinds cost pss running failed lag held before after size].freeze
+                 number rate code full kinds cost pss running failed lag held before after bytes].freeze
       DECIMAL = %w[seconds uptime age faults saving].freeze
 
       # @param records [Array<Array(String, Hash{String => String})>]

@@ -60,7 +60,7 @@ module Pando
       # @param heard_at [#call] see Proof::Stopwatch
       # @param origin [#call] given a purpose, the mold of another pool that is to be forked in the place of a cold
       #   boot; nil: there is none
-      # @param measuring [Hash] gauge: and conditions: of Reforks
+      # @param measuring [Hash] gauge: and conditions: of Reforks; those and clock: of ColdBoots
       def initialize(roster, spawner, policy, give_up, options = Options.new, dampers: Damping::Dampers.new,
                      heard_at: :itself.to_proc, origin: ->(_purpose) {}, **measuring)
         @dampers = dampers
@@ -74,7 +74,7 @@ module Pando
         @lost_threads = LostThreads.new(roster, self, -> { measuring[:conditions]&.obstacle })
         @changed_state = ChangedState.new(roster, self)
         @proving = Proof::Proving.new(roster, options, self, heard_at)
-        @reforks = Reforks.new(roster, policy, self, @backoff, options, **measuring)
+        @reforks = Reforks.new(roster, policy, self, @backoff, options, **measuring.except(:clock))
         @cold_boots = ColdBoots.new(roster, self, @reforks, **measuring)
         @promotion = Promotion.new(self, @reforks, options)
         @unwilling = []

@@ -17,11 +17,11 @@ module Pando
       # since the line began: seconds of CPU, and requests.
       Birth = Struct.new(:number, :requests, :bytes, :cpu, :served)
 
-      # Bytes that each request leaves behind, and by what that is known: it was `before` bytes `after` so many requests,
-      # and is `size` now.
-      Leak = Struct.new(:rate, :before, :after, :size, :requests) do
+      # Bytes that each request leaves behind, and by what that is known: there were `before` bytes `after` so many
+      # requests, and there are `bytes` after `requests`.
+      Leak = Struct.new(:rate, :before, :after, :bytes, :requests) do
         # @return [Integer] bytes that a boot from cold gives back
-        def grown = size - before
+        def grown = bytes - before
       end
 
       # Requests of a line that warm the app: what comes before them is not looked at.
@@ -37,11 +37,11 @@ module Pando
       MUCH = 16 * 1_048_576
       # Parts of the time, and what each of them must have of an even growth.
       PARTS = 4
-      EVEN = (0.4..2.0).freeze
+      EVEN = (0.4..2.0)
       # The second half must have grown by this share of what the first one has.
-      STEADY = 0.75
+      STEADY = 0.8
       # So many times the requests at which it was seen first, it must be seen still.
-      AGAIN = 1.1
+      AGAIN = 1.2
       # Percent of memory that one percent of CPU time must buy.
       RHO = 3
       # Seconds of CPU that a boot takes which nobody has seen.
@@ -76,8 +76,8 @@ module Pando
       def add(number, ancestor, requests, bytes, cpu: 0.0, served: 0)
         before = @births.select { |one| ancestor && one.number <= ancestor }.max_by(&:number)
         birth = Birth.new(number, before&.requests.to_i + requests, bytes, cpu, served)
-        @births.reject! { |one| one.requests >= birth.requests }
-        @births << birth
+        @births.reject! { |one| one.requests > birth.requests }
+        @births << birth unless birth.requests == @births.last&.requests
         thin_out
         look
         self
@@ -133,22 +133,27 @@ module Pando
 
       def suspect
         start = start_of_window or return
-        sizes = (0..PARTS).map { |part| at(start + ((requests - start) * part / PARTS.to_f), :bytes) }
-        return unless real?(sizes) && even?(sizes) && steady?(sizes)
+        span = requests - start
+        sizes = (0..PARTS).map { |part| at(start + (span * part / PARTS.to_f), :bytes) }
+        return unless leaking?(sizes)
 
-        Leak.new(((sizes.last - sizes.first) / (requests - start)).round, sizes.first.round, start.round,
-                 @births.last.bytes, requests)
+        Leak.new(((sizes.last - sizes.first) / span).round, sizes.first.round, start.round, size, requests)
       end
+
+      def leaking?(sizes) = real?(sizes) && even?(sizes) && steady?(sizes)
 
       # @return [Float, nil] requests; nil: too little is known
       def start_of_window
         first = @births.find { |one| one.requests.positive? } or return
         start = [WARM, first.requests, requests / WINDOW.to_f].max.to_f
-        return if requests < start * SPREAD
+        start if requests >= start * SPREAD && dense?(start)
+      end
 
-        knots = [start, *@births.map(&:requests).select { |one| one > start }]
-        widest = knots.each_cons(2).map { |one, other| other - one }.max
-        start if knots.size >= LEAST && widest <= (requests - start) * GAP
+      # @return [Boolean] whether molds were born all the time
+      def dense?(start)
+        known = [start, *@births.map(&:requests).select { |one| one > start }]
+        widest = known.each_cons(2).map { |one, other| other - one }.max
+        known.size >= LEAST && widest <= (requests - start) * GAP
       end
 
       def real?(sizes)
@@ -167,13 +172,17 @@ module Pando
 
       # @return [Float] between two births: as if it had grown evenly
       def at(requests, what)
-        index = @births.index { |one| one.requests >= requests } || (@births.size - 1)
-        after = @births[index]
-        before = @births[[index - 1, 0].max]
-        return after[what].to_f if after.requests == before.requests
+        index = (@births.index { |one| one.requests >= requests } || (@births.size - 1)).clamp(1..)
+        earlier, later = @births[index - 1, 2].map(&:requests)
+        share = ((requests - earlier) / (later - earlier).to_f).clamp(0.0, 1.0)
+        figure(index - 1, what).then { |before| before + ((figure(index, what) - before) * share) }
+      end
 
-        share = (requests - before.requests) / (after.requests - before.requests).to_f
-        before[what] + ((after[what] - before[what]) * share.clamp(0.0, 1.0))
+      # Of three sizes in a row the middle one: a single one may be out of line.
+      def figure(place, what)
+        return @births[place][what] unless what == :bytes && place.between?(1, @births.size - 2)
+
+        @births[place - 1, 3].map(&:bytes).sort[1]
       end
 
       # The one goes that is closest to those beside it.

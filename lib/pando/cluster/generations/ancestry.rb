@@ -3,7 +3,6 @@
 require "pando/cluster/brief"
 require "pando/cluster/carried"
 require "pando/refork/lineage"
-require "pando/sys/scheduler"
 
 module Pando
   module Cluster
@@ -27,7 +26,7 @@ module Pando
         attr_reader :lineage
 
         # @param gauge [#anonymous] @param clock [#cpu_time]
-        def initialize(roster, gauge, clock = Sys::Scheduler)
+        def initialize(roster, gauge, clock)
           @roster = roster
           @gauge = gauge
           @clock = clock
@@ -52,7 +51,7 @@ module Pando
 
           one.ancestor ? @former = nil : begin_anew(one)
           @lineage.add(one.number, one.ancestor, one.requests, one.bytes, cpu: one.cpu, served: one.served)
-          @cpu, @served = one.cpu, one.served if generation.successor?
+          pass_on(one) if generation.successor?
         end
 
         # A generation that had served in all slots may have come to nothing.
@@ -80,6 +79,12 @@ module Pando
           begin_line(newborn.boot)
           newborn.cpu = @cpu
           newborn.served = @served
+        end
+
+        # The workers that have served by then leave.
+        def pass_on(newborn)
+          @cpu = newborn.cpu
+          @served = newborn.served
         end
 
         def begin_line(boot)

@@ -15,7 +15,8 @@ module Pando
       # @api private
       module Carriage
         # See Carried.
-        FIELDS = { newest: :integer, reforks: Reforks, cold_boots: ColdBoots, proven: :flag, backoff: Damping::Backoff, floor: Floor }.freeze
+        FIELDS = { newest: :integer, reforks: Reforks, cold_boots: ColdBoots, proven: :flag,
+                   backoff: Damping::Backoff, floor: Floor }.freeze
 
         def self.included(generations)
           generations.extend(Carried)

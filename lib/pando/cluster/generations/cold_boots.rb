@@ -8,6 +8,7 @@ require "pando/cluster/memory/gauge"
 require "pando/counted"
 require "pando/events"
 require "pando/mebibytes"
+require "pando/sys/scheduler"
 
 module Pando
   module Cluster
@@ -43,14 +44,16 @@ module Pando
 
         # @param generations [#current, #settled?, #watching?, #reboot]
         # @param reforks [#by_itself?]
-        # @param conditions [#obstacle, #occupation] see Conditions
-        def initialize(roster, generations, reforks, gauge: Memory::Gauge.new, conditions: Conditions::NONE)
+        # @param gauge [#anonymous, #measure] @param conditions [#obstacle, #occupation] see Conditions
+        # @param clock [#cpu_time] seconds of CPU that a process has had
+        def initialize(roster, generations, reforks, gauge: Memory::Gauge.new, conditions: Conditions::NONE,
+                       clock: Sys::Scheduler)
           @roster = roster
           @generations = generations
           @reforks = reforks
           @gauge = gauge
           @conditions = conditions
-          @ancestry = Ancestry.new(roster, gauge)
+          @ancestry = Ancestry.new(roster, gauge, clock)
           forget
         end
 
@@ -78,7 +81,12 @@ module Pando
 
         # For `pando status`.
         # @return [Hash{Symbol => Object}] empty: no leak is known
-        def explain = leak ? { **leak.to_h, waits: (@waits || BY_HAND unless @generation) }.compact : {}
+        def explain
+          return {} unless leak
+
+          waits = @reforks.by_itself? ? @waits : BY_HAND
+          { **leak.to_h, waits: (waits unless @generation) }.compact
+        end
 
         private
 
@@ -103,7 +111,7 @@ module Pando
         def words
           "each request leaves #{small(leak.rate)} in the memory that a mold hands down to the next one: " \
             "#{mebibytes(leak.before)} after #{counted(leak.after, "request")} of their line, " \
-            "#{mebibytes(leak.size)} after #{leak.requests}"
+            "#{mebibytes(leak.bytes)} after #{leak.requests}"
         end
 
         def small(bytes) = bytes < 1_048_576 ? format("%.1f KiB", bytes / 1024.0) : mebibytes(bytes)
@@ -163,7 +171,7 @@ module Pando
           @least = @rounds == 1 ? @before.requests * 2 : 0
           @failures = 0
           Events.emit("reboot.finished", generation: @generation.number, seconds: (now - @began_at).round(3),
-                                         from: @before.size, to: @ancestry.lineage.size)
+                                         from: @before.bytes, to: @ancestry.lineage.size)
           @generation = @serves = nil
         end
 

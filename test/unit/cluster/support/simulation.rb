@@ -89,7 +89,8 @@ module ClusterSupport
     attr_reader :roster, :generations, :rollout, :services, :reactors, :examiner, :shutdown, :caretaker, :spawner,
                 :given_up, :borne, :policy, :oom, :options, :dampers, :poison
 
-    def initialize(hooks: nil, **options)
+    # @param measuring [Hash] see Generations
+    def initialize(hooks: nil, measuring: {}, **options)
       @options = options = ClusterSupport.options(**options)
       @roster = ClusterSupport.roster
       @spawner = Spawner.new(@roster)
@@ -97,7 +98,7 @@ module ClusterSupport
       @shutdown = Pando::Cluster::Shutdown.new(@roster, options, ->(child) { @reports&.call(child) })
       @generations = Pando::Cluster::Generations.new(@roster, @spawner, @policy, method(:give_up), options,
                                                      dampers: @dampers = Pando::Cluster::Damping::Dampers.new,
-                                                     heard_at: ->(now) { @deaf_since || now })
+                                                     heard_at: ->(now) { @deaf_since || now }, **measuring)
       @rollout = Pando::Cluster::Rollout.new(@roster, @spawner, @generations, options, dampers: @dampers)
       @services = Pando::Cluster::ServiceKeeper.new(@roster, @spawner, @generations, options,
                                                     dampers: @dampers)

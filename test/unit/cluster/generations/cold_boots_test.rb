@@ -1,0 +1,229 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/cluster/upgrade/document"
+require_relative "../support/generations_case"
+
+# A leak that each mold inherits and hands down is told, and ended by a boot from cold.
+class ColdBootsTest < Minitest::Test
+  include ClusterSupport::GenerationsCase
+
+  MIB = 1_048_576
+  ColdBoots = Pando::Cluster::Generations::ColdBoots
+  Conditions = Struct.new(:obstacle, :quiet?, :occupation)
+
+  # Stands for Memory::Gauge: each new mold has what the test says.
+  class Gauge
+    Usage = Struct.new(:pss)
+    attr_accessor :size, :pss
+
+    def anonymous(_pid) = size
+    def measure(_pid) = Usage.new(pss)
+  end
+
+  # Stands for Sys::Scheduler: so much of each process.
+  Clock = Struct.new(:seconds) do
+    def cpu_time(_pid) = seconds
+  end
+
+  STEP = 100
+  # Reforks after which the leak is known, by Lineage's rules.
+  KNOWN = 10
+
+  def setup
+    super
+    @gauge = Gauge.new
+    @gauge.pss = 10 * MIB
+    @clock = Clock.new(10.0)
+    @conditions = Conditions.new(nil, true, nil)
+    cluster(measuring: { gauge: @gauge, clock: @clock, conditions: @conditions })
+    cluster.policy.threshold_value = 1_000_000 # it is the test that reforks
+    @requests = 0
+    resize
+    cluster.boot
+  end
+
+  # A quarter of a mebibyte a request.
+  def resize = @gauge.size = (100 * MIB) + (@requests * MIB / 4)
+
+  def refork(count = KNOWN, leak: true)
+    count.times do
+      cluster.serve(cluster.worker_in(0), STEP)
+      @requests += STEP
+      resize if leak
+      generations.refork("test")
+      cluster.ready(cluster.upcoming_mold)
+      settle_until_reboot
+    end
+  end
+
+  def settle_until_reboot
+    10.times do
+      cluster.turn
+      return if generations.upcoming&.reboot?
+
+      cluster.starting.each { |child| cluster.ready(child) }
+      cluster.leaving.each { |child| cluster.die(child, ClusterSupport.ended) }
+    end
+  end
+
+  def cold_boot
+    @requests = 0
+    resize
+    cluster.settle
+  end
+
+  def purposes = events("generation.current").map { |event| event[:purpose] }
+
+  def look
+    elapse(ColdBoots::LOOK)
+    cluster.turn
+  end
+
+  def test_a_leak_is_told_and_ended
+    refork
+    told = events("leak.inherited").first
+    cold_boot
+
+    assert_equal [MIB / 4, 1000], [told[:bytes], told[:requests]]
+    assert_equal "each request leaves 256.0 KiB in the memory that a mold hands down to the next one: 150.0 MiB after " \
+                 "200 requests of their line, 350.0 MiB after 1000", told[:reason]
+    assert_includes told[:advice], "boots from cold beside its old processes"
+    assert_equal told[:reason], events("reboot.started").first[:reason]
+    assert_equal [:reboot], purposes.last(1)
+    assert_equal [KNOWN + 1], cluster.generations_of_workers.uniq
+    assert_equal [350 * MIB, 100 * MIB], events("reboot.finished").first.payload.values_at(:from, :to)
+    assert_equal 0, generations.reforks
+  end
+
+  def test_no_leak_is_no_reason
+    refork(2 * KNOWN, leak: false)
+
+    assert_empty events("leak.inherited") + events("reboot.started")
+  end
+
+  # The second time it must have gone on for longer: what fills up once looks alike until it is full.
+  def test_the_second_time_it_waits_for_twice_as_many_requests
+    refork && cold_boot
+    refork && look
+    assert_equal 1, events("reboot.started").size
+    assert_equal "its line is to serve 2000 requests first", generations.cold_boots.explain[:waits]
+
+    refork && look
+    cold_boot
+    assert_equal 2, events("reboot.started").size
+    refork && look
+    assert_equal 3, events("reboot.started").size, "it is known to be a leak by now"
+    assert_equal 1, events("leak.inherited").size
+  end
+
+  def test_it_waits_until_it_pays
+    @clock.seconds = 0.001
+    @gauge.pss = 100_000 * MIB
+    refork
+    assert_equal ["it does not pay yet", 1000], generations.cold_boots.explain.values_at(:waits, :requests)
+    assert_empty events("reboot.started")
+
+    @gauge.pss = MIB
+    @clock.seconds = 1000.0
+    look
+    assert_equal 1, events("reboot.started").size
+  end
+
+  def test_one_that_is_reforked_by_hand_only_is_told
+    cluster.policy.threshold_value = nil
+    refork && look
+
+    assert_includes events("leak.inherited").first[:advice], "`pando reload` does it"
+    assert_empty events("reboot.started")
+    assert_nil generations.cold_boots.due
+    assert_includes generations.cold_boots.explain[:waits], "pando reload"
+  end
+
+  def test_it_waits_for_what_else_goes_on
+    @conditions.obstacle = @conditions.occupation = "a reload is under way"
+    refork
+    5.times { look }
+    assert_empty events("reboot.started")
+
+    @conditions.obstacle = @conditions.occupation = nil
+    look
+    assert_equal 1, events("reboot.started").size
+  end
+
+  # Nothing else gives this memory back.
+  def test_where_memory_is_short_it_does_not_wait_for_ever
+    @conditions.obstacle = "memory is short"
+    refork
+    look
+    assert_empty events("reboot.started")
+
+    2.times { look }
+    assert_equal 1, events("reboot.started").size
+  end
+
+  def test_one_that_fails_is_tried_again_later_and_later
+    refork
+    waits = Array.new(3) do
+      cluster.die(cluster.upcoming_mold)
+      cluster.settle
+      elapse((seconds = events("reboot.failed").last[:seconds]) - 1)
+      look_again = events("reboot.started").size
+      cluster.turn
+      assert_equal look_again, events("reboot.started").size, "too soon"
+      look
+      seconds
+    end
+
+    assert_equal [60.0, 120.0, 240.0], waits
+    assert_equal [KNOWN], cluster.generations_of_workers.uniq
+    assert_equal 4, events("reboot.started").size
+    cold_boot
+    assert_equal 1, events("reboot.finished").size
+  end
+
+  def test_the_kernel_has_no_process
+    refork
+    cluster.die(cluster.upcoming_mold)
+    cluster.settle
+    cluster.spawner.refusing = true
+    elapse(ColdBoots::FIRST)
+    look
+
+    assert_includes events("reboot.failed").last[:reason], "no process"
+    assert_equal 2, events("reboot.failed").size
+    cluster.spawner.refusing = false
+    assert_equal [0, 1], cluster.slots
+  end
+
+  def test_another_release_may_not_leak
+    refork
+    cold_boot
+    generations.reload(["new"], [])
+    cluster.ready(cluster.upcoming_mold).settle
+    refork
+
+    assert_equal 2, events("leak.inherited").size
+    assert_equal 2, events("reboot.started").size, "it need not wait for the second time"
+  end
+
+  # Its line is that of the worker it was forked from.
+  def test_a_mold_that_replaces_a_dead_one_inherits
+    refork(KNOWN - 1)
+    cluster.die(cluster.current_mold).settle
+    refork(1)
+
+    assert_equal 1, events("leak.inherited").size
+  end
+
+  def test_it_outlives_an_upgrade
+    refork(KNOWN - 1)
+    fields = generations.cold_boots.carried_fields
+    text = Pando::Cluster::Upgrade::Document.new.add("generations", **fields).to_s
+    record = Pando::Cluster::Upgrade::Document.parse(text).one("generations")
+    taken = ColdBoots.new(cluster.roster, generations, nil).take_up(record)
+
+    assert_equal fields, taken.carried_fields
+    assert_equal 900, fields[:"ancestry.lineage.requests"].last
+  end
+end
