@@ -54,6 +54,18 @@ class StatusReportTest < Minitest::Test
     assert_includes report(["refork", { "phase" => "warming" }]).text, "refork :auto is warming\n"
   end
 
+  def test_a_leak_that_is_handed_down
+    leak = { "pool" => "web", "rate" => "262144", "before" => "1048576", "after" => "200", "bytes" => "3145728",
+             "requests" => "900", "waits" => "it does not pay yet" }
+
+    assert_includes report(["leak", leak]).text,
+                    "each request of web leaves 256.0 KiB in what molds hand down: 1.0 MiB after 200 requests, " \
+                    "3.0 MiB after 900; no boot from cold: it does not pay yet\n"
+    one, = JSON.parse(report(["leak", leak]).json)["leaks"]
+    assert_equal [262_144, 1_048_576, 200, 3_145_728, 900],
+                 one.values_at("rate", "before", "after", "bytes", "requests")
+  end
+
   def test_workers_that_are_not_promoted_for_what_a_request_has_changed
     changed = { "slot" => "1", "generation" => "0", "pid" => "7", "reason" => "nice 0 -> 7.\e Put it back." }
 
