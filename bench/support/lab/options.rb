@@ -72,7 +72,7 @@ module Bench
       end
 
       def what(options)
-        list(options, "--app LIST", Apps::NAMES, "the apps (default rails; all: every one)") { |names| @apps = names }
+        list(options, "--app LIST", Apps.names, "the apps (default rails; all: every one)") { |names| @apps = names }
         list(options, "--servers LIST", Servers::ALL.keys, "(default #{SERVERS.join(",")})") do |names|
           @servers = names
         end
