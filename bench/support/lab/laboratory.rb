@@ -60,7 +60,8 @@ module Bench
       end
 
       def app(name)
-        (@apps ||= {})[name] ||= Apps.build(name, methods: @options.methods).tap { |app| app.prepare(app.bundle) }
+        (@apps ||= {})[name] ||= Apps.build(name, methods: @options.methods, redmine: @options.redmine)
+                                     .tap { |app| app.prepare(app.bundle) }
       end
 
       def surroundings
