@@ -26,12 +26,12 @@ module Bench
                  products/item-%d/prices products/item-%d/product_properties products/item-%d/stock users/%d/edit
                  users/%d/orders users/%d/items users/%d/store_credits].freeze
 
-      API = %w[products products/%d products/item-%d/variants products/item-%d/images products/item-%d/product_properties
-               variants variants/%d orders orders/R%d orders/R%d/payments orders/mine option_types option_values zones
-               zones/1 countries countries/1 taxonomies taxonomies/1 taxonomies/1/taxons taxons users users/%d
-               users/%d/address_book properties properties/1 stock_locations stock_locations/1
-               stock_locations/1/stock_items stock_locations/1/stock_items/%d stores stores/1 config config/money
-               shipments/mine].freeze
+      API = %w[products products/%d products/item-%d/variants products/item-%d/images
+               products/item-%d/product_properties variants variants/%d orders orders/R%d orders/R%d/payments
+               orders/mine option_types option_values zones zones/1 countries countries/1 taxonomies
+               taxonomies/1 taxonomies/1/taxons taxons users users/%d users/%d/address_book properties
+               properties/1 stock_locations stock_locations/1 stock_locations/1/stock_items
+               stock_locations/1/stock_items/%d stores stores/1 config config/money shipments/mine].freeze
 
       CHANGES = %w[products/%d?product[meta_title]=Changed products/%d?product[price]=17.5
                    variants/%d?variant[weight]=3 stock_locations/1/stock_items/%d?stock_item[count_on_hand]=5
