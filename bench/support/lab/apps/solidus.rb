@@ -18,7 +18,15 @@ module Bench
         DATABASE = "production.sqlite3"
         VERSIONS = /^ {4}(?:rails|solidus_\w+) \(.*\)$/ # in the lock file
 
+        # @param bundle [Bundle, nil] nil: that of bench/gems/solidus
+        def initialize(bundle = nil)
+          @bundle = bundle
+        end
+
         def bundle = @bundle ||= Bundle.new("solidus", GEMFILE).prepare
+
+        # @return [String] where the shop's data are kept
+        def home = @home ||= File.join(Apps.cache, "solidus-#{digest}")
 
         # @return [Hash{String => String}] for the server
         def environment(folder)
@@ -39,7 +47,6 @@ module Bench
 
         private
 
-        def home = @home ||= File.join(Apps.cache, "solidus-#{digest}")
         def data = File.join(home, "data")
 
         def digest
