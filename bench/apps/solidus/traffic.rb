@@ -33,10 +33,12 @@ module Bench
                properties/1 stock_locations stock_locations/1 stock_locations/1/stock_items
                stock_locations/1/stock_items/%d stores stores/1 config config/money shipments/mine].freeze
 
-      CHANGES = %w[products/%d?product[meta_title]=Changed products/%d?product[price]=17.5
-                   variants/%d?variant[weight]=3 stock_locations/1/stock_items/%d?stock_item[count_on_hand]=5
-                   properties/1?property[presentation]=Changed stores/1?store[meta_description]=Changed
-                   stock_locations/1?stock_location[name]=Changed zones/1?zone[description]=Changed].freeze
+      # Each changes something each time.
+      CHANGES = %w[products/item-7?product[meta_title]=Item+%d products/item-8?product[price]=%d.5
+                   variants/7?variant[weight]=%d properties/1?property[presentation]=Property+%d
+                   stock_locations/1/stock_items/%d?stock_item[backorderable]=true&stock_item[count_on_hand]=5
+                   stock_locations/1?stock_location[name]=Depot+%d stores/1?store[meta_description]=Shop+%d
+                   zones/1?zone[description]=Zone+%d].freeze
 
       # @return [Array<Array(String, String)>] verb and path; %d stands for the number of a row
       def self.targets = [*store, *office, *api].map { |path| ["GET", path] }
