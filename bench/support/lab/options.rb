@@ -86,14 +86,14 @@ module Bench
 
       def what(options)
         list(options, "--app LIST", Apps.names, "the apps (default rails; all: every one)") { |names| @apps = names }
-        servers(options)
+        contest(options)
         list(options, "--allocators LIST", ALLOCATORS, "default: the server's own (default)") do |names|
           @allocators = names
         end
         list(options, "--jits LIST", JITS.keys, "yjit (default) or plain") { |names| @jits = names }
       end
 
-      def servers(options)
+      def contest(options)
         names = Servers::ALL.keys
         options.on("--servers LIST", Array, "NAME or NAME+jemalloc (default #{SERVERS.join(",")})") do |list|
           @servers = list == %w[all] ? names : known(list, names + names.map { |name| "#{name}+jemalloc" })

@@ -90,8 +90,7 @@ module Bench
         wide = line.family == "pando" ? 3 : 1.8
         end_x = LEFT + WIDTH
         [%(<polyline points="#{points.join(" ")}" fill="none" stroke="#{colour}" stroke-width="#{wide}"#{dashes}/>),
-         %(<path d="M#{points.last.tr(",", " ")}L#{end_x + 14} #{(row - 4).round(1)}" stroke="#{colour}" ) +
-           %(stroke-opacity="0.5"/>),
+         %(<path d="M#{points.last}L#{end_x + 14},#{(row - 4).round(1)}" stroke="#{colour}" stroke-opacity="0.5"/>),
          text(end_x + 18, row, "#{line.label}: #{figure(mean(line))}", colour: colour)].join("\n")
       end
 
