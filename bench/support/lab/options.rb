@@ -27,7 +27,7 @@ module Bench
       LEAST = 25 # requests of each client between two of them
 
       attr_reader :apps, :servers, :workers, :requests, :clients, :seed, :kills, :methods, :repeat, :results,
-                  :pando_root, :settings, :redmine
+                  :pando_root, :settings, :redmine, :minutes
 
       def initialize(arguments)
         @apps = %w[rails]
@@ -115,6 +115,9 @@ module Bench
         numbers_of(options, COUNTS, POSITIVE)
         numbers_of(options, { kills: "workers killed at the end" }, WHOLE)
         options.on("--together", "all servers of a round at a time, in turn") { @together = true }
+        options.on("--minutes N", POSITIVE, "of such a round, at most: all end after as many requests") do |number|
+          @minutes = number.to_i
+        end
         options.on("--quick", "a trial: #{QUICK.map { |name, number| "#{number} #{name}" }.join(", ")}") do
           QUICK.each { |name, number| instance_variable_set(:"@#{name}", number) }
         end
