@@ -92,7 +92,7 @@ module Bench
           project: project, tracker: pick(Tracker.all.to_a), author: user, assigned_to: user, subject: line(7),
           description: text(5), priority: pick(IssuePriority.all.to_a), category: pick(project.issue_categories.to_a),
           fixed_version: pick(project.versions.to_a), start_date: day(-@random.rand(DAYS)), done_ratio: 10 * rand(11),
-          estimated_hours: 1 + rand(20)
+          estimated_hours: rand(1..20)
         )
         rand(JOURNALS + 1).times { journal(issue) }
         issue.update_columns(created_on: time(issue), updated_on: time(issue) + 3600)
@@ -110,7 +110,7 @@ module Bench
         activities = TimeEntryActivity.all.to_a
         ENTRIES.times do
           about = pick(issues)
-          TimeEntry.create!(project: about.project, issue: about, user: user, author: user, hours: 1 + rand(7),
+          TimeEntry.create!(project: about.project, issue: about, user: user, author: user, hours: rand(1..7),
                             activity: pick(activities), spent_on: day(-rand(DAYS)), comments: line(5))
         end
         @projects.each { |project| board(project) }
@@ -124,7 +124,7 @@ module Bench
         end
       end
 
-      def rand(below) = @random.rand(below)
+      def rand(range) = @random.rand(range)
       def pick(list) = list[rand(list.size)]
       def user = pick(@users)
       def word = pick(WORDS)
@@ -136,7 +136,7 @@ module Bench
       def text(paragraphs)
         Array.new(paragraphs) do |index|
           sentences = Array.new(4) { "#{line(9)} *#{word}* #{word}." }.join(" ")
-          index.odd? ? "### #{line(3)}\n\n- #{line(4)}\n- **#{line(3)}** `#{word}`" : "#{sentences} ##{1 + rand(90)}"
+          index.odd? ? "### #{line(3)}\n\n- #{line(4)}\n- **#{line(3)}** `#{word}`" : "#{sentences} ##{rand(1..90)}"
         end.join("\n\n")
       end
     end

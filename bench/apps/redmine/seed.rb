@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Fills Redmine's database in LAB_FOLDER, the same each time: 42 users, 6 projects with 500 issues and their
-# journals, wiki pages, news, boards, time entries. Writes the sessions of the users that are logged in to sessions.json.
+# Fills Redmine's database in LAB_FOLDER, the same each time: 42 users, 6 projects with 500 issues and their journals,
+# wiki pages, news, boards, time entries. Writes the cookies of users that are logged in to sessions.json.
 #
 #   LAB_FOLDER=... RAILS_ENV=production ruby seed.rb CODE
 

@@ -16,6 +16,9 @@ module Bench
                        "/wiki/index", "/issues.csv", "/activity.atom", "/time_entries",
                        "/issues?set_filter=1&sort=priority:desc&group_by=status"].freeze
 
+      ADMIN_PAGES = %w[/users /users/7 /admin/info /settings /roles /workflows/edit /projects/atlas/settings /groups
+                       /trackers].freeze
+
       # A target: verb, path, headers, body (nil for none).
       Request = Struct.new(:verb, :path, :headers, :body)
 
@@ -46,18 +49,14 @@ module Bench
         paths = ["/my/page", "/issues/%d", "/issues/%d/edit", "/issues?assigned_to_id=me&set_filter=1", "/my/account",
                  "/time_entries", *issues(11).map { |id| "/issues/#{id}" },
                  *PROJECTS.flat_map { |project| member_pages(project) }]
-        requests = paths.each_with_index.map do |path, index|
-          get(path, "Cookie" => sessions[1 + (index % (sessions.size - 1))])
-        end
-        requests + %w[/users /users/%d /admin/info /settings /roles /workflows/edit /projects/atlas/settings
-                      /groups /trackers].map do |path|
-          get(path.sub("%d", "7"), "Cookie" => sessions.first)
-        end
+        admin, *others = sessions
+        paths.each_with_index.map { |path, index| get(path, "Cookie" => others[index % others.size]) } +
+          ADMIN_PAGES.map { |path| get(path, "Cookie" => admin) }
       end
 
       def member_pages(project)
-        ["/projects/#{project}/issues/new", "/projects/#{project}/wiki/Page_9", "/projects/#{project}/wiki/Page_10/edit",
-         "/projects/#{project}/time_entries/report?criteria[]=user&columns=month"]
+        %w[/issues/new /wiki/Page_9 /wiki/Page_10/edit /time_entries/report?criteria[]=user&columns=month]
+          .map { |page| "/projects/#{project}#{page}" }
       end
 
       def api

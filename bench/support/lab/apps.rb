@@ -21,7 +21,7 @@ module Bench
       @makers = {}
 
       # @param name [String] what a command line calls it
-      # @yieldparam options [Hash] methods: of the constant-caches app
+      # @yieldparam options [Hash] methods: of the constant-caches app, redmine: path of a checkout
       # @yieldreturn [Object] the app
       def self.add(name, &maker)
         @makers[name] = maker

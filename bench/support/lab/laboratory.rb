@@ -6,6 +6,7 @@ require "support/bundle"
 require "support/lab/apps"
 require "support/lab/report"
 require "support/lab/run"
+require "support/lab/turns"
 
 module Bench
   module Lab
@@ -36,19 +37,9 @@ module Bench
         wanted.chunk_while { |one, next_one| one.rivals?(next_one) }.each { |rivals| measure_together(rivals) }
       end
 
-      # Each in a fiber of its own, so that what the machine does besides hits all of them alike. However this ends,
-      # each stops its server.
       def measure_together(variants)
-        fibers = variants.map { |variant| Fiber.new { measure(variant, pause: -> { Fiber.yield }) } }
-        fibers.select(&:alive?).each(&:resume) while fibers.any?(&:alive?)
-      ensure
-        fibers.select(&:alive?).each { |fiber| abandon(fiber) }
-      end
-
-      def abandon(fiber)
-        fiber.raise(Interrupt)
-      rescue FiberError, Interrupt
-        # It had not begun, or has cleaned up.
+        seconds = @options.minutes && (@options.minutes * 60)
+        Turns.new(seconds).run(variants.map { |variant| ->(pause) { measure(variant, pause: pause) } })
       end
 
       def measure(variant, **options)

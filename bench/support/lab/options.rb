@@ -27,7 +27,7 @@ module Bench
       LEAST = 25 # requests of each client between two of them
 
       attr_reader :apps, :servers, :workers, :requests, :clients, :seed, :kills, :methods, :repeat, :results,
-                  :pando_root, :settings, :redmine
+                  :pando_root, :settings, :redmine, :minutes
 
       def initialize(arguments)
         @apps = %w[rails]
@@ -86,14 +86,14 @@ module Bench
 
       def what(options)
         list(options, "--app LIST", Apps.names, "the apps (default rails; all: every one)") { |names| @apps = names }
-        servers(options)
+        contest(options)
         list(options, "--allocators LIST", ALLOCATORS, "default: the server's own (default)") do |names|
           @allocators = names
         end
         list(options, "--jits LIST", JITS.keys, "yjit (default) or plain") { |names| @jits = names }
       end
 
-      def servers(options)
+      def contest(options)
         names = Servers::ALL.keys
         options.on("--servers LIST", Array, "NAME or NAME+jemalloc (default #{SERVERS.join(",")})") do |list|
           @servers = list == %w[all] ? names : known(list, names + names.map { |name| "#{name}+jemalloc" })
@@ -115,6 +115,9 @@ module Bench
         numbers_of(options, COUNTS, POSITIVE)
         numbers_of(options, { kills: "workers killed at the end" }, WHOLE)
         options.on("--together", "all servers of a round at a time, in turn") { @together = true }
+        options.on("--minutes N", POSITIVE, "of such a round, at most: all end after as many requests") do |number|
+          @minutes = number.to_i
+        end
         options.on("--quick", "a trial: #{QUICK.map { |name, number| "#{number} #{name}" }.join(", ")}") do
           QUICK.each { |name, number| instance_variable_set(:"@#{name}", number) }
         end

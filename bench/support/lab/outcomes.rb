@@ -72,8 +72,9 @@ module Bench
       private
 
       def order(outcome)
-        [outcome.app, outcome.ruby.to_s, outcome.yjit ? 0 : 1, outcome.requests, Servers::ALL.keys.index(outcome.server) || 99,
-         outcome.tag.to_s, outcome.time_scale.to_i, outcome.asked_allocator]
+        [outcome.app, outcome.ruby.to_s, outcome.yjit ? 0 : 1, outcome.requests,
+         Servers::ALL.keys.index(outcome.server) || 99, outcome.tag.to_s, outcome.time_scale.to_i,
+         outcome.asked_allocator]
       end
     end
   end

@@ -39,6 +39,7 @@ module Bench
           <g font-family="#{FONT}" font-size="13" fill="#{GREY}">
           #{text(0, 18, @title, size: 16, weight: 600)}
           #{text(LEFT - 8, TOP - 16, "MiB", anchor: "end")}
+          #{text(LEFT + WIDTH + 18, TOP - 16, "mean, MiB")}
           #{grid.join("\n")}
           #{@lines.zip(rows).map { |line, row| drawn(line, row) }.join("\n")}
           #{text(LEFT + WIDTH, bottom - 8, "requests of a worker", anchor: "end")}
@@ -58,7 +59,7 @@ module Bench
         @tallest ||= begin
           highest = [@lines.flat_map { |line| line.points.map(&:last) }.max.to_f, 1.0].max
           step = 10**Math.log10(highest / STEPS).floor
-          step *= [1, 2, 2.5, 5, 10].find { |factor| factor * step * STEPS >= highest }
+          step *= [1, 1.5, 2, 2.5, 3, 4, 5, 7.5, 10].find { |factor| factor * step * STEPS >= highest }
           step * STEPS
         end
       end
@@ -90,8 +91,7 @@ module Bench
         wide = line.family == "pando" ? 3 : 1.8
         end_x = LEFT + WIDTH
         [%(<polyline points="#{points.join(" ")}" fill="none" stroke="#{colour}" stroke-width="#{wide}"#{dashes}/>),
-         %(<path d="M#{points.last.tr(",", " ")}L#{end_x + 14} #{(row - 4).round(1)}" stroke="#{colour}" ) +
-           %(stroke-opacity="0.5"/>),
+         %(<path d="M#{points.last}L#{end_x + 14},#{(row - 4).round(1)}" stroke="#{colour}" stroke-opacity="0.5"/>),
          text(end_x + 18, row, "#{line.label}: #{figure(mean(line))}", colour: colour)].join("\n")
       end
 

@@ -24,8 +24,8 @@ module Bench
 
       # @param variant [Variant]
       # @param options [Options]
-      # @param pause [Proc] called between two slices: another server's turn
-      def initialize(variant, options, app:, pause: -> {})
+      # @param pause [Proc] called between two slices: another server's turn; true when the load is to end here
+      def initialize(variant, options, app:, pause: -> { false })
         @variant = variant
         @options = options
         @app = app
@@ -74,7 +74,8 @@ module Bench
       def load
         sample
         until (left = @options.total - @client.sent.size).zero?
-          @pause.call
+          break if @pause.call
+
           @client.run([@options.slice, left].min)
           sample
         end

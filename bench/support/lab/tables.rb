@@ -23,7 +23,8 @@ module Bench
       def all
         @outcomes.group_by(&:conditions).flat_map do |conditions, outcomes|
           @place = Tables.place(*conditions)
-          [Comparison.new(outcomes).table(@place), memory(outcomes), cpu(outcomes), latency(outcomes), reductions(outcomes), code(outcomes), kills(outcomes)].compact
+          [Comparison.new(outcomes).table(@place), memory(outcomes), cpu(outcomes), latency(outcomes),
+           reductions(outcomes), code(outcomes), kills(outcomes)].compact
         end
       end
 

@@ -9,8 +9,8 @@ require_relative "../../../apps/redmine/traffic"
 module Bench
   module Lab
     module Apps
-      # Redmine: the newest one that Debian's archive has, or a copy of a checkout. Its code, its assets and its database
-      # are made once and kept in the user's cache folder; each run has a copy of the database.
+      # Redmine: the newest one that Debian's archive has, or a copy of a checkout. Its code, its assets and its
+      # database are made once and kept in the user's cache folder; each run has a copy of the database.
       class Redmine
         SOURCES = File.join(FOLDER, "redmine")
         DATABASE = "production.sqlite3"
@@ -86,15 +86,18 @@ module Bench
           FileUtils.rm_rf(fresh)
           FileUtils.mkdir_p(fresh)
           environment = bundle.environment.merge(surroundings(fresh))
+          FileUtils.rm_f(File.join(code, "db/schema.rb")) # a database made from an earlier one's has no first user
           run(environment.merge("LAB_COMPILE_ASSETS" => "1"), "bin/rails", "db:migrate")
           run(environment, File.join(SOURCES, "seed.rb"), code)
-          FileUtils.rm_rf(Dir.children(fresh).reject { |name| DATA.include?(name) }.map { |name| File.join(fresh, name) })
+          FileUtils.rm_rf((Dir.children(fresh) - DATA).map { |name| File.join(fresh, name) })
           File.rename(fresh, data)
         end
 
         def run(environment, *command)
           output = IO.popen([environment, Gem.ruby, *command], err: %i[child out], chdir: code, &:read)
-          raise Failed, "Redmine's database: #{output.lines.grep_v(/\A\s*from /).last(20).join}" unless Process.last_status.success?
+          return if Process.last_status.success?
+
+          raise Failed, "Redmine's database: #{output.lines.grep_v(/\A\s*from /).last(20).join}"
         end
       end
 
