@@ -16,7 +16,7 @@ module Bench
       ALLOCATORS = %w[default jemalloc].freeze
       JITS = { "yjit" => true, "plain" => false }.freeze
       SERVERS = %w[pando-auto pando-off pando-list pitchfork-off pitchfork-list puma puma-fork].freeze
-      SETTINGS = ["rollout canary: { requests: 20, seconds: 0.5, longest: 3 }", "log_format :json"].freeze
+      SETTINGS = ["log_format :json"].freeze
       QUICK = { requests: 300, kills: 1, methods: 5_000 }.freeze
       COUNTS = { requests: "of each worker", workers: "worker processes", clients: "that ask at a time",
                  repeat: "rounds", seed: "of the traffic", methods: "of the constant-caches app" }.freeze
