@@ -73,13 +73,18 @@ module Bench
       (1..(steps - from)).filter_map do |life|
         memory += @curves.pss(from * STRIDE, (life - 0.5) * STRIDE) * STRIDE / @rate
         cpu = cost(from * STRIDE, life * STRIDE)
-        next if from + life < steps && least_cost(cpu) > share * @curves.cpu(from * STRIDE, life * STRIDE) * @workers
+        next if from + life < steps && dear?(cpu, from * STRIDE, life * STRIDE, share)
 
         memory + (rate * cpu) + tolls[from + life]
       end.min
     end
 
-    def least_cost(cpu) = [cpu, Pando::Refork::Auto::Cycle::LEAST_CPU * @workers].max
+    # Whether it takes more of its CPU time than it may, where the app is warm.
+    def dear?(cpu, warmth, life, share)
+      return false unless warmth > Pando::Refork::Auto::WARM
+
+      [cpu, Pando::Refork::Auto::Cycle::LEAST_CPU * @workers].max > share * @curves.cpu(warmth, life) * @workers
+    end
 
     # Seconds of CPU that a generation takes of all workers because it is young; the first one is no refork.
     def cost(warmth, life)

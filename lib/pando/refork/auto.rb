@@ -126,7 +126,8 @@ module Pando
       def likely_cost = cost || (Cycle::LEAST_CPU * @cycle.workers)
       def price = @rules.rate * likely_cost
 
-      # Whether it is a small part of the CPU time that the generation has had; where that cannot be known, it is.
+      # Whether it is a small part of the CPU time that the generation has had; where that cannot be known, it is. Those
+      # of the warming are few, and save CPU time themselves: what one worker has compiled the others need not.
       def affordable? = @cycle.cpu.nil? || likely_cost <= @rules.share * @cycle.cpu * @cycle.workers
 
       def look
@@ -139,7 +140,7 @@ module Pando
       end
 
       # Whether it comes to more than its price, in bytes times seconds.
-      def pays?(saving, seconds) = worth?(saving) && saving * seconds >= price && affordable?
+      def pays?(saving, seconds) = worth?(saving) && saving * seconds >= price
 
       def worth?(saving)
         saving >= @cycle.workers * WORTH_BYTES && saving >= @cycle.pss.to_f * WORTH
@@ -172,7 +173,7 @@ module Pando
 
       def paid
         saving = @cycle.excess
-        return unless @cycle.most >= FIRST && pays?(saving, @cycle.seconds)
+        return unless @cycle.most >= FIRST && pays?(saving, @cycle.seconds) && affordable?
 
         Verdict.new(:refork, "it saves #{mebibytes(saving)}, and takes #{(cost || 0).round(2)} s of CPU time",
                     rule(saving, @cycle.seconds))
@@ -190,12 +191,11 @@ module Pando
         return "the first refork is due at #{FIRST} requests" if @cycle.most < FIRST && @reforks.zero?
 
         saving = @warm ? @cycle.excess : [@cycle.grown.to_f, @cycle.excess].max
-        return "a refork would save #{mebibytes(saving)}, too little" unless worth?(saving)
-        return "the next refork is due at #{target.round} requests" if pays?(saving, @cycle.seconds)
+        said = "a refork would save #{mebibytes(saving)}"
+        return "#{said}, too little" unless worth?(saving)
+        return "#{said}: it pays when that has lasted for #{(price / saving).round} s" unless pays?(saving, @cycle.seconds)
 
-        return "a refork would save #{mebibytes(saving)}, and take too much of the CPU time" unless affordable?
-
-        "a refork would save #{mebibytes(saving)}: it pays when that has lasted for #{(price / saving).round} s"
+        @warm ? "#{said}, and take too much of the CPU time" : "the next refork is due at #{target.round} requests"
       end
 
       # A refork that is due may have to wait all the same.

@@ -157,12 +157,12 @@ class ReforkAutoTest < Minitest::Test
     assert_operator due((10..2000).step(10)) { |age| 100 + (age / 2.0) }, :<, 1000
   end
 
-  def test_it_takes_at_most_a_small_part_of_the_cpu_time_however_much_it_saves
+  def test_once_the_app_is_warm_it_takes_a_small_part_of_the_cpu_time_at_most_however_much_it_saves
     settle
     look(50, 100, cpu: 1.0 + 0.5) # a second
     look(100, 900, cpu: 1.0 + 1.0)
 
-    assert_equal "a refork would save 300.0 MiB, and take too much of the CPU time", look(200, 900, cpu: 3.0).reason
+    assert_match(/\Aa refork would save \d+\.0 MiB, and take too much of the CPU time\z/, look(200, 1900, cpu: 3.0).reason)
     assert_equal :refork, act(1200, 1800, cpu: 1.0 + 12.0)
   end
 
