@@ -192,10 +192,11 @@ module Pando
 
         saving = @warm ? @cycle.excess : [@cycle.grown.to_f, @cycle.excess].max
         said = "a refork would save #{mebibytes(saving)}"
-        return "#{said}, too little" unless worth?(saving)
-        return "#{said}: it pays when that has lasted for #{(price / saving).round} s" unless pays?(saving, @cycle.seconds)
-
-        @warm ? "#{said}, and take too much of the CPU time" : "the next refork is due at #{target.round} requests"
+        if !worth?(saving) then "#{said}, too little"
+        elsif !pays?(saving, @cycle.seconds) then "#{said}: it pays when that lasts for #{(price / saving).round} s"
+        elsif @warm then "#{said}, and take too much of the CPU time"
+        else "the next refork is due at #{target.round} requests"
+        end
       end
 
       # A refork that is due may have to wait all the same.

@@ -61,7 +61,7 @@ class ReforkAutoTest < Minitest::Test
   def test_the_first_refork_waits_until_it_pays
     look(0, 100)
     assert_equal :wait, act(50, 120)
-    assert_equal "a refork would save 20.0 MiB: it pays when that has lasted for 10 s", look(60, 120).reason
+    assert_equal "a refork would save 20.0 MiB: it pays when that lasts for 10 s", look(60, 120).reason
     assert_equal :refork, act(103, 120)
   end
 
@@ -162,7 +162,9 @@ class ReforkAutoTest < Minitest::Test
     look(50, 100, cpu: 1.0 + 0.5) # a second
     look(100, 900, cpu: 1.0 + 1.0)
 
-    assert_match(/\Aa refork would save \d+\.0 MiB, and take too much of the CPU time\z/, look(200, 1900, cpu: 3.0).reason)
+    waiting = look(200, 1900, cpu: 3.0)
+
+    assert_match(/\Aa refork would save \d+\.0 MiB, and take too much of the CPU time\z/, waiting.reason)
     assert_equal :refork, act(1200, 1800, cpu: 1.0 + 12.0)
   end
 
