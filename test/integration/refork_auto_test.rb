@@ -27,6 +27,18 @@ class ReforkAutoTest < Minitest::Test
     assert_explained
   end
 
+  # A minute of production in a second.
+  def test_when_the_traffic_has_ended_what_it_has_copied_is_shared_again
+    @server = serve(config: "refork :auto; control 'control.sock'", arguments: [APP, "-w", "2"],
+                    env: { "BENCH_METHODS" => "40000", "PANDO_TIME_SCALE" => "60" })
+    40.times { @server.get("/") } # too few for the first refork
+    @server.wait_past("generation.current", generation: 1)
+
+    assert_match(/\Athere have been hardly any requests for \d+ s, and it saves \d+\.\d MiB\z/,
+                 decisions("refork").first["reason"])
+    assert_equal 200, @server.get("/").status
+  end
+
   def test_says_what_it_waits_for
     @server = serve(config: "refork :auto; control 'control.sock'", arguments: [APP, "-w", "2"],
                     env: { "BENCH_METHODS" => "100" })
