@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+require "pando/measure/advice"
+require "pando/measure/client"
+require "pando/measure/errors"
+
+module Pando
+  module Measure
+    # The first pass: each of the different requests once with each server. What one of them does not answer well is
+    # left out for both.
+    #
+    # @api private
+    class Rehearsal
+      # What a proxy that speaks TLS tells an application that insists on it.
+      TLS = { "X-Forwarded-Proto" => "https" }.freeze
+
+      # @return [Hash{String => String}] of each request
+      attr_reader :headers
+      # @return [Selection] what is left
+      attr_reader :selection
+      # @return [Integer] requests that were answered with a redirection
+      attr_reader :redirected
+
+      # @param subjects [Array<Subject>] @param selection [Selection]
+      # @param headers [Hash{String => String}]
+      def initialize(subjects, selection, headers)
+        @subjects = subjects
+        @selection = selection
+        @headers = headers
+      end
+
+      # @return [self]
+      # @raise [NotMeasured] nothing is left
+      def call
+        @headers = TLS.merge(headers) if wants_tls?
+        answers = @subjects.to_h { |subject| [subject, ask(subject, selection.different)] }
+        @redirected = answers.values.first.count(&:redirected?)
+        @selection = selection.without(reasons(answers))
+        raise nothing_left(answers) if selection.requests.empty?
+
+        self
+      end
+
+      # @return [Boolean] whether requests say that they came by TLS
+      def tls? = headers.key?(TLS.keys.first)
+
+      private
+
+      def ask(subject, requests) = Client.new(subject.port, headers: headers, clients: 1).run(requests)
+
+      def wants_tls?
+        answer = ask(@subjects.first, selection.requests.first(1)).first
+        answer.redirected? && answer.location.to_s.start_with?("https://")
+      end
+
+      # @return [Hash{Doctor::Request => String}]
+      def reasons(answers)
+        troubles = answers.flat_map do |subject, given|
+          given.select(&:trouble).map { |answer| [answer.request, subject.name, answer.trouble] }
+        end
+        troubles.group_by(&:first).transform_values { |told| reason(told.map { |_, name, words| [name, words] }) }
+      end
+
+      def reason(told)
+        words = told.map(&:last).uniq
+        return "answered with #{words.first}" if words.one? && told.size == @subjects.size
+
+        told.map { |name, trouble| "#{name} answered with #{trouble}" }.join(", ")
+      end
+
+      def nothing_left(answers)
+        statuses = answers.values.flatten.map(&:status).compact
+        told = selection.left_out.map { |reason, names| "#{names.first(3).join(", ")}: #{reason}" }
+        subject = @subjects.find { |one| !one.alive? } || @subjects.first
+        advice = Advice.on_statuses(statuses)
+        subject.failure(["no request is left that both answer well: #{told.join("; ")}", *advice].join("\n"))
+      end
+    end
+  end
+end
