@@ -77,11 +77,16 @@ module Pando
                           "database and the services that it has there. Control-C stops it."
       end
 
+      # In a file each tenth of the load is enough.
       def progress(words, done = nil, total = nil)
-        line = [words, ("#{done} of #{total} requests of each server" if total)].compact.join(": ")
-        return terminal.err.puts("  #{line}") unless done && terminal.err.tty?
+        return terminal.err.puts("  #{words}") unless done
 
-        terminal.err.print("\r  #{line}#{"\n" if done >= total}")
+        line = "  #{words}: #{done} of #{total} requests of each server"
+        return terminal.err.print("\r#{line}#{"\n" if done >= total}") if terminal.err.tty?
+
+        tenth = done * 10 / total
+        terminal.err.puts(line) if tenth > @tenth.to_i
+        @tenth = tenth
       end
 
       def workers

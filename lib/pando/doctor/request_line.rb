@@ -46,6 +46,12 @@ module Pando
       # @return [Boolean] whether the request is one that only reads, as HTTP has it
       def safe? = SAFE.include?(request.verb)
 
+      # @param name [String] @param value [String] of a header
+      # @return [Boolean] whether it can be sent as one
+      def self.field?(name, value)
+        name.match?(/\A[A-Za-z0-9!#$%&'*+.^_`|~-]+\z/) && value.is_a?(String) && !value.b.match?(/[\r\n\0]/n)
+      end
+
       private
 
       def understand
@@ -83,13 +89,7 @@ module Pando
 
       def sendable?(request)
         request.target.start_with?("/", "*") && !request.target.b.match?(FORBIDDEN) &&
-          request.verb.match?(/\A#{METHOD}\z/o) && request.headers.all? { |name, value| RequestLine.field?(name, value) }
-      end
-
-      # @param name [String] @param value [String] of a header
-      # @return [Boolean] whether it can be sent as one
-      def self.field?(name, value)
-        name.match?(/\A[A-Za-z0-9!#$%&'*+.^_`|~-]+\z/) && value.is_a?(String) && !value.b.match?(/[\r\n\0]/n)
+          request.verb.match?(/\A#{METHOD}\z/o) && request.headers.all? { |field| RequestLine.field?(*field) }
       end
     end
   end

@@ -17,12 +17,11 @@ module Pando
       LOGIN = "The application may want a login: --header \"Cookie: ...\" or --header \"Authorization: ...\" sends " \
               "what your browser sends."
 
-      KNOWN = {
-        /secret_key_base/ => SECRET,
-        /MessageEncryptor::InvalidMessage|MissingKeyError|Missing encryption key/ => MASTER_KEY,
-        /NoDatabaseError|DatabaseConnectionError|no such table|UndefinedTable|ConnectionNotEstablished|(?:does not|doesn't) exist|unable to open database/ => DATABASE
-      }.freeze
-      private_constant :KNOWN
+      KEYS_MISSING = /MessageEncryptor::InvalidMessage|MissingKeyError|Missing encryption key/
+      NO_DATABASE = /NoDatabaseError|DatabaseConnectionError|ConnectionNotEstablished|UndefinedTable|no such table|
+                     unable\ to\ open\ database|database\ .*does\ not\ exist/x
+      KNOWN = { /secret_key_base/ => SECRET, KEYS_MISSING => MASTER_KEY, NO_DATABASE => DATABASE }.freeze
+      private_constant :KNOWN, :KEYS_MISSING, :NO_DATABASE
 
       # @param output [String] of the application
       # @return [String, nil]

@@ -10,11 +10,11 @@ module Pando
       # worker has for itself.
       #
       # @!attribute base [Float] bytes
-      # @!attribute each [Float] bytes
-      Projection = Struct.new(:base, :each) do
+      # @!attribute worker [Float] bytes
+      Projection = Struct.new(:base, :worker) do
         # @param workers [Integer]
         # @return [Float] bytes
-        def of(workers) = base + (workers * each)
+        def of(workers) = base + (workers * worker)
       end
 
       module_function

@@ -8,6 +8,6 @@ require "pando/sys"
 command = ARGV.shift.to_i
 options = ARGV.shift
 Pando::Sys.die_with_parent!
-exit!(false) unless Process.ppid == command
+exit! unless Process.ppid == command
 ENV["RUBYOPT"] = options unless options.empty?
 exec(*ARGV)

@@ -20,7 +20,7 @@ module Pando
 
       # @return [Array<String>]
       def to_a
-        [cut_short, alone, development, allocators, *left_out, canary, tls, redirected, errors, short].flatten.compact
+        [cut_short, alone, development, allocators, *left_out, canary, tls, redirected, *errors, few, short].compact
       end
 
       private
@@ -28,7 +28,9 @@ module Pando
       def sides = @sides ||= @contest.records.map { |record| [record.subject.name, record.subject.facts, record] }
       def facts(name) = sides.find { |known, _| known == name }&.at(1)
 
-      def cut_short = (@contest.cut_short && "It ended early: #{@contest.cut_short}.")
+      def cut_short
+        "It ended early: #{@contest.cut_short}." if @contest.cut_short
+      end
 
       def alone
         return if facts("Puma") || @plan.against == :none
@@ -73,8 +75,8 @@ module Pando
         number = @rehearsal.redirected
         return if number.zero?
 
-        "#{number} of the #{counted(@rehearsal.selection.different.size, "kind")} of requests are redirected, perhaps " \
-          "to a login: --header \"Cookie: ...\" sends what your browser sends."
+        "#{counted(number, "kind")} of requests of #{kinds} are redirected, perhaps to a login: " \
+          "--header \"Cookie: ...\" sends what your browser sends."
       end
 
       def errors
@@ -83,6 +85,14 @@ module Pando
           told = troubles.map { |words, times| "#{words} (#{counted(times, "time")})" }
           "#{name} failed to answer under load: #{told.join(", ")}." if troubles.any?
         end
+      end
+
+      def kinds = @rehearsal.selection.different.size
+
+      def few
+        return if kinds >= 20
+
+        "#{counted(kinds, "kind")} of requests are not much of an application: --log FILE replays a log of production."
       end
 
       # What grows in an hour is not seen in seconds.

@@ -13,7 +13,7 @@ module Pando
     #
     # @api private
     class PandoSubject < Subject
-      OURS = %i[listen control pidfile workers log_format log_level].freeze
+      OURS = %i[listen control pidfile workers environment log_format log_level config_file].freeze
       # A minute here stands for hours, so a canary must be able to pass in less than its 10 seconds. It must have
       # served as many requests as always.
       CANARY = "20,0.5,3"
@@ -38,14 +38,14 @@ module Pando
 
       def command
         flags = Config::Flags.parse(@config.argv)
-        given = flags.given.reject { |one| OURS.include?(one.setting.name) || one.setting.name == :config_file }
+        given = flags.given.reject { |one| OURS.include?(one.setting.name) }
         positional, flagged = given.partition { |one| one.flag.nil? }
         [*ruby, *Server::Launch.load_path, Server::Slim::PROGRAM, "serve", *flagged.flat_map(&:argv), *own_flags,
          *positional.flat_map(&:argv)]
       end
 
       def own_flags
-        ["-C", @config.directory, "-e", @config.environment, "-w", @workers.to_s, "-l", "127.0.0.1:#{port}",
+        ["-e", @config.environment, "-w", @workers.to_s, "-l", "127.0.0.1:#{port}",
          "--control", path("control"), "--pidfile", path("pid"), "--log-format", "json", "--log-level", "info",
          *(["--canary", CANARY] if canary?), *(["-c", config_file] if @config.config_file)]
       end

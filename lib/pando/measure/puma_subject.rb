@@ -18,7 +18,7 @@ module Pando
       AFTER = <<~RUBY
         %i[pidfile state control_url control_auth_token redirect_stdout redirect_stderr daemon]
           .each { |name| @options.delete(name) }
-        @options[:binds] = [%<address>s]
+        @options[:binds] = []
       RUBY
       LEFT_OUT = /pando measure: (.*) is left out/
       private_constant :GEM, :BEFORE, :AFTER, :LEFT_OUT
@@ -45,6 +45,14 @@ module Pando
 
       private
 
+      # Workers that load the application have their title before they are through with it.
+      def ready?
+        return false unless super
+
+        said = output
+        said.include?("Preloading application") || said.scan(/Worker (\d+) .*booted/).uniq.size >= @workers
+      end
+
       def worker = /\Apuma: cluster worker\b/
 
       def threads(said)
@@ -58,7 +66,7 @@ module Pando
       end
 
       def command
-        files = [write("before.rb", BEFORE), user_file, write("after.rb", format(AFTER, address: address.dump))].compact
+        files = [write("before.rb", BEFORE), user_file, write("after.rb", AFTER)].compact
         [*ruby, PumaSubject.program, *files.flat_map { |file| ["-C", file] }, "-e", @config.environment,
          "-w", @workers.to_s, "-b", address, *("--preload" unless user_file), @config.rackup]
       end

@@ -41,8 +41,8 @@ module Pando
       private
 
       def run
-        pid = Process.spawn(environment, RbConfig.ruby, *Server::Launch.load_path, PROGRAM, result, pgroup: true,
-                            chdir: @config.directory, in: File::NULL, out: output, err: %i[child out])
+        pid = Process.spawn(environment, RbConfig.ruby, *Server::Launch.load_path, PROGRAM, result,
+                            pgroup: true, chdir: @config.directory, in: File::NULL, out: output, err: %i[child out])
         Timeout.timeout(@config.boot_timeout) { Process.wait2(pid).last.tap { pid = nil } }
       rescue Timeout::Error
         nil

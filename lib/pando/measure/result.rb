@@ -48,12 +48,21 @@ module Pando
       def ratio = (Figures.ratio(yield(pando), yield(other)) if other)
 
       def to_h
-        { schema: SCHEMA, pando: VERSION, application: application, environment: environment, ruby: RUBY_DESCRIPTION,
-          cpus: Etc.nprocessors, workers: plan.workers, requests: plan.requests, clients: plan.clients,
-          asked: { origin: selection.origin, requests: selection.requests.size, kinds: selection.different.size },
-          left_out: selection.left_out, notes: notes,
-          servers: sides.to_h { |side| [side.name.downcase, side.to_h] },
+        { schema: SCHEMA, **surroundings, workers: plan.workers, requests: plan.requests, clients: plan.clients,
+          **asked, notes: notes, servers: sides.to_h { |side| [side.name.downcase, side.to_h] },
           ratio: { memory: ratio(&:average), final: ratio(&:final), cpu: ratio(&:cpu) } }
+      end
+
+      private
+
+      def surroundings
+        { pando: VERSION, application: application, environment: environment, ruby: RUBY_DESCRIPTION,
+          cpus: Etc.nprocessors }
+      end
+
+      def asked
+        { asked: { origin: selection.origin, requests: selection.requests.size, kinds: selection.different.size },
+          left_out: selection.left_out }
       end
     end
   end

@@ -111,7 +111,9 @@ module Pando
 
       # @return [Hash{String => Array<String>}] without queries, which may hold secrets
       def left_out
-        left.transform_values { |named| named.map { |one| name(one) }.tally.map { |name, times| repeated(name, times) } }
+        left.transform_values do |named|
+          named.map { |one| name(one) }.tally.map { |name, times| repeated(name, times) }
+        end
       end
 
       private

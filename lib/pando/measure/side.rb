@@ -35,7 +35,7 @@ module Pando
       def first = curve.first.last
 
       # @return [Float] bytes that a further worker takes, on average
-      def each_worker = projection.each
+      def each_worker = projection.worker
 
       # @return [Figures::Projection] of the averages
       def projection = @projection ||= Figures.projection(@readings)

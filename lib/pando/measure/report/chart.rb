@@ -47,7 +47,7 @@ module Pando
         def down(mib) = (HEIGHT - BOTTOM - (mib.fdiv(top) * (HEIGHT - TOP - BOTTOM))).round(1)
 
         def grid
-          (0..LINES + 1).flat_map do |number|
+          (0..(LINES + 1)).flat_map do |number|
             height = down(number * @step)
             ["<path class=\"edge\" d=\"M#{LEFT} #{height} H#{WIDTH - RIGHT}\"/>",
              text(LEFT - 8, height + 4, number * @step, anchor: "end")]

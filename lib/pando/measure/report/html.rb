@@ -15,7 +15,8 @@ module Pando
 
         STYLE = <<~CSS
           td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
-          .other { stroke: var(--note); fill: none; stroke-width: 2.5; } .pando { stroke: var(--good); fill: none; stroke-width: 2.5; }
+          polyline { fill: none; stroke-width: 2.5; }
+          .other { stroke: var(--note); } .pando { stroke: var(--good); }
           text.other { fill: var(--note); stroke: none; } text.pando { fill: var(--good); stroke: none; }
         CSS
         private_constant :STYLE
@@ -25,8 +26,9 @@ module Pando
         end
 
         # @return [String]
-        def to_s = HtmlPage.render(title: "pando measure: #{@result.application}", lead: lead, sections: sections,
-                                   style: STYLE)
+        def to_s
+          HtmlPage.render(title: "pando measure: #{@result.application}", lead: lead, sections: sections, style: STYLE)
+        end
 
         private
 

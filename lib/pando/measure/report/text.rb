@@ -20,19 +20,22 @@ module Pando
 
         # @return [String]
         def to_s
-          parts = [[title, *@result.sides.map { |side| "  #{setup(side)}" }, *wrap(load, "  ")],
-                   *asked, table(["", *names, *ratio_head], rows),
-                   table(["workers would take, MiB", *names, *ratio_head, *("saved" if @result.other)], projections),
-                   [*wrap(projected), *wrap(HOW)], notes, [verdict].compact]
+          parts = [head, left, measured, computed, wrap(projected) + wrap(HOW), notes, [verdict].compact]
           "#{parts.reject(&:empty?).map { |lines| lines.join("\n") }.join("\n\n")}\n"
         end
 
         private
 
-        def asked
-          return [] if left_out.empty?
+        def head = [title, *@result.sides.map { |side| "  #{setup(side)}" }, *wrap(load, "  ")]
 
-          [["Left out:", *left_out.flat_map { |line| wrap(line, "  ") }]]
+        def left
+          left_out.empty? ? [] : ["Left out:", *left_out.flat_map { |line| wrap(line, "  ", "    ") }]
+        end
+
+        def measured = table(["", *names, *ratio_head], rows)
+
+        def computed
+          table(["workers would take, MiB", *names, *ratio_head, *("saved" if @result.other)], projections)
         end
 
         def notes = @result.notes.flat_map { |note| wrap(note, "- ", "  ") }

@@ -65,8 +65,8 @@ module Pando
         end
 
         def load
-          "#{thousands(@result.plan.requests)} requests of each worker, #{counted(@result.plan.clients, "client")}, " \
-            "both servers in turn: #{@result.selection.title}."
+          "#{thousands(@result.plan.requests)} requests of each worker, #{counted(@result.plan.clients, "client")}" \
+            "#{", both servers in turn" if @result.other}: #{@result.selection.title}."
         end
 
         # @param side [Side]
@@ -75,7 +75,7 @@ module Pando
           least, most = facts[:threads]
           ["#{side.name} #{facts[:version]}: #{facts[:config] || "no config file"}",
            threads(least, most), (facts[:preloaded] ? "preloaded" : "each worker loads the application"),
-           *("#{facts[:allocator]}" if facts[:allocator]), *("refork #{facts[:refork]}" if facts[:refork])].join(", ")
+           facts[:allocator], ("refork #{facts[:refork]}" if facts[:refork])].compact.join(", ")
         end
 
         def threads(least, most)
@@ -85,9 +85,8 @@ module Pando
         end
 
         def projected
-          "On average of such a run, computed from the #{counted(@result.plan.workers, "worker")} that were measured: " \
-            "what a server's processes share, and what is there once, plus for each worker what one has for itself. " \
-            "Nobody has run 16."
+          "Computed from the #{counted(@result.plan.workers, "worker")} that were measured, on average of the run: " \
+            "what a server's processes share, and what is there once, plus for each worker what one has for itself."
         end
 
         def left_out
