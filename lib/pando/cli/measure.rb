@@ -56,11 +56,23 @@ module Pando
         choose_environment
         config.require_rackup
         @format = chosen_format(Pando::Measure::Report::FORMATS)
+        check_output
         workers = workers()
         @plan = Pando::Measure::Plan.new(workers: workers, requests: number(:requests, REQUESTS, 1_000_000),
                                          clients: number(:clients, workers, CLIENTS_AT_MOST), headers: headers,
                                          against: against)
         @selection = selection
+      end
+
+      # A measurement takes minutes.
+      def check_output
+        file = flags[:output] or return
+        folder = File.dirname(File.expand_path(file))
+        return if File.exist?(file) ? File.file?(file) && File.writable?(file) : File.writable?(folder)
+
+        raise UsageError, "--output: #{file} cannot be written" if File.exist?(file)
+
+        raise UsageError, "--output: there is no folder #{folder} that can be written to"
       end
 
       # What people run is production; a variable or a flag names another one.

@@ -32,8 +32,11 @@ module Pando
       # @return [self]
       # @raise [NotMeasured] nothing is left
       def call
-        @headers = TLS.merge(headers) if wants_tls?
-        answers = @subjects.to_h { |subject| [subject, ask(subject, selection.different)] }
+        answers = ask_all
+        if answers.each_value.any? { |given| given.any? { |answer| sent_to_tls?(answer) } }
+          @headers = TLS.merge(headers)
+          answers = ask_all
+        end
         @redirected = answers.values.first.count(&:redirected?)
         @selection = selection.without(reasons(answers))
         raise nothing_left(answers) if selection.requests.empty?
@@ -46,11 +49,15 @@ module Pando
 
       private
 
-      def ask(subject, requests) = Client.new(subject.port, headers: headers, clients: 1).run(requests)
+      def ask_all
+        @subjects.to_h do |subject|
+          [subject, Client.new(subject.port, headers: headers, clients: 1).run(selection.different)]
+        end
+      end
 
-      def wants_tls?
-        answer = ask(@subjects.first, selection.requests.first(1)).first
-        answer.redirected? && answer.location.to_s.start_with?("https://")
+      # The same again, but encrypted.
+      def sent_to_tls?(answer)
+        answer.redirected? && answer.location.to_s.match?(%r{\Ahttps://[^/]+#{Regexp.escape(answer.request.target)}\z})
       end
 
       # @return [Hash{Doctor::Request => String}]
