@@ -19,9 +19,12 @@ module Pando
 
       KEYS_MISSING = /MessageEncryptor::InvalidMessage|MissingKeyError|Missing encryption key/
       NO_DATABASE = /NoDatabaseError|DatabaseConnectionError|ConnectionNotEstablished|UndefinedTable|no such table|
-                     unable\ to\ open\ database|database\ .*does\ not\ exist/x
+                     Could\ not\ find\ table|unable\ to\ open\ database|database\ .*does\ not\ exist/x
+      # Lines below the first one of a backtrace.
+      BACKTRACE = /^\s+from .*\n?/
+      LINES = 20
       KNOWN = { /secret_key_base/ => SECRET, KEYS_MISSING => MASTER_KEY, NO_DATABASE => DATABASE }.freeze
-      private_constant :KNOWN, :KEYS_MISSING, :NO_DATABASE
+      private_constant :KNOWN, :KEYS_MISSING, :NO_DATABASE, :BACKTRACE, :LINES
 
       # @param output [String] of the application
       # @return [String, nil]
@@ -30,12 +33,16 @@ module Pando
         words && format(words, environment: environment)
       end
 
+      # @param output [String]
+      # @return [String] the end of it, without backtraces
+      def self.last_words(output) = output.gsub(BACKTRACE, "").lines.last(LINES).join.strip
+
       # @param statuses [Array<Integer>] of requests that all have failed
       # @return [String, nil]
       def self.on_statuses(statuses)
         return LOGIN if statuses.include?(401)
 
-        HOST if statuses.all?(403)
+        HOST if statuses.any? && statuses.all?(403)
       end
     end
   end

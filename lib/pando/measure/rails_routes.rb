@@ -17,8 +17,7 @@ module Pando
       PROGRAM = File.expand_path("routes_program.rb", __dir__)
       # Files that a Rails application cannot do without.
       RAILS = %w[config/application.rb config/environment.rb].freeze
-      TAIL = 4000
-      private_constant :PROGRAM, :RAILS, :TAIL
+      private_constant :PROGRAM, :RAILS
 
       # @return [Boolean]
       def self.any?(config) = RAILS.all? { |name| File.file?(File.join(config.directory, name)) }
@@ -68,7 +67,7 @@ module Pando
       def failure
         said = File.read(output, mode: "rb").force_encoding(Encoding::UTF_8).scrub.strip
         ["the application could not be loaded to read its routes", *Advice.on(said, @config.environment),
-         said[-TAIL..] || said].join("\n")
+         Advice.last_words(said)].join("\n")
       end
     end
   end

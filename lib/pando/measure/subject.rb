@@ -18,7 +18,6 @@ module Pando
     # @api private
     class Subject
       LAUNCHER = File.expand_path("launcher.rb", __dir__)
-      TAIL = 4000 # characters of the output that an error shows
       A_MOMENT = 0.05 # seconds
       STOP_WITHIN = 10.0 # seconds
       # What belongs to the server that the user runs otherwise, and would start jobs or tell a service manager.
@@ -77,7 +76,7 @@ module Pando
       def failure(summary)
         said = output
         advice = Advice.on(said, @config.environment)
-        NotMeasured.new(["#{name}: #{summary}", *advice, said[-TAIL..] || said].reject(&:empty?).join("\n"))
+        NotMeasured.new(["#{name}: #{summary}", *advice, Advice.last_words(said)].reject(&:empty?).join("\n"))
       end
 
       # Asks it to stop. See {#finish}.

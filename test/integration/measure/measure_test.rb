@@ -54,7 +54,7 @@ class MeasureTest < Minitest::Test
     end
     write("config/puma.rb", "threads 2, 3\nport 9292\npidfile 'puma.pid'\nactivate_control_app 'unix://control'\n" \
                             "stdout_redirect 'puma.log'\n")
-    write("config/pando.rb", "listen 9292\npidfile 'pando.pid'\nservice(:clock) { |service| service.wait(60) }\n")
+    write("config/pando.rb", "listen 9292\npidfile 'pando.pid'\nmemory worker: 512.mb\nservice(:clock) { |service| service.wait(60) }\n")
     write("requests", "/a\n/tls\n/gone\nPOST /b\n")
   end
 
