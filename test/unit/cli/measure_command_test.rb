@@ -60,7 +60,8 @@ class MeasureCommandTest < Minitest::Test
       %w[--log nowhere] => /--log: No such file/, ["--log", "#{@folder}/empty"] => /empty holds no request that can be/,
       ["--routes", "#{@folder}/writes"] => /writes holds no request.*without --writes/,
       %w[--log a --routes b] => /one is enough/, %w[--format xml] => /--format/,
-      %w[--output /nowhere/x] => /--output: there is no folder .nowhere that can be/, ["none.ru"] => /none.ru/ }.each do |arguments, message|
+      %w[--output /nowhere/x] => /--output: there is no folder .nowhere that can be/,
+      ["none.ru"] => /none.ru/ }.each do |arguments, message|
       assert_equal(2, run_command(*arguments), arguments.inspect)
       assert_match(message, @err)
     end
@@ -92,14 +93,16 @@ class MeasureCommandTest < Minitest::Test
   end
 
   def run_command(*arguments, env: {}, &block)
-    out, err = StringIO.new, StringIO.new
-    block ||= proc { |*| nil }
+    out = StringIO.new
+    err = StringIO.new
+    block ||= proc {}
     status = Measure.stub(:call, block) do
       Measure::Report.stub(:write, "the report\n") do
         Pando::CLI.run(["measure", "-C", @folder, *arguments], out: out, err: err, env: env)
       end
     end
-    @out, @err = out.string, err.string
+    @out = out.string
+    @err = err.string
     status
   end
 end

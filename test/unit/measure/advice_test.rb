@@ -25,7 +25,7 @@ class MeasureAdviceTest < Minitest::Test
   end
 
   def test_last_words_are_those_of_the_error
-    said = "booting\n#{"line\n" * 30}config.ru:1:in `boot': no database (RuntimeError)\n#{"\tfrom a.rb:1:in `b'\n" * 50}"
+    said = "#{"line\n" * 30}config.ru:1:in `boot': no database (RuntimeError)\n#{"\tfrom a.rb:1:in `b'\n" * 50}"
     words = Advice.last_words(said)
 
     assert(words.end_with?("no database (RuntimeError)"), words)

@@ -65,7 +65,7 @@ class MeasureProcessTreeTest < Minitest::Test
   end
 
   def test_nobody_is_there
-    gone = Pando::Measure::ProcessTree.new(2**22 + 1, //)
+    gone = Pando::Measure::ProcessTree.new((2**22) + 1, //)
 
     assert_empty(gone.pids)
     assert_equal([0, 0, 0.0], [gone.read.pss, gone.read.workers, gone.read.cpu])

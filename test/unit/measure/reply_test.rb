@@ -16,7 +16,8 @@ class MeasureReplyTest < Minitest::Test
   end
 
   def test_chunks_with_extensions_and_trailers
-    whole = "HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\n\r\n5;a=b\r\nhello\r\n10\r\n#{"x" * 16}\r\n0\r\nA: b\r\n\r\n"
+    whole = "HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\n\r\n" \
+            "5;a=b\r\nhello\r\n10\r\n#{"x" * 16}\r\n0\r\nA: b\r\n\r\n"
 
     [whole.chars, [whole]].each { |pieces| assert_predicate(read(*pieces), :keep?) }
     refute_predicate(read(whole.delete_suffix("\r\n")), :done?)

@@ -75,7 +75,8 @@ class MeasureReportTest < Minitest::Test
   private
 
   def report(format, alone: false, left: { "answered with status 404" => ["GET /gone"] })
-    records = [(record("Puma", PUMA, 900, 200, 0.02) unless alone), record("Pando", PANDO, 450, 75, 0.018, "status 500")]
+    records = [(record("Puma", PUMA, 900, 200, 0.02) unless alone),
+               record("Pando", PANDO, 450, 75, 0.018, "status 500")]
     contest = Struct.new(:records, :cut_short).new(records.compact, nil)
     Measure::Report.write(result(contest, left), format)
   end

@@ -17,7 +17,9 @@ module Pando
         BOTTOM = 50
         MIB = 1_048_576.0
         LINES = 5
-        private_constant :WIDTH, :HEIGHT, :LEFT, :RIGHT, :TOP, :BOTTOM, :MIB, :LINES
+        # Between the names at the ends of two curves.
+        APART = 14
+        private_constant :WIDTH, :HEIGHT, :LEFT, :RIGHT, :TOP, :BOTTOM, :MIB, :LINES, :APART
 
         # @param sides [Array<Side>]
         def initialize(sides)
@@ -30,7 +32,7 @@ module Pando
         def svg
           "<svg viewBox=\"0 0 #{WIDTH} #{HEIGHT}\" width=\"#{WIDTH}\" role=\"img\" " \
             "aria-label=\"Memory of each server, MiB, over the requests of a worker\">" \
-            "#{[*grid, *axis, *@sides.flat_map { |side| curve(side) }].join("\n")}</svg>"
+            "#{[*grid, *axis, *@sides.map { |side| curve(side) }, *names].join("\n")}</svg>"
         end
 
         private
@@ -63,10 +65,19 @@ module Pando
 
         def curve(side)
           points = side.curve.map { |requests, bytes| "#{across(requests)},#{down(bytes / MIB)}" }
-          kind = side.name == "Pando" ? "pando" : "other"
-          ["<polyline class=\"#{kind}\" points=\"#{points.join(" ")}\"/>",
-           text(WIDTH - RIGHT + 6, down(side.final / MIB) + 4, side.name, anchor: "start", kind: kind)]
+          "<polyline class=\"#{kind(side)}\" points=\"#{points.join(" ")}\"/>"
         end
+
+        # From the top down, and none upon another.
+        def names
+          lowest = 0
+          @sides.sort_by { |side| -side.final }.map do |side|
+            lowest = [down(side.final / MIB) + 4, lowest + APART].max
+            text(WIDTH - RIGHT + 6, lowest, side.name, anchor: "start", kind: kind(side))
+          end
+        end
+
+        def kind(side) = side.name == "Pando" ? "pando" : "other"
 
         def text(left, height, words, anchor:, kind: nil)
           "<text#{" class=\"#{kind}\"" if kind} x=\"#{left}\" y=\"#{height}\" text-anchor=\"#{anchor}\">" \
