@@ -24,7 +24,7 @@ module Pando
               example: "gc between_requests: 2"
 
       setting :gc_major,
-              type: Types::Choice.new(:auto, :postpone, :ruby), default: :ruby,
+              type: Types::Choice.new(:auto, :postpone, :ruby), default: :auto,
               within: :gc, keyword: :major,
               help: "Whether an HTTP worker does without full collections, which make private what it shares.",
               notes: "`:postpone`: from the first refork on the next mold does it, or the worker is replaced when " \
@@ -32,7 +32,7 @@ module Pando
                      "Ruby has its way. `:auto`: that under YJIT, where a full collection costs most. `:ruby`: Ruby " \
                      "alone decides. It takes Ruby 3.4 or newer, and `between_requests:`; without them nothing is " \
                      "put off. [More](sharing.md#full-collections).",
-              example: "gc major: :auto"
+              example: "gc major: :ruby"
 
       setting :gc_mold,
               type: Types::OrOff.new(Types::Choice.new(:auto, :promote, :warmup)), default: :auto,
