@@ -8,7 +8,6 @@ require_relative "catalogue"
 require_relative "customers"
 
 ActiveJob::Base.queue_adapter = :inline
-ActiveStorage::Current.url_options = { host: "127.0.0.1" }
 
 ActiveRecord::Migration.verbose = false
 Rails.application.migration_railties.each do |railtie| # in the order in which an installer copies them
@@ -23,6 +22,6 @@ random = Random.new(7)
 Catalogue.new(random).fill
 Customers.new(random).fill
 Spree::Image.find_each do |image|
-  Spree::Config.product_image_styles.each_key { |style| image.attachment.url(style) }
+  Spree::Config.product_image_styles.each_key { |style| image.attachment.variant(style) }
 end
 ActiveRecord::Base.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
