@@ -20,7 +20,7 @@ module Pando
 
       # @return [Array<String>]
       def to_a
-        [cut_short, alone, development, allocators, *left_out, canary, tls, redirected, *errors, few, short].compact
+        [cut_short, alone, development, allocators, *left_out, hurry, tls, redirected, *errors, few, short].compact
       end
 
       private
@@ -59,12 +59,12 @@ module Pando
         end
       end
 
-      def canary
-        return unless (wish = facts("Pando")[:canary])
+      def hurry
+        scale = facts("Pando")[:scale]
+        return if scale.nil? || scale == "1"
 
-        requests, seconds, = wish.split(",")
-        "A canary had to serve #{requests} requests as always, but for #{seconds} s instead of 10: a minute of this " \
-          "load stands for hours of yours (--canary auto leaves it at 10)."
+        "A second of this load stands for #{scale} of production, by which Pando goes when it weighs memory against " \
+          "CPU time and proves a new generation. PANDO_TIME_SCALE=1 before the command leaves it as it is."
       end
 
       def tls

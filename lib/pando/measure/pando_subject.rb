@@ -4,6 +4,7 @@ require "json"
 require "pando/config"
 require "pando/measure/subject"
 require "pando/server/slim"
+require "pando/server/time_scale"
 require "pando/version"
 
 module Pando
@@ -14,21 +15,20 @@ module Pando
     # @api private
     class PandoSubject < Subject
       OURS = %i[listen control pidfile workers environment log_format log_level config_file].freeze
-      # A minute here stands for hours, so a canary must be able to pass in less than its 10 seconds. It must have
-      # served as many requests as always.
-      CANARY = "20,0.5,3"
+      # A minute here stands for many of production, see Server::TimeScale.
+      TIME_SCALE = "10"
       WITHOUT_NODES = <<~RUBY
         def node(*, **) = nil
         def service(*) = nil
         eval(File.read(%<path>s), binding, %<path>s, 1)
       RUBY
-      private_constant :OURS, :CANARY, :WITHOUT_NODES
+      private_constant :OURS, :TIME_SCALE, :WITHOUT_NODES
 
       def name = "Pando"
 
       def facts
         { version: VERSION, config: @config.config_file&.delete_prefix("#{@config.directory}/"), workers: @workers,
-          threads: [1, 1], preloaded: true, allocator: tree.allocator, refork: refork, canary: canary? ? CANARY : nil,
+          threads: [1, 1], preloaded: true, allocator: tree.allocator, refork: refork, scale: scale,
           left_out: left_out, reforks: events("refork.finished"), discarded: events("generation.discarded") }
       end
 
@@ -47,10 +47,11 @@ module Pando
       def own_flags
         ["-e", @config.environment, "-w", @workers.to_s, "-l", "127.0.0.1:#{port}",
          "--control", path("control"), "--pidfile", path("pid"), "--log-format", "json", "--log-level", "info",
-         *(["--canary", CANARY] if canary?), *(["-c", config_file] if @config.config_file)]
+         *(["-c", config_file] if @config.config_file)]
       end
 
-      def canary? = @config.default?(:rollout_canary) && !%w[development test].include?(@config.environment)
+      def environment = super.merge(Server::TimeScale::VARIABLE => scale)
+      def scale = ENV.fetch(Server::TimeScale::VARIABLE, TIME_SCALE)
 
       def config_file
         return @config.config_file if left_out.empty?

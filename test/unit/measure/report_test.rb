@@ -17,7 +17,7 @@ class MeasureReportTest < Minitest::Test
   PUMA = { version: "8.0.2", config: "config/puma.rb", workers: 4, threads: [3, 3], preloaded: true, allocator: nil,
            left_out: ["plugin :solid_queue"] }.freeze
   PANDO = { version: "0.1.0", config: nil, workers: 4, threads: [1, 1], preloaded: true, allocator: "jemalloc",
-            refork: ":auto", canary: "20,0.5,3", left_out: [], reforks: 3, discarded: 0 }.freeze
+            refork: ":auto", scale: "10", left_out: [], reforks: 3, discarded: 0 }.freeze
 
   def test_text
     text = report("text")
