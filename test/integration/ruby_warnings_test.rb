@@ -5,8 +5,8 @@ require "open3"
 require "rbconfig"
 require "support/servers"
 
-# Promise: with `ruby -w` nothing of Pando's makes Ruby warn, in any process, whatever compiles: at boot, while it serves,
-# reforks and reloads, and in the commands.
+# Promise: with `ruby -w` nothing of Pando's makes Ruby warn, in any process, whatever compiles: at boot, while it
+# serves, reforks and reloads, and in the commands.
 class RubyWarningsTest < Minitest::Test
   include Support::Servers
 
@@ -46,7 +46,7 @@ class RubyWarningsTest < Minitest::Test
     serve_some
     @server.refork
     serve_some
-    [%w[status], %w[pages --format json], %w[reload --now]].each { |words| command(*words, "--control", "control.sock") }
+    [%w[status], %w[pages --format json], %w[reload --now]].each { |words| command(*words) }
     serve_some
     @server.stop
 
@@ -57,7 +57,7 @@ class RubyWarningsTest < Minitest::Test
   def serve_some = 20.times { assert_equal 200, @server.get("/").status }
 
   def command(*words)
-    text, status = Open3.capture2e(@environment, *PROGRAM, *words, chdir: @server.folder)
+    text, status = Open3.capture2e(@environment, *PROGRAM, *words, "--control", "control.sock", chdir: @server.folder)
     assert_predicate status, :success?, text
     assert_empty warnings(text), words.join(" ")
   end
