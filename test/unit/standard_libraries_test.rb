@@ -26,7 +26,7 @@ class StandardLibrariesTest < Minitest::Test
   # Ruby's own list, where it has one: ours is whole.
   def test_the_list_is_whole
     skip "Ruby #{RUBY_VERSION} has no list" unless defined?(Gem::BUNDLED_GEMS::SINCE)
-    assert_empty Gem::BUNDLED_GEMS::SINCE.keys - GEMS
+    assert_empty(Gem::BUNDLED_GEMS::SINCE.keys.reject { |name| GEMS.intersect?([name, name.tr("-", "/")]) })
   end
 
   private
