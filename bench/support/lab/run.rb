@@ -25,11 +25,10 @@ module Bench
       # @param variant [Variant]
       # @param options [Options]
       # @param pause [Proc] called between two slices: another server's turn
-      def initialize(variant, options, app:, bundle:, pause: -> {})
+      def initialize(variant, options, app:, pause: -> {})
         @variant = variant
         @options = options
         @app = app
-        @bundle = bundle
         @pause = pause
         @samples = []
       end
@@ -61,14 +60,13 @@ module Bench
 
       def build
         Servers.build(@variant.server, app: METERED, folder: @folder, workers: @options.workers, prefix: @group.prefix,
-                                       bundle: @bundle, pando: @variant.pando(@options), environment: environment)
+                                       bundle: @app.bundle, pando: @variant.pando(@options), environment: environment)
       end
 
       def environment
         FileUtils.mkdir_p(journal)
-        @bundle.environment
-               .merge(@app.environment(@folder), @variant.environment, "LAB_JOURNAL" => journal,
-                                                                       "RACK_ENV" => "production")
+        @app.bundle.environment.merge(@app.environment(@folder), @variant.environment,
+                                      "LAB_JOURNAL" => journal, "RACK_ENV" => "production")
       end
 
       def journal = File.join(@folder, "journal")
