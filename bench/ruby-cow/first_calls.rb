@@ -19,6 +19,9 @@ Cow.child("#{METHODS} methods called for the first time") { CALLS.each { |name| 
 3.times { CALLS.each { |name| work.public_send(name) } }
 Cow.settle
 Cow.child("... after the parent has called them") { CALLS.each { |name| work.public_send(name) } }
+3.times { CALLS.each { |name| work.public_send(name) } }
+3.times { GC.start(full_mark: false) }
+Cow.child("... and no full GC since") { CALLS.each { |name| work.public_send(name) } }
 Cow.child("... after a constant of their name was set elsewhere") do
   elsewhere = Module.new
   NAMES.each { |name| elsewhere.const_set(name, 1) }

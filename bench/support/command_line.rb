@@ -26,7 +26,7 @@ module Bench
     def numbers_of(options, meanings, pattern)
       meanings.each do |name, meaning|
         default = instance_variable_get(:"@#{name}")
-        options.on("--#{name} N", pattern, "#{meaning} (default #{default})") do |number|
+        options.on("--#{name.to_s.tr("_", "-")} N", pattern, "#{meaning} (default #{default})") do |number|
           instance_variable_set(:"@#{name}", number.to_i)
         end
       end

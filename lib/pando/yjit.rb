@@ -7,5 +7,8 @@ module Pando
   module YJIT
     # @return [Boolean]
     def self.enabled? = !!(defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?)
+
+    # @return [Boolean] Ruby 4.0's other compiler runs, beside which this one cannot be enabled
+    def self.displaced? = !!(defined?(RubyVM::ZJIT) && RubyVM::ZJIT.enabled?)
   end
 end

@@ -3,9 +3,12 @@
 require "test_helper"
 require "open3"
 require "tmpdir"
+require "support/servers"
 
 # The gem as users get it: built, installed into an empty GEM_HOME, run from another folder.
 class GemInstallTest < Minitest::Test
+  include Support::Servers
+
   def test_installed_gem_has_a_working_executable_its_own_extension_and_a_reactor
     Dir.mktmpdir("pando-gem") do |folder|
       install(build(folder), folder)
@@ -27,6 +30,25 @@ class GemInstallTest < Minitest::Test
     end
   end
 
+  # No gem is found but Pando, neither those that Ruby brings along: only what no Ruby lacks is there, and Rack.
+  def test_it_serves_and_reports_with_nothing_but_rack_beside_it
+    Dir.mktmpdir("pando-gem") do |folder|
+      install(build(folder), folder)
+      pando = [RbConfig.ruby, File.join(folder, "home/bin/pando")]
+      server = serve(env: alone(folder), config: "workers 2\nrefork :manual\ncontrol \"control.sock\"",
+                     program: pando, arguments: ["-l", "unix:pando.sock"])
+      server.get("/")
+      server.refork
+
+      assert_equal 200, server.get("/").status
+      %w[status pages].each do |command|
+        run_in(folder, *pando, command, "--control", "control.sock", chdir: server.folder)
+      end
+      assert_empty server.complaints
+      assert_match(/^OK/, run_in(folder, *pando, "doctor", chdir: server.folder))
+    end
+  end
+
   private
 
   def build(folder)
@@ -41,11 +63,15 @@ class GemInstallTest < Minitest::Test
 
   # Commands of the Ruby that runs the tests, with nothing installed but what goes into folder.
   def run_in(folder, *command, chdir: folder)
-    path = "#{RbConfig::CONFIG["bindir"]}:#{ENV.fetch("PATH")}"
-    home = File.join(folder, "home")
-    environment = { "GEM_HOME" => home, "GEM_PATH" => home, "HOME" => folder, "PATH" => path, "RUBYLIB" => nil }
-    output, status = Support::Checkout.without_bundle { Open3.capture2e(environment, *command, chdir: chdir) }
+    output, status = Support::Checkout.without_bundle { Open3.capture2e(alone(folder), *command, chdir: chdir) }
     assert_predicate(status, :success?, "#{command.join(" ")}:\n#{output}")
     output
+  end
+
+  def alone(folder)
+    path = "#{RbConfig::CONFIG["bindir"]}:#{ENV.fetch("PATH")}"
+    home = File.join(folder, "home")
+    { "GEM_HOME" => home, "GEM_PATH" => home, "HOME" => folder, "PATH" => path, "RUBYOPT" => nil,
+      "RUBYLIB" => Gem.loaded_specs.fetch("rack").full_require_paths.join(":") }
   end
 end

@@ -1,108 +1,54 @@
 # frozen_string_literal: true
 
-require "digest"
 require "fileutils"
-require "support/lab/traffic"
-require_relative "../../apps/rails/generator"
-require_relative "../../apps/rails/traffic"
+require "support/bundle"
 
 module Bench
   module Lab
-    # The apps: what serves, and what is asked of it.
+    # The apps: what serves, and what is asked of it. Each has a file in apps/, which adds it by name. An app answers
+    #
+    #   bundle               its gems and those of the servers it is run on, installed (Bundle)
+    #   prepare(bundle)      once, before any server is started
+    #   environment(folder)  for the server; folder is the run's own, where it has its database
+    #   traffic(seed)        what is asked of it (Traffic)
     module Apps
+      # An app that cannot be installed or filled, with the reason.
+      class Failed < StandardError; end
+
       FOLDER = File.expand_path("../../apps", __dir__)
+      GEMFILE = File.expand_path("../../gems/lab/Gemfile", __dir__)
 
-      # A rackup file of bench/apps.
-      class Plain
-        def initialize(name, targets, environment = {})
-          @name = name
-          @targets = targets
-          @environment = environment
-        end
+      @makers = {}
 
-        # @return [Hash{String => String}] for the server
-        def environment(_folder) = @environment.merge("LAB_APP" => File.join(FOLDER, "#{@name}.ru"))
-
-        # @param seed [Integer]
-        def traffic(seed) = Traffic.new(@targets, seed: seed)
-
-        # Once, before any server is started.
-        def prepare(_bundle); end
+      # @param name [String] what a command line calls it
+      # @yieldparam options [Hash] methods: of the constant-caches app, redmine: path of a checkout
+      # @yieldreturn [Object] the app
+      def self.add(name, &maker)
+        @makers[name] = maker
       end
 
-      # The generated Rails app. Its code and its database are made once for each state of the generator and kept in the
-      # user's cache folder; each run has a copy of the database.
-      class Rails
-        class Failed < StandardError; end
+      # @return [Array<String>]
+      def self.names = @makers.keys
 
-        DATABASE = "production.sqlite3"
+      # @param name [String] one of {names}
+      def self.build(name, **options) = @makers.fetch(name).call(options)
 
-        def environment(folder)
-          FileUtils.cp(File.join(data, DATABASE), folder)
-          surroundings(folder).merge("LAB_APP" => File.join(code, "config.ru"))
+      # @return [Bundle] of the apps that bring no Gemfile of their own
+      def self.bundle = @bundle ||= Bundle.new("lab", GEMFILE).prepare
+
+      # @return [String] where an app keeps what it has made once, in the user's cache folder
+      def self.cache = File.join(ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") }, "pando", "lab")
+
+      # Runs the block in a folder of the cache; of several programs at a time, the later ones wait.
+      def self.locked(folder)
+        FileUtils.mkdir_p(folder)
+        File.open(File.join(folder, "lock"), File::CREAT | File::RDWR) do |lock|
+          lock.flock(File::LOCK_EX)
+          yield
         end
-
-        def traffic(seed)
-          Traffic.new(RailsApp::Traffic.targets, writes: RailsApp::Traffic.writes, share: RailsApp::Traffic::WRITES,
-                                                 seed: seed)
-        end
-
-        def prepare(bundle)
-          FileUtils.mkdir_p(home)
-          File.open(File.join(home, "lock"), File::CREAT | File::RDWR) do |lock|
-            lock.flock(File::LOCK_EX) # of several that generate it at a time, the later ones wait
-            generate(bundle) unless File.exist?(File.join(data, DATABASE))
-          end
-        end
-
-        private
-
-        def home
-          @home ||= File.join(ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") }, "pando", "lab", digest)
-        end
-
-        def code = File.join(home, "app")
-        def data = File.join(home, "data")
-
-        def digest
-          Digest::SHA256.hexdigest(RailsApp::Generator.sources.map { |path| File.read(path) }.join("\0"))[0, 16]
-        end
-
-        def generate(bundle)
-          FileUtils.rm_rf([code, "#{data}.new"])
-          FileUtils.mkdir_p("#{data}.new")
-          RailsApp::Generator.new(code).write
-          fill(bundle)
-          File.rename("#{data}.new", data)
-        end
-
-        def surroundings(folder) = { "LAB_FOLDER" => folder, "RAILS_ENV" => "production" }
-
-        def fill(bundle)
-          output = IO.popen([bundle.environment.merge(surroundings("#{data}.new")), Gem.ruby,
-                             File.join(code, "db/prepare.rb")], err: %i[child out], &:read)
-          raise Failed, "the Rails app's database: #{output}" unless Process.last_status.success?
-        end
-      end
-
-      # @param name [String] one of NAMES
-      # @param methods [Integer] of the constant-caches app
-      def self.build(name, methods: 100_000)
-        case name
-        when "rails" then Rails.new
-        when "constants" then Plain.new("constants", [%w[GET /]], "BENCH_METHODS" => methods.to_s)
-        else Plain.new("roda", Small.targets)
-        end
-      end
-
-      NAMES = %w[rails constants roda].freeze
-
-      # What bench/apps/roda.ru answers.
-      module Small
-        NAMES = %w[ant bee cat dog eel fox gnu hen ibis jay kea lynx mole newt owl pig quail ram seal toad].freeze
-
-        def self.targets = NAMES.map { |name| ["GET", "/#{name}/%d"] }
       end
     end
   end
 end
+
+Dir[File.join(__dir__, "apps/*.rb")].each { |path| require path }

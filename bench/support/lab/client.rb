@@ -14,8 +14,8 @@ module Bench
       Sent = Struct.new(:target, :began_at, :seconds)
 
       REPLY_WITHIN = 60 # seconds
-      BODY = "position=7"
-      FORM = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: #{BODY.bytesize}\r\n\r\n#{BODY}".freeze
+      BODY = "position=7" # of what is not a GET, where the app does not say another
+      FORM = "application/x-www-form-urlencoded"
       CHUNK = 65_536
 
       # @return [Array<Sent>]
@@ -50,16 +50,20 @@ module Bench
         @sent << Sent.new(index, now, nil)
         socket = Socket.new(:INET, :STREAM)
         socket.connect(@address)
-        socket.write(head(@traffic.targets[index].verb, path, @sent.size))
+        socket.write(request(@traffic.targets[index], path, @sent.size))
         @open[socket] = [@sent.last, +""]
       rescue SystemCallError => e
         fail_with("#{path}: #{e.class}", socket)
       end
 
-      def head(verb, path, sequence)
-        head = "#{verb} #{path} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Lab: #{sequence}\r\nConnection: close\r\n"
-        verb == "GET" ? "#{head}\r\n" : "#{head}#{FORM}"
+      def request(target, path, sequence)
+        body = target.verb == "GET" ? "" : target.body || BODY
+        headers = { "Host" => "127.0.0.1", "X-Lab" => sequence, "Connection" => "close", **form(body),
+                    **target.headers }
+        "#{target.verb} #{path} HTTP/1.1\r\n#{headers.map { |name, value| "#{name}: #{value}\r\n" }.join}\r\n#{body}"
       end
+
+      def form(body) = body.empty? ? {} : { "Content-Type" => FORM, "Content-Length" => body.bytesize }
 
       def answer
         ready, = IO.select(@open.keys, nil, nil, REPLY_WITHIN)
@@ -85,7 +89,7 @@ module Bench
         fail_with("#{@traffic.targets[sent.target].path}: #{e.class}", socket)
       end
 
-      def right?(reply) = reply.start_with?("HTTP/1.1 200") && reply.include?("\r\n\r\n")
+      def right?(reply) = reply.match?(%r{\AHTTP/1.1 2\d\d }) && reply.include?("\r\n\r\n")
 
       def fail_with(words, socket)
         @failures << words

@@ -6,13 +6,12 @@ require "support/bundle"
 require "support/lab/apps"
 require "support/lab/report"
 require "support/lab/run"
+require "support/lab/turns"
 
 module Bench
   module Lab
     # The program: measures what has not been measured, then reports on all there is.
     class Laboratory
-      GEMFILE = File.expand_path("../../gems/lab/Gemfile", __dir__)
-
       def initialize(options)
         @options = options
       end
@@ -31,39 +30,29 @@ module Bench
 
       def measure_all
         FileUtils.mkdir_p(runs)
-        bundle = Bundle.new("lab", GEMFILE).prepare
         compile
         wanted = @options.variants.select { |variant| @options.again? || !File.exist?(file(variant)) }
-        return wanted.each { |variant| measure(variant, bundle) } unless @options.together?
+        return wanted.each { |variant| measure(variant) } unless @options.together?
 
-        wanted.chunk_while { |one, next_one| one.rivals?(next_one) }.each { |rivals| measure_together(rivals, bundle) }
+        wanted.chunk_while { |one, next_one| one.rivals?(next_one) }.each { |rivals| measure_together(rivals) }
       end
 
-      # Each in a fiber of its own, so that what the machine does besides hits all of them alike. However this ends,
-      # each stops its server.
-      def measure_together(variants, bundle)
-        fibers = variants.map { |variant| Fiber.new { measure(variant, bundle, pause: -> { Fiber.yield }) } }
-        fibers.select(&:alive?).each(&:resume) while fibers.any?(&:alive?)
-      ensure
-        fibers.select(&:alive?).each { |fiber| abandon(fiber) }
+      def measure_together(variants)
+        seconds = @options.minutes && (@options.minutes * 60)
+        Turns.new(seconds).run(variants.map { |variant| ->(pause) { measure(variant, pause: pause) } })
       end
 
-      def abandon(fiber)
-        fiber.raise(Interrupt)
-      rescue FiberError, Interrupt
-        # It had not begun, or has cleaned up.
-      end
-
-      def measure(variant, bundle, **options)
+      def measure(variant, **options)
         warn "#{variant.id} ..."
-        figures = Run.new(variant, @options, app: app(variant.app, bundle), bundle: bundle, **options).call
+        figures = Run.new(variant, @options, app: app(variant.app), **options).call
         File.write(file(variant), JSON.generate({ **variant.to_h, label: variant.label, **surroundings, **figures }))
       rescue Server::Failed, Run::Failed => e
         warn "#{variant.id}: #{e.message}"
       end
 
-      def app(name, bundle)
-        (@apps ||= {})[name] ||= Apps.build(name, methods: @options.methods).tap { |app| app.prepare(bundle) }
+      def app(name)
+        (@apps ||= {})[name] ||= Apps.build(name, methods: @options.methods, redmine: @options.redmine)
+                                     .tap { |app| app.prepare(app.bundle) }
       end
 
       def surroundings

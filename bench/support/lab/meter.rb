@@ -6,6 +6,8 @@ module Bench
     # it, as which of its own requests, and the CPU time of that process before and after. One small record is appended
     # to the process's own file at once, so that a process that is killed has written all of its requests but the last.
     #
+    # Of a server with threads the CPU time is that of all requests that its process had under way.
+    #
     # It also notes now and then how warm the process is. A process that was forked from one that had served knows it:
     # what its ancestors had served is part of its files' name.
     class Meter
@@ -20,16 +22,17 @@ module Bench
         @folder = folder
         @ancestors = 0
         @number = 0
+        @lock = Mutex.new # of a server with threads
       end
 
       def call(env)
         settle unless @pid == Process.pid
-        @number += 1
+        number = @number += 1
         before = clock
         @app.call(env)
       ensure
-        @journal.syswrite([env[SEQUENCE].to_i, @number, before, clock].pack(RECORD))
-        note_warmth if WARMTH_AT.include?(@number) || (@number % 1000).zero?
+        @journal.syswrite([env[SEQUENCE].to_i, number, before, clock].pack(RECORD))
+        note_warmth(number) if WARMTH_AT.include?(number) || (number % 1000).zero?
       end
 
       private
@@ -38,20 +41,24 @@ module Bench
 
       # The first request after a fork. The parent's file stays the parent's.
       def settle
-        @pid = Process.pid
-        @ancestors += @number
-        @number = 0
-        @journal&.close
-        @journal = File.open("#{name}.journal", "ab")
+        @lock.synchronize do
+          next if @pid == Process.pid
+
+          @ancestors += @number
+          @number = 0
+          @journal&.close
+          @journal = File.open("#{name}.journal", "ab")
+          @pid = Process.pid # last: other threads wait until all is there
+        end
       end
 
-      def name = File.join(@folder, "#{@pid}-#{@ancestors}")
+      def name = File.join(@folder, "#{Process.pid}-#{@ancestors}")
 
-      def note_warmth
+      def note_warmth(number)
         jit = defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled? ? RubyVM::YJIT.runtime_stats : {}
         code = jit.fetch(:inline_code_size, 0) + jit.fetch(:outlined_code_size, 0)
         collections = GC.stat
-        File.write("#{name}.warmth", "#{@number} #{code} #{jit.fetch(:compiled_iseq_count, 0)} " \
+        File.write("#{name}.warmth", "#{number} #{code} #{jit.fetch(:compiled_iseq_count, 0)} " \
                                      "#{collections[:minor_gc_count]} #{collections[:major_gc_count]}\n", mode: "a")
       end
     end

@@ -16,15 +16,18 @@ module Bench
       ALLOCATORS = %w[default jemalloc].freeze
       JITS = { "yjit" => true, "plain" => false }.freeze
       SERVERS = %w[pando-auto pando-off pando-list pitchfork-off pitchfork-list puma puma-fork].freeze
-      SETTINGS = ["rollout canary: { requests: 20, seconds: 0.5, longest: 3 }", "log_format :json"].freeze
+      TABLE = %w[puma puma+jemalloc puma-threads puma-threads+jemalloc pitchfork-list pitchfork-list+jemalloc
+                 pitchfork-wide+jemalloc pitchfork-long+jemalloc pando-auto].freeze
+      SETTINGS = ["log_format :json"].freeze
       QUICK = { requests: 300, kills: 1, methods: 5_000 }.freeze
       COUNTS = { requests: "of each worker", workers: "worker processes", clients: "that ask at a time",
-                 repeat: "rounds", seed: "of the traffic", methods: "of the constant-caches app" }.freeze
+                 repeat: "rounds", seed: "of the traffic", methods: "of the constant-caches app",
+                 time_scale: "seconds of production that one of the lab stands for" }.freeze
       SAMPLES = 160 # looks at memory in one run, at most
       LEAST = 25 # requests of each client between two of them
 
       attr_reader :apps, :servers, :workers, :requests, :clients, :seed, :kills, :methods, :repeat, :results,
-                  :pando_root, :settings
+                  :pando_root, :settings, :redmine, :minutes
 
       def initialize(arguments)
         @apps = %w[rails]
@@ -37,6 +40,8 @@ module Bench
         @seed = 1
         @kills = 3
         @methods = 100_000
+        @time_scale = 1
+        @redmine = ENV.fetch("LAB_REDMINE", nil)
         @repeat = 1
         @results = File.expand_path("../../../tmp/lab", __dir__)
         @pando_root = Bench::Servers::Pando::ROOT
@@ -52,15 +57,23 @@ module Bench
 
       # @return [Array<Variant>] in the order in which they are measured: the servers in turn, round by round
       def variants
-        (1..@repeat).to_a.product(@apps, @jits, @allocators, @servers).map do |round, app, jit, allocator, server|
+        (1..@repeat).to_a.product(@apps, @jits, contestants).map do |round, app, jit, (server, allocator)|
           Variant.new(app: app, server: server, allocator: allocator, yjit: JITS.fetch(jit), round: round, tag: @tag,
-                      each_serves: @requests)
+                      time_scale: @time_scale, each_serves: @requests)
         end
       end
 
       private
 
       def program = "bench/lab"
+
+      # @return [Array<Array(String, String)>] servers and allocators; a server may name its own
+      def contestants
+        @allocators.product(@servers).map do |allocator, name|
+          server, own = name.split("+")
+          [server, own || allocator]
+        end.uniq
+      end
 
       def parser
         @parser ||= OptionParser.new("Usage: #{program} [options]") do |options|
@@ -72,14 +85,23 @@ module Bench
       end
 
       def what(options)
-        list(options, "--app LIST", Apps::NAMES, "the apps (default rails; all: every one)") { |names| @apps = names }
-        list(options, "--servers LIST", Servers::ALL.keys, "(default #{SERVERS.join(",")})") do |names|
-          @servers = names
-        end
+        list(options, "--app LIST", Apps.names, "the apps (default rails; all: every one)") { |names| @apps = names }
+        contest(options)
         list(options, "--allocators LIST", ALLOCATORS, "default: the server's own (default)") do |names|
           @allocators = names
         end
         list(options, "--jits LIST", JITS.keys, "yjit (default) or plain") { |names| @jits = names }
+      end
+
+      def contest(options)
+        names = Servers::ALL.keys
+        options.on("--servers LIST", Array, "NAME or NAME+jemalloc (default #{SERVERS.join(",")})") do |list|
+          @servers = list == %w[all] ? names : known(list, names + names.map { |name| "#{name}+jemalloc" })
+        end
+        options.on("--table", "those of the README's table, together: #{TABLE.join(",")}") do
+          @servers = TABLE
+          @together = true
+        end
       end
 
       def list(options, flag, all, meaning)
@@ -87,9 +109,15 @@ module Bench
       end
 
       def how_much(options)
+        options.on("--redmine PATH", "of a checkout (default $LAB_REDMINE, or Debian's newest)") do |path|
+          @redmine = path
+        end
         numbers_of(options, COUNTS, POSITIVE)
         numbers_of(options, { kills: "workers killed at the end" }, WHOLE)
         options.on("--together", "all servers of a round at a time, in turn") { @together = true }
+        options.on("--minutes N", POSITIVE, "of such a round, at most: all end after as many requests") do |number|
+          @minutes = number.to_i
+        end
         options.on("--quick", "a trial: #{QUICK.map { |name, number| "#{number} #{name}" }.join(", ")}") do
           QUICK.each { |name, number| instance_variable_set(:"@#{name}", number) }
         end

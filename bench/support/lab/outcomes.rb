@@ -24,6 +24,8 @@ module Bench
       def app = first(:app)
       def server = first(:server)
       def tag = first(:tag)
+      def ruby = first(:ruby)
+      def time_scale = first(:time_scale)
       def yjit = first(:yjit)
       def workers = first(:workers)
       def asked_allocator = first(:allocator)
@@ -33,11 +35,11 @@ module Bench
       # @return [Integer] of a worker
       def requests = first(:requests) / workers
 
-      # @return [String] for a row among others of the same app and JIT
+      # @return [String] for a row among others of the same conditions
       def label = "#{first(:label)}#{", jemalloc" if asked_allocator == "jemalloc"}"
 
       # @return [Array] what makes a table of its own
-      def conditions = [app, yjit, workers, requests]
+      def conditions = [app, ruby, yjit, workers, requests]
 
       private
 
@@ -48,7 +50,7 @@ module Bench
     class Outcomes
       include Enumerable
 
-      SAME = %i[app server tag allocator yjit workers requests].freeze
+      SAME = %i[app server tag time_scale allocator ruby yjit workers requests].freeze
 
       # @param runs [Array<Hash>] as the laboratory keeps them
       def initialize(runs)
@@ -63,15 +65,16 @@ module Bench
 
       # @return [Outcome, nil] another server under the conditions of this one; a Pando of the same checkout
       def beside(outcome, server, allocator: outcome.asked_allocator)
-        tag = server.start_with?("pando") ? outcome.tag : nil
-        where(conditions: outcome.conditions, server: server, tag: tag, asked_allocator: allocator).first
+        same = server.start_with?("pando") ? { tag: outcome.tag, time_scale: outcome.time_scale } : {}
+        where(conditions: outcome.conditions, server: server, asked_allocator: allocator, **same).first
       end
 
       private
 
       def order(outcome)
-        [outcome.app, outcome.yjit ? 0 : 1, outcome.requests, Servers::ALL.keys.index(outcome.server) || 99,
-         outcome.tag.to_s, outcome.asked_allocator]
+        [outcome.app, outcome.ruby.to_s, outcome.yjit ? 0 : 1, outcome.requests,
+         Servers::ALL.keys.index(outcome.server) || 99, outcome.tag.to_s, outcome.time_scale.to_i,
+         outcome.asked_allocator]
       end
     end
   end

@@ -2,11 +2,12 @@
 
 require "support/lab/curve_chart"
 require "support/lab/outcomes"
+require "support/lab/readme_chart"
 require "support/lab/tables"
 
 module Bench
   module Lab
-    # The pictures of the report: three for each app and JIT.
+    # The pictures of the report: three for each app, Ruby and JIT, and one for the README.
     class Pictures
       MIB = Tables::MIB
       AVERAGED = 5 # samples, in the curve of CPU time
@@ -18,9 +19,10 @@ module Bench
       # @return [Hash{String => String}] names and SVG
       def all
         @outcomes.group_by(&:conditions).each_with_object({}) do |(conditions, outcomes), all|
-          app, yjit, _workers, requests = conditions
+          app, ruby, yjit, _workers, requests = conditions
           place = Tables.place(*conditions)
-          name = "#{app}-#{yjit ? "yjit" : "plain"}-#{requests}"
+          name = "#{app}-ruby#{ruby}-#{yjit ? "yjit" : "plain"}-#{requests}"
+          all["#{name}-readme"] = readme(outcomes, conditions)
           all["#{name}-pss"] = memory(outcomes, :pss, "PSS of the tree, MiB, by requests of a worker: #{place}")
           all["#{name}-uss"] =
             memory(outcomes, :worker_uss, "Private memory of a worker, MiB, by its requests: #{place}")
@@ -29,6 +31,15 @@ module Bench
       end
 
       private
+
+      def readme(outcomes, conditions)
+        lines = outcomes.map do |each|
+          ReadmeChart::Line.new(each.label, each.server[/\A[a-z]+/], each.asked_allocator == "jemalloc",
+                                points(each) { |sample| sample[:pss] / MIB })
+        end
+        app, ruby, _yjit, workers, = conditions
+        ReadmeChart.new(lines, title: "Memory (PSS) of #{workers} workers: #{app}, Ruby #{ruby}").to_s
+      end
 
       def memory(outcomes, field, title)
         chart(outcomes, title) { |each| points(each) { |sample| sample[field] / MIB } }

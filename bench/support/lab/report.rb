@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require "csv"
 require "fileutils"
 require "support/columns"
+require "support/lab/comparison"
 require "support/lab/outcomes"
 require "support/lab/page"
 require "support/lab/pictures"
@@ -24,7 +24,7 @@ module Bench
                   first_requests: %i[first all requests], first_p99_ratio: %i[first all p99_ratio],
                   first_warm_p99_ratio: %i[first warm p99_ratio], code_mean: %i[jit average], code_end: %i[jit final],
                   fewest_workers: %i[fewest_workers], kill_cpu: %i[kills cpu], kill_latency: %i[kills latency] }.freeze
-      CONDITIONS = %i[app server tag asked_allocator allocator yjit workers].freeze
+      CONDITIONS = %i[app ruby server tag time_scale asked_allocator allocator yjit workers].freeze
       CURVE = %i[requests at pss uss worker worker_uss cpu generation].freeze
 
       # @param runs [Array<Hash>]
@@ -48,6 +48,7 @@ module Bench
         FileUtils.mkdir_p(folder)
         pictures = Pictures.new(@outcomes).all
         pictures.each { |name, svg| File.write(File.join(folder, "#{name}.svg"), svg) }
+        File.write(File.join(folder, "table.md"), "#{comparisons.map(&:markdown).join("\n\n")}\n")
         File.write(File.join(folder, "summary.csv"), summary)
         File.write(File.join(folder, "curves.csv"), curves)
         File.write(File.join(folder, "report.html"), page(pictures))
@@ -64,6 +65,12 @@ module Bench
         Columns.new(["What must be reached", "", "", "", ""], rows).to_s
       end
 
+      def comparisons
+        @outcomes.group_by(&:conditions).filter_map do |conditions, outcomes|
+          Comparison.new(outcomes).table(Tables.place(*conditions))
+        end
+      end
+
       def page(pictures)
         Page.new(about: about, lines: @requirements.lines, tables: Tables.new(@outcomes).all, pictures: pictures).to_s
       end
@@ -77,24 +84,24 @@ module Bench
       end
 
       def summary
-        CSV.generate do |csv|
-          csv << (CONDITIONS + FIGURES.keys)
-          @outcomes.each do |each|
-            csv << (CONDITIONS.map { |name| each.public_send(name) } + FIGURES.values.map { |path| each[*path] })
-          end
+        rows = @outcomes.map do |each|
+          CONDITIONS.map { |name| each.public_send(name) } + FIGURES.values.map { |path| each[*path] }
         end
+        csv([CONDITIONS + FIGURES.keys, *rows])
       end
 
       def curves
-        CSV.generate do |csv|
-          csv << (%i[app server tag allocator yjit] + CURVE)
-          @outcomes.each do |each|
-            each.curve.each do |sample|
-              csv << [each.app, each.server, each.tag, each.asked_allocator, each.yjit, *sample.values_at(*CURVE)]
-            end
+        rows = @outcomes.flat_map do |each|
+          each.curve.map do |sample|
+            [each.app, each.ruby, each.server, each.tag, each.time_scale, each.asked_allocator, each.yjit,
+             *sample.values_at(*CURVE)]
           end
         end
+        csv([%i[app ruby server tag time_scale allocator yjit] + CURVE, *rows])
       end
+
+      # Names and numbers, none of which needs quotes; the csv library is no longer part of Ruby.
+      def csv(rows) = rows.map { |row| "#{row.join(",")}\n" }.join
     end
   end
 end

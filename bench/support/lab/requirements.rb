@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
+require "support/lab/comparison"
 require "support/lab/first_requests"
 require "support/lab/servers"
 
 module Bench
   module Lab
-    # What `refork :auto` must reach, as ratios of one laboratory's figures.
+    # What `refork :auto` must reach, as ratios of one laboratory's figures: each app by itself, on each Ruby.
     class Requirements
       # @!attribute name [String]
       # @!attribute limit [Float]
@@ -26,6 +27,7 @@ module Bench
       AVERAGE = %i[memory pss average].freeze
       RHO = 3.0 # per cent of memory that one per cent of CPU time is worth
       POOLED = 10_000 # first requests that a percentile of them takes
+      SMALL = %w[constants roda].freeze # apps with nothing to share but what they were made to show
 
       def initialize(outcomes)
         @outcomes = outcomes
@@ -48,38 +50,50 @@ module Bench
 
       def of(tag)
         autos = longest(@outcomes.where(server: "pando-auto", tag: tag, asked_allocator: "default"))
-        rails = autos.select { |each| each.app == "rails" && each.yjit }
-        lines = rails.flat_map { |each| rails_lines(each) } + fixed_lines(autos.select(&:yjit)) +
+        whole = autos.select { |each| each.yjit && !SMALL.include?(each.app) }
+        lines = whole.flat_map { |each| app_lines(each) } + fixed_lines(autos.select(&:yjit)) +
                 roda_lines(autos) + constants_lines(autos)
-        lines.each { |line| line.name = "#{tag}: #{line.name}" if tag }
+        tag ? lines.each { |line| line.name = "#{tag}: #{line.name}" } : lines
       end
 
       # Of several loads the largest counts.
       def longest(autos)
-        autos.group_by { |each| [each.app, each.yjit] }.values.map { |same| same.max_by(&:requests) }
+        alike = autos.group_by { |each| [each.app, each.ruby, each.yjit, each.time_scale] }
+        alike.values.map { |same| same.max_by(&:requests) }
       end
 
-      def rails_lines(auto)
+      def app_lines(auto)
+        lines = [*rival_lines(auto), unbeaten(auto), *unreforked_lines(auto), first_requests(auto),
+                 Line.new("workers that were missing in a rollout", 0, missing(auto))]
+        lines.each { |line| line.name = "#{place(auto)}: #{line.name}" }
+      end
+
+      def place(auto)
+        scale = ", time scale #{auto.time_scale}" if auto.time_scale.to_i > 1
+        "#{auto.app}, Ruby #{auto.ruby}#{scale}"
+      end
+
+      def rival_lines(auto)
+        rivals = Comparison.new(@outcomes.where(conditions: auto.conditions))
+        list = rivals.pitchfork
+        [Line.new("average PSS, of Puma's as it comes", 0.5, over(auto, rivals.puma, *AVERAGE)),
+         Line.new("average PSS, of Puma's with jemalloc", 0.6, over(auto, rivals.puma_with_jemalloc, *AVERAGE)),
+         Line.new("average PSS, of Pitchfork's best list with jemalloc", 1.0, over(auto, list, *AVERAGE), list&.label),
+         Line.new("CPU a request, of Puma's", 0.95, over(auto, rivals.puma, :cpu, :overall))]
+      end
+
+      def unreforked_lines(auto)
         off = @outcomes.beside(auto, "pando-off")
-        [Line.new("average PSS, of Puma's as it comes", 0.5, over(auto, @outcomes.beside(auto, "puma"), *AVERAGE)),
-         Line.new("average PSS, of Puma's with the same allocator", 0.65, over(auto, same_allocator(auto), *AVERAGE)),
-         unbeaten(auto),
-         Line.new("CPU a request, of no reforking's", 1.03, over(auto, off, :cpu, :overall)),
-         Line.new("the same from the second thousand on", 1.0, over(auto, off, :cpu, :later)),
-         first_requests(auto),
-         Line.new("workers that were missing in a rollout", 0, auto.all(:fewest_workers).min.then do |few|
-           few && (auto.workers - few)
-         end)]
+        [Line.new("CPU a request, of no reforking's", 1.03, over(auto, off, :cpu, :overall)),
+         Line.new("the same from the second thousand on", 1.0, over(auto, off, :cpu, :later))]
       end
 
-      def over(auto, other, *path)
-        auto[*path] / other[*path].to_f if other && auto[*path] && other[*path]
+      def missing(auto)
+        few = auto.all(:fewest_workers).min
+        few && (auto.workers - few)
       end
 
-      def same_allocator(auto)
-        %w[default jemalloc].filter_map { |name| @outcomes.beside(auto, "puma", allocator: name) }
-                            .find { |puma| puma.allocator == auto.allocator }
-      end
+      def over(auto, other, *path) = Comparison.ratio(auto, other, path)
 
       def unbeaten(auto)
         lists = (Servers::FIXED - %w[pando-off]).filter_map { |name| @outcomes.beside(auto, name) }
@@ -105,7 +119,7 @@ module Bench
           fixed = Servers::FIXED.filter_map { |name| @outcomes.beside(auto, name) }
           prices = off ? fixed.to_h { |each| [each, Requirements.price(each, off)] } : {}
           best, price = prices.min_by(&:last)
-          Line.new("#{auto.app}: price, of the best fixed schedule's", 1.05,
+          Line.new("#{place(auto)}: price, of the best fixed schedule's", 1.05,
                    best && fixed.size > 1 ? Requirements.price(auto, off) / price : nil, best&.label)
         end
       end
@@ -115,14 +129,14 @@ module Bench
           half = auto[:requests] / 2
           late = auto.runs.map { |run| run[:refork_places].count { |place| place > half } }.max
           off = @outcomes.beside(auto, "pando-off")
-          [Line.new("roda: CPU a request, of no reforking's", 1.005, over(auto, off, :cpu, :overall)),
-           Line.new("roda: reforks in the second half", 0, late)]
+          [Line.new("#{place(auto)}: CPU a request, of no reforking's", 1.005, over(auto, off, :cpu, :overall)),
+           Line.new("#{place(auto)}: reforks in the second half", 0, late)]
         end
       end
 
       def constants_lines(autos)
         autos.select { |each| each.app == "constants" && !each.yjit }.map do |auto|
-          Line.new("constants without YJIT: private memory of a worker, of an unreforked one's", 0.15,
+          Line.new("#{place(auto)}, without YJIT: private memory of a worker, of an unreforked one's", 0.15,
                    over(auto, @outcomes.beside(auto, "pando-off"), :memory, :worker_uss, :final),
                    "#{auto[:requests].to_i / auto.workers} requests each")
         end

@@ -24,12 +24,11 @@ module Bench
 
       # @param variant [Variant]
       # @param options [Options]
-      # @param pause [Proc] called between two slices: another server's turn
-      def initialize(variant, options, app:, bundle:, pause: -> {})
+      # @param pause [Proc] called between two slices: another server's turn; true when the load is to end here
+      def initialize(variant, options, app:, pause: -> { false })
         @variant = variant
         @options = options
         @app = app
-        @bundle = bundle
         @pause = pause
         @samples = []
       end
@@ -61,14 +60,13 @@ module Bench
 
       def build
         Servers.build(@variant.server, app: METERED, folder: @folder, workers: @options.workers, prefix: @group.prefix,
-                                       bundle: @bundle, pando: @variant.pando(@options), environment: environment)
+                                       bundle: @app.bundle, pando: @variant.pando(@options), environment: environment)
       end
 
       def environment
         FileUtils.mkdir_p(journal)
-        @bundle.environment
-               .merge(@app.environment(@folder), @variant.environment, "LAB_JOURNAL" => journal,
-                                                                       "RACK_ENV" => "production")
+        @app.bundle.environment.merge(@app.environment(@folder), @variant.environment,
+                                      "LAB_JOURNAL" => journal, "RACK_ENV" => "production")
       end
 
       def journal = File.join(@folder, "journal")
@@ -76,7 +74,8 @@ module Bench
       def load
         sample
         until (left = @options.total - @client.sent.size).zero?
-          @pause.call
+          break if @pause.call
+
           @client.run([@options.slice, left].min)
           sample
         end

@@ -11,11 +11,12 @@ module Bench
       # Article 003's: growing, and then no more.
       GROWING = [500, 750, 1000, 1200, 1400, 1800, 2000, 2200, 2400, 2600, 2800, 3000, 3200, 3400, 3600, 3800, 4000,
                  4200, 4400, 4600].freeze
-      LIST = [50, 100, 1000].freeze # the last one again and again
+      LIST = [50, 100, 1000].freeze # the last one again and again, as in the next two
+      WIDE = [100, 400, 1600].freeze
+      LONG = [50, 100, 500, 2000].freeze
       DOUBLING = (0..10).map { |power| 50 << power }.freeze
 
-      # Pando as it comes, except for what is compared, and for time: a minute here stands for hours, so a canary must
-      # be able to pass in less than its 10 seconds.
+      # Pando as it comes, except for what is compared.
       class Pando < Bench::Servers::Pando
         # @param label [String]
         # @param settings [Array<String>] lines of the configuration
@@ -65,6 +66,11 @@ module Bench
         attr_reader :label
       end
 
+      # The same with as many threads as Rails' own template has.
+      class PumaThreads < Puma
+        def threads = 3
+      end
+
       # Puma, all of whose workers are forked anew from its first one once that has served a thousand requests.
       class PumaForkWorker < Puma
         def command = super.map { |word| word == "--preload" ? "--fork-worker=1000" : word }
@@ -78,12 +84,16 @@ module Bench
         "pando-doubling" => [Pando, { label: "Pando, doubling", refork: "#{DOUBLING.join(",")},off" }],
         "pitchfork-off" => [Pitchfork, { label: "Pitchfork, off" }],
         "pitchfork-list" => [Pitchfork, { label: "Pitchfork, #{LIST.join(",")}", refork_after: LIST }],
+        "pitchfork-wide" => [Pitchfork, { label: "Pitchfork, #{WIDE.join(",")}", refork_after: WIDE }],
+        "pitchfork-long" => [Pitchfork, { label: "Pitchfork, #{LONG.join(",")}", refork_after: LONG }],
         "pitchfork-growing" => [Pitchfork, { label: "Pitchfork, 20 growing", refork_after: [*GROWING, false] }],
         "puma" => [Puma, { label: "Puma, preload" }],
+        "puma-threads" => [PumaThreads, { label: "Puma, 3 threads" }],
         "puma-fork" => [PumaForkWorker, { label: "Puma, fork_worker" }]
       }.freeze
 
       FIXED = %w[pando-off pando-list pando-growing pando-doubling].freeze # what auto is compared with
+      HAND_LISTS = %w[pitchfork-list pitchfork-wide pitchfork-long].freeze
 
       # @param name [String] one of ALL
       # @param pando [Hash] root: of a checkout, settings: lines

@@ -1,21 +1,18 @@
 # frozen_string_literal: true
 
+require "support/lab/comparison"
 require "support/lab/outcomes"
 
 module Bench
   module Lab
     # The tables of the report, each a title, a head and rows of text.
     class Tables
-      # @!attribute head [Array<String>]
-      # @!attribute rows [Array<Array<String>>]
-      Table = Struct.new(:title, :note, :head, :rows)
-
       MIB = 1024.0 * 1024
       JITS = { true => "with YJIT", false => "without YJIT" }.freeze
 
       # @return [String] what a table or a picture is of
-      def self.place(app, yjit, workers, requests)
-        "#{app} #{JITS.fetch(yjit)}, #{workers} workers, #{requests} requests each"
+      def self.place(app, ruby, yjit, workers, requests)
+        "#{app} on Ruby #{ruby} #{JITS.fetch(yjit)}, #{workers} workers, #{requests} requests each"
       end
 
       def initialize(outcomes)
@@ -26,7 +23,8 @@ module Bench
       def all
         @outcomes.group_by(&:conditions).flat_map do |conditions, outcomes|
           @place = Tables.place(*conditions)
-          [memory(outcomes), cpu(outcomes), latency(outcomes), reductions(outcomes), code(outcomes), kills(outcomes)]
+          [Comparison.new(outcomes).table(@place), memory(outcomes), cpu(outcomes), latency(outcomes),
+           reductions(outcomes), code(outcomes), kills(outcomes)].compact
         end
       end
 

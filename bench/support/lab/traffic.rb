@@ -11,19 +11,23 @@ module Bench
 
       # @!attribute verb [String]
       # @!attribute path [String] %d is the number of a row
-      Target = Struct.new(:verb, :path)
+      # @!attribute headers [Hash{String => String}] besides what each request has
+      # @!attribute body [String, nil]
+      Target = Struct.new(:verb, :path, :headers, :body) do
+        def initialize(verb, path, headers = {}, body = nil) = super(verb, path, headers || {}, body)
+      end
 
       attr_reader :targets
 
-      # @param targets [Array<Array(String, String)>] verbs and paths
-      # @param writes [Array<Array(String, String)>]
+      # @param targets [Array<Array>] what each {Target} is made of: verb and path, perhaps headers and a body
+      # @param writes [Array<Array>] the same
       # @param share [Float] of the writes among all requests
       def initialize(targets, writes: [], share: 0.0, seed: 1)
         @random = Random.new(seed)
         @share = share
         @reads = ranked(targets, 0)
         @writes = ranked(writes, targets.size)
-        @targets = (targets + writes).map { |verb, path| Target.new(verb, path) }
+        @targets = (targets + writes).map { |target| Target.new(*target) }
       end
 
       # @return [Array(Integer, String)] place of the target in {#targets}, and its path

@@ -6,23 +6,29 @@ require "support/packages"
 module Bench
   module Lab
     # What one run measures: an app on a server, with an allocator, with or without a JIT, over how many requests of
-    # each worker, for the n-th time.
-    Variant = Struct.new(:app, :server, :allocator, :yjit, :round, :tag, :each_serves, keyword_init: true) do
+    # each worker, for the n-th time; of Pando's, how many seconds of production one of the lab stands for.
+    Variant = Struct.new(:app, :server, :allocator, :yjit, :round, :tag, :time_scale, :each_serves,
+                         keyword_init: true) do
       # @return [String] names its file
       def id
-        name = "#{server}#{"@#{tag}" if tag && pando?}"
-        [app, name, allocator, yjit ? "yjit" : "plain", each_serves, round].join("-")
+        name = "#{server}#{"@#{tag}" if tag && pando?}#{"x#{time_scale}" if scaled?}"
+        [app, name, allocator, yjit ? "yjit" : "plain", "ruby#{RUBY_VERSION}", each_serves, round].join("-")
       end
 
-      def label = "#{Servers.label(server)}#{" (#{tag})" if tag && pando?}"
-      def pando? = server.start_with?("pando")
+      def label
+        "#{Servers.label(server)}#{" (#{tag})" if tag && pando?}#{", time scale #{time_scale}" if scaled?}"
+      end
 
-      # @return [Boolean] whether they differ in nothing but the server
-      def rivals?(other) = [app, allocator, yjit, round] == [other.app, other.allocator, other.yjit, other.round]
+      def pando? = server.start_with?("pando")
+      def scaled? = pando? && time_scale != 1
+
+      # @return [Boolean] whether they differ in nothing but the server and its allocator
+      def rivals?(other) = [app, yjit, round] == [other.app, other.yjit, other.round]
 
       # As the server comes, or with jemalloc in all of its processes.
       def environment
-        { "LD_PRELOAD" => allocator == "jemalloc" ? Jemalloc.path : nil, "RUBY_YJIT_ENABLE" => yjit ? "1" : nil }
+        { "LD_PRELOAD" => allocator == "jemalloc" ? Jemalloc.path : nil, "RUBY_YJIT_ENABLE" => yjit ? "1" : nil,
+          "PANDO_TIME_SCALE" => scaled? ? time_scale.to_s : nil }
       end
 
       # @param options [Options]

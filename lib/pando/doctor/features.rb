@@ -21,7 +21,7 @@ module Pando
       # @return [Hash{Symbol => Object}] what JSON knows
       def all(maps = File.read("/proc/self/maps"))
         { kernel: File.read("/proc/sys/kernel/osrelease").chomp, ruby: RUBY_DESCRIPTION,
-          yjit: YJIT.enabled?, jemalloc: jemalloc,
+          yjit: YJIT.enabled?, zjit: YJIT.displaced?, jemalloc: jemalloc,
           libc: libc(maps), pidfd: pidfd?, kcmp: kcmp?, pagemap_scan: pagemap_scan?, userfaultfd: userfaultfd?,
           transparent_huge_pages: selected(:thp), huge_pages_allowed: huge_pages_allowed?, ksm: ksm,
           merging_allowed: merging_allowed?, populate_write: Sys::HotSet.supported?,

@@ -33,6 +33,7 @@ module Pando
       def loaded
         return if @setting.nil?
         return complain if @setting == :trainee && YJIT.enabled?
+        return unavailable("ZJIT is on (RUBYOPT, --zjit), and Ruby runs one JIT at a time") if YJIT.displaced?
         return unavailable("Ruby #{RUBY_VERSION} cannot enable YJIT: that takes 3.3 or newer with YJIT built in") unless
           Jit.possible?
 
@@ -55,7 +56,7 @@ module Pando
 
       # @return [Boolean] it is on by this
       def enable
-        return false if YJIT.enabled? || !Jit.possible?
+        return false if YJIT.enabled? || YJIT.displaced? || !Jit.possible?
 
         RubyVM::YJIT.enable
         true

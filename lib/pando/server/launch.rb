@@ -54,7 +54,11 @@ module Pando
       end
 
       # A flag of the monitor's own command line; RUBYOPT and RUBY_YJIT_ENABLE are inherited anyway.
-      def jit = YJIT.enabled? ? ["--yjit"] : []
+      def jit
+        return ["--zjit"] if YJIT.displaced?
+
+        YJIT.enabled? ? ["--yjit"] : []
+      end
     end
   end
 end

@@ -12,6 +12,7 @@ class ServerJitTest < Minitest::Test
   BEGINNING = <<~RUBY
     require "json"
     require "pando/server/jit"
+    require "pando/server/launch"
     Jit = Pando::Server::Jit
     Worker = Struct.new(:slot, :generation)
     told = []
@@ -21,16 +22,21 @@ class ServerJitTest < Minitest::Test
   RUBY
 
   # @return [Array] whether it was on at each `look`, and the events
-  def run_ruby(script, yjit: nil)
+  def run_ruby(script, yjit: nil, jit: nil)
     program = "#{BEGINNING}#{script}\nputs JSON.generate([on, told])"
-    output, status = Open3.capture2e({ "RUBY_YJIT_ENABLE" => yjit }, RbConfig.ruby, "-W0", "--disable=gems", "-I",
-                                     LIBRARY, "-e", program)
+    output, status = Open3.capture2e({ "RUBY_YJIT_ENABLE" => yjit }, RbConfig.ruby, *jit, "-W0", "--disable=gems",
+                                     "-I", LIBRARY, "-e", program)
     assert_predicate status, :success?, output
     JSON.parse(output)
   end
 
   def need_yjit
     skip "Ruby #{RUBY_VERSION} has no YJIT that can be enabled later" unless POSSIBLE
+  end
+
+  def need_zjit
+    _, status = Open3.capture2e(RbConfig.ruby, "--zjit", "-e", "exit(RubyVM::ZJIT.enabled?)")
+    skip "Ruby #{RUBY_VERSION} has no ZJIT" unless status.success?
   end
 
   def test_left_alone
@@ -91,6 +97,23 @@ class ServerJitTest < Minitest::Test
     assert_match(/from the start \(RUBYOPT, RUBY_YJIT_ENABLE or --yjit\)/, reasons.first)
     assert_match(/the application has enabled YJIT \(.*config\.yjit/, reasons.last)
     assert_equal [[true], []], run_ruby("Jit.new(:all).loaded\nlook.call", yjit: "1"), "as it should be"
+  end
+
+  def test_beside_zjit
+    need_zjit
+    %i[all trainee].each do |setting|
+      on, ((name, payload)) = run_ruby(<<~RUBY, jit: "--zjit")
+        jit = Jit.new(:#{setting})
+        jit.loaded
+        jit.train(Worker.new(0, 0))
+        look.call
+        on << Jit.code_bytes.zero? << (Pando::Server::Launch.jit == ["--zjit"])
+      RUBY
+
+      assert_equal [false, true, true], on
+      assert_equal ["jit.unavailable", setting.to_s], [name, payload["setting"]]
+      assert_match(/ZJIT is on/, payload["reason"])
+    end
   end
 
   def test_where_ruby_cannot

@@ -11,18 +11,39 @@ class LabRequirementsTest < Minitest::Test
                   measured("puma", pss: 100, cpu: 2.0))
 
     assert_equal [0.4, true], line(lines, /as it comes/)
-    assert_equal [0.4, true], line(lines, /same allocator/)
+    assert_equal [0.51, true], line(lines, /CPU a request, of Puma's/)
     assert_equal [1.02, true], line(lines, /no reforking's/)
     assert_equal [1.02, false], line(lines, /second thousand/)
     assert_equal [nil, nil], line(lines, /beat it/)
   end
 
-  def test_with_another_allocator_it_is_pumas_with_the_same_one_that_counts
-    lines = lines(measured("pando-auto", pss: 40, allocator_found: "jemalloc"), measured("puma", pss: 100),
-                  measured("puma", pss: 50, allocator: "jemalloc", allocator_found: "jemalloc"))
+  def test_it_is_held_against_puma_with_jemalloc_and_pitchforks_best_list_with_it
+    lines = lines(measured("pando-auto", pss: 40), measured("puma", pss: 100),
+                  measured("puma", pss: 50, allocator: "jemalloc"), measured("pitchfork-list", pss: 10),
+                  measured("pitchfork-list", pss: 45, allocator: "jemalloc"),
+                  measured("pitchfork-wide", pss: 32, allocator: "jemalloc"))
 
     assert_equal [0.4, true], line(lines, /as it comes/)
-    assert_equal [0.8, false], line(lines, /same allocator/)
+    assert_equal [0.8, false], line(lines, /Puma's with jemalloc/)
+    assert_equal [1.25, false], line(lines, /best list/)
+    assert_equal "pitchfork-wide, jemalloc", lines.find { |each| each.name.match?(/best list/) }.words
+  end
+
+  def test_each_app_and_ruby_is_held_against_its_own
+    runs = [["rails", "3.3.8", 40], ["rails", "4.0.5", 70], ["redmine", "4.0.5", 45]].flat_map do |app, ruby, pss|
+      [measured("pando-auto", pss: pss, app: app, ruby: ruby), measured("puma", app: app, ruby: ruby)]
+    end
+    lines = lines(*runs)
+
+    assert_equal [0.4, true], line(lines, /\Arails, Ruby 3.3.8: .* as it comes/)
+    assert_equal [0.7, false], line(lines, /\Arails, Ruby 4.0.5: .* as it comes/)
+    assert_equal [0.45, true], line(lines, /\Aredmine, Ruby 4.0.5: .* as it comes/)
+  end
+
+  def test_an_app_with_nothing_to_share_is_not_held_against_puma
+    lines = lines(measured("pando-auto", app: "roda"), measured("puma", app: "roda"))
+
+    assert_empty(lines.select { |line| line.name.include?("Puma") })
   end
 
   def test_a_list_beats_it_only_in_both

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "logger"
 require "pando/errors"
 require "pando/swarm/runners/bunny/sneakers_consumer"
 
@@ -13,7 +12,7 @@ module Pando
         # @api private
         class Settings
           # Seconds and milliseconds; a `connection:` that says otherwise wins. What Bunny would log we tell as events.
-          DEFAULTS = { connection_timeout: 5, continuation_timeout: 5000 }.freeze
+          DEFAULTS = { connection_timeout: 5, continuation_timeout: 5000, log_file: $stderr, log_level: :fatal }.freeze
 
           # @return [Integer] messages of each queue that RabbitMQ gives a node ahead of their acknowledgement
           attr_reader :prefetch
@@ -36,10 +35,9 @@ module Pando
           # @param ours [Hash{Symbol => Object}] what is not for the user to say
           # @return [Array] what Bunny.new is to be given; without a `connection:` it goes by RABBITMQ_URL
           def connection(ours)
-            defaults = { logger: Logger.new($stderr, level: Logger::FATAL, progname: "bunny"), **DEFAULTS }
-            return [defaults.merge(@connection), ours] if @connection.is_a?(Hash)
+            return [DEFAULTS.merge(@connection), ours] if @connection.is_a?(Hash)
 
-            [@connection || ENV.fetch("RABBITMQ_URL", nil), defaults.merge(ours)]
+            [@connection || ENV.fetch("RABBITMQ_URL", nil), DEFAULTS.merge(ours)]
           end
 
           # Runs on each new connection, before its first message.
