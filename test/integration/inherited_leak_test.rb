@@ -10,7 +10,7 @@ class InheritedLeakTest < Minitest::Test
 
   MIB = 1_048_576
   # It keeps a quarter of a mebibyte of each request, and takes some CPU time for it, as a request does.
-  APP = <<~RUBY
+  APP = <<~RUBY.freeze
     KEPT = []
     run ->(_env) do
       KEPT << ("x" * #{MIB / 4})
@@ -48,7 +48,7 @@ class InheritedLeakTest < Minitest::Test
     told = @server.wait_past("leak.inherited")
 
     assert_includes told["advice"], "`pando reload` does it"
-    assert_match(/^each request leaves 2[56]\d\.\d KiB in what molds hand down: .*; no boot from cold: .*`pando reload`/,
+    assert_match(/^each request leaves 2[56]\d\.\d KiB in what molds hand down: .*; no boot from cold: .*pando reload/,
                  status)
     assert_empty @server.events("reboot.started")
     @server.wait_for("reload.finished") { @server.signal("HUP") }

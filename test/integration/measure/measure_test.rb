@@ -153,7 +153,7 @@ class MeasureTest < Minitest::Test
   def interrupted
     reader, writer = IO.pipe
     pid = Process.spawn(environment, *command("--requests", "10000").drop(2), chdir: @folder, in: File::NULL,
-                                                                               out: File::NULL, err: writer)
+                                                                              out: File::NULL, err: writer)
     writer.close
     said = +""
     said << (reader.gets || flunk(said)) until said.include?("loading: ")

@@ -193,8 +193,9 @@ module Pando
       define "refork.resumed", :info, %i[reason], "Reforking is suspended no more."
       define "refork.finished", :info, %i[generation pid seconds], "All workers come from the new mold."
       define "leak.inherited", :warn, %i[generation bytes requests reason advice],
-             "Each request leaves `bytes` in the memory that a mold hands down to the next one, as far as can be told " \
-             "after so many `requests`; `advice` says what is done about it. Once for each release. See docs/reforking.md."
+             "Each request leaves `bytes` in the memory that a mold hands down to the next one, as far as can be " \
+             "told after so many `requests`; `advice` says what is done about it. Once for each release. See " \
+             "docs/reforking.md."
       define "reboot.started", :info, %i[reason],
              "For such a leak the application boots from cold; it is to take its own place."
       define "reboot.finished", :info, %i[generation seconds from to],

@@ -86,8 +86,8 @@ class ColdBootsTest < Minitest::Test
     cold_boot
 
     assert_equal [MIB / 4, 1000], [told[:bytes], told[:requests]]
-    assert_equal "each request leaves 256.0 KiB in the memory that a mold hands down to the next one: 150.0 MiB after " \
-                 "200 requests of their line, 350.0 MiB after 1000", told[:reason]
+    assert_equal "each request leaves 256.0 KiB in the memory that a mold hands down to the next one: 150.0 MiB " \
+                 "after 200 requests of their line, 350.0 MiB after 1000", told[:reason]
     assert_includes told[:advice], "boots from cold beside its old processes"
     assert_equal told[:reason], events("reboot.started").first[:reason]
     assert_equal [:reboot], purposes.last(1)
