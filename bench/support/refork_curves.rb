@@ -38,6 +38,9 @@ module Bench
       blend(warmth) { |points| (between(points, early, :cpu) / rate(points)) + age - early } * @each
     end
 
+    # @return [Float] seconds of a worker that so many requests take in the steady state
+    def steady_cpu(requests) = requests * @each
+
     private
 
     # @return [Float] seconds a request, in the steady state

@@ -15,6 +15,7 @@ module Bench
     Result = Struct.new(:average, :final, :reforks, :cpu, :decisions, keyword_init: true)
 
     STEP = 10 # requests between two looks
+    STRIDE = 50 # requests between two reforks that the search for the best schedule knows
 
     # @param curves [ReforkCurves]
     # @param requests [Integer] of each worker
@@ -42,7 +43,56 @@ module Bench
                  cpu: @cpu + @curves.cpu(@warmth, @age), decisions: @decisions)
     end
 
+    # What a run has come to, memory and CPU time in one: bytes on average, with what the CPU time of its reforks is
+    # worth.
+    # @param result [Result]
+    # @param rate [Float] bytes whose use for a second is worth a second of CPU time
+    # @return [Float] bytes
+    def toll(result, rate)
+      warmth = 0
+      lives = [*result.reforks, @requests - result.reforks.sum]
+      cpu = lives.sum { |life| cost(warmth, life).tap { warmth += life } }
+      result.average + (rate * cpu / (@requests / @rate))
+    end
+
+    # The least toll that any schedule comes to, for one who knows the curves.
+    # @param rate [Float] see #toll @param share [Float] of its CPU time that a generation may cost at most
+    # @return [Float] bytes
+    def least_toll(rate, share)
+      steps = @requests / STRIDE
+      tolls = Array.new(steps + 1, 0.0) # of the rest of the run, by the warmth that it begins with
+      (steps - 1).downto(0) { |from| tolls[from] = least_rest(from, steps, tolls, rate, share) }
+      tolls.first / (@requests / @rate)
+    end
+
     private
+
+    # One generation, for as long as is best, and what follows it.
+    def least_rest(from, steps, tolls, rate, share)
+      memory = 0.0
+      (1..(steps - from)).filter_map do |life|
+        memory += @curves.pss(from * STRIDE, (life - 0.5) * STRIDE) * STRIDE / @rate
+        cpu = cost(from * STRIDE, life * STRIDE)
+        next if from + life < steps && dear?(cpu, from * STRIDE, life * STRIDE, share)
+
+        memory + (rate * cpu) + tolls[from + life]
+      end.min
+    end
+
+    # Whether it takes more of its CPU time than it may, where the app is warm.
+    def dear?(cpu, warmth, life, share)
+      return false unless warmth > Pando::Refork::Auto::WARM
+
+      [cpu, Pando::Refork::Auto::Cycle::LEAST_CPU * @workers].max > share * @curves.cpu(warmth, life) * @workers
+    end
+
+    # Seconds of CPU that a generation takes of all workers because it is young; the first one is no refork.
+    def cost(warmth, life)
+      return 0.0 if warmth.zero?
+
+      above = @curves.cpu(warmth, life) - @curves.steady_cpu(life)
+      [above, Pando::Refork::Auto::Cycle::LEAST_CPU].max * @workers
+    end
 
     def pss = @curves.pss(@warmth, @age)
 

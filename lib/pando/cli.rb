@@ -35,6 +35,7 @@ module Pando
                           "Write config/pando.rb, from Puma's, Pitchfork's or Unicorn's file."),
       "config" => Known.new(:ShowConfig, "pando/cli/show_config", "Show the settings and where each came from."),
       "doctor" => Known.new(:Doctor, "pando/cli/doctor", "Find what a fork would break in an application."),
+      "measure" => Known.new(:Measure, "pando/cli/measure", "Compare what the application takes on Puma and on Pando."),
       "help" => Known.new(:Help, "pando/cli/help", "Show this text."),
       "version" => Known.new(:Version, "pando/cli/version", "Show the version.")
     }.freeze

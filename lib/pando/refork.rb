@@ -16,7 +16,7 @@ module Pando
     # @param rules [Auto::Rules] of `:auto`
     # @return [Policy]
     # @raise [ArgumentError] for anything else
-    def self.policy(setting, rules = Auto::Rules.new)
+    def self.policy(setting, rules = Auto::Rules.for)
       case setting
       in :auto then Auto.new(rules)
       in :manual then Manual.new

@@ -12,9 +12,10 @@ module Pando
                                          help: "With `config` and `status`: how to show it.").freeze
 
       REPORT = Command::Switch.new(name: :format, flags: %w[--format], argument: "text|json|html",
-                                   help: "With `doctor` and `pages`: how to write the report.").freeze
+                                   help: "With `doctor`, `pages` and `measure`: how to write the report.").freeze
       OUTPUT = Command::Switch.new(name: :output, flags: %w[--output], argument: "FILE",
-                                   help: "With `doctor` and `pages`: where to write it, instead of stdout.").freeze
+                                   help: "With `doctor`, `pages` and `measure`: where to write it, instead " \
+                                         "of stdout.").freeze
 
       private
 

@@ -3,6 +3,7 @@
 require "pando/cli/doctor"
 require "pando/cli/drain"
 require "pando/cli/init"
+require "pando/cli/measure"
 require "pando/cli/pages"
 require "pando/cli/refork"
 require "pando/cli/serve"
@@ -40,7 +41,7 @@ module Pando
       def flags
         settings = Config::Settings.all.select(&:argument)
         positional, flagged = settings.partition(&:positional?)
-        commands = [Serve, Status, Refork, Drain, Stop, Pages, Doctor, Init]
+        commands = [Serve, Status, Refork, Drain, Stop, Pages, Doctor, Measure, Init]
         switches = [*commands.flat_map(&:switches).uniq, Command::VERSION, Command::HELP]
         [*positional.map { |setting| row(setting.argument, help(setting)) },
          *flagged.map { |setting| row(usage(setting), help(setting)) },

@@ -172,7 +172,7 @@ module Pando
         @proven = true
         @unwilling = []
         kept = @proving.established(generation, last)
-        kept ? last.enter(:kept, **@proving.terms.to_h) : retire(last)
+        kept ? last.enter(:kept, **@proving.terms_for(generation).facts) : retire(last)
         @reforks.established(generation)
         generation.become_current
         @reforks.proved(generation) unless kept

@@ -14,8 +14,8 @@ module Pando
     #
     # @api private
     class Flags
-      # A flag that sets nothing but tells a command what to do.
-      Switch = Struct.new(:name, :flags, :argument, :help, keyword_init: true)
+      # A flag that sets nothing but tells a command what to do. One that is repeatable has all of its arguments.
+      Switch = Struct.new(:name, :flags, :argument, :help, :repeatable, keyword_init: true)
 
       # A setting, the text that was given for it and the flag as typed; nil for a positional one.
       Given = Struct.new(:setting, :text, :flag) do
@@ -51,7 +51,7 @@ module Pando
       end
 
       # @param name [Symbol] of a Switch
-      # @return [String, true, nil] its argument, or true if it takes none; nil if it was not given
+      # @return [String, Array<String>, true, nil] its argument, or true if it takes none; nil if it was not given
       def [](name)
         @switched[name]
       end
@@ -87,7 +87,11 @@ module Pando
       def take(flag, text, rest)
         taker = @known.fetch(flag) { unknown(flag, text || rest.first) }
         text = taker.argument ? text || next_text(flag, taker, rest) : without_text(flag, text)
-        taker.is_a?(Switch) ? @switched[taker.name] = text : given << Given.new(taker, text, flag)
+        taker.is_a?(Switch) ? switch(taker, text) : given << Given.new(taker, text, flag)
+      end
+
+      def switch(taker, text)
+        @switched[taker.name] = taker.repeatable ? [*@switched[taker.name], text] : text
       end
 
       # No value of ours begins with a dash, so one that does is the next flag.

@@ -1,64 +1,66 @@
 # frozen_string_literal: true
 
 require "pando/cluster/carried"
+require "pando/mebibytes"
 require "pando/refork/auto/cycle"
-require "pando/refork/auto/paying"
 require "pando/refork/auto/rules"
 require "pando/refork/auto/verdict"
-require "pando/refork/auto/warming"
 require "pando/refork/policy"
 
 module Pando
   module Refork
-    # `refork :auto`, the default: decides by what is measured. Two phases: while the app warms up it reforks at double
-    # the age each time (Warming); then only when it pays (Paying). docs/reforking.md has the rules.
+    # `refork :auto`, the default: a refork is due when the memory that it saves, for as long as the generation has
+    # lived, is worth more than the CPU time that it takes. While the app warms up, growth since birth counts as saved,
+    # for the next generation will be warmer; after that, only what is above the average. docs/reforking.md has the
+    # rules and the reasons.
     #
     # A function of what it is shown: it reads no clock and no process, so that it can be tried on recorded curves. It
     # remembers generations that have served; an attempt that fails leaves no trace.
     #
     # Owned by Cluster::Reforks, in the monitor.
     class Auto < Policy
+      include Mebibytes
       extend Cluster::Carried
 
       # What a refork must save to be worth it: a share of the memory, and bytes a worker.
       WORTH = 0.03
       WORTH_BYTES = 1_048_576
+      # Requests before the first refork. Each next one of the warming comes at double the age.
+      FIRST = 50
+      # An ancestor that has served more is warm.
+      WARM = 3200
       # Reforks before which one worker is warmed up for all, and so many times the requests after which the next one
       # is due: if it has not come by then, something holds it up.
       TRAINED = 3
       OVERDUE = 4
-      # Seconds that a quiet moment is waited for.
-      PATIENCE = 10.0
+      # Costs that the median is taken of.
+      REMEMBERED = 3
+      # An idle server whose workers have hardly served is reforked after so many times the usual silence.
+      HARDLY = 10
+      # Requests after which an app that has grown by too little will hardly grow.
+      GROWN = 800
       # Nothing stands against a refork.
       Undisturbed = Struct.new(:obstacle, :quiet?).new(nil, true).freeze
 
-      carry generation: :integer, reforks: :integer, settled: :flag, told: :text,
-            cycle: Cycle, warming: Warming, paying: Paying
+      carry generation: :integer, reforks: :integer, warm: :flag, told: :text, lived: :number, ancestor: :number,
+            costs: :numbers, pace: :number, cycle: Cycle
 
       # @param rules [Rules]
-      def initialize(rules = Rules.new)
+      def initialize(rules = Rules.for)
         super()
         @rules = rules
-        @reforks = 0
         begin_anew
       end
-
-      # @param share [Float] of the memory @param size [Float] bytes a worker
-      # @return [Boolean] whether it is worth a refork
-      def self.worth?(share, size) = share >= WORTH && share * size >= WORTH_BYTES
 
       # (see Policy#measures?)
       def measures? = true
 
-      # @return [:warming, :paying, :resting]
-      def phase
-        return :resting if resting?
+      # @return [:warming, :paying]
+      def phase = @warm ? :paying : :warming
 
-        @settled ? :paying : :warming
-      end
-
+      # There is nothing to be had.
       # (see Policy#resting?)
-      def resting? = part.resting?
+      def resting? = @cycle.age >= GROWN && !@cycle.grown.nil? && !worth?(@cycle.grown)
 
       # @param vitals [Cluster::Vitals]
       # @param conditions [#obstacle, #quiet?] asked only when a refork is due
@@ -66,17 +68,16 @@ module Pando
       def decide(vitals, conditions = Undisturbed)
         turn_over(vitals) unless vitals.generation == @generation
         @cycle.add(vitals)
-        @phase = phase
-        verdict = admit(pressing || look, vitals, conditions)
-        @settled = true if verdict.action == :settle
+        verdict = admit(look, vitals, conditions)
         @last = decision(verdict)
+        @warm = true if verdict.action == :settle
         @told = "#{verdict.action}: #{verdict.reason}" if @last.news?
         @last
       end
 
       # One worker is warmed up for all while the app is not warm yet.
       # @param reforks [Integer] see {#threshold}
-      def trains?(reforks) = phase == :warming && reforks < TRAINED && @cycle.most < @warming.target * OVERDUE
+      def trains?(reforks) = !@warm && !resting? && reforks < TRAINED && @cycle.most < target * OVERDUE
 
       # For `pando status`: how it stands, what was decided last, and what is waited for.
       # @return [Hash{Symbol => Object}]
@@ -87,52 +88,115 @@ module Pando
 
       private
 
-      def price = @paying.cost(@cycle)
-      def part = @settled ? @paying : @warming
-
       # What is known of the app is from the last mold that booted from cold on.
       def turn_over(vitals)
         if vitals.reforks.zero? then begin_anew
         elsif @generation && vitals.reforks > @reforks then follow
         end
-        @cycle = Cycle.new
+        @cycle = Cycle.new(cold: vitals.reforks.zero?)
         @generation = vitals.generation
         @reforks = vitals.reforks
       end
 
       def begin_anew
-        @settled = false
+        @warm = false
+        @lived = 0.0
+        @costs = []
+        @reforks = 0
+        @ancestor = @pace = nil
         @cycle = Cycle.new
-        @warming = Warming.new(@rules)
-        @paying = Paying.new(@rules)
       end
 
       # A refork has ended a cycle; the first one began cold.
       def follow
-        @warming.follow(@cycle)
-        @paying.follow(@cycle, counts: @reforks.positive?)
+        @costs = [*@costs, own_cost].compact.last(REMEMBERED)
+        @ancestor = [@cycle.most, @ancestor.to_f].max # one that has paid came early
+        @lived += @cycle.seconds
+        @pace = @cycle.pace || @pace
       end
 
-      # While the app warms up a refork may pay before its turn: a full collection, say, has cost much of what was
-      # shared.
+      def own_cost = (@cycle.cost(@pace) if @reforks.positive?)
+
+      # @return [Float, nil] seconds of CPU, of all workers
+      def cost
+        all = [*@costs, own_cost].compact.last(REMEMBERED).sort
+        all[all.size / 2]&.*(@cycle.workers)
+      end
+
+      def likely_cost = cost || (Cycle::LEAST_CPU * @cycle.workers)
+      def price = @rules.rate * likely_cost
+
+      # Whether it is a small part of the CPU time that the generation has had; where that cannot be known, it is. Those
+      # of the warming are few, and save CPU time themselves: what one worker has compiled the others need not.
+      def affordable? = @cycle.cpu.nil? || likely_cost <= @rules.share * @cycle.cpu * @cycle.workers
+
       def look
-        verdict = part.look(@cycle, price)
-        return verdict if @settled || @reforks.zero? || verdict.action != :wait
+        if !@warm && @ancestor.to_f > WARM
+          return Verdict.new(:settle, "it was forked from a worker that had served #{@ancestor.round} requests",
+                             "#{@ancestor.round} > #{WARM}")
+        end
 
-        @paying.due(@cycle, price) || verdict
+        idle || turn || paid || Verdict.new(:wait, outlook)
       end
 
-      # What does not ask for the cost.
-      def pressing
-        return over_target if @rules.memory && @cycle.pss.to_i > @rules.memory && @cycle.worth?
-        return unless @rules.ceiling && @cycle.seconds >= @rules.ceiling && @cycle.most >= Warming::FIRST
+      # Whether it comes to more than its price, in bytes times seconds.
+      def pays?(saving, seconds) = worth?(saving) && saving * seconds >= price
 
-        Verdict.new(:refork, "the last one was #{@cycle.seconds.round} s ago", "ceiling #{@rules.ceiling} s")
+      def worth?(saving)
+        saving >= @cycle.workers * WORTH_BYTES && saving >= @cycle.pss.to_f * WORTH
       end
 
-      def over_target
-        Verdict.new(:refork, "it saves #{(@cycle.saving * 100).round(1)}% of the memory, which is over its target",
-                    "memory #{@cycle.pss.round} > #{@rules.memory}")
+      # What was written to while it served is shared again for as long as nobody asks for anything.
+      def idle
+        saving = @cycle.grown
+        silence = @cycle.silence
+        return unless saving && @cycle.age.positive? && silence >= @rules.lull * (@cycle.most < FIRST ? HARDLY : 1)
+        return unless pays?(saving, silence)
+
+        Verdict.new(:refork, "there have been hardly any requests for #{silence.round} s, and it saves " \
+                             "#{mebibytes(saving)}", rule(saving, silence))
+      end
+
+      # Its turn has come while the app warms up.
+      def turn
+        return if @warm || @cycle.most < target
+
+        saving = @cycle.grown
+        return unless saving.nil? || free? || pays?(saving, @cycle.seconds)
+
+        Verdict.new(:refork, "a worker served #{@cycle.most.floor} requests",
+                    saving ? rule(saving, @cycle.seconds) : "#{target.round} requests")
+      end
+
+      # Something waits for the first refork.
+      def free? = @reforks.zero? && !@rules.worth
+
+      def paid
+        saving = @cycle.excess
+        return unless @cycle.most >= FIRST && pays?(saving, @cycle.seconds) && affordable?
+
+        Verdict.new(:refork, "it saves #{mebibytes(saving)}, and takes #{(cost || 0).round(2)} s of CPU time",
+                    rule(saving, @cycle.seconds))
+      end
+
+      # @return [Float] requests at which the next refork of the warming is due
+      def target = @ancestor ? @ancestor * 2 : FIRST.to_f
+
+      def rule(saving, seconds)
+        "#{mebibytes(saving)} * #{seconds.round} s >= #{mebibytes(price)} s"
+      end
+
+      def outlook
+        return "memory has not been measured yet" unless @cycle.pss
+        return "the first refork is due at #{FIRST} requests" if @cycle.most < FIRST && @reforks.zero?
+
+        saving = @warm ? @cycle.excess : [@cycle.grown.to_f, @cycle.excess].max
+        said = "a refork would save #{mebibytes(saving)}"
+        if !worth?(saving) then "#{said}, too little"
+        elsif !pays?(saving, @cycle.seconds) then "#{said}: it pays when that lasts for #{(price / saving).round} s"
+        elsif @warm then "#{said}, and take too much of the CPU time"
+        else "the next refork is due at #{target.round} requests"
+        end
       end
 
       # A refork that is due may have to wait all the same.
@@ -147,16 +211,19 @@ module Pando
       end
 
       def too_early(vitals)
-        "the last one was less than #{@rules.floor} s ago" if @reforks.positive? && vitals.seconds < @rules.floor
+        pause = @rules.pause(@lived + vitals.seconds)
+        "the last one was less than #{pause.round(1)} s ago" if @reforks.positive? && vitals.seconds < pause
       end
 
       def too_busy(vitals, conditions)
-        "a quiet moment is waited for" unless vitals.seconds - @due_since >= PATIENCE || conditions.quiet?
+        return if vitals.seconds - @due_since >= @rules.patience || conditions.quiet?
+
+        "a quiet moment is waited for"
       end
 
       def decision(verdict)
-        Decision.new(action: verdict.action, reason: verdict.reason, rule: verdict.rule, phase: @phase,
-                     age: @cycle.age, saving: @cycle.saving, cost: price, pss: @cycle.pss)
+        Decision.new(action: verdict.action, reason: verdict.reason, rule: verdict.rule, phase: phase,
+                     age: @cycle.age, saving: @cycle.excess, cost: cost, pss: @cycle.pss)
       end
     end
   end

@@ -9,6 +9,8 @@ module Pando
     module Preparation
       # Collections that an object survives before it counts as old.
       AGES = 3
+      # Before this Ruby, hashes did not find some of their keys after the heap was compacted (its bug 20853).
+      COMPACTS = [3, 3, 6].freeze
 
       class << self
         # @return [Float, nil] seconds of CPU time that a collection of young garbage took when all was prepared; nil:
@@ -20,12 +22,19 @@ module Pando
       #   workers share is warm
       def self.warm? = !!@warm
 
-      # @param manner [:promote, :warmup, nil] the `gc mold:` setting
+      # @param ruby [String] a version
+      # @return [:promote, :warmup] what `:auto` stands for. New objects go into whatever is free in the heap: the fewer
+      #   pages that is spread over, the more of them stay shared, so the heap is compacted where that is safe.
+      def self.usual(ruby = RUBY_VERSION)
+        (ruby.split(".").map(&:to_i) <=> COMPACTS).negative? ? :promote : :warmup
+      end
+
+      # @param manner [:auto, :promote, :warmup, nil] the `gc mold:` setting
       # @return [nil]
       def self.run(manner)
         @first ||= Process.pid
         @warm = Process.pid != @first
-        case manner
+        case manner == :auto ? usual : manner
         when :warmup then Process.respond_to?(:warmup) ? Process.warmup : promote
         when :promote then promote
         end

@@ -9,17 +9,6 @@ module Pando
     #
     # @api private
     class NodePayload < Payload
-      # Before this Ruby, hashes did not find some of their keys after the heap was compacted (its bug 20853).
-      COMPACTS = [3, 3, 6].freeze
-
-      # @param ruby [String] a version
-      # @return [Symbol] what is done with the heap of a mold unless the user has said it. Job libraries do the same
-      #   before they fork, so the apps bear it. A node's garbage is collected when Ruby does it, not between jobs: what
-      #   is free in the heap is to lie close together, so that new objects are in fewer of the pages that were shared.
-      def self.usual_preparation(ruby = RUBY_VERSION)
-        (ruby.split(".").map(&:to_i) <=> COMPACTS).negative? ? :promote : :warmup
-      end
-
       # @param kind [Swarm::Kind]
       def initialize(server, kind)
         super(server)
@@ -34,11 +23,6 @@ module Pando
       def adopt(renewal)
         @kind = Kinds.node(renewal.config, name)
         super
-      end
-
-      def prepare
-        wanted = @config.default?(:gc_mold) ? NodePayload.usual_preparation : @config.gc_mold
-        Refork::Preparation.run(wanted)
       end
 
       def work(_listeners, _channel) = Swarm::Work.new(@kind, @make, @config.timeout_grace)

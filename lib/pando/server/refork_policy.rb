@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/refork"
+require "pando/server/time_scale"
 
 module Pando
   class Server
@@ -12,9 +13,8 @@ module Pando
       # @param refork [Object, nil] as Config#refork, of a kind of nodes; nil: the setting's
       # @return [Refork::Policy]
       def self.of(config, refork = nil)
-        rules = Refork::Auto::Rules.new(rho: config.refork_rho, floor: config.refork_floor,
-                                        ceiling: config.refork_ceiling, memory: config.refork_memory,
-                                        thrift: config.jit != :trainee) # the others' JIT waits for the first one
+        worth = config.jit != :trainee # else the others' JIT waits for the first one
+        rules = Refork::Auto::Rules.for(config.refork_prefer, scale: TimeScale.read, worth: worth)
         Refork.policy(refork.nil? ? config.refork : refork, rules)
       end
     end

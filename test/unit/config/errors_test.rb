@@ -59,11 +59,12 @@ class ConfigErrorsTest < ConfigTestCase
        "but is [false].", "refork after: [false]"
   says "config/pando.rb:1: refork needs a value: it must be auto, manual, false or a list of numbers of requests",
        "refork"
-  says "config/pando.rb:1: refork ceiling: must be more than floor:, 60.0, but is 5.0",
-       "refork :auto, floor: 60, ceiling: 5"
-  says "config/pando.rb:1: refork rho: does nothing beside refork :manual: leave it out", "refork :manual, rho: 5"
-  says "config/pando.rb:2: refork memory: does nothing beside refork after: [50, false]: leave it out",
-       "refork after: [50, false]\nrefork memory: 1.gb"
+  says "config/pando.rb:1: refork prefer: must be balanced, memory or cpu, but is :speed.",
+       "refork :auto, prefer: :speed"
+  says "config/pando.rb:1: refork prefer: does nothing beside refork :manual: leave it out",
+       "refork :manual, prefer: :cpu"
+  says "config/pando.rb:2: refork prefer: does nothing beside refork after: [50, false]: leave it out",
+       "refork after: [50, false]\nrefork prefer: :memory"
   says "config/pando.rb:1: refork failures: does nothing beside refork false: leave it out", "refork false, failures: 2"
 
   says "config/pando.rb:1: memory hard: must be more than worker:, 64.mb, but is 32.mb",

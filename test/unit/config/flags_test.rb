@@ -51,8 +51,8 @@ class FlagsTest < ConfigTestCase
 
   # For once, with a file that says more.
   def test_a_flag_may_make_idle_what_the_file_says_beside_it
-    assert_equal :manual, load_config("refork :auto, rho: 5", argv: %w[--refork manual]).refork
-    assert_equal :auto, load_config("refork :manual, rho: 5", argv: %w[--refork auto]).refork
+    assert_equal :manual, load_config("refork :auto, prefer: :memory", argv: %w[--refork manual]).refork
+    assert_equal :auto, load_config("refork :manual, prefer: :memory", argv: %w[--refork auto]).refork
   end
 
   def test_wrong_values_name_the_flag_as_it_was_typed

@@ -22,6 +22,23 @@ class ReforkPreparationTest < Minitest::Test
   def test_all_that_lives_is_old
     assert_operator grown(:promote), :>=, 20_000
     assert_operator grown(:warmup), :>=, 20_000
+    assert_operator grown(:auto), :>=, 20_000
+  end
+
+  def test_it_is_compacted_where_ruby_finds_the_keys_of_a_hash_after_that
+    usual = %w[3.1.2 3.3.5 3.3.6 3.3.10 4.0.0].map { |ruby| Pando::Refork::Preparation.usual(ruby) }
+
+    assert_equal %i[promote promote warmup warmup warmup], usual
+  end
+
+  # A compaction is counted.
+  def test_auto_compacts_where_that_is_usual
+    compactions = in_child do
+      Pando::Refork::Preparation.run(:auto)
+      GC.stat(:compact_count)
+    end
+
+    assert_equal Pando::Refork::Preparation.usual == :warmup && GC.respond_to?(:compact), compactions.positive?
   end
 
   def test_what_a_collection_of_young_garbage_takes_is_known_then

@@ -40,7 +40,7 @@ module Pando
         def known? = @pids.any? && @pids.all? { |pid| @gauge.measured_at(pid) >= @changed_at }
 
         # @return [Boolean] whether it is worth looking again soon
-        def wanting? = !known? && @allowance.left?
+        def wanting? = !known? && @allowance.left?(urgent: true)
 
         # @return [Integer, nil] bytes; nil: not known yet
         attr_reader :pss
@@ -49,7 +49,7 @@ module Pando
 
         def measure_one(now)
           oldest = @pids.min_by { |pid| @gauge.measured_at(pid) }
-          return unless oldest && @allowance.left?(now)
+          return unless oldest && @allowance.left?(now, urgent: !known?)
 
           spent = @gauge.spent
           @gauge.measure(oldest)

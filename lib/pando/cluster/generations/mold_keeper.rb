@@ -17,9 +17,9 @@ module Pando
         include Mebibytes
 
         # Seconds between two looks, in which nobody came or went before the mold goes, and between two measurements.
-        TICK = 5.0
-        CALM = 10.0
-        PACE = 30.0
+        TICK = 1.0
+        CALM = 2.0
+        PACE = 5.0
         # What it must have for itself to be let go: bytes, and a share of all it has. Without YJIT it hardly comes to
         # that after a refork.
         MUCH = 16 * 1_048_576

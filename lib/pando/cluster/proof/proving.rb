@@ -29,7 +29,8 @@ module Pando
         attr_reader :kept
 
         # @param options [#canary, #workers] of which a reload may change the terms; canary nil: no proof
-        # @param generations [#roll, #give_up, #refuse, #roll_back, #prove_for_good, #discarded?, #lost_threads]
+        # @param generations [#roll, #give_up, #refuse, #roll_back, #prove_for_good, #discarded?, #lost_threads,
+        #   #reforks]
         # @param heard_at [#call] see Stopwatch
         def initialize(roster, options, generations, heard_at)
           @heard_at = heard_at
@@ -59,7 +60,7 @@ module Pando
         # @param generation [Generation]
         # @return [Boolean] false: it need not prove anything
         def try(generation, canary)
-          terms = self.terms || (THREADS_ONLY if @generations.lost_threads.pending?)
+          terms = terms_for(generation) || (THREADS_ONLY if @generations.lost_threads.pending?)
           return false unless terms && generation.successor?
           return skip(generation) if generation.untried
           return @trial.begin_anew || true if @trial
@@ -68,7 +69,7 @@ module Pando
           @number = generation.number
           @records.begun_cold(@number) if generation.purpose == :reload
           @trial = Trial.new(@number, terms, @roster, @records, heard_at: @heard_at, silence: @silence)
-          Events.emit("canary.serving", **canary.identity, **terms.to_h)
+          Events.emit("canary.serving", **canary.identity, **terms.facts)
           true
         end
 
@@ -105,7 +106,8 @@ module Pando
           return false unless terms && (last&.forks? || last&.released?)
 
           @kept = last
-          @watch = Watch.new(generation.number, terms, @roster, @records, before, @options.workers, heard_at: @heard_at)
+          @watch = Watch.new(generation.number, terms_for(generation), @roster, @records, before, @options.workers,
+                             heard_at: @heard_at)
           true
         end
 
@@ -142,6 +144,15 @@ module Pando
 
         # @return [Terms, nil] nil: nothing is to be proved
         def terms = @options.canary
+
+        # Code that serves, and has been forked from a warm worker before, has less to prove.
+        # @param generation [Generation]
+        # @return [Terms, nil] nil: nothing is to be proved
+        def terms_for(generation)
+          return terms unless generation.purpose == :refork
+
+          terms&.for(@generations.reforks.positive? ? :again : :refork)
+        end
 
         private
 

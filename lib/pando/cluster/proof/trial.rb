@@ -144,7 +144,7 @@ module Pando
         def conclude(comparison, requests, age, quiet)
           return if canaries.any?(&:still?)
           return at_last(comparison, quiet >= @terms.longest * 2) if quiet >= @terms.longest
-          return unless (requests >= @terms.requests && age >= @terms.seconds) || silent?(age)
+          return unless @terms.enough?(requests, age) || silent?(age)
 
           :passed unless stuck || comparison.complaint(*DOUBT) || comparison.hopeless
         end

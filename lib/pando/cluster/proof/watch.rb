@@ -35,7 +35,7 @@ module Pando
           @roster = roster
           @records = records
           @before = before
-          @requests = terms.requests * workers
+          @workers = workers
           @memory = memory
           @began_at = @due = now
           @stopwatch = Stopwatch.new(heard_at, now)
@@ -82,7 +82,7 @@ module Pando
         def conclude(curve, age, quiet)
           return if workers.any?(&:still?)
 
-          :passed if quiet >= @terms.longest || (curve.requests >= @requests && age >= @terms.seconds)
+          :passed if quiet >= @terms.longest || @terms.enough?(curve.requests, age, @workers)
         end
       end
     end

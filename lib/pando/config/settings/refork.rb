@@ -68,33 +68,13 @@ module Pando
                      "second at most. [More](reforking.md#connections).",
               example: "refork :auto, reconnect: false"
 
-      setting :refork_rho,
-              type: Types::Whole.new(1..100), default: 3, within: :refork, keyword: :rho, serves: by_itself,
-              help: "How many percent of memory one percent of CPU must buy, for `refork :auto`.",
-              notes: "More: fewer reforks. Fewer: more memory is saved, for more CPU time.",
-              example: "refork :auto, rho: 3, floor: 10, ceiling: false, memory: 1.5.gb"
-
-      setting :refork_floor,
-              type: Types::Seconds.new(zero: true), default: 10.0, unit: "seconds",
-              within: :refork, keyword: :floor, serves: by_itself,
-              help: "For how long a generation serves before `refork :auto` replaces it."
-
-      setting :refork_ceiling,
-              type: Types::OrOff.new(Types::Seconds.new), default: nil, unit: "seconds",
-              within: :refork, keyword: :ceiling, serves: by_itself,
-              help: "When a generation has served for so long `refork :auto` replaces it, whether that pays or not.",
-              check: lambda { |ceiling, config|
-                floor = config.refork_floor
-                "must be more than floor:, #{floor}, but is #{ceiling}" if ceiling && ceiling <= floor
-              }
-
-      setting :refork_memory,
-              type: Types::OrOff.new(Types::ShareOfMemory.new((64 * (1024**2))..)), default: nil, unit: "bytes",
-              within: :refork, keyword: :memory, serves: by_itself,
-              resolve: ->(target, _) { target && Types::ShareOfMemory.of(target, Sys::Memory.limit) },
-              help: "When workers and mold take more than this, `refork :auto` replaces a generation at any cost.",
-              notes: "The sum of PSS. If it saves 3% of the memory, and not sooner than `floor:`. A share " \
-                     "is of the control group's limit, or of the machine's memory where there is none."
+      setting :refork_prefer,
+              type: Types::Choice.new(:balanced, :memory, :cpu), default: :balanced, within: :refork, keyword: :prefer,
+              serves: by_itself,
+              help: "What `refork :auto` would rather spend, where memory and CPU time can be had for each other.",
+              notes: "`:memory` saves more memory and takes more CPU time for it, `:cpu` is sparing of that. " \
+                     "[The rates](reforking.md#the-price).",
+              example: "refork :auto, prefer: :memory"
     end
   end
 end

@@ -21,10 +21,10 @@ module Pando
               notes: "Then the same few pages are used for new objects again and again, and large heaps stay shared. " \
                      "What one collection costs is measured. `false`: Ruby alone decides, in the midst of requests. " \
                      "[More](sharing.md#garbage).",
-              example: "gc between_requests: 2, mold: :warmup"
+              example: "gc between_requests: 2"
 
       setting :gc_major,
-              type: Types::Choice.new(:auto, :postpone, :ruby), default: :ruby,
+              type: Types::Choice.new(:auto, :postpone, :ruby), default: :auto,
               within: :gc, keyword: :major,
               help: "Whether an HTTP worker does without full collections, which make private what it shares.",
               notes: "`:postpone`: from the first refork on the next mold does it, or the worker is replaced when " \
@@ -32,16 +32,18 @@ module Pando
                      "Ruby has its way. `:auto`: that under YJIT, where a full collection costs most. `:ruby`: Ruby " \
                      "alone decides. It takes Ruby 3.4 or newer, and `between_requests:`; without them nothing is " \
                      "put off. [More](sharing.md#full-collections).",
-              example: "gc major: :auto"
+              example: "gc major: :ruby"
 
       setting :gc_mold,
-              type: Types::OrOff.new(Types::Choice.new(:promote, :warmup)), default: :promote,
+              type: Types::OrOff.new(Types::Choice.new(:auto, :promote, :warmup)), default: :auto,
               within: :gc, keyword: :mold,
               help: "What is done with a mold's heap before the first worker is forked from it.",
               notes: "`:promote` collects until all that lives counts as old, so that no worker has to mark it as " \
                      "such in memory of its own. `:warmup` is Process.warmup of Ruby 3.3 and newer, which compacts " \
-                     "the heap as well; before, it is `:promote`. It is the default for [job nodes](swarm.md) from " \
-                     "Ruby 3.3.6 on. [More](sharing.md#the-mold)."
+                     "the heap as well, so that new objects go to fewer of the pages that are shared; before, it is " \
+                     "`:promote`. `:auto`: `:warmup` from Ruby 3.3.6 on, and `:promote` before, where a compacted " \
+                     "heap has hashes that do not find some of their keys. [More](sharing.md#the-mold).",
+              example: "gc mold: :promote # a native extension does not bear compaction"
 
       setting :mold,
               type: Types::Choice.new(:auto, :keep, :release), default: :auto,

@@ -180,7 +180,7 @@ module Pando
       define "prefault.unavailable", :info, %i[generation reason], "New workers are given nothing at their start."
 
       define "refork.decided", :info, %i[generation decision phase reason rule age saving cost pss],
-             "`refork :auto` found it is time (decision: refork), or else: settle, rest, rearm. See docs/reforking.md."
+             "`refork :auto` found it is time (decision: refork), or the app is warm (settle). See docs/reforking.md."
       define "refork.refused", :warn, %i[wanted reason slot source told],
              "A refork is not possible now; `source` and `slot` are the worker that refused to be forked from, if " \
              "one did. The same obstacle is told once, unless somebody asks again. `told`: `finding.reported`, " \

@@ -6,8 +6,8 @@ require "pando/refork/policy"
 module Pando
   module Refork
     class Auto < Policy
-      # One generation's life so far: how memory has grown with the requests, and what its beginning has cost.
-      # Sizes are bytes a worker, ages and costs requests a worker. Pure arithmetic.
+      # One generation's life so far: how its memory has grown, and what its beginning has cost. Sizes are bytes of all
+      # workers, ages requests of a worker, CPU time is seconds of a worker. Pure arithmetic.
       #
       # Owned by Auto, in the monitor.
       #
@@ -15,21 +15,22 @@ module Pando
       class Cycle
         extend Cluster::Carried
 
-        # Requests in which the price of a refork is paid: page faults, cold caches, compilation.
-        YOUNG = 400
-        # Requests after those, from which the steady state is known.
-        STEADY = 400
-        # No refork is cheaper, whatever was measured: requests, and seconds of CPU of a worker, which its fork, its
-        # hooks and its part of the mold take alone.
-        LEAST_COST = 20.0
-        LEAST_CPU = 0.005
-        # Requests up to which what it takes is what it was born with.
+        # Requests after which the cost of a refork is known, and is known better: page faults, cold caches and
+        # compilation are over then.
+        YOUNG = 50
+        RIPE = 200
+        # CPU time that the smallest app's refork takes of a worker: mold, canary, audits and the worker itself.
+        LEAST_CPU = 0.025
+        # Requests up to which what it takes is what it was born with. Of a generation that was forked from a warm
+        # worker the first that is known must do.
         BORN = 5
+        # Of its average rate of requests, what is as good as none.
+        SILENT = 0.02
 
-        carry age: :number, most: :number, seconds: :number, pss: :number, workers: :integer,
-              warmed: :number, born: :number, covered_to: :number, covered: :number, area: :number,
-              cpu_age: :number, cpu: :number,
-              young_age: :number, young_cpu: :number, mark_age: :number, mark_size: :number, growth: :number
+        carry cold: :flag, age: :number, most: :number, seconds: :number, pss: :number, workers: :integer,
+              warmed: :number, born: :number, covered_to: :number, covered: :number, area: :number, heard_at: :number,
+              heard_age: :number, cpu: :number, young_age: :number, young_cpu: :number, ripe_age: :number,
+              ripe_cpu: :number
 
         # @return [Float] requests, on average
         attr_reader :age
@@ -37,13 +38,17 @@ module Pando
         attr_reader :most
         # @return [Float] since it serves in all slots
         attr_reader :seconds
-        # @return [Integer, Float, nil] bytes, of all together
+        # @return [Integer, Float, nil] bytes
         attr_reader :pss
-        # @return [Float, nil] seconds of CPU that a worker has had
+        # @return [Integer]
+        attr_reader :workers
+        # @return [Float, nil]
         attr_reader :cpu
 
-        def initialize
-          @age = @most = @seconds = @area = @covered = 0.0
+        # @param cold [Boolean] whether its mold booted from cold
+        def initialize(cold: true)
+          @cold = cold
+          @age = @most = @seconds = @area = @covered = @heard_at = @heard_age = 0.0
           @workers = 0
         end
 
@@ -54,79 +59,68 @@ module Pando
           @age = vitals.age
           @most = vitals.most.to_f
           @warmed = (vitals.warmed || vitals.workers).to_f
+          listen
           grow(vitals.pss) if vitals.pss
           spend(vitals.cpu) if vitals.cpu
         end
 
-        # @return [Float, nil]
-        def size = @pss && (@pss / @workers.to_f)
+        # @return [Float] by how much it takes more now than it took on average: what another refork saves, if the next
+        #   generation lives as this one has
+        def excess = @pss && @covered.positive? ? [@pss - (@area / @covered), 0.0].max : 0.0
 
-        # @return [Float, nil] bytes by which a worker that is warm has grown since its birth, as far as those who have
-        #   hardly served do not hide it; nil: nobody has seen its birth
-        def grown = @born && @pss && [(@pss - @born) / @warmed, 0.0].max
+        # @return [Float, nil] by how much it has grown since its birth, if all workers were as warm as the warmest is:
+        #   what another refork saves at most; nil: nobody has seen its birth
+        def grown = @born && @pss && ([(@pss - @born) / @warmed, 0.0].max * @workers)
 
-        # @return [Float] the share of its present memory that it has not had on average: what another refork saves,
-        #   if the next generation is like this one
-        def saving
-          return 0.0 unless @pss && @covered.positive? && @pss.positive?
+        # @return [Float] seconds for which there have been hardly any requests
+        def silence = @seconds - @heard_at
 
-          [1 - (@area / @covered / @pss), 0.0].max
-        end
-
-        # @return [Boolean] whether that is enough
-        def worth? = !size.nil? && Auto.worth?(saving, size)
-
-        # What its beginning has taken above its own steady state, as so many requests of the latter.
+        # What its beginning has taken above what as many requests took in the generation before, or, where that is not
+        # known, what they take later.
+        # @param pace [Float, nil] seconds of CPU that a request took in the generation before
         # @return [Float, nil] it is too young
-        def cost
-          return unless @young_age && @cpu_age - @young_age >= STEADY
-
-          each = (@cpu - @young_cpu) / (@cpu_age - @young_age)
-          each.positive? ? [(@young_cpu / each) - @young_age, LEAST_COST, LEAST_CPU / each].max : nil
+        def cost(pace)
+          pace ||= self.pace
+          age, cpu = @ripe_age ? [@ripe_age, @ripe_cpu] : [@young_age, @young_cpu]
+          [cpu - (age * pace), LEAST_CPU].max if age && pace
         end
 
-        # @return [Float, nil] the share of its present memory by which it has grown while its age doubled last
-        attr_reader :growth
-
-        # How it has grown so far no longer matters.
-        def watch_growth_anew
-          @growth = nil
-          @mark_age = @age
-          @mark_size = size
-        end
+        # @return [Float, nil] seconds of CPU that a request takes, once the first ones are over
+        def pace = between(@ripe_age, @ripe_cpu, RIPE) || between(@young_age, @young_cpu, YOUNG)
 
         private
+
+        def between(age, cpu, least)
+          (@cpu - cpu) / (@age - age) if age && @cpu && @age - age >= least
+        end
 
         # A cluster of another size is another cluster.
         def begin_memory_anew(workers)
           @workers = workers
-          @pss = @born = @mark_age = @mark_size = @growth = nil
+          @pss = @born = @covered_to = nil
           @area = @covered = 0.0
         end
 
-        def grow(pss)
-          @born ||= pss if @age <= BORN
-          if @pss && @age > @covered_to
-            @area += (@age - @covered_to) * (@pss + pss) / 2.0
-            @covered += @age - @covered_to
-          end
-          @covered_to = @age
-          @pss = pss
-          mark
+        def listen
+          return if @age - @heard_age <= SILENT * @age / [@seconds, 1.0].max * silence
+
+          @heard_at = @seconds
+          @heard_age = @age
         end
 
-        def mark
-          return (watch_growth_anew if @age >= YOUNG) unless @mark_age
-          return if @age < @mark_age * 2
-
-          growth = [1 - (@mark_size / size), 0.0].max
-          watch_growth_anew
-          @growth = growth
+        def grow(pss)
+          @born ||= pss if @age <= BORN || !@cold
+          if @pss && @seconds > @covered_to
+            @area += (@seconds - @covered_to) * (@pss + pss) / 2.0
+            @covered += @seconds - @covered_to
+          end
+          @covered_to = @seconds
+          @pss = pss
         end
 
         def spend(cpu)
           @young_age, @young_cpu = @age, cpu if @young_age.nil? && @age >= YOUNG # rubocop:disable Style/ParallelAssignment
-          @cpu_age = @age
+          @ripe_age, @ripe_cpu = @age, cpu if @ripe_age.nil? && @age >= RIPE # rubocop:disable Style/ParallelAssignment
           @cpu = cpu
         end
       end

@@ -5,9 +5,9 @@ require "pando/refork/policy"
 module Pando
   module Refork
     class Auto < Policy
-      # What a phase finds.
+      # What is found at one look.
       #
-      #   action  :refork; :settle, the warming is over; :rest, it has stopped; :rearm, it looks again; :wait
+      #   action  :refork, :settle (the app is warm) or :wait
       #   reason  in words
       #   rule    that says so, with its figures
       #
@@ -20,8 +20,8 @@ module Pando
     #   action, reason, rule  see Auto::Verdict
     #   phase                 in which
     #   age                   requests a worker
-    #   saving                share of the memory
-    #   cost                  requests a worker; nil: not known yet
+    #   saving                bytes that another refork would save on average
+    #   cost                  seconds of CPU that it takes, of all workers; nil: not known yet
     #   pss                   bytes; nil: not known yet
     Decision = Struct.new(:action, :reason, :rule, :phase, :age, :saving, :cost, :pss, keyword_init: true) do
       def refork? = action == :refork
@@ -32,7 +32,7 @@ module Pando
       # @return [Hash{Symbol => Object}] for the event
       def facts
         { decision: action, phase: phase, reason: reason, rule: rule, age: age.round, pss: pss&.round,
-          saving: saving.round(3), cost: cost&.round }.compact
+          saving: saving.round, cost: cost&.round(3) }.compact
       end
     end
   end

@@ -132,9 +132,19 @@ class SurveyTest < Minitest::Test
     refute allowance.left?(100_001.0)
   end
 
-  def test_without_an_allowance_nothing_is_measured_and_nobody_hurries
+  def test_what_is_new_is_measured_though_nothing_is_left_and_not_again_then
     allowance = Pando::Cluster::Memory::Allowance.new(now)
-    allowance.spend(1.0)
+    allowance.spend(0.5)
+    footprint = Pando::Cluster::Generations::Footprint.new(@cluster.roster, @gauge, allowance)
+    10.times { footprint.look(workers, []) }
+
+    assert_equal workers.map(&:pid), @processes.measured.sort
+    assert_predicate footprint.pss, :positive?
+  end
+
+  def test_who_owes_much_measures_nothing_and_does_not_hurry
+    allowance = Pando::Cluster::Memory::Allowance.new(now)
+    allowance.spend(1.2)
     footprint = Pando::Cluster::Generations::Footprint.new(@cluster.roster, @gauge, allowance)
     footprint.look(workers, [])
 

@@ -214,8 +214,8 @@ class ClusterProvingTest < Minitest::Test
     prove
 
     assert_predicate old, :ready?
-    told = events("generation.kept").map { |event| event.payload.slice(:generation, *TERMS.members) }
-    assert_equal([{ generation: 0, **TERMS.to_h }], told, "whoever waits sees for how long")
+    told = events("generation.kept").map { |event| event.payload.slice(:generation, *TERMS.facts.keys) }
+    assert_equal([{ generation: 0, **TERMS.facts }], told, "whoever waits sees for how long")
     assert_nil generations.tap { cluster.policy.threshold_value = 1 }.upcoming, "nor is there another refork meanwhile"
     2.times { |slot| serve(cluster.worker_in(slot), 20) }
     assert_equal 60, generations.progress[:requests]

@@ -1,0 +1,157 @@
+# frozen_string_literal: true
+
+require "pando/cli/format"
+
+module Pando
+  module CLI
+    # `pando measure`: the application on Puma and on Pando under the same load, and what either takes. Exit status: 0
+    # measured, 2 it could not be measured or the command line is wrong, 130 interrupted.
+    #
+    # @api private
+    class Measure < Command
+      include Format
+
+      SWITCHES = [
+        Format::REPORT, Format::OUTPUT,
+        Switch.new(name: :routes, flags: %w[--routes], argument: "FILE",
+                   help: "With `measure`: what to ask, a path or a method and a path in each line. Without it and " \
+                         "--log: the GET routes of a Rails application, / of others."),
+        Switch.new(name: :log, flags: %w[--log], argument: "FILE",
+                   help: "With `measure`: a log to replay, of Rails, nginx or in JSON; GET and HEAD only."),
+        Switch.new(name: :writes, flags: %w[--writes],
+                   help: "With `measure`: send what is neither GET nor HEAD, too."),
+        Switch.new(name: :requests, flags: %w[--requests], argument: "N",
+                   help: "With `measure`: how many requests each worker gets. [1000]"),
+        Switch.new(name: :clients, flags: %w[--clients], argument: "N",
+                   help: "With `measure`: how many requests are under way at once. [as many as workers]"),
+        Switch.new(name: :header, flags: %w[--header], argument: "\"NAME: VALUE\"", repeatable: true,
+                   help: "With `measure`: a header of each request. Repeatable."),
+        Switch.new(name: :against, flags: %w[--against], argument: "puma|none",
+                   help: "With `measure`: what to compare with. [puma, if the bundle has it]")
+      ].each(&:freeze).freeze
+      WORKERS = 4
+      WORKERS_AT_MOST = 64
+      REQUESTS = 1000
+      CLIENTS_AT_MOST = 256
+      ENVIRONMENT = "production"
+
+      def self.switches = SWITCHES
+
+      private
+
+      def perform
+        require "pando/measure"
+        prepare
+        announce
+        result = Pando::Measure.call(config, @plan, @selection) { |*facts| progress(*facts) }
+        write_report(Pando::Measure::Report.write(result, @format))
+        CLI::OK
+      rescue Pando::Measure::NotMeasured => e
+        terminal.err.puts "pando: nothing was measured: #{e.message}"
+        CLI::WRONG_USAGE
+      end
+
+      # What is wrong is told before anything is started.
+      def prepare
+        choose_environment
+        config.require_rackup
+        @format = chosen_format(Pando::Measure::Report::FORMATS)
+        check_output
+        workers = workers()
+        @plan = Pando::Measure::Plan.new(workers: workers, requests: number(:requests, REQUESTS, 1_000_000),
+                                         clients: number(:clients, workers, CLIENTS_AT_MOST), headers: headers,
+                                         against: against)
+        @selection = selection
+      end
+
+      # A measurement takes minutes.
+      def check_output
+        file = flags[:output] or return
+        folder = File.dirname(File.expand_path(file))
+        return if File.exist?(file) ? File.file?(file) && File.writable?(file) : File.writable?(folder)
+
+        raise UsageError, "--output: #{file} cannot be written" if File.exist?(file)
+
+        raise UsageError, "--output: there is no folder #{folder} that can be written to"
+      end
+
+      # What people run is production; a variable or a flag names another one.
+      def choose_environment
+        return unless config.default?(:environment)
+
+        @arguments = ["-e", ENVIRONMENT, *@arguments]
+        @flags = @config = nil
+      end
+
+      # Before it is used.
+      def announce
+        terminal.err.puts "pando measure: #{config.directory} in the environment #{config.environment}, with the " \
+                          "database and the services that it has there. Control-C stops it."
+      end
+
+      # In a file each tenth of the load is enough.
+      def progress(words, done = nil, total = nil)
+        return terminal.err.puts("  #{words}") unless done
+
+        line = "  #{words}: #{done} of #{total} requests of each server"
+        return terminal.err.print("\r#{line}#{"\n" if done >= total}") if terminal.err.tty?
+
+        tenth = done * 10 / total
+        terminal.err.puts(line) if tenth > @tenth.to_i
+        @tenth = tenth
+      end
+
+      def workers
+        given = flags.last(:workers) or return WORKERS
+
+        whole(given.text, given.flag, WORKERS_AT_MOST)
+      end
+
+      def number(name, default, most) = flags[name] ? whole(flags[name], "--#{name}", most) : default
+
+      def whole(text, flag, most)
+        number = Integer(text, 10, exception: false)
+        return number if number&.between?(1, most)
+
+        raise UsageError, "#{flag}: must be a number from 1 to #{most}, but is #{text.inspect}."
+      end
+
+      def headers
+        Array(flags[:header]).to_h do |text|
+          name, value = text.split(":", 2).map(&:strip)
+          next [name, value] if value && Pando::Doctor::RequestLine.field?(name, value)
+
+          raise UsageError, "--header: must be like \"Name: value\", but is #{text.inspect}."
+        end
+      end
+
+      def against
+        puma = Pando::Measure::PumaSubject.program
+        case flags[:against]
+        when nil then :puma
+        when "none" then :none
+        when "puma" then puma ? :puma : raise(UsageError, "--against puma: it is not in the bundle: bundle add puma")
+        else raise UsageError, "--against: must be puma or none, but is #{flags[:against].inspect}."
+        end
+      end
+
+      # @return [Pando::Measure::Selection, nil] nil: nothing is named
+      def selection
+        raise UsageError, "--routes or --log: one is enough" if flags[:routes] && flags[:log]
+
+        flag, file = %i[routes log].map { |name| ["--#{name}", flags[name]] }.find(&:last)
+        read(flag, file) if file
+      end
+
+      def read(flag, file)
+        found = Pando::Measure::Selection.of_lines(File.foreach(file, mode: "rb"), file, writes: flags[:writes] == true)
+        return found if found.requests.any?
+
+        reasons = found.left_out.keys.map { |reason| ": #{reason}" }.first
+        raise UsageError, "#{flag}: #{file} holds no request that can be sent#{reasons}"
+      rescue SystemCallError => e
+        raise UsageError, "#{flag}: #{e.message}"
+      end
+    end
+  end
+end

@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require "pando/measure/contest"
+require "pando/measure/errors"
+require "pando/measure/notes"
+require "pando/measure/plan"
+require "pando/measure/rails_routes"
+require "pando/measure/rehearsal"
+require "pando/measure/report"
+require "pando/measure/result"
+require "pando/measure/selection"
+require "pando/measure/stage"
+
+module Pando
+  # `pando measure`: the user's application on Puma and on Pando, side by side, under the same requests; what either
+  # takes of memory, CPU time and time. Runs in the process of the command; no server process loads it.
+  #
+  # @api private
+  module Measure
+    # @param config [Config] of the application
+    # @param plan [Plan]
+    # @param selection [Selection, nil] nil: the routes of a Rails application, / of others
+    # @yieldparam words [String] what is being done
+    # @yieldparam done [Integer, nil] of the load, how many requests
+    # @yieldparam total [Integer, nil] of how many
+    # @return [Result]
+    # @raise [NotMeasured]
+    def self.call(config, plan, selection = nil, &tell)
+      Stage.open do |stage|
+        selection ||= routes(config, stage, &tell)
+        kinds = [(PumaSubject if plan.against == :puma && PumaSubject.program), PandoSubject].compact
+        subjects = stage.start(kinds, config, workers: plan.workers) { |subject| tell.call("booting #{subject.name}") }
+        compare(config, plan, subjects, selection, &tell)
+      end
+    end
+
+    def self.routes(config, stage)
+      return Selection.of_root unless RailsRoutes.any?(config)
+
+      yield "reading the routes"
+      Selection.of_routes(RailsRoutes.new(config, stage.folder).paths)
+    end
+
+    def self.compare(config, plan, subjects, selection, &tell)
+      tell.call("trying each request once")
+      rehearsal = Rehearsal.new(subjects, selection, plan.headers).call
+      progress = ->(done, total) { tell.call("loading", done, total) }
+      contest = Contest.new(subjects, rehearsal.selection, plan, headers: rehearsal.headers, progress: progress).call
+      Result.new(config, plan, rehearsal, contest, Notes.new(config, plan, rehearsal, contest).to_a)
+    end
+    private_class_method :routes, :compare
+  end
+end

@@ -1,0 +1,158 @@
+# frozen_string_literal: true
+
+require "socket"
+require "pando/sys"
+require "pando/measure/reply"
+
+module Pando
+  module Measure
+    # Some clients in one thread, each with a connection that it keeps for a while, and each with its next request as
+    # soon as it has the answer. The requests come in a fixed order, again and again, so every server gets the same.
+    #
+    # @api private
+    class Client
+      # What became of a request.
+      #
+      # @!attribute seconds [Float, nil] until the last byte; nil: there was no whole answer
+      # @!attribute status [Integer, nil]
+      # @!attribute trouble [String, nil] what was wrong
+      Answer = Struct.new(:request, :seconds, :status, :location, :trouble, keyword_init: true) do
+        def redirected? = (300..399).cover?(status)
+      end
+
+      # A client in the midst of a request.
+      Talk = Struct.new(:socket, :request, :began_at, :reply, :served)
+
+      # Requests of a connection. With more of them a worker that owns its connections could be left out altogether.
+      KEPT_FOR = 20
+      REPLY_WITHIN = 60.0 # seconds
+      CHUNK = 65_536
+      AGENT = "pando measure"
+      private_constant :Talk, :KEPT_FOR, :CHUNK, :AGENT
+
+      # @param port [Integer] @param headers [Hash{String => String}] of each request
+      # @param clients [Integer]
+      def initialize(port, headers:, clients:)
+        @address = Socket.sockaddr_in(port, "127.0.0.1")
+        @port = port
+        @headers = headers
+        @clients = clients
+        @talks = {}
+      end
+
+      # Sends them, and returns when all are answered.
+      #
+      # @param requests [Array<Doctor::Request>]
+      # @return [Array<Answer>] in the order in which they came
+      def run(requests)
+        @waiting = requests.dup
+        @answers = []
+        [@clients, requests.size].min.times { ask }
+        listen until @talks.empty?
+        @answers
+      ensure
+        @talks.each_key(&:close)
+        @talks.clear
+      end
+
+      private
+
+      # @param kept [Talk, nil] whose connection may be used again
+      def ask(kept = nil)
+        request = @waiting.shift or return kept&.socket&.close
+        send_over(kept, request, Sys.now)
+      end
+
+      def send_over(kept, request, began_at)
+        socket = kept ? kept.socket : connect
+        socket.write(text(request))
+        @talks[socket] = Talk.new(socket, request, began_at, Reply.new(request.verb), kept ? kept.served + 1 : 1)
+      rescue SystemCallError => e
+        socket&.close
+        return send_over(nil, request, began_at) if kept # the server has closed it meanwhile
+
+        note(request, trouble: e.class.name)
+        ask
+      end
+
+      def connect
+        socket = Socket.new(:INET, :STREAM)
+        socket.setsockopt(:TCP, :NODELAY, true)
+        socket.connect(@address)
+        socket
+      rescue SystemCallError
+        socket&.close
+        raise
+      end
+
+      def text(request)
+        fields = { "Host" => "127.0.0.1:#{@port}", "User-Agent" => AGENT, "Accept" => "*/*" }
+        fields = fields.merge(@headers, request.headers)
+        fields["Content-Length"] = request.body.bytesize.to_s if request.body
+        lines = fields.map { |name, value| "#{name}: #{value}\r\n" }
+        "#{request.verb} #{request.target} HTTP/1.1\r\n#{lines.join}\r\n#{request.body}".b
+      end
+
+      def listen
+        wait = @talks.each_value.map { |talk| talk.began_at + REPLY_WITHIN - Sys.now }.min
+        ready, = IO.select(@talks.keys, nil, nil, [wait, 0].max)
+        return ready.each { |socket| receive(@talks.fetch(socket)) } if ready
+
+        late = @talks.values.select { |talk| Sys.now >= talk.began_at + REPLY_WITHIN }
+        late.each { |talk| fail_with(talk, "no answer within #{REPLY_WITHIN.round} s") }
+      end
+
+      def receive(talk)
+        until talk.reply.done?
+          case piece = talk.socket.read_nonblock(CHUNK, exception: false)
+          when :wait_readable then return
+          when nil then return closed(talk)
+          else talk.reply << piece
+          end
+        end
+        finish(talk)
+      rescue SystemCallError, Reply::Malformed => e
+        fresh?(talk) ? fail_with(talk, "#{e.class.name.split("::").last}: #{e.message}") : again(talk)
+      end
+
+      def closed(talk)
+        return finish(talk) if talk.reply.close.done?
+
+        fresh?(talk) ? fail_with(talk, "the connection was closed before the answer was whole") : again(talk)
+      end
+
+      # A connection that was used before may be closed just when the next request is on its way.
+      def fresh?(talk) = talk.served == 1 || talk.reply.begun?
+
+      def again(talk)
+        leave(talk)
+        send_over(nil, talk.request, talk.began_at)
+      end
+
+      def finish(talk)
+        reply = talk.reply
+        wrong = "status #{reply.status}" if reply.status >= 400
+        note(talk.request, seconds: Sys.now - talk.began_at, status: reply.status, location: reply["location"],
+                           trouble: wrong)
+        @talks.delete(talk.socket)
+        return ask(talk) if reply.keep? && talk.served < KEPT_FOR
+
+        talk.socket.close
+        ask
+      end
+
+      def fail_with(talk, words)
+        leave(talk)
+        note(talk.request, trouble: words)
+        ask
+      end
+
+      def leave(talk)
+        @talks.delete(talk.socket)
+        talk.socket.close
+      end
+
+      def note(request, **facts) = @answers << Answer.new(request: request, **facts)
+    end
+  end
+end

@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require "pando/measure/client"
+require "pando/measure/errors"
+require "pando/measure/figures"
+
+module Pando
+  module Measure
+    # The load: both servers are up all the time and get the same requests in turn, a slice each, so that what else
+    # goes on on the machine meets both alike. After each slice a look at the memory and the CPU time of the server that
+    # has just answered it.
+    #
+    # @api private
+    class Contest
+      # What became of a server.
+      #
+      # @!attribute readings [Array<Array(Float, ProcessTree::Reading)>] requests of a worker, and what it took then
+      # @!attribute slices [Array<Array<Client::Answer>>]
+      Record = Struct.new(:subject, :readings, :slices) do
+        # @return [Array<Client::Answer>]
+        def answers = slices.flatten(1)
+      end
+
+      # Looks at the memory, beside the one before the load.
+      SLICES = 40
+      # So many requests at least, or a percentile of a slice means nothing.
+      SHORTEST = 20
+      # The machine needs it for others.
+      SPARE = 200 * 1_048_576
+      private_constant :SLICES, :SHORTEST, :SPARE
+
+      # @return [Array<Record>]
+      attr_reader :records
+      # @return [String, nil] why it ended early
+      attr_reader :cut_short
+
+      # @param plan [Plan] @param selection [Selection] @param headers [Hash{String => String}]
+      # @param progress [#call] is told how many of how many requests of each server are done
+      def initialize(subjects, selection, plan, headers:, progress: ->(_, _) {})
+        @plan = plan
+        @selection = selection
+        @progress = progress
+        @records = subjects.map { |subject| Record.new(subject, [], []) }
+        @clients = subjects.to_h do |subject|
+          [subject, Client.new(subject.port, headers: headers, clients: plan.clients)]
+        end
+      end
+
+      # @return [self]
+      # @raise [NotMeasured]
+      def call
+        records.each { |record| look(record, 0) }
+        done = 0
+        while done < @plan.total && !cut_short
+          count = [slice, @plan.total - done].min
+          order(done).each { |record| load(record, done, count) }
+          @progress.call(done += count, @plan.total)
+          check_memory
+        end
+        self
+      end
+
+      private
+
+      def slice = @slice ||= [@plan.total.fdiv(SLICES).ceil, SHORTEST].max
+
+      # The one that is second has had a pause.
+      def order(done) = (done / slice).even? ? records : records.reverse
+
+      def load(record, first, count)
+        answers = @clients.fetch(record.subject).run(@selection.slice(first, count))
+        record.slices << answers
+        raise record.subject.failure("it ended under load") unless record.subject.alive?
+
+        look(record, first + count)
+      end
+
+      def look(record, done)
+        record.readings << [done.fdiv(@plan.workers), record.subject.tree.read]
+      end
+
+      def check_memory
+        free = File.read("/proc/meminfo")[/^MemAvailable: +(\d+) kB$/, 1]
+        return if free.nil? || free.to_i * 1024 >= SPARE
+
+        @cut_short = "the machine had only #{free.to_i / 1024} MiB of memory left"
+      end
+    end
+  end
+end

@@ -1,0 +1,87 @@
+# frozen_string_literal: true
+
+require "etc"
+require "pando/sys/memory"
+
+module Pando
+  module Measure
+    # A server's processes as /proc shows them: the one that we have started and all its descendants. A process whose
+    # parent has ended is its nearest subreaper's child: Pando's monitor is one, and so is the process of the command.
+    #
+    # @api private
+    class ProcessTree
+      # What the processes take at a moment.
+      #
+      # @!attribute pss [Integer] bytes of all: a page that n processes share counts as 1/n of a page in each
+      # @!attribute own [Float] bytes that a worker has for itself, on average
+      # @!attribute workers [Integer] how many there are
+      # @!attribute processes [Integer] all of them
+      # @!attribute cpu [Float] seconds so far, user and system, also of those that have ended
+      Reading = Struct.new(:pss, :own, :workers, :processes, :cpu, keyword_init: true)
+
+      Entry = Struct.new(:pid, :parent, :state, :ticks)
+
+      TICK = 1.0 / Etc.sysconf(Etc::SC_CLK_TCK)
+      # Fields of /proc/PID/stat behind the command's name (proc(5)): its own CPU time, and that of its children that
+      # have ended and been waited for.
+      TIMES = (11..14)
+      private_constant :Entry, :TICK, :TIMES
+
+      # @return [Integer]
+      attr_reader :root
+
+      # @param root [Integer] pid
+      # @param worker [Regexp] the titles of the processes that serve
+      def initialize(root, worker)
+        @root = root
+        @worker = worker
+      end
+
+      # @return [Array<Integer>] the root first; none when it is gone
+      def pids = entries.map(&:pid)
+
+      # @return [Array<Integer>]
+      def workers = entries.map(&:pid).select { |pid| title(pid).match?(@worker) }
+
+      # @return [Reading]
+      def read
+        found = entries
+        usages = found.to_h { |entry| [entry.pid, Sys::Memory.usage(entry.pid)] }.compact
+        serving = usages.select { |pid, _| title(pid).match?(@worker) }.values
+        Reading.new(pss: usages.values.sum(&:pss), own: serving.sum(&:private).fdiv([serving.size, 1].max),
+                    workers: serving.size, processes: usages.size, cpu: found.sum(&:ticks) * TICK)
+      end
+
+      # @return [String, nil] the name of a malloc that was put in place of the C library's
+      def allocator
+        maps = File.read("/proc/#{workers.first || root}/maps")
+        maps[/lib(jemalloc|tcmalloc|mimalloc)/, 1]
+      rescue SystemCallError
+        nil
+      end
+
+      private
+
+      def entries
+        all = Dir.each_child("/proc").grep(/\A\d+\z/).filter_map { |pid| entry(pid.to_i) }
+        children = all.group_by(&:parent)
+        found = all.select { |entry| entry.pid == root }
+        found.each { |entry| found.concat(children.fetch(entry.pid, [])) }
+      end
+
+      # Anything may stand in the name, so what counts is behind its last parenthesis.
+      def entry(pid)
+        fields = File.read("/proc/#{pid}/stat").rpartition(") ").last.split
+        Entry.new(pid, fields[1].to_i, fields[0], fields[TIMES].sum(&:to_i))
+      rescue SystemCallError
+        nil # it has just ended
+      end
+
+      def title(pid)
+        File.binread("/proc/#{pid}/cmdline").tr("\0", " ").strip
+      rescue SystemCallError
+        ""
+      end
+    end
+  end
+end

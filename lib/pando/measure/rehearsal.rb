@@ -1,0 +1,87 @@
+# frozen_string_literal: true
+
+require "pando/measure/advice"
+require "pando/measure/client"
+require "pando/measure/errors"
+
+module Pando
+  module Measure
+    # The first pass: each of the different requests once with each server. What one of them does not answer well is
+    # left out for both.
+    #
+    # @api private
+    class Rehearsal
+      # What a proxy that speaks TLS tells an application that insists on it.
+      TLS = { "X-Forwarded-Proto" => "https" }.freeze
+
+      # @return [Hash{String => String}] of each request
+      attr_reader :headers
+      # @return [Selection] what is left
+      attr_reader :selection
+      # @return [Integer] requests that were answered with a redirection
+      attr_reader :redirected
+
+      # @param subjects [Array<Subject>] @param selection [Selection]
+      # @param headers [Hash{String => String}]
+      def initialize(subjects, selection, headers)
+        @subjects = subjects
+        @selection = selection
+        @headers = headers
+      end
+
+      # @return [self]
+      # @raise [NotMeasured] nothing is left
+      def call
+        answers = ask_all
+        if answers.each_value.any? { |given| given.any? { |answer| sent_to_tls?(answer) } }
+          @headers = TLS.merge(headers)
+          answers = ask_all
+        end
+        @redirected = answers.values.first.count(&:redirected?)
+        @selection = selection.without(reasons(answers))
+        raise nothing_left(answers) if selection.requests.empty?
+
+        self
+      end
+
+      # @return [Boolean] whether requests say that they came by TLS
+      def tls? = headers.key?(TLS.keys.first)
+
+      private
+
+      def ask_all
+        @subjects.to_h do |subject|
+          [subject, Client.new(subject.port, headers: headers, clients: 1).run(selection.different)]
+        end
+      end
+
+      # The same again, but encrypted.
+      def sent_to_tls?(answer)
+        answer.redirected? && answer.location.to_s.match?(%r{\Ahttps://[^/]+#{Regexp.escape(answer.request.target)}\z})
+      end
+
+      # @return [Hash{Doctor::Request => String}]
+      def reasons(answers)
+        troubles = answers.flat_map do |subject, given|
+          given.select(&:trouble).map { |answer| [answer.request, subject.name, answer.trouble] }
+        end
+        troubles.group_by(&:first).transform_values { |told| reason(told.map { |_, name, words| [name, words] }) }
+      end
+
+      def reason(told)
+        words = told.map(&:last).uniq
+        return "answered with #{words.first}" if words.one? && told.size == @subjects.size
+
+        told.map { |name, trouble| "#{name} answered with #{trouble}" }.join(", ")
+      end
+
+      def nothing_left(answers)
+        statuses = answers.values.flatten.map(&:status).compact
+        told = selection.left_out.map { |reason, names| "#{names.first(3).join(", ")}: #{reason}" }
+        subject = @subjects.find { |one| !one.alive? } || @subjects.first
+        advice = Advice.on_statuses(statuses)
+        subject.failure(["no request is left that both answer well: #{told.join("; ")}", *advice].join("\n"))
+      end
+    end
+  end
+end

@@ -1,0 +1,107 @@
+# frozen_string_literal: true
+
+require "pando/counted"
+require "pando/measure/side"
+
+module Pando
+  module Measure
+    module Report
+      # The figures and sentences that text and page have in common.
+      #
+      # @api private
+      module Words
+        include Counted
+
+        MIB = 1_048_576.0
+        # Rows of the main table: the title, what of a Side, how it is written, and whether it has a ratio.
+        ROWS = [
+          ["memory on average, MiB", :average.to_proc, :mib, true],
+          ["memory at the end, MiB", :final.to_proc, :mib, true],
+          ["memory before the load, MiB", :first.to_proc, :mib, true],
+          ["each further worker, MiB", :each_worker.to_proc, :mib, true],
+          ["CPU time a request, ms", :cpu.to_proc, :ms, true],
+          ["latency p50, ms", ->(side) { side.latency(0.5) }, :ms, false],
+          ["latency p99, ms", ->(side) { side.latency(0.99) }, :ms, false],
+          ["reforks", :reforks.to_proc, :number, false],
+          ["failed requests", ->(side) { side.errors.values.sum }, :number, false]
+        ].freeze
+        HOW = "Memory is PSS of all processes of a server: a page that several share is counted once. Average: over " \
+              "the requests of the load. Latency is that of the clients, each of which sends its next request as " \
+              "soon as it has an answer."
+        private_constant :ROWS, :HOW
+
+        private
+
+        # @return [Array<Array<String>>] title, a cell for each side, and the ratio
+        def rows
+          ROWS.map do |title, value, unit, compared|
+            [title, *@result.sides.map { |side| send(unit, value.call(side)) },
+             *((compared ? ratio(@result.ratio(&value)) : "") if @result.other)]
+          end
+        end
+
+        # @return [Array<Array<String>>] a row for each number of workers
+        def projections
+          Side::WORKERS.map do |number|
+            sizes = @result.sides.map { |side| side.projection.of(number) }
+            saved = [ratio(Figures.ratio(sizes.last, sizes.first)), mib(sizes.first - sizes.last)] if @result.other
+            [number.to_s, *sizes.map { |size| mib(size) }, *saved]
+          end
+        end
+
+        def names = @result.sides.map(&:name)
+
+        def title
+          "#{@result.application} in the environment #{@result.environment}: #{names.join(" and ")}, " \
+            "#{counted(@result.plan.workers, "worker")} each, #{@result.ruby}"
+        end
+
+        # @return [String, nil] the sentence to quote
+        def verdict
+          return unless @result.other
+
+          "Pando took #{ratio(@result.ratio(&:average))} of #{@result.other.name}'s memory and " \
+            "#{ratio(@result.ratio(&:cpu))} of its CPU time."
+        end
+
+        def load
+          "#{thousands(@result.plan.requests)} requests of each worker, #{counted(@result.plan.clients, "client")}" \
+            "#{", both servers in turn" if @result.other}: #{@result.selection.title}."
+        end
+
+        # @param side [Side]
+        def setup(side)
+          facts = side.facts
+          least, most = facts[:threads]
+          ["#{side.name} #{facts[:version]}: #{facts[:config] || "no config file"}",
+           threads(least, most), (facts[:preloaded] ? "preloaded" : "each worker loads the application"),
+           facts[:allocator], ("refork #{facts[:refork]}" if facts[:refork])].compact.join(", ")
+        end
+
+        def threads(least, most)
+          return "threads unknown" unless most
+
+          "#{least == most ? counted(most, "thread") : "#{least} to #{most} threads"} a worker"
+        end
+
+        def projected
+          "Computed from the #{counted(@result.plan.workers, "worker")} that were measured, on average of the run: " \
+            "what a server's processes share, and what is there once, plus for each worker what one has for itself."
+        end
+
+        def left_out
+          @result.selection.left_out.map do |reason, all|
+            more = all.size - 5
+            "#{all.first(5).join(", ")}#{" and #{more} more" if more.positive?}: #{reason}"
+          end
+        end
+
+        def mib(bytes) = bytes ? thousands((bytes / MIB).round) : "-"
+        def ms(seconds) = seconds ? format("%.1f", seconds * 1000) : "-"
+        def number(value) = value ? thousands(value) : "-"
+        def ratio(value) = value ? format("%.2f", value) : "-"
+        def thousands(number) = number.to_s.gsub(/(?<=\d)(?=(\d{3})+\z)/, ",")
+      end
+    end
+  end
+end

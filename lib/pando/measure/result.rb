@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require "etc"
+require "pando/measure/side"
+require "pando/version"
+require "pando/yjit"
+
+module Pando
+  module Measure
+    # All that a measurement has found.
+    #
+    # @api private
+    class Result
+      SCHEMA = 1
+
+      # @return [Array<Side>] the other server first, Pando last
+      attr_reader :sides
+      # @return [Plan]
+      attr_reader :plan
+      # @return [Selection]
+      attr_reader :selection
+      # @return [Array<String>] what whoever reads the figures must know
+      attr_reader :notes
+
+      # @param config [Config] @param notes [Array<String>]
+      def initialize(config, plan, rehearsal, contest, notes)
+        @config = config
+        @plan = plan
+        @selection = rehearsal.selection
+        @sides = contest.records.map { |record| Side.new(record) }
+        @notes = notes
+      end
+
+      # @return [Side]
+      def pando = sides.last
+      # @return [Side, nil]
+      def other = (sides.first if sides.size > 1)
+
+      # @return [String]
+      def application = File.basename(@config.directory)
+      # @return [String]
+      def environment = @config.environment
+      # @return [String]
+      def ruby = "ruby #{RUBY_VERSION}#{" with YJIT" if YJIT.enabled?}"
+
+      # @yieldparam side [Side]
+      # @return [Float, nil] Pando's as a multiple of the other's
+      def ratio = (Figures.ratio(yield(pando), yield(other)) if other)
+
+      def to_h
+        { schema: SCHEMA, **surroundings, workers: plan.workers, requests: plan.requests, clients: plan.clients,
+          **asked, notes: notes, servers: sides.to_h { |side| [side.name.downcase, side.to_h] },
+          ratio: { memory: ratio(&:average), final: ratio(&:final), cpu: ratio(&:cpu) } }
+      end
+
+      private
+
+      def surroundings
+        { pando: VERSION, application: application, environment: environment, ruby: RUBY_DESCRIPTION,
+          cpus: Etc.nprocessors }
+      end
+
+      def asked
+        { asked: { origin: selection.origin, requests: selection.requests.size, kinds: selection.different.size },
+          left_out: selection.left_out }
+      end
+    end
+  end
+end

@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+require "pando/measure/figures"
+
+module Pando
+  module Measure
+    # The figures of one server.
+    #
+    # @api private
+    class Side
+      WORKERS = [4, 8, 16].freeze
+
+      # @return [String]
+      attr_reader :name
+      # @return [Hash{Symbol => Object}] how it was set up
+      attr_reader :facts
+
+      # @param record [Contest::Record]
+      def initialize(record)
+        @name = record.subject.name
+        @facts = record.subject.facts
+        @readings = record.readings
+        @slices = record.slices
+        @answers = record.answers
+      end
+
+      # @return [Array<Array(Float, Integer)>] requests of a worker, and bytes
+      def curve = @readings.map { |requests, reading| [requests, reading.pss] }
+
+      # @return [Float] bytes
+      def average = Figures.average(curve)
+      # @return [Integer] bytes
+      def final = curve.last.last
+      # @return [Integer] bytes, before the load
+      def first = curve.first.last
+
+      # @return [Float] bytes that a further worker takes, on average
+      def each_worker = projection.worker
+
+      # @return [Figures::Projection] of the averages
+      def projection = @projection ||= Figures.projection(@readings)
+      # @return [Figures::Projection] of the end
+      def final_projection = @final_projection ||= Figures.projection(@readings.last(1))
+
+      # @return [Float] seconds a request
+      def cpu = (@readings.last.last.cpu - @readings.first.last.cpu) / [@answers.size, 1].max
+
+      # @param share [Float] @return [Float, nil] seconds
+      def latency(share) = Figures.percentile(seconds(@answers), share)
+
+      # @return [Array<Hash>] each slice by itself
+      def slices
+        @slices.zip(@readings.drop(1)).map do |answers, (requests, reading)|
+          { requests: requests, pss: reading.pss, workers: reading.workers,
+            p50: Figures.percentile(seconds(answers), 0.5), p99: Figures.percentile(seconds(answers), 0.99) }
+        end
+      end
+
+      # @return [Integer]
+      def requests = @answers.size
+      # @return [Hash{String => Integer}] what went wrong, and how often
+      def errors = @answers.map(&:trouble).compact.tally
+      # @return [Integer, nil] nil: this server does not refork
+      def reforks = facts[:reforks]
+
+      def to_h
+        { facts: facts, requests: requests, errors: errors, reforks: reforks,
+          memory: { first: first, average: average.round, final: final, further_worker: each_worker.round,
+                    workers: WORKERS.to_h { |number| [number, projected(number)] } },
+          cpu: cpu, latency: { p50: latency(0.5), p99: latency(0.99) }, slices: slices }
+      end
+
+      private
+
+      def seconds(answers) = answers.map(&:seconds).compact
+      def projected(number) = { average: projection.of(number).round, final: final_projection.of(number).round }
+    end
+  end
+end

@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "rbconfig"
+require "socket"
+require "pando/measure/advice"
+require "pando/measure/errors"
+require "pando/measure/process_tree"
+require "pando/server/launch"
+require "pando/sys"
+
+module Pando
+  module Measure
+    # A server that is measured: a real one, of the user's application, at a free port of the loopback interface. Its
+    # pid file, its control socket and what it prints are in a folder that is gone afterwards. Owned by the process of
+    # the command, and ends with it. A subclass says how it is started.
+    #
+    # @api private
+    class Subject
+      LAUNCHER = File.expand_path("launcher.rb", __dir__)
+      A_MOMENT = 0.05 # seconds
+      STOP_WITHIN = 10.0 # seconds
+      # What belongs to the server that the user runs otherwise, and would start jobs or tell a service manager.
+      FOREIGN = %w[PORT PIDFILE WEB_CONCURRENCY SOLID_QUEUE_IN_PUMA NOTIFY_SOCKET LISTEN_FDS LISTEN_PID LISTEN_FDNAMES
+                   WATCHDOG_USEC WATCHDOG_PID].freeze
+
+      # @return [Integer]
+      attr_reader :port
+      # @return [ProcessTree]
+      attr_reader :tree
+
+      # @param config [Config] of the application
+      # @param workers [Integer]
+      # @param folder [String] that is empty
+      def initialize(config, workers:, folder:)
+        @config = config
+        @workers = workers
+        @folder = folder
+      end
+
+      # @!method name
+      #   @return [String] "Puma"
+      # @!method facts
+      #   @return [Hash{Symbol => Object}] how it is set up, once it is ready
+
+      # Starts it. It loads the application then.
+      def start
+        @port = TCPServer.open("127.0.0.1", 0) { |listener| listener.addr[1] }
+        # The launcher is to load nothing of the application's.
+        launch = [RbConfig.ruby, "--disable=gems", *Server::Launch.load_path, LAUNCHER, Process.pid.to_s,
+                  ENV.fetch("RUBYOPT", "")]
+        @pid = Process.spawn(environment.merge("RUBYOPT" => nil), *launch, *command, chdir: @config.directory,
+                                                                                     in: File::NULL, pgroup: true,
+                                                                                     out: output_path, err: error_path)
+        @waiter = Process.detach(@pid)
+        @tree = ProcessTree.new(@pid, worker)
+      end
+
+      # Waits until all its workers are there and it answers.
+      # @raise [NotMeasured]
+      def await
+        deadline = Sys.now + @config.boot_timeout
+        until ready?
+          raise failure("it ended before it was ready") unless @waiter.alive?
+          raise failure("it was not ready within #{@config.boot_timeout.round} s") if Sys.now > deadline
+
+          sleep A_MOMENT
+        end
+      end
+
+      # @return [Boolean]
+      def alive? = @waiter&.alive? || false
+
+      # @param summary [String]
+      # @return [NotMeasured] with what it has said last, and what to do about it
+      def failure(summary)
+        said = output
+        advice = Advice.on(said, @config.environment)
+        NotMeasured.new(["#{name}: #{summary}", *advice, Advice.last_words(said)].reject(&:empty?).join("\n"))
+      end
+
+      # Asks it to stop. See {#finish}.
+      def stop
+        Process.kill(:TERM, @pid) if alive?
+      rescue Errno::ESRCH
+        nil
+      end
+
+      # Waits for its end; what is not gone in time is killed. Descendants that are left are the caller's: they have
+      # become its children.
+      def finish
+        return unless @waiter
+        return if @waiter.join(STOP_WITHIN)
+
+        @tree.pids.reverse_each { |pid| Subject.kill(pid) }
+        @waiter.join
+      end
+
+      # @param pid [Integer]
+      def self.kill(pid)
+        Process.kill(:KILL, pid)
+      rescue Errno::ESRCH
+        nil
+      end
+
+      private
+
+      def ready? = listening? && tree.workers.size >= @workers
+
+      def listening?
+        Socket.tcp("127.0.0.1", port, connect_timeout: 1).close
+        true
+      rescue SystemCallError
+        false
+      end
+
+      def environment
+        names = Server::AppEnvironment::VARIABLES.first(2).to_h { |name| [name, @config.environment] }
+        FOREIGN.to_h { |name| [name, nil] }.merge(names)
+      end
+
+      def ruby = [RbConfig.ruby, *Server::Launch.jit]
+      def path(name) = File.join(@folder, name)
+      def output_path = path("output")
+      def error_path = path("errors")
+
+      # What it and the application have printed.
+      def output = [output_path, error_path].map { |file| read(file) }.join("\n").strip
+
+      def read(file) = File.exist?(file) ? File.read(file, mode: "rb").force_encoding(Encoding::UTF_8).scrub : ""
+    end
+  end
+end

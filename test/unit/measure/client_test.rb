@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "socket"
+require "pando/doctor/request_line"
+require "pando/measure/client"
+
+# The clients of the load, against a server of the test's own.
+class MeasureClientTest < Minitest::Test
+  OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+  def setup
+    @listener = TCPServer.new("127.0.0.1", 0)
+    @seen = Queue.new
+  end
+
+  def teardown
+    @listener.close
+    @acceptor&.join
+  end
+
+  def test_connections_are_kept_for_a_while
+    serve { |socket, _| socket.write(OK) }
+    answers = run_client(requests("/a") * 41)
+
+    assert_equal([41, [200], [nil]], [answers.size, answers.map(&:status).uniq, answers.map(&:trouble).uniq])
+    assert_equal([20, 20, 1], connections.values)
+    assert(answers.all? { |answer| answer.seconds.positive? })
+  end
+
+  def test_as_many_at_once_as_there_are_clients
+    waiting = []
+    lock = Mutex.new
+    serve do |socket, _|
+      lock.synchronize { waiting.push(socket).size == 3 && waiting.shift(3).each { |each| each.write(OK) } }
+    end
+
+    assert_equal(6, run_client(requests("/a") * 6, clients: 3).size)
+  end
+
+  def test_headers_and_bodies
+    serve { |socket, _| socket.write(OK) }
+    run_client([line("POST /b c=d")], headers: { "Cookie" => "a=b", "Host" => "www.example.com" })
+    head = @seen.pop.last
+
+    assert_includes(head, "POST /b HTTP/1.1\r\nHost: www.example.com\r\n")
+    assert_includes(head, "\r\nCookie: a=b\r\n")
+    assert(head.end_with?("\r\nContent-Length: 3\r\n\r\nc=d"), head)
+  end
+
+  def test_what_is_no_good_answer_is_named
+    serve { |socket, head| answer_badly(socket, head[/\S+ (\S+)/, 1]) }
+    answers = run_client(requests("/500", "/garbage", "/half", "/moved"), clients: 1)
+
+    assert_equal(["status 500", 'Malformed: it begins with "bye\r\n"',
+                  "the connection was closed before the answer was whole", nil], answers.map(&:trouble))
+    assert_equal([true, "https://127.0.0.1/"], [answers.last.redirected?, answers.last.location])
+  end
+
+  # Which is nobody's fault.
+  def test_a_kept_connection_that_is_closed_meanwhile
+    served = Hash.new(0)
+    serve { |socket, _| (served[socket] += 1) == 1 ? socket.write(OK) : socket.close }
+
+    assert_equal([nil], run_client(requests("/a", "/b", "/c"), clients: 1).map(&:trouble).uniq)
+  end
+
+  def test_nobody_listens
+    port = @listener.addr[1]
+    @listener.close
+    answers = Pando::Measure::Client.new(port, headers: {}, clients: 2).run(requests("/a", "/b", "/c"))
+
+    assert_equal(["Errno::ECONNREFUSED"] * 3, answers.map(&:trouble))
+  end
+
+  private
+
+  def requests(*paths) = paths.map { |path| line(path) }
+  def line(text) = Pando::Doctor::RequestLine.new(text).request
+
+  def run_client(requests, clients: 1, headers: {})
+    Pando::Measure::Client.new(@listener.addr[1], headers: headers, clients: clients).run(requests)
+  end
+
+  # Requests by connection, in its order.
+  def connections = Array.new(@seen.size) { @seen.pop.first }.tally
+
+  def serve(&block)
+    @acceptor = Thread.new do
+      loop { Thread.new(@listener.accept) { |socket| converse(socket, &block) } }
+    rescue IOError, Errno::EBADF
+      nil
+    end
+  end
+
+  def converse(socket)
+    number = Object.new
+    until socket.closed? || (head = socket.gets("\r\n\r\n")).nil?
+      head += socket.read(head[/^Content-Length: (\d+)/, 1].to_i)
+      @seen << [number, head]
+      yield socket, head
+    end
+  rescue SystemCallError, IOError
+    nil
+  ensure
+    socket.close
+  end
+
+  def answer_badly(socket, path)
+    case path
+    when "/500" then socket.write("HTTP/1.1 500 x\r\nContent-Length: 0\r\n\r\n")
+    when "/garbage" then socket.write("bye\r\n\r\n")
+    when "/half" then socket.write(OK.chop) && socket.close
+    else socket.write("HTTP/1.1 301 x\r\nLocation: https://127.0.0.1/\r\nContent-Length: 0\r\n\r\n")
+    end
+  end
+end

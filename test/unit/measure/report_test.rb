@@ -1,0 +1,109 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "pando/config"
+require "pando/measure"
+
+# How a measurement is written down.
+class MeasureReportTest < Minitest::Test
+  Measure = Pando::Measure
+  Reading = Measure::ProcessTree::Reading
+  MIB = 1 << 20
+
+  # Stands for a server.
+  Subject = Struct.new(:name, :facts)
+
+  PUMA = { version: "8.0.2", config: "config/puma.rb", workers: 4, threads: [3, 3], preloaded: true, allocator: nil,
+           left_out: ["plugin :solid_queue"] }.freeze
+  PANDO = { version: "0.1.0", config: nil, workers: 4, threads: [1, 1], preloaded: true, allocator: "jemalloc",
+            refork: ":auto", scale: "10", left_out: [], reforks: 3, discarded: 0 }.freeze
+
+  def test_text
+    text = report("text")
+
+    assert_includes(text, "shop in the environment production: Puma and Pando, 4 workers each")
+    assert_match(/^  Puma 8.0.2: config.puma.rb, 3 threads a worker, preloaded$/, text)
+    assert_match(/^memory on average, MiB +900 +450 +0.50$/, text)
+    assert_match(/^CPU time a request, ms +20.0 +18.0 +0.90$/, text)
+    assert_match(/^16 +3,300 +1,350 +0.41 +1,950$/, text)
+    assert_match(/^Computed from the 4 workers that were measured/, text)
+    assert_match(%r{^  GET /gone: answered with status 404$}, text)
+    assert_match(/^- Puma ran without plugin :solid_queue\.$/, text)
+    assert_match(/^Pando took 0.50 of Puma's memory and 0.90 of its CPU time\.$/, text)
+    assert_operator(text.lines.map(&:size).max, :<=, 112)
+  end
+
+  def test_json
+    report = JSON.parse(report("json"))
+
+    assert_equal([1, "shop", 4, { "memory" => 0.5, "final" => 0.5, "cpu" => 0.9 }],
+                 [report["schema"], report["application"], report["workers"],
+                  report["ratio"].transform_values { |ratio| ratio.round(3) }])
+    assert_equal([900 * MIB, 3300 * MIB],
+                 [report.dig("servers", "puma", "memory", "average"),
+                  report.dig("servers", "puma", "memory", "workers", "16", "average")])
+    assert_equal({ "status 500" => 1 }, report.dig("servers", "pando", "errors"))
+    assert_equal([1000.0], report.dig("servers", "pando", "slices").map { |slice| slice["requests"] })
+  end
+
+  def test_html
+    html = report("html")
+
+    assert_includes(html, "<polyline class=\"pando\"")
+    assert_includes(html, "Pando took 0.50 of Puma&#39;s memory")
+    refute_match(/<script|href=|src=/, html)
+    %w[svg table section ul].each { |tag| assert_equal(html.scan(/<#{tag}\b/).size, html.scan("</#{tag}>").size, tag) }
+  end
+
+  def test_what_an_application_says_is_escaped
+    html = report("html", left: { "answered with status 404" => ["GET /<script>alert(1)</script>"] })
+
+    assert_includes(html, "GET /&lt;script&gt;")
+    refute_includes(html, "<script>")
+  end
+
+  def test_pando_alone
+    text = report("text", alone: true)
+
+    assert_includes(text, "Puma is not in the bundle, so Pando is measured alone")
+    refute_match(/Pando took|Pando.Puma|both/, text)
+    assert_match(/^16 +1,350$/, text)
+    assert_includes(report("html", alone: true), "<polyline")
+  end
+
+  private
+
+  def report(format, alone: false, left: { "answered with status 404" => ["GET /gone"] })
+    records = [(record("Puma", PUMA, 900, 200, 0.02) unless alone),
+               record("Pando", PANDO, 450, 75, 0.018, "status 500")]
+    contest = Struct.new(:records, :cut_short).new(records.compact, nil)
+    Measure::Report.write(result(contest, left), format)
+  end
+
+  def result(contest, left)
+    config = Struct.new(:directory, :environment).new("/srv/shop", "production")
+    plan = Measure::Plan.new(workers: 4, requests: 1000, clients: 4, headers: {}, against: :puma)
+    selection = Measure::Selection.new([request], "a log", left)
+    rehearsal = Struct.new(:selection, :redirected) { def tls? = false }.new(selection, 0)
+    notes = Measure::Notes.new(config, plan, rehearsal, contest).to_a
+    Measure::Result.new(config, plan, rehearsal, contest, notes)
+  end
+
+  # Of ten requests.
+  def record(name, facts, pss, own, cpu, trouble = nil)
+    answers = Array.new(10) { |number| answer(0.01 * (number + 1), trouble && number.zero? ? trouble : nil) }
+    readings = [[0.0, reading(pss, own, 1.0)], [1000.0, reading(pss, own, 1.0 + (cpu * 10))]]
+    Measure::Contest::Record.new(Subject.new(name, facts), readings, [answers])
+  end
+
+  def reading(pss, own, cpu)
+    Reading.new(pss: pss * MIB, own: (own * MIB).to_f, workers: 4, processes: 7, cpu: cpu)
+  end
+
+  def answer(seconds, trouble)
+    Measure::Client::Answer.new(request: request, seconds: seconds, status: trouble ? 500 : 200, trouble: trouble)
+  end
+
+  def request = @request ||= Pando::Doctor::RequestLine.new("/").request
+end
