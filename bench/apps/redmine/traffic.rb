@@ -55,7 +55,7 @@ module Bench
       end
 
       def member_pages(project)
-        %w[/issues/new /wiki/Page_9 /wiki/Page_10/edit /time_entries/report?criteria[]=user&columns=month]
+        %w[/issues/new /wiki/Page_9 /wiki/Page_10/history /time_entries/report?criteria[]=user&columns=month]
           .map { |page| "/projects/#{project}#{page}" }
       end
 
