@@ -161,8 +161,8 @@ module Pando
       def turn
         return if @warm || @cycle.most < target
 
-        saving = @cycle.grown
-        return unless saving.nil? || free? || pays?(saving, @cycle.seconds)
+        saving = @cycle.grown unless free?
+        return unless saving.nil? || pays?(saving, @cycle.seconds)
 
         Verdict.new(:refork, "a worker served #{@cycle.most.floor} requests",
                     saving ? rule(saving, @cycle.seconds) : "#{target.round} requests")
@@ -175,7 +175,7 @@ module Pando
         saving = @cycle.excess
         return unless @cycle.most >= FIRST && pays?(saving, @cycle.seconds) && affordable?
 
-        Verdict.new(:refork, "it saves #{mebibytes(saving)}, and takes #{(cost || 0).round(2)} s of CPU time",
+        Verdict.new(:refork, "it saves #{mebibytes(saving)}, and takes #{likely_cost.round(2)} s of CPU time",
                     rule(saving, @cycle.seconds))
       end
 
