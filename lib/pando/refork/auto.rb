@@ -148,7 +148,7 @@ module Pando
 
       # What was written to while it served is shared again for as long as nobody asks for anything.
       def idle
-        saving = @cycle.grown
+        saving = @cycle.copied
         silence = @cycle.silence
         return unless saving && @cycle.age.positive? && silence >= @rules.lull * (@cycle.most < FIRST ? HARDLY : 1)
         return unless pays?(saving, silence)

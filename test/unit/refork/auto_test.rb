@@ -26,7 +26,7 @@ class ReforkAutoTest < Minitest::Test
            warmed: nil)
     vitals = Pando::Cluster::Generations::Vitals.new(generation: @generation, reforks: @reforks, seconds: seconds,
                                                      workers: workers, age: age.to_f, most: most, warmed: warmed,
-                                                     cpu: cpu, pss: size && (size * MIB))
+                                                     cpu: cpu, pss: size && (size * MIB), private: @private)
     on ? auto.decide(vitals, on) : auto.decide(vitals)
   end
 
@@ -233,6 +233,16 @@ class ReforkAutoTest < Minitest::Test
     refork
     look(0, 110, seconds: 0.0)
     assert_equal [:wait], (1..100).map { |minutes| act(0, 110, seconds: minutes * 60.0) }.uniq
+  end
+
+  # Memory was measured late, or has grown while nobody looked.
+  def test_an_idle_server_goes_by_what_its_workers_have_for_themselves_where_that_is_more
+    settle
+    look(1000, 200)
+    @private = 150 * MIB # and 8 MiB of each it will always have
+    idle = look(1000, 200, seconds: 200.0)
+
+    assert_equal "there have been hardly any requests for 100 s, and it saves 118.0 MiB", idle.reason
   end
 
   def test_health_checks_are_as_good_as_silence

@@ -45,6 +45,9 @@ module Pando
         # @return [Integer, nil] bytes; nil: not known yet
         attr_reader :pss
 
+        # @return [Integer, nil] bytes that they share with nobody
+        def private = (@members.sum { |pid| @gauge.most(pid) } if pss)
+
         private
 
         def measure_one(now)

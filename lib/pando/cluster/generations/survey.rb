@@ -68,7 +68,7 @@ module Pando
         def vitals(reforks, workers, now)
           Vitals.new(generation: @line, reforks: reforks, seconds: now - @began_at, workers: workers.size,
                      age: @served, most: workers.map(&:requests).max, warmed: warmed(workers.map(&:requests)),
-                     pss: @footprint.pss, cpu: @record.cpu)
+                     pss: @footprint.pss, private: @footprint.private, cpu: @record.cpu)
         end
 
         # The first requests warm most.

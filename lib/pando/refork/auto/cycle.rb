@@ -24,6 +24,8 @@ module Pando
         # Requests up to which what it takes is what it was born with. Of a generation that was forked from a warm
         # worker the first that is known must do.
         BORN = 5
+        # Bytes that a worker has for itself at least, however young.
+        OWN = 8 * 1_048_576
         # Of its average rate of requests, what is as good as none.
         SILENT = 0.02
 
@@ -61,6 +63,7 @@ module Pando
           @warmed = (vitals.warmed || vitals.workers).to_f
           listen
           grow(vitals.pss) if vitals.pss
+          @private = vitals.private
           spend(vitals.cpu) if vitals.cpu
         end
 
@@ -71,6 +74,9 @@ module Pando
         # @return [Float, nil] by how much it has grown since its birth, if all workers were as warm as the warmest is:
         #   what another refork saves at most; nil: nobody has seen its birth
         def grown = @born && @pss && ([(@pss - @born) / @warmed, 0.0].max * @workers)
+
+        # @return [Float, nil] what another refork saves while nobody asks for anything
+        def copied = [grown, (@private - (@workers * OWN) if @private)].compact.max
 
         # @return [Float] seconds for which there have been hardly any requests
         def silence = @seconds - @heard_at
