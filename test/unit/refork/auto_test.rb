@@ -54,7 +54,7 @@ class ReforkAutoTest < Minitest::Test
     assert_equal :wait, act(49, 400)
     decision = look(50, 400)
 
-    assert_equal [:refork, "a worker served 50 requests"], decision.to_h.values_at(:action, :reason)
+    assert_equal [:refork, "a worker served 50 requests", 300 * MIB], decision.to_h.values_at(:action, :reason, :saving)
     assert_equal "300.0 MiB * 5 s >= 204.8 MiB s", decision.rule # 4 workers, 25 ms, 2 GiB
   end
 
