@@ -173,9 +173,9 @@ module Pando
 
       def paid
         saving = @cycle.excess
-        return unless @cycle.most >= FIRST && pays?(saving, @cycle.seconds) && affordable?
+        return unless cost && @cycle.most >= FIRST && pays?(saving, @cycle.seconds) && affordable?
 
-        Verdict.new(:refork, "it saves #{mebibytes(saving)}, and takes #{likely_cost.round(2)} s of CPU time",
+        Verdict.new(:refork, "it saves #{mebibytes(saving)}, and takes #{cost.round(2)} s of CPU time",
                     rule(saving, @cycle.seconds), saving)
       end
 
@@ -194,6 +194,7 @@ module Pando
         said = "a refork would save #{mebibytes(saving)}"
         if !worth?(saving) then "#{said}, too little"
         elsif !pays?(saving, @cycle.seconds) then "#{said}: it pays when that lasts for #{(price / saving).round} s"
+        elsif cost.nil? then "#{said}; what it costs is not known yet"
         elsif @warm then "#{said}, and take too much of the CPU time"
         else "the next refork is due at #{target.round} requests at the latest"
         end
