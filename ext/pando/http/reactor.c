@@ -103,8 +103,7 @@ static void tick(struct pando_reactor *reactor)
         pando_reactor_lanes_audit(reactor);
         pando_reactor_lanes_report(reactor);
         pando_reactor_connections_trim(reactor);
-        if (reactor->spooled_answers + reactor->spooled_bodies > 0)
-            pando_reactor_spool_measure(reactor);
+        pando_reactor_spool_look(reactor);
         reactor->audit_at = reactor->now + AUDIT_TICK;
     }
 }

@@ -296,6 +296,7 @@ void pando_reactor_spool_close(struct pando_reactor *reactor, struct pando_conne
 int pando_reactor_spool_file(const struct pando_reactor *reactor);
 /* How much the disk has for us. Every now and then. */
 void pando_reactor_spool_measure(struct pando_reactor *reactor);
+void pando_reactor_spool_look(struct pando_reactor *reactor);
 int pando_reactor_spool_has_room(const struct pando_reactor *reactor, uint64_t bytes);
 /* By errno, after one of these has failed, or the pool. */
 _Atomic uint64_t *pando_reactor_spool_reason(struct pando_reactor *reactor);

@@ -52,6 +52,14 @@ void pando_reactor_spool_measure(struct pando_reactor *reactor)
         reactor->spool_most = most;
 }
 
+/* What is free changes while we have something there; and where it is too little, others may free some. */
+void pando_reactor_spool_look(struct pando_reactor *reactor)
+{
+    uint64_t used = reactor->spooled_answers + reactor->spooled_bodies;
+    if (used > 0 || reactor->spool_most < reactor->config->spool_total)
+        pando_reactor_spool_measure(reactor);
+}
+
 int pando_reactor_spool_has_room(const struct pando_reactor *reactor, uint64_t bytes)
 {
     uint64_t used = reactor->spooled_answers + reactor->spooled_bodies, total = reactor->spool_most;

@@ -138,6 +138,25 @@ class HTTPReactorRoomTest < Minitest::Test
     end
   end
 
+  # The reactor has nothing there that would make it look.
+  def test_a_disk_that_others_have_filled_is_used_again_when_there_is_room
+    small_disk do |folder|
+      ballast = File.join(folder, "ballast")
+      fill(ballast)
+      stage(lanes: 1, body_memory: 0, spool_directory: folder)
+      assert_match(%r{\AHTTP/1.1 503 }, request(sized_post("x" * MB)).read)
+      File.unlink(ballast)
+
+      taken = nil
+      wait_until do
+        request(sized_post("x" * MB))
+        taken = @stage.take(0, patience: 0.1)
+      end
+      assert_operator @stage.stats.fetch("spooled_bodies"), :>=, MB
+      @stage.answer(taken)
+    end
+  end
+
   def test_a_request_has_the_disk_before_a_slow_reader
     stage(lanes: 2, body_memory: 0, spool_total: 5 * MB)
     slow_reader
@@ -210,6 +229,25 @@ class HTTPReactorRoomTest < Minitest::Test
   end
 
   private
+
+  # A file system of four mebibytes.
+  def small_disk
+    Dir.mktmpdir("pando") do |folder|
+      skip("no file system can be mounted here") unless
+        Process.uid.zero? && system("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", folder, err: File::NULL)
+      begin
+        yield folder
+      ensure
+        system("umount", "--lazy", folder)
+      end
+    end
+  end
+
+  def fill(path)
+    File.open(path, "wb") { |file| loop { file.syswrite("x" * 65_536) } }
+  rescue Errno::ENOSPC
+    nil
+  end
 
   # A worker that waits for its client, as there is no spool.
   def waiting_for(directory)
