@@ -27,7 +27,7 @@ module Pando
         @config = config
         @plan = plan
         @selection = rehearsal.selection
-        @sides = contest.records.map { |record| Side.new(record) }
+        @sides = contest.records.map { |record| Side.new(record, plan.workers) }
         @notes = notes
       end
 

@@ -9,6 +9,8 @@ module Pando
     # @api private
     class Side
       WORKERS = [4, 8, 16].freeze
+      # A single worker has all that several would share for itself: Puma does not even preload for one.
+      FEWEST = 2
 
       # @return [String]
       attr_reader :name
@@ -16,7 +18,9 @@ module Pando
       attr_reader :facts
 
       # @param record [Contest::Record]
-      def initialize(record)
+      # @param workers [Integer] that were measured
+      def initialize(record, workers)
+        @workers = workers
         @name = record.subject.name
         @facts = record.subject.facts
         @readings = record.readings
@@ -34,8 +38,11 @@ module Pando
       # @return [Integer] bytes, before the load
       def first = curve.first.last
 
-      # @return [Float] bytes that a further worker takes, on average
-      def each_worker = projection.worker
+      # @return [Float, nil] bytes that a further worker takes, on average; nil: {#projected?}
+      def each_worker = (projection.worker if projected?)
+
+      # @return [Boolean] whether what was measured tells what more workers would take
+      def projected? = @workers >= FEWEST
 
       # @return [Figures::Projection] of the averages
       def projection = @projection ||= Figures.projection(@readings)
@@ -65,8 +72,8 @@ module Pando
 
       def to_h
         { facts: facts, requests: requests, errors: errors, reforks: reforks,
-          memory: { first: first, average: average.round, final: final, further_worker: each_worker.round,
-                    workers: WORKERS.to_h { |number| [number, projected(number)] } },
+          memory: { first: first, average: average.round, final: final, further_worker: each_worker&.round,
+                    workers: projected? ? WORKERS.to_h { |number| [number, projected(number)] } : {} },
           cpu: cpu, latency: { p50: latency(0.5), p99: latency(0.99) }, slices: slices }
       end
 

@@ -72,18 +72,33 @@ class MeasureReportTest < Minitest::Test
     assert_includes(report("html", alone: true), "<polyline")
   end
 
+  # A single worker has all that others would share for itself, if only because Puma does not preload for one.
+  def test_one_worker_does_not_tell_what_more_would_take
+    text = report("text", workers: 1)
+
+    assert_match(/^memory on average, MiB +900 +450 +0.50$/, text)
+    assert_match(/^each further worker, MiB +- +- +-$/, text)
+    refute_match(/^16 |^workers would take|Computed from/, text)
+    assert_match(/^What more workers would take is not computed: .*-w 2/, text)
+    refute_includes(report("html", workers: 1), "<td>16</td>")
+    assert_includes(report("html", workers: 1), "What more workers would take is not computed")
+    assert_equal([nil, {}],
+                 JSON.parse(report("json", workers: 1)).dig("servers", "puma", "memory")
+                     .values_at("further_worker", "workers"))
+  end
+
   private
 
-  def report(format, alone: false, left: { "answered with status 404" => ["GET /gone"] })
+  def report(format, alone: false, workers: 4, left: { "answered with status 404" => ["GET /gone"] })
     records = [(record("Puma", PUMA, 900, 200, 0.02) unless alone),
                record("Pando", PANDO, 450, 75, 0.018, "status 500")]
     contest = Struct.new(:records, :cut_short).new(records.compact, nil)
-    Measure::Report.write(result(contest, left), format)
+    Measure::Report.write(result(contest, left, workers), format)
   end
 
-  def result(contest, left)
+  def result(contest, left, workers)
     config = Struct.new(:directory, :environment).new("/srv/shop", "production")
-    plan = Measure::Plan.new(workers: 4, requests: 1000, clients: 4, headers: {}, against: :puma)
+    plan = Measure::Plan.new(workers: workers, requests: 1000, clients: 4, headers: {}, against: :puma)
     selection = Measure::Selection.new([request], "a log", left)
     rehearsal = Struct.new(:selection, :redirected) { def tls? = false }.new(selection, 0)
     notes = Measure::Notes.new(config, plan, rehearsal, contest).to_a

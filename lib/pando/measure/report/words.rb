@@ -28,7 +28,9 @@ module Pando
         HOW = "Memory is PSS of all processes of a server: a page that several share is counted once. Average: over " \
               "the requests of the load. Latency is that of the clients, each of which sends its next request as " \
               "soon as it has an answer."
-        private_constant :ROWS, :HOW
+        NOT_PROJECTED = "What more workers would take is not computed: a single one does not tell what several " \
+                        "share (-w 2 or more)."
+        private_constant :ROWS, :HOW, :NOT_PROJECTED
 
         private
 
@@ -39,6 +41,8 @@ module Pando
              *((compared ? ratio(@result.ratio(&value)) : "") if @result.other)]
           end
         end
+
+        def projected? = @result.sides.all?(&:projected?)
 
         # @return [Array<Array<String>>] a row for each number of workers
         def projections
@@ -85,6 +89,8 @@ module Pando
         end
 
         def projected
+          return NOT_PROJECTED unless projected?
+
           "Computed from the #{counted(@result.plan.workers, "worker")} that were measured, on average of the run: " \
             "what a server's processes share, and what is there once, plus for each worker what one has for itself."
         end
