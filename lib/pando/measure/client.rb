@@ -18,6 +18,7 @@ module Pando
       # @!attribute trouble [String, nil] what was wrong
       Answer = Struct.new(:request, :seconds, :status, :location, :trouble, keyword_init: true) do
         def redirected? = (300..399).cover?(status)
+        def server_error? = (500..599).cover?(status)
       end
 
       # A client in the midst of a request.

@@ -20,7 +20,8 @@ module Pando
 
       # @return [Array<String>]
       def to_a
-        [cut_short, alone, development, allocators, *left_out, hurry, tls, redirected, *errors, few, short].compact
+        [@rehearsal.broken, cut_short, alone, development, allocators, *left_out, hurry, tls, redirected, *errors, few,
+         short].compact
       end
 
       private

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/measure/advice"
+require "pando/measure/breakage"
 require "pando/measure/client"
 require "pando/measure/errors"
 
@@ -20,6 +21,8 @@ module Pando
       attr_reader :selection
       # @return [Integer] requests that were answered with a redirection
       attr_reader :redirected
+      # @return [String, nil] in which way the application is broken; nil: it is not
+      attr_reader :broken
 
       # @param subjects [Array<Subject>] @param selection [Selection]
       # @param headers [Hash{String => String}]
@@ -41,6 +44,8 @@ module Pando
         @selection = selection.without(reasons(answers))
         raise nothing_left(answers) if selection.requests.empty?
 
+        breakage = Breakage.new(answers)
+        @broken = breakage.to_s if breakage.any?
         self
       end
 

@@ -19,6 +19,8 @@ module Pando
       attr_reader :plan
       # @return [Selection]
       attr_reader :selection
+      # @return [String, nil] in which way the application is broken, so that nothing can be said of it
+      attr_reader :broken
       # @return [Array<String>] what whoever reads the figures must know
       attr_reader :notes
 
@@ -27,6 +29,7 @@ module Pando
         @config = config
         @plan = plan
         @selection = rehearsal.selection
+        @broken = rehearsal.broken
         @sides = contest.records.map { |record| Side.new(record, plan.workers) }
         @notes = notes
       end

@@ -67,6 +67,22 @@ class MeasureRehearsalTest < Minitest::Test
                  rehearsal.selection.left_out)
   end
 
+  # What is left of it says nothing about the application.
+  def test_an_application_is_broken_if_half_of_its_requests_fail
+    puma = server("Puma", "/a" => 200, "/b" => 200, "/c" => 200, "/d" => 404).says("no such table: puma")
+    pando = server("Pando", "/a" => 200, "/b" => 500, "/c" => 503, "/d" => 404).says("no such table: posts")
+
+    assert_match(/\A2 of 4 different requests were answered with 5xx in the first pass \(Puma 0, Pando 2\): .*prepare/,
+                 rehearse(puma, pando, "/a", "/b", "/c", "/d").broken)
+    assert_nil(rehearse(puma, pando, "/a", "/b", "/d").broken)
+  end
+
+  def test_a_broken_application_without_a_known_reason
+    broken = rehearse(server("Pando", "/a" => 200, "/b" => 500), "/a", "/b").broken
+
+    assert_match(/\A1 of 2 different requests was answered with 5xx in the first pass: .* log says why\.\z/, broken)
+  end
+
   def test_the_side_that_failed_is_named_and_shown
     error = nothing_left(server("Puma", "/" => 200).says("Puma is well"),
                          server("Pando", "/" => 500).says("NoMethodError in Pando\nno such table: posts"))

@@ -87,20 +87,29 @@ class MeasureReportTest < Minitest::Test
                      .values_at("further_worker", "workers"))
   end
 
+  def test_a_broken_application_has_no_verdict
+    text = report("text", broken: "Half of it is broken.")
+
+    refute_match(/Pando took/, text)
+    assert_equal("- Half of it is broken.", text.lines(chomp: true).grep(/^- /).first)
+    assert_includes(report("html", broken: "Half of it is broken."), "<p class=\"verdict\">Half of it is broken.</p>")
+    refute_match(/Pando took/, report("html", broken: "Half of it is broken."))
+  end
+
   private
 
-  def report(format, alone: false, workers: 4, left: { "answered with status 404" => ["GET /gone"] })
+  def report(format, alone: false, workers: 4, broken: nil, left: { "answered with status 404" => ["GET /gone"] })
     records = [(record("Puma", PUMA, 900, 200, 0.02) unless alone),
                record("Pando", PANDO, 450, 75, 0.018, "status 500")]
     contest = Struct.new(:records, :cut_short).new(records.compact, nil)
-    Measure::Report.write(result(contest, left, workers), format)
+    Measure::Report.write(result(contest, left, workers, broken), format)
   end
 
-  def result(contest, left, workers)
+  def result(contest, left, workers, broken)
     config = Struct.new(:directory, :environment).new("/srv/shop", "production")
     plan = Measure::Plan.new(workers: workers, requests: 1000, clients: 4, headers: {}, against: :puma)
     selection = Measure::Selection.new([request], "a log", left)
-    rehearsal = Struct.new(:selection, :redirected) { def tls? = false }.new(selection, 0)
+    rehearsal = Struct.new(:selection, :redirected, :broken) { def tls? = false }.new(selection, 0, broken)
     notes = Measure::Notes.new(config, plan, rehearsal, contest).to_a
     Measure::Result.new(config, plan, rehearsal, contest, notes)
   end

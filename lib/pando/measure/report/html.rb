@@ -35,7 +35,7 @@ module Pando
         def h(text) = HtmlPage.escape(text)
 
         def lead
-          ["<p class=\"verdict\">#{h(verdict || "Pando alone.")}</p>", "<p>#{h(title)}.</p>",
+          ["<p class=\"verdict\">#{h(verdict || @result.broken || "Pando alone.")}</p>", "<p>#{h(title)}.</p>",
            list(@result.sides.map { |side| setup(side) }), "<p>#{h(load)}</p>"].join("\n")
         end
 

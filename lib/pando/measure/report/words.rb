@@ -62,7 +62,7 @@ module Pando
 
         # @return [String, nil] the sentence to quote
         def verdict
-          return unless @result.other
+          return if @result.other.nil? || @result.broken
 
           "Pando took #{ratio(@result.ratio(&:average))} of #{@result.other.name}'s memory and " \
             "#{ratio(@result.ratio(&:cpu))} of its CPU time."
