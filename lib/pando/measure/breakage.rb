@@ -26,8 +26,8 @@ module Pando
       # @return [String] for the reader of the report
       def to_s
         verb = number == 1 ? "was" : "were"
-        "#{number} of #{counted(@tried, "different request")} #{verb} answered with 5xx in the first pass#{sides}: the " \
-          "application is broken here, and the figures are of what is left of it. #{advice}"
+        "#{number} of #{counted(@tried, "different request")} #{verb} answered with 5xx in the first pass#{sides}: " \
+          "the application is broken here, and the figures are of what is left of it. #{advice}"
       end
 
       private

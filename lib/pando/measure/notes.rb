@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/counted"
+require "pando/measure/figures"
 
 module Pando
   module Measure
@@ -21,7 +22,7 @@ module Pando
       # @return [Array<String>]
       def to_a
         [@rehearsal.broken, cut_short, alone, development, allocators, *left_out, hurry, tls, redirected, *errors, few,
-         short].compact
+         short, idle].compact
       end
 
       private
@@ -101,6 +102,14 @@ module Pando
         return if @plan.requests >= 500
 
         "#{counted(@plan.requests, "request")} a worker are few: memory grows for thousands (--requests N)."
+      end
+
+      def idle
+        return if sides.all? { |_, _, record| record.cpu >= Figures::LEAST_CPU }
+
+        told = sides.map { |name, _, record| "#{format("%.2f", record.cpu)} s on #{name}" }
+        "The load took CPU time of only #{told.join(" and ")}: too little to go by, since the " \
+          "system counts it in ticks of 10 ms. More --requests tell it."
       end
     end
   end

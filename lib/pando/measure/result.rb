@@ -53,7 +53,7 @@ module Pando
       def to_h
         { schema: SCHEMA, **surroundings, workers: plan.workers, requests: plan.requests, clients: plan.clients,
           **asked, notes: notes, servers: sides.to_h { |side| [side.name.downcase, side.to_h] },
-          ratio: { memory: ratio(&:average), final: ratio(&:final), cpu: ratio(&:cpu) } }
+          ratio: { memory: ratio(&:average), final: ratio(&:final), cpu: ratio(&:telling_cpu) } }
       end
 
       private

@@ -26,6 +26,7 @@ module Pando
         @readings = record.readings
         @slices = record.slices
         @answers = record.answers
+        @cpu = record.cpu
       end
 
       # @return [Array<Array(Float, Integer)>] requests of a worker, and bytes
@@ -50,7 +51,9 @@ module Pando
       def final_projection = @final_projection ||= Figures.projection(@readings.last(1))
 
       # @return [Float] seconds a request
-      def cpu = (@readings.last.last.cpu - @readings.first.last.cpu) / [@answers.size, 1].max
+      def cpu = @cpu / [@answers.size, 1].max
+      # @return [Float, nil] the same; nil: it is too little to be compared
+      def telling_cpu = (cpu if @cpu >= Figures::LEAST_CPU)
 
       # @param share [Float] @return [Float, nil] seconds
       def latency(share) = Figures.percentile(seconds(@answers), share)

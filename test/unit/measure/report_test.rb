@@ -87,6 +87,18 @@ class MeasureReportTest < Minitest::Test
                      .values_at("further_worker", "workers"))
   end
 
+  # CPU time comes in ticks of 10 ms.
+  def test_too_little_cpu_time_is_not_compared
+    text = report("text", requests: 26)
+
+    assert_match(/^CPU time a request, ms +20.0 +18.0 +-$/, text)
+    assert_match(/^- The load took CPU time of only 0\.52 s on Puma and 0\.47 s on Pando: too little to go by/, text)
+    assert_match(/^Pando took 0.50 of Puma's memory\.$/, text)
+    assert_nil(JSON.parse(report("json", requests: 26)).dig("ratio", "cpu"))
+    refute_match(/The load took/, report("text"))
+    assert_match(/^- The load took CPU time of only 0\.47 s on Pando:/, report("text", requests: 26, alone: true))
+  end
+
   def test_a_broken_application_has_no_verdict
     text = report("text", broken: "Half of it is broken.")
 
@@ -98,9 +110,10 @@ class MeasureReportTest < Minitest::Test
 
   private
 
-  def report(format, alone: false, workers: 4, broken: nil, left: { "answered with status 404" => ["GET /gone"] })
-    records = [(record("Puma", PUMA, 900, 200, 0.02) unless alone),
-               record("Pando", PANDO, 450, 75, 0.018, "status 500")]
+  def report(format, alone: false, workers: 4, broken: nil, requests: 40,
+             left: { "answered with status 404" => ["GET /gone"] })
+    records = [(record("Puma", PUMA, 900, 200, 0.02, requests) unless alone),
+               record("Pando", PANDO, 450, 75, 0.018, requests, "status 500")]
     contest = Struct.new(:records, :cut_short).new(records.compact, nil)
     Measure::Report.write(result(contest, left, workers, broken), format)
   end
@@ -114,10 +127,9 @@ class MeasureReportTest < Minitest::Test
     Measure::Result.new(config, plan, rehearsal, contest, notes)
   end
 
-  # Of ten requests.
-  def record(name, facts, pss, own, cpu, trouble = nil)
-    answers = Array.new(10) { |number| answer(0.01 * (number + 1), trouble && number.zero? ? trouble : nil) }
-    readings = [[0.0, reading(pss, own, 1.0)], [1000.0, reading(pss, own, 1.0 + (cpu * 10))]]
+  def record(name, facts, pss, own, cpu, requests, trouble = nil)
+    answers = Array.new(requests) { |number| answer(0.01 * (number + 1), trouble && number.zero? ? trouble : nil) }
+    readings = [[0.0, reading(pss, own, 1.0)], [1000.0, reading(pss, own, 1.0 + (cpu * requests))]]
     Measure::Contest::Record.new(Subject.new(name, facts), readings, [answers])
   end
 

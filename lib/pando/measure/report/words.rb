@@ -13,17 +13,17 @@ module Pando
         include Counted
 
         MIB = 1_048_576.0
-        # Rows of the main table: the title, what of a Side, how it is written, and whether it has a ratio.
+        # Rows of the main table: the title, what of a Side, how it is written, and what has a ratio.
         ROWS = [
-          ["memory on average, MiB", :average.to_proc, :mib, true],
-          ["memory at the end, MiB", :final.to_proc, :mib, true],
-          ["memory before the load, MiB", :first.to_proc, :mib, true],
-          ["each further worker, MiB", :each_worker.to_proc, :mib, true],
-          ["CPU time a request, ms", :cpu.to_proc, :ms, true],
-          ["latency p50, ms", ->(side) { side.latency(0.5) }, :ms, false],
-          ["latency p99, ms", ->(side) { side.latency(0.99) }, :ms, false],
-          ["reforks", :reforks.to_proc, :number, false],
-          ["failed requests", ->(side) { side.errors.values.sum }, :number, false]
+          ["memory on average, MiB", :average.to_proc, :mib, :average.to_proc],
+          ["memory at the end, MiB", :final.to_proc, :mib, :final.to_proc],
+          ["memory before the load, MiB", :first.to_proc, :mib, :first.to_proc],
+          ["each further worker, MiB", :each_worker.to_proc, :mib, :each_worker.to_proc],
+          ["CPU time a request, ms", :cpu.to_proc, :ms, :telling_cpu.to_proc],
+          ["latency p50, ms", ->(side) { side.latency(0.5) }, :ms, nil],
+          ["latency p99, ms", ->(side) { side.latency(0.99) }, :ms, nil],
+          ["reforks", :reforks.to_proc, :number, nil],
+          ["failed requests", ->(side) { side.errors.values.sum }, :number, nil]
         ].freeze
         HOW = "Memory is PSS of all processes of a server: a page that several share is counted once. Average: over " \
               "the requests of the load. Latency is that of the clients, each of which sends its next request as " \
@@ -38,7 +38,7 @@ module Pando
         def rows
           ROWS.map do |title, value, unit, compared|
             [title, *@result.sides.map { |side| send(unit, value.call(side)) },
-             *((compared ? ratio(@result.ratio(&value)) : "") if @result.other)]
+             *((compared ? ratio(@result.ratio(&compared)) : "") if @result.other)]
           end
         end
 
@@ -64,8 +64,9 @@ module Pando
         def verdict
           return if @result.other.nil? || @result.broken
 
-          "Pando took #{ratio(@result.ratio(&:average))} of #{@result.other.name}'s memory and " \
-            "#{ratio(@result.ratio(&:cpu))} of its CPU time."
+          cpu = @result.ratio(&:telling_cpu)
+          "Pando took #{ratio(@result.ratio(&:average))} of #{@result.other.name}'s memory" \
+            "#{" and #{ratio(cpu)} of its CPU time" if cpu}."
         end
 
         def load
