@@ -77,8 +77,8 @@ module Pando
         number = @rehearsal.redirected
         return if number.zero?
 
-        "#{counted(number, "kind")} of requests of #{kinds} are redirected, perhaps to a login: " \
-          "--header \"Cookie: ...\" sends what your browser sends."
+        "Of #{counted(kinds, "kind")} of requests #{number} #{number == 1 ? "is" : "are"} redirected, perhaps to a " \
+          "login: --header \"Cookie: ...\" sends what your browser sends."
       end
 
       def errors
@@ -94,14 +94,15 @@ module Pando
       def few
         return if kinds >= 20
 
-        "#{counted(kinds, "kind")} of requests are not much of an application: --log FILE replays a log of production."
+        "Requests of #{counted(kinds, "kind")} show little of an application: --log FILE replays a log of production."
       end
 
       # What grows in an hour is not seen in seconds.
       def short
         return if @plan.requests >= 500
 
-        "#{counted(@plan.requests, "request")} a worker are few: memory grows for thousands (--requests N)."
+        "Each worker got #{counted(@plan.requests, "request")}, which is little: memory grows for thousands " \
+          "(--requests N)."
       end
 
       def idle

@@ -99,6 +99,16 @@ class MeasureReportTest < Minitest::Test
     assert_match(/^- The load took CPU time of only 0\.47 s on Pando:/, report("text", requests: 26, alone: true))
   end
 
+  def test_one_of_a_kind
+    text = report("text", plan: { requests: 1 }, redirected: 1)
+
+    assert_match(/^  1 request of each worker, 4 clients/, text)
+    assert_match(/^- Requests of 1 kind show little of an application: --log FILE/, text)
+    assert_match(/^- Each worker got 1 request, which is little: memory grows for thousands \(--requests N\)\.$/, text)
+    assert_match(/^- Of 1 kind of requests 1 is redirected, perhaps to a login/, text)
+    assert_match(/^  1,000 requests of each worker/, report("text"))
+  end
+
   def test_a_broken_application_has_no_verdict
     text = report("text", broken: "Half of it is broken.")
 
@@ -110,19 +120,19 @@ class MeasureReportTest < Minitest::Test
 
   private
 
-  def report(format, alone: false, workers: 4, broken: nil, requests: 40,
+  def report(format, alone: false, workers: 4, broken: nil, requests: 40, redirected: 0, plan: {},
              left: { "answered with status 404" => ["GET /gone"] })
     records = [(record("Puma", PUMA, 900, 200, 0.02, requests) unless alone),
                record("Pando", PANDO, 450, 75, 0.018, requests, "status 500")]
     contest = Struct.new(:records, :cut_short).new(records.compact, nil)
-    Measure::Report.write(result(contest, left, workers, broken), format)
+    Measure::Report.write(result(contest, left, broken, redirected, workers: workers, **plan), format)
   end
 
-  def result(contest, left, workers, broken)
+  def result(contest, left, broken, redirected, **plan)
     config = Struct.new(:directory, :environment).new("/srv/shop", "production")
-    plan = Measure::Plan.new(workers: workers, requests: 1000, clients: 4, headers: {}, against: :puma)
+    plan = Measure::Plan.new(requests: 1000, clients: 4, headers: {}, against: :puma, **plan)
     selection = Measure::Selection.new([request], "a log", left)
-    rehearsal = Struct.new(:selection, :redirected, :broken) { def tls? = false }.new(selection, 0, broken)
+    rehearsal = Struct.new(:selection, :redirected, :broken) { def tls? = false }.new(selection, redirected, broken)
     notes = Measure::Notes.new(config, plan, rehearsal, contest).to_a
     Measure::Result.new(config, plan, rehearsal, contest, notes)
   end

@@ -70,7 +70,8 @@ module Pando
         end
 
         def load
-          "#{thousands(@result.plan.requests)} requests of each worker, #{counted(@result.plan.clients, "client")}" \
+          "#{counted(thousands(@result.plan.requests), "request")} of each worker, " \
+            "#{counted(@result.plan.clients, "client")}" \
             "#{", both servers in turn" if @result.other}: #{@result.selection.title}."
         end
 
