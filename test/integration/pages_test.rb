@@ -58,7 +58,8 @@ class PagesTest < Minitest::Test
     report, complaint, status = recorded(%w[/ / /]) { @server.refork }
 
     assert_equal [1, "pando: the recording is not whole: it was forked\n"], [status, complaint]
-    assert_empty report["requests"]
+    # A page that the mold has left is its worker's alone.
+    assert_empty(report["requests"].map { |one| one["request"] } - ["(after the last one)"])
 
     _, complaint, status = recorded(%w[/ / /]) { Process.kill("KILL", @server.get("/").body.to_i) }
 

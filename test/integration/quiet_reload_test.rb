@@ -19,7 +19,7 @@ class QuietReloadTest < Minitest::Test
     }
   RUBY
   # By these a proof, or the watch after it, would outlast the test.
-  LONG = "{ requests: 20, seconds: 10, longest: 600 }"
+  LONG = "{ requests: 100_000, seconds: 10, longest: 600 }"
 
   [true, false].each do |reactor|
     where = reactor ? "behind_the_reactor" : "in_direct_mode"

@@ -103,7 +103,7 @@ module Pando
         @lived = 0.0
         @costs = []
         @reforks = 0
-        @ancestor = @pace = nil
+        @ancestor = @pace = @told = @last = nil
         @cycle = Cycle.new
       end
 
@@ -154,7 +154,7 @@ module Pando
         return unless pays?(saving, silence)
 
         Verdict.new(:refork, "there have been hardly any requests for #{silence.round} s, and it saves " \
-                             "#{mebibytes(saving)}", rule(saving, silence))
+                             "#{mebibytes(saving)}", rule(saving, silence), saving)
       end
 
       # Its turn has come while the app warms up.
@@ -165,7 +165,7 @@ module Pando
         return unless saving.nil? || pays?(saving, @cycle.seconds)
 
         Verdict.new(:refork, "a worker served #{@cycle.most.floor} requests",
-                    saving ? rule(saving, @cycle.seconds) : "#{target.round} requests")
+                    saving ? rule(saving, @cycle.seconds) : "#{target.round} requests", saving)
       end
 
       # Something waits for the first refork.
@@ -173,10 +173,10 @@ module Pando
 
       def paid
         saving = @cycle.excess
-        return unless @cycle.most >= FIRST && pays?(saving, @cycle.seconds) && affordable?
+        return unless cost && @cycle.most >= FIRST && pays?(saving, @cycle.seconds) && affordable?
 
-        Verdict.new(:refork, "it saves #{mebibytes(saving)}, and takes #{likely_cost.round(2)} s of CPU time",
-                    rule(saving, @cycle.seconds))
+        Verdict.new(:refork, "it saves #{mebibytes(saving)}, and takes #{cost.round(2)} s of CPU time",
+                    rule(saving, @cycle.seconds), saving)
       end
 
       # @return [Float] requests at which the next refork of the warming is due
@@ -194,8 +194,9 @@ module Pando
         said = "a refork would save #{mebibytes(saving)}"
         if !worth?(saving) then "#{said}, too little"
         elsif !pays?(saving, @cycle.seconds) then "#{said}: it pays when that lasts for #{(price / saving).round} s"
+        elsif cost.nil? then "#{said}; what it costs is not known yet"
         elsif @warm then "#{said}, and take too much of the CPU time"
-        else "the next refork is due at #{target.round} requests"
+        else "the next refork is due at #{target.round} requests at the latest"
         end
       end
 
@@ -207,7 +208,7 @@ module Pando
         end
         @due_since ||= vitals.seconds
         hindrance = too_early(vitals) || conditions.obstacle || too_busy(vitals, conditions)
-        hindrance ? Verdict.new(:wait, "a refork is due, but #{hindrance}", verdict.rule) : verdict
+        hindrance ? Verdict.new(:wait, "a refork is due, but #{hindrance}", verdict.rule, verdict.saving) : verdict
       end
 
       def too_early(vitals)
@@ -223,7 +224,7 @@ module Pando
 
       def decision(verdict)
         Decision.new(action: verdict.action, reason: verdict.reason, rule: verdict.rule, phase: phase,
-                     age: @cycle.age, saving: @cycle.excess, cost: cost, pss: @cycle.pss)
+                     age: @cycle.age, saving: verdict.saving || @cycle.excess, cost: cost, pss: @cycle.pss)
       end
     end
   end

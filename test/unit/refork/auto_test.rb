@@ -54,7 +54,7 @@ class ReforkAutoTest < Minitest::Test
     assert_equal :wait, act(49, 400)
     decision = look(50, 400)
 
-    assert_equal [:refork, "a worker served 50 requests"], decision.to_h.values_at(:action, :reason)
+    assert_equal [:refork, "a worker served 50 requests", 300 * MIB], decision.to_h.values_at(:action, :reason, :saving)
     assert_equal "300.0 MiB * 5 s >= 204.8 MiB s", decision.rule # 4 workers, 25 ms, 2 GiB
   end
 
@@ -201,6 +201,16 @@ class ReforkAutoTest < Minitest::Test
     assert_nil look(99, cpu: 0.3 + 0.99).cost
 
     assert_in_delta 4 * 0.3, look(100, cpu: 0.3 + 1.0).cost, 0.01
+  end
+
+  def test_as_long_as_the_cost_is_not_known_only_the_warming_reforks
+    look(0, 100)
+    look(50, 400)
+    refork # nobody has seen what a request takes once the first ones are over
+    look(0, 100)
+
+    assert_equal :wait, act(75, 900, most: 75)
+    assert_equal "a refork would save 800.0 MiB; what it costs is not known yet", look(80, 900, seconds: 60.0).reason
   end
 
   def test_the_cost_is_the_median_of_the_last_three

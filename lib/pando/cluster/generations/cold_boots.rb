@@ -40,7 +40,8 @@ module Pando
         SEARCH = "`pando doctor` finds what grows with each request (growth_per_request)"
         private_constant :SELF, :BY_HAND, :SEARCH
 
-        carry ancestry: Ancestry, told: :flag, rounds: :integer, least: :integer, failures: :integer, until: :number
+        carry ancestry: Ancestry, told: :flag, rounds: :integer, least: :integer, failures: :integer, until: :number,
+              reason: :text
 
         # @param generations [#current, #settled?, #watching?, #reboot]
         # @param reforks [#by_itself?]
@@ -84,11 +85,20 @@ module Pando
         def explain
           return {} unless leak
 
-          waits = @reforks.by_itself? ? @waits : BY_HAND
           { **leak.to_h, waits: (waits unless @generation) }.compact
         end
 
         private
+
+        def waits(now = Sys.now)
+          return BY_HAND unless @reforks.by_itself?
+
+          now < @until ? after_failure(now) : @waits
+        end
+
+        def after_failure(now)
+          "the last one failed (#{@reason}): the next try is in #{(@until - now).ceil} s"
+        end
 
         def leak = @ancestry.lineage.leak
 
@@ -96,7 +106,7 @@ module Pando
           @told = false
           @rounds = @least = @failures = 0
           @until = @look_at = 0.0
-          @waits = nil
+          @waits = @reason = nil
         end
 
         def tell
@@ -129,7 +139,7 @@ module Pando
         # What speaks against a boot from cold now.
         # @return [String, nil]
         def hindrance(now)
-          return "the last one failed: the next try is in #{(@until - now).ceil} s" if now < @until
+          return after_failure(now) if now < @until
           return "its line is to serve #{@least} requests first" if @ancestry.lineage.requests < @least
 
           obstructed(now) || ("it does not pay yet" unless pays?)
@@ -176,6 +186,7 @@ module Pando
         end
 
         def failed(reason, now)
+          @reason = reason
           seconds = [FIRST * (2**[@failures, 20].min), LONGEST].min
           @failures += 1
           @until = now + seconds

@@ -10,9 +10,10 @@ module Pando
       #   action  :refork, :settle (the app is warm) or :wait
       #   reason  in words
       #   rule    that says so, with its figures
+      #   saving  bytes by that rule; nil: it does not ask for them
       #
       # @api private
-      Verdict = Struct.new(:action, :reason, :rule)
+      Verdict = Struct.new(:action, :reason, :rule, :saving)
     end
 
     # What was decided, and by which figures.
@@ -20,7 +21,7 @@ module Pando
     #   action, reason, rule  see Auto::Verdict
     #   phase                 in which
     #   age                   requests a worker
-    #   saving                bytes that another refork would save on average
+    #   saving                bytes that a refork saves, by the rule
     #   cost                  seconds of CPU that it takes, of all workers; nil: not known yet
     #   pss                   bytes; nil: not known yet
     Decision = Struct.new(:action, :reason, :rule, :phase, :age, :saving, :cost, :pss, keyword_init: true) do

@@ -182,6 +182,16 @@ class ColdBootsTest < Minitest::Test
     assert_equal 1, events("reboot.finished").size
   end
 
+  def test_after_a_failure_it_says_at_once_why_and_when_the_next_try_is
+    refork
+    cluster.die(cluster.upcoming_mold)
+    cluster.settle
+    elapse(10)
+
+    reason = events("reboot.failed").last[:reason]
+    assert_equal "the last one failed (#{reason}): the next try is in 50 s", generations.cold_boots.explain[:waits]
+  end
+
   def test_the_kernel_has_no_process
     refork
     cluster.die(cluster.upcoming_mold)
