@@ -62,12 +62,20 @@ module Pando
 
       # @param kept [Talk, nil] whose connection may be used again
       def ask(kept = nil)
-        request = @waiting.shift or return kept&.socket&.close
+        while (request = @waiting.shift)
+          return if send_over(kept, request)
+
+          kept = nil
+        end
+        kept&.socket&.close
+      end
+
+      # @return [Talk, nil] nil: that has failed already, and is noted
+      def send_over(kept, request)
         began_at = Sys.now
         kept = nil if kept && ended?(kept.socket)
-        socket = kept ? kept.socket : connect or return refused(request)
-        talk = Talk.new(socket, request, began_at, Reply.new(request.verb), kept ? kept.served + 1 : 1)
-        write(talk)
+        socket = kept ? kept.socket : connect or return note(request, trouble: REFUSED) && nil
+        write(Talk.new(socket, request, began_at, Reply.new(request.verb), kept ? kept.served + 1 : 1))
       end
 
       # A server may close a connection between two requests. This is the only time at which the client may take
@@ -93,16 +101,12 @@ module Pando
         nil
       end
 
-      def refused(request)
-        note(request, trouble: REFUSED)
-        ask
-      end
-
       def write(talk)
         talk.socket.write(text(talk.request))
         @talks[talk.socket] = talk
       rescue SystemCallError
-        fail_with(talk, CLOSED)
+        talk.socket.close
+        note(talk.request, trouble: CLOSED) && nil
       end
 
       def text(request)

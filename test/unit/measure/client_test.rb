@@ -85,6 +85,7 @@ class MeasureClientTest < Minitest::Test
     answers = Pando::Measure::Client.new(port, headers: {}, clients: 2).run(requests("/a", "/b", "/c"))
 
     assert_equal(["no connection could be made"] * 3, answers.map(&:trouble))
+    assert_equal(6_000, Pando::Measure::Client.new(port, headers: {}, clients: 1).run(requests("/a") * 6_000).size)
   end
 
   private
