@@ -147,10 +147,14 @@ module Pando
         found = Pando::Measure::Selection.of_lines(File.foreach(file, mode: "rb"), file, writes: flags[:writes] == true)
         return found if found.requests.any?
 
-        reasons = found.left_out.keys.map { |reason| ": #{reason}" }.first
-        raise UsageError, "#{flag}: #{file} holds no request that can be sent#{reasons}"
+        reason = found.left_out.keys.find { |words| words != Pando::Measure::Selection::UNREADABLE }
+        raise UsageError, "#{flag}: #{file} holds no request that can be sent#{": #{reason}" if reason}"
+      rescue Errno::ENOENT
+        raise UsageError, "#{flag}: there is no file #{file}"
+      rescue Errno::EISDIR
+        raise UsageError, "#{flag}: #{file} is a folder, not a file"
       rescue SystemCallError => e
-        raise UsageError, "#{flag}: #{e.message}"
+        raise UsageError, "#{flag}: #{file} cannot be read: #{e.class.new.message}"
       end
     end
   end

@@ -18,7 +18,7 @@ module Pando
               "what your browser sends."
 
       KEYS_MISSING = /MessageEncryptor::InvalidMessage|MissingKeyError|Missing encryption key/
-      NO_DATABASE = /NoDatabaseError|DatabaseConnectionError|ConnectionNotEstablished|UndefinedTable|no such table|
+      NO_DATABASE = /NoDatabaseError|DatabaseConnectionError|ConnectionNotEstablished|UndefinedTable|no\ such\ table|
                      Could\ not\ find\ table|unable\ to\ open\ database|database\ .*does\ not\ exist/x
       # Lines below the first one of a backtrace.
       BACKTRACE = /^\s+from .*\n?/

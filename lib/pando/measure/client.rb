@@ -18,6 +18,7 @@ module Pando
       # @!attribute trouble [String, nil] what was wrong
       Answer = Struct.new(:request, :seconds, :status, :location, :trouble, keyword_init: true) do
         def redirected? = (300..399).cover?(status)
+        def server_error? = (500..599).cover?(status)
       end
 
       # A client in the midst of a request.
@@ -28,7 +29,9 @@ module Pando
       REPLY_WITHIN = 60.0 # seconds
       CHUNK = 65_536
       AGENT = "pando measure"
-      private_constant :Talk, :KEPT_FOR, :CHUNK, :AGENT
+      CLOSED = "the connection was closed before the answer was whole"
+      REFUSED = "no connection could be made"
+      private_constant :Talk, :KEPT_FOR, :CHUNK, :AGENT, :CLOSED, :REFUSED
 
       # @param port [Integer] @param headers [Hash{String => String}] of each request
       # @param clients [Integer]
@@ -59,22 +62,35 @@ module Pando
 
       # @param kept [Talk, nil] whose connection may be used again
       def ask(kept = nil)
-        request = @waiting.shift or return kept&.socket&.close
-        send_over(kept, request, Sys.now)
+        while (request = @waiting.shift)
+          return if send_over(kept, request)
+
+          kept = nil
+        end
+        kept&.socket&.close
       end
 
-      def send_over(kept, request, began_at)
-        socket = kept ? kept.socket : connect
-        socket.write(text(request))
-        @talks[socket] = Talk.new(socket, request, began_at, Reply.new(request.verb), kept ? kept.served + 1 : 1)
-      rescue SystemCallError => e
-        socket&.close
-        return send_over(nil, request, began_at) if kept # the server has closed it meanwhile
-
-        note(request, trouble: e.class.name)
-        ask
+      # @return [Talk, nil] nil: that has failed already, and is noted
+      def send_over(kept, request)
+        began_at = Sys.now
+        kept = nil if kept && ended?(kept.socket)
+        socket = kept ? kept.socket : connect or return note(request, trouble: REFUSED) && nil
+        write(Talk.new(socket, request, began_at, Reply.new(request.verb), kept ? kept.served + 1 : 1))
       end
 
+      # A server may close a connection between two requests. This is the only time at which the client may take
+      # another one: a request that was sent once is never sent again, or requests that a server drops were hidden.
+      def ended?(socket)
+        return false if socket.read_nonblock(1, exception: false) == :wait_readable
+
+        socket.close
+        true
+      rescue SystemCallError
+        socket.close
+        true
+      end
+
+      # @return [Socket, nil]
       def connect
         socket = Socket.new(:INET, :STREAM)
         socket.setsockopt(:TCP, :NODELAY, true)
@@ -82,7 +98,15 @@ module Pando
         socket
       rescue SystemCallError
         socket&.close
-        raise
+        nil
+      end
+
+      def write(talk)
+        talk.socket.write(text(talk.request))
+        @talks[talk.socket] = talk
+      rescue SystemCallError
+        talk.socket.close
+        note(talk.request, trouble: CLOSED) && nil
       end
 
       def text(request)
@@ -111,22 +135,14 @@ module Pando
           end
         end
         finish(talk)
-      rescue SystemCallError, Reply::Malformed => e
-        fresh?(talk) ? fail_with(talk, "#{e.class.name.split("::").last}: #{e.message}") : again(talk)
+      rescue SystemCallError
+        fail_with(talk, CLOSED)
+      rescue Reply::Malformed => e
+        fail_with(talk, "Malformed: #{e.message}")
       end
 
       def closed(talk)
-        return finish(talk) if talk.reply.close.done?
-
-        fresh?(talk) ? fail_with(talk, "the connection was closed before the answer was whole") : again(talk)
-      end
-
-      # A connection that was used before may be closed just when the next request is on its way.
-      def fresh?(talk) = talk.served == 1 || talk.reply.begun?
-
-      def again(talk)
-        leave(talk)
-        send_over(nil, talk.request, talk.began_at)
+        talk.reply.close.done? ? finish(talk) : fail_with(talk, CLOSED)
       end
 
       def finish(talk)
@@ -142,14 +158,10 @@ module Pando
       end
 
       def fail_with(talk, words)
-        leave(talk)
-        note(talk.request, trouble: words)
-        ask
-      end
-
-      def leave(talk)
         @talks.delete(talk.socket)
         talk.socket.close
+        note(talk.request, trouble: words)
+        ask
       end
 
       def note(request, **facts) = @answers << Answer.new(request: request, **facts)

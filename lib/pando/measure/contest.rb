@@ -19,6 +19,9 @@ module Pando
       Record = Struct.new(:subject, :readings, :slices) do
         # @return [Array<Client::Answer>]
         def answers = slices.flatten(1)
+
+        # @return [Float] seconds of CPU time under load
+        def cpu = readings.last.last.cpu - readings.first.last.cpu
       end
 
       # Looks at the memory, beside the one before the load.

@@ -5,6 +5,17 @@ require "pando/errors"
 module Pando
   module Measure
     # There is nothing to compare; the message says why, and what to do. The command exits 2.
-    class NotMeasured < Error; end
+    class NotMeasured < Error
+      # @param subjects [Array<Subject>] that have failed
+      # @param summary [String]
+      # @return [NotMeasured] with what they have said last, and what to do about it
+      def self.because_of(subjects, summary)
+        said = subjects.reject { |subject| subject.last_words.empty? }.flat_map do |subject|
+          [*("#{subject.name} has written:" if subjects.size > 1), subject.last_words]
+        end
+        advice = subjects.filter_map(&:advice).uniq
+        new(["#{subjects.map(&:name).join(" and ")}: #{summary}", *advice, *said].join("\n"))
+      end
+    end
   end
 end

@@ -17,6 +17,9 @@ module Pando
         def of(workers) = base + (workers * worker)
       end
 
+      # Seconds. It comes in ticks of 10 ms, so a ratio of less means nothing.
+      LEAST_CPU = 0.5
+
       module_function
 
       # @param values [Array<Numeric>]

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/counted"
+require "pando/measure/figures"
 
 module Pando
   module Measure
@@ -20,7 +21,8 @@ module Pando
 
       # @return [Array<String>]
       def to_a
-        [cut_short, alone, development, allocators, *left_out, hurry, tls, redirected, *errors, few, short].compact
+        [@rehearsal.broken, cut_short, alone, development, allocators, *left_out, hurry, tls, redirected, *errors, few,
+         short, idle].compact
       end
 
       private
@@ -75,8 +77,8 @@ module Pando
         number = @rehearsal.redirected
         return if number.zero?
 
-        "#{counted(number, "kind")} of requests of #{kinds} are redirected, perhaps to a login: " \
-          "--header \"Cookie: ...\" sends what your browser sends."
+        "Of #{counted(kinds, "kind")} of requests #{number} #{number == 1 ? "is" : "are"} redirected, perhaps to a " \
+          "login: --header \"Cookie: ...\" sends what your browser sends."
       end
 
       def errors
@@ -92,14 +94,23 @@ module Pando
       def few
         return if kinds >= 20
 
-        "#{counted(kinds, "kind")} of requests are not much of an application: --log FILE replays a log of production."
+        "Requests of #{counted(kinds, "kind")} show little of an application: --log FILE replays a log of production."
       end
 
       # What grows in an hour is not seen in seconds.
       def short
         return if @plan.requests >= 500
 
-        "#{counted(@plan.requests, "request")} a worker are few: memory grows for thousands (--requests N)."
+        "Each worker got #{counted(@plan.requests, "request")}, which is little: memory grows for thousands " \
+          "(--requests N)."
+      end
+
+      def idle
+        return if sides.all? { |_, _, record| record.cpu >= Figures::LEAST_CPU }
+
+        told = sides.map { |name, _, record| "#{format("%.2f", record.cpu)} s on #{name}" }
+        "The load took CPU time of only #{told.join(" and ")}: too little to go by, since the " \
+          "system counts it in ticks of 10 ms. More --requests tell it."
       end
     end
   end

@@ -32,7 +32,27 @@ module Pando
           left_out: left_out, reforks: events("refork.finished"), discarded: events("generation.discarded") }
       end
 
+      # @return [String] of its log, the errors alone, each once
+      def last_words = Advice.last_words(output.each_line.filter_map { |line| plain(line) }.uniq.join)
+
       private
+
+      # @param line [String] of the application or of the log, which is in JSON
+      # @return [String, nil] for a human; nil: it is not needed
+      def plain(line)
+        return line unless line.start_with?("{") && (event = JSON.parse(line)).key?("event")
+        return if event["level"] == "info"
+
+        error = event["error"]
+        error.is_a?(Hash) ? "#{event["event"]}: #{brief(error)}\n" : line
+      rescue JSON::ParserError
+        line
+      end
+
+      def brief(error)
+        place = Array(error["backtrace"]).first
+        "#{error["class"]}: #{error["message"]}#{" (#{place})" if place}"
+      end
 
       def worker = /\Apando worker\b/
 

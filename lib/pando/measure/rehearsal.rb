@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/measure/advice"
+require "pando/measure/breakage"
 require "pando/measure/client"
 require "pando/measure/errors"
 
@@ -20,6 +21,8 @@ module Pando
       attr_reader :selection
       # @return [Integer] requests that were answered with a redirection
       attr_reader :redirected
+      # @return [String, nil] in which way the application is broken; nil: it is not
+      attr_reader :broken
 
       # @param subjects [Array<Subject>] @param selection [Selection]
       # @param headers [Hash{String => String}]
@@ -41,6 +44,8 @@ module Pando
         @selection = selection.without(reasons(answers))
         raise nothing_left(answers) if selection.requests.empty?
 
+        breakage = Breakage.new(answers)
+        @broken = breakage.to_s if breakage.any?
         self
       end
 
@@ -63,24 +68,32 @@ module Pando
       # @return [Hash{Doctor::Request => String}]
       def reasons(answers)
         troubles = answers.flat_map do |subject, given|
-          given.select(&:trouble).map { |answer| [answer.request, subject.name, answer.trouble] }
+          given.select(&:trouble).map { |answer| [answer.request, subject.name, answer] }
         end
-        troubles.group_by(&:first).transform_values { |told| reason(told.map { |_, name, words| [name, words] }) }
+        troubles.group_by(&:first).transform_values { |told| reason(told.to_h { |_, name, answer| [name, answer] }) }
       end
 
-      def reason(told)
-        words = told.map(&:last).uniq
-        return "answered with #{words.first}" if words.one? && told.size == @subjects.size
+      # @param failed [Hash{String => Client::Answer}] by the name of the server
+      def reason(failed)
+        words = failed.each_value.map { |answer| answer.status ? "answered with #{answer.trouble}" : answer.trouble }
+        return words.first if words.uniq.one? && words.size == @subjects.size
 
-        told.map { |name, trouble| "#{name} answered with #{trouble}" }.join(", ")
+        failed.keys.zip(words).map { |name, said| "#{name}#{":" unless failed[name].status} #{said}" }.join(", ")
       end
 
       def nothing_left(answers)
-        statuses = answers.values.flatten.map(&:status).compact
         told = selection.left_out.map { |reason, names| "#{names.first(3).join(", ")}: #{reason}" }
-        subject = @subjects.find { |one| !one.alive? } || @subjects.first
-        advice = Advice.on_statuses(statuses)
-        subject.failure(["no request is left that both answer well: #{told.join("; ")}", *advice].join("\n"))
+        failed = failed(answers)
+        advice = Advice.on_statuses(answers.values_at(*failed).flatten.map(&:status).compact)
+        summary = "no request is left that #{@subjects.one? ? "it answers" : "both answer"} well: #{told.join("; ")}"
+        NotMeasured.because_of(failed, [summary, *advice].join("\n"))
+      end
+
+      # @return [Array<Subject>] whose fault it is that nothing is left
+      def failed(answers)
+        troubled = answers.select { |_, given| given.any?(&:trouble) }.keys
+        hopeless = troubled.select { |subject| answers.fetch(subject).all?(&:trouble) }
+        hopeless.empty? ? troubled : hopeless
       end
     end
   end

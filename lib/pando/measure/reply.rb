@@ -31,7 +31,6 @@ module Pando
       # @return [self]
       # @raise [Malformed]
       def <<(bytes)
-        @begun = true
         @buffer << bytes
         nil while step
         self
@@ -43,9 +42,6 @@ module Pando
         @state = :done if @state == :rest
         self
       end
-
-      # @return [Boolean] whether anything has come
-      def begun? = @begun == true
 
       # @return [Boolean]
       def done? = @state == :done

@@ -19,6 +19,8 @@ module Pando
       attr_reader :plan
       # @return [Selection]
       attr_reader :selection
+      # @return [String, nil] in which way the application is broken, so that nothing can be said of it
+      attr_reader :broken
       # @return [Array<String>] what whoever reads the figures must know
       attr_reader :notes
 
@@ -27,7 +29,8 @@ module Pando
         @config = config
         @plan = plan
         @selection = rehearsal.selection
-        @sides = contest.records.map { |record| Side.new(record) }
+        @broken = rehearsal.broken
+        @sides = contest.records.map { |record| Side.new(record, plan.workers) }
         @notes = notes
       end
 
@@ -50,7 +53,7 @@ module Pando
       def to_h
         { schema: SCHEMA, **surroundings, workers: plan.workers, requests: plan.requests, clients: plan.clients,
           **asked, notes: notes, servers: sides.to_h { |side| [side.name.downcase, side.to_h] },
-          ratio: { memory: ratio(&:average), final: ratio(&:final), cpu: ratio(&:cpu) } }
+          ratio: { memory: ratio(&:average), final: ratio(&:final), cpu: ratio(&:telling_cpu) } }
       end
 
       private

@@ -9,6 +9,8 @@ module Pando
     # @api private
     class Side
       WORKERS = [4, 8, 16].freeze
+      # A single worker has all that several would share for itself: Puma does not even preload for one.
+      FEWEST = 2
 
       # @return [String]
       attr_reader :name
@@ -16,12 +18,15 @@ module Pando
       attr_reader :facts
 
       # @param record [Contest::Record]
-      def initialize(record)
+      # @param workers [Integer] that were measured
+      def initialize(record, workers)
+        @workers = workers
         @name = record.subject.name
         @facts = record.subject.facts
         @readings = record.readings
         @slices = record.slices
         @answers = record.answers
+        @cpu = record.cpu
       end
 
       # @return [Array<Array(Float, Integer)>] requests of a worker, and bytes
@@ -34,8 +39,11 @@ module Pando
       # @return [Integer] bytes, before the load
       def first = curve.first.last
 
-      # @return [Float] bytes that a further worker takes, on average
-      def each_worker = projection.worker
+      # @return [Float, nil] bytes that a further worker takes, on average; nil: {#projected?}
+      def each_worker = (projection.worker if projected?)
+
+      # @return [Boolean] whether what was measured tells what more workers would take
+      def projected? = @workers >= FEWEST
 
       # @return [Figures::Projection] of the averages
       def projection = @projection ||= Figures.projection(@readings)
@@ -43,7 +51,9 @@ module Pando
       def final_projection = @final_projection ||= Figures.projection(@readings.last(1))
 
       # @return [Float] seconds a request
-      def cpu = (@readings.last.last.cpu - @readings.first.last.cpu) / [@answers.size, 1].max
+      def cpu = @cpu / [@answers.size, 1].max
+      # @return [Float, nil] the same; nil: it is too little to be compared
+      def telling_cpu = (cpu if @cpu >= Figures::LEAST_CPU)
 
       # @param share [Float] @return [Float, nil] seconds
       def latency(share) = Figures.percentile(seconds(@answers), share)
@@ -65,8 +75,8 @@ module Pando
 
       def to_h
         { facts: facts, requests: requests, errors: errors, reforks: reforks,
-          memory: { first: first, average: average.round, final: final, further_worker: each_worker.round,
-                    workers: WORKERS.to_h { |number| [number, projected(number)] } },
+          memory: { first: first, average: average.round, final: final, further_worker: each_worker&.round,
+                    workers: projected? ? WORKERS.to_h { |number| [number, projected(number)] } : {} },
           cpu: cpu, latency: { p50: latency(0.5), p99: latency(0.99) }, slices: slices }
       end
 

@@ -72,12 +72,14 @@ module Pando
       def alive? = @waiter&.alive? || false
 
       # @param summary [String]
-      # @return [NotMeasured] with what it has said last, and what to do about it
-      def failure(summary)
-        said = output
-        advice = Advice.on(said, @config.environment)
-        NotMeasured.new(["#{name}: #{summary}", *advice, Advice.last_words(said)].reject(&:empty?).join("\n"))
-      end
+      # @return [NotMeasured]
+      def failure(summary) = NotMeasured.because_of([self], summary)
+
+      # @return [String, nil] what to do about what it has said
+      def advice = Advice.on(output, @config.environment)
+
+      # @return [String] what it has said last
+      def last_words = Advice.last_words(output)
 
       # Asks it to stop. See {#finish}.
       def stop

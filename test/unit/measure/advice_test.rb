@@ -11,7 +11,8 @@ class MeasureAdviceTest < Minitest::Test
     { "ArgumentError: Missing `secret_key_base` for 'production' environment" => /SECRET_KEY_BASE_DUMMY=1/,
       "ActiveSupport::MessageEncryptor::InvalidMessage" => /RAILS_MASTER_KEY/,
       "ActiveRecord::NoDatabaseError: We could not find your database" => /RAILS_ENV=production bin.rails db:prepare/,
-      "ActiveRecord::StatementInvalid (Could not find table 'posts')" => /db:prepare/ }.each do |said, advice|
+      "ActiveRecord::StatementInvalid (Could not find table 'posts')" => /db:prepare/,
+      "SQLite3::SQLException: no such table: posts" => /db:prepare/ }.each do |said, advice|
       assert_match(advice, Advice.on(said, "production"))
     end
     assert_nil(Advice.on("NoMethodError: undefined method 'title'", "production"))

@@ -8,6 +8,7 @@ require "pando/measure/client"
 # The clients of the load, against a server of the test's own.
 class MeasureClientTest < Minitest::Test
   OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+  CLOSED = "the connection was closed before the answer was whole"
 
   def setup
     @listener = TCPServer.new("127.0.0.1", 0)
@@ -53,16 +54,29 @@ class MeasureClientTest < Minitest::Test
     answers = run_client(requests("/500", "/garbage", "/half", "/moved"), clients: 1)
 
     assert_equal(["status 500", 'Malformed: it begins with "bye\r\n"',
-                  "the connection was closed before the answer was whole", nil], answers.map(&:trouble))
+                  CLOSED, nil], answers.map(&:trouble))
     assert_equal([true, "https://127.0.0.1/"], [answers.last.redirected?, answers.last.location])
   end
 
-  # Which is nobody's fault.
-  def test_a_kept_connection_that_is_closed_meanwhile
-    served = Hash.new(0)
-    serve { |socket, _| (served[socket] += 1) == 1 ? socket.write(OK) : socket.close }
+  # Which is nobody's fault: the next request has not been sent yet.
+  def test_a_kept_connection_that_was_closed_before_the_next_request
+    serve { |socket, _| close_with(socket, OK) }
 
-    assert_equal([nil], run_client(requests("/a", "/b", "/c"), clients: 1).map(&:trouble).uniq)
+    assert_equal([nil], run_client(requests("/a", "/b", "/c")).map(&:trouble).uniq)
+    assert_equal([1, 1, 1], connections.values)
+  end
+
+  # A server has it, and may have done what it says.
+  def test_a_request_that_was_sent_and_is_not_answered_has_failed
+    [false, true].each do |reset|
+      served = Hash.new(0)
+      serve { |socket, _| (served[socket] += 1) == 1 ? socket.write(OK) : drop(socket, reset) }
+      answers = run_client([line("/a"), line("/b"), line("/c"), line("POST /d e")])
+
+      assert_equal([nil, CLOSED, nil, CLOSED], answers.map(&:trouble))
+      assert_equal(%w[/a /b /c /d], Array.new(@seen.size) { @seen.pop.last[/ (\S+)/, 1] })
+      reopen
+    end
   end
 
   def test_nobody_listens
@@ -70,7 +84,8 @@ class MeasureClientTest < Minitest::Test
     @listener.close
     answers = Pando::Measure::Client.new(port, headers: {}, clients: 2).run(requests("/a", "/b", "/c"))
 
-    assert_equal(["Errno::ECONNREFUSED"] * 3, answers.map(&:trouble))
+    assert_equal(["no connection could be made"] * 3, answers.map(&:trouble))
+    assert_equal(6_000, Pando::Measure::Client.new(port, headers: {}, clients: 1).run(requests("/a") * 6_000).size)
   end
 
   private
@@ -104,6 +119,23 @@ class MeasureClientTest < Minitest::Test
     nil
   ensure
     socket.close
+  end
+
+  # The end of the connection comes with the last byte, so it is there before the next request.
+  def close_with(socket, text)
+    socket.setsockopt(:TCP, :CORK, true)
+    socket.write(text)
+    socket.close
+  end
+
+  def drop(socket, reset)
+    socket.setsockopt(:SOCKET, :LINGER, [1, 0].pack("ii")) if reset
+    socket.close
+  end
+
+  def reopen
+    teardown
+    setup
   end
 
   def answer_badly(socket, path)

@@ -72,28 +72,74 @@ class MeasureReportTest < Minitest::Test
     assert_includes(report("html", alone: true), "<polyline")
   end
 
-  private
+  # A single worker has all that others would share for itself, if only because Puma does not preload for one.
+  def test_one_worker_does_not_tell_what_more_would_take
+    text = report("text", workers: 1)
 
-  def report(format, alone: false, left: { "answered with status 404" => ["GET /gone"] })
-    records = [(record("Puma", PUMA, 900, 200, 0.02) unless alone),
-               record("Pando", PANDO, 450, 75, 0.018, "status 500")]
-    contest = Struct.new(:records, :cut_short).new(records.compact, nil)
-    Measure::Report.write(result(contest, left), format)
+    assert_match(/^memory on average, MiB +900 +450 +0.50$/, text)
+    assert_match(/^each further worker, MiB +- +- +-$/, text)
+    refute_match(/^16 |^workers would take|Computed from/, text)
+    assert_match(/^What more workers would take is not computed: .*-w 2/, text)
+    refute_includes(report("html", workers: 1), "<td>16</td>")
+    assert_includes(report("html", workers: 1), "What more workers would take is not computed")
+    assert_equal([nil, {}],
+                 JSON.parse(report("json", workers: 1)).dig("servers", "puma", "memory")
+                     .values_at("further_worker", "workers"))
   end
 
-  def result(contest, left)
+  # CPU time comes in ticks of 10 ms.
+  def test_too_little_cpu_time_is_not_compared
+    text = report("text", requests: 26)
+
+    assert_match(/^CPU time a request, ms +20.0 +18.0 +-$/, text)
+    assert_match(/^- The load took CPU time of only 0\.52 s on Puma and 0\.47 s on Pando: too little to go by/, text)
+    assert_match(/^Pando took 0.50 of Puma's memory\.$/, text)
+    assert_nil(JSON.parse(report("json", requests: 26)).dig("ratio", "cpu"))
+    refute_match(/The load took/, report("text"))
+    assert_match(/^- The load took CPU time of only 0\.47 s on Pando:/, report("text", requests: 26, alone: true))
+  end
+
+  def test_one_of_a_kind
+    text = report("text", plan: { requests: 1 }, redirected: 1)
+
+    assert_match(/^  1 request of each worker, 4 clients/, text)
+    assert_match(/^- Requests of 1 kind show little of an application: --log FILE/, text)
+    assert_match(/^- Each worker got 1 request, which is little: memory grows for thousands \(--requests N\)\.$/, text)
+    assert_match(/^- Of 1 kind of requests 1 is redirected, perhaps to a login/, text)
+    assert_match(/^  1,000 requests of each worker/, report("text"))
+  end
+
+  def test_a_broken_application_has_no_verdict
+    text = report("text", broken: "Half of it is broken.")
+
+    refute_match(/Pando took/, text)
+    assert_equal("- Half of it is broken.", text.lines(chomp: true).grep(/^- /).first)
+    assert_includes(report("html", broken: "Half of it is broken."), "<p class=\"verdict\">Half of it is broken.</p>")
+    refute_match(/Pando took/, report("html", broken: "Half of it is broken."))
+  end
+
+  private
+
+  def report(format, alone: false, workers: 4, broken: nil, requests: 40, redirected: 0, plan: {},
+             left: { "answered with status 404" => ["GET /gone"] })
+    records = [(record("Puma", PUMA, 900, 200, 0.02, requests) unless alone),
+               record("Pando", PANDO, 450, 75, 0.018, requests, "status 500")]
+    contest = Struct.new(:records, :cut_short).new(records.compact, nil)
+    Measure::Report.write(result(contest, left, broken, redirected, workers: workers, **plan), format)
+  end
+
+  def result(contest, left, broken, redirected, **plan)
     config = Struct.new(:directory, :environment).new("/srv/shop", "production")
-    plan = Measure::Plan.new(workers: 4, requests: 1000, clients: 4, headers: {}, against: :puma)
+    plan = Measure::Plan.new(requests: 1000, clients: 4, headers: {}, against: :puma, **plan)
     selection = Measure::Selection.new([request], "a log", left)
-    rehearsal = Struct.new(:selection, :redirected) { def tls? = false }.new(selection, 0)
+    rehearsal = Struct.new(:selection, :redirected, :broken) { def tls? = false }.new(selection, redirected, broken)
     notes = Measure::Notes.new(config, plan, rehearsal, contest).to_a
     Measure::Result.new(config, plan, rehearsal, contest, notes)
   end
 
-  # Of ten requests.
-  def record(name, facts, pss, own, cpu, trouble = nil)
-    answers = Array.new(10) { |number| answer(0.01 * (number + 1), trouble && number.zero? ? trouble : nil) }
-    readings = [[0.0, reading(pss, own, 1.0)], [1000.0, reading(pss, own, 1.0 + (cpu * 10))]]
+  def record(name, facts, pss, own, cpu, requests, trouble = nil)
+    answers = Array.new(requests) { |number| answer(0.01 * (number + 1), trouble && number.zero? ? trouble : nil) }
+    readings = [[0.0, reading(pss, own, 1.0)], [1000.0, reading(pss, own, 1.0 + (cpu * requests))]]
     Measure::Contest::Record.new(Subject.new(name, facts), readings, [answers])
   end
 

@@ -35,7 +35,7 @@ module Pando
         def h(text) = HtmlPage.escape(text)
 
         def lead
-          ["<p class=\"verdict\">#{h(verdict || "Pando alone.")}</p>", "<p>#{h(title)}.</p>",
+          ["<p class=\"verdict\">#{h(verdict || @result.broken || "Pando alone.")}</p>", "<p>#{h(title)}.</p>",
            list(@result.sides.map { |side| setup(side) }), "<p>#{h(load)}</p>"].join("\n")
         end
 
@@ -43,10 +43,13 @@ module Pando
           ratio = ("Pando/#{@result.other.name}" if @result.other)
           { "Memory while requests come" => Chart.new(@result.sides).svg,
             "Measured" => "#{table(["", *names, *ratio], rows)}<p>#{h(HOW)}</p>",
-            "What so many workers would take, MiB" =>
-              "#{table(["workers", *names, *ratio, *("saved" if ratio)], projections)}<p>#{h(projected)}</p>",
+            "What so many workers would take, MiB" => "#{computed(ratio)}<p>#{h(projected)}</p>",
             "To know" => (list(@result.notes) if @result.notes.any?),
             "Requests that were left out" => (list(left_out) if left_out.any?) }
+        end
+
+        def computed(ratio)
+          table(["workers", *names, *ratio, *("saved" if ratio)], projections) if projected?
         end
 
         def list(lines) = "<ul>#{lines.map { |line| "<li>#{h(line)}</li>" }.join}</ul>"

@@ -35,6 +35,8 @@ module Pando
         def measured = table(["", *names, *ratio_head], rows)
 
         def computed
+          return [] unless projected?
+
           table(["workers would take, MiB", *names, *ratio_head, *("saved" if @result.other)], projections)
         end
 

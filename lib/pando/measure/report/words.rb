@@ -13,22 +13,24 @@ module Pando
         include Counted
 
         MIB = 1_048_576.0
-        # Rows of the main table: the title, what of a Side, how it is written, and whether it has a ratio.
+        # Rows of the main table: the title, what of a Side, how it is written, and what has a ratio.
         ROWS = [
-          ["memory on average, MiB", :average.to_proc, :mib, true],
-          ["memory at the end, MiB", :final.to_proc, :mib, true],
-          ["memory before the load, MiB", :first.to_proc, :mib, true],
-          ["each further worker, MiB", :each_worker.to_proc, :mib, true],
-          ["CPU time a request, ms", :cpu.to_proc, :ms, true],
-          ["latency p50, ms", ->(side) { side.latency(0.5) }, :ms, false],
-          ["latency p99, ms", ->(side) { side.latency(0.99) }, :ms, false],
-          ["reforks", :reforks.to_proc, :number, false],
-          ["failed requests", ->(side) { side.errors.values.sum }, :number, false]
+          ["memory on average, MiB", :average.to_proc, :mib, :average.to_proc],
+          ["memory at the end, MiB", :final.to_proc, :mib, :final.to_proc],
+          ["memory before the load, MiB", :first.to_proc, :mib, :first.to_proc],
+          ["each further worker, MiB", :each_worker.to_proc, :mib, :each_worker.to_proc],
+          ["CPU time a request, ms", :cpu.to_proc, :ms, :telling_cpu.to_proc],
+          ["latency p50, ms", ->(side) { side.latency(0.5) }, :ms, nil],
+          ["latency p99, ms", ->(side) { side.latency(0.99) }, :ms, nil],
+          ["reforks", :reforks.to_proc, :number, nil],
+          ["failed requests", ->(side) { side.errors.values.sum }, :number, nil]
         ].freeze
         HOW = "Memory is PSS of all processes of a server: a page that several share is counted once. Average: over " \
               "the requests of the load. Latency is that of the clients, each of which sends its next request as " \
               "soon as it has an answer."
-        private_constant :ROWS, :HOW
+        NOT_PROJECTED = "What more workers would take is not computed: a single one does not tell what several " \
+                        "share (-w 2 or more)."
+        private_constant :ROWS, :HOW, :NOT_PROJECTED
 
         private
 
@@ -36,9 +38,11 @@ module Pando
         def rows
           ROWS.map do |title, value, unit, compared|
             [title, *@result.sides.map { |side| send(unit, value.call(side)) },
-             *((compared ? ratio(@result.ratio(&value)) : "") if @result.other)]
+             *((compared ? ratio(@result.ratio(&compared)) : "") if @result.other)]
           end
         end
+
+        def projected? = @result.sides.all?(&:projected?)
 
         # @return [Array<Array<String>>] a row for each number of workers
         def projections
@@ -58,14 +62,16 @@ module Pando
 
         # @return [String, nil] the sentence to quote
         def verdict
-          return unless @result.other
+          return if @result.other.nil? || @result.broken
 
-          "Pando took #{ratio(@result.ratio(&:average))} of #{@result.other.name}'s memory and " \
-            "#{ratio(@result.ratio(&:cpu))} of its CPU time."
+          cpu = @result.ratio(&:telling_cpu)
+          "Pando took #{ratio(@result.ratio(&:average))} of #{@result.other.name}'s memory" \
+            "#{" and #{ratio(cpu)} of its CPU time" if cpu}."
         end
 
         def load
-          "#{thousands(@result.plan.requests)} requests of each worker, #{counted(@result.plan.clients, "client")}" \
+          "#{counted(thousands(@result.plan.requests), "request")} of each worker, " \
+            "#{counted(@result.plan.clients, "client")}" \
             "#{", both servers in turn" if @result.other}: #{@result.selection.title}."
         end
 
@@ -85,6 +91,8 @@ module Pando
         end
 
         def projected
+          return NOT_PROJECTED unless projected?
+
           "Computed from the #{counted(@result.plan.workers, "worker")} that were measured, on average of the run: " \
             "what a server's processes share, and what is there once, plus for each worker what one has for itself."
         end
