@@ -180,11 +180,11 @@ class ReforkAutoTest < Minitest::Test
     assert_equal ages.sort.uniq, ages
   end
 
-  def test_the_cost_is_known_after_fifty_requests_by_what_a_request_took_before
+  def test_the_cost_is_known_after_a_few_requests_by_what_a_request_took_before
     settle # a request takes ten milliseconds
-    assert_nil look(49).cost
+    assert_nil look(24).cost
 
-    assert_in_delta 4 * 0.3, look(50, cpu: 0.3 + 0.5).cost, 0.01
+    assert_in_delta 4 * 0.3, look(25, cpu: 0.3 + 0.25).cost, 0.01
   end
 
   def test_the_cost_becomes_known_better_with_age
@@ -197,10 +197,10 @@ class ReforkAutoTest < Minitest::Test
 
   def test_where_nobody_has_seen_what_a_request_took_before_its_own_later_ones_tell
     @reforks = @generation = 1
-    look(50, cpu: 0.3 + 0.5)
-    assert_nil look(99, cpu: 0.3 + 0.99).cost
+    look(25, cpu: 0.3 + 0.25)
+    assert_nil look(49, cpu: 0.3 + 0.49).cost
 
-    assert_in_delta 4 * 0.3, look(100, cpu: 0.3 + 1.0).cost, 0.01
+    assert_in_delta 4 * 0.3, look(50, cpu: 0.3 + 0.5).cost, 0.01
   end
 
   def test_as_long_as_the_cost_is_not_known_only_the_warming_reforks
@@ -209,8 +209,9 @@ class ReforkAutoTest < Minitest::Test
     refork # nobody has seen what a request takes once the first ones are over
     look(0, 100)
 
-    assert_equal :wait, act(75, 900, most: 75)
-    assert_equal "a refork would save 800.0 MiB; what it costs is not known yet", look(80, 900, seconds: 60.0).reason
+    assert_equal :wait, act(45, 900, most: 75)
+    assert_equal "a refork would save 800.0 MiB; what it costs is not known yet",
+                 look(46, 900, most: 80, seconds: 60.0).reason
   end
 
   def test_the_cost_is_the_median_of_the_last_three

@@ -17,7 +17,7 @@ module Pando
 
         # Requests after which the cost of a refork is known, and is known better: page faults, cold caches and
         # compilation are over then.
-        YOUNG = 50
+        YOUNG = 25
         RIPE = 200
         # CPU time that the smallest app's refork takes of a worker: mold, canary, audits and the worker itself.
         LEAST_CPU = 0.025
