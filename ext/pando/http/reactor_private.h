@@ -294,7 +294,7 @@ void pando_reactor_spool_seal(struct pando_connection *connection);
 void pando_reactor_spool_close(struct pando_reactor *reactor, struct pando_connection *connection);
 /* A file without a name on the disk, or -1. */
 int pando_reactor_spool_file(const struct pando_reactor *reactor);
-/* How much the disk has for us. Every now and then. */
+/* How much the disk has for us: now, and every now and then if that may have changed. */
 void pando_reactor_spool_measure(struct pando_reactor *reactor);
 void pando_reactor_spool_look(struct pando_reactor *reactor);
 int pando_reactor_spool_has_room(const struct pando_reactor *reactor, uint64_t bytes);

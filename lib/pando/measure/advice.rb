@@ -37,6 +37,12 @@ module Pando
       # @return [String] the end of it, without backtraces
       def self.last_words(output) = output.gsub(BACKTRACE, "").lines.last(LINES).join.strip
 
+      # @param path [String] of what a process has printed
+      # @return [String] empty if there is nothing
+      def self.read(path)
+        File.exist?(path) ? File.read(path, mode: "rb").force_encoding(Encoding::UTF_8).scrub : ""
+      end
+
       # @param statuses [Array<Integer>] of requests that all have failed
       # @return [String, nil]
       def self.on_statuses(statuses)

@@ -88,7 +88,7 @@ module Pando
 
       # The log has a line for each event; lines of the application's are between them.
       def events(name)
-        read(error_path).each_line.count do |line|
+        Advice.read(error_path).each_line.count do |line|
           line.start_with?("{") && line.include?("\"#{name}\"") && JSON.parse(line)["event"] == name
         rescue JSON::ParserError
           false

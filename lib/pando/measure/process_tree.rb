@@ -19,7 +19,7 @@ module Pando
       # @!attribute cpu [Float] seconds so far, user and system, also of those that have ended
       Reading = Struct.new(:pss, :own, :workers, :processes, :cpu, keyword_init: true)
 
-      Entry = Struct.new(:pid, :parent, :state, :ticks)
+      Entry = Struct.new(:pid, :parent, :ticks)
 
       TICK = 1.0 / Etc.sysconf(Etc::SC_CLK_TCK)
       # Fields of /proc/PID/stat behind the command's name (proc(5)): its own CPU time, and that of its children that
@@ -72,7 +72,7 @@ module Pando
       # Anything may stand in the name, so what counts is behind its last parenthesis.
       def entry(pid)
         fields = File.read("/proc/#{pid}/stat").rpartition(") ").last.split
-        Entry.new(pid, fields[1].to_i, fields[0], fields[TIMES].sum(&:to_i))
+        Entry.new(pid, fields[1].to_i, fields[TIMES].sum(&:to_i))
       rescue SystemCallError
         nil # it has just ended
       end

@@ -65,7 +65,7 @@ module Pando
       def output = File.join(@folder, "routes.output")
 
       def failure
-        said = File.read(output, mode: "rb").force_encoding(Encoding::UTF_8).scrub.strip
+        said = Advice.read(output).strip
         ["the application could not be loaded to read its routes", *Advice.on(said, @config.environment),
          Advice.last_words(said)].join("\n")
       end

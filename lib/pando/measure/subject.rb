@@ -127,9 +127,7 @@ module Pando
       def error_path = path("errors")
 
       # What it and the application have printed.
-      def output = [output_path, error_path].map { |file| read(file) }.join("\n").strip
-
-      def read(file) = File.exist?(file) ? File.read(file, mode: "rb").force_encoding(Encoding::UTF_8).scrub : ""
+      def output = [output_path, error_path].map { |file| Advice.read(file) }.join("\n").strip
     end
   end
 end

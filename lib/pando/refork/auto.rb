@@ -153,19 +153,19 @@ module Pando
         return unless saving && @cycle.age.positive? && silence >= @rules.lull * (@cycle.most < FIRST ? HARDLY : 1)
         return unless pays?(saving, silence)
 
-        Verdict.new(:refork, "there have been hardly any requests for #{silence.round} s, and it saves " \
-                             "#{mebibytes(saving)}", rule(saving, silence), saving)
+        refork("there have been hardly any requests for #{silence.round} s, and it saves #{mebibytes(saving)}",
+               saving, silence)
       end
 
       # Its turn has come while the app warms up.
       def turn
         return if @warm || @cycle.most < target
 
+        reason = "a worker served #{@cycle.most.floor} requests"
         saving = @cycle.grown unless free?
-        return unless saving.nil? || pays?(saving, @cycle.seconds)
+        return Verdict.new(:refork, reason, "#{target.round} requests") unless saving
 
-        Verdict.new(:refork, "a worker served #{@cycle.most.floor} requests",
-                    saving ? rule(saving, @cycle.seconds) : "#{target.round} requests", saving)
+        refork(reason, saving, @cycle.seconds) if pays?(saving, @cycle.seconds)
       end
 
       # Something waits for the first refork.
@@ -175,15 +175,15 @@ module Pando
         saving = @cycle.excess
         return unless cost && @cycle.most >= FIRST && pays?(saving, @cycle.seconds) && affordable?
 
-        Verdict.new(:refork, "it saves #{mebibytes(saving)}, and takes #{cost.round(2)} s of CPU time",
-                    rule(saving, @cycle.seconds), saving)
+        refork("it saves #{mebibytes(saving)}, and takes #{cost.round(2)} s of CPU time", saving, @cycle.seconds)
       end
 
       # @return [Float] requests at which the next refork of the warming is due
       def target = @ancestor ? @ancestor * 2 : FIRST.to_f
 
-      def rule(saving, seconds)
-        "#{mebibytes(saving)} * #{seconds.round} s >= #{mebibytes(price)} s"
+      # @param saving [Float] bytes @param seconds [Float] for which it counts
+      def refork(reason, saving, seconds)
+        Verdict.new(:refork, reason, "#{mebibytes(saving)} * #{seconds.round} s >= #{mebibytes(price)} s", saving)
       end
 
       def outlook

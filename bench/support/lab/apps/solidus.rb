@@ -9,7 +9,7 @@ require_relative "../../../apps/solidus/traffic"
 module Bench
   module Lab
     module Apps
-      # A shop of Solidus, which is none of ours: storefront, back office and API. The gems have a bundle of their own.
+      # A shop of Solidus, a public Rails app: storefront, back office and API. It has a bundle of its own.
       # The database and the images are made once for each version of them and kept in the user's cache folder; each run
       # has a copy of the database.
       class Solidus

@@ -33,7 +33,8 @@ module Pando
           return if idle && pss
 
           measure_one(now)
-          @pss = known? ? sum : nil
+          @pss = @private = nil
+          take_stock if known?
         end
 
         # @return [Boolean] whether each has been measured since one came or went: what one shares, the others have not
@@ -44,9 +45,8 @@ module Pando
 
         # @return [Integer, nil] bytes; nil: not known yet
         attr_reader :pss
-
-        # @return [Integer, nil] bytes that they share with nobody
-        def private = (@members.sum { |pid| @gauge.most(pid) } if pss)
+        # @return [Integer, nil] bytes of them that one process has for itself
+        attr_reader :private
 
         private
 
@@ -59,12 +59,17 @@ module Pando
           @allowance.spend(@gauge.spent - spent)
         end
 
-        def sum = @members.sum { |pid| @gauge.pss(pid) } + @leavers.sum { |pid| shared(@gauge.last(pid)) }
+        # What has come since a measurement is a process's own.
+        def take_stock
+          theirs = @members.sum { |pid| @gauge.pss(pid) }
+          @private = theirs - @members.sum { |pid| shared(@gauge.last(pid)) }
+          @pss = theirs + @leavers.sum { |pid| shared(@gauge.last(pid)) }
+        end
 
         def begin_anew(now)
           @pids = @members | @leavers
           @changed_at = now
-          @pss = nil
+          @pss = @private = nil
           @gauge.keep([Process.pid, *@roster.everybody.filter_map(&:pid)])
         end
 

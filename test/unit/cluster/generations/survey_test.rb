@@ -102,6 +102,16 @@ class SurveyTest < Minitest::Test
     assert_equal before + MIB, @gauge.pss(pid)
   end
 
+  def test_what_processes_have_for_themselves_is_known_with_their_page_faults
+    look
+    workers.each { |worker| @processes.faults[worker.pid] += 256 } # pages: a mebibyte
+    serve(workers.first, 1)
+    own = look.private
+
+    assert_equal [*workers, @cluster.current_mold].sum { |child| @gauge.most(child.pid) }, own
+    assert_operator own, :>, [*workers, @cluster.current_mold].sum { |child| @gauge.last(child.pid).private }
+  end
+
   def test_of_a_mold_that_will_go_only_what_it_shares_counts
     old = @cluster.roster.admit(:mold, 0, 0, ClusterSupport::FakeLink.new, nil)
     old.adopt(ClusterSupport::FakePidfd.new(999_999))
