@@ -54,10 +54,10 @@ module Pando
              "Of several kinds of worker one has nobody left who serves, and cannot be booted; the others serve on, " \
              "and it is tried again."
 
-      define "restarts.damped", :error, %i[role slot name generation rate seconds reason],
+      define "restart.throttled", :error, %i[role slot name generation rate seconds reason],
              "Something dies or fails to start again and again (`rate` times within the last minute): the next try " \
              "waits this long."
-      define "restarts.recovered", :info, %i[role slot name generation], "It has been quiet for long enough."
+      define "restart.recovered", :info, %i[role slot name generation], "It has been quiet for long enough."
       define "memory.short", :warn, %i[reason], "Memory is short; the fattest worker is replaced."
       define "memory.recovered", :info, %i[], "There is enough memory again."
 
@@ -106,7 +106,7 @@ module Pando
              "What Pando does for a library around a fork did not work; the fork took place all the same."
 
       define "reactor.ready", :info, %i[pid], "The reactor accepts connections."
-      define "reactor.forked", :warn, %i[reason],
+      define "reactor.fallback", :warn, %i[reason],
              "The reactor's own program cannot be run: the reactor is a fork of the monitor, and keeps some MiB of it."
       define "reactor.limited", :warn, %i[connections reason],
              "Fewer connections than `max_connections` can be held."
@@ -170,11 +170,11 @@ module Pando
       define "jit.enabled", :info, %i[slot generation pid],
              "YJIT is on in the trainee, and nowhere else before the first refork (`jit :trainee`)."
       define "jit.unavailable", :warn, %i[setting reason], "YJIT cannot be enabled as `jit` says."
-      define "collection.due", :info, %i[slot generation pid cause],
+      define "gc.major_due", :info, %i[slot generation pid cause],
              "Ruby wants a full collection in this worker, which has grown; it is to be replaced when that suits."
-      define "collection.allowed", :info, %i[slot generation pid],
+      define "gc.major_allowed", :info, %i[slot generation pid],
              "A worker has grown so much that full collections are put off no longer."
-      define "collection.unavailable", :warn, %i[setting reason],
+      define "gc.deferral_unavailable", :warn, %i[setting reason],
              "Full collections cannot be put off as `gc major:` says; all is as without it."
       define "prefault.prepared", :info, %i[generation pid bytes ranges seconds], "A mold has found its hot set."
       define "prefault.unavailable", :info, %i[generation reason], "New workers are given nothing at their start."
@@ -302,8 +302,8 @@ module Pando
       define "hook.failed", :error, %i[hook slot generation pid reason], "A hook raised; names the hook and its line."
       define "link.malformed", :error, %i[role slot generation pid reason],
              "A child sent a record that does not decode; the child is ended."
-      define "stranger.ended", :error, %i[pid parent reason], "A process that the app forked would have served on."
-      define "stranger.reaped", :info, %i[pid total], "A process that the app left behind ended as the monitor's child."
+      define "orphan.exited", :error, %i[pid parent reason], "A process that the app forked would have served on."
+      define "orphan.reaped", :info, %i[pid total], "A process that the app left behind ended as the monitor's child."
     end
   end
 end
