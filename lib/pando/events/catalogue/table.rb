@@ -2,7 +2,7 @@
 
 module Pando
   module Events
-    # The rows. A new event is added here and in docs/events.md.
+    # The table. Add a new event both here and in docs/events.md.
     module Catalogue
       define "monitor.listening", :info, %i[pid listen workers nodes],
              "The server listens on its addresses and starts to load the application."
