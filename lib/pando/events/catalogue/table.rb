@@ -105,7 +105,7 @@ module Pando
              "A worker can become a mold again; the obstacle that `worker.unsafe` reported is gone."
 
       define "allocator.loaded", :info, %i[generation pid name version],
-             "The application uses another allocator than the C library's malloc. With the C library's malloc there " \
+             "The application uses an allocator other than the C library's malloc. With the C library's malloc there " \
              "is no event."
 
       define "pages.unavailable", :warn, %i[setting reason],
@@ -288,11 +288,11 @@ module Pando
              "are doing."
       define "requests.retried", :warn, %i[count], "Workers died, and other workers served their safe requests."
       define "requests.lost", :warn, %i[count reason slowest request slot generation pid],
-             "Requests whose worker died or gave up: the client got 502 or 504, or a reset if the answer had begun. " \
-             "Also clients that read their answers too slowly, or the slowest client when no memory was left for " \
-             "more. `slowest` is the address and rate of the last one. If the worker died, `worker.killed` or " \
-             "`worker.lost` says why. In direct mode this event covers only slow clients, one at a time, each with " \
-             "its `request`."
+             "`count` clients did not get their answers. Either the worker died or gave up, and the client got 502 " \
+             "or 504, or a reset if the answer had begun. Or the client read its answer too slowly, or was the " \
+             "slowest one when no memory was left for more; `slowest` is the address and rate of the last such " \
+             "client. If the worker died, `worker.killed` or `worker.lost` says why. In direct mode this event " \
+             "covers only slow clients, one at a time, each with its `request`."
       define "queue.delayed", :warn, %i[count median p99 waiting],
              "Requests wait too long for a worker. `median` and `p99` are in seconds, rounded up to 2^n microseconds."
       define "queue.blocked", :error, %i[waiting idle replaced],
