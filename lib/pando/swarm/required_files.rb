@@ -22,7 +22,7 @@ module Pando
           of(kind).each { |file| load_file(kind, file) }
         end
 
-        # The first file may change the load path, so a later file outside an absolute path cannot be checked.
+        # The first file may change the load path, so later files are checked only if their paths are absolute.
         #
         # @param kind [Kind] @param directory [String] the directory that the server will run in
         # @return [String, nil] what is wrong
