@@ -5,8 +5,8 @@ require "pando/hooks"
 
 module Pando
   class Config
-    # docs/configuration.md, made of the table of settings. After a change to
-    # the table, write the page anew:
+    # Generates docs/configuration.md from the table of settings. After a change
+    # to the table, write the page anew:
     #
     #   ruby -Ilib -rpando/config/reference -e Pando::Config::Reference.write
     #
@@ -17,9 +17,10 @@ module Pando
       INTRODUCTION = <<~MARKDOWN
         # Configuration
 
-        This page is made from the table of settings in `lib/pando/config/settings`; do not edit it by hand.
+        <!-- Generated from lib/pando/config/settings: edit the settings there, then write this page anew. -->
 
-        Pando reads `config/pando.rb` if there is one, or the file that `-c FILE` names. The file is Ruby:
+        You configure Pando in a Ruby file, by flags and by environment variables. Each setting has a default, so
+        write only what should differ. The file is `config/pando.rb`, or the file that `-c FILE` names:
 
         ```ruby
         listen "0.0.0.0:8080"
@@ -32,24 +33,27 @@ module Pando
         service(:mailer) { |service| Mailer.deliver until service.wait(1) }
         ```
 
-        A flag beats the file, the file beats an environment variable, and the variable beats the default.
-        `pando config` shows the settings that hold and where each came from; `pando --check` says whether all is
-        right. A setting that is unknown or wrong stops the boot, with the file, the line and what was meant, and
-        exit status 2.
+        - `pando --check` tells you whether the settings are right.
+        - `pando config` shows the effective settings and where each comes from.
 
-        The file is read twice: by the monitor, which never loads the application, and by the mold, which loads it
-        afterwards. It should therefore do nothing but configure. Neither Rails nor anything else of the application is
-        there: write `workers 4 if environment == "production"` where you would ask `Rails.env`.
+        A flag beats the file, the file beats an environment variable, and the variable beats the default.
+
+        If a setting is unknown or wrong, the server does not start. Pando names the file, the line and what you may
+        have meant, and exits with status 2.
+
+        Two processes read the file: the monitor, which never loads the application, and the mold, which loads it
+        afterwards. So the file should do nothing but configure. Neither Rails nor anything else of the application is
+        loaded at that time: write `workers 4 if environment == "production"` where you would ask `Rails.env`.
 
         ## Values
 
-        - **Durations** are seconds, with fractions. In the file `500.milliseconds`, `30.seconds`, `2.minutes` and
-          `1.hours` work too; flags and text take `500ms`, `30s`, `2m` and `1h`.
-        - **Sizes** are bytes. In the file `64.kb`, `1.5.mb` and `2.gb` work too; text takes `64KB`, `1.5MB` and
-          `2GB`. A kilobyte is 1024 bytes.
-        - **Off** is `false` in the file and `off` on the command line.
+        - **Durations** are seconds; fractions are allowed. In the file you may also write `500.milliseconds`,
+          `30.seconds`, `2.minutes` and `1.hours`; in flags, variables and strings `500ms`, `30s`, `2m` and `1h`.
+        - **Sizes** are bytes. In the file you may also write `64.kb`, `1.5.mb` and `2.gb`; in flags, variables and
+          strings `64KB`, `1.5MB` and `2GB`. A kilobyte is 1024 bytes.
+        - **Off** is `false` in the file, and `off` in flags and variables.
 
-        The units are methods of numbers in the config file only; the application does not see them.
+        The units are methods of numbers in the config file only. The application does not see them.
       MARKDOWN
 
       # @return [void]
@@ -87,7 +91,10 @@ module Pando
       def variable(setting) = setting.env.any? ? setting.env.map { |name| code(name) }.join(", ") : nil
 
       def default(setting)
-        code(setting.write(setting.default)) unless setting.default.nil? && setting.flag_only?
+        return if setting.default.nil? && setting.flag_only?
+
+        written = setting.write(setting.default)
+        written.empty? ? "none" : code(written)
       end
 
       def flag(setting)
@@ -97,8 +104,8 @@ module Pando
       end
 
       def notes(setting)
-        only = "It can only be set on the command line.\n" if setting.flag_only?
-        [setting.notes && "#{setting.notes}\n", only].compact.join("\n") if setting.notes || only
+        only = "You can set it only on the command line.\n" if setting.flag_only?
+        [setting.notes && "#{setting.notes.chomp}\n", only].compact.join("\n") if setting.notes || only
       end
 
       def example(setting)
@@ -120,14 +127,15 @@ module Pando
         <<~MARKDOWN
           ## Hooks, events and services
 
-          A hook is a block that runs at a moment in the life of the server; several of one name run in the order of
-          the file. [Hooks](hooks.md) tells when and in which process each runs:
+          A hook is a block that Pando runs at a certain moment in the life of the server. Hooks of the same name run in
+          the order in which they stand in the file. [Hooks](hooks.md) explains when and in which process each one runs:
           #{hooks}.
 
-          `on("worker.ready") { |event| }` subscribes to an event, in each process that emits it; `on(:worker_ready)`
-          means the same. The names are listed in [events](events.md).
+          `on("worker.ready") { |event| }` subscribes to an event, in each process that emits it. `on(:worker_ready)`
+          means the same. [Events](events.md) lists the names.
 
-          `service(:name) { |service| }` declares a process of its own, forked from the mold, that runs the block.
+          `service(:name) { |service| }` declares a process of your own that runs the block. Pando forks it from the
+          mold.
         MARKDOWN
       end
 

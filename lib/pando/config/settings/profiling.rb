@@ -2,19 +2,19 @@
 
 module Pando
   class Config
-    # What is measured of the application.
+    # What Pando profiles in the application.
     Settings.group "Profiling" do
       setting :first_request_profile,
               type: Types::Truth.new, default: false,
               help: "Profile the first request that each generation serves.",
-              notes: "By Vernier or StackProf, whichever is in the bundle. See [profiling.md](profiling.md).",
+              notes: "Pando uses Vernier or StackProf, whichever is in the bundle. See [profiling](profiling.md).",
               example: 'first_request_profile true, folder: "log/profiles"'
 
       setting :first_request_profile_folder,
               type: Types::Text.new("the path of a directory", /\A[^\0]+\z/), default: "tmp/profiles",
               within: :first_request_profile, keyword: :folder,
               resolve: ->(path, directory) { File.expand_path(path, directory) },
-              help: "Where the profiles go, one file a generation."
+              help: "The directory for the profiles, one file per generation."
     end
   end
 end

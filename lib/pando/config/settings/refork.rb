@@ -2,7 +2,7 @@
 
 module Pando
   class Config
-    # When workers become molds, and what their children are given.
+    # When a worker becomes a mold, and what the workers forked from it get.
     Settings.group "Reforking" do
       by_itself = ->(config) { config.refork == :auto }
 
@@ -10,70 +10,85 @@ module Pando
               type: Types::Refork.new, default: :auto, development: false,
               flags: %w[--refork], argument: "auto|manual|off|N,N,...",
               help: "When a warm worker becomes the mold of the next generation.",
-              notes: "`after: [500, 750, 1000]` reforks when the worker that served most has served 500 requests, " \
-                     "the next generation after 750, and from then on after 1000: the last number repeats, unless " \
-                     "`false` (`off` on the command line) ends the list. `:auto` decides by measured memory and CPU " \
-                     "time ([how](reforking.md)). `:manual` waits for SIGUSR2. `false` never reforks.",
+              notes: <<~MARKDOWN,
+                - `:auto` weighs the memory that a refork saves against the CPU time that it takes. Pando measures both
+                  ([how](reforking.md)).
+                - `after: [500, 750, 1000]` reforks when the worker with the most requests has served 500. The next
+                  generation serves 750, and each one after that 1000: the last number repeats, unless `false` (`off` on
+                  the command line) ends the list.
+                - `:manual` reforks only when you order it: with `pando refork` or SIGUSR2.
+                - `false` never reforks.
+              MARKDOWN
               example: "refork after: [500, 750, false]",
               options: [
                 Setting::Option.new(name: :after, type: Types::Refork::After.new, default: nil,
-                                    help: "Requests after which each generation is replaced.")
+                                    help: "The number of requests after which each generation is replaced.")
               ]
 
       setting :refork_failures,
               type: Types::OrOff.new(Types::Whole.new(1..1000)), default: 5, unit: "reforks",
               within: :refork, keyword: :failures, serves: lambda(&:refork),
-              help: "After so many that came to nothing in a row, reforking is suspended.",
-              notes: "Until a release is reloaded, or `pando refork --force` tries again.",
+              help: "Suspend reforking after this many failed reforks in a row.",
+              notes: "A successful reload or `pando refork --force` lifts the suspension.",
               example: "refork :auto, failures: 5"
 
       setting :refork_trainee,
               type: Types::Truth.new, default: true, within: :refork, keyword: :trainee,
-              help: "Whether one worker is given requests before the others until the first three reforks.",
-              notes: "So it warms up soon, and the others need not do so by themselves. Whoever is busy is passed " \
-                     "over: no request waits for it beside an idle worker. Where Pando reforks by itself only, and " \
-                     "with `jit :trainee` ([more](reforking.md#the-trainee)).",
+              help: "Whether one worker, the trainee, gets requests before the others until the first three reforks.",
+              notes: <<~MARKDOWN,
+                The trainee warms up soon, and the other workers need not warm up on their own. Pando passes over a busy
+                trainee, so no request waits for it while another worker is idle. The setting takes effect where Pando
+                reforks by itself (`:auto` or a list), and with `jit :trainee` ([more](reforking.md#the-trainee)).
+              MARKDOWN
               example: "refork :auto, trainee: false"
 
       setting :jit,
               type: Types::OrOff.new(Types::Choice.new(:all, :trainee)), default: nil,
               flags: %w[--jit], argument: "all|trainee|off",
-              help: "Whether YJIT is enabled once the application is loaded: in all workers, or in the trainee.",
-              notes: "`:trainee`: until the first refork only one worker compiles, then all of them have what it has " \
-                     "compiled. Takes Ruby 3.3 or newer, with YJIT built in and not enabled from the start. `false` " \
-                     "leaves Ruby alone: YJIT is what RUBYOPT, RUBY_YJIT_ENABLE or the application make of it.",
+              help: "Enable YJIT once the application is loaded: in all workers, or only in the trainee.",
+              notes: <<~MARKDOWN,
+                With `:trainee` only one worker compiles until the first refork. After that all workers inherit its
+                compiled code. The setting needs Ruby 3.3 or newer, with YJIT built in and not enabled from the start.
+                With `false` Pando does not touch YJIT: RUBYOPT, RUBY_YJIT_ENABLE or the application decide.
+              MARKDOWN
               example: "jit :trainee",
               check: lambda { |jit, config|
                 next unless jit == :trainee
                 next if config.default?(:refork)
-                next "trainee needs reforking, and refork is false" if config.refork == false
+                next ":trainee needs reforking, but refork is false" if config.refork == false
 
-                "trainee needs one, and refork trainee: is false" unless config.refork_trainee
+                ":trainee needs a trainee, but refork trainee: is false" unless config.refork_trainee
               }
 
       setting :refork_prefault,
               type: Types::Prefault.new, default: true, within: :refork, keyword: :prefault,
               flags: %w[--prefault], argument: "on|off|BYTES,MILLISECONDS",
               resolve: ->(prefault, _) { prefault == true ? Types::Prefault::DEFAULT : prefault },
-              help: "Whether a new worker is given its own copies of the pages that others have written to.",
-              notes: "Before it serves, and at most so many bytes, for at most so many milliseconds of " \
-                     "CPU time. `true` is `{ bytes: 64.mb, milliseconds: 30 }`. Needs Linux 5.14. " \
-                     "[More](reforking.md#prefault).",
+              help: "Give a new worker its own copies of the memory pages that other workers have written to.",
+              notes: <<~MARKDOWN,
+                Pando does this before the worker serves. It copies at most `bytes`, for at most `milliseconds` of CPU
+                time. `true` is `{ bytes: 64.mb, milliseconds: 30 }`. Prefault needs Linux 5.14 or newer.
+                [More](reforking.md#prefault).
+              MARKDOWN
               example: "refork :auto, prefault: { bytes: 32.mb, milliseconds: 20 }"
 
       setting :refork_reconnect,
               type: Types::Truth.new, default: true, within: :refork, keyword: :reconnect,
-              help: "Whether a reforked worker connects to the databases of ActiveRecord before it serves.",
-              notes: "To those that the worker was connected to that its mold was forked from. It waits for half a " \
-                     "second at most. [More](reforking.md#connections).",
+              help: "Whether a reforked worker connects to its ActiveRecord databases before it serves.",
+              notes: <<~MARKDOWN,
+                It connects to each database that the source of its mold was connected to: the worker that Pando
+                promoted. It waits for at most half a second. [More](reforking.md#connections).
+              MARKDOWN
               example: "refork :auto, reconnect: false"
 
       setting :refork_prefer,
               type: Types::Choice.new(:balanced, :memory, :cpu), default: :balanced, within: :refork, keyword: :prefer,
               serves: by_itself,
-              help: "What `refork :auto` would rather spend, where memory and CPU time can be had for each other.",
-              notes: "`:memory` saves more memory and takes more CPU time for it, `:cpu` is sparing of that. " \
-                     "[The rates](reforking.md#the-price).",
+              help: "What `refork :auto` saves first: memory, or the CPU time that reforks take.",
+              notes: <<~MARKDOWN,
+                `:memory` saves more memory and spends more CPU time on it. `:cpu` spends less CPU time and saves less
+                memory. [The rates](reforking.md#the-price).
+              MARKDOWN
               example: "refork :auto, prefer: :memory"
     end
   end

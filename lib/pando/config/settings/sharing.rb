@@ -2,71 +2,100 @@
 
 module Pando
   class Config
-    # What keeps memory shared between a mold and what is forked from it.
+    # What keeps memory shared between a mold and the processes forked from it.
     Settings.group "Sharing memory" do
       setting :allocator,
               type: Types::Choice.new(:auto, :jemalloc, :glibc), default: :auto,
               flags: %w[--allocator], argument: "auto|jemalloc|glibc",
-              help: "Whose malloc the application uses.",
-              notes: "`:auto`: jemalloc where a 5.3 or newer is installed and LD_PRELOAD is not set. It is loaded " \
-                     "into molds by LD_PRELOAD and inherited by workers, not by processes that the application " \
-                     "starts. `:jemalloc` makes it an error if there is none. `MALLOC_CONF` is respected. " \
-                     "[More](sharing.md#the-allocator).",
+              help: "Which malloc the application uses.",
+              notes: <<~MARKDOWN,
+                - `:auto` uses jemalloc if version 5.3 or newer is installed and LD_PRELOAD is not set.
+                - `:jemalloc` does the same, and ends the boot with an error if there is no such jemalloc.
+                - `:glibc` never loads jemalloc.
+
+                Pando loads jemalloc into molds with LD_PRELOAD. Workers inherit it; programs that the application
+                starts do not. Pando respects `MALLOC_CONF`. [More](sharing.md#the-allocator).
+              MARKDOWN
               example: "allocator :jemalloc"
 
       setting :gc_between_requests,
               type: Types::OrOff.new(Types::Whole.new(1..50)), default: 1, unit: "percent of a worker's CPU time",
               within: :gc, keyword: :between_requests,
-              help: "How much of its time a worker collects young garbage between two requests.",
-              notes: "Then the same few pages are used for new objects again and again, and large heaps stay shared. " \
-                     "What one collection costs is measured. `false`: Ruby alone decides, in the midst of requests. " \
-                     "[More](sharing.md#garbage).",
+              help: "How much of its CPU time a worker may spend on minor GCs between two requests.",
+              notes: <<~MARKDOWN,
+                New objects then use the same few pages again and again, and a large heap stays shared. Pando measures
+                what each GC costs. With `false` Ruby alone decides when to collect, in the middle of requests.
+                [More](sharing.md#garbage).
+              MARKDOWN
               example: "gc between_requests: 2"
 
       setting :gc_major,
               type: Types::Choice.new(:auto, :postpone, :ruby), default: :auto,
               within: :gc, keyword: :major,
-              help: "Whether an HTTP worker does without full collections, which make private what it shares.",
-              notes: "`:postpone`: from the first refork on the next mold does it, or the worker is replaced when " \
-                     "Ruby wants one and the worker has grown; when it has grown much, and nobody has replaced it, " \
-                     "Ruby has its way. `:auto`: that under YJIT, where a full collection costs most. `:ruby`: Ruby " \
-                     "alone decides. It takes Ruby 3.4 or newer, and `between_requests:`; without them nothing is " \
-                     "put off. [More](sharing.md#full-collections).",
+              help: "Whether an HTTP worker defers major GCs, which un-share copy-on-write memory.",
+              notes: <<~MARKDOWN,
+                - `:postpone` defers major GCs from the first refork on. The next mold runs the major GC instead. If
+                  Ruby wants one in a worker that has grown, Pando replaces the worker. If a worker has grown a lot and
+                  could not be replaced, it may run major GCs again.
+                - `:auto` is `:postpone` under YJIT, where a major GC costs most, and otherwise `:ruby`.
+                - `:ruby` leaves the decision to Ruby.
+
+                Deferral needs Ruby 3.4 or newer, and `between_requests:` must be on. Otherwise Pando defers nothing.
+                [More](sharing.md#full-collections).
+              MARKDOWN
               example: "gc major: :ruby"
 
       setting :gc_mold,
               type: Types::OrOff.new(Types::Choice.new(:auto, :promote, :warmup)), default: :auto,
               within: :gc, keyword: :mold,
-              help: "What is done with a mold's heap before the first worker is forked from it.",
-              notes: "`:promote` collects until all that lives counts as old, so that no worker has to mark it as " \
-                     "such in memory of its own. `:warmup` is Process.warmup of Ruby 3.3 and newer, which compacts " \
-                     "the heap as well, so that new objects go to fewer of the pages that are shared; before, it is " \
-                     "`:promote`. `:auto`: `:warmup` from Ruby 3.3.6 on, and `:promote` before, where a compacted " \
-                     "heap has hashes that do not find some of their keys. [More](sharing.md#the-mold).",
-              example: "gc mold: :promote # a native extension does not bear compaction"
+              help: "How Pando prepares a mold's heap before it forks the first worker from it.",
+              notes: <<~MARKDOWN,
+                - `:promote` runs the GC until all live objects count as old, so that no worker has to mark them as old
+                  on pages of its own.
+                - `:warmup` calls Process.warmup of Ruby 3.3 and newer. That also compacts the heap, so that new objects
+                  go to fewer of the shared pages. On older Rubies `:warmup` is `:promote`.
+                - `:auto` is `:warmup` from Ruby 3.3.6 on. Before 3.3.6 it is `:promote`: in those versions, hashes
+                  may not find some of their keys after compaction.
+                - `false` does nothing.
+
+                [More](sharing.md#the-mold).
+              MARKDOWN
+              example: "gc mold: :promote # a native extension cannot handle compaction"
 
       setting :mold,
               type: Types::Choice.new(:auto, :keep, :release), default: :auto,
-              help: "Whether a mold stays once its workers serve.",
-              notes: "What workers no longer share with it is its alone. `:release`: it ends, and when a process is " \
-                     "wanted the best worker forks another one, as it does when a mold dies. `:auto`: only if it has " \
-                     "at least 16 MiB and a tenth of its memory for itself, as under YJIT, and if none is missed " \
-                     "within ten minutes. It stays where there are fewer than three workers, or none may fork, after " \
-                     "a refork that came to nothing, and with job nodes. [More](sharing.md#letting-the-mold-go).",
+              help: "Whether a mold stays alive once its workers serve.",
+              notes: <<~MARKDOWN,
+                Memory that the workers no longer share with their mold is used by the mold alone.
+
+                - `:keep`: the mold stays.
+                - `:release`: the mold exits. When Pando needs a new process, the best worker forks a new mold, as it
+                  does when a mold dies.
+                - `:auto`: the mold exits only if at least 16 MiB and a tenth of its memory are private, as under YJIT.
+                  If Pando needs a mold again within ten minutes, that one stays until the next refork.
+
+                The mold always stays if there are fewer than three workers, if no worker may fork, after a failed
+                refork, and with job nodes. [More](sharing.md#letting-the-mold-go).
+              MARKDOWN
               example: "mold :keep"
 
       setting :transparent_huge_pages,
               type: Types::Truth.new, default: true,
-              help: "Whether the application's processes may have huge pages.",
-              notes: "`true`: as the system has it. `false`: none, whatever the system has, nor in processes that " \
-                     "the application starts (PR_SET_THP_DISABLE). [More](sharing.md#huge-and-merged-pages).",
+              help: "Whether the application's processes may use transparent huge pages.",
+              notes: <<~MARKDOWN,
+                `true` keeps the system's setting. `false` turns huge pages off, also in programs that the application
+                starts (PR_SET_THP_DISABLE). [More](sharing.md#huge-and-merged-pages).
+              MARKDOWN
               example: "transparent_huge_pages false"
 
       setting :same_page_merging,
               type: Types::Truth.new, default: false,
-              help: "Whether the kernel may merge pages of the application's processes that are alike (KSM).",
-              notes: "For Linux 6.4 and newer, where root has turned KSM on (`/sys/kernel/mm/ksm/run`). Without it " \
-                     "nothing happens but `pages.unavailable`. [More](sharing.md#huge-and-merged-pages).",
+              help: "Whether the kernel may merge identical pages of the application's processes (KSM).",
+              notes: <<~MARKDOWN,
+                This needs Linux 6.4 or newer, and root must have turned KSM on (`/sys/kernel/mm/ksm/run`). If something
+                is missing, the event `pages.unavailable` says so, and the server runs without merging.
+                [More](sharing.md#huge-and-merged-pages).
+              MARKDOWN
               example: "same_page_merging true"
     end
   end
