@@ -5,51 +5,52 @@ require "pando/platform"
 
 module Pando
   # The command line: `pando [COMMAND] [ARGUMENTS]`. Runs in the process that
-  # becomes the monitor. Each command is a small file in cli/, loaded when it is
-  # asked for; without a command it is `serve`.
+  # becomes the monitor. Each command is a small file in cli/ that is loaded on
+  # demand. The default command is `serve`.
   #
-  # Exit status: 0 after success, 1 if the server could not boot or failed, 2 if
-  # the command line or a setting is wrong.
+  # Exit status: 0 on success, 1 if the server could not boot or failed, 2 if the
+  # command line or a setting is wrong.
   module CLI
-    # What a command talks to.
+    # The streams and the environment of a command.
     Terminal = Struct.new(:out, :err, :env, keyword_init: true)
 
-    # The class of a command, the file that defines it, and the line that help shows.
+    # The class of a command, the file that defines it, and its line in the help.
     Known = Struct.new(:class_name, :file, :help)
 
-    # @return [Hash{String => Known}] a later command adds a line here and a file in cli/
+    # @return [Hash{String => Known}] a new command needs a line here and a file in cli/
     COMMANDS = {
-      "serve" => Known.new(:Serve, "pando/cli/serve", "Serve an application (the default)."),
-      "swarm" => Known.new(:Swarm, "pando/cli/swarm", "Run job nodes, and serve nothing."),
+      "serve" => Known.new(:Serve, "pando/cli/serve", "Serve an application (the default command)."),
+      "swarm" => Known.new(:Swarm, "pando/cli/swarm", "Run job nodes only, without serving requests."),
       "status" => Known.new(:Status, "pando/cli/status", "Show what the running server is doing."),
       "refork" => Known.new(:Refork, "pando/cli/refork", "Make a warm worker the next mold, and wait for the rollout."),
-      "reload" => Known.new(:Reload, "pando/cli/reload", "Boot what is now in the release folder, and wait."),
+      "reload" => Known.new(:Reload, "pando/cli/reload", "Boot the code that is on disk now, and wait."),
       "upgrade" => Known.new(:Upgrade, "pando/cli/upgrade",
-                             "Take up the Pando that is installed now; nobody restarts."),
+                             "Upgrade the monitor to the installed version; workers keep running."),
       "scale" => Known.new(:Scale, "pando/cli/scale", "Change the number of workers: pando scale N."),
-      "drain" => Known.new(:Drain, "pando/cli/drain", "Take the server out of its load balancers' rotation, and wait."),
-      "quiet" => Known.new(:Quiet, "pando/cli/quiet", "Let job nodes take nothing new, and serve on."),
-      "pages" => Known.new(:Pages, "pando/cli/pages", "Show which memory of a worker is its own, and why."),
-      "stop" => Known.new(:Stop, "pando/cli/stop", "Stop the running server, and wait for its end."),
+      "drain" => Known.new(:Drain, "pando/cli/drain", "Make load balancers stop sending requests, and wait."),
+      "quiet" => Known.new(:Quiet, "pando/cli/quiet", "Make job nodes take no new jobs; web workers keep serving."),
+      "pages" => Known.new(:Pages, "pando/cli/pages", "Show which memory of a worker is private, and why."),
+      "stop" => Known.new(:Stop, "pando/cli/stop", "Stop the running server, and wait until it has ended."),
       "init" => Known.new(:Init, "pando/cli/init",
-                          "Write config/pando.rb, from Puma's, Pitchfork's or Unicorn's file."),
-      "config" => Known.new(:ShowConfig, "pando/cli/show_config", "Show the settings and where each came from."),
-      "doctor" => Known.new(:Doctor, "pando/cli/doctor", "Find what a fork would break in an application."),
-      "measure" => Known.new(:Measure, "pando/cli/measure", "Compare what the application takes on Puma and on Pando."),
+                          "Write config/pando.rb, from the file of Puma, Pitchfork or Unicorn."),
+      "config" => Known.new(:ShowConfig, "pando/cli/show_config", "Show the settings, and where each comes from."),
+      "doctor" => Known.new(:Doctor, "pando/cli/doctor", "Find what a fork would break in the application."),
+      "measure" => Known.new(:Measure, "pando/cli/measure",
+                             "Compare memory and CPU time of the application on Puma and Pando."),
       "help" => Known.new(:Help, "pando/cli/help", "Show this text."),
       "version" => Known.new(:Version, "pando/cli/version", "Show the version.")
     }.freeze
 
-    # What is of use without a cluster.
+    # The commands that work on every platform.
     ANYWHERE = %w[serve init config help version].freeze
 
-    # What pando/native loads; Pando is of no use without.
+    # The extension that pando/native loads. Pando does not work without it.
     EXTENSION = "pando/pando_ext"
 
     OK = 0
     FAILED = 1
     WRONG_USAGE = 2
-    # As a shell says it of a command that a signal has ended: 128 and the signal's number; and of ^C.
+    # As in a shell: 128 plus the number of the signal that ended the command; the second one is for ^C.
     SIGNALLED = 128
     INTERRUPTED = 130
 
@@ -60,7 +61,7 @@ module Pando
       def start(argv)
         exit run(argv)
       rescue SignalException => e
-        raise unless Process.pid == 1 # which no signal ends: signal(7), pid_namespaces(7)
+        raise unless Process.pid == 1 # a signal cannot end it: signal(7), pid_namespaces(7)
 
         exit SIGNALLED + e.signo
       end
@@ -80,11 +81,11 @@ module Pando
       rescue LoadError => e
         raise unless e.path == EXTENSION
 
-        complain(err, e.message.lines.first.chomp, FAILED) # the others are guesses of Ruby's
+        complain(err, e.message.lines.first.chomp, FAILED) # Ruby's own guesses follow
       rescue Interrupt
         complain(err, "interrupted", INTERRUPTED)
       rescue Errno::EPIPE
-        OK # the reader of our output, a pager perhaps, has seen enough
+        OK # the reader of the output, such as a pager, has closed it
       end
 
       # @param name [String] a known command
@@ -100,8 +101,8 @@ module Pando
       private
 
       def refuse(name)
-        raise UsageError, "pando #{name} needs Linux, and this is #{Platform.name}: here Pando serves for " \
-                          "development, from one plain process without a cluster to ask"
+        raise UsageError, "pando #{name} needs Linux, and this is #{Platform.name}: here Pando serves only for " \
+                          "development, in a single process without a cluster"
       end
 
       def split(argv)

@@ -4,21 +4,21 @@ require "pando/errors"
 require "pando/config/loader"
 
 module Pando
-  # The settings that hold, each with where it came from: a flag, the config
-  # file, an environment variable or the default, in this order.
+  # The effective settings, each with its source: a flag, the config file, an
+  # environment variable or the default, in this order of precedence.
   #
   #   config = Pando::Config.load(%w[-w 4 -l 127.0.0.1:3000])
   #   config.workers          # => 4
   #   config.source(:workers) # => "-w"
   #
-  # Every process that needs one loads it itself: the monitor, and the mold
-  # which gets #argv and so the same settings; forked processes inherit it.
-  # A reader exists for each setting of Config::Settings. Frozen.
+  # The monitor loads it, and so does each mold that boots from cold: it gets
+  # #argv, and so the same settings. Forked processes inherit it.
+  # There is a reader for each setting of Config::Settings. Frozen.
   class Config
-    # Neither workers nor nodes.
+    # There are neither workers nor nodes.
     class NothingToRun < ConfigError; end
 
-    # @return [Array<String>] arguments that load this configuration again, in whatever directory
+    # @return [Array<String>] arguments that load this configuration again, from any directory
     attr_reader :argv
     # @return [Hooks]
     attr_reader :hooks
@@ -27,17 +27,17 @@ module Pando
     attr_reader :blocks
     # @return [Array<Swarm::Kind>] the kinds of job nodes, in the order of the file
     attr_reader :nodes
-    # @return [Array<NodeLine>] as they were written
+    # @return [Array<NodeLine>] the `node` lines as written
     # @api private
     attr_reader :node_lines
-    # @return [Hash{Symbol => Array<Values::Entry>}] what the file says, by the setting's name
+    # @return [Hash{Symbol => Array<Values::Entry>}] the values from the file, by the setting's name
     # @api private
     attr_reader :in_file
 
     # @param argv [Array<String>, Flags] the command line without the command
     # @param env [Hash{String => String}]
-    # @param dir [String] where a relative -C counts from, and the directory without -C
-    # @param file [Boolean] whether the config file is read
+    # @param dir [String] the directory; a relative -C is resolved against it
+    # @param file [Boolean] whether to read the config file
     # @return [Config]
     # @raise [UsageError] the command line is wrong
     # @raise [ConfigError] a setting or the file is wrong; the message says where
@@ -46,9 +46,9 @@ module Pando
       new(Loader.new(flags, env, dir).load(file: file))
     end
 
-    # The same, of a file that has been run elsewhere.
+    # The same, for a file that another process has run.
     #
-    # @param statements [Array<Transcript::Statement>] what it says
+    # @param statements [Array<Array(String, Hash{String => String})>] what it says, see Replay
     # @return [Config]
     # @raise [ConfigError]
     # @api private
@@ -108,7 +108,7 @@ module Pando
     end
 
     # @param name [Symbol] of a setting
-    # @return [Boolean] whether nobody has set it
+    # @return [Boolean] whether the default applies
     def default?(name)
       @entries.fetch(name).all? { |entry| Situation::SOURCES.include?(entry.source) }
     end
@@ -120,8 +120,8 @@ module Pando
       @entries.fetch(name)
     end
 
-    # @return [String] where the rackup file is
-    # @raise [ConfigError] it does not exist, and is needed
+    # @return [String] the path of the rackup file
+    # @raise [ConfigError] it is needed and does not exist
     def require_rackup
       return rackup if workers.zero? || File.file?(rackup)
 
@@ -149,7 +149,7 @@ module Pando
 
     def check
       if workers.zero? && nodes.empty?
-        raise NothingToRun, "#{source(:workers)}: workers is 0, and there is no node line in the config file either"
+        raise NothingToRun, "#{source(:workers)}: workers is 0 and the config file has no node line: nothing to run"
       end
 
       Settings.all.each do |setting|
@@ -158,12 +158,12 @@ module Pando
       end
     end
 
-    # Said in the file beside a value that never asks for it. A flag may have taken the place of one that did.
+    # For a keyword that has no effect with the setting's value. Not an error if only a flag has changed that value.
     def idle(setting)
       return if setting.serves.nil? || setting.serves.call(self) || entries(setting.name).last.value == setting.default
       return unless entries(setting.within) == in_file[setting.within]
 
-      "does nothing beside #{setting.within} #{Settings[setting.within].write(@resolved[setting.within])}: leave it out"
+      "has no effect with #{setting.within} #{Settings[setting.within].write(@resolved[setting.within])}: leave it out"
     end
   end
 end

@@ -108,7 +108,7 @@ class DrainTest < Minitest::Test
     server.write("go", "")
 
     assert_equal 1, status
-    assert_match(/^pando: there was no answer within 1.3 s; the server goes on with it/, complaint)
+    assert_match(/^pando: there was no answer within 1.3 s; the server continues/, complaint)
     assert_equal [200, 503], [held.value, server.get("/up").status], "it stays out of rotation"
     assert_equal 0, pando("drain", "--undo", server: server).last
     assert_equal ["failed", "the server was not draining"], ask(server, "drain", undo: true)

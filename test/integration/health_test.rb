@@ -91,7 +91,7 @@ class HealthTest < Minitest::Test
     server = serve(config: "reactor false\nhealth \"/up\"", ready: false)
 
     assert_equal 2, server.wait_for_exit.exitstatus
-    assert_match(/health is answered by the reactor, and there is none with `reactor false`/, server.output)
+    assert_match(/health needs the reactor, but the config says `reactor false`/, server.output)
   end
 
   def test_the_stop_of_a_server_that_never_came_up

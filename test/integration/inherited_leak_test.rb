@@ -50,7 +50,7 @@ class InheritedLeakTest < Minitest::Test
     told = @server.wait_past("leak.inherited")
 
     assert_includes told["advice"], "`pando reload` does it"
-    assert_match(/^each request leaves 2[56]\d\.\d KiB in what molds hand down: .*; no boot from cold: .*pando reload/,
+    assert_match(/^each request leaks 2[56]\d\.\d KiB that molds hand down: .*; no cold boot: .*pando reload/,
                  status)
     assert_empty @server.events("reboot.started")
     @server.wait_for("reload.finished") { @server.signal("HUP") }

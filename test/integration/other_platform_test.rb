@@ -98,8 +98,8 @@ class OtherPlatformTest < Minitest::Test
     %w[status refork reload upgrade scale drain quiet pages stop doctor swarm].each do |command|
       output, status = pando("--disable=gems", command)
 
-      assert_equal [2, "pando: pando #{command} needs Linux, and this is arm64-darwin23: here Pando serves for " \
-                       "development, from one plain process without a cluster to ask\n"], [status.exitstatus, output]
+      assert_equal [2, "pando: pando #{command} needs Linux, and this is arm64-darwin23: here Pando serves only for " \
+                       "development, in a single process without a cluster\n"], [status.exitstatus, output]
     end
   end
 

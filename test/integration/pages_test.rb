@@ -57,7 +57,7 @@ class PagesTest < Minitest::Test
   def test_a_recording_ends_with_a_promotion_and_with_its_worker
     report, complaint, status = recorded(%w[/ / /]) { @server.refork }
 
-    assert_equal [1, "pando: the recording is not whole: it was forked\n"], [status, complaint]
+    assert_equal [1, "pando: the recording is incomplete: it was forked\n"], [status, complaint]
     # A page that the mold has left is its worker's alone.
     assert_empty(report["requests"].map { |one| one["request"] } - ["(after the last one)"])
 

@@ -64,5 +64,5 @@ class ReforkAutoTest < Minitest::Test
     IO.popen(Support::Checkout.pando("status", "--control", File.join(@server.folder, "control.sock")), &:read)
   end
 
-  def assert_explained = assert_match(/^refork :auto is (warming|paying); decided last: refork: .+$/, status)
+  def assert_explained = assert_match(/^refork :auto is (warming|paying); last decision: refork: .+$/, status)
 end

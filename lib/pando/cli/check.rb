@@ -7,8 +7,8 @@ require "pando/platform"
 
 module Pando
   module CLI
-    # What `--check` sees beyond the settings themselves: what would keep the server from
-    # starting, what would have no effect, and what the server would complain of.
+    # The checks of `--check` beyond the settings themselves: what would keep the server from
+    # starting, what has no effect, and what the server would warn of.
     #
     # @api private
     class Check
@@ -19,13 +19,13 @@ module Pando
 
       # @raise [ConfigError] the server could not start
       def call
-        require "pando/native" # nothing starts without
+        require "pando/native" # fails if the extension is missing
         @config.require_rackup
         require_folders
         @config.nodes.each { |kind| NodeCheck.new(kind, @config.directory).call }
       end
 
-      # @return [Array<String>] a line each
+      # @return [Array<String>] one line each
       def notes = [*platform, *without_reactor, *spool]
 
       private
@@ -39,10 +39,10 @@ module Pando
 
         idle = Config::Settings.groups.fetch("Reactor").map(&:name) - [:reactor]
         idle.reject { |name| @config.default?(name) }
-            .map { |name| "note: #{name} (#{@config.source(name)}) means nothing with reactor false" }
+            .map { |name| "note: #{name} (#{@config.source(name)}) has no effect with reactor false" }
       end
 
-      # The server starts all the same, and says it in its log.
+      # The server starts nevertheless, and its log says the same.
       def spool
         spool = HTTP::ReactorSpool.new(@config.spool)
         obstacle = spool.obstacle unless @config.workers.zero?
@@ -60,7 +60,7 @@ module Pando
         return unless path
 
         raise ConfigError, "#{@config.source(setting)}: #{setting}: there is no folder #{File.dirname(path)}. " \
-                           "Make it first"
+                           "Create it first"
       end
     end
   end

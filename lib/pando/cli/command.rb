@@ -5,9 +5,9 @@ require "pando/config"
 
 module Pando
   module CLI
-    # What commands have in common: the flags of all settings, --help and
-    # --version, and the effective Config. A subclass implements #perform and may
-    # add to #switches.
+    # The base class of most commands. It provides the flags of all settings,
+    # --help and --version, and the effective Config. A subclass implements
+    # #perform and may add to #switches.
     #
     # @api private
     class Command
@@ -32,7 +32,7 @@ module Pando
         perform
       end
 
-      # @return [Array<Switch>] flags of this command that are no settings
+      # @return [Array<Switch>] flags of this command that are not settings
       def self.switches
         []
       end
@@ -50,15 +50,15 @@ module Pando
         @flags ||= Config::Flags.parse(@arguments, switches: switches, most_words: most_words)
       end
 
-      # How many words that are no flags it takes.
+      # How many words that are not flags the command takes.
       def most_words = 1
 
       def config
         @config ||= Config.load(flags, env: terminal.env, dir: directory)
       end
 
-      # As the user sees it, symbolic links and all (pwd(1)): a link such as `current` may lead elsewhere
-      # when the server is reloaded.
+      # The directory as the user sees it, with symbolic links unresolved (pwd(1)): a link such as `current` may
+      # lead to another release when the server is reloaded.
       def directory
         seen = terminal.env["PWD"].to_s
         File.absolute_path?(seen) && File.identical?(seen, ".") ? seen : Dir.pwd

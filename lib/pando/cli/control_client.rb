@@ -6,34 +6,34 @@ require "pando/errors"
 
 module Pando
   module CLI
-    # The other end of the control socket: says one line, and reads records until `ok` or `failed`.
+    # A client of the control socket. It sends one line, and reads records until `ok` or `failed`.
     #
     # @api private
     class ControlClient
       Record = Cluster::Control::Record
 
-      # No answer within the time, or one that is none of ours.
+      # There was no answer in time, or one that does not come from Pando.
       class Silent < Pando::Error; end
 
-      # It is at work, or seems to be.
+      # There was no answer in time. The server may still be working on the command.
       class Late < Silent; end
 
       # @param path [String]
-      # @raise [UsageError] nobody listens there
+      # @raise [UsageError] no server listens there
       def initialize(path)
         @path = path
         @socket = UNIXSocket.new(path)
       rescue Errno::ENOENT, Errno::ECONNREFUSED
         raise UsageError, "no server listens at #{path}. Is it running, with this `control` setting? " \
-                          "--control PATH names another socket#{elsewhere(path)}"
+                          "To use another socket, add --control PATH#{elsewhere(path)}"
       rescue Errno::EACCES
-        raise UsageError, "#{path} belongs to another user: only the server's own user and root may ask it"
+        raise UsageError, "#{path} belongs to another user: only root and the server's own user may use it"
       rescue SystemCallError, ArgumentError => e
-        raise UsageError, "#{path} cannot be asked: #{e.message}"
+        raise UsageError, "cannot connect to #{path}: #{e.message}"
       end
 
-      # @param timeout [Float, nil] seconds for all; nil: as long as it takes
-      # @param descriptors [Array<IO>] that go along
+      # @param timeout [Float, nil] seconds for everything; nil: no limit
+      # @param descriptors [Array<IO>] to send along
       # @yieldparam word [String] @yieldparam pairs [Hash{String => String}] of each record before the last
       # @return [Array(String, Hash)] the last record, "ok" or "failed"
       # @raise [Silent]
@@ -42,7 +42,7 @@ module Pando
         deadline = timeout && (now + timeout)
         say(Record.encode(word, pairs), descriptors)
         loop do
-          record = Record.decode(line(deadline)) or raise Silent, "#{@path} answers something else than Pando would"
+          record = Record.decode(line(deadline)) or raise Silent, "the answer at #{@path} does not come from Pando"
           return record if %w[ok failed].include?(record.first)
 
           yield(*record)
@@ -61,16 +61,18 @@ module Pando
         @socket.sendmsg(line, 0, nil, Socket::AncillaryData.unix_rights(*descriptors))
       end
 
-      # Such as a link to the release that is current.
+      # The folder may be a link to the current release.
       def elsewhere(path)
         folder = File.dirname(path)
         real = File.realpath(folder)
-        ". (#{folder} is #{real} now; it was another folder if the link has changed since the start)" if real != folder
+        return if real == folder
+
+        ". (#{folder} is #{real} now; if the link has changed since the start, the socket is in the old folder)"
       rescue SystemCallError
         nil
       end
 
-      # Reads on where the last line ended.
+      # Reads the next line.
       def line(deadline)
         @buffer ||= +""
         until (whole = @buffer.slice!(/\A[^\n]*\n/))

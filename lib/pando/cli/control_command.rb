@@ -6,14 +6,14 @@ require "pando/cli/control_client"
 
 module Pando
   module CLI
-    # What the commands that ask a running server have in common. They end with 0 when it did what
-    # was asked, with 1 when it could not, and with 2 when there is none to ask.
+    # The base class of the commands that talk to a running server. Exit status: 0 if the server carried out the
+    # command, 1 if it could not, 2 if there is no server.
     #
     # @api private
     class ControlCommand < Command
       TIMEOUT = Switch.new(name: :wait, flags: %w[--wait], argument: "SECONDS",
-                           help: "How long to wait for the outcome of refork, reload, upgrade, scale, drain or " \
-                                 "stop (default: 300).").freeze
+                           help: "How long to wait for the result of refork, reload, upgrade, scale, drain or " \
+                                 "stop. [300]").freeze
       PATIENCE = 300.0
 
       def self.switches
@@ -22,45 +22,45 @@ module Pando
 
       private
 
-      # What it takes that is no flag.
+      # The names of its arguments that are not flags.
       # @return [Array<String>]
       def operands = []
 
       def words = flags.words
 
-      # One too many has a message of its own.
+      # One more than allowed, because #path has a message for that.
       def most_words = operands.size + 1
 
       def path
         surplus = words[operands.size]
-        raise UsageError, "one word too many: #{surplus.inspect}. See pando --help." if surplus
+        raise UsageError, "unexpected argument #{surplus.inspect}. See pando --help." if surplus
 
         socket = config.control
-        raise UsageError, "the setting `control` is off: --control PATH names the server's socket" unless socket
+        raise UsageError, "the setting `control` is off. Name the server's socket with --control PATH" unless socket
         raise UsageError, no_folder(File.dirname(socket)) if config.default?(:control) && !folder?(socket)
 
         socket
       rescue ConfigError => e
         raise if flags.last(:control)
 
-        raise ConfigError, "#{e.message}\n--control PATH asks the server that runs, without reading the configuration"
+        raise ConfigError, "#{e.message}\nTo reach a running server without reading the config file, add --control PATH"
       end
 
       def folder?(socket) = File.directory?(File.dirname(socket))
 
-      # A server makes it at its start.
+      # A server creates it at its start.
       def no_folder(path)
-        "there is no folder #{path} for the control socket: no server runs in #{config.directory}, or it could not " \
-          "make one. Then control.unavailable in its log says why: write control \"PATH\" into the config file, with " \
-          "a path in a folder that it may write to"
+        "there is no folder #{path} for the control socket. Either no server runs in #{config.directory}, or it " \
+          "could not create the folder: see control.unavailable in its log. In that case write control \"PATH\" into " \
+          "the config file, with a path in a folder that the server may write to"
       end
 
-      # Whose socket is named is asked, whatever has become of the file since: that may be why.
+      # With --control the config file is not read: it may be broken, and that may be why the user asks.
       def config
         @config ||= Config.load(flags, env: terminal.env, dir: directory, file: flags.last(:control).nil?)
       end
 
-      # Shows what happens, and how it ended.
+      # Shows the progress and the result.
       # @return [Integer] exit status
       def carry_out(word, pairs = {})
         last = nil
@@ -73,7 +73,7 @@ module Pando
         terminal.out.puts said["text"]
         CLI::OK
       rescue ControlClient::Late => e
-        report_failure("#{e.message}; the server goes on with it#{" (last: #{last})" if last}: see pando status")
+        report_failure("#{e.message}; the server continues#{" (last event: #{last})" if last}. See pando status")
       rescue ControlClient::Silent => e
         report_failure(e.message)
       end

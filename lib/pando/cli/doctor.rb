@@ -4,9 +4,9 @@ require "pando/cli/format"
 
 module Pando
   module CLI
-    # `pando doctor`: looks for what a fork would break. Exit status: 0 clean, 1 errors (with `--fail-on warning`
-    # warnings too), 2 the application could not be examined or the command line is wrong, 3 no error, but a check
-    # could not be done.
+    # `pando doctor`: finds what a fork would break. Exit status: 0 clean, 1 errors (with `--fail-on warning` also
+    # warnings), 2 the application could not be examined or the command line is wrong, 3 no error, but a check could
+    # not be done.
     #
     # @api private
     class Doctor < Command
@@ -15,29 +15,29 @@ module Pando
       SWITCHES = [
         Format::REPORT, Format::OUTPUT,
         Switch.new(name: :requests, flags: %w[--requests], argument: "FILE|routes",
-                   help: "With `doctor`: what to ask the application: a list, a log to replay, or Rails' routes " \
-                         "(in the environment test unless another one is named)."),
+                   help: "With `doctor`: requests to send: a list, a log to replay, or the routes of a Rails app " \
+                         "(in the environment test, unless you name another one)."),
         Switch.new(name: :yes, flags: %w[--yes],
-                   help: "With `doctor`: ask Rails' routes in production too."),
+                   help: "With `doctor`: allow --requests routes in production."),
         Switch.new(name: :reforks, flags: %w[--reforks], argument: "N",
-                   help: "With `doctor`: how many generations to go through. [1]"),
+                   help: "With `doctor`: how many times to refork. [1]"),
         Switch.new(name: :patience, flags: %w[--patience], argument: "SECONDS",
-                   help: "With `doctor`: how long any one answer may take. [10]"),
+                   help: "With `doctor`: how long each response may take. [10]"),
         Switch.new(name: :fail_on, flags: %w[--fail-on], argument: "error|warning",
-                   help: "With `doctor`: the least severity that makes it exit with 1. [error]"),
+                   help: "With `doctor`: the lowest severity that leads to exit status 1. [error]"),
         Switch.new(name: :verbose, flags: %w[--verbose],
-                   help: "With `doctor`: show the notes about what gems do inside, too."),
+                   help: "With `doctor`: also show notes on the internals of gems."),
         Switch.new(name: :baseline, flags: %w[--baseline], argument: "FILE",
-                   help: "With `doctor`: fail only on findings that are not in it."),
+                   help: "With `doctor`: fail only on findings that are not in this file."),
         Switch.new(name: :write_baseline, flags: %w[--write-baseline], argument: "FILE",
-                   help: "With `doctor`: write the findings there, as known from now on.")
+                   help: "With `doctor`: write the findings to this file, as a baseline for later runs.")
       ].each(&:freeze).freeze
       REFORKS = 1
       REFORKS_AT_MOST = 50
       PATIENCE = 10.0
-      # Exit status: a check could not be done, and the others found nothing that fails.
+      # Exit status if a check could not be done and the other checks did not fail.
       INCOMPLETE = 3
-      # For Rails' routes where nobody has named an environment.
+      # The environment for --requests routes, unless the user names one.
       ROUTES_ENVIRONMENT = "test"
 
       def self.switches = SWITCHES
@@ -60,7 +60,7 @@ module Pando
         CLI::WRONG_USAGE
       end
 
-      # What is wrong is told before the application is started.
+      # Reports wrong arguments before it starts the application.
       def prepare
         choose_environment
         config.require_rackup
@@ -83,7 +83,7 @@ module Pando
         report.complete? ? CLI::OK : INCOMPLETE
       end
 
-      # The routes of an application do whatever they do, and not all of them only read.
+      # GET routes may change data, so production needs --yes.
       def choose_environment
         return unless routes?
 
@@ -93,8 +93,8 @@ module Pando
         end
         return if flags[:yes] || !production?
 
-        raise UsageError, "--requests routes would ask every GET route of the application in production. " \
-                          "Add --yes if that is what you want, or ask them in test: -e test."
+        raise UsageError, "--requests routes would request every GET route of the application in production. " \
+                          "Add --yes if you want that, or use the environment test: -e test."
       end
 
       def routes? = flags[:requests] == "routes"
@@ -112,7 +112,7 @@ module Pando
         number = flags[:reforks] ? Integer(flags[:reforks], 10, exception: false) : REFORKS
         return number if number&.between?(0, REFORKS_AT_MOST)
 
-        raise UsageError, "--reforks: must be a number up to #{REFORKS_AT_MOST}, but is #{flags[:reforks].inspect}."
+        raise UsageError, "--reforks: must be a number from 0 to #{REFORKS_AT_MOST}, but is #{flags[:reforks].inspect}."
       end
 
       def patience

@@ -4,12 +4,13 @@ require "pando/cli/control_command"
 
 module Pando
   module CLI
-    # `pando drain`: health checks fail from now on; waits until nobody sends requests any more. `--undo` takes it back.
+    # `pando drain`: health checks fail from now on. The command waits until no client sends requests any more. `--undo`
+    # reverses it.
     #
     # @api private
     class Drain < ControlCommand
       UNDO = Switch.new(name: :undo, flags: %w[--undo],
-                        help: "Take back `drain` (into rotation again) or `quiet` (jobs are taken again).").freeze
+                        help: "Reverse `drain` (back into rotation) or `quiet` (job nodes take jobs again).").freeze
 
       def self.switches
         [*super, UNDO]

@@ -4,18 +4,18 @@ require "pando/cli/command"
 
 module Pando
   module CLI
-    # `--format`, of the commands that can show what they show in more than one way.
+    # `--format` and `--output`, for the commands that have several output formats.
     #
     # @api private
     module Format
       TEXT_OR_JSON = Command::Switch.new(name: :format, flags: %w[--format], argument: "text|json",
-                                         help: "With `config` and `status`: how to show it.").freeze
+                                         help: "With `config` and `status`: the output format. [text]").freeze
 
       REPORT = Command::Switch.new(name: :format, flags: %w[--format], argument: "text|json|html",
-                                   help: "With `doctor`, `pages` and `measure`: how to write the report.").freeze
+                                   help: "With `doctor`, `pages` and `measure`: the report's format. [text]").freeze
       OUTPUT = Command::Switch.new(name: :output, flags: %w[--output], argument: "FILE",
-                                   help: "With `doctor`, `pages` and `measure`: where to write it, instead " \
-                                         "of stdout.").freeze
+                                   help: "With `doctor`, `pages` and `measure`: write the report to this " \
+                                         "file instead of stdout.").freeze
 
       private
 

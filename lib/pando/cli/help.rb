@@ -12,7 +12,7 @@ require "pando/cli/stop"
 
 module Pando
   module CLI
-    # `pando help`: made of the table of settings and the commands' switches.
+    # `pando help`, generated from the table of settings and the commands' switches.
     #
     # @api private
     class Help
@@ -28,7 +28,7 @@ module Pando
         @out.puts "Usage: pando [COMMAND] [RACKUP] [FLAGS]", "", "Commands:", commands,
                   "", "Flags:", flags, "", "Environment variables:", variables, "",
                   "A flag beats the config file, the file beats an environment variable, the variable beats",
-                  "the default. Every setting of the config file is explained in docs/configuration.md."
+                  "the default. docs/configuration.md explains every setting of the config file."
         CLI::OK
       end
 
@@ -63,7 +63,7 @@ module Pando
         "#{setting.help} [#{setting.write(setting.default).delete_prefix(":").delete('"')}]"
       end
 
-      # Two columns; the second one is wrapped.
+      # Two columns; wraps the second one.
       def row(left, right)
         first, *rest = right.scan(/\S.{0,#{WIDTH - COLUMN - 1}}(?=\s|\z)/)
         wide = left.size > COLUMN - 4

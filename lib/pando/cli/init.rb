@@ -7,15 +7,15 @@ require "pando/config/loader"
 
 module Pando
   module CLI
-    # `pando init [FILE]`: writes config/pando.rb, from the config file of Puma, Pitchfork or Unicorn if there is one.
-    # Neither that file nor the application is run.
+    # `pando init [FILE]`: writes config/pando.rb, based on the config file of Puma, Pitchfork or Unicorn if there is
+    # one. It runs neither that file nor the application.
     #
     # @api private
     class Init < Command
       FORCE = Switch.new(name: :replace, flags: %w[--force], argument: nil,
-                         help: "With `init`: replace the config file that is there.").freeze
+                         help: "With `init`: replace an existing config file.").freeze
       TO_STDOUT = Switch.new(name: :stdout, flags: %w[--stdout], argument: nil,
-                             help: "With `init`: write to stdout, and no file.").freeze
+                             help: "With `init`: write to stdout instead of a file.").freeze
 
       def self.switches
         [FORCE, TO_STDOUT]
@@ -42,11 +42,11 @@ module Pando
       def refuse_to_replace
         return if flags[:stdout] || flags[:replace] || !File.exist?(target)
 
-        raise UsageError, "#{target_name} is there already. pando init --force replaces it, --stdout shows what it " \
+        raise UsageError, "#{target_name} already exists. pando init --force replaces it, --stdout shows what it " \
                           "would write"
       end
 
-      # @return [String, nil] from the root
+      # @return [String, nil] relative to the root
       def source_file
         named = flags.words.first or return Compat::ConfigFile.find(root)
         return named if File.file?(File.expand_path(named, root))
@@ -54,7 +54,7 @@ module Pando
         raise UsageError, "there is no file #{File.expand_path(named, root)}"
       end
 
-      # @return [Array(String, Array<String>)] the text, and what was done
+      # @return [Array(String, Array<String>)] the text, and the report
       def translated(source)
         require "pando/compat/translator"
         path = File.expand_path(source, root)
@@ -71,14 +71,14 @@ module Pando
         raise ConfigError, "#{path} cannot be read: #{e.message}"
       end
 
-      # Where the source is, from where the result will be.
+      # The folder of the source, relative to that of the result.
       def folder(path)
         require "pathname"
         Pathname.new(File.dirname(path)).relative_path_from(File.dirname(target)).to_s
       end
 
       def report(result)
-        left = "; read the lines that begin with \"# pando:\"" if result.left_out.positive?
+        left = "; see the lines that begin with \"# pando:\"" if result.left_out.positive?
         ["lines kept: #{result.kept}, translated: #{result.translated}, left as comments: #{result.left_out}#{left}"]
       end
 

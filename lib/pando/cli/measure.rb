@@ -4,8 +4,8 @@ require "pando/cli/format"
 
 module Pando
   module CLI
-    # `pando measure`: the application on Puma and on Pando under the same load, and what either takes. Exit status: 0
-    # measured, 2 it could not be measured or the command line is wrong, 130 interrupted.
+    # `pando measure`: runs the application on Puma and on Pando under the same load, and compares memory and CPU time.
+    # Exit status: 0 measured, 2 it could not be measured or the command line is wrong, 130 interrupted.
     #
     # @api private
     class Measure < Command
@@ -14,20 +14,20 @@ module Pando
       SWITCHES = [
         Format::REPORT, Format::OUTPUT,
         Switch.new(name: :routes, flags: %w[--routes], argument: "FILE",
-                   help: "With `measure`: what to ask, a path or a method and a path in each line. Without it and " \
-                         "--log: the GET routes of a Rails application, / of others."),
+                   help: "With `measure`: the requests, a path or a method and a path on each line. Default, " \
+                         "without --log: the GET routes of a Rails app, or /."),
         Switch.new(name: :log, flags: %w[--log], argument: "FILE",
-                   help: "With `measure`: a log to replay, of Rails, nginx or in JSON; GET and HEAD only."),
+                   help: "With `measure`: a log to replay (Rails, nginx or JSON); only GET and HEAD."),
         Switch.new(name: :writes, flags: %w[--writes],
-                   help: "With `measure`: send what is neither GET nor HEAD, too."),
+                   help: "With `measure`: also send requests other than GET and HEAD."),
         Switch.new(name: :requests, flags: %w[--requests], argument: "N",
                    help: "With `measure`: how many requests each worker gets. [1000]"),
         Switch.new(name: :clients, flags: %w[--clients], argument: "N",
-                   help: "With `measure`: how many requests are under way at once. [as many as workers]"),
+                   help: "With `measure`: how many requests to send at the same time. [number of workers]"),
         Switch.new(name: :header, flags: %w[--header], argument: "\"NAME: VALUE\"", repeatable: true,
-                   help: "With `measure`: a header of each request. Repeatable."),
+                   help: "With `measure`: a header for each request. Repeatable."),
         Switch.new(name: :against, flags: %w[--against], argument: "puma|none",
-                   help: "With `measure`: what to compare with. [puma, if the bundle has it]")
+                   help: "With `measure`: the server to compare with. [puma, if it is in the bundle]")
       ].each(&:freeze).freeze
       WORKERS = 4
       WORKERS_AT_MOST = 64
@@ -51,7 +51,7 @@ module Pando
         CLI::WRONG_USAGE
       end
 
-      # What is wrong is told before anything is started.
+      # Reports wrong arguments before it starts anything.
       def prepare
         choose_environment
         config.require_rackup
@@ -64,7 +64,7 @@ module Pando
         @selection = selection
       end
 
-      # A measurement takes minutes.
+      # Checked first, because a measurement takes minutes.
       def check_output
         file = flags[:output] or return
         folder = File.dirname(File.expand_path(file))
@@ -72,10 +72,10 @@ module Pando
 
         raise UsageError, "--output: #{file} cannot be written" if File.exist?(file)
 
-        raise UsageError, "--output: there is no folder #{folder} that can be written to"
+        raise UsageError, "--output: the folder #{folder} does not exist or cannot be written to"
       end
 
-      # What people run is production; a variable or a flag names another one.
+      # Production, unless a variable or a flag names another environment.
       def choose_environment
         return unless config.default?(:environment)
 
@@ -83,17 +83,17 @@ module Pando
         @flags = @config = nil
       end
 
-      # Before it is used.
+      # Warns the user, because the measurement uses the real database and services.
       def announce
-        terminal.err.puts "pando measure: #{config.directory} in the environment #{config.environment}, with the " \
-                          "database and the services that it has there. Control-C stops it."
+        terminal.err.puts "pando measure: #{config.directory} in the environment #{config.environment}, with its " \
+                          "real database and services. Press Control-C to stop."
       end
 
-      # In a file each tenth of the load is enough.
+      # Without a terminal it shows only every tenth of the load.
       def progress(words, done = nil, total = nil)
         return terminal.err.puts("  #{words}") unless done
 
-        line = "  #{words}: #{done} of #{total} requests of each server"
+        line = "  #{words}: #{done} of #{total} requests per server"
         return terminal.err.print("\r#{line}#{"\n" if done >= total}") if terminal.err.tty?
 
         tenth = done * 10 / total
@@ -130,14 +130,14 @@ module Pando
         case flags[:against]
         when nil then :puma
         when "none" then :none
-        when "puma" then puma ? :puma : raise(UsageError, "--against puma: it is not in the bundle: bundle add puma")
+        when "puma" then puma ? :puma : raise(UsageError, "--against puma: puma is not in the bundle: bundle add puma")
         else raise UsageError, "--against: must be puma or none, but is #{flags[:against].inspect}."
         end
       end
 
-      # @return [Pando::Measure::Selection, nil] nil: nothing is named
+      # @return [Pando::Measure::Selection, nil] nil: the user named neither
       def selection
-        raise UsageError, "--routes or --log: one is enough" if flags[:routes] && flags[:log]
+        raise UsageError, "give either --routes or --log, not both" if flags[:routes] && flags[:log]
 
         flag, file = %i[routes log].map { |name| ["--#{name}", flags[name]] }.find(&:last)
         read(flag, file) if file
@@ -148,7 +148,7 @@ module Pando
         return found if found.requests.any?
 
         reason = found.left_out.keys.find { |words| words != Pando::Measure::Selection::UNREADABLE }
-        raise UsageError, "#{flag}: #{file} holds no request that can be sent#{": #{reason}" if reason}"
+        raise UsageError, "#{flag}: #{file} contains no request that can be sent#{": #{reason}" if reason}"
       rescue Errno::ENOENT
         raise UsageError, "#{flag}: there is no file #{file}"
       rescue Errno::EISDIR

@@ -6,18 +6,18 @@ require "pando/swarm/runners"
 
 module Pando
   module CLI
-    # What `--check` sees of one kind of job nodes without loading the application: whether its gem and its files are
-    # there.
+    # The checks of `--check` for one kind of job nodes: whether its gem and its files exist. It does not load the
+    # application.
     #
     # @api private
     class NodeCheck
-      # @param kind [Swarm::Kind] @param directory [String] where the server is to run
+      # @param kind [Swarm::Kind] @param directory [String] of the server
       def initialize(kind, directory)
         @kind = kind
         @directory = directory
       end
 
-      # @raise [ConfigError] it could not start
+      # @raise [ConfigError] the nodes could not start
       def call
         check_library if @kind.runner
         wrong = Pando::Swarm::RequiredFiles.trouble(@kind, @directory)
@@ -26,10 +26,10 @@ module Pando
 
       private
 
-      # What comes with the application may be found only when that is loaded, unless Bundler has said already what
-      # there is.
+      # Gems of the application may be visible only after it is loaded, unless Bundler has already set up the load
+      # path.
       def check_library
-        refuse("needs require: with shared: true as well") if @kind.shared && @kind.files.empty?
+        refuse("needs require: also with shared: true") if @kind.shared && @kind.files.empty?
         in_rails = Pando::Swarm::Runners::ALL.fetch(@kind.runner).in_rails
         refuse("needs the application: require: \"./config/environment.rb\"") if in_rails && @kind.files.empty?
         refuse("needs the gem #{gem}: add it to the Gemfile (bundle add #{gem})") unless found?(in_rails)

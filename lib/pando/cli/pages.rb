@@ -6,8 +6,8 @@ require "pando/counted"
 
 module Pando
   module CLI
-    # `pando pages [POOL] [SLOT]`: which memory of a worker is its own, what it is for, and what made it so. The worker
-    # writes what it finds to a file that we have opened, so that nobody waits for anybody.
+    # `pando pages [POOL] [SLOT]`: which memory of a worker is private, what it is used for, and what made it private.
+    # The worker writes its findings to a file that this command opens, so neither has to wait for the other.
     #
     # @api private
     class Pages < ControlCommand
@@ -20,7 +20,7 @@ module Pando
       JOBS = (1..1000)
       # Seconds for the monitor's answer.
       ANSWER = 10.0
-      # Seconds that the worker may need beyond the time that it was given: it may be in the midst of a request.
+      # How many seconds longer the worker may need: it may be in the middle of a request.
       GRACE = 30.0
 
       def self.switches
@@ -42,7 +42,7 @@ module Pando
         report_failure(e.message)
       end
 
-      # What is wrong is told before anybody is asked.
+      # Reports wrong arguments before it asks the server.
       def prepare
         require "pando/pages/report"
         slot = words.last unless words.size == 1 && words.first.match?(/\A[a-z]/)
@@ -88,7 +88,7 @@ module Pando
         raise ControlClient::Silent, said["reason"] if outcome == "failed"
       end
 
-      # The pipe has a byte for each request, and ends with the recording or with the worker.
+      # The worker writes a byte to the pipe for each request. The pipe ends with the recording or with the worker.
       def wait(bell)
         deadline = now + patience + GRACE
         seen = 0
@@ -113,10 +113,10 @@ module Pando
         [mold, worker].compact.each(&:close)
       end
 
-      # What it has seen so far has been shown.
+      # The part that was recorded has already been shown.
       def report_cut(recording)
         reason = recording.facts["cut_short"] or return CLI::OK
-        report_failure("the recording is not whole: #{reason}")
+        report_failure("the recording is incomplete: #{reason}")
       end
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

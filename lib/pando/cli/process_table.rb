@@ -4,7 +4,7 @@ require "pando/mebibytes"
 
 module Pando
   module CLI
-    # How `pando status` shows the processes of a server, a line each.
+    # The table of processes in `pando status`, one line each.
     #
     # @api private
     module ProcessTable
@@ -32,7 +32,7 @@ module Pando
                    "job" => [*doing(pairs), *remarks].join("; ") }
       end
 
-      # A request, or what there is of jobs.
+      # The current request, or the numbers of jobs.
       def doing(pairs)
         return jobs(pairs) if pairs["running"]
 
@@ -45,7 +45,7 @@ module Pando
         said.empty? ? nil : said
       end
 
-      # A request's path is the client's: no control character of it reaches a terminal.
+      # A request's path comes from the client, so no control character in it may reach the terminal.
       def printable(text) = text.gsub(/[^[:print:]]/, "?")
     end
   end

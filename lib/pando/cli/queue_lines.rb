@@ -2,8 +2,8 @@
 
 module Pando
   module CLI
-    # What `pando status` says of the reactor's clients: how many there are, what
-    # waits, and the bytes that they take. Part of {StatusReport}.
+    # The lines of `pando status` about the reactor's clients: connections, queued
+    # requests and buffered bytes. Part of {StatusReport}.
     #
     # @api private
     module QueueLines
@@ -15,22 +15,22 @@ module Pando
       def queue
         return unless (queue = one("queue"))
 
-        "connections: #{queue["connections"]}, idle: #{queue["idle"]}; requests that wait: #{queue["waiting"]}" \
-          "#{waiting_for_readers(queue)}, that came so far: #{queue["requests"]}"
+        "connections: #{queue["connections"]}, idle: #{queue["idle"]}; requests queued: #{queue["waiting"]}" \
+          "#{waiting_for_readers(queue)}, total: #{queue["requests"]}"
       end
 
       def waiting_for_readers(queue)
-        " (#{queue["set_aside"]} of them until slow readers have taken more)" if queue["set_aside"].to_i.positive?
+        " (#{queue["set_aside"]} of them held back for slow readers)" if queue["set_aside"].to_i.positive?
       end
 
-      # Nothing of a server that is older than this command.
+      # nil if the server is older than this command.
       def buffers
         kinds = one("queue")&.slice(*BUFFERS)
         return unless kinds&.size == BUFFERS.size
 
         heads, bodies, answers, *spooled = kinds.values_at(*BUFFERS).map { |bytes| format("%.1f", bytes / (1024.0**2)) }
-        "buffers in MiB: heads #{heads}, bodies #{bodies}, answers #{answers}; " \
-          "in the spool: bodies #{spooled.first}, answers #{spooled.last}"
+        "buffers in MiB: heads #{heads}, bodies #{bodies}, responses #{answers}; " \
+          "in the spool: bodies #{spooled.first}, responses #{spooled.last}"
       end
     end
   end

@@ -4,7 +4,7 @@ require "pando/cli/drain"
 
 module Pando
   module CLI
-    # `pando quiet`: job nodes take nothing new from now on, as TSTP says it. `--undo` takes it back.
+    # `pando quiet`: job nodes take no new jobs from now on, as after TSTP. `--undo` reverses it.
     #
     # @api private
     class Quiet < ControlCommand

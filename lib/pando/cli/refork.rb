@@ -4,13 +4,13 @@ require "pando/cli/control_command"
 
 module Pando
   module CLI
-    # `pando refork [POOL]`: a warm worker becomes the next mold; waits until it has proved itself and every worker
-    # comes from it. Where there are several pools, and none is named, in each of them.
+    # `pando refork [POOL]`: makes a warm worker the next mold, and waits until its canary has passed and every worker
+    # comes from it. Without a POOL it does so in each pool.
     #
     # @api private
     class Refork < ControlCommand
       FORCE = Switch.new(name: :force, flags: %w[--force], argument: nil,
-                         help: "With `refork`: even if reforking is suspended, or the next try is to wait.").freeze
+                         help: "With `refork`: even if reforking is suspended or backing off.").freeze
 
       def self.switches
         [*super, FORCE]

@@ -4,17 +4,17 @@ require "pando/cli/control_command"
 
 module Pando
   module CLI
-    # `pando reload`: boots what is now in the release folder, and waits until every worker runs it and has proved
-    # itself. Where no requests come to prove it by, or with --now, it does not wait for the proof.
+    # `pando reload`: boots the code that is on disk now, and waits until every worker runs it and Pando has stopped
+    # watching it. If no requests come by which it could be judged, or with --now, it does not wait for that.
     #
     # @api private
     class Reload < ControlCommand
       CANCEL = Switch.new(name: :cancel, flags: %w[--cancel], argument: nil,
-                          help: "With `reload`: call one off whose configuration is still being read.").freeze
+                          help: "With `reload`: cancel a reload whose configuration is still being read.").freeze
 
       NOW = Switch.new(name: :now, flags: %w[--now], argument: nil,
-                       help: "With `reload`: replace all workers as soon as the first new one has come up and passed " \
-                             "its self-test, without a canary trial.").freeze
+                       help: "With `reload`: replace all workers as soon as the first new one has passed its " \
+                             "self-test, without a canary trial.").freeze
 
       def self.switches
         [*super, CANCEL, NOW]

@@ -4,14 +4,14 @@ require "pando/cli/control_command"
 
 module Pando
   module CLI
-    # `pando scale [POOL] N`: waits until N workers are ready, and those that were too many are gone. Without a name,
-    # of the first pool.
+    # `pando scale [POOL] N`: waits until N workers are ready and surplus workers are gone. Without a POOL it scales the
+    # first pool.
     #
     # @api private
     class Scale < ControlCommand
       private
 
-      # Taken for a flag otherwise.
+      # A negative number would look like a flag.
       def flags
         negative = @arguments.grep(/\A-\d+\z/).first
         refuse(negative) if negative
@@ -26,7 +26,7 @@ module Pando
 
       def workers
         text = words.last
-        raise UsageError, "how many workers? pando scale N" unless text
+        raise UsageError, "give the number of workers: pando scale N" unless text
 
         refuse(text) unless text.match?(/\A\d+\z/)
 

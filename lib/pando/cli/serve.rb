@@ -5,14 +5,14 @@ require "pando/counted"
 
 module Pando
   module CLI
-    # `pando serve`: becomes the server, or with --check only looks whether it could.
+    # `pando serve`: becomes the server. With --check it only checks whether the server could start.
     #
     # @api private
     class Serve < Command
       include Counted
 
       CHECK = Switch.new(name: :check, flags: %w[--check],
-                         help: "Read the settings, look for the files, folders and gems that they name, say OK.").freeze
+                         help: "Only check the settings, and the files, folders and gems that they name.").freeze
 
       def self.switches
         [CHECK]
@@ -26,7 +26,7 @@ module Pando
         Platform.linux? ? monitor.run : plain.run
       end
 
-      # A process that is to go on as the monitor of a living cluster has nothing to show for an error of its own.
+      # During an upgrade this process already is the monitor of a running cluster: then StartMode handles an error.
       def monitor
         require "pando/server/reexec_without_gems"
         Server::Origin.note(directory)
@@ -55,10 +55,10 @@ module Pando
         raise UsageError, "there is no command #{word}. #{hint}" if hint
         raise e unless (near = mistyped_command)
 
-        raise UsageError, "there is no command #{@arguments.first} and no such rackup file. Did you mean #{near}?"
+        raise UsageError, "there is neither a command nor a rackup file #{@arguments.first}. Did you mean #{near}?"
       end
 
-      # A first argument that is no file is likely a command with a slip in it.
+      # If the first argument is not a file, it may be a mistyped command.
       def mistyped_command
         word = @arguments.first
         Config::Suggestion.nearest(word, COMMANDS.keys) if word&.match?(/\A[a-z]+\z/)

@@ -5,7 +5,7 @@ require "pando/config/report"
 
 module Pando
   module CLI
-    # `pando config`: the settings that hold and where each came from.
+    # `pando config`: the effective settings, and where each comes from.
     #
     # @api private
     class ShowConfig < Command

@@ -6,13 +6,13 @@ require "pando/cli/status_report"
 
 module Pando
   module CLI
-    # `pando status`: who lives, from which generation, and what each is doing.
+    # `pando status`: the processes, their generations, and what each one is doing.
     #
     # @api private
     class Status < ControlCommand
       include Format
 
-      # Seconds: the monitor answers in milliseconds, or is not well.
+      # Seconds. A healthy monitor answers within milliseconds.
       ANSWER = 10.0
 
       def self.switches

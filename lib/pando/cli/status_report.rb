@@ -9,8 +9,8 @@ require "pando/sys/memory"
 
 module Pando
   module CLI
-    # What `pando status` shows: the monitor's records, and the memory of each process, which is read
-    # here so that the monitor loses no time over it.
+    # The output of `pando status`: the monitor's records, and the memory of each process. This command reads the
+    # memory itself, so that the monitor loses no time.
     #
     # @api private
     class StatusReport
@@ -21,7 +21,7 @@ module Pando
       include SharingLines
 
       PROCESSES = %w[reactor mold worker service].freeze
-      # Fields that are numbers, so that JSON has them as such.
+      # Fields that are numbers, also in JSON.
       WHOLE = %w[pid generation slot requests workers ready reforks failures waiting set_aside connections idle
                  accepted mold heads bodies answers spooled_bodies spooled_answers
                  number rate code full kinds cost pss running failed lag held before after bytes].freeze
@@ -76,7 +76,7 @@ module Pando
 
       def children = @records.filter { |word, _| PROCESSES.any?(word) }
 
-      # Bytes; empty when it has ended, or we are in another namespace.
+      # Bytes. Empty if the process has ended or lives in another namespace.
       def memory(pid)
         usage = Sys::Memory.usage(pid) if pid
         usage ? { "pss" => usage.pss, "private" => usage.private } : {}
@@ -85,17 +85,17 @@ module Pando
       def head
         server = one("server")
         suspended = "; reforking is suspended" if server["suspended"]
-        reload = "; a reload is under way" if server["reloading"]
-        quiet = "; job nodes take nothing new" if server["quiet"]
+        reload = "; a reload is in progress" if server["reloading"]
+        quiet = "; job nodes take no new jobs" if server["quiet"]
         state = server["state"] == "serving" ? "serving" : "#{server["state"]}, up"
         "pando #{server["version"]}, #{state} for #{duration(server["uptime"])}: " \
           "#{strengths(server)}, #{reforks(server)}#{suspended}#{reload}#{quiet}"
       end
 
-      # The count begins anew with each mold that boots from cold: after a reload, for one.
+      # The count restarts with each cold boot, for instance at a reload.
       def reforks(pairs) = "#{counted(pairs["reforks"], "refork")} since the last cold boot"
 
-      # Workers that serve requests and nodes that do jobs are counted apart.
+      # Counts workers that serve requests and nodes that run jobs separately.
       def strengths(server)
         kinds = all("pool").group_by { |pool| pool["kind"] || "worker" }
         return strength(server, kinds.keys.first || "worker") if kinds.size < 2
@@ -105,7 +105,7 @@ module Pando
         end.join(", ")
       end
 
-      # A canary serves beside those that are wanted.
+      # A canary serves in addition to the wanted number.
       def strength(pairs, kind)
         wanted, ready = pairs.values_at("workers", "ready").map(&:to_i)
         more = " and #{ready - wanted} more" if ready > wanted
@@ -128,7 +128,7 @@ module Pando
         found.any? ? { "pools" => found } : {}
       end
 
-      # The first line says it of one.
+      # A single pool is described by the first line.
       def pool_lines
         return [] if all("pool").one?
 
@@ -151,14 +151,14 @@ module Pando
       def notes
         all("generation").map do |generation|
           "generation #{generation["number"]}#{of(generation)} is #{generation["state"]} (#{generation["purpose"]}), " \
-            "begun #{duration(generation["age"])} ago#{standing(generation)}"
+            "started #{duration(generation["age"])} ago#{standing(generation)}"
         end.push(*reforking, *leaks, *lost_threads, *changed_states, *refused_paths, *dampers, *counts, total, *sizing,
                  *sharing)
       end
 
-      STANDINGS = { "proof" => "its canary has served %s", "watch" => "it is watched, and has served %s",
-                    "unproven" => "unproven: %s", "released" => "its mold was let go",
-                    "waits" => "its canary is to show %s" }.freeze
+      STANDINGS = { "proof" => "its canary has served %s", "watch" => "Pando watches it; it has served %s",
+                    "unproven" => "unproven: %s", "released" => "its mold was released",
+                    "waits" => "its canary must show %s" }.freeze
       private_constant :STANDINGS
 
       def standing(one) = STANDINGS.map { |key, text| "; #{text.sub("%s") { one[key] }}" if one[key] }.join
@@ -169,7 +169,7 @@ module Pando
         all("damper").map do |damper|
           place = damper.slice("slot", "name").values.first
           place ||= "of generation #{damper["generation"]}" if damper["generation"]
-          waits = ", the next try in #{damper["seconds"]} s" if damper["seconds"].positive?
+          waits = ", next attempt in #{damper["seconds"]} s" if damper["seconds"].positive?
           lost = "lost #{counted(damper["rate"], "time")} within a minute"
           "#{[damper["role"], place].compact.join(" ")}#{of(damper)}: #{lost}#{waits} " \
             "(#{printable(damper["reason"].to_s)})"
@@ -178,14 +178,14 @@ module Pando
 
       def refused_paths
         all("refused_path").map do |one|
-          printable("#{one["request"]}#{of(one)} is answered with 503 for #{one["seconds"].ceil} s more, " \
-                    "for it has ended workers")
+          printable("#{one["request"]}#{of(one)} gets 503 for #{one["seconds"].ceil} s more, because it has " \
+                    "killed workers")
         end
       end
 
       def counts
         counts = one("counts") or return
-        "since the start: #{counts.map { |name, number| "#{number} #{name.sub("_", ".")}" }.join(", ")}"
+        "since the server started: #{counts.map { |name, number| "#{number} #{name.sub("_", ".")}" }.join(", ")}"
       end
 
       def sizing

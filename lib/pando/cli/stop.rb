@@ -4,14 +4,14 @@ require "pando/cli/control_command"
 
 module Pando
   module CLI
-    # `pando stop`: waits until the server has ended.
+    # `pando stop`: stops the server and waits until it has ended.
     #
     # @api private
     class Stop < ControlCommand
       WAYS = %w[gracefully quickly at_once].freeze
       HOW = Switch.new(name: :how, flags: %w[--how], argument: WAYS.join("|"),
-                       help: "With `stop`: running requests are finished (the default, as TERM does), have " \
-                             "the grace of `timeout` (INT), or are cut off.").freeze
+                       help: "With `stop`: finish running requests (the default, like TERM), give them the " \
+                             "grace of `timeout` (like INT), or cut them off.").freeze
 
       def self.switches
         [*super, HOW]

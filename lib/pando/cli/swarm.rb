@@ -4,7 +4,7 @@ require "pando/cli/serve"
 
 module Pando
   module CLI
-    # `pando swarm`: becomes a server of job nodes alone. The same as `pando serve --workers 0`, with a config file of
+    # `pando swarm`: becomes a server that runs only job nodes. It is `pando serve --workers 0`, with a config file of
     # its own if there is one.
     #
     # @api private
@@ -23,13 +23,13 @@ module Pando
 
       private
 
-      # That there are no workers is our word, not the user's.
+      # The user did not ask for 0 workers, so the message must not mention them.
       def config
         super
       rescue Config::NothingToRun
         raise ConfigError, "there is no #{FILE} and no #{Config::Loader::DEFAULT_FILE}" unless (file = chosen)
 
-        raise ConfigError, "#{file}: there is no node line in it, such as `node :sidekiq`: nothing to run"
+        raise ConfigError, "#{file} has no node line, such as `node :sidekiq`: nothing to run"
       end
 
       def chosen
@@ -39,15 +39,15 @@ module Pando
 
       def refuse_words
         word = flags.words.first or return
-        raise UsageError, "pando swarm takes no #{word.inspect}: a config file is named by -c (pando swarm -c FILE)"
+        raise UsageError, "pando swarm takes no argument #{word.inspect}. To name a config file: pando swarm -c FILE"
       end
 
       def refuse_workers
         workers = flags.last(:workers) or return
         return if workers.text == "0"
 
-        raise UsageError, "#{workers.flag}: pando swarm has no workers that serve requests. `count:` of a `node` " \
-                          "line says how many nodes there are"
+        raise UsageError, "#{workers.flag}: pando swarm has no workers that serve requests. Set the number of nodes " \
+                          "with `count:` on the `node` line"
       end
 
       def file

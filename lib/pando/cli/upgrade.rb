@@ -4,7 +4,8 @@ require "pando/cli/control_command"
 
 module Pando
   module CLI
-    # `pando upgrade`: another Pando in place of the monitor's, while everybody else serves on; waits for the outcome.
+    # `pando upgrade`: upgrades the monitor to the installed version while all other processes keep running, and waits
+    # for the result.
     #
     # @api private
     class Upgrade < ControlCommand

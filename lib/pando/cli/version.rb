@@ -5,7 +5,7 @@ require "pando/version"
 
 module Pando
   module CLI
-    # `pando version`: which Pando, on which Ruby.
+    # `pando version`: the versions of Pando and of Ruby.
     #
     # @api private
     class Version

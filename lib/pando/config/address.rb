@@ -4,14 +4,14 @@ require "pando/compat/names"
 
 module Pando
   class Config
-    # Reads the address of a listener: HOST:PORT, PORT, [v6]:PORT, each with
-    # tcp:// before it or not, unix:PATH, unix:@NAME, systemd and systemd:NAME.
+    # Parses the address of a listener: HOST:PORT, PORT and [v6]:PORT, with or
+    # without tcp://, unix:PATH, unix:@NAME, systemd and systemd:NAME.
     #
     #   Address.parse("[::1]:80") # => {kind: :tcp, host: "::1", port: 80}
     #
     # @api private
     module Address
-      # Where a bare port listens: every IPv4 address, as the -p of other servers means it.
+      # A bare port listens here: on every IPv4 address, like -p of other servers.
       ANY = "0.0.0.0"
 
       # sockaddr_un.sun_path, see unix(7): 108 bytes, one of which is the NUL
@@ -19,7 +19,7 @@ module Pando
       LONGEST_NAME = 107
 
       SYSTEMD = "systemd"
-      # What systemd has opened for us, all or by name (FileDescriptorName=, systemd.socket(5)); digits would be a port.
+      # Sockets that systemd passes on, all or by name (FileDescriptorName=, systemd.socket(5)). Digits would be a port.
       HANDED_OVER = /\A#{SYSTEMD}(?::(?!\d+\z)([\x21-\x39\x3b-\x7e]{1,255}))?\z/
 
       UNIX = %r{\Aunix:(?://)?(.*)\z}m
@@ -53,7 +53,7 @@ module Pando
           when %r{\A[~./]} then "a socket's path is written unix:#{address}"
           when /\A\[?[0-9a-f]*:[^\]\s]*:/i then "an IPv6 address is written [v6]:PORT"
           when /\A([\w.-]+|\[.*\]):?\z/ then "the port is missing"
-          else "it cannot be read"
+          else "it cannot be parsed"
           end
         end
 

@@ -4,9 +4,9 @@ require "pando/config/units"
 require "pando/config/settings"
 require "pando/hooks"
 
-# What `self` is in a config file: one method for each setting and each hook,
-# `on`, `service` and `node`. It only says where the file called it and passes on
-# what was written to the Recorder.
+# `self` in a config file: a method for each setting and each hook, and `on`,
+# `service` and `node`. Each method passes its arguments and the line that called
+# it on to the Recorder.
 #
 #   workers 4
 #   timeout 20, grace: 2
@@ -15,8 +15,8 @@ require "pando/hooks"
 #   service(:mailer) { |service| Mailer.deliver until service.wait(1) }
 #   node :sidekiq, count: 2, concurrency: 5, require: "./jobs.rb"
 #
-# Opened without its namespace around it, for the file's constants are looked
-# up from here: an application's Settings must not turn out to be ours.
+# Opened without its namespace around it, because Ruby looks up the file's
+# constants from here: `Settings` in the file must not mean Pando's.
 #
 # @api private
 class Pando::Config::DSL
@@ -33,7 +33,7 @@ class Pando::Config::DSL
     end
   end
 
-  # Not in the file, but whoever tries shall read why.
+  # These work only on the command line. In a file they raise an error that says so.
   Pando::Config::Settings.all.select(&:flag_only?).each do |setting|
     define_method(setting.name) do |*values|
       @recorder.flag_only(setting, values, caller_locations(1, 1).first)
@@ -53,14 +53,14 @@ class Pando::Config::DSL
     @recorder.on(name, block, caller_locations(1, 1).first)
   end
 
-  # Declares a process with a loop of the user's own.
+  # Declares a service: a process that runs the given block.
   #
   # @param name [Symbol]
   def service(*name, &block)
     @recorder.service(name, block, caller_locations(1, 1).first)
   end
 
-  # Declares a kind of job nodes: how many there are, and what runs in them.
+  # Declares a kind of job node: how many there are, and which runner they run.
   #
   # @param runner [Symbol]
   def node(*runner, **options, &block)

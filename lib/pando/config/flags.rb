@@ -6,15 +6,15 @@ require "pando/config/settings"
 
 module Pando
   class Config
-    # A command line, taken apart: the settings it sets and the switches of the
+    # A parsed command line: the settings that it sets and the switches of the
     # command. Understands `-w 4`, `-w4`, `--workers 4`, `--workers=4`, and `--`,
-    # after which nothing is a flag.
+    # which ends the flags.
     #
     #   Flags.parse(%w[-w 4 app.ru]).argv # => ["-w", "4", "app.ru"]
     #
     # @api private
     class Flags
-      # A flag that sets nothing but tells a command what to do. One that is repeatable has all of its arguments.
+      # A flag that belongs to a command and is not a setting. A repeatable one collects all of its arguments.
       Switch = Struct.new(:name, :flags, :argument, :help, :repeatable, keyword_init: true)
 
       # A setting, the text that was given for it and the flag as typed; nil for a positional one.
@@ -35,8 +35,8 @@ module Pando
       attr_reader :given
 
       # @param argv [Array<String>] without the command
-      # @param switches [Array<Switch>] what the command takes beside the settings
-      # @param most_words [Integer] that are no flags
+      # @param switches [Array<Switch>] the command's flags that are not settings
+      # @param most_words [Integer] how many words that are not flags it takes
       # @return [Flags]
       # @raise [UsageError]
       def self.parse(argv, switches: [], most_words: 1)
@@ -62,7 +62,7 @@ module Pando
         given.reverse_each.find { |one| one.setting.name == name }
       end
 
-      # @return [Array<String>] what is no flag, nor belongs to one
+      # @return [Array<String>] the words that neither are flags nor belong to one
       def words = given.select { |one| one.flag.nil? }.map(&:text)
 
       # @return [Array<String>] the settings as arguments again, without the switches and without -C
@@ -94,7 +94,7 @@ module Pando
         @switched[taker.name] = taker.repeatable ? [*@switched[taker.name], text] : text
       end
 
-      # No value of ours begins with a dash, so one that does is the next flag.
+      # No value begins with a dash, so a word that does is the next flag.
       def next_text(flag, taker, rest)
         raise UsageError, "#{flag} needs a value: #{flag} #{taker.argument}" if rest.empty? || rest.first.match?(/\A-./)
 
@@ -110,7 +110,7 @@ module Pando
       def positional(text)
         setting = Settings.all.find(&:positional?)
         if words.size >= @most_words
-          raise UsageError, "one #{setting.argument} is enough: #{words.first} or #{text}?"
+          raise UsageError, "give only one #{setting.argument}: #{words.first} or #{text}?"
         end
 
         given << Given.new(setting, text, nil)

@@ -9,14 +9,14 @@ module Pando
     #   Listen.parse("127.0.0.1:8080", backlog: 512)
     #   Listen.parse("unix:tmp/web.sock", mode: 0o660)
     #
-    # Opens nothing. Frozen, comparable by address.
+    # It opens no socket. Frozen, comparable by address.
     class Listen
       DEFAULTS = { backlog: 1024, proxy_protocol: false, tcp_nodelay: true, defer_accept: 1, mode: nil,
                    umask: nil }.freeze
       ONLY_TCP = %i[tcp_nodelay defer_accept].freeze
       ONLY_UNIX = %i[mode umask].freeze
 
-      # @return [Symbol] :tcp, :unix (a path), :abstract (a name without a file) or :systemd (opened by it for us)
+      # @return [Symbol] :tcp, :unix (a path), :abstract (a name without a file) or :systemd (opened by systemd)
       attr_reader :kind
       # @return [String, nil] host name or address without brackets, for :tcp
       attr_reader :host
@@ -24,19 +24,19 @@ module Pando
       attr_reader :port
       # @return [String, nil] path for :unix, name without its "@" for :abstract, name or nil for :systemd
       attr_reader :path
-      # @return [Integer] connections that may wait for accept(2)
+      # @return [Integer] how many connections may wait for accept(2)
       attr_reader :backlog
-      # @return [Boolean] whether each connection opens with a PROXY header
+      # @return [Boolean] whether each connection must begin with a PROXY header
       attr_reader :proxy_protocol
       # @return [Boolean] TCP_NODELAY, see tcp(7); inherited by accepted sockets
       attr_reader :tcp_nodelay
-      # @return [Integer, nil] seconds of TCP_DEFER_ACCEPT, nil without
+      # @return [Integer, nil] seconds of TCP_DEFER_ACCEPT; nil: off
       attr_reader :defer_accept
-      # @return [Integer, nil] permission bits the socket's file gets
+      # @return [Integer, nil] permission bits of the socket's file
       attr_reader :mode
-      # @return [Integer, nil] umask the socket's file is made under
+      # @return [Integer, nil] umask under which the socket's file is created
       attr_reader :umask
-      # @return [Hash{Symbol => Object}] the options that were given, without the defaults
+      # @return [Hash{Symbol => Object}] the options as given, without the defaults
       attr_reader :options
 
       # @param address [String, Integer] see Address
@@ -71,7 +71,7 @@ module Pando
       end
 
       # @param name [Symbol] an option
-      # @return [Boolean] whether sockets of this kind have it
+      # @return [Boolean] whether it applies to sockets of this kind
       def takes?(name)
         case kind
         when :systemd then name == :proxy_protocol
@@ -90,7 +90,7 @@ module Pando
         Listen.parse("unix:#{File.expand_path(path, directory)}", **options)
       end
 
-      # The address as Listen.parse reads it.
+      # The address in the form that Listen.parse reads.
       #
       # @return [String]
       def to_s
@@ -102,7 +102,7 @@ module Pando
         end
       end
 
-      # @return [Boolean] whether both are the same address, whatever their options
+      # @return [Boolean] whether both have the same address; the options do not matter
       def ==(other)
         other.is_a?(Listen) && other.to_s == to_s
       end

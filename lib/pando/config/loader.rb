@@ -6,9 +6,9 @@ require "pando/config/ruby_file"
 
 module Pando
   class Config
-    # Reads flags and config file and hands what they say to a new Config.
-    # The result depends on nothing but the arguments, the environment, the
-    # directory and the file, for the mold loads the same again.
+    # Reads the flags and the config file for a new Config. The result depends
+    # only on the arguments, the environment, the directory and the file,
+    # because the mold must load the same settings again.
     #
     # @api private
     class Loader
@@ -21,7 +21,7 @@ module Pando
 
       # @param flags [Flags]
       # @param env [Hash{String => String}]
-      # @param dir [String] where -C and nothing else counts from
+      # @param dir [String] a relative -C is resolved against it
       def initialize(flags, env, dir)
         @flags = flags
         @env = env
@@ -30,7 +30,7 @@ module Pando
         @recorder = Recorder.new(@values, @directory)
       end
 
-      # @param file [Boolean] whether the config file is read
+      # @param file [Boolean] whether to read the config file
       # @return [self]
       # @raise [ConfigError]
       def load(file: true)
@@ -41,26 +41,26 @@ module Pando
         self
       end
 
-      # @return [Hash{Symbol => Array<Values::Entry>}] what the file says
+      # @return [Hash{Symbol => Array<Values::Entry>}] the values from the file
       def in_file = @values.in_file
 
       # @param setting [Setting]
-      # @return [Array<Values::Entry>] what holds
+      # @return [Array<Values::Entry>] the effective values
       def entries(setting)
         found = { directory: directory, config_file: @config_file }
         entries = @values.entries(setting)
         found.key?(setting.name) ? [Values::Entry.new(found[setting.name], entries.last.source)] : entries
       end
 
-      # @return [Array<String>] the arguments, which mean the same in whatever directory they are read
+      # @return [Array<String>] arguments that mean the same in any directory
       def argv
         ["-C", directory, *@flags.argv]
       end
 
       private
 
-      # Kept as it was written, symbolic links and all: a link such as
-      # `current` may lead to another release when the mold boots again.
+      # Symbolic links stay unresolved: a link such as `current` may lead to
+      # another release when the mold boots again.
       def find_directory(dir)
         given = @flags.last(:directory) or return File.expand_path(dir)
 
@@ -81,7 +81,7 @@ module Pando
         RubyFile.new(@config_file, recorder).run(@values)
       end
 
-      # What Puma's plugin of Solid Queue did.
+      # Adds the node that replaces Solid Queue's plugin for Puma.
       def add_solid_queue
         return if @values.value(Settings[:workers]).eql?(0) || recorder.nodes.any? do |line|
           line.runner == :solid_queue

@@ -7,57 +7,57 @@ require "pando/swarm/runners"
 
 module Pando
   class Config
-    # A `node` line of a config file: what its keywords are, and the Swarm::Kind that it makes. Keywords that are
-    # none of ours are the runner's.
+    # A `node` line of a config file: its keywords, and the Swarm::Kind that it declares. Keywords that are not listed
+    # here belong to the runner.
     #
     # @api private
     class NodeLine
-      # What may be said of any kind of node, and what holds where it is not.
+      # A keyword that any kind of node takes, and its default.
       Keyword = Struct.new(:type, :default, :help)
 
       NAME = /\A[a-z][a-z0-9_-]{0,31}\z/
 
-      # When a kind of node is reforked: a list may be given as it is.
+      # When Pando reforks a kind of node. Here a list needs no `after:`.
       class Refork < Types::Refork
         def cast(value = nil, **) = value.is_a?(Array) ? { after: After.new.cast(value) } : super
       end
 
-      INHERIT = Object.new.freeze # as the settings say
+      INHERIT = Object.new.freeze # take the value of the setting
       TIMEOUT = 600.0
       QUIET = 60.0
 
       KEYWORDS = {
         name: Keyword.new(Types::Text.new("a name such as mailers", NAME), nil,
-                          "The name of the kind, where two have the same runner."),
+                          "The name of the kind. Needed if two kinds have the same runner."),
         count: Keyword.new(Types::Whole.new(1..1024), 1, "How many nodes."),
-        concurrency: Keyword.new(Types::Whole.new(1..1024), 5, "How many jobs a node does at once."),
+        concurrency: Keyword.new(Types::Whole.new(1..1024), 5, "How many jobs a node runs at once."),
         queues: Keyword.new(Types::Texts.new("a list of queues", least: 1), %w[default].freeze,
                             "Which queues it works on."),
         require: Keyword.new(Types::Texts.new("a list of files"), [].freeze,
-                             "What is loaded, once, before nodes are forked: `./jobs.rb` from the directory of `-C`."),
+                             "Files to load once, before nodes are forked. `./jobs.rb` is relative to `-C`."),
         timeout: Keyword.new(Types::OrOff.new(Types::Seconds.new), INHERIT,
-                             "Seconds without any progress, while jobs run, after which a node is killed; 600 where " \
-                             "neither this nor the setting `timeout` of a swarm says another."),
+                             "How many seconds a node with running jobs may make no progress before it is killed. " \
+                             "Default: the setting `timeout` of a swarm, or 600."),
         quiet_timeout: Keyword.new(Types::Seconds.new, QUIET,
-                                   "Seconds that running jobs have to end when their node is replaced or forked."),
+                                   "How many seconds running jobs have to end when their node is replaced or forked."),
         exclusive: Keyword.new(Types::Truth.new, INHERIT,
-                               "Whether a node must be gone before its successor is born; true for Karafka."),
+                               "Whether a node must have ended before its successor starts; true for Karafka."),
         shared: Keyword.new(Types::Truth.new, false,
-                            "Whether its first mold is forked from that of the workers that serve requests, or of " \
-                            "the first kind of nodes, which has loaded the same application: it does not boot then."),
-        refork: Keyword.new(Refork.new, INHERIT, "When this kind is reforked: `:auto`, `:manual`, `false` or a list " \
-                                                 "of numbers of jobs."),
+                            "Fork the first mold from the mold of the workers that serve requests, or of the first " \
+                            "kind of nodes, which has loaded the same application, instead of booting it."),
+        refork: Keyword.new(Refork.new, INHERIT, "When to refork this kind: `:auto`, `:manual`, `false` or a list of " \
+                                                 "numbers of jobs."),
         memory: Keyword.new(Types::OrOff.new(Types::Bytes.new((8 * (1024**2))..)), INHERIT,
-                            "A node that has more private memory is replaced."),
-        surge: Keyword.new(Types::Whole.new(0..1024), INHERIT, "How many nodes more than `count:` a rollout may run."),
+                            "Replace a node that has more private memory than this."),
+        surge: Keyword.new(Types::Whole.new(0..1024), INHERIT, "How many extra nodes may run during a rollout."),
         unavailable: Keyword.new(Types::Whole.new(0..1024), INHERIT,
-                                 "How many nodes fewer than `count:` a rollout may leave."),
-        canary: Keyword.new(Types::Canary.new, INHERIT, "How the first node of a generation proves itself, or `false`.")
+                                 "How many nodes may be missing during a rollout."),
+        canary: Keyword.new(Types::Canary.new, INHERIT, "What the first node of a generation must do, or `false`.")
       }.freeze
 
       # @return [String] "config/swarm.rb:3"
       attr_reader :source
-      # @return [Symbol] as it is written
+      # @return [Symbol] as written
       attr_reader :runner
 
       # @param runner [Object] as written: a Symbol @param said [Hash{Symbol => Object}] @param factory [Proc, nil]
@@ -80,7 +80,7 @@ module Pando
       # @return [String]
       def name = @said[:name] || @runner.name
 
-      # @return [String] how it begins in the file
+      # @return [String] how the line begins
       def title = "node #{@runner.inspect}"
 
       def check
@@ -89,11 +89,11 @@ module Pando
         return if @factory || ours?
 
         known = Swarm::Runners::ALL.keys.map(&:inspect).join(", ")
-        refuse("is no runner that Pando brings along (#{known}), and has no block that makes one." \
+        refuse("is not a runner that comes with Pando (#{known}), and has no block that makes one." \
                "#{Suggestion.for(@runner.name, Swarm::Runners::ALL.keys)}")
       end
 
-      # What else the line says is a runner's own.
+      # Reads the keywords that belong to the runner.
       def read_options
         return if @factory
 
@@ -103,7 +103,7 @@ module Pando
         refuse(e.message)
       end
 
-      # @param config [Config] what its settings say holds where the line says nothing
+      # @param config [Config] its settings apply to keywords that the line leaves out
       # @return [Swarm::Kind]
       # @raise [ConfigError]
       def kind(config)
@@ -116,19 +116,19 @@ module Pando
                         **%i[count concurrency queues quiet_timeout shared].to_h { |key| [key, value(key)] }).freeze
       end
 
-      # For a process that must not run the file: what of the line the monitor wants to know.
+      # The part of the line that the monitor needs, for a process that must not run the file.
       # @return [Hash{Symbol => String}]
       def to_h
         said = @said.except(:require).to_h { |key, value| [:"said_#{key}", KEYWORDS.fetch(key).type.text(value)] }
         { runner: @runner, block: (1 if @factory), source: source, **said }.compact
       end
 
-      # @param said [Hash{String => String}] as #to_h has said it
+      # @param said [Hash{String => String}] the result of #to_h
       def self.from(said)
         keywords = KEYWORDS.keys.to_h { |key| [key, said["said_#{key}"]] }.compact
         runner = Swarm::Runners::ALL.keys.find { |one| one.name == said["runner"] } || :custom
         keywords[:name] ||= said["runner"]
-        factory = -> { raise Error, "the block is the mold's" } if said["block"]
+        factory = -> { raise Error, "only the mold has the block" } if said["block"]
         new(runner, keywords, factory, said["source"]).tap(&:check)
       end
 
@@ -148,10 +148,10 @@ module Pando
         value(key).then { |value| value.equal?(INHERIT) ? otherwise : value }
       end
 
-      # So their pool is called, see Server::Kinds.
+      # The pool of the workers has this name, see Server::Kinds.
       def web?(config) = name == "web" && !config.workers.zero?
 
-      # That of requests is no measure for jobs, unless there are none.
+      # The timeout of requests does not suit jobs. It applies only if the server has no workers.
       def timeout(config)
         meant = config.workers.zero? && !config.default?(:timeout)
         inherit(:timeout, meant ? config.timeout : TIMEOUT)
@@ -170,18 +170,18 @@ module Pando
       def ours? = Swarm::Runners::ALL.key?(@runner)
 
       def refuse_mixture
-        refuse("has a block, but its runner comes with Pando: leave the block out, or call a runner of yours otherwise")
+        refuse("has a block, but its runner comes with Pando: leave the block out, or rename your own runner")
       end
 
       def refuse_beside_queue_file
         said = [*%i[queues concurrency].select { |key| @said.key?(key) }, *@options.keys.grep(:polling_interval)]
         return if said.empty?
 
-        refuse("has both #{said.first}: and queue_file: true, with which config/queue.yml says that: leave one out")
+        refuse("has both #{said.first}: and queue_file: true, which takes it from config/queue.yml: leave one out")
       end
 
       def refuse_web
-        refuse("has the name #{name}, which is that of the workers that serve requests: give it another one, such as " \
+        refuse("has the name #{name}, which the workers that serve requests have: give it another one, such as " \
                "name: \"jobs\"")
       end
 

@@ -7,14 +7,14 @@ require "pando/hooks"
 
 module Pando
   class Config
-    # Checks what a config file says, statement by statement, and keeps it. An
-    # error opens with the file and line of the statement.
+    # Checks the statements of a config file one by one, and keeps them. An error
+    # begins with the file and line of the statement.
     #
     # @api private
     class Recorder
-      # A hook, a service or a subscription: its name, its block, and where that is.
+      # A hook, a service or a subscription: its name, its block, and where it is defined.
       Block = Struct.new(:kind, :name, :block, :source) do
-        # @return [String] how it begins in the file
+        # @return [String] how the statement begins
         def title
           { hook: name.to_s, service: "service #{name.inspect}", event: "on #{name.inspect}" }.fetch(kind)
         end
@@ -26,7 +26,7 @@ module Pando
       attr_reader :hooks
       # @return [Array<Block>] in the order of the file
       attr_reader :blocks
-      # @return [Array<NodeLine>] likewise
+      # @return [Array<NodeLine>] in the order of the file
       attr_reader :nodes
 
       # @param values [Values]
@@ -40,12 +40,12 @@ module Pando
       end
 
       # @param path [String] absolute
-      # @return [String] the path as errors show it, from the directory if it is inside
+      # @return [String] the path as errors show it: relative to the directory if it is inside
       def shorten(path)
         path.delete_prefix("#{@directory}/")
       end
 
-      # @return [Object, nil] the value, if nothing was given to a setting that may be asked for
+      # @return [Object, nil] the value, if the file asks a readable setting for it
       def setting(name, values, options, block, location)
         setting = Settings[name]
         where = where(location)
@@ -131,8 +131,8 @@ module Pando
         raise ConfigError, "#{where}: #{message}"
       end
 
-      # A hook may have the name of the setting that switches it off.
-      # @return [Boolean] whether that is all that the statement says
+      # A hook may have the same name as the setting that turns it off.
+      # @return [Boolean] whether the statement has only a block
       def block_of_setting(name, block, where, alone)
         refuse(where, "#{name} takes no block") unless Hooks::NAMES.include?(name)
 
@@ -152,7 +152,7 @@ module Pando
         refuse(where, e.message)
       end
 
-      # The keywords that are settings of their own, by setting, and those that are read together with the value.
+      # The keywords that are settings themselves, by setting, and those that belong to the value.
       def split(name, options, where)
         keywords = Settings.keywords_of(name)
         read_with = Settings[name]&.options || {}
@@ -165,7 +165,7 @@ module Pando
       def value(setting, values, options, where, apart)
         return without_value(setting, options, where, apart) if values.empty?
 
-        refuse(where, "#{setting} takes options only: #{names(setting)}") if setting.is_a?(Symbol)
+        refuse(where, "#{setting} takes only options: #{names(setting)}") if setting.is_a?(Symbol)
         refuse(where, "#{setting.name} takes one value, but was given #{values.size}") if values.size > 1
         set(setting, values.first, where, options)
       end
@@ -179,7 +179,8 @@ module Pando
       end
 
       def names(name)
-        Settings.keywords_of(name).keys.map { |keyword| "#{keyword}:" }.join(" and ")
+        *first, last = Settings.keywords_of(name).keys.map { |keyword| "#{keyword}:" }
+        first.empty? ? last : "#{first.join(", ")} or #{last}"
       end
 
       def set(setting, written, where, options = {})

@@ -4,8 +4,8 @@ require "pando/config/loader"
 
 module Pando
   class Config
-    # A config file that has been run in another process: only what it said is repeated here. Its blocks
-    # stay there; services have their names.
+    # A config file that another process has run. Replay repeats its statements here. The blocks stay in the other
+    # process; of services only the names are known.
     #
     # @api private
     class Replay < Loader
@@ -32,7 +32,7 @@ module Pando
         recorder.add_node(NodeLine.from(said))
       end
 
-      # One that we do not know is the mold's.
+      # A setting that this version does not know concerns only the mold.
       def repeat(said)
         setting = Settings.all.find { |one| one.name.name == said["name"] } or return
         options = setting.options.keys.to_h { |name| [name, said["option_#{name}"]] }.compact

@@ -4,8 +4,8 @@ require "pando/config"
 
 module Pando
   class Config
-    # A Config as `pando config` shows it: as a config file that would set the
-    # same, each line with its source as a comment, or as JSON.
+    # A Config as `pando config` shows it: as JSON, or as a config file with the
+    # same settings, in which a comment on each line names the source.
     #
     # @api private
     class Report
@@ -29,7 +29,7 @@ module Pando
 
       private
 
-      # What is said elsewhere than in a file.
+      # What a config file cannot set.
       def header
         ["# directory #{@config.directory} (#{@config.source(:directory)})",
          "# config file #{@config.config_file || "none"} (#{@config.source(:config_file)})"]
@@ -51,7 +51,7 @@ module Pando
         end
       end
 
-      # What `auto` comes to on this machine.
+      # What `auto` means on this machine.
       def meaning(setting, entry)
         resolved = @config.public_send(setting.name)
         " (#{resolved})" if entry.value == :auto && resolved != :auto

@@ -7,8 +7,8 @@ require "pando/config/unknown_name"
 
 module Pando
   class Config
-    # A config file, a program in Ruby. Whatever goes wrong in it becomes a
-    # ConfigError that opens with its file and line.
+    # A config file, a program in Ruby. Any error in it becomes a ConfigError
+    # that begins with the file and line.
     #
     # @api private
     class RubyFile
@@ -20,7 +20,7 @@ module Pando
         @scope = DSL.new(recorder).binding_of_file
       end
 
-      # Runs the file, in its own directory's surroundings: the caller has changed the directory.
+      # Runs the file. The caller has already changed to the directory.
       #
       # @raise [ConfigError]
       def run(values)
@@ -31,7 +31,7 @@ module Pando
 
       private
 
-      # A source file is UTF-8 unless it says otherwise, whatever the locale.
+      # Like any Ruby source file it is UTF-8 unless it says otherwise. The locale does not matter.
       def read
         File.read(@path, encoding: Encoding::UTF_8)
       rescue SystemCallError => e
@@ -50,10 +50,10 @@ module Pando
         raise ConfigError, "#{where(e)}: #{e.class}: #{e.message}"
       end
 
-      # A file that this one loads has a world of its own.
+      # Only for errors in the config file itself, not in files that it loads.
       def explain(error) = (UnknownName.explain(error) if error.backtrace_locations&.first&.path == @path)
 
-      # Ruby's message opens with the file and line itself, unless the error is in a file that this one loads.
+      # Ruby's message begins with the file and line, unless the error is in a file that this one loads.
       def syntax_error(error)
         message = error.message.gsub(@path, @name)
         message.start_with?("#{@name}:") ? message : "#{where(error)}: #{error.class}: #{message}"

@@ -6,14 +6,14 @@ require "pando/config/types/weights"
 
 module Pando
   class Config
-    # What a `node` line may say to a runner that Pando brings along, beside the keywords that all nodes have. It is
-    # here and not with the runners, so that a slip is found before any job library is loaded.
+    # The keywords of a `node` line that belong to one of Pando's own runners. They stand here and not with the
+    # runners, so that Pando finds a mistake before it loads any job library.
     #
     # @api private
     module RunnerKeywords
       ANYTHING = Types::Anything.new
 
-      # @return [Hash{Symbol => Hash{Symbol => Type}}] nil: the library knows by itself
+      # @return [Hash{Symbol => Hash{Symbol => Type}}] nil: the library checks its keywords itself
       ALL = {
         sidekiq: { reliable: Types::Truth.new, weights: Types::Weights.new },
         karafka: {},
@@ -28,9 +28,9 @@ module Pando
       NEEDED = { bunny: { consumer: "\"YourClass\"" } }.freeze
 
       class << self
-        # @param runner [Symbol] @param said [Hash{Symbol => Object}] nil as a value says nothing
-        # @param all [Array<Symbol>] the keywords that each node has, for who is to be corrected
-        # @return [Hash{Symbol => Object}] as the runner is to have it
+        # @param runner [Symbol] @param said [Hash{Symbol => Object}] a nil value counts as left out
+        # @param all [Array<Symbol>] the keywords that each node has, for suggestions
+        # @return [Hash{Symbol => Object}] the options for the runner
         # @raise [Type::Invalid]
         def read(runner, said, queues, all)
           return said unless (known = ALL[runner])
@@ -61,7 +61,7 @@ module Pando
           strange = (weights || {}).keys.map(&:to_s) - queues
           return if strange.empty?
 
-          raise Type::Invalid, "weights: #{strange.first} is none of its queues (#{queues.join(", ")})"
+          raise Type::Invalid, "weights: #{strange.first} is not one of its queues (#{queues.join(", ")})"
         end
       end
     end

@@ -5,18 +5,18 @@ require "pando/config/type"
 
 module Pando
   class Config
-    # One setting of the server, declared once: the config file's method, the
-    # flag, the help, the documentation and the error messages all come from here.
+    # A setting of the server. The config file's method, the flag, the help, the
+    # documentation and the error messages all come from this one declaration.
     #
     #   Setting.new(:workers, type: Types::Workers.new(1..1024), default: :auto, env: "WEB_CONCURRENCY",
     #               flags: %w[-w --workers], argument: "N", help: "How many workers serve.", example: "workers 4")
     #
-    # A setting that belongs to another (`timeout 20, grace: 2`) names that
-    # one and its own keyword: `within: :timeout, keyword: :grace`.
+    # A setting may be a keyword of another one (`timeout 20, grace: 2`). It then
+    # names both: `within: :timeout, keyword: :grace`.
     #
     # @api private
     class Setting
-      # A keyword beside a setting's value that is read with it: `listen 80, backlog: 64`.
+      # A keyword that belongs to a setting's value: `listen 80, backlog: 64`.
       Option = Struct.new(:name, :type, :default, :help, keyword_init: true)
 
       attr_reader :name, :type, :default, :defaults, :unit, :help, :notes, :example, :flags, :argument, :env, :check,
@@ -27,20 +27,20 @@ module Pando
       # @param default [Object] a value as #type returns it
       # @param help [String] one line
       # @param unit [String, nil] what a number counts
-      # @param notes [String, nil] more than the one line, for the documentation page
+      # @param notes [String, nil] more than the one line, Markdown for the documentation page
       # @param example [String, nil] a line of a config file
       # @param flags [Array<String>] "-w", "--workers"
-      # @param argument [String, nil] what follows the flag, or for a positional setting stands alone
-      # @param env [String, Array<String>, nil] names of environment variables; the first one that is set holds
-      # @param meant [Hash{Object => Object}] values of those variables that mean another one
+      # @param argument [String, nil] the name of the flag's argument, or of a positional argument
+      # @param env [String, Array<String>, nil] names of environment variables; the first one that is set counts
+      # @param meant [Hash{Object => Object}] values of those variables that mean another value
       # @param resolve [Proc, nil] called with the value and the directory; returns what Config's reader returns
-      # @param check [Proc, nil] called with the value and the Config once all is read; returns what is wrong, or nil
+      # @param check [Proc, nil] called with the value and the complete Config; returns what is wrong, or nil
       # @param within [Symbol, nil] the setting that this one is a keyword of
       # @param keyword [Symbol, nil] the keyword
-      # @param serves [Proc, nil] called with the Config: whether the setting that this one is a keyword of asks for it
+      # @param serves [Proc, nil] called with the Config: whether this keyword has an effect
       # @param options [Array<Option>] keywords that #type reads together with the value
       # @param traits [Array<Symbol>] :repeatable, :positional, :flag_only (not in a file), :readable (in a file)
-      # @param defaults [Hash{Symbol => Object}] those that hold in a Situation, by its name
+      # @param defaults [Hash{Symbol => Object}] other defaults, by the name of the Situation in which they apply
       def initialize(name, type:, default:, help:, unit: nil, notes: nil, example: nil, flags: [], argument: nil,
                      env: nil, meant: {}, resolve: nil, check: nil, within: nil, keyword: nil, serves: nil, options: [],
                      traits: [], **defaults)
@@ -76,7 +76,7 @@ module Pando
         defaults.freeze
       end
 
-      # @return [Boolean] whether each mention adds a value
+      # @return [Boolean] whether each line adds a value
       def repeatable?
         @traits.include?(:repeatable)
       end
@@ -96,13 +96,13 @@ module Pando
         @traits.include?(:readable)
       end
 
-      # @return [String] the setting as a user knows it: "workers", "timeout grace:"
+      # @return [String] the setting's name for users: "workers", "timeout grace:"
       def title
         within ? "#{within} #{keyword}:" : name.name
       end
 
       # @param value [Object] what the user wrote
-      # @param options [Hash{Symbol => Object}] likewise
+      # @param options [Hash{Symbol => Object}] as the user wrote them
       # @return [Object]
       # @raise [Type::Invalid] with the setting's title in its message
       def cast(value, options = {})
@@ -114,14 +114,14 @@ module Pando
 
       # @param value [Object] as #cast returned it
       # @param directory [String] absolute
-      # @return [Object] as the server works with it
+      # @return [Object] the value that the server works with
       # @raise [ArgumentError] it does not fit the directory
       def resolve(value, directory)
         @resolve ? @resolve.call(value, directory) : value
       end
 
       # @param value [Object] a cast value, a list of them if #repeatable?
-      # @return [Object] what JSON knows
+      # @return [Object] the value for JSON
       def export(value)
         repeatable? ? value.map { |one| type.export(one) } : type.export(value)
       end

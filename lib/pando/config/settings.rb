@@ -8,14 +8,14 @@ require "pando/sys/memory"
 
 module Pando
   class Config
-    # The table of all settings, in groups, in the order the documentation shows.
+    # The table of all settings, in groups and in the order of docs/configuration.md.
     #
     # @api private
     module Settings
       @groups = {}
       @by_name = {}
 
-      # The variables that name the environment, the one that holds first.
+      # The variables that name the environment, in order of precedence.
       ENVIRONMENT_VARIABLES = %w[RAILS_ENV RACK_ENV APP_ENV].freeze
 
       class << self
@@ -52,7 +52,7 @@ module Pando
           all.select { |setting| setting.within == name }.to_h { |setting| [setting.keyword, setting] }
         end
 
-        # @return [Array<Symbol>] the methods of the config file that set something
+        # @return [Array<Symbol>] the methods of the config file that set a value
         def file_names
           (all.reject(&:flag_only?).reject(&:within).map(&:name) + all.filter_map(&:within)).uniq
         end

@@ -2,14 +2,14 @@
 
 module Pando
   class Config
-    # What some defaults depend on: the environment, and whether the app is a Rails app. A setting declares such
-    # defaults with the names below: `default: :auto, development: 1`.
+    # Some defaults depend on the environment, and on whether the application is a Rails app. A setting declares them
+    # under the names below: `default: :auto, development: 1`.
     #
     # Made by Values, in each process that loads the configuration.
     #
     # @api private
     class Situation
-      # In order of precedence, with the words for `pando config` and the documentation.
+      # In order of precedence, each with its name in `pando config` and the documentation.
       NAMES = {
         rails_development: "of a Rails app in development",
         development: "in development",
@@ -17,10 +17,10 @@ module Pando
       }.freeze
       SOURCES = ["default", *NAMES.values.map { |words| "default #{words}" }].freeze
 
-      # Files that `rails new` makes, and that a Rails app cannot do without.
+      # Files that `rails new` creates and every Rails app needs.
       RAILS = %w[config/application.rb config/environment.rb].freeze
 
-      # @param environment [String] development defaults hold in "development" and "test"
+      # @param environment [String] development defaults apply in "development" and "test"
       # @param directory [String, nil] absolute
       def initialize(environment, directory)
         @development = %w[development test].include?(environment)
@@ -28,7 +28,7 @@ module Pando
       end
 
       # @param setting [Setting]
-      # @return [Array(Object, String)] the default that holds, and where it comes from
+      # @return [Array(Object, String)] the default that applies, and its source
       def default_of(setting)
         name = NAMES.keys.find { |one| holds?(one) && setting.defaults.key?(one) }
         return [setting.default, "default"] unless name

@@ -2,18 +2,18 @@
 
 module Pando
   class Config
-    # The nearest right name to a wrong one, as the end of an error message.
+    # The correct name that is most similar to a wrong one, for the end of an error message.
     #
     #   Suggestion.for("worker", %w[workers listen]) # => " Did you mean workers?"
     #
-    # Says nothing where Ruby runs without did_you_mean.
+    # Suggests nothing if Ruby runs without did_you_mean.
     #
     # @api private
     module Suggestion
       module_function
 
       # @param wrong [String, Symbol] what the user wrote
-      # @param names [Array<String, Symbol>] what would have been right
+      # @param names [Array<String, Symbol>] the correct names
       # @return [String] " Did you mean ...?", or ""
       def for(wrong, names)
         nearest = nearest(wrong, names)

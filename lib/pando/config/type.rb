@@ -4,49 +4,49 @@ require "pando/config/suggestion"
 
 module Pando
   class Config
-    # What the values of a setting look like. One type reads both what a
-    # config file gives (a Ruby value) and what a flag or an environment
-    # variable gives (a String), and can describe and write such a value.
+    # Describes the values of a setting. A type reads both Ruby values, from a
+    # config file, and Strings, from a flag or an environment variable. It can
+    # also describe and write its values.
     #
     # A subclass implements #cast and #expects.
     #
     # @api private
     class Type
-      # The value does not fit. Whoever asked adds where it was written.
+      # The value does not fit. The caller adds where it was written.
       class Invalid < StandardError; end
 
       # @param value [Object] as written by the user
       # @param options [Hash{Symbol => Object}] the setting's options, already read
-      # @return [Object] the value the server works with
+      # @return [Object] the value that the server works with
       # @raise [Invalid]
       def cast(_value, **_options)
         raise NotImplementedError
       end
 
-      # @return [String] what a right value is, to end "must be ..."
+      # @return [String] what a correct value is, after "must be"
       def expects
         raise NotImplementedError
       end
 
-      # @return [Boolean] whether the setting may be given by its options alone
+      # @return [Boolean] whether the setting may have options without a value
       def optional?
         false
       end
 
       # @param value [Object] a value that #cast returned
-      # @return [String] the value as it would be written in a config file
+      # @return [String] the value as a config file writes it
       def write(value)
         value.inspect
       end
 
       # @param value [Object] a value that #cast returned
-      # @return [Object] the same, made of what JSON knows
+      # @return [Object] the value for JSON
       def export(value)
         value
       end
 
       # @param value [Object] a value that #cast returned
-      # @return [String] the same as a flag would give it: #cast reads it again
+      # @return [String] the value as a flag writes it; #cast can read it again
       def text(value)
         [*export(value)].join(",")
       end

@@ -2,11 +2,11 @@
 
 module Pando
   class Config
-    # The units a config file can write its numbers in: `512.mb`, `1.5.gb`,
+    # Units for numbers in a config file: `512.mb`, `1.5.gb`,
     # `500.milliseconds`, `2.minutes`, `80.percent`. A kilobyte is 1024 bytes.
     #
-    # A refinement, active in the config file alone: no other code, the
-    # application's least of all, sees a new method on Integer.
+    # A refinement that is active only in the config file: other code, such as
+    # the application's, sees no new method on Integer.
     #
     # @api private
     module Units

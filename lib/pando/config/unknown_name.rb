@@ -5,16 +5,16 @@ require "pando/config/units"
 
 module Pando
   class Config
-    # What to write instead of a constant or a method that a config file does not find: the file is read before the
-    # application is loaded, and so without Rails.
+    # Explains what to write instead of an unknown constant or method. A config file often expects Rails, but Pando
+    # reads it before it loads the application.
     #
     # Used by RubyFile.
     #
     # @api private
     module UnknownName
-      EARLY = "this file is read before the application is loaded"
+      EARLY = "Pando reads this file before it loads the application"
       UNITS = (Units::SECONDS.keys + Units::BYTES.keys + [:percent]).map(&:name).freeze
-      # Of ActiveSupport.
+      # Methods of ActiveSupport.
       TIMES = /\A(?:secs?|seconds?|mins?|minutes?|hours?|days?|weeks?)\z/
       CORE = %i[blank? present? presence in? try squish].freeze
       RAILS = "Write environment == \"production\" in place of Rails.env.production?, " \
@@ -23,7 +23,7 @@ module Pando
 
       class << self
         # @param error [NameError] that a line of the file raised
-        # @return [String, nil] nil: Ruby's own words are the best
+        # @return [String, nil] nil: Ruby's own message is the best
         def explain(error)
           return constant(error) unless error.is_a?(NoMethodError)
 
@@ -31,7 +31,7 @@ module Pando
           return number(receiver, error.name) if receiver.is_a?(Numeric)
           return rails if receiver.is_a?(Module) && receiver.name == "Rails"
 
-          "#{error.name} is a method of Rails', and #{EARLY}. Write it in Ruby's own" if CORE.include?(error.name)
+          "#{error.name} is a method of Rails, and #{EARLY}. Use plain Ruby" if CORE.include?(error.name)
         rescue ArgumentError
           nil # the error was made without a receiver
         end
@@ -58,7 +58,7 @@ module Pando
                    "#{own.first(4).join(", ").sub(/, (?=[^,]*\z)/, " or ")}"
           end
 
-          "#{number}.#{method} is unknown: #{EARLY}, without Rails. There are #{own.join(", ")}"
+          "#{number}.#{method} is unknown: #{EARLY}, without Rails. You can write #{own.join(", ")}"
         end
       end
     end

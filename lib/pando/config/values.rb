@@ -4,9 +4,8 @@ require "pando/config/settings"
 
 module Pando
   class Config
-    # What each place says about each setting, and which one holds: a flag
-    # beats the config file, the file beats an environment variable, the
-    # variable beats the default.
+    # The values of each setting from each source. A flag beats the config file,
+    # the file beats an environment variable, the variable beats the default.
     #
     # @api private
     class Values
@@ -43,23 +42,23 @@ module Pando
         @file.key?(name)
       end
 
-      # @return [Hash{Symbol => Array<Entry>}] what the file says, by the setting's name
+      # @return [Hash{Symbol => Array<Entry>}] the values from the file, by the setting's name
       def in_file = @file
 
       # @param setting [Setting]
-      # @return [Array<Entry>] what holds; several only if the setting is repeatable
-      # @raise [ConfigError] the environment variable that holds is wrong
+      # @return [Array<Entry>] the effective values; several only if the setting is repeatable
+      # @raise [ConfigError] the value comes from an environment variable and is wrong
       def entries(setting)
         @flags[setting.name] || @file[setting.name] || from_env(setting) || default(setting)
       end
 
-      # @return [Object] what holds now
+      # @return [Object] the value that counts so far
       def value(setting)
         entries(setting).last.value
       end
 
       # @return [Object] the cast value
-      # @raise [ConfigError] opening with `where`
+      # @raise [ConfigError] its message begins with `where`
       def self.cast(setting, written, where, options = {})
         setting.cast(written, options)
       rescue Type::Invalid => e
@@ -73,7 +72,7 @@ module Pando
         setting.repeatable? ? (layer[setting.name] ||= []) << entry : layer[setting.name] = [entry]
       end
 
-      # A variable that is set to nothing is taken for one that is not set.
+      # A variable that is empty counts as not set.
       def from_env(setting)
         name = variable(setting) or return
 
@@ -82,7 +81,7 @@ module Pando
 
       def variable(setting) = setting.env.find { |one| !@env[one].to_s.empty? }
 
-      # What a value means that comes from the variable, perhaps by way of the file: `workers ENV["WEB_CONCURRENCY"]`.
+      # Translates a value of the variable. The file may pass it on: `workers ENV["WEB_CONCURRENCY"]`.
       def meant(setting, value)
         return value unless setting.meant.key?(value)
 
@@ -95,7 +94,7 @@ module Pando
         (setting.repeatable? ? value : [value]).map { |one| Entry.new(one, source) }
       end
 
-      # Not kept: a line of the config file may still change the environment.
+      # Not cached: a line of the config file may still change the environment.
       def situation = Situation.new(value(Settings[:environment]), @directory)
     end
   end

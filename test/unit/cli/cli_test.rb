@@ -68,7 +68,7 @@ class CLITest < ConfigTestCase
     write("config/pando.rb", "listen \"unix:run/web.sock\"\ncontrol \"sockets/pando.sock\"")
     output, complaint, status = pando("--check")
     assert_equal ["", 2], [output, status]
-    assert_match(%r{\Apando: config/pando.rb:1: listen: there is no folder \S+/run. Make it first$}, complaint)
+    assert_match(%r{\Apando: config/pando.rb:1: listen: there is no folder \S+/run. Create it first$}, complaint)
     FileUtils.mkdir_p(complaint[/no folder (\S+)\. Make/, 1])
 
     complaint = pando("--check")[1]
@@ -81,8 +81,8 @@ class CLITest < ConfigTestCase
     write("config.ru", "")
     write("config/pando.rb", "reactor false\nidle_timeout 5\nmax_queue 3")
 
-    assert_equal "note: idle_timeout (config/pando.rb:2) means nothing with reactor false\n" \
-                 "note: max_queue (config/pando.rb:3) means nothing with reactor false\n", pando("--check")[1]
+    assert_equal "note: idle_timeout (config/pando.rb:2) has no effect with reactor false\n" \
+                 "note: max_queue (config/pando.rb:3) has no effect with reactor false\n", pando("--check")[1]
   end
 
   def test_check_without_a_config_file
@@ -112,8 +112,8 @@ class CLITest < ConfigTestCase
 
   def test_a_swarm_takes_no_file_and_no_workers
     write("config/swarm.rb", "node(:own) { 1 }")
-    assert_equal ["", "pando: pando swarm takes no \"config/jobs.rb\": a config file is named by -c " \
-                      "(pando swarm -c FILE)\n", 2], pando("swarm", "config/jobs.rb")
+    assert_equal ["", "pando: pando swarm takes no argument \"config/jobs.rb\". To name a config file: " \
+                      "pando swarm -c FILE\n", 2], pando("swarm", "config/jobs.rb")
     assert_match(/\Apando: --workers: pando swarm has no workers/, pando("swarm", "--workers", "3")[1])
     assert_equal 0, pando("swarm", "--workers", "0", "--check").last
   end
@@ -121,7 +121,7 @@ class CLITest < ConfigTestCase
   def test_a_swarm_of_nothing
     assert_equal ["", "pando: there is no config/swarm.rb and no config/pando.rb\n", 2], pando("swarm")
     write("config/pando.rb", "workers 2")
-    assert_equal "pando: config/pando.rb: there is no node line in it, such as `node :sidekiq`: nothing to run\n",
+    assert_equal "pando: config/pando.rb has no node line, such as `node :sidekiq`: nothing to run\n",
                  pando("swarm")[1]
   end
 
@@ -186,7 +186,7 @@ class CLITest < ConfigTestCase
   end
 
   def test_a_mistyped_command
-    assert_equal ["", "pando: there is no command confg and no such rackup file. Did you mean config?\n", 2],
+    assert_equal ["", "pando: there is neither a command nor a rackup file confg. Did you mean config?\n", 2],
                  pando("confg")
   end
 
@@ -211,19 +211,19 @@ class CLITest < ConfigTestCase
     write("config/pando.rb", "no_such_setting 1")
     _, err, status = pando("status")
     assert_equal 2, status
-    assert_match(/no_such_setting.*--control PATH asks the server that runs/m, err)
+    assert_match(/no_such_setting.*without reading the config file, add --control PATH/m, err)
     _, err, status = pando("status", "--control", "gone.sock")
 
     assert_equal 2, status
     assert_equal "pando: no server listens at #{@dir}/gone.sock. Is it running, with this `control` setting? " \
-                 "--control PATH names another socket\n", err
+                 "To use another socket, add --control PATH\n", err
   end
 
   def test_a_folder_that_has_no_place_for_the_socket
     _, err, status = pando("status")
 
     assert_equal 2, status
-    assert_includes err, "no folder #{@dir}/tmp for the control socket: no server runs in #{@dir}, or it could not"
+    assert_includes err, "no folder #{@dir}/tmp for the control socket. Either no server runs in #{@dir}, or it"
     assert_includes err, "write control \"PATH\" into the config file"
   end
 
@@ -232,15 +232,15 @@ class CLITest < ConfigTestCase
     File.symlink("releases/2", File.join(@dir, "current"))
     _, err, = pando("status", "-C", "current")
 
-    assert_includes err, "#{@dir}/current/tmp is #{File.realpath(@dir)}/releases/2/tmp now; it was another folder"
+    assert_includes err, "#{@dir}/current/tmp is #{File.realpath(@dir)}/releases/2/tmp now; if the link has changed"
   end
 
   def test_a_word_too_many
     %w[status reload upgrade drain stop].each do |name|
-      assert_equal ["", "pando: one word too many: \"5\". See pando --help.\n", 2], pando(name, "5")
+      assert_equal ["", "pando: unexpected argument \"5\". See pando --help.\n", 2], pando(name, "5")
     end
-    assert_equal ["", "pando: one word too many: \"b\". See pando --help.\n", 2], pando("refork", "a", "b")
-    assert_equal ["", "pando: one word too many: \"5\". See pando --help.\n", 2], pando("scale", "a", "b", "5")
+    assert_equal ["", "pando: unexpected argument \"b\". See pando --help.\n", 2], pando("refork", "a", "b")
+    assert_equal ["", "pando: unexpected argument \"5\". See pando --help.\n", 2], pando("scale", "a", "b", "5")
   end
 
   def test_config_shows_the_settings

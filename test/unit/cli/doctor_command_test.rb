@@ -40,7 +40,7 @@ class DoctorCommandTest < Minitest::Test
       .each do |arguments, env|
         assert_nil(examined(*ROUTES, *arguments, env: env))
         assert_equal(2, @status)
-        assert_match(/--requests routes would ask every GET route .* in production.* --yes/, @err)
+        assert_match(/--requests routes would request every GET route .* in production.* --yes/, @err)
         refute_nil(examined(*ROUTES, "--yes", *arguments, env: env))
       end
   end

@@ -12,7 +12,7 @@ class InitTest < ConfigTestCase
     output, complaint, status = init
 
     assert_equal ["", 0], [complaint, status]
-    assert_equal "wrote config/pando.rb from config/puma.rb\nlines kept: 1, translated: 1, left as comments: 1; read " \
+    assert_equal "wrote config/pando.rb from config/puma.rb\nlines kept: 1, translated: 1, left as comments: 1; see " \
                  "the lines that begin with \"# pando:\"\nnext: pando --check\n", output
     config = load_config
     assert_equal [["0.0.0.0:4000"], 2], [config.listen.map(&:to_s), config.workers]
@@ -22,7 +22,7 @@ class InitTest < ConfigTestCase
     write("config/puma.rb", PUMA)
     write("config/pando.rb", "workers 7\n")
 
-    assert_equal ["", "pando: config/pando.rb is there already. pando init --force replaces it, --stdout shows what " \
+    assert_equal ["", "pando: config/pando.rb already exists. pando init --force replaces it, --stdout shows what " \
                       "it would write\n", 2], init
     assert_equal "workers 7\n", File.read(File.join(@dir, "config/pando.rb"))
     assert_equal 0, init("--force").last

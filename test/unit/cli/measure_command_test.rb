@@ -26,7 +26,7 @@ class MeasureCommandTest < Minitest::Test
 
     assert_equal(["production", nil], [config.environment, selection])
     assert_equal([4, 1000, 4, {}, :puma], plan.to_a)
-    assert_match(/\Apando measure: #{Regexp.escape(@folder)} in the environment production, with the database/, @err)
+    assert_match(/\Apando measure: #{Regexp.escape(@folder)} in the environment production, with its real/, @err)
   end
 
   def test_what_is_said
@@ -47,7 +47,7 @@ class MeasureCommandTest < Minitest::Test
   def test_the_progress_is_told_but_not_all_of_it_to_a_file
     measured { |tell| (1..100).each { |done| tell.call("loading", done, 100) } }
 
-    assert_equal(10, @err.scan(/^  loading: \d+ of 100 requests of each server$/).size)
+    assert_equal(10, @err.scan(/^  loading: \d+ of 100 requests per server$/).size)
   end
 
   def test_wrong_usage
@@ -58,10 +58,10 @@ class MeasureCommandTest < Minitest::Test
       %w[--against unicorn] => /--against: must be puma or none/, ["--header", "Cookie"] => /--header: must be like/,
       ["--header", "a b: c"] => /--header/, ["--header", "a: b\r\nc: d"] => /--header/,
       %w[--log nowhere] => /--log: there is no file nowhere$/, %w[--routes /] => %r{--routes: / is a folder, not a fi},
-      ["--log", "#{@folder}/empty"] => /empty holds no request that can be sent$/,
-      ["--routes", "#{@folder}/writes"] => /writes holds no request.*without --writes/,
-      %w[--log a --routes b] => /one is enough/, %w[--format xml] => /--format/,
-      %w[--output /nowhere/x] => /--output: there is no folder .nowhere that can be/,
+      ["--log", "#{@folder}/empty"] => /empty contains no request that can be sent$/,
+      ["--routes", "#{@folder}/writes"] => /writes contains no request.*without --writes/,
+      %w[--log a --routes b] => /either --routes or --log/, %w[--format xml] => /--format/,
+      %w[--output /nowhere/x] => /--output: the folder .nowhere does not exist/,
       ["none.ru"] => /none.ru/ }.each do |arguments, message|
       assert_equal(2, run_command(*arguments), arguments.inspect)
       assert_match(message, @err)
@@ -71,7 +71,7 @@ class MeasureCommandTest < Minitest::Test
   def test_puma_is_wanted_and_is_not_there
     Measure::PumaSubject.stub(:program, nil) { assert_equal(2, run_command("--against", "puma")) }
 
-    assert_match(/--against puma: it is not in the bundle/, @err)
+    assert_match(/--against puma: puma is not in the bundle/, @err)
   end
 
   def test_nothing_could_be_measured

@@ -23,10 +23,10 @@ class StatusReportTest < Minitest::Test
                                "reason" => "status 1" }],
                   ["counts", { "worker_lost" => "5", "oom_killed" => "2" }], sizing: "8 CPUs").text
 
-    ["worker 1: lost 5 times within a minute, the next try in 0.5 s (KILL)\n",
+    ["worker 1: lost 5 times within a minute, next attempt in 0.5 s (KILL)\n",
      "service mailer: lost 1 time within a minute ()\n",
-     "worker of generation 2: lost 2 times within a minute, the next try in 4.0 s (status 1)\n",
-     "since the start: 5 worker.lost, 2 oom.killed\n", "workers :auto (8 CPUs)"].each do |line|
+     "worker of generation 2: lost 2 times within a minute, next attempt in 4.0 s (status 1)\n",
+     "since the server started: 5 worker.lost, 2 oom.killed\n", "workers :auto (8 CPUs)"].each do |line|
       assert_includes text, line
     end
   end
@@ -35,11 +35,11 @@ class StatusReportTest < Minitest::Test
     watched = { "number" => "1", "state" => "current", "purpose" => "reload", "age" => "2.0" }
     text = report(["generation", { **watched, "watch" => "7 requests in 2 s" }], reloading: "true").text
 
-    assert_match(/\Apando 1.0, serving for 3 s: .*; a reload is under way\n/, text)
-    assert_includes text, "begun 2 s ago; it is watched, and has served 7 requests in 2 s\n"
+    assert_match(/\Apando 1.0, serving for 3 s: .*; a reload is in progress\n/, text)
+    assert_includes text, "started 2 s ago; Pando watches it; it has served 7 requests in 2 s\n"
     unproven = { **watched, "watch" => "0 requests in 2 s", "unproven" => "no request came" }
     assert_includes report(["generation", unproven]).text, "has served 0 requests in 2 s; unproven: no request came\n"
-    assert_includes report(["generation", { **watched, "released" => "true" }]).text, "ago; its mold was let go\n"
+    assert_includes report(["generation", { **watched, "released" => "true" }]).text, "ago; its mold was released\n"
     assert_match(/\Apando 1.0, draining, up for 3 s: /, report(state: "draining").text)
   end
 
@@ -48,7 +48,7 @@ class StatusReportTest < Minitest::Test
                "saving" => "0.04", "cost" => "80", "pss" => "1048576", "age" => "700" }
 
     assert_includes report(["refork", refork]).text,
-                    "refork :auto is paying; decided last: settle: it has 1.0% less; now: a refork would pay at 900\n"
+                    "refork :auto is paying; last decision: settle: it has 1.0% less; now: a refork would pay at 900\n"
     assert_equal [0.04, 80, 1_048_576, 700.0],
                  JSON.parse(report(["refork", refork]).json)["refork"].values_at("saving", "cost", "pss", "age")
     assert_includes report(["refork", { "phase" => "warming" }]).text, "refork :auto is warming\n"
@@ -59,8 +59,8 @@ class StatusReportTest < Minitest::Test
              "requests" => "900", "waits" => "it does not pay yet" }
 
     assert_includes report(["leak", leak]).text,
-                    "each request of web leaves 256.0 KiB in what molds hand down: 1.0 MiB after 200 requests, " \
-                    "3.0 MiB after 900; no boot from cold: it does not pay yet\n"
+                    "each request of web leaks 256.0 KiB that molds hand down: 1.0 MiB after 200 requests, " \
+                    "3.0 MiB after 900; no cold boot: it does not pay yet\n"
     one, = JSON.parse(report(["leak", leak]).json)["leaks"]
     assert_equal [262_144, 1_048_576, 200, 3_145_728, 900],
                  one.values_at("rate", "before", "after", "bytes", "requests")
@@ -78,9 +78,9 @@ class StatusReportTest < Minitest::Test
     refused = { "request" => "GET /deadly\e", "seconds" => "41.2" }
 
     assert_includes report(["refused_path", refused]).text,
-                    "\nGET /deadly? is answered with 503 for 42 s more, for it has ended workers\n"
+                    "\nGET /deadly? gets 503 for 42 s more, because it has killed workers\n"
     assert_equal [{ **refused, "seconds" => 41.2 }], JSON.parse(report(["refused_path", refused]).json)["refused_paths"]
-    assert_includes report(["refused_path", { **refused, "pool" => "web" }]).text, "GET /deadly? of web is answered"
+    assert_includes report(["refused_path", { **refused, "pool" => "web" }]).text, "GET /deadly? of web gets 503"
   end
 
   def test_a_canary_is_one_more_than_are_wanted
@@ -103,8 +103,8 @@ class StatusReportTest < Minitest::Test
   def test_full_collections
     workers = [{ "full" => "2" }, { "full" => "1", "major_gc_due" => "true" }, {}].map { |pairs| ["worker", pairs] }
 
-    assert_includes report(*workers).text, "full collections: 3 in 3 workers; 1 worker to be replaced in place of one"
-    refute_includes report(["worker", { "full" => "0" }]).text, "collections"
+    assert_includes report(*workers).text, "major GCs: 3 in 3 workers; 1 worker to be replaced instead of running one"
+    refute_includes report(["worker", { "full" => "0" }]).text, "major GCs"
     assert_equal([2, 1], JSON.parse(report(*workers).json)["processes"].filter_map { |process| process["full"] })
   end
 
@@ -119,7 +119,7 @@ class StatusReportTest < Minitest::Test
     assert_includes text, "web: 2 of 2 workers ready, 2 reforks since the last cold boot\n" \
                           "jobs: 1 of 1 node ready, 1 refork since the last cold boot\n"
     assert_includes text, "refork :auto of jobs is warming\n"
-    assert_match(/\A.*; job nodes take nothing new\n/, text)
+    assert_match(/\A.*; job nodes take no new jobs\n/, text)
     assert_equal(%w[web jobs], JSON.parse(report(*pools).json)["pools"].map { |pool| pool["refork"]["pool"] })
   end
 
@@ -152,6 +152,6 @@ class StatusReportTest < Minitest::Test
   end
 
   def test_where_all_is_well_nothing_is_said_of_it
-    refute_match(/lost|since the start|auto/, report.text)
+    refute_match(/lost|since the server|auto/, report.text)
   end
 end

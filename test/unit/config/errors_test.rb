@@ -31,7 +31,7 @@ class ConfigErrorsTest < ConfigTestCase
   says 'config/pando.rb:1: workers must be a whole number from 0 to 1024, or auto, but is "many".', "workers 'many'"
   says "config/pando.rb:1: workers must be a whole number from 0 to 1024, or auto, but is nil.", "workers ENV['NONE_']"
   says "config/pando.rb:1: workers must be a whole number from 0 to 1024, or auto, but is -1.", "workers -1"
-  says "config/pando.rb:1: workers is 0, and there is no node line in the config file either", "workers 0"
+  says "config/pando.rb:1: workers is 0 and the config file has no node line: nothing to run", "workers 0"
   says "config/pando.rb:1: workers needs a value: it must be a whole number from 0 to 1024, or auto", "workers"
   says "config/pando.rb:1: workers takes one value, but was given 2", "workers 1, 2"
   says "config/pando.rb:1: workers takes no block", "workers(1) { }"
@@ -41,15 +41,15 @@ class ConfigErrorsTest < ConfigTestCase
   says "config/pando.rb:1: timeout must be a number of seconds, more than 0, or false, but is nil.", "timeout nil"
   says "config/pando.rb:1: timeout grace: must be a number of seconds, 0 or more, but is -1.", "timeout 1, grace: -1"
 
-  says "config/pando.rb:1: rollout takes options only: surge: and unavailable: and canary: and safe_paths:", "rollout 1"
-  says "config/pando.rb:1: rollout needs an option: surge: and unavailable: and canary: and safe_paths:", "rollout"
+  says "config/pando.rb:1: rollout takes only options: surge:, unavailable:, canary: or safe_paths:", "rollout 1"
+  says "config/pando.rb:1: rollout needs an option: surge:, unavailable:, canary: or safe_paths:", "rollout"
   says "config/pando.rb:1: rollout has no option canaries:. Did you mean canary?", "rollout canaries: {}"
 
   says "config/pando.rb:1: rollout canary: must be auto, false or a Hash of requests:, seconds: and longest:, but is " \
        "#{{ requests: 0 }.inspect}. requests: must be a whole number from 1 to 1000000, but is 0. Write canary: " \
        "false for a rollout without one.", "rollout canary: { requests: 0 }"
-  says "config/pando.rb:1: health live: must not be /up, the path of health: the two say different things",
-       'health "/up", live: "/up"'
+  says "config/pando.rb:1: health live: must not be /up, which is the path of health: the two answer different " \
+       "questions", 'health "/up", live: "/up"'
 
   says "config/pando.rb:1: refork must be auto, manual, false or a list of numbers of requests, but is :atuo. " \
        "Did you mean auto?", "refork :atuo"
@@ -61,11 +61,11 @@ class ConfigErrorsTest < ConfigTestCase
        "refork"
   says "config/pando.rb:1: refork prefer: must be balanced, memory or cpu, but is :speed.",
        "refork :auto, prefer: :speed"
-  says "config/pando.rb:1: refork prefer: does nothing beside refork :manual: leave it out",
+  says "config/pando.rb:1: refork prefer: has no effect with refork :manual: leave it out",
        "refork :manual, prefer: :cpu"
-  says "config/pando.rb:2: refork prefer: does nothing beside refork after: [50, false]: leave it out",
+  says "config/pando.rb:2: refork prefer: has no effect with refork after: [50, false]: leave it out",
        "refork after: [50, false]\nrefork prefer: :memory"
-  says "config/pando.rb:1: refork failures: does nothing beside refork false: leave it out", "refork false, failures: 2"
+  says "config/pando.rb:1: refork failures: has no effect with refork false: leave it out", "refork false, failures: 2"
 
   says "config/pando.rb:1: memory hard: must be more than worker:, 64.mb, but is 32.mb",
        "memory worker: 64.mb, hard: 32.mb"
@@ -75,9 +75,9 @@ class ConfigErrorsTest < ConfigTestCase
   says "config/pando.rb:1: answer_memory must not be more than its total:, 64.mb, but is 128.mb. Write " \
        "answer_memory 128.mb, total: 128.mb or more", "answer_memory 128.mb"
 
-  says "config/pando.rb:1: fork_safety state: allow: has \"umaks\", which is nothing that is looked at. Did you mean " \
-       "umask? See docs/audit.md", 'fork_safety state: { allow: ["nice", "env TZ", "umaks"] }'
-  says "config/pando.rb:1: fork_safety state: allow: has \"mood\", which is nothing that is looked at. See " \
+  says "config/pando.rb:1: fork_safety state: allow: has \"umaks\", which Pando does not check. Did you mean umask? " \
+       "See docs/audit.md", 'fork_safety state: { allow: ["nice", "env TZ", "umaks"] }'
+  says "config/pando.rb:1: fork_safety state: allow: has \"mood\", which Pando does not check. See " \
        "docs/audit.md", 'fork_safety state: { allow: ["mood"] }'
 
   says "config/pando.rb:1: listen backlog: must be a whole number from 1 to 65535, but is 0.", "listen 80, backlog: 0"
@@ -117,22 +117,22 @@ class ConfigErrorsTest < ConfigTestCase
 
   def test_rails_is_not_loaded_when_the_file_is_read
     %w[Rails.env.production? Rails.root ::Rails.env].each do |asked|
-      assert_equal "config/pando.rb:2: Rails is not loaded: this file is read before the application is loaded. " \
+      assert_equal "config/pando.rb:2: Rails is not loaded: Pando reads this file before it loads the application. " \
                    "Write environment == \"production\" in place of Rails.env.production?, and Dir.pwd " \
                    "in place of Rails.root",
                    error_of("\nworkers 4 if #{asked}")
     end
-    assert_match(/\Aconfig.pando.rb:1: Shop is not loaded: this file is read before the/, error_of("Shop.x"))
-    assert_match(/rb:1: present\? is a method of Rails'.* Write it in Ruby's own/, error_of("ENV['A'].present?"))
+    assert_match(/\Aconfig.pando.rb:1: Shop is not loaded: Pando reads this file before it/, error_of("Shop.x"))
+    assert_match(/rb:1: present\? is a method of Rails, .* Use plain Ruby/, error_of("ENV['A'].present?"))
   end
 
   def test_a_number_has_no_methods_of_rails
     { "30.secs" => 30, "1.minute" => 1, "2.days" => 2 }.each do |written, number|
-      assert_equal "config/pando.rb:1: #{written} is unknown: this file is read before the application is loaded, " \
+      assert_equal "config/pando.rb:1: #{written} is unknown: Pando reads this file before it loads the application, " \
                    "without Rails. Write seconds as a number, or #{number}.milliseconds, #{number}.seconds, " \
                    "#{number}.minutes or #{number}.hours", error_of("timeout #{written}")
     end
-    assert_match(/5.megabytes is unknown: .* There are .*5.kb, 5.mb/, error_of("max_body_bytes 5.megabytes"))
+    assert_match(/5.megabytes is unknown: .* You can write .*5.kb, 5.mb/, error_of("max_body_bytes 5.megabytes"))
     assert_match(/NoMethodError: undefined method .*frobnicate/, error_of("'a'.frobnicate"))
   end
 

@@ -45,7 +45,7 @@ class FlagsTest < ConfigTestCase
     end
     assert_equal "-w needs a value: -w N", usage_error("-w")
     assert_equal "-w needs a value: -w N", usage_error("-w", "-c", "x")
-    assert_equal "one RACKUP is enough: a.ru or b.ru?", usage_error("a.ru", "b.ru")
+    assert_equal "give only one RACKUP: a.ru or b.ru?", usage_error("a.ru", "b.ru")
     assert_equal "--check takes no value, but was given \"1\"", usage_error("--check=1", switches: [CHECK])
   end
 

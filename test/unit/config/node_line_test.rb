@@ -56,7 +56,7 @@ class ConfigNodeLineTest < ConfigTestCase
   end
 
   says "node needs one name such as :sidekiq", "node"
-  says "node :sidekick is no runner that Pando brings along (:sidekiq, :karafka, :solid_queue, :good_job, :bunny, " \
+  says "node :sidekick is not a runner that comes with Pando (:sidekiq, :karafka, :solid_queue, :good_job, :bunny, " \
        ":resque), and has no block that makes one. Did you mean sidekiq?", "node :sidekick"
   says 'node "sidekiq" needs a name such as :sidekiq', 'node "sidekiq"'
   says "node :sidekiq count: must be a whole number from 1 to 1024, but is 0.", "node :sidekiq, count: 0"
@@ -65,25 +65,25 @@ class ConfigNodeLineTest < ConfigTestCase
        "node :sidekiq, timeout: nil"
   says "there is a node \"sidekiq\" already (config/pando.rb:1): give one of them another name, such as name: " \
        "\"sidekiq_2\"", "node :sidekiq; node :sidekiq"
-  says "node :own has the name web, which is that of the workers that serve requests: give it another one, such as " \
+  says "node :own has the name web, which the workers that serve requests have: give it another one, such as " \
        "name: \"jobs\"", "workers 1; node(:own, name: :web) { 1 }"
-  says "node :sidekiq has a block, but its runner comes with Pando: leave the block out, or call a runner of yours " \
-       "otherwise", "node(:sidekiq) { 1 }"
+  says "node :sidekiq has a block, but its runner comes with Pando: leave the block out, or rename your own " \
+       "runner", "node(:sidekiq) { 1 }"
   says "node :sidekiq queues: must be a list of queues, but is [].", "node :sidekiq, queues: []"
 
   # What is the runner's own.
   says "node :sidekiq has no keyword cout:. Did you mean count?", "node :sidekiq, cout: 4"
   says "node :sidekiq has no keyword wieghts:. Did you mean weights?", "node :sidekiq, wieghts: {}"
-  says "node :sidekiq weights: low is none of its queues (mail)",
+  says "node :sidekiq weights: low is not one of its queues (mail)",
        "node :sidekiq, queues: %w[mail], weights: { mail: 2, low: 1 }"
   says "node :sidekiq weights: must be queues and their weights such as { critical: 3, default: 1 }, but is 3.",
        "node :sidekiq, weights: 3"
   says "node :sidekiq reliable: must be true or false, but is \"yes\".", "node :sidekiq, reliable: 'yes'"
   says "node :karafka has no keyword topics:.", "node :karafka, topics: 1"
   says "node :solid_queue killed_jobs: must be again or fail, but is :never.", "node :solid_queue, killed_jobs: :never"
-  says "node :solid_queue has both queues: and queue_file: true, with which config/queue.yml says that: leave one out",
+  says "node :solid_queue has both queues: and queue_file: true, which takes it from config/queue.yml: leave one out",
        "node :solid_queue, queue_file: true, queues: %w[a]"
-  says "node :solid_queue has both polling_interval: and queue_file: true, with which config/queue.yml says that: " \
+  says "node :solid_queue has both polling_interval: and queue_file: true, which takes it from config/queue.yml: " \
        "leave one out", "node :solid_queue, queue_file: true, polling_interval: 1"
   says "node :bunny needs consumer: \"YourClass\"", "node :bunny"
   says "node :bunny on_error: must be reject or requeue, but is :ignore.",

@@ -115,7 +115,7 @@ class TypesTest < Minitest::Test
                          "50,75,off" => { after: [50, 75, false] }, "50,false" => { after: [50, false] } }
     assert_refuses type, "50,,75", "off,50", ",", "50,auto", 50, [50], nil, true
     assert_equal({ after: [5] }, type.cast(nil, after: [5]))
-    assert_match(/Leave it out, after: says all/, refusal_of(type, :auto, after: [5]))
+    assert_match(/Leave the value out: after: is enough/, refusal_of(type, :auto, after: [5]))
     assert_match(/1 or more each.*but is \["0"\]/, refusal_of(type, "0"))
     assert_equal([":auto", "false", "after: [5, false]"],
                  [:auto, false, { after: [5, false] }].map { |value| type.write(value) })

@@ -2,11 +2,11 @@
 
 module Pando
   class Config
-    # What Pando checks before and after a fork, and what it does about a finding (docs/audit.md).
+    # What Pando checks before and after a fork, and what it does about findings (docs/audit.md).
     Settings.group "Fork-safety" do
       setting :self_check,
               type: Types::Truth.new, default: true,
-              help: "Test what uses locks (allocator, loader, resolver, ...) in each forked process before it is ready.",
+              help: "Test what uses locks (allocator, loader, resolver) in each forked process before it is ready.",
               notes: <<~MARKDOWN,
                 With a block, `self_check { |server, role| ... }` is a hook that adds a check of your own.
                 See [self-check](self-check.md).

@@ -55,9 +55,9 @@ module Pando
               },
               help: "The UNIX socket through which commands such as `pando status` reach the running server.",
               notes: <<~MARKDOWN,
-                The socket has mode 0600: only root and the server's own user may use it. If you do not set a path, Pando
-                creates the directory of the default one. If it cannot, the server runs without a control socket, and
-                the event `control.unavailable` says why.
+                The socket has mode 0600: only root and the server's own user may use it. If you do not set a path,
+                Pando creates the directory of the default one. If it cannot, the server runs without a control socket,
+                and the event `control.unavailable` says why.
               MARKDOWN
               example: 'control "/run/shop/pando.sock"'
 

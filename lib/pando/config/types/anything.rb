@@ -5,7 +5,7 @@ require "pando/config/type"
 module Pando
   class Config
     module Types
-      # Somebody else's business.
+      # Any value. The library that receives it checks it.
       class Anything < Type
         def cast(value, **) = value
         def expects = "anything"

@@ -6,8 +6,8 @@ require "pando/config/units"
 module Pando
   class Config
     module Types
-      # A size in bytes, an Integer. As text also "64KB", "1.5MB" and "2GB"; a
-      # kilobyte is 1024 bytes, as in `64.kb`.
+      # A size in bytes, an Integer. A String may also be "64KB", "1.5MB" or "2GB".
+      # A kilobyte is 1024 bytes, as in `64.kb`.
       #
       # @api private
       class Bytes < Ranged

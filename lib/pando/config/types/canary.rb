@@ -7,8 +7,8 @@ require "pando/config/types/whole"
 module Pando
   class Config
     module Types
-      # What a new generation's first worker must do before the others are replaced: :auto, false for nothing, or
-      # `{ requests: 20, seconds: 10, longest: 30 }`. As text "20,10,30".
+      # What the first worker of a new generation must do before Pando replaces the others: :auto, false for nothing,
+      # or `{ requests: 20, seconds: 10, longest: 30 }`, as a String "20,10,30".
       #
       # @api private
       class Canary < Fields
@@ -27,7 +27,7 @@ module Pando
           invalid(written, " longest: cannot be less than seconds:.")
         end
 
-        # A proof by no request is none.
+        # A canary without a request proves nothing.
         def advice(value)
           " Write canary: false for a rollout without one." if value.to_s.match?(/\A0+\z/)
         end

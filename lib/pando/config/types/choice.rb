@@ -5,7 +5,7 @@ require "pando/config/type"
 module Pando
   class Config
     module Types
-      # One of a few names, a Symbol. The text of a flag becomes a Symbol only by finding it in the list.
+      # One of a few names, a Symbol. A String is looked up in the list, so that no new Symbol is created.
       #
       # @api private
       class Choice < Type

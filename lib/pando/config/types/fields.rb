@@ -5,11 +5,11 @@ require "pando/config/type"
 module Pando
   class Config
     module Types
-      # A Hash of fields, each of a type of its own, some of which may be left out; or one of a few names for all of
-      # them. As text the fields' values in their order, "20,10,30".
+      # A Hash whose fields have types of their own and may be left out, or one of a few names for all of them. As a
+      # String the values of the fields in their order, "20,10,30".
       #
-      # @abstract A subclass has the constants FIELDS (name => type), NAMES (text => value) and DEFAULT (of what is not
-      #   said), and may override {#complete}.
+      # @abstract A subclass has the constants FIELDS (name => type), NAMES (String => value) and DEFAULT (for fields
+      #   that are left out), and may override {#complete}.
       # @api private
       class Fields < Type
         def cast(value, **)
@@ -36,7 +36,7 @@ module Pando
 
         def fields = self.class::FIELDS
 
-        # Who gave a text is told of texts: a flag takes no Hash.
+        # For a String the message names the Strings that are allowed: a flag cannot take a Hash.
         def invalid(value, hint = "")
           return super unless value.is_a?(String)
 
@@ -44,7 +44,7 @@ module Pando
           raise Invalid, "must be #{texts.join(" or ")}, but is #{value.inspect}.#{hint}"
         end
 
-        # As text, or what it stands for.
+        # Whether it is one of the names, as a String or as its value.
         def name?(value) = !value.is_a?(Hash) && self.class::NAMES.key?(value.to_s)
 
         def read(hash, written = hash)
@@ -62,11 +62,11 @@ module Pando
         end
 
         # @param all [Hash] @param _said [Hash] without defaults @param _written [Object] as the user wrote it
-        # @return [Hash] with what depends on other fields
-        # @raise [Invalid] they do not fit together
+        # @return [Hash] the fields, completed by those that depend on others
+        # @raise [Invalid] the fields contradict each other
         def complete(all, _said, _written) = all
 
-        # @return [String, nil] what to do instead
+        # @return [String, nil] what to write instead
         def advice(_value) = nil
       end
     end

@@ -6,15 +6,15 @@ require "pando/config/types/texts"
 module Pando
   class Config
     module Types
-      # What is done about things that a fork would break: one word for all of them, or a Hash with a list of those to
-      # put up with, `{ allow: ["some_gem", "app/lib/poller.rb"], otherwise: :refuse }`. As text "refuse,some_gem".
+      # What Pando does about things that a fork would break: one word for all of them, or a Hash with a list of
+      # exceptions, `{ allow: ["some_gem", "app/lib/poller.rb"], otherwise: :refuse }`. As a String "refuse,some_gem".
       #
       # @api private
       class ListedPolicy < Type
         FIELDS = %i[allow otherwise].freeze
 
         # @param names [Array<Symbol>]
-        # @param default [Symbol] without otherwise: @param list [String] what may be allowed
+        # @param default [Symbol] the default of otherwise: @param list [String] describes what may be allowed
         def initialize(*names, default:, list:)
           super()
           @choice = Choice.new(*names)
@@ -22,7 +22,7 @@ module Pando
           @default = default
         end
 
-        # @return [Symbol, Hash{Symbol => Object}] a Hash has both fields
+        # @return [Symbol, Hash{Symbol => Object}] a Hash always has both fields
         def cast(value, **)
           return read(value) if value.is_a?(Hash)
           return word(value) unless value.is_a?(String) && value.include?(",")

@@ -5,8 +5,8 @@ require "pando/config/type"
 module Pando
   class Config
     module Types
-      # A list of networks: addresses, prefixes and a few words, an Array of
-      # Strings. A flag separates them by commas; false is an empty list.
+      # A list of networks: an Array of addresses, prefixes and a few words. A
+      # flag separates them by commas; false is an empty list.
       #
       # @api private
       class Networks < Type
@@ -43,7 +43,7 @@ module Pando
           address(name) if name.match?(/[.:]/)
         end
 
-        # Loaded here, for the monitor needs it only for those who name networks.
+        # Required on demand: the monitor needs it only if the setting names addresses.
         def address(name)
           require "ipaddr"
           IPAddr.new(name)

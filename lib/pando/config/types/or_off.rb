@@ -5,8 +5,8 @@ require "pando/config/type"
 module Pando
   class Config
     module Types
-      # A value of another type, or nil for "not at all", which is written
-      # `false` in a config file and `off` on the command line.
+      # A value of another type, or nil for "off", which is `false` in a config
+      # file and `off` on the command line.
       #
       #   OrOff.new(Seconds.new)
       #
@@ -20,8 +20,8 @@ module Pando
           @type = type
         end
 
-        # A nil is refused: it comes from an environment variable that is not
-        # set far more often than from somebody who means "off".
+        # Refuses nil: it usually comes from an environment variable that is not
+        # set, and rarely means "off".
         def cast(value, **options)
           return if OFF.include?(value)
 

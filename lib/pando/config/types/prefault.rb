@@ -7,8 +7,8 @@ require "pando/config/types/whole"
 module Pando
   class Config
     module Types
-      # What a new worker may be given before it serves: true for the default, false for nothing, or
-      # `{ bytes: 64.mb, milliseconds: 30 }`. As text "64mb,30".
+      # How much Pando may prefault in a new worker: true for the default, false for nothing, or
+      # `{ bytes: 64.mb, milliseconds: 30 }`, as a String "64mb,30".
       #
       # @api private
       class Prefault < Fields

@@ -5,7 +5,7 @@ require "pando/config/type"
 module Pando
   class Config
     module Types
-      # An Integer within a range; a subclass's `number` reads it, nil for what is none.
+      # An Integer within a range. A subclass implements #number, which reads it and returns nil for anything else.
       #
       # @api private
       class Ranged < Type

@@ -5,9 +5,9 @@ require "pando/config/type"
 module Pando
   class Config
     module Types
-      # When the cluster reforks: :auto, :manual, false, or after the numbers of
-      # requests in `after: [500, 750, false]`, one for each generation. The last
-      # number repeats unless `false` ends the list. As text "500,750,off".
+      # When the cluster reforks: :auto, :manual, false, or after numbers of
+      # requests, `after: [500, 750, false]`, one for each generation. The last
+      # number repeats unless `false` ends the list. As a String "500,750,off".
       #
       # @api private
       class Refork < Type
@@ -15,7 +15,7 @@ module Pando
         LIST = /\A\d{1,12}(,\d{1,12})*(,off|,false)?\z/
 
         def cast(value = nil, after: nil)
-          return value.nil? ? { after: after } : invalid(value, " Leave it out, after: says all.") if after
+          return value.nil? ? { after: after } : invalid(value, " Leave the value out: after: is enough.") if after
 
           case value
           when "auto", "manual", "off", "false", :auto, :manual, false then NAMES.fetch(value.to_s)
@@ -28,7 +28,7 @@ module Pando
           "auto, manual, false or a list of numbers of requests"
         end
 
-        # `refork after: [500]` has no value beside its option.
+        # `refork after: [500]` has an option and no value.
         def optional?
           true
         end

@@ -5,17 +5,17 @@ require "pando/config/type"
 module Pando
   class Config
     module Types
-      # A duration in seconds, a Float. As text also "500ms", "30s", "2m" and "1h".
+      # A duration in seconds, a Float. A String may also be "500ms", "30s", "2m" or "1h".
       #
       # @api private
       class Seconds < Type
         FACTORS = { "ms" => 0.001, "s" => 1, "" => 1, "m" => 60, "h" => 3600 }.freeze
         TEXT = /\A(\d{1,9}(?:\.\d{1,9})?) ?(ms|s|m|h|)\z/
 
-        # A deadline is kept in nanoseconds in 64 bits; a year is far inside and longer than anybody means.
+        # The longest duration. Deadlines are stored in nanoseconds in 64 bits, which a year is far from filling.
         YEAR = 365.0 * 24 * 3600
 
-        # @param zero [Boolean] whether 0 is a right value
+        # @param zero [Boolean] whether 0 is allowed
         def initialize(zero: false)
           super()
           @zero = zero
@@ -43,7 +43,7 @@ module Pando
           end
         end
 
-        # False for NaN too, which no comparison holds for.
+        # False for NaN too, because every comparison with it is false.
         def fits?(seconds)
           seconds <= YEAR && (@zero ? seconds >= 0 : seconds.positive?)
         end

@@ -5,7 +5,7 @@ require "pando/config/types/bytes"
 module Pando
   class Config
     module Types
-      # A size in bytes, or a share of the memory that there is: "80%", `80.percent`.
+      # A size in bytes, or a share of the available memory: "80%", `80.percent`.
       #
       # @api private
       class ShareOfMemory < Bytes

@@ -5,13 +5,13 @@ require "pando/config/type"
 module Pando
   class Config
     module Types
-      # A String, of which every byte fits a pattern.
+      # A String that matches a pattern.
       #
       # @api private
       class Text < Type
         attr_reader :expects
 
-        # @param expects [String] what the text is, "the path of a file"
+        # @param expects [String] describes the text: "the path of a file"
         # @param pattern [Regexp] what it must match
         def initialize(expects, pattern)
           super()

@@ -5,7 +5,7 @@ require "pando/config/type"
 module Pando
   class Config
     module Types
-      # A list of texts, an Array of Strings; one text, or several with commas between them, will do.
+      # A list of texts, an Array of Strings. A single String works too; commas separate several texts.
       #
       # @api private
       class Texts < Type
@@ -13,7 +13,7 @@ module Pando
 
         ANYTHING = /\A[^\0\n,]+\z/
 
-        # @param expects [String] what the list is, "a list of queues" @param least [Integer] how many there must be
+        # @param expects [String] describes the list, "a list of queues" @param least [Integer] the smallest size
         # @param pattern [Regexp] what each text must match
         def initialize(expects, least: 0, pattern: ANYTHING)
           super()

@@ -5,7 +5,7 @@ require "pando/config/type"
 module Pando
   class Config
     module Types
-      # `{ critical: 3, default: 2 }`: queues and how much they weigh. Left as it is written.
+      # `{ critical: 3, default: 2 }`: queues and their weights, exactly as written.
       class Weights < Type
         def cast(value, **)
           fits = value.is_a?(Hash) && value.all? do |queue, weight|
