@@ -10,7 +10,7 @@ module Pando
     # @api private
     class Refork < ControlCommand
       FORCE = Switch.new(name: :force, flags: %w[--force], argument: nil,
-                         help: "With `refork`: even if reforking is suspended or backing off.").freeze
+                         help: "With `refork`: try even if reforking is suspended or backing off.").freeze
 
       def self.switches
         [*super, FORCE]

@@ -69,11 +69,11 @@ class CLITest < ConfigTestCase
     output, complaint, status = pando("--check")
     assert_equal ["", 2], [output, status]
     assert_match(%r{\Apando: config/pando.rb:1: listen: there is no folder \S+/run. Create it first$}, complaint)
-    FileUtils.mkdir_p(complaint[/no folder (\S+)\. Make/, 1])
+    FileUtils.mkdir_p(complaint[/no folder (\S+)\. Create/, 1])
 
     complaint = pando("--check")[1]
     assert_match(%r{config/pando.rb:2: control: there is no folder \S+/sockets}, complaint)
-    FileUtils.mkdir_p(complaint[/no folder (\S+)\. Make/, 1])
+    FileUtils.mkdir_p(complaint[/no folder (\S+)\. Create/, 1])
     assert_equal 0, pando("--check").last
   end
 
