@@ -16,7 +16,7 @@ module Pando
     #
     # It waits until nothing is begun that only this monitor's memory knows of (a generation on its way, a process
     # that starts). Then the other image is tried in a child (Probe), and executed when it has shown that it can
-    # read the state of this cluster (Passage).
+    # read the state of this cluster (Exec).
     #
     # Owned by the monitor.
     #

@@ -3,7 +3,7 @@
 module Pando
   class Server
     # How this server was started: the program and the folders of code that the command line named, links and all.
-    # The monitor that serves knows neither, for it has executed itself without RubyGems (see Slim); an upgrade
+    # The monitor that serves knows neither, for it has executed itself without RubyGems (see ReexecWithoutGems); an upgrade
     # starts the same program again, which may lead to another Pando by now.
     #
     # @api private

@@ -50,7 +50,7 @@ module Pando
           come = SignalBuffer.pass_on(@signals.take)
           image.execute(Resumption::VARIABLE => "take:#{memory.fileno}", Resumption::REASON => nil, **come)
         rescue SystemCallError
-          @signals.remember(come.fetch(Interim::VARIABLE).split(",")) if come
+          @signals.remember(come.fetch(SignalBuffer::VARIABLE).split(",")) if come
           Descriptors.close_on_exec(passed, true) if passed
           raise
         ensure
