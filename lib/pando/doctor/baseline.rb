@@ -5,12 +5,12 @@ require "pando/errors"
 
 module Pando
   module Doctor
-    # Findings that are known: a file that lives beside the application. They are recognized by
-    # their fingerprint, which has no line numbers, so that an edit above does not make them new.
+    # A file of known findings, kept with the application. A finding is recognized by its fingerprint, which has no line
+    # number, so that an edit above it does not make it new.
     class Baseline
       SCHEMA = 1
 
-      # @return [Baseline] that knows nothing
+      # @return [Baseline] without any finding
       def self.empty = new([])
 
       # @param path [String]

@@ -1,32 +1,31 @@
 # frozen_string_literal: true
 
 require "json"
-require "pando/doctor/journal"
 
 module Pando
   module Doctor
-    # Two checks that need no refork, made while no worker has its turn: the worker of slot 0 serves on so that growth
-    # shows, and that of slot 1, which has served nothing yet, is asked for the state that its first requests build. To
-    # save time they are made at the same time. Belongs to an examination, in the process of the command.
+    # Makes two checks that need no refork, at the same time: the worker in slot 0 serves more rounds, to see whether
+    # its descriptors grow, and the worker in slot 1, which has served nothing yet, measures the state that first
+    # requests build. Owned by an examination, in the command's process.
     #
     # @api private
     class FirstGeneration
-      # Rounds that are compared to see whether descriptors become more; the first one warms up.
+      # Rounds of requests; the first one warms up.
       ROUNDS = 3
       # Requests of such a round.
       REPEATED = 20
-      # Seconds in which the lazily built state is to be found. Longer lists of requests are cut.
+      # Seconds for the check of lazy state: a list of requests that takes longer is cut.
       LAZY_STATE_SECONDS = 15.0
-      # Seconds for each of its three children, and times as long as the requests should take: a child that waits for
-      # ever is given up, one on a busy machine is not.
+      # Seconds that each of its three children may take, and how many times as long as its requests took before: enough
+      # on a busy machine, and a child that hangs is given up.
       CHILD_SECONDS = (30.0..120.0)
       CHILD_TIMES = 10
-      # Bytes of requests that it is made with: half of a question, for JSON makes them longer.
+      # Bytes of its requests: half of a question's, because JSON makes them longer.
       LAZY_STATE_BYTES = 30_000
-      # How often the requests are sent, of a short list and of a long one: see LazyState::Group.
+      # How often the requests are sent: a short list, a long list (see LazyState::Group).
       TIMES = [6, 4].freeze
       FEWEST = 5
-      CHILDREN = 3 # of LazyState::Examination
+      CHILDREN = 3 # of LazyState::ForkedRun
 
       # @param examination [Examination] @param patience [Float] seconds for any one answer
       def initialize(examination, patience)
@@ -35,14 +34,14 @@ module Pando
         @patience = patience
       end
 
-      # @param parallel [Boolean] false where a request uses an inherited descriptor: at the same time, one process
-      #   would take what is meant for another and leave it waiting
+      # @param parallel [Boolean] false if a request uses an inherited descriptor: then one process could take the bytes
+      #   that another one waits for
       # @return [nil]
-      def look(parallel:)
+      def examine(parallel:)
         @parallel = parallel
-        lazy_state = Thread.new { look_at_lazy_state }
+        lazy_state = Thread.new { measure_lazy_state }
         lazy_state.join unless parallel
-        look_for_growth
+        measure_growth
         lazy_state.join
         nil
       end
@@ -51,7 +50,7 @@ module Pando
 
       def worker(slot) = @examination.worker_in(0, slot)
 
-      def look_for_growth
+      def measure_growth
         worker = worker(0)
         return unless worker
         return @evidence.could_not("growth", "requests got no answer") if @examination.stuck.any?
@@ -64,7 +63,7 @@ module Pando
         @evidence.counts.compact!
       end
 
-      def look_at_lazy_state
+      def measure_lazy_state
         worker = worker(1)
         requests = first_requests
         return @evidence.could_not("lazy state", "no request was answered without an error") if requests.empty?
@@ -79,7 +78,7 @@ module Pando
         @evidence.lazy << told
       end
 
-      # Of each path one, spread over the whole list, as many as there is time and room for.
+      # One request for each path, spread over the whole list, as many as time and space allow.
       # @return [Array<String>] as sent
       def first_requests
         different = answered.uniq { |request| [request.verb, request.path] }
@@ -91,7 +90,7 @@ module Pando
         fitting
       end
 
-      # By the other worker, without an error: one request that raises would end the look.
+      # Those that the other worker answered without an error: one that raises would end the check.
       def answered
         good = @evidence.sent.select { |sent| sent.answer.status&.<(500) }.map(&:request)
         @examination.requests.select { |request| good.include?(request) } - @examination.stuck
@@ -113,7 +112,7 @@ module Pando
       def times = long? ? TIMES.last : TIMES.first
       def long? = once * TIMES.first > LAZY_STATE_SECONDS
 
-      # Seconds for all requests once.
+      # Seconds that one worker needs for all requests.
       def once = @evidence.round_seconds || 0.0
     end
   end

@@ -2,7 +2,7 @@
 
 require "time"
 require "pando/doctor/baseline"
-require "pando/doctor/report/measured"
+require "pando/doctor/features"
 require "pando/doctor/subject/wire"
 require "pando/version"
 
@@ -112,7 +112,7 @@ module Pando
       # What there is, and what came of it.
       def features
         told = @evidence.facts.find { |fact| fact.key?(:features) }&.fetch(:features) || {}
-        told.merge(Measured.new(@evidence).to_h)
+        told.merge(Features.in_use(@evidence))
       end
 
       def lazy_state = @evidence.lazy.first&.fetch(:figures, nil)

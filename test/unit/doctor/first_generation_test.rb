@@ -16,7 +16,7 @@ class DoctorFirstGenerationTest < Minitest::Test
     evidence = Doctor::Evidence.new("/app")
     requests.each { |one| evidence.sent << sent(one, one.target == "/fails" ? 500 : 200) }
     evidence.round_seconds = 100.0
-    Doctor::FirstGeneration.new(Examination.new(evidence, requests, []), 1.0).look(parallel: false)
+    Doctor::FirstGeneration.new(Examination.new(evidence, requests, []), 1.0).examine(parallel: false)
 
     assert_equal [["lazy state", Doctor::FirstGeneration::FEWEST, 17]], evidence.limits.map(&:to_a)
   end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/doctor/subject/staging"
+require "pando/doctor/subject/payload"
 
 # What the doctor's own server does otherwise than the user's.
 class DoctorPayloadTest < Minitest::Test

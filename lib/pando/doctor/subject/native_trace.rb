@@ -1,15 +1,14 @@
 # frozen_string_literal: true
 
 require "fcntl"
-require "pando/doctor/subject/recorder"
+require "pando/doctor/subject/instruments"
 
 module Pando
   module Doctor
     module Subject
-      # Finds the line behind what no Ruby object stands for: threads and descriptors that C code
-      # makes. Looks after each call of a method written in C whether there is one more. That is
-      # slow, so the doctor stages the application a second time for it, and only when there is
-      # something to be found.
+      # Finds the lines that make threads and descriptors in C code, for which there is no Ruby object: after each call
+      # of a C method it looks whether there is a new one. That is slow, so the doctor starts a second stage for it, and
+      # only if the first one has found such a thing.
       #
       # @api private
       class NativeTrace
@@ -32,7 +31,7 @@ module Pando
         private
 
         def look(point)
-          # A number of links is one call; the names are read only when it has changed.
+          # The number of links takes one call; the names are read only when it has changed.
           links = File.stat(TASKS).nlink
           note_tasks(point) if links != @links
           @links = links
@@ -61,13 +60,13 @@ module Pando
         end
 
         def place(point)
-          Recorder.place(caller_locations(3)) || "#{point.path}:#{point.lineno}"
+          Instruments.place(caller_locations(3)) || "#{point.path}:#{point.lineno}"
         end
 
         def tasks = Dir.children(TASKS).map(&:to_i)
         def comm(task) = File.read("#{TASKS}/#{task}/comm").chomp
 
-        # The smallest number that is free tells whether one was taken or given back.
+        # The smallest free number shows whether a descriptor was opened or closed.
         def next_free
           number = @probe.fcntl(Fcntl::F_DUPFD, 0)
           Sys.close_fd(number)

@@ -3,31 +3,31 @@
 module Pando
   module Doctor
     module Subject
-      # Notes what Ruby keeps no list of: who trapped which signal, which at_exit handlers run
-      # in a process that did not register them, what a finalizer or such a handler deletes.
-      # Lives in the examined processes; installed before the application is loaded.
+      # Wraps methods of Ruby to learn what it keeps no list of: the line that trapped a signal, at_exit handlers that
+      # run in a process that did not register them, files that a finalizer or such a handler deletes. Installed in the
+      # examined processes before the application is loaded.
       #
       # @api private
-      module Recorder
+      module Instruments
         LIBRARY = "#{File.expand_path("../../..", __dir__)}/".freeze
         STANDARD = RbConfig::CONFIG.values_at("rubylibdir", "archdir").compact.freeze
-        # Frames that are nobody's fault.
+        # Frames of Pando and of Ruby itself are never the cause.
         FOREIGN = [LIBRARY, "<internal:"].freeze
 
-        # The last application's or server's word on each signal.
+        # The last handler of a signal; `ours`: Pando set it.
         Trap = Struct.new(:signal, :location, :ours)
 
         @traps = {}
         @pids = []
 
         class << self
-          # @return [Hash{String => Trap}] by the name of the signal; what loading has set is in #loaded_traps
+          # @return [Hash{String => Trap}] by the name of the signal
           attr_reader :traps
-          # @return [Hash{String => Trap}, nil]
+          # @return [Hash{String => Trap}, nil] those that held when the application had been loaded
           attr_reader :loaded_traps
           # @return [Array<Integer>] this process and its ancestors, the oldest first
           attr_reader :pids
-          # @return [Symbol, nil] :leaving or :collecting, when objects end
+          # @return [Symbol, nil] :leaving or :collecting while objects end
           attr_accessor :phase
 
           def install(wire)
@@ -36,7 +36,7 @@ module Pando
             enter
             [Kernel.singleton_class, Signal.singleton_class].each { |one| one.prepend(Traps) }
             Kernel.singleton_class.prepend(ExitHandlers)
-            # Kernel's own are private.
+            # Kernel's instance methods are private.
             Kernel.prepend(Traps.dup.tap { |copy| copy.send(:private, :trap) })
             Kernel.prepend(ExitHandlers.dup.tap { |copy| copy.send(:private, :at_exit) })
             File.singleton_class.prepend(FileDeletions)
@@ -46,7 +46,7 @@ module Pando
           # In a new process.
           def enter
             @pids |= [Process.pid]
-            @inherited = @forking # what is older is an ancestor's
+            @inherited = @forking # older files were made by an ancestor
             @phase = nil
           end
 
@@ -68,7 +68,7 @@ module Pando
             @wire.tell(record: :exit_handler, location: location, pid: Process.pid)
           end
 
-          # Before the deed. Only what an ancestor made, and only at an object's or a process's end.
+          # Called before the deletion. Reports a file that an ancestor made, if an object or the process is ending.
           def deleting(path)
             return unless @phase && @pids.size > 1
 
@@ -89,10 +89,10 @@ module Pando
 
           private
 
-          # The clock that the kernel stamps files with: it stands still between two ticks.
+          # The coarse clock, from which the kernel takes the times of files.
           def now = Process.clock_gettime(Process::CLOCK_REALTIME_COARSE, :nanosecond)
 
-          # Not every file system knows when a file was made.
+          # Not every file system records when a file was made.
           def birth(path)
             nanoseconds(File.birthtime(path))
           rescue NotImplementedError
@@ -114,7 +114,7 @@ module Pando
         # @api private
         module Traps
           def trap(signal, *command, &block)
-            super.tap { Recorder.trapped(signal, command.first || block, Recorder.place(caller_locations(1))) }
+            super.tap { Instruments.trapped(signal, command.first || block, Instruments.place(caller_locations(1))) }
           end
         end
 
@@ -127,12 +127,12 @@ module Pando
             location = block.source_location&.join(":")
             guarded = ExitHandlers.knows_its_process?(block)
             super do
-              Recorder.exit_handler_ran(location, owner) unless guarded
+              Instruments.exit_handler_ran(location, owner) unless guarded
               block.call
             end
           end
 
-          # It asks for a pid: it will know in which process it is.
+          # A block that asks for a pid can tell in which process it runs.
           def self.knows_its_process?(block)
             code = RubyVM::InstructionSequence.of(block)
             code.nil? || code.disasm.match?(/mid:pid\b|getspecial|\$\$/)
@@ -144,12 +144,12 @@ module Pando
         # @api private
         module FileDeletions
           def unlink(*paths)
-            paths.each { |path| Recorder.deleting(path) }
+            paths.each { |path| Instruments.deleting(path) }
             super
           end
 
           def delete(*paths)
-            paths.each { |path| Recorder.deleting(path) }
+            paths.each { |path| Instruments.deleting(path) }
             super
           end
         end
@@ -158,7 +158,7 @@ module Pando
         module FolderDeletions
           %i[rmdir unlink delete].each do |name|
             define_method(name) do |path|
-              Recorder.deleting(path)
+              Instruments.deleting(path)
               super(path)
             end
           end

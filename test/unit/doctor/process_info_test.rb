@@ -1,32 +1,31 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/doctor/census"
-require "pando/doctor/network"
+require "pando/doctor/process_info"
 require "socket"
 require "tempfile"
 
 # What is seen of a process from outside: here of this one.
-class DoctorCensusTest < Minitest::Test
-  Census = Pando::Doctor::Census
+class DoctorProcessInfoTest < Minitest::Test
+  ProcessInfo = Pando::Doctor::ProcessInfo
 
   def test_a_file_with_its_position_and_lock
     Tempfile.create do |file|
       file.write("hello")
       file.flush
       file.flock(File::LOCK_EX)
-      seen = census.descriptors.fetch(file.fileno)
+      seen = info.descriptors.fetch(file.fileno)
 
       assert_equal([file.path, 5, true, true, false],
                    [seen.link, seen.position, seen.regular?, seen.locked?, seen.append?])
       file.flock(File::LOCK_UN)
-      refute_predicate(census.descriptors.fetch(file.fileno), :locked?)
+      refute_predicate(info.descriptors.fetch(file.fileno), :locked?)
     end
   end
 
   def test_a_log_is_appended_to
     Tempfile.create do |file|
-      File.open(file.path, "a") { |log| assert_predicate(census.descriptors.fetch(log.fileno), :append?) }
+      File.open(file.path, "a") { |log| assert_predicate(info.descriptors.fetch(log.fileno), :append?) }
     end
   end
 
@@ -34,9 +33,9 @@ class DoctorCensusTest < Minitest::Test
     reader, writer = IO.pipe
     File.open(__FILE__) do |file|
       child = fork { reader.read || exit!(0) }
-      other = Census.new(child)
-      assert(census.shares?(file.fileno, other))
-      refute(Census.new(child).shares?(-1, other))
+      other = ProcessInfo.new(child)
+      assert(info.shares?(file.fileno, other))
+      refute(ProcessInfo.new(child).shares?(-1, other))
       File.open(__FILE__) do |again|
         refute(Pando::Sys.open_file_shared?(Process.pid, again.fileno, child, file.fileno), "opened by itself")
       end
@@ -52,12 +51,12 @@ class DoctorCensusTest < Minitest::Test
     child = fork { exit!(0) }
     Process.wait(child)
 
-    assert_nil(Census.of(child))
-    assert_empty(Census.new(child).memory)
+    assert_nil(ProcessInfo.of(child))
+    assert_empty(ProcessInfo.new(child).memory)
   end
 
   def test_memory_in_bytes
-    figures = census.memory
+    figures = info.memory
 
     assert_operator(figures[:rss], :>=, figures[:pss])
     assert_operator(figures[:pss], :>=, figures[:uss])
@@ -92,6 +91,6 @@ class DoctorCensusTest < Minitest::Test
 
   private
 
-  def census = Census.of(Process.pid)
-  def socket(io) = Pando::Doctor::Network.new(Process.pid)[census.descriptors.fetch(io.fileno).inode]
+  def info = ProcessInfo.of(Process.pid)
+  def socket(io) = Pando::Doctor::SocketTable.new(Process.pid)[info.descriptors.fetch(io.fileno).inode]
 end

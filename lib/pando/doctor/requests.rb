@@ -1,12 +1,30 @@
 # frozen_string_literal: true
 
 require "json"
-require "pando/doctor/request"
+require "pando/errors"
 
 module Pando
   module Doctor
-    # A line of what an application is to be asked, or has been asked: of a list or of a log. Each line is understood by
-    # itself, so that lists and logs may be mixed:
+    # One request for the examined application.
+    Request = Struct.new(:verb, :target, :headers, :body, keyword_init: true) do
+      # @return [Request] the default
+      def self.root = new(verb: "GET", target: "/", headers: {}, body: nil)
+
+      # @return [String] without the query
+      def path = target[/\A[^?]*/]
+
+      # @return [String] as sent: one request a connection
+      def to_http
+        fields = { "Host" => "localhost", "User-Agent" => "pando doctor", "Accept" => "*/*" }.merge(headers)
+        fields["Connection"] = "close"
+        fields["Content-Length"] = body.bytesize.to_s if body
+        "#{verb} #{target} HTTP/1.1\r\n#{fields.map { |name, value| "#{name}: #{value}\r\n" }.join}\r\n#{body}".b
+      end
+
+      def to_s = "#{verb} #{target}"
+    end
+
+    # A line of a list of requests or of a log. Each line is understood by itself, so that lists and logs may be mixed:
     #
     #   /notes                                              a path
     #   POST /notes text=hello                              a method, a path, perhaps a body
@@ -14,7 +32,7 @@ module Pando
     #   Started GET "/notes" for ::1 at 2024-10-10 13:55:36             a log of Rails
     #   {"method": "GET", "path": "/notes"}                 JSON, as structured logs have it
     #
-    # Lines are strangers' words: what would not be one request is none.
+    # Nothing in a line is trusted: a line that would not make exactly one request makes none.
     class RequestLine
       METHOD = /[A-Z]+(?:-[A-Z]+)*/
       LOGGED = %r{"(#{METHOD}) (\S+) HTTP/[\d.]+"}
@@ -23,11 +41,11 @@ module Pando
       VERBS = %w[method request_method verb http_method].freeze
       TARGETS = %w[path target uri request_uri url path_info].freeze
       SAFE = %w[GET HEAD].freeze
-      # Bytes that would end the line or the field that they stand in.
+      # Bytes that would end the request line or the header.
       FORBIDDEN = /[\x00-\x20\x7f]/n
       private_constant :METHOD, :LOGGED, :STARTED, :LISTED, :VERBS, :TARGETS, :FORBIDDEN
 
-      # @return [Request, nil] nil: there is none that can be sent
+      # @return [Request, nil] nil: the line holds none that can be sent
       attr_reader :request
 
       # @param line [String]
@@ -37,17 +55,17 @@ module Pando
         @request = request if request && sendable?(request)
       end
 
-      # @return [Boolean] whether it says nothing
+      # @return [Boolean] blank, or a comment
       def empty? = @line.empty? || @line.start_with?("#")
 
-      # @return [Boolean] of a log, which does not tell the body
+      # @return [Boolean] from a log, which does not record bodies
       def logged? = @logged == true
 
-      # @return [Boolean] whether the request is one that only reads, as HTTP has it
+      # @return [Boolean] whether the method is safe, as HTTP defines it
       def safe? = SAFE.include?(request.verb)
 
       # @param name [String] @param value [String] of a header
-      # @return [Boolean] whether it can be sent as one
+      # @return [Boolean] whether the header can be sent
       def self.field?(name, value)
         name.match?(/\A[A-Za-z0-9!#$%&'*+.^_`|~-]+\z/) && value.is_a?(String) && !value.b.match?(/[\r\n\0]/n)
       end
@@ -90,6 +108,37 @@ module Pando
       def sendable?(request)
         request.target.start_with?("/", "*") && !request.target.b.match?(FORBIDDEN) &&
           request.verb.match?(/\A#{METHOD}\z/o) && request.headers.all? { |field| RequestLine.field?(*field) }
+      end
+    end
+
+    # The requests of a file whose lines {RequestLine} understands, each once and at most {LIMIT}. From a log only GET
+    # and HEAD are replayed, because it does not record the bodies of other requests.
+    class RequestList
+      # Requests in a round.
+      LIMIT = 200
+      # The value of `--requests` that stands for the application's own routes.
+      ROUTES = "routes"
+
+      # @param path [String]
+      # @return [RequestList]
+      # @raise [UsageError] the file cannot be read or holds no request
+      def self.read(path)
+        list = new(File.foreach(path, mode: "rb"))
+        raise UsageError, "--requests: #{path} holds no request that can be sent" if list.requests.empty?
+
+        list
+      rescue SystemCallError => e
+        raise UsageError, "--requests: #{e.message}"
+      end
+
+      # @return [Array<Request>] at most {LIMIT}, each once
+      attr_reader :requests
+
+      # @param lines [Enumerable<String>]
+      def initialize(lines)
+        @requests = lines.lazy.map { |text| RequestLine.new(text) }
+                         .select { |line| line.request && (line.safe? || !line.logged?) }
+                         .map(&:request).uniq.first(LIMIT)
       end
     end
   end
