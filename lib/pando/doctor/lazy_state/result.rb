@@ -6,7 +6,7 @@ require "pando/fork_safety/finding"
 module Pando
   module Doctor
     module LazyState
-      # What was found and measured. It crosses processes as JSON.
+      # Findings and figures. A child sends them to its parent as JSON.
       class Result
         # @return [Array<ForkSafety::Finding>] the largest first
         attr_reader :findings
@@ -14,7 +14,7 @@ module Pando
         attr_reader :figures
 
         # @param text [String]
-        # @return [Result] what {#to_json} wrote
+        # @return [Result] the one that {#to_json} wrote
         def self.parse(text)
           known = JSON.parse(text, symbolize_names: true)
           new(known[:findings].map { |finding| revive(finding) }, known[:figures])

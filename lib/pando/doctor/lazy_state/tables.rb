@@ -3,7 +3,8 @@
 module Pando
   module Doctor
     module LazyState
-      # What the findings are the top of: tables of the objects that stayed, by line, by class, by request.
+      # Tables of all that stayed, of which the findings are the largest: by request, line, class, and loaded or
+      # compiled code.
       #
       # @api private
       class Tables
@@ -26,7 +27,7 @@ module Pando
         def all = @all ||= @owners.values.flatten
         def objects = @owners.fetch(nil, [])
 
-        # Of each request: what of its objects is still there, and of which sort.
+        # By request, the objects that are still alive, by sort.
         def requests
           caches, others = (all - objects).partition(&:cache?)
           (all.first&.objects || []).each_index.map do |window|

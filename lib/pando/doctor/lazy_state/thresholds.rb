@@ -3,18 +3,18 @@
 module Pando
   module Doctor
     module LazyState
-      # From what size on something is worth a line of a report. docs/lazy-state.md lists them.
+      # The sizes from which a finding is reported. docs/lazy-state.md lists them.
       module Thresholds
-        # Bytes from which what one line keeps is noted.
+        # Bytes that one line keeps, for a note.
         NOTE = 4096
-        # Bytes from which it is a warning: with each worker, that much is neither shared nor fast.
+        # Bytes for a warning: each worker has to build that much, and does not share it.
         WARNING = 256 * 1024
-        # Files from which loading is a warning.
+        # Loaded files for a warning.
         FILES = 20
-        # Methods from which those defined by a line outside of the application are noted.
+        # Methods that a line outside of the application defines, for a note.
         METHODS = 10
 
-        # @return [Symbol] severity of what was built once
+        # @return [Symbol] the severity for state that was built once
         def self.severity(bytes) = bytes >= WARNING ? :warning : :note
 
         # @return [String] for a human
