@@ -107,8 +107,8 @@ module Pando
 
       def report(recording)
         mold, worker = %w[mold pid].map { |name| @worker[name] && Pando::Pages::Pagemap.of(@worker[name].to_i) }
-        census = Pando::Pages::Census.new(recording, mold: mold, worker: worker)
-        Pando::Pages::Report.write(census, @format)
+        pages = Pando::Pages::PrivatePages.new(recording, mold: mold, worker: worker)
+        Pando::Pages::Report.write(pages, @format)
       ensure
         [mold, worker].compact.each(&:close)
       end

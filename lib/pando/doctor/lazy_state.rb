@@ -3,7 +3,6 @@
 require "pando/native"
 require "pando/fork_safety/finding"
 require "pando/doctor/lazy_state/forked_run"
-require "pando/doctor/lazy_state/html"
 require "pando/doctor/lazy_state/observation"
 require "pando/doctor/lazy_state/result"
 

@@ -2,7 +2,7 @@
 
 module Pando
   module Pages
-    # The kernel's word on each page of a process (proc_pid_pagemap(5)), for processes of one's own user.
+    # What the kernel tells about each page of a process of one's own user (proc_pid_pagemap(5)).
     #
     # @api private
     class Pagemap
@@ -11,13 +11,12 @@ module Pando
       OF_FILE = 1 << 61
       EXCLUSIVE = 1 << 56
       BYTES = 8
-      CHUNK = 65_536
-      AHEAD = 512
-      # A mapping beyond is address space that somebody has set aside: 64 GiB.
-      LARGEST = 1 << 24
+      CHUNK = 65_536 # entries of a read
+      AHEAD = 512 # entries that are read ahead
+      LARGEST = 1 << 24 # pages; a larger mapping is only reserved address space
 
       # @param pid [Integer]
-      # @return [Pagemap, nil] nil: it may not be read, or there is no such process
+      # @return [Pagemap, nil] nil: forbidden, or there is no such process
       def self.of(pid)
         new(File.open("/proc/#{pid}/pagemap", "rb"))
       rescue SystemCallError
@@ -28,7 +27,7 @@ module Pando
         @file = file
       end
 
-      # @param from [Integer] @param to [Integer] numbers of pages: the first, and the one behind the last
+      # @param from [Integer] the first page's number @param to [Integer] that behind the last one
       # @yieldparam number [Integer] @yieldparam entry [Integer]
       def each(from, to)
         return if to - from > LARGEST
@@ -42,8 +41,7 @@ module Pando
         end
       end
 
-      # Whether the process has that page, be it in memory or swapped out. Reads ahead.
-      # @param number [Integer]
+      # Whether the process has that page, in memory or swapped out. Reads ahead.
       def page?(number)
         look_ahead(number) unless @ahead && number.between?(@from, @from + @ahead.size - 1)
         @ahead[number - @from].to_i.anybits?(PRESENT | SWAPPED)

@@ -2,16 +2,14 @@
 
 require "pando/events"
 require "pando/pages/recording"
-require "pando/pages/compiler"
 require "pando/sys"
 require "pando/sys/memory"
+require "pando/yjit"
 
 module Pando
   module Pages
-    # Watches which pages become a worker's own, for some of its jobs or for none (what is so now), and hands over what
-    # it has found. The worker serves on meanwhile; what goes wrong here ends the recording and nothing else.
-    #
-    # Owned by the worker that was asked; loaded into it then.
+    # Watches which pages become private to its worker, during some jobs or none (just the present state), and writes a
+    # Recording. Owned by the worker, which goes on serving; an error ends the recording and nothing else.
     #
     # @api private
     class Recorder
@@ -21,8 +19,8 @@ module Pando
       # @param worker [Cluster::Worker]
       # @param wish [String] a record: jobs, seconds
       # @param descriptors [Array<Integer>] of the file that takes the recording, and of a pipe that gets a byte for
-      #   each job and ends with the recording. Both are ours from here on.
-      # @return [Recorder, nil] nil when it was over at once
+      #   each job and ends with the recording. The recorder closes both.
+      # @return [Recorder, nil] nil: it is over already
       def self.start(worker, wish, descriptors)
         _, wanted = Cluster::Control::Record.decode(wish)
         jobs, seconds = wanted&.values_at("jobs", "seconds")&.map { |text| Integer(text.to_s, 10, exception: false) }
@@ -32,7 +30,7 @@ module Pando
         end
 
         refuse(descriptors)
-      rescue SystemCallError # one of them is not for writing
+      rescue SystemCallError # a descriptor is not open for writing
         refuse(descriptors)
       end
 
@@ -65,21 +63,21 @@ module Pando
       end
 
       # @param request [Array(String, String), nil] verb and subject
-      # @return [Recorder, nil] nil when it is over
+      # @return [Recorder, nil] nil: it is over
       def job_finished(request)
         Sys.watch_next_job
         @jobs << { request: request.to_a.join(" "), compiled: @compiler&.blocks_since }
         @bell.write_nonblock(".", exception: false)
         @jobs.size < @wanted ? self : finish
-      rescue StandardError => e # nobody listens any more, say
+      rescue StandardError => e # the command has gone, for instance
         give_up(e)
       end
 
       # Called at each turn of the worker's loop.
-      # @return [Recorder, nil] nil when it is over
+      # @return [Recorder, nil] nil: it is over
       def tick = Sys.now < @deadline ? self : finish("its time was over")
 
-      # @param cut_short [String, nil] why it ends before it has seen what it was to see
+      # @param cut_short [String, nil] the reason if it ends early
       # @return [nil]
       def finish(cut_short = nil)
         steps, pages, all = Sys.watched_pages
@@ -116,6 +114,41 @@ module Pando
         [@file, @bell].each(&:close)
         nil
       end
+    end
+
+    # Ruby's compiler: how much it has compiled, and how much memory it uses. Its metadata (where each block begins,
+    # what jumps to it) is in malloc's memory, where it cannot be told from other data.
+    #
+    # @api private
+    class Compiler
+      # @return [Compiler, nil] nil: none is on, or it has no figures
+      def self.of_this_ruby
+        new(RubyVM::YJIT) if YJIT.enabled? && RubyVM::YJIT.respond_to?(:runtime_stats)
+      end
+
+      def initialize(yjit)
+        @yjit = yjit
+        @blocks = blocks
+      end
+
+      def name = "YJIT"
+
+      # @return [Integer] blocks compiled since the last call
+      def blocks_since
+        before = @blocks
+        @blocks = blocks
+        @blocks - before
+      end
+
+      # @return [Integer, nil]
+      def code_bytes = stats[:code_region_size]
+      # @return [Integer, nil]
+      def metadata_bytes = stats[:yjit_alloc_size]
+
+      private
+
+      def blocks = stats[:compiled_block_count].to_i
+      def stats = @yjit.runtime_stats || {}
     end
   end
 end

@@ -4,9 +4,9 @@ require "test_helper"
 require "fcntl"
 require "tempfile"
 require "support/in_child"
-require "pando/pages/census"
+require "pando/pages/private_pages"
 require "pando/pages/recorder"
-require "pando/pages/report/figures"
+require "pando/pages/figures"
 
 # A process that watches its own pages. A child, for what its parent has too is shared.
 class PagesRecorderTest < Minitest::Test
@@ -26,7 +26,7 @@ class PagesRecorderTest < Minitest::Test
       recorder = recorder.job_finished(%w[GET /gc])
       recorder.job_finished(%w[GET /nothing])
     end
-    requests = Pando::Pages::Report::Figures.new(census).requests
+    requests = Pando::Pages::Figures.new(census).requests
 
     assert_equal ["GET /write", "GET /gc", "GET /nothing"], requests.map(&:name)
     # On a slow machine looking takes so long that they are not told apart any more. A few may have been private before.
@@ -90,7 +90,7 @@ class PagesRecorderTest < Minitest::Test
 
   private
 
-  # @return [Census] of a child that does so, whose parent lives
+  # @return [PrivatePages] of a child that does so, whose parent lives
   def record(jobs, seconds: 60)
     Tempfile.create("pages") do |file|
       reader, writer = IO.pipe
@@ -101,7 +101,7 @@ class PagesRecorderTest < Minitest::Test
       end
       writer.close
       assert_equal "", reader.read.delete(".") # whoever waits is told of the end
-      Pando::Pages::Census.new(Pando::Pages::Recording.read(file.tap(&:rewind)))
+      Pando::Pages::PrivatePages.new(Pando::Pages::Recording.read(file.tap(&:rewind)))
     ensure
       reader&.close
     end

@@ -56,7 +56,7 @@ module Pando
         def limits
           @report.limits.map do |one|
             "limited: #{one.check} was looked for with #{one.requests} of #{counted(one.of, "request")}, " \
-              "for it takes long. Of a shorter list (--requests) it uses each request that is answered, once for each path."
+              "for it takes long. Of a shorter list (--requests) it uses each answered request, once for each path."
           end
         end
 

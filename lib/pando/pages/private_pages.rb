@@ -6,12 +6,12 @@ require "pando/pages/recording"
 
 module Pando
   module Pages
-    # The private pages of one worker, counted by what they are for, by what made them private, and by whether the mold
-    # has a page there too: then it was shared until the worker wrote to it.
+    # The private pages of one worker, counted by use (kind), by what made them private (cause), and by whether the mold
+    # has the page too: then it was shared until the worker wrote to it. In the command's process.
     #
     # @api private
-    class Census
-      # In the order in which they are shown, with what they are called.
+    class PrivatePages
+      # Their names, in the order of display.
       CAUSES = { before: "before", request: "request", compiling: "compiling request", compile: "compile",
                  minor_gc: "minor GC", major_gc: "major GC", mixed: "request or GC" }.freeze
 
@@ -22,8 +22,8 @@ module Pando
       attr_reader :recording
 
       # @param recording [Recording]
-      # @param mold [Pagemap, nil] of the process that it was forked from
-      # @param worker [Pagemap, nil] of the process itself, for what is still shared
+      # @param mold [Pagemap, nil] of the worker's mold
+      # @param worker [Pagemap, nil] of the worker, to count its shared pages
       def initialize(recording, mold: nil, worker: nil)
         @recording = recording
         @space = AddressSpace.new(recording.parts["maps"], recording.heap)
@@ -42,12 +42,12 @@ module Pando
       def causes = @causes ||= sum(&:cause)
       # @return [Hash{Array(Symbol, Symbol) => Integer}] pages by kind and cause
       def by_kind_and_cause = @by_kind_and_cause ||= sum { |cell| [cell.kind, cell.cause] }
-      # @return [Hash{Symbol => Integer}, nil] of these, pages that the mold has as well; nil: not known
+      # @return [Hash{Symbol => Integer}, nil] private pages that the mold has too, by kind; nil: unknown
       attr_reader :copied
-      # @return [Hash{Symbol => Integer}, nil] pages that others have too, by kind; nil: not known
+      # @return [Hash{Symbol => Integer}, nil] shared pages by kind; nil: unknown
       attr_reader :shared
-      # @return [Array<Array(Integer, Integer, Symbol, Symbol, Integer)>] the first page, how many, kind, cause, step:
-      #   neighbours that are alike
+      # @return [Array<Array(Integer, Integer, Symbol, Symbol, Integer)>] runs of alike pages: first page, number of
+      #   pages, kind, cause, step
       attr_reader :runs
 
       def total = private.values.sum
@@ -82,7 +82,7 @@ module Pando
         end
       end
 
-      # Only a compiler writes compiled code. What else it wrote cannot be told from what the request wrote.
+      # Only the compiler writes compiled code; its other writes cannot be told from those of the request.
       def cause(kind, step)
         return step.cause unless step.cause == :job
         return :compile if kind == :code
