@@ -4,7 +4,7 @@ require "pando/cli/format"
 
 module Pando
   module CLI
-    # `pando doctor`: looks for what a fork would break. Exit status: 0 clean, 1 errors (with `--fail-on warning`
+    # `pando doctor`: finds what a fork would break. Exit status: 0 clean, 1 errors (with `--fail-on warning`
     # warnings too), 2 the application could not be examined or the command line is wrong, 3 no error, but a check
     # could not be done.
     #
@@ -35,9 +35,9 @@ module Pando
       REFORKS = 1
       REFORKS_AT_MOST = 50
       PATIENCE = 10.0
-      # Exit status: a check could not be done, and the others found nothing that fails.
+      # Exit status: a check could not be made, and the others found nothing that fails.
       INCOMPLETE = 3
-      # For Rails' routes where nobody has named an environment.
+      # For Rails' routes, unless the command line names an environment.
       ROUTES_ENVIRONMENT = "test"
 
       def self.switches = SWITCHES
@@ -60,7 +60,7 @@ module Pando
         CLI::WRONG_USAGE
       end
 
-      # What is wrong is told before the application is started.
+      # Reports a wrong command line before the application is started.
       def prepare
         choose_environment
         config.require_rackup
@@ -83,7 +83,7 @@ module Pando
         report.complete? ? CLI::OK : INCOMPLETE
       end
 
-      # The routes of an application do whatever they do, and not all of them only read.
+      # A GET route may do more than read.
       def choose_environment
         return unless routes?
 

@@ -6,8 +6,8 @@ require "pando/counted"
 
 module Pando
   module CLI
-    # `pando pages [POOL] [SLOT]`: which memory of a worker is its own, what it is for, and what made it so. The worker
-    # writes what it finds to a file that we have opened, so that nobody waits for anybody.
+    # `pando pages [POOL] [SLOT]`: which memory of a worker is private, its use and its cause. The worker writes its
+    # recording to a file that the command has opened, so that neither the monitor nor the worker waits for the command.
     #
     # @api private
     class Pages < ControlCommand
@@ -20,7 +20,7 @@ module Pando
       JOBS = (1..1000)
       # Seconds for the monitor's answer.
       ANSWER = 10.0
-      # Seconds that the worker may need beyond the time that it was given: it may be in the midst of a request.
+      # Seconds beyond `--wait`, because the worker may be in the middle of a request.
       GRACE = 30.0
 
       def self.switches
@@ -42,7 +42,7 @@ module Pando
         report_failure(e.message)
       end
 
-      # What is wrong is told before anybody is asked.
+      # Reports a wrong command line before the server is asked.
       def prepare
         require "pando/pages/report"
         slot = words.last unless words.size == 1 && words.first.match?(/\A[a-z]/)
@@ -70,7 +70,7 @@ module Pando
         require "tempfile"
         Tempfile.create("pando-pages", anonymous: true) do |file|
           ours, theirs = IO.pipe
-          order(file, theirs)
+          ask_worker(file, theirs)
           theirs.close
           wait(ours)
           Pando::Pages::Recording.read(file.tap(&:rewind))
@@ -79,7 +79,7 @@ module Pando
         end
       end
 
-      def order(file, bell)
+      def ask_worker(file, bell)
         wish = { pool: @pool, slot: @slot, jobs: @jobs, seconds: patience.ceil }
         client = ControlClient.new(path)
         outcome, said = client.ask("pages", wish, timeout: ANSWER, descriptors: [file, bell]) do |word, told|
@@ -88,7 +88,7 @@ module Pando
         raise ControlClient::Silent, said["reason"] if outcome == "failed"
       end
 
-      # The pipe has a byte for each request, and ends with the recording or with the worker.
+      # The worker writes a byte to the pipe after each request, and closes it with the recording or when it ends.
       def wait(bell)
         deadline = now + patience + GRACE
         seen = 0
@@ -113,7 +113,7 @@ module Pando
         [mold, worker].compact.each(&:close)
       end
 
-      # What it has seen so far has been shown.
+      # The incomplete report has been written already.
       def report_cut(recording)
         reason = recording.facts["cut_short"] or return CLI::OK
         report_failure("the recording is not whole: #{reason}")

@@ -2,7 +2,7 @@
 
 require "pando/doctor/checks"
 require "pando/doctor/evidence"
-require "pando/doctor/first_generation"
+require "pando/doctor/lazy_state_measurement"
 require "pando/doctor/process_info"
 require "pando/doctor/requests"
 require "pando/doctor/shared_descriptors"
@@ -18,17 +18,14 @@ module Pando
       STUCK_AT_MOST = 3
       # Requests of the second, traced run, which is slow.
       TRACED = 20
+      # Rounds in which descriptors are counted, the first of which warms up, and requests of such a round.
+      GROWTH_ROUNDS = 3
+      GROWTH_REQUESTS = 20
       # Seconds without any request, to see which connections are used in the background.
       QUIET = 1.1
 
       # @return [Array<Request>] those of a round
       attr_reader :requests
-      # @return [Evidence] collected so far
-      attr_reader :evidence
-      # @return [Stage]
-      attr_reader :stage
-      # @return [Array<Request>] those that got no answer; they are not sent again
-      attr_reader :stuck
 
       # @param config [Config] @param requests [Array<Request>, :routes] @param reforks [Integer]
       # @param patience [Float] seconds for any one answer
@@ -38,7 +35,7 @@ module Pando
         @reforks = reforks
         @patience = patience
         @evidence = Evidence.new(config.directory)
-        @stuck = []
+        @stuck = [] # requests that got no answer; they are not sent again
       end
 
       # @return [Evidence]
@@ -55,23 +52,6 @@ module Pando
         trace_native_origins if unlocated_native_fault?
         @evidence
       end
-
-      # Sends each request once to the worker of a slot.
-      # @param number [Integer] of the generation
-      def round(number, slot, requests = @requests)
-        requests.each do |request|
-          next if @stuck.include?(request) || @stuck.size >= STUCK_AT_MOST
-          next unless (worker = worker_in(number, slot))
-
-          from = @stage.mark
-          answer = @stage.talk_to(worker).request(request)
-          @evidence.sent << Evidence::Sent.new(request: request, generation: number, slot: slot, answer: answer)
-          give_up(request, number, slot, from) if answer.stuck?
-        end
-      end
-
-      # @return [Stage::Actor, nil]
-      def worker_in(number, slot) = @stage.workers(number).find { |worker| worker.slot == slot }
 
       private
 
@@ -130,12 +110,52 @@ module Pando
       def serve(number)
         uses = {}
         Stage::WORKERS.times do |slot|
-          FirstGeneration.new(self, @patience).examine(parallel: uses[0].empty?) if number.zero? && slot == 1
+          examine_first_generation(parallel: uses[0].empty?) if number.zero? && slot == 1
           began = Sys.now
           uses[slot] = turn(number, slot) { round(number, slot) }
           @evidence.round_seconds ||= Sys.now - began
         end
         without_background(number, uses)
+      end
+
+      # Sends each request once to the worker of a slot.
+      # @param number [Integer] of the generation
+      def round(number, slot, requests = @requests)
+        requests.each do |request|
+          next if @stuck.include?(request) || @stuck.size >= STUCK_AT_MOST
+          next unless (worker = worker_in(number, slot))
+
+          from = @stage.mark
+          answer = @stage.talk_to(worker).request(request)
+          @evidence.sent << Evidence::Sent.new(request: request, generation: number, slot: slot, answer: answer)
+          give_up(request, number, slot, from) if answer.stuck?
+        end
+      end
+
+      # @return [Stage::Actor, nil]
+      def worker_in(number, slot) = @stage.workers(number).find { |worker| worker.slot == slot }
+
+      # Makes two checks that need no refork, in parallel unless they would use one inherited descriptor: the worker in
+      # slot 1, which has served nothing yet, measures lazy state, and the worker in slot 0 serves more rounds.
+      def examine_first_generation(parallel:)
+        measurement = LazyStateMeasurement.new(@evidence, @requests, @stuck, @patience, parallel: parallel)
+        lazy_state = Thread.new { measurement.run(@stage, worker_in(0, 1)) }
+        lazy_state.join unless parallel
+        measure_growth
+        lazy_state.join
+      end
+
+      # Counts the descriptors of a worker after each round.
+      def measure_growth
+        worker = worker_in(0, 0) or return
+        return @evidence.could_not("growth", "requests got no answer") if @stuck.any?
+
+        GROWTH_ROUNDS.times do
+          round(0, 0, @requests.first(GROWTH_REQUESTS))
+          @evidence.counts << @stage.talk_to(worker).ask("count") { |fact| fact.key?(:count) }
+        end
+        @evidence.could_not("growth", "#{worker.title} did not answer") if @evidence.counts.include?(nil)
+        @evidence.counts.compact!
       end
 
       # A worker that was killed for a request without an answer has a successor, which answers the last question.

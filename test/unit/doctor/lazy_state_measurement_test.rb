@@ -3,12 +3,9 @@
 require "test_helper"
 require "pando/doctor"
 
-class DoctorFirstGenerationTest < Minitest::Test
+# Which requests the measurement of lazy state is made with.
+class DoctorLazyStateMeasurementTest < Minitest::Test
   Doctor = Pando::Doctor
-  # No worker is there to be asked: the requests are chosen all the same.
-  Examination = Struct.new(:evidence, :requests, :stuck) do
-    def worker_in(*) = nil
-  end
 
   # The report's first line has the number of all requests.
   def test_a_part_of_the_requests_is_a_part_of_all_of_them
@@ -16,9 +13,10 @@ class DoctorFirstGenerationTest < Minitest::Test
     evidence = Doctor::Evidence.new("/app")
     requests.each { |one| evidence.sent << sent(one, one.target == "/fails" ? 500 : 200) }
     evidence.round_seconds = 100.0
-    Doctor::FirstGeneration.new(Examination.new(evidence, requests, []), 1.0).examine(parallel: false)
+    # Without a worker the requests are chosen all the same.
+    Doctor::LazyStateMeasurement.new(evidence, requests, [], 1.0, parallel: false).run(nil, nil)
 
-    assert_equal [["lazy state", Doctor::FirstGeneration::FEWEST, 17]], evidence.limits.map(&:to_a)
+    assert_equal [["lazy state", Doctor::LazyStateMeasurement::FEWEST, 17]], evidence.limits.map(&:to_a)
   end
 
   private
