@@ -69,31 +69,31 @@ module Pando
       def record
         require "tempfile"
         Tempfile.create("pando-pages", anonymous: true) do |file|
-          ours, theirs = IO.pipe
-          ask_worker(file, theirs)
-          theirs.close
-          wait(ours)
+          reader, writer = IO.pipe
+          ask_worker(file, writer)
+          writer.close
+          wait(reader)
           Pando::Pages::Recording.read(file.tap(&:rewind))
         ensure
-          [ours, theirs].compact.each(&:close)
+          [reader, writer].compact.each(&:close)
         end
       end
 
-      def ask_worker(file, bell)
-        wish = { pool: @pool, slot: @slot, jobs: @jobs, seconds: patience.ceil }
+      def ask_worker(file, progress)
+        order = { pool: @pool, slot: @slot, jobs: @jobs, seconds: patience.ceil }
         client = ControlClient.new(path)
-        outcome, said = client.ask("pages", wish, timeout: ANSWER, descriptors: [file, bell]) do |word, told|
-          @worker = told if word == "worker"
+        outcome, answer = client.ask("pages", order, timeout: ANSWER, descriptors: [file, progress]) do |name, facts|
+          @worker = facts if name == "worker"
         end
-        raise ControlClient::Silent, said["reason"] if outcome == "failed"
+        raise ControlClient::Silent, answer["reason"] if outcome == "failed"
       end
 
       # The worker writes a byte to the pipe after each request, and closes it with the recording or when it ends.
-      def wait(bell)
+      def wait(progress)
         deadline = now + patience + GRACE
         seen = 0
-        while bell.wait_readable([deadline - now, 0].max)
-          seen += bell.read_nonblock(4096).bytesize
+        while progress.wait_readable([deadline - now, 0].max)
+          seen += progress.read_nonblock(4096).bytesize
           progress_to(seen)
         end
         raise ControlClient::Silent, "the worker did not answer in time"

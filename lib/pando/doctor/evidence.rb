@@ -67,7 +67,7 @@ module Pando
 
       # @return [Array<Hash>] the last report of each section
       def last_sections
-        facts.select { |fact| fact.key?(:section) }.group_by { |fact| fact[:section] }.map { |_, told| told.last }
+        facts.select { |fact| fact.key?(:section) }.group_by { |fact| fact[:section] }.map { |_, facts| facts.last }
       end
 
       # @return [Array<Hash>]

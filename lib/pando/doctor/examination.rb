@@ -46,7 +46,7 @@ module Pando
           @evidence.facts = stage.facts
           @requests = @wanted == :routes ? routes : @wanted
           0.upto(@reforks) { |number| break unless examine(number) }
-          @evidence.could_not("libraries", "no mold reported them") if stage.told(:section).empty?
+          @evidence.could_not("libraries", "no mold reported them") if stage.reports(:section).empty?
           stage.stop
         end
         trace_native_origins if unlocated_native_fault?
@@ -57,7 +57,7 @@ module Pando
 
       # @raise [NotExamined]
       def routes
-        paths = @stage.told(:snapshot).filter_map { |fact| fact[:routes] }.first || []
+        paths = @stage.reports(:snapshot).filter_map { |fact| fact[:routes] }.first || []
         raise NotExamined, "--requests routes: no Rails route can be asked without parameters" if paths.empty?
 
         RequestList.new(paths).requests
@@ -212,7 +212,7 @@ module Pando
           wanted = (@requests - @stuck).first(TRACED)
           wanted.each { |request| stage.talk_to(worker).request(request) } if worker
           stage.stop
-          @evidence.origins = stage.told(:origin)
+          @evidence.origins = stage.reports(:origin)
         end
       rescue NotExamined
         nil # the findings stand without their lines

@@ -33,8 +33,9 @@ module Pando
         @listener = Thread.new { listen }
       end
 
-      # @return [Array<Hash>] facts of one kind: :event, :snapshot, :record, :origin
-      def told(kind) = @lock.synchronize { @facts.select { |fact| fact.key?(kind) } }
+      # @param kind [Symbol] :event, :snapshot, :record, :origin, ...
+      # @return [Array<Hash>] facts with that key
+      def reports(kind) = @lock.synchronize { @facts.select { |fact| fact.key?(kind) } }
 
       # @return [Integer] the index of the next fact
       def mark = @lock.synchronize { @facts.size }

@@ -39,15 +39,15 @@ module Pando
       def run(stage, worker)
         requests = first_requests
         return @evidence.could_not("lazy state", "no request was answered without an error") if requests.empty?
-        return @evidence.could_not("lazy state", "there is no worker for it") unless worker
+        return @evidence.could_not("lazy state", "no worker is ready for it") unless worker
 
         settings = { times: times, seconds: child_seconds, parallel: @parallel, requests: requests }
         within = (child_seconds * (@parallel ? 1 : CHILDREN)) + @patience
-        told = stage.talk_to(worker, within).ask("lazy #{JSON.generate(settings)}") { |fact| fact[:lazy] }
-        return @evidence.could_not("lazy state", "no answer within #{within.round} s") unless told
+        report = stage.talk_to(worker, within).ask("lazy #{JSON.generate(settings)}") { |fact| fact[:lazy] }
+        return @evidence.could_not("lazy state", "no answer within #{within.round} s") unless report
 
-        @evidence.could_not("lazy state", told[:error]) if told[:error]
-        @evidence.lazy << told
+        @evidence.could_not("lazy state", report[:error]) if report[:error]
+        @evidence.lazy << report
       end
 
       private

@@ -154,8 +154,8 @@ module Pando
 
       # What kernel and Ruby offer, and how much of it was in use.
       def features
-        told = @evidence.facts.find { |fact| fact.key?(:features) }&.fetch(:features) || {}
-        told.merge(Features.in_use(@evidence))
+        offered = @evidence.facts.find { |fact| fact.key?(:features) }&.fetch(:features) || {}
+        offered.merge(Features.in_use(@evidence))
       end
 
       def lazy_state = @evidence.lazy.first&.fetch(:figures, nil)
@@ -163,8 +163,8 @@ module Pando
       # The checks that could not be made, without which a clean report is no pass.
       # @return [Array<Evidence::Undone>]
       def undone
-        told = @evidence.last_sections.select { |fact| fact[:error] }
-        @evidence.undone + told.map { |fact| Evidence::Undone.new(fact[:section], fact[:error]) }
+        failed = @evidence.last_sections.select { |fact| fact[:error] }
+        @evidence.undone + failed.map { |fact| Evidence::Undone.new(fact[:section], fact[:error]) }
       end
 
       # @return [Array<Evidence::Limited>] the checks that were made with some of the requests only

@@ -54,7 +54,7 @@ module Pando
       # What the mold had when it forked, except Pando's own, those that `keep_io` names, and the terminal.
       def candidates
         unless @mold && snapshot
-          @evidence.could_not("shared descriptors", "the mold of generation #{@generation.number} said nothing")
+          @evidence.could_not("shared descriptors", "the mold of generation #{@generation.number} did not report")
           return []
         end
 

@@ -63,11 +63,11 @@ module Pando
 
       # @return [Array<Actor>] the ready workers of a generation, by slot
       def workers(generation)
-        ended = told(:event).select { |fact| ENDED.include?(fact[:event]) }.map { |fact| fact[:pid] }
-        told(:event).select { |fact| fact[:event] == "worker.ready" && fact[:generation] == generation }
-                    .reject { |fact| ended.include?(fact[:pid]) }
-                    .map { |fact| Actor.new("worker", fact[:slot], generation, fact[:pid]) }
-                    .sort_by(&:slot)
+        ended = reports(:event).select { |fact| ENDED.include?(fact[:event]) }.map { |fact| fact[:pid] }
+        reports(:event).select { |fact| fact[:event] == "worker.ready" && fact[:generation] == generation }
+                       .reject { |fact| ended.include?(fact[:pid]) }
+                       .map { |fact| Actor.new("worker", fact[:slot], generation, fact[:pid]) }
+                       .sort_by(&:slot)
       end
 
       ENDED = %w[worker.exited worker.lost worker.killed worker.leaving].freeze
@@ -75,13 +75,13 @@ module Pando
 
       # @return [Actor]
       def mold(generation)
-        ready = told(:event).reverse.find { |fact| fact[:event] == "mold.ready" && fact[:generation] == generation }
+        ready = reports(:event).reverse.find { |fact| fact[:event] == "mold.ready" && fact[:generation] == generation }
         ready && Actor.new("mold", nil, generation, ready[:pid])
       end
 
       # The processes' reports, see {Journal}.
       def facts = @journal.facts
-      def told(kind) = @journal.told(kind)
+      def reports(kind) = @journal.reports(kind)
       def mark = @journal.mark
       def await(seconds, from = 0, &block) = @journal.await(seconds, from, alive: @waiter.method(:alive?), &block)
 
@@ -130,10 +130,10 @@ module Pando
 
       # @return [String] why there is nothing to examine
       def failure(summary)
-        refused = told(:refused).first
+        refused = reports(:refused).first
         return refused[:refused] if refused
 
-        events = told(:event)
+        events = reports(:event)
         stopped = events.find { |fact| fact[:event] == "monitor.stopping" }
         ended = events.reverse.find { |fact| fact[:event] == "generation.discarded" }
         reason = ended&.fetch(:reason, nil) || stopped&.fetch(:reason, nil) || summary

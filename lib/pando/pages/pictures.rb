@@ -39,10 +39,10 @@ module Pando
 
           rectangle(cause, left, bottom -= height, [@step - 1, @step * 0.8].max, height)
         end
-        "<g>#{title(words(request))}#{parts.join}</g>"
+        "<g>#{title(summary(request))}#{parts.join}</g>"
       end
 
-      def words(request)
+      def summary(request)
         "request #{request.number}, #{request.name}: #{size(request.pages)}, #{request.faults} page faults"
       end
 

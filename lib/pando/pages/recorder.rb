@@ -17,12 +17,12 @@ module Pando
       SECONDS = (0..3600)
 
       # @param worker [Cluster::Worker]
-      # @param wish [String] a record: jobs, seconds
+      # @param order [String] a record: jobs, seconds
       # @param descriptors [Array<Integer>] of the file that takes the recording, and of a pipe that gets a byte for
       #   each job and ends with the recording. The recorder closes both.
       # @return [Recorder, nil] nil: it is over already
-      def self.start(worker, wish, descriptors)
-        _, wanted = Cluster::Control::Record.decode(wish)
+      def self.start(worker, order, descriptors)
+        _, wanted = Cluster::Control::Record.decode(order)
         jobs, seconds = wanted&.values_at("jobs", "seconds")&.map { |text| Integer(text.to_s, 10, exception: false) }
         if descriptors.size == 2 && JOBS.cover?(jobs) && SECONDS.cover?(seconds)
           files = descriptors.map { |fd| IO.for_fd(fd, "wb", autoclose: false) }
@@ -41,13 +41,13 @@ module Pando
       end
       private_class_method :refuse
 
-      def initialize(worker, jobs, seconds, file, bell)
+      def initialize(worker, jobs, seconds, file, progress)
         @worker = worker
         @wanted = jobs
         @began = Sys.now
         @deadline = @began + seconds
         @file = file
-        @bell = bell
+        @progress = progress
         @jobs = []
       end
 
@@ -67,7 +67,7 @@ module Pando
       def job_finished(request)
         Sys.watch_next_job
         @jobs << { request: request.to_a.join(" "), compiled: @compiler&.blocks_since }
-        @bell.write_nonblock(".", exception: false)
+        @progress.write_nonblock(".", exception: false)
         @jobs.size < @wanted ? self : finish
       rescue StandardError => e # the command has gone, for instance
         give_up(e)
@@ -100,7 +100,7 @@ module Pando
                       "steps" => steps, "pages" => pages)
       end
 
-      def record(word, pairs) = Cluster::Control::Record.encode(word, pairs)
+      def record(name, pairs) = Cluster::Control::Record.encode(name, pairs)
 
       def give_up(error)
         Sys.watched_pages
@@ -111,7 +111,7 @@ module Pando
 
       # @return [nil]
       def close
-        [@file, @bell].each(&:close)
+        [@file, @progress].each(&:close)
         nil
       end
     end

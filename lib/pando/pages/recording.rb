@@ -59,20 +59,22 @@ module Pando
       private_class_method :part
 
       # @return [Hash{String => String}]
-      def facts = @facts ||= Record.decode(parts["facts"])&.last || raise(Broken, "facts are none")
+      def facts = @facts ||= Record.decode(parts["facts"])&.last || raise(Broken, "the facts are malformed")
 
       # @return [Integer, nil]
       def number(fact) = facts[fact]&.then { |text| Integer(text, 10, exception: false) }
 
       # @return [Array<Hash{String => String}>] of each job: "request", "compiled"
       def jobs
-        @jobs ||= parts["jobs"].each_line.map { |line| Record.decode(line)&.last || raise(Broken, "a job is none") }
+        @jobs ||= parts["jobs"].each_line.map do |line|
+          Record.decode(line)&.last || raise(Broken, "a job is malformed")
+        end
       end
 
       # @return [Array<Step>]
       def steps
         @steps ||= numbers("steps", "L*").each_slice(6).map do |job, cause, *rest|
-          raise Broken, "a step of no known cause" unless CAUSES[cause] && rest.size == 4
+          raise Broken, "a step has an unknown cause" unless CAUSES[cause] && rest.size == 4
 
           Step.new(job, CAUSES[cause], *rest)
         end
@@ -88,7 +90,7 @@ module Pando
           page.number = packed >> (STEP_BITS + 1)
           page.of_file = packed[STEP_BITS] == 1
           page.step = packed & ((1 << STEP_BITS) - 1)
-          raise Broken, "a page of no step" unless page.step < steps.size
+          raise Broken, "a page belongs to no step" unless page.step < steps.size
 
           yield page
         end

@@ -10,7 +10,7 @@ module Pando
         # Ruby raises this in one thread when all of them wait for ever. It is the same fault as no answer.
         DEADLOCK = "fatal"
         FRAMES = 20 # stack frames in the details
-        SLOW = "It was so before any refork: if it takes long by itself, let the doctor wait for it with --patience."
+        SLOW = "It was slow before any refork too. If that is normal, let the doctor wait longer with --patience."
 
         def findings = stuck + failed
 
@@ -29,7 +29,7 @@ module Pando
         def stuck?(sent) = sent.answer.stuck? || error_of(sent)&.fetch(:class) == DEADLOCK
 
         def waits(sent, line)
-          return "waits for what no other thread will do" unless sent.answer.stuck?
+          return "waits for something that no other thread will do" unless sent.answer.stuck?
 
           { lock: "waits for a lock", sleep: "was slow: it slept at #{evidence.local(line)}" }
             .fetch(sent.answer.stuck_in, "stands still")
@@ -116,9 +116,9 @@ module Pando
         def missing
           return [] unless evidence.missing
 
-          told = evidence.events("refork.refused", "generation.discarded", "refork.postponed")
-          reasons = told.filter_map { |one| one[:reason] }.uniq.last(REASONS)
-          reasons << "nobody said why" if reasons.empty?
+          failures = evidence.events("refork.refused", "generation.discarded", "refork.postponed")
+          reasons = failures.filter_map { |one| one[:reason] }.uniq.last(REASONS)
+          reasons << "no reason was given" if reasons.empty?
           [finding(:refork_failed, subject: "generation #{evidence.missing}",
                                    message: "generation #{evidence.missing} did not come: #{reasons.join("; ")}")]
         end
@@ -145,8 +145,8 @@ module Pando
         # Requests that change the process's state in the kernel. A change that a library makes in each worker on first
         # use is a note.
         def changed_states
-          told = evidence.records(:changed_state).uniq { |one| one.values_at(:request, :key) }
-          told.map do |one|
+          changes = evidence.records(:changed_state).uniq { |one| one.values_at(:request, :key) }
+          changes.map do |one|
             finding(:changed_state, subject: "#{one[:request]}: #{one[:key]}", advice: one[:advice],
                                     severity: CHANGE_SEVERITIES[one[:severity]],
                                     message: "#{one[:request]} changes its process: #{one[:change]}")

@@ -74,7 +74,7 @@ module Pando
           reader, writer = IO.pipe
           pid = Process.fork { report(reader, writer, &block) }
           writer.close
-          Child.new(pid, reader, now + @timeout).tap { |one| @children << one }
+          Child.new(pid, reader, Sys.now + @timeout).tap { |one| @children << one }
         end
 
         # @return [String] the result of the child's block
@@ -103,7 +103,7 @@ module Pando
         def read(child)
           text = +""
           loop do
-            left = [child.deadline - now, 0].max
+            left = [child.deadline - Sys.now, 0].max
             raise Failed, "a child took more than #{@timeout} s" unless child.reader.wait_readable(left)
 
             text << child.reader.readpartial(CHUNK)
@@ -111,8 +111,6 @@ module Pando
         rescue EOFError
           text.force_encoding(Encoding::UTF_8)
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
         def finish(child)
           child.reader.close

@@ -6,6 +6,7 @@ require "pando/doctor/lazy_state/containers"
 require "pando/doctor/lazy_state/loading"
 require "pando/doctor/lazy_state/places"
 require "pando/doctor/lazy_state/result"
+require "pando/sys"
 require "pando/yjit"
 
 module Pando
@@ -22,7 +23,7 @@ module Pando
         # @param requests [Integer, nil] for {#run}
         # @param root [String] the application's folder
         def initialize(root:, requests: nil)
-          raise ArgumentError, "one request has nothing to be compared with" if requests && requests < 2
+          raise ArgumentError, "a single request cannot be compared with another" if requests && requests < 2
 
           @requests = requests
           @places = Places.new(root)
@@ -50,7 +51,7 @@ module Pando
           @containers = Containers.new
           @counters = Counters.new
           @allocations = Allocations.new(@places)
-          @began = now
+          @began = Sys.now
           watch
           @window = -1
           open_window
@@ -68,18 +69,16 @@ module Pando
         def finish
           close_window
           stop
-          served = now
+          served = Sys.now
           groups = @allocations.read { |address, group| follow(address, group) }
           @loading.add_libraries(groups)
           analysis = Analysis.new(groups: groups, addresses: @addresses, loading: @loading, places: @places,
                                   defined: @definitions.fresh, growths: @containers.growths)
-          seconds = { serving: (served - @began).round(2), reading: (now - served).round(2) }
+          seconds = { serving: (served - @began).round(2), reading: (Sys.now - served).round(2) }
           Result.new(analysis.findings, { **analysis.figures, machine: @counters.figures, seconds: seconds })
         end
 
         private
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
         # Objects are known by their addresses, so none may move.
         def watch

@@ -53,11 +53,11 @@ module Pando
 
         def findings
           marks = @report.findings.map { |one| [one.severity, ("known" if @report.known?(one))].compact }
-          rows = @report.findings.zip(marks).map do |one, words|
+          rows = @report.findings.zip(marks).map do |one, marked|
             what = HtmlPage::Markup.new("#{h(one.message)}<br><small>#{h(one.advice)}</small>")
-            [words, one.kind, what, HtmlPage.code(one.location)]
+            [marked, one.kind, what, HtmlPage.code(one.location)]
           end
-          Table.new(%w[severity kind what where], rows).html(marks.map { |words| words.join(" ") }) || "<p>None.</p>"
+          Table.new(%w[severity kind what where], rows).html(marks.map { |marked| marked.join(" ") }) || "<p>None.</p>"
         end
 
         def memory

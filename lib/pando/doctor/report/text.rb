@@ -55,8 +55,8 @@ module Pando
 
         def limits
           @report.limits.map do |one|
-            "limited: #{one.check} was looked for with #{one.requests} of #{counted(one.of, "request")}, " \
-              "for it takes long. Of a shorter list (--requests) it uses each answered request, once for each path."
+            "limited: #{one.check} was measured with #{one.requests} of #{counted(one.of, "request")}, because it " \
+              "takes long. Of a shorter list (--requests) it uses each answered request, once for each path."
           end
         end
 
@@ -88,7 +88,7 @@ module Pando
           text = %w[error warning note].map { |name| counted(summary[:"#{name}s"], name) }.join(", ")
           text += ", #{summary[:known]} known" if summary[:known].positive?
           text += "; could not be done: #{@report.undone.map(&:check).uniq.join(", ")}" unless @report.complete?
-          return "#{counted(summary[:failing], "finding")} to mend: #{text}" unless @report.clean?
+          return "#{counted(summary[:failing], "finding")} to fix: #{text}" unless @report.clean?
 
           "#{@report.complete? ? "OK" : "INCOMPLETE"}: #{text}"
         end

@@ -24,13 +24,13 @@ module Pando
 
         # @return [nil]
         def start
-          TracePoint.new(:c_return) { |point| look(point) }.enable
+          TracePoint.new(:c_return) { |point| check(point) }.enable
           nil
         end
 
         private
 
-        def look(point)
+        def check(point)
           # The number of links takes one call; the names are read only when it has changed.
           links = File.stat(TASKS).nlink
           note_tasks(point) if links != @links

@@ -105,7 +105,7 @@ module Pando
         def after_fork(*)
           Instruments.enter
           remember_tasks
-          @told = nil
+          @reported = nil
           super
         end
 
@@ -183,9 +183,9 @@ module Pando
 
         def tell_before_fork
           Instruments.forking
-          return if @told
+          return if @reported
 
-          @told = true
+          @reported = true
           tell(:fork)
           return if @role.role == :worker
 

@@ -158,12 +158,12 @@ module Pando
             thread = one.thread
             { location: ForkSafety::Audit::LiveThread.site(thread) || origin(thread), name: thread.name,
               status: thread.status.to_s,
-              native: (thread.native_thread_id if thread.respond_to?(:native_thread_id)), **words(one) }
+              native: (thread.native_thread_id if thread.respond_to?(:native_thread_id)), **loss(one) }
           end
         end
 
-        # The message for a lost thread; a thread may be excused.
-        def words(one)
+        # The message if the thread is lost, or that losing it is excused.
+        def loss(one)
           one.excuse || @allowed.call(one) ? { excused: true } : { message: one.origin.message, advice: one.advice }
         end
 
