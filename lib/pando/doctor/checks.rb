@@ -5,6 +5,8 @@ require "pando/fork_safety/finding"
 module Pando
   module Doctor
     # Turns the evidence of an examination into findings. Runs in the command's process.
+    #
+    # @api private
     module Checks
       # The base of all checks: a check is a class, used as `new(evidence).findings`.
       #

@@ -11,9 +11,7 @@ module Pando
       # An open descriptor: its number, the target of its link in /proc, and its fdinfo.
       Descriptor = Struct.new(:number, :link, :facts) do
         def flags = facts["flags"].to_s.to_i(8)
-        def position = facts["pos"].to_i
         def append? = flags.anybits?(File::APPEND)
-        def writable? = flags.anybits?(File::WRONLY | File::RDWR)
         # A POSIX lock does not count: it belongs to its process, and a fork does not inherit it.
         def locked? = facts["lock"].to_s.match?(/FLOCK|OFDLCK/)
         def inode = link[/\[(\d+)\]\z/, 1]

@@ -174,7 +174,6 @@ module Pando
         flags = Config::Flags.parse(argv)
         kept = flags.given.reject { |one| one.setting.name == :listen }
         positional, flagged = kept.partition { |one| one.flag.nil? }
-        @rackup = positional
         [*flagged, *positional].flat_map(&:argv)
       end
 

@@ -11,8 +11,6 @@ module Pando
     # - a malloc arena begins at a multiple of 64 MiB, and its unused part cannot be accessed;
     # - the stack of a thread or fiber lies above a single page that cannot be accessed;
     # - uninitialized variables of a library lie right behind its writable part.
-    #
-    # @api private
     class AddressSpace
       # Their names, in the order of display.
       KINDS = { ruby_heap: "Ruby heap", malloc: "malloc", anonymous: "large blocks", code: "compiled code",

@@ -6,8 +6,6 @@ require "pando/pages/private_pages"
 module Pando
   module Pages
     # The figures of a report, from the private pages and the recording. {#to_h} is the JSON report, in bytes.
-    #
-    # @api private
     class Figures
       include Counted
 

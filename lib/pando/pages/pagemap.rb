@@ -3,8 +3,6 @@
 module Pando
   module Pages
     # What the kernel tells about each page of a process of one's own user (proc_pid_pagemap(5)).
-    #
-    # @api private
     class Pagemap
       PRESENT = 1 << 63
       SWAPPED = 1 << 62

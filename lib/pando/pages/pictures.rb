@@ -6,8 +6,6 @@ require "pando/pages/private_pages"
 module Pando
   module Pages
     # A bar for each request, stacked by cause: the pages that it made private and that still are.
-    #
-    # @api private
     class Timeline < HtmlPage::Picture
       WIDTH = 1000
       HEIGHT = 240
@@ -58,8 +56,6 @@ module Pando
     # A map of the memory: a line for each 2 MiB in which the worker has private pages, by use and in the order of
     # addresses, with a mark for each private page in the colour of its cause. Between the marks is shared memory, or
     # nothing.
-    #
-    # @api private
     class Map < HtmlPage::Picture
       PAGES = 512 # a line
       WIDTH = 2 # of a page

@@ -8,8 +8,6 @@ module Pando
   module Pages
     # The private pages of one worker, counted by use (kind), by what made them private (cause), and by whether the mold
     # has the page too: then it was shared until the worker wrote to it. In the command's process.
-    #
-    # @api private
     class PrivatePages
       # Their names, in the order of display.
       CAUSES = { before: "before", request: "request", compiling: "compiling request", compile: "compile",

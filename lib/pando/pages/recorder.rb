@@ -10,8 +10,6 @@ module Pando
   module Pages
     # Watches which pages become private to its worker, during some jobs or none (just the present state), and writes a
     # Recording. Owned by the worker, which goes on serving; an error ends the recording and nothing else.
-    #
-    # @api private
     class Recorder
       JOBS = (0..1000)
       SECONDS = (0..3600)
@@ -118,8 +116,6 @@ module Pando
 
     # Ruby's compiler: how much it has compiled, and how much memory it uses. Its metadata (where each block begins,
     # what jumps to it) is in malloc's memory, where it cannot be told from other data.
-    #
-    # @api private
     class Compiler
       # @return [Compiler, nil] nil: none is on, or it has no figures
       def self.of_this_ruby

@@ -8,8 +8,6 @@ module Pando
     # What a worker has recorded about its own memory: a file that the worker writes and the command reads. Tables of
     # numbers have the layout of the C code (see ext/pando/sys/page_watch.h), because both ends run on one machine;
     # texts are records as on the control socket. The reader checks everything.
-    #
-    # @api private
     class Recording
       # The file is incomplete, or is no recording.
       class Broken < Pando::Error; end
@@ -60,9 +58,6 @@ module Pando
 
       # @return [Hash{String => String}]
       def facts = @facts ||= Record.decode(parts["facts"])&.last || raise(Broken, "the facts are malformed")
-
-      # @return [Integer, nil]
-      def number(fact) = facts[fact]&.then { |text| Integer(text, 10, exception: false) }
 
       # @return [Array<Hash{String => String}>] of each job: "request", "compiled"
       def jobs

@@ -8,11 +8,11 @@ require "pando/table"
 module Pando
   # `pando pages`: why a worker's memory is private, by use and by what made it so. A Recorder in the worker writes a
   # Recording, from which the command counts the PrivatePages and writes a Report.
+  #
+  # @api private
   module Pages
     # The report as text, JSON or a page with pictures. All text from the worker is made harmless: another process may
     # have written it.
-    #
-    # @api private
     class Report
       # Requests in the text's table of those that made most pages private.
       MOST = 10

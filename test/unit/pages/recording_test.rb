@@ -20,7 +20,7 @@ class PagesRecordingTest < Minitest::Test
 
     assert_equal recording.parts, read.parts
     assert_equal %i[before job major_gc], read.steps.map(&:cause)
-    assert_equal 2, read.number("slot")
+    assert_equal "2", read.facts["slot"]
   end
 
   def test_whatever_is_cut_off_is_broken
@@ -44,11 +44,11 @@ class PagesRecordingTest < Minitest::Test
   end
 
   def test_pages_are_counted_by_kind_and_cause
-    census = PrivatePages.new(recording)
+    pages = PrivatePages.new(recording)
 
-    assert_equal({ malloc: 2, ruby_heap: 1, code: 1, file: 1 }, census.private)
-    assert_equal({ before: 2, compiling: 1, major_gc: 1, compile: 1 }, census.causes)
-    assert_equal 1, census.by_kind_and_cause[%i[ruby_heap major_gc]]
+    assert_equal({ malloc: 2, ruby_heap: 1, code: 1, file: 1 }, pages.private)
+    assert_equal({ before: 2, compiling: 1, major_gc: 1, compile: 1 }, pages.causes)
+    assert_equal 1, pages.by_kind_and_cause[%i[ruby_heap major_gc]]
   end
 
   def test_the_pages_that_the_mold_has_were_shared

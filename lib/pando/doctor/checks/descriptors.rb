@@ -5,8 +5,6 @@ module Pando
     module Checks
       # Descriptors that live processes share. It is an error if several processes use one, because they take each
       # other's bytes, and a warning if it is only open in them: the requests did not show whether it will be used.
-      #
-      # @api private
       class Descriptors < Check
         EVENT_SOURCES = { "[eventpoll]" => "an epoll instance", "[eventfd]" => "an eventfd", "[timerfd]" => "a timerfd",
                           "[signalfd]" => "a signalfd", "[io_uring]" => "an io_uring",

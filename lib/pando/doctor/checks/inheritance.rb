@@ -5,8 +5,6 @@ module Pando
     module Checks
       # What a forked child inherits wrongly or not at all: threads, held locks, signal handlers, random number
       # generators, pids in constants, at_exit handlers, and files that it deletes though an ancestor made them.
-      #
-      # @api private
       class Inheritance < Check
         def findings
           lost_threads + native_threads + held_locks + deleted_files + exit_handlers + lost_signal_handlers +

@@ -4,8 +4,6 @@ module Pando
   module Doctor
     module Checks
       # Requests that got no answer, or failed once there had been a fork.
-      #
-      # @api private
       class Requests < Check
         # Ruby raises this in one thread when all of them wait for ever. It is the same fault as no answer.
         DEADLOCK = "fatal"
@@ -82,8 +80,6 @@ module Pando
 
       # Processes that died or refused to be forked, reforks that failed, descriptors that leak, requests that change
       # their process, and the findings that processes reported about themselves (libraries, lazy state).
-      #
-      # @api private
       class Serving < Check
         ENDS = %w[worker.lost mold.lost worker.failed mold.failed].freeze
         REASONS = 3 # the last ones are shown

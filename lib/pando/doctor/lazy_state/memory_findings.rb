@@ -157,7 +157,7 @@ module Pando
         def self.growth(holder)
           return unless holder
 
-          "Bound #{holder.name} (a fixed number of entries; drop the oldest), or let the request release what it builds."
+          "Bound #{holder.name} (a fixed number of entries; drop the oldest), or let requests release what they build."
         end
         private_class_method :growth
 

@@ -11,8 +11,6 @@ module Pando
   module Doctor
     module Subject
       # A Rack application around the examined one: reports requests that change their process's state in the kernel.
-      #
-      # @api private
       class StateWatch
         State = ForkSafety::ProcessState
         private_constant :State
@@ -53,8 +51,6 @@ module Pando
 
       # The work of a worker on the stage: the server's own HTTP::DirectHandler on a listener that only this worker has,
       # and a socket for the doctor's questions.
-      #
-      # @api private
       class Handler
         extend Forwardable
 

@@ -6,8 +6,6 @@ module Pando
       # Wraps methods of Ruby to learn what it keeps no list of: the line that trapped a signal, at_exit handlers that
       # run in a process that did not register them, files that a finalizer or such a handler deletes. Installed in the
       # examined processes before the application is loaded.
-      #
-      # @api private
       module Instruments
         LIBRARY = "#{File.expand_path("../../..", __dir__)}/".freeze
         STANDARD = RbConfig::CONFIG.values_at("rubylibdir", "archdir").compact.freeze
@@ -39,8 +37,8 @@ module Pando
             # Kernel's instance methods are private.
             Kernel.prepend(Traps.dup.tap { |copy| copy.send(:private, :trap) })
             Kernel.prepend(ExitHandlers.dup.tap { |copy| copy.send(:private, :at_exit) })
-            File.singleton_class.prepend(FileDeletions)
-            Dir.singleton_class.prepend(FolderDeletions)
+            File.singleton_class.prepend(deletions(:unlink, :delete))
+            Dir.singleton_class.prepend(deletions(:rmdir, :unlink, :delete))
           end
 
           # In a new process.
@@ -89,6 +87,18 @@ module Pando
 
           private
 
+          # @return [Module] these methods, which report what they delete
+          def deletions(*names)
+            Module.new do
+              names.each do |name|
+                define_method(name) do |*paths|
+                  paths.each { |path| Instruments.deleting(path) }
+                  super(*paths)
+                end
+              end
+            end
+          end
+
           # The coarse clock, from which the kernel takes the times of files.
           def now = Process.clock_gettime(Process::CLOCK_REALTIME_COARSE, :nanosecond)
 
@@ -111,14 +121,14 @@ module Pando
           end
         end
 
-        # @api private
+        # For Kernel and Signal.
         module Traps
           def trap(signal, *command, &block)
             super.tap { Instruments.trapped(signal, command.first || block, Instruments.place(caller_locations(1))) }
           end
         end
 
-        # @api private
+        # For Kernel.
         module ExitHandlers
           def at_exit(&block)
             return super unless block
@@ -138,29 +148,6 @@ module Pando
             code.nil? || code.disasm.match?(/mid:pid\b|getspecial|\$\$/)
           rescue StandardError
             false
-          end
-        end
-
-        # @api private
-        module FileDeletions
-          def unlink(*paths)
-            paths.each { |path| Instruments.deleting(path) }
-            super
-          end
-
-          def delete(*paths)
-            paths.each { |path| Instruments.deleting(path) }
-            super
-          end
-        end
-
-        # @api private
-        module FolderDeletions
-          %i[rmdir unlink delete].each do |name|
-            define_method(name) do |path|
-              Instruments.deleting(path)
-              super(path)
-            end
           end
         end
       end

@@ -9,8 +9,6 @@ module Pando
       # Finds the lines that make threads and descriptors in C code, for which there is no Ruby object: after each call
       # of a C method it looks whether there is a new one. That is slow, so the doctor starts a second stage for it, and
       # only if the first one has found such a thing.
-      #
-      # @api private
       class NativeTrace
         TASKS = "/proc/self/task"
 

@@ -11,8 +11,6 @@ module Pando
       # The server's payload with the doctor's instruments: the same application, hooks and HTTP code, but each worker
       # listens on a socket of its own, so that the doctor knows which one serves, and each process reports a snapshot
       # before a fork and after it has served. Lives in the stage's monitor, molds and workers.
-      #
-      # @api private
       class Payload < Server::Payload
         # The environment variable with the doctor's settings, as JSON.
         VARIABLE = "PANDO_DOCTOR"

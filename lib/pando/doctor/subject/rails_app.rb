@@ -4,8 +4,6 @@ module Pando
   module Doctor
     module Subject
       # The doctor's knowledge of Rails. Used in the stage's molds.
-      #
-      # @api private
       module RailsApp
         LAZY_ENVIRONMENT = "test"
         FORMAT = "(.:format)"

@@ -10,8 +10,6 @@ module Pando
     module Subject
       # Finds constants that hold a pid, which is wrong in a child. The line that sets the constant must mention a pid,
       # so that a number is not taken for one by coincidence.
-      #
-      # @api private
       module PidConstants
         ASKS_FOR_A_PID = /\bpid\b|\$\$|\$PROCESS_ID/
         NAMES = Module.instance_method(:constants)
@@ -74,8 +72,6 @@ module Pando
       # What an examined process reports about itself: its IO objects with the lines that made them, threads, random
       # number generators, locks that other threads hold, signal handlers. The doctor itself looks at the descriptors,
       # from outside.
-      #
-      # @api private
       class Snapshot
         FILENO = IO.instance_method(:fileno)
         # Seconds between two looks at the locks: only a lock that is held at both counts.

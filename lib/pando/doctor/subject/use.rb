@@ -14,8 +14,6 @@ module Pando
       # Two kinds of evidence: the line of Ruby that reads or writes, and figures of the kernel that change (the
       # position of a file, the bytes of a TCP connection, the state of an event source). Only the second one sees
       # C code, and it sees no C code that uses a pipe or a UNIX socket.
-      #
-      # @api private
       class Use
         # @!attribute number [Integer] @!attribute link [String] as in /proc/self/fd
         # @!attribute ios [Array<IO>] Ruby's objects for it
@@ -96,8 +94,6 @@ module Pando
 
         # The bytes that processes wrote to and read from a TCP connection. Bytes that have arrived but were not read do
         # not count.
-        #
-        # @api private
         module Tcp
           # Offsets in struct tcp_info (linux/tcp.h), Linux 4.19.
           RECEIVED = 128
@@ -129,8 +125,6 @@ module Pando
         end
 
         # The state in /proc/self/fdinfo of an epoll, eventfd, timerfd, inotify or the like.
-        #
-        # @api private
         module EventSource
           # `setting` tells how it was armed, `left` the seconds until it expires, `interval` those of a repeating one.
           Timer = Struct.new(:setting, :left, :interval) do
