@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/doctor/lazy_state/loading"
-require "pando/doctor/lazy_state/thresholds"
+require "pando/doctor/lazy_state/result"
 
 module Pando
   module Doctor

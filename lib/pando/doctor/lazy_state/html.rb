@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
-require "pando/doctor/lazy_state/thresholds"
+require "pando/doctor/lazy_state/result"
 require "pando/html_page/picture"
 require "pando/table"
 
@@ -9,6 +9,8 @@ module Pando
   module Doctor
     module LazyState
       # The figures as a part of the doctor's page: tables, and a chart of the memory that requests make private.
+      #
+      # @api private
       module Html
         # The title of each table, its key in the figures, and its columns.
         TABLES = [

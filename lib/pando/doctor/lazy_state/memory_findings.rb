@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/doctor/lazy_state/thresholds"
+require "pando/doctor/lazy_state/result"
 
 module Pando
   module Doctor

@@ -92,7 +92,7 @@ module Pando
           remember_tasks
           Instruments.install(wire)
           Snapshot.trace_origins
-          trace_natives
+          NativeTrace.new(wire).start if @settings[:trace]
           super
           RailsApp.eager_load
           Instruments.application_loaded
@@ -207,13 +207,6 @@ module Pando
         # Without the descriptor of the listing itself.
         def open_descriptors
           Dir.children("/proc/self/fd").map(&:to_i).select { |number| File.exist?("/proc/self/fd/#{number}") }
-        end
-
-        def trace_natives
-          return unless @settings[:trace]
-
-          require "pando/doctor/subject/native_trace"
-          NativeTrace.new(wire).start
         end
 
         def routes
