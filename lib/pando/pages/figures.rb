@@ -14,11 +14,12 @@ module Pando
       WHOLE = %w[pid slot generation served minor_gcs major_gcs minor_gcs_after major_gcs_after private pss jit_code
                  jit_metadata].freeze
 
-      # A request and the pages that it and the collections in it made private; or a group of requests, the first and
-      # the last of which are numbered.
+      # A request, and the pages that it and the garbage collections in it made private.
       Request = Struct.new(:number, :name, :causes, :kinds, :faults, :compiled) do
         def pages = causes.values.sum
       end
+
+      # Consecutive requests: the first and the last number, and their pages by cause.
       Group = Struct.new(:from, :to, :causes) do
         def pages = causes.values.sum
         def name = to.zero? ? "before" : [from, to].uniq.join(" to ")

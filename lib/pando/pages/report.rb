@@ -49,7 +49,7 @@ module Pando
 
       private
 
-      def paragraph(lines) = "<p>#{lines.map { |line| HtmlPage.escape(line) }.join("<br>")}</p>"
+      def paragraph(lines) = ("<p>#{lines.map { |line| HtmlPage.escape(line) }.join("<br>")}</p>" if lines.any?)
 
       def lead
         paragraph([@figures.facts["ruby"], @figures.compiler, @figures.watched,
@@ -58,7 +58,7 @@ module Pando
 
       def sections
         legend = HtmlPage.legend(PrivatePages::CAUSES.slice(*@figures.causes))
-        { "Private memory by use" => kinds.html.to_s + paragraph(notes),
+        { "Private memory by use" => [kinds.html, paragraph(notes)].join,
           "What each request made private" => (legend + Timeline.new(@figures).svg if @pages.recorded?),
           "Where it is" => legend + Map.new(@pages).svg,
           "Requests" => (requests("request", @figures.requests).html if @pages.recorded?) }
