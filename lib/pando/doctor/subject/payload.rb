@@ -115,6 +115,9 @@ module Pando
           @work&.close if role.role == :mold
         end
 
+        # Never compacts the heap: Ruby would forget the lines that made the objects which it moves.
+        def prepare = Refork::Preparation.run(@config.gc_mold && :promote)
+
         # The doctor compares the processes itself.
         def report_thread(*) = nil
 
