@@ -93,12 +93,17 @@ module Pando
         end
 
         def random_generators
-          drawn = []
+          draws = []
           evidence.each_fork do |forker, child|
-            before = forker[:generators].to_h { |one| [one[:id], one[:state]] }
-            drawn.concat(child[:generators].select { |one| before.key?(one[:id]) && before[one[:id]] != one[:state] })
+            drawn(forker, child).each { |one| draws << [one[:location], child[:pid]] }
           end
-          drawn.group_by { |one| one[:location] }.map { |location, all| random_generator(location, all.size) }
+          draws.uniq.group_by(&:first).map { |location, all| random_generator(location, all.size) }
+        end
+
+        # @return [Array<Hash>] generators that the child has inherited and drawn from
+        def drawn(forker, child)
+          before = forker[:generators].to_h { |one| [one[:id], one[:state]] }
+          child[:generators].select { |one| before.key?(one[:id]) && before[one[:id]] != one[:state] }
         end
 
         # Libraries often use theirs to spread delays, where repeated numbers do no harm.
