@@ -5,14 +5,14 @@ require "pando/doctor/examination"
 require "pando/doctor/report"
 
 module Pando
-  # `pando doctor`: starts a server of its own with the user's application and configuration, lets it
-  # serve and refork, watches its processes from inside and outside, and says what a fork would break.
+  # `pando doctor`: starts a server of its own with the user's application and configuration, lets it serve and refork,
+  # watches its processes from inside and outside, and reports what a fork would break.
   module Doctor
     # @param config [Config]
     # @param requests [Array<Request>, :routes] @param reforks [Integer]
-    # @param patience [Float] seconds for any one answer
+    # @param patience [Float] seconds for one answer
     # @return [Report]
-    # @raise [NotExamined] the application could not be booted
+    # @raise [NotExamined] the application does not boot
     def self.examine(config, requests: [Request.root], reforks: 1, patience: 10.0)
       examination = Examination.new(config, requests: requests, reforks: reforks, patience: patience)
       started = Sys.now

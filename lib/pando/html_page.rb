@@ -1,23 +1,45 @@
 # frozen_string_literal: true
 
 require "cgi/escape"
-require "pando/html_page/style"
 
 module Pando
-  # A page for a browser, by itself: nothing in it is fetched from elsewhere, and no script runs in it. What stands in
-  # it is escaped by whoever writes it. Of the commands' reports; no server process loads it.
+  # A report of a command as a self-contained HTML page: it fetches nothing and runs no script. The caller escapes what
+  # it inserts. No server process loads this file.
   #
   # @api private
   module HtmlPage
     POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+    # Light or dark, by the reader's own setting.
+    STYLE = <<~CSS
+      :root { color-scheme: light dark; --error: #c62828; --warning: #b26a00; --note: #55707f; --good: #2e7d32;
+              --line: #8888; --mold: #7e57c2; --worker: #0288d1; --own: #ef6c00; --shared: #90a4ae; }
+      body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; }
+      h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+      table { border-collapse: collapse; width: 100%; } th { text-align: left; }
+      td, th { border-bottom: 1px solid var(--line); padding: .35rem .6rem .35rem 0; vertical-align: top; }
+      code { font: .9em ui-monospace, monospace; overflow-wrap: anywhere; }
+      .verdict { font-weight: 600; } .clean { color: var(--good); } .failing { color: var(--error); }
+      tr.error td:first-child { color: var(--error); font-weight: 600; }
+      tr.warning td:first-child { color: var(--warning); font-weight: 600; }
+      tr.note td:first-child { color: var(--note); } tr.known { opacity: .6; }
+      svg { max-width: 100%; height: auto; } svg text { font: 12px system-ui, sans-serif; fill: currentColor; }
+      .mold { fill: var(--mold); } .worker { fill: var(--worker); } .box text { fill: #fff; }
+      .edge { stroke: var(--line); stroke-width: 1.5; fill: none; }
+      td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
+      .own { fill: var(--own); } .part { fill: var(--shared); } .dot { fill: var(--error); }
+    CSS
+
+    # A cell of a table that is HTML already.
+    Markup = Struct.new(:html)
 
     # @param text [Object] @return [String]
     def self.escape(text) = CGI.escapeHTML(text.to_s.scrub("?"))
 
     # @param title [String] plain text
     # @param lead [String] HTML below it
-    # @param sections [Hash{String => String, nil}] HTML by title; nil: there is none
-    # @param style [String] beside {STYLE}
+    # @param sections [Hash{String => String, nil}] HTML by title; nil: the section is left out
+    # @param style [String] CSS besides {STYLE}
     # @return [String]
     def self.render(title:, lead:, sections:, style: "")
       <<~HTML
@@ -37,6 +59,26 @@ module Pando
         </body>
         </html>
       HTML
+    end
+
+    # @return [String, nil] nil without entries
+    def self.code_list(entries)
+      "<ul>#{entries.map { |one| "<li>#{code(one).html}</li>" }.join}</ul>" if entries.any?
+    end
+
+    # @param text [String, nil] @return [Markup]
+    def self.code(text) = Markup.new(("<code>#{escape(text)}</code>" if text))
+
+    # @param colours [Hash{Symbol => String}] by CSS class
+    # @return [String] the style of these classes, for pictures and legends
+    def self.colours(colours)
+      colours.map { |name, colour| ".#{name} { fill: #{colour}; stroke: #{colour}; color: #{colour}; }\n" }.join
+    end
+
+    # @param names [Hash{Symbol => String}] by CSS class
+    def self.legend(names)
+      marks = names.map { |name, text| "<span class=\"#{name}\">&#9632;</span> #{escape(text)}" }
+      "<p>#{marks.join(" &#160; ")}</p>"
     end
 
     def self.section(name, content) = content && "<section><h2>#{escape(name)}</h2>#{content}</section>"

@@ -278,6 +278,6 @@ class LazyStateTest < Minitest::Test
     RUBY
 
     assert_includes error.message, "no database here"
-    assert_includes error.message, "Examination::Failed"
+    assert_includes error.message, "ForkedRun::Failed"
   end
 end

@@ -4,9 +4,9 @@ require "pando/cli/format"
 
 module Pando
   module CLI
-    # `pando doctor`: finds what a fork would break. Exit status: 0 clean, 1 errors (with `--fail-on warning` also
-    # warnings), 2 the application could not be examined or the command line is wrong, 3 no error, but a check could
-    # not be done.
+    # `pando doctor`: finds what a fork would break. Exit status: 0 clean, 1 errors (with `--fail-on warning`
+    # warnings too), 2 the application could not be examined or the command line is wrong, 3 no error, but a check
+    # could not be done.
     #
     # @api private
     class Doctor < Command
@@ -35,9 +35,9 @@ module Pando
       REFORKS = 1
       REFORKS_AT_MOST = 50
       PATIENCE = 10.0
-      # Exit status if a check could not be done and the other checks did not fail.
+      # Exit status: a check could not be made, and the others found nothing that fails.
       INCOMPLETE = 3
-      # The environment for --requests routes, unless the user names one.
+      # For Rails' routes, unless the command line names an environment.
       ROUTES_ENVIRONMENT = "test"
 
       def self.switches = SWITCHES
@@ -60,7 +60,7 @@ module Pando
         CLI::WRONG_USAGE
       end
 
-      # Reports wrong arguments before it starts the application.
+      # Reports a wrong command line before the application is started.
       def prepare
         choose_environment
         config.require_rackup
@@ -83,7 +83,7 @@ module Pando
         report.complete? ? CLI::OK : INCOMPLETE
       end
 
-      # GET routes may change data, so production needs --yes.
+      # A GET route may do more than read.
       def choose_environment
         return unless routes?
 

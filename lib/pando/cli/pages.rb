@@ -6,8 +6,8 @@ require "pando/counted"
 
 module Pando
   module CLI
-    # `pando pages [POOL] [SLOT]`: which memory of a worker is private, what it is used for, and what made it private.
-    # The worker writes its findings to a file that this command opens, so neither has to wait for the other.
+    # `pando pages [POOL] [SLOT]`: which memory of a worker is private, its use and its cause. The worker writes its
+    # recording to a file that the command has opened, so that neither the monitor nor the worker waits for the command.
     #
     # @api private
     class Pages < ControlCommand
@@ -20,7 +20,7 @@ module Pando
       JOBS = (1..1000)
       # Seconds for the monitor's answer.
       ANSWER = 10.0
-      # How many seconds longer the worker may need: it may be in the middle of a request.
+      # Seconds beyond `--wait`, because the worker may be in the middle of a request.
       GRACE = 30.0
 
       def self.switches
@@ -42,7 +42,7 @@ module Pando
         report_failure(e.message)
       end
 
-      # Reports wrong arguments before it asks the server.
+      # Reports a wrong command line before the server is asked.
       def prepare
         require "pando/pages/report"
         slot = words.last unless words.size == 1 && words.first.match?(/\A[a-z]/)
@@ -69,31 +69,31 @@ module Pando
       def record
         require "tempfile"
         Tempfile.create("pando-pages", anonymous: true) do |file|
-          ours, theirs = IO.pipe
-          order(file, theirs)
-          theirs.close
-          wait(ours)
+          reader, writer = IO.pipe
+          ask_worker(file, writer)
+          writer.close
+          wait(reader)
           Pando::Pages::Recording.read(file.tap(&:rewind))
         ensure
-          [ours, theirs].compact.each(&:close)
+          [reader, writer].compact.each(&:close)
         end
       end
 
-      def order(file, bell)
-        wish = { pool: @pool, slot: @slot, jobs: @jobs, seconds: patience.ceil }
+      def ask_worker(file, progress)
+        order = { pool: @pool, slot: @slot, jobs: @jobs, seconds: patience.ceil }
         client = ControlClient.new(path)
-        outcome, said = client.ask("pages", wish, timeout: ANSWER, descriptors: [file, bell]) do |word, told|
-          @worker = told if word == "worker"
+        outcome, answer = client.ask("pages", order, timeout: ANSWER, descriptors: [file, progress]) do |name, facts|
+          @worker = facts if name == "worker"
         end
-        raise ControlClient::Silent, said["reason"] if outcome == "failed"
+        raise ControlClient::Silent, answer["reason"] if outcome == "failed"
       end
 
-      # The worker writes a byte to the pipe for each request. The pipe ends with the recording or with the worker.
-      def wait(bell)
+      # The worker writes a byte to the pipe after each request, and closes it with the recording or when it ends.
+      def wait(progress)
         deadline = now + patience + GRACE
         seen = 0
-        while bell.wait_readable([deadline - now, 0].max)
-          seen += bell.read_nonblock(4096).bytesize
+        while progress.wait_readable([deadline - now, 0].max)
+          seen += progress.read_nonblock(4096).bytesize
           progress_to(seen)
         end
         raise ControlClient::Silent, "the worker did not answer in time"
@@ -107,13 +107,13 @@ module Pando
 
       def report(recording)
         mold, worker = %w[mold pid].map { |name| @worker[name] && Pando::Pages::Pagemap.of(@worker[name].to_i) }
-        census = Pando::Pages::Census.new(recording, mold: mold, worker: worker)
-        Pando::Pages::Report.write(census, @format)
+        pages = Pando::Pages::PrivatePages.new(recording, mold: mold, worker: worker)
+        Pando::Pages::Report.write(pages, @format)
       ensure
         [mold, worker].compact.each(&:close)
       end
 
-      # The part that was recorded has already been shown.
+      # The incomplete report has been written already.
       def report_cut(recording)
         reason = recording.facts["cut_short"] or return CLI::OK
         report_failure("the recording is incomplete: #{reason}")

@@ -1,29 +1,44 @@
 # frozen_string_literal: true
 
-require "pando/doctor/checks/check"
-require "pando/doctor/checks/descriptors"
-require "pando/doctor/checks/threads"
-require "pando/doctor/checks/locks"
-require "pando/doctor/checks/endings"
-require "pando/doctor/checks/signals"
-require "pando/doctor/checks/copies"
-require "pando/doctor/checks/growth"
-require "pando/doctor/checks/requests"
-require "pando/doctor/checks/serving"
-require "pando/doctor/checks/sections"
-require "pando/doctor/checks/states"
+require "pando/fork_safety/finding"
 
 module Pando
   module Doctor
-    # What is made of the evidence.
+    # Turns the evidence of an examination into findings. Runs in the command's process.
+    #
+    # @api private
     module Checks
-      ALL = [Descriptors, Threads, Locks, Endings, Signals, Copies, Growth, Requests, Serving, States,
-             Sections].freeze
+      # The base of all checks: a check is a class, used as `new(evidence).findings`.
+      #
+      # @abstract
+      class Check
+        # @param evidence [Evidence]
+        def initialize(evidence)
+          @evidence = evidence
+        end
 
-      # @return [Array<ForkSafety::Finding>] each fault once
-      def self.run(evidence)
-        ALL.flat_map { |check| check.new(evidence).findings }
+        # @return [Array<ForkSafety::Finding>]
+        def findings = raise(NoMethodError, "#{self.class} must find")
+
+        private
+
+        attr_reader :evidence
+
+        def finding(kind, **facts) = ForkSafety::Finding.new(kind, **facts)
+
+        # Findings inside a library are notes: the user cannot fix them, so they must not fail a build.
+        # @param severity [Symbol, nil] for the application's own code; nil: the kind's default
+        def severity_of(location, severity = nil) = evidence.own?(location) ? severity : :note
       end
+
+      require "pando/doctor/checks/descriptors"
+      require "pando/doctor/checks/inheritance"
+      require "pando/doctor/checks/serving"
+
+      ALL = [Descriptors, Inheritance, Requests, Serving].freeze
+
+      # @return [Array<ForkSafety::Finding>] several checks may report the same fault
+      def self.run(evidence) = ALL.flat_map { |check| check.new(evidence).findings }
     end
   end
 end

@@ -3,17 +3,16 @@
 require "socket"
 require "pando/doctor/journal"
 require "pando/sys"
-require "pando/doctor/subject/place_signal"
+require "pando/doctor/subject/wire"
 
 module Pando
   module Doctor
-    # What the doctor says to one worker: requests, and questions about itself.
+    # Sends one worker requests and questions (see Subject::Handler). Runs in the command's process.
     #
     # @api private
     class Conversation
-      # What became of a request: its status, nil if the connection was closed without one;
-      # where the worker stood if it gave none in time, and who was killed for it.
-      # `stuck_in`: :sleep, :lock, or nil for anything else.
+      # The outcome of a request: its status, nil if the connection was closed without one. If no answer came in time:
+      # the worker's stack, `stuck_in` (:sleep, :lock, nil for anything else), and the pid that was killed.
       Answer = Struct.new(:status, :stack, :stuck_in, :killed, keyword_init: true) do
         def stuck? = !stack.nil?
       end
@@ -21,7 +20,7 @@ module Pando
       CHUNK = 65_536
       STACK_WITHIN = 1.0 # seconds
       C_METHOD = /\Ain /
-      # Numbers of futex(2), on which locks wait, by the machine.
+      # Numbers of the system call futex(2), in which locks wait, by CPU.
       FUTEX = { "x86_64" => 202, "aarch64" => 98 }.freeze
 
       # @param stage [Stage] @param actor [Stage::Actor] a worker @param patience [Float] seconds
@@ -48,9 +47,9 @@ module Pando
         socket&.close
       end
 
-      # @param question [String] see Subject::Work
+      # @param question [String] see Subject::Handler
       # @yieldparam fact [Hash] @yieldreturn whether it is the answer
-      # @return [Hash, nil] nil if there is none in time
+      # @return [Hash, nil] nil: no answer in time
       def ask(question)
         from = @stage.mark
         socket = Socket.new(:UNIX, :DGRAM)
@@ -67,7 +66,7 @@ module Pando
 
       private
 
-      # @return [String, nil] the beginning of the answer, all of it taken; nil if the time is over
+      # @return [String, nil] the beginning of the answer, which is read to its end; nil: not in time
       def read(socket, deadline)
         head = +""
         loop do
@@ -81,7 +80,7 @@ module Pando
         head || ""
       end
 
-      # It will not come to it by itself: it is killed, and its successor goes on.
+      # The worker is killed, and its successor serves the other requests.
       def stuck
         lock = lock?
         frames = frames()
@@ -89,13 +88,13 @@ module Pando
         Answer.new(stack: frames.grep_v(C_METHOD), stuck_in: stuck_in, killed: @actor.pid).tap { kill }
       end
 
-      # A lock with a time limit sleeps as well, within another method.
+      # A lock with a time limit sleeps too, but inside another method.
       def slept?(frames) = frames.take_while { |line| C_METHOD.match?(line) } == ["in sleep"]
 
       def kill
         Process.kill("KILL", @actor.pid)
       rescue Errno::ESRCH
-        nil # being asked where it stands has woken it
+        nil # the signal for its stack has woken it, and it has ended
       end
 
       # @return [Array<String>] "file:line", or "in sleep" for a method of C, the innermost first

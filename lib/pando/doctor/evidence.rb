@@ -4,19 +4,19 @@ require "pando/doctor/subject/wire"
 
 module Pando
   module Doctor
-    # All that an examination has seen; the checks judge it. What the processes told is in
-    # {#facts}, what was seen from outside in {#generations}.
+    # All that an examination has seen: the processes' own reports are in {#facts}, what was seen from outside is in
+    # {#generations}. Owned by the examination, in the command's process; the checks read it.
     class Evidence
-      # A generation under examination: its mold and workers and how they looked once they had
-      # served, the sockets before they did, and what each worker (by slot) used of the descriptors it inherited.
-      Generation = Struct.new(:number, :mold, :workers, :network, :censuses, :uses, :shared, keyword_init: true)
-      # A request and what became of it.
+      # One generation: its mold and workers (Stage::Actor), the SocketTable before the workers served, the ProcessInfo
+      # of each actor after they had, by slot which inherited descriptors a worker used, and the shared descriptors.
+      Generation = Struct.new(:number, :mold, :workers, :sockets, :processes, :uses, :shared, keyword_init: true)
+      # A request that was sent to a worker, and its Conversation::Answer.
       Sent = Struct.new(:request, :generation, :slot, :answer, keyword_init: true)
       # A process's memory in bytes.
       Memory = Struct.new(:moment, :title, :pid, :rss, :pss, :uss, :huge, :merged, :gain, keyword_init: true)
-      # A check that could not be done, and why.
+      # A check that could not be made, and why.
       Undone = Struct.new(:check, :reason)
-      # A check that was done with a part of the requests only.
+      # A check that was made with some of the requests only.
       Limited = Struct.new(:check, :requests, :of)
 
       attr_reader :generations, :sent, :counts, :memory, :lazy
@@ -24,18 +24,18 @@ module Pando
       attr_reader :undone
       # @return [Array<Limited>]
       attr_reader :limits
-      # @return [Array<Hash>] see Subject
+      # @return [Array<Hash>] the processes' reports, in the order of their arrival
       attr_accessor :facts
-      # @return [Array<Hash>] the lines behind native things, of the second look
+      # @return [Array<Hash>] lines that made native threads and descriptors, from the second, traced run
       attr_accessor :origins
-      # @return [Integer, nil] the generation that did not come
+      # @return [Integer, nil] the number of the generation that did not come
       attr_accessor :missing
-      # @return [Float, nil] how long one worker took for all requests once
+      # @return [Float, nil] seconds that one worker took for all requests once
       attr_accessor :round_seconds
 
       # @param directory [String] of the application
       def initialize(directory)
-        @directory = Subject::Wire.clean(directory) # as the locations are told
+        @directory = Subject::Wire.clean(directory) # locations are reported cleaned too
         @generations = []
         @sent = []
         @counts = []
@@ -47,8 +47,8 @@ module Pando
         @limits = []
       end
 
-      # Notes that a check could not be done: the examination is incomplete.
-      # @param check [String] its name, for a human @param reason [String]
+      # Notes that a check could not be made: the examination is incomplete.
+      # @param check [String] its name, for a human
       def could_not(check, reason) = @undone |= [Undone.new(check, reason)]
 
       # Notes that a check saw some of the requests only.
@@ -65,16 +65,16 @@ module Pando
       # @return [Array<Hash>] events of these names
       def events(*names) = facts.select { |fact| names.include?(fact[:event]) }
 
-      # @return [Array<Hash>] of each section what was told last
+      # @return [Array<Hash>] the last report of each section
       def last_sections
-        facts.select { |fact| fact.key?(:section) }.group_by { |fact| fact[:section] }.map { |_, told| told.last }
+        facts.select { |fact| fact.key?(:section) }.group_by { |fact| fact[:section] }.map { |_, facts| facts.last }
       end
 
       # @return [Array<Hash>]
       def records(kind) = facts.select { |fact| fact[:record] == kind.to_s }
 
-      # What forked whom: a forker's last words before, and its children's once they had served.
-      # @yieldparam forker [Hash] @yieldparam child [Hash] snapshots
+      # @yieldparam forker [Hash] its snapshot before the fork
+      # @yieldparam child [Hash] the snapshot of one of its descendants after that had served
       def each_fork
         snapshots(:fork).each do |forker|
           children = snapshots(:served).select { |one| one[:ancestors][0..-2].include?(forker[:pid]) }
@@ -82,15 +82,15 @@ module Pando
         end
       end
 
-      # @return [Array<Hash>] snapshots of those that have a child which has served
+      # @return [Array<Hash>] snapshots of the processes that have a child which has served
       def forkers = [].tap { |found| each_fork { |forker, _| found << forker } }.uniq
 
-      # @return [String, nil] the line behind what C code made
+      # @return [String, nil] the line that made a native thread or descriptor
       def origin(kind)
         origins.find { |one| one[:origin] == kind.to_s && yield(one) }&.fetch(:location)
       end
 
-      # @return [Boolean] whether it is the application's own, not a library's
+      # @return [Boolean] whether the line is the application's own, not a library's
       def own?(location)
         return false if location.nil?
 
@@ -99,12 +99,12 @@ module Pando
           Gem.path.none? { |folder| path.start_with?("#{folder}/") }
       end
 
-      # @return [String, nil] a location below the application's folder as it is there
+      # @return [String, nil] relative to the application's folder, if it is below it
       def local(location) = location&.delete_prefix("#{@directory}/")
 
       PANDO = File.expand_path("../..", __dir__)
 
-      # @return [Boolean] whether the server itself made it
+      # @return [Boolean] whether the line is Pando's
       def ours?(location) = !location.nil? && location.start_with?("#{PANDO}/")
     end
   end

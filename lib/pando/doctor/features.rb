@@ -1,35 +1,67 @@
 # frozen_string_literal: true
 
 require "etc"
-require "rbconfig"
+require "pando/code_bound"
+require "pando/mebibytes"
 require "pando/server/allocator"
 require "pando/sys"
 require "pando/yjit"
 
 module Pando
   module Doctor
-    # What this kernel and this Ruby have that sharing memory and checking forks can use.
+    # What this kernel and this Ruby offer for sharing memory and for checking forks, and how much of it was in use.
     module Features
-      PATHS = { thp: "/sys/kernel/mm/transparent_hugepage/enabled", ksm: "/sys/kernel/mm/ksm/run" }.freeze
-      # An ioctl of Linux 6.7.
-      PAGEMAP_SCAN = 0xc0606610
-      private_constant :PATHS, :PAGEMAP_SCAN
+      extend Mebibytes
+
+      PAGEMAP_SCAN = 0xc0606610 # an ioctl of Linux 6.7
+      private_constant :PAGEMAP_SCAN
 
       module_function
 
+      # What the application's processes used once the last generation had served.
+      # @param evidence [Evidence]
+      # @return [Hash{Symbol => String}]
+      def in_use(evidence)
+        last = evidence.memory.select { |one| one.moment == evidence.memory.last.moment }
+        { huge_pages_in_use: huge_pages(last), merged_pages: merged_pages(last),
+          yjit_code: compiled_code(evidence) }.compact
+      end
+
+      def huge_pages(processes)
+        return if processes.empty? || processes.any? { |one| one.huge.nil? }
+
+        "#{mebibytes(processes.sum(&:huge))} of #{mebibytes(processes.sum(&:rss))}, #{processes.size} processes"
+      end
+
+      # They may save a negative amount: the kernel's own bookkeeping needs memory too.
+      def merged_pages(processes)
+        return if processes.empty? || processes.any? { |one| one.merged.nil? }
+
+        saved = "; they save #{mebibytes(processes.sum(&:gain))}" if processes.all?(&:gain)
+        "#{mebibytes(processes.sum(&:merged))}#{saved}, so far"
+      end
+
+      # The workers have ended by now: this is their own report.
+      def compiled_code(evidence)
+        reported = evidence.snapshots(:served).filter_map { |fact| fact[:code_region] }
+        used, bound = reported.max_by(&:first)
+        CodeBound.new(used, bound, 0).to_s if used
+      end
+
       # @param maps [String] the memory map of a process of the application
-      # @return [Hash{Symbol => Object}] what JSON knows
+      # @return [Hash{Symbol => Object}] values that JSON knows
       def all(maps = File.read("/proc/self/maps"))
         { kernel: File.read("/proc/sys/kernel/osrelease").chomp, ruby: RUBY_DESCRIPTION,
           yjit: YJIT.enabled?, zjit: YJIT.displaced?, jemalloc: jemalloc,
           libc: libc(maps), pidfd: pidfd?, kcmp: kcmp?, pagemap_scan: pagemap_scan?, userfaultfd: userfaultfd?,
-          transparent_huge_pages: selected(:thp), huge_pages_allowed: huge_pages_allowed?, ksm: ksm,
+          transparent_huge_pages: read("/sys/kernel/mm/transparent_hugepage/enabled", /\[(\w+)\]/),
+          huge_pages_allowed: huge_pages_allowed?, ksm: ksm,
           merging_allowed: merging_allowed?, populate_write: Sys::HotSet.supported?,
           process_warmup: Process.respond_to?(:warmup),
           cpus: Etc.nprocessors }
       end
 
-      # @return [String] the version in use, or why there is none
+      # @return [String] the version in use, or why jemalloc is not in use
       def jemalloc
         version = Sys.jemalloc and return version[/\A[\d.]+/]
         obstacle = Server::Allocator.new(:auto, loaded: nil).obstacle
@@ -63,7 +95,7 @@ module Pando
         false
       end
 
-      # An argument of zeros is refused with EINVAL where the ioctl is known, else with ENOTTY.
+      # A kernel that knows the ioctl refuses an argument of zeros with EINVAL, any other with ENOTTY.
       def pagemap_scan?
         File.open("/proc/self/pagemap") { |file| file.ioctl(PAGEMAP_SCAN, "\0" * 96) }
         true
@@ -75,22 +107,16 @@ module Pando
 
       def userfaultfd? = File.exist?("/proc/sys/vm/unprivileged_userfaultfd") || File.exist?("/dev/userfaultfd")
 
-      def selected(name) = told(PATHS.fetch(name), /\[(\w+)\]/)
+      # For this process, by the setting `transparent_huge_pages`.
+      def huge_pages_allowed? = { "1" => true, "0" => false }[read("/proc/self/status", /^THP_enabled:\s*(\d)$/)]
 
-      # To this process, by the setting `transparent_huge_pages`.
-      def huge_pages_allowed? = { "1" => true, "0" => false }[told("/proc/self/status", /^THP_enabled:\s*(\d)$/)]
+      # For this process, by the setting `same_page_merging`.
+      def merging_allowed? = { "yes" => true, "no" => false }[read("/proc/self/ksm_stat", /^ksm_merge_any: (\w+)$/)]
 
-      # In this process, by the setting `same_page_merging`.
-      def merging_allowed? = { "yes" => true, "no" => false }[told("/proc/self/ksm_stat", /^ksm_merge_any: (\w+)$/)]
+      def ksm = read("/sys/kernel/mm/ksm/run", /\d+/, 0)&.then { |text| text.to_i == 1 }
 
-      def told(path, pattern)
-        File.read(path)[pattern, 1]
-      rescue SystemCallError
-        nil
-      end
-
-      def ksm
-        File.read(PATHS.fetch(:ksm)).to_i == 1
+      def read(path, pattern, group = 1)
+        File.read(path)[pattern, group]
       rescue SystemCallError
         nil
       end

@@ -7,19 +7,19 @@ require "pando/sys"
 
 module Pando
   module Doctor
-    # What the processes of a stage tell over their wire, in its order, and waiting for it. Lives in
-    # the process of the command; a thread of its own reads, so that nobody has to wait to be heard.
+    # Collects the reports (facts) that the stage's processes send over their wire, and waits for them. Owned by the
+    # stage, in the command's process. A thread reads, so that no process has to wait until it is heard.
     #
     # @api private
     class Journal
-      # Raised where something was not told in time, or cannot be any more.
+      # An expected report did not come in time, or no process is left to send it.
       class Silence < StandardError; end
 
       LONGEST = 1 << 20 # bytes of a datagram
-      LAST_WORDS = 5.0 # seconds
-      A_WHILE = 0.1 # seconds between two looks whether there is still somebody to tell anything
+      LAST_REPORT = 5.0 # seconds
+      LIVENESS_INTERVAL = 0.1 # seconds between two looks whether the server is still alive
 
-      # @return [Array<Hash>] all that was told
+      # @return [Array<Hash>] in the order of their arrival
       attr_reader :facts
 
       # @param folder [String] of the stage
@@ -33,16 +33,17 @@ module Pando
         @listener = Thread.new { listen }
       end
 
-      # @return [Array<Hash>] facts of one kind: :event, :snapshot, :record, :origin
-      def told(kind) = @lock.synchronize { @facts.select { |fact| fact.key?(kind) } }
+      # @param kind [Symbol] :event, :snapshot, :record, :origin, ...
+      # @return [Array<Hash>] facts with that key
+      def reports(kind) = @lock.synchronize { @facts.select { |fact| fact.key?(kind) } }
 
-      # @return [Integer] where the facts to come begin
+      # @return [Integer] the index of the next fact
       def mark = @lock.synchronize { @facts.size }
 
       # Waits for a fact.
-      # @param seconds [Float] @param from [Integer] facts before it are old
-      # @param alive [#call] false: nobody is left to tell it
-      # @yieldparam fact [Hash] @yieldreturn [Object, nil] what is wanted of it
+      # @param from [Integer] earlier facts do not count, see {#mark}
+      # @param alive [#call] false: no process is left to report it
+      # @yieldparam fact [Hash] @yieldreturn [Object, nil] the result; nil: this is not the fact
       # @raise [Silence]
       def await(seconds, from = 0, alive: -> { true })
         deadline = Sys.now + seconds
@@ -59,10 +60,10 @@ module Pando
         end
       end
 
-      # Once all processes have ended: what they told before has been heard when this word is.
+      # Called when all processes have ended: once this datagram has arrived, all earlier ones have.
       def hear_all
         Subject::Wire.new(@folder).tell(end: Process.pid)
-        await(LAST_WORDS) { |fact| fact.key?(:end) }
+        await(LAST_REPORT) { |fact| fact.key?(:end) }
       rescue Silence
         nil
       end
@@ -78,7 +79,7 @@ module Pando
         left = deadline - Sys.now
         raise Silence if left <= 0 || !(alive.call || @socket.wait_readable(0))
 
-        @news.wait(@lock, [left, A_WHILE].min)
+        @news.wait(@lock, [left, LIVENESS_INTERVAL].min)
       end
 
       def listen

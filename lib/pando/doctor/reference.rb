@@ -4,7 +4,7 @@ require "pando/fork_safety/finding"
 
 module Pando
   module Doctor
-    # The table of findings in docs/doctor.md, made of the kinds themselves:
+    # Writes the table of findings in docs/doctor.md from the kinds themselves:
     #
     #   ruby -Ilib -rpando/doctor/reference -e Pando::Doctor::Reference.write
     #
@@ -25,7 +25,7 @@ module Pando
       end
 
       # @param page [String]
-      # @return [String] the page with the table as it is now
+      # @return [String] the page with the current table
       def renew(page)
         page.sub(/#{BEGINNING}.*#{ENDING}/m) { "#{BEGINNING}#{table}#{ENDING}" }
       end

@@ -1,30 +1,74 @@
 # frozen_string_literal: true
 
-require "time"
-require "pando/doctor/baseline"
-require "pando/doctor/report/measured"
+require "json"
+require "pando/doctor/features"
 require "pando/doctor/subject/wire"
+require "pando/errors"
+require "pando/fork_safety/finding"
 require "pando/version"
 
 module Pando
   module Doctor
-    # The result of an examination: findings in order of weight, each once, and the figures. A value
-    # that the formats write out; {#to_h} is what docs/doctor.md describes.
-    class Report
-      # Of {#to_h}; a new number says that a reader of the old one must look.
+    # A file of known findings, kept with the application. A finding is recognized by its fingerprint, which has no line
+    # number, so that an edit above it does not make it new.
+    class Baseline
       SCHEMA = 1
-      # What makes a run fail, by the severity that `--fail-on` names.
+
+      # @return [Baseline] without any finding
+      def self.empty = new([])
+
+      # @param path [String]
+      # @return [Baseline]
+      # @raise [UsageError]
+      def self.read(path)
+        content = JSON.parse(File.read(path, encoding: Encoding::UTF_8))
+        list = content["findings"] if content.is_a?(Hash) && content["schema"] == SCHEMA
+        raise UsageError, "--baseline: #{path} was not written by pando doctor" unless list.is_a?(Array)
+
+        new(list.filter_map { |one| one["fingerprint"] if one.is_a?(Hash) })
+      rescue JSON::ParserError
+        raise UsageError, "--baseline: #{path} is not JSON"
+      rescue SystemCallError => e
+        raise UsageError, "--baseline: #{e.message}. Write it with --write-baseline"
+      end
+
+      # @param path [String] @param findings [Array<ForkSafety::Finding>]
+      # @raise [UsageError]
+      def self.write(path, findings)
+        known = findings.reject { |one| one.severity == :note }.map do |one|
+          { fingerprint: one.fingerprint, kind: one.kind, message: one.message }
+        end
+        File.write(path, "#{JSON.pretty_generate(schema: SCHEMA, findings: known.uniq { |one| one[:fingerprint] })}\n")
+      rescue SystemCallError => e
+        raise UsageError, "--write-baseline: #{e.message}"
+      end
+
+      def initialize(fingerprints)
+        @fingerprints = fingerprints
+      end
+
+      # @param finding [ForkSafety::Finding]
+      def include?(finding) = @fingerprints.include?(finding.fingerprint)
+    end
+
+    # The result of an examination: the findings, gravest first, and the figures. Owned by the command. {#to_h} is
+    # described in docs/doctor.md; Text and Html write the same for people.
+    class Report
+      # The version of {#to_h}; it rises when a program that reads the old one would fail.
+      SCHEMA = 1
+      # The severities that make a run fail, by the value of `--fail-on`.
       FAILING = { "error" => %i[error], "warning" => %i[error warning] }.freeze
       FORMATS = %w[text json html].freeze
-      # Notes of these kinds are about gems, wherever they are.
+      # Notes of these kinds are about gems, whatever their location.
       ABOUT_GEMS = %i[library_unknown].freeze
+      MIB = 1024.0 * 1024
 
-      # @return [Array<ForkSafety::Finding>] what the baseline does not know comes first
+      # @return [Array<ForkSafety::Finding>] those that the baseline does not have come first
       attr_reader :findings
       attr_reader :requests, :seconds
 
       # @param findings [Array<ForkSafety::Finding>] @param requests [Array<Request>]
-      # @param baseline [Baseline] what is known already
+      # @param baseline [Baseline] known findings
       # @param fail_on [String] the least severity that fails, a key of {FAILING}
       def initialize(evidence, config, findings, requests, seconds, baseline: Baseline.empty, fail_on: "error")
         @evidence = evidence
@@ -44,14 +88,14 @@ module Pando
         self.class.new(@evidence, @config, @given, @requests, @seconds, baseline: baseline, fail_on: fail_on)
       end
 
-      # @return [Boolean] an old finding: it does not fail
+      # @return [Boolean] whether the baseline has it, so that it does not fail
       def known?(finding) = @baseline.include?(finding)
 
       # @return [Array<ForkSafety::Finding>] that fail
       def failing = findings.select { |one| FAILING.fetch(@fail_on).include?(one.severity) && !known?(one) }
       def clean? = failing.empty?
 
-      # @return [Boolean] whether each check was done
+      # @return [Boolean] whether all checks were made
       def complete? = undone.empty?
 
       # @return [Array<ForkSafety::Finding>] notes about what gems do inside, which the user cannot change
@@ -63,7 +107,7 @@ module Pando
         counts.merge(known: findings.count { |one| known?(one) }, failing: failing.size, undone: undone.size)
       end
 
-      # @return [Hash{Symbol => Object}] what JSON knows
+      # @return [Hash{Symbol => Object}] values that JSON knows
       def to_h
         { schema: SCHEMA, pando: VERSION, application: application, seconds: seconds.round(2),
           requests: requests.map(&:to_s), generations: generations, summary: summary,
@@ -78,7 +122,6 @@ module Pando
                             directory: @config.directory, environment: @config.environment)
       end
 
-      # The processes that were met.
       def generations
         @evidence.generations.map do |one|
           workers = one.workers.map { |worker| { slot: worker.slot, pid: worker.pid } }
@@ -88,7 +131,7 @@ module Pando
 
       def memory = @evidence.memory
 
-      # Who shares what, of all generations.
+      # Shared descriptors of all generations, with the processes that have them.
       def descriptors
         @evidence.generations.flat_map do |generation|
           generation.shared.map do |shared|
@@ -101,49 +144,47 @@ module Pando
       # Threads where forks were made.
       def threads
         @evidence.snapshots(:fork).flat_map do |fact|
-          who = [fact[:role], fact[:slot], "gen #{fact[:generation]}"].compact.join(" ")
-          fact[:threads].map { |one| { process: who, name: one[:name], location: local(one[:location]) } } +
-            fact[:natives].map { |name| { process: who, name: name, native: true } }
+          process = [fact[:role], fact[:slot], "gen #{fact[:generation]}"].compact.join(" ")
+          fact[:threads].map { |one| { process: process, name: one[:name], location: local(one[:location]) } } +
+            fact[:natives].map { |name| { process: process, name: name, native: true } }
         end
       end
 
       def libraries = section("libraries")[:entries] || []
 
-      # What there is, and what came of it.
+      # What kernel and Ruby offer, and how much of it was in use.
       def features
-        told = @evidence.facts.find { |fact| fact.key?(:features) }&.fetch(:features) || {}
-        told.merge(Measured.new(@evidence).to_h)
+        offered = @evidence.facts.find { |fact| fact.key?(:features) }&.fetch(:features) || {}
+        offered.merge(Features.in_use(@evidence))
       end
 
       def lazy_state = @evidence.lazy.first&.fetch(:figures, nil)
 
-      # The checks that could not be done: without them a clean report is no pass.
+      # The checks that could not be made, without which a clean report is no pass.
       # @return [Array<Evidence::Undone>]
       def undone
-        told = @evidence.last_sections.select { |fact| fact[:error] }
-        @evidence.undone + told.map { |fact| Evidence::Undone.new(fact[:section], fact[:error]) }
+        failed = @evidence.last_sections.select { |fact| fact[:error] }
+        @evidence.undone + failed.map { |fact| Evidence::Undone.new(fact[:section], fact[:error]) }
       end
 
-      # @return [Array<Evidence::Limited>] the checks that saw a part of the requests only
+      # @return [Array<Evidence::Limited>] the checks that were made with some of the requests only
       def limits = @evidence.limits
 
       # @param format [String] one of {FORMATS}
-      # @param verbose [Boolean] of text: with the notes about gems
+      # @param verbose [Boolean] for text: with the notes about gems
       # @return [String]
       def write(format, verbose: false)
+        return "#{JSON.pretty_generate(to_h)}\n" if format == "json"
+
         require "pando/doctor/report/#{format}"
-        case format
-        when "text" then Text.new(self, verbose: verbose)
-        when "json" then Json.new(self)
-        when "html" then Html.new(self)
-        end.to_s
+        format == "html" ? Html.new(self).to_s : Text.new(self, verbose: verbose).to_s
       end
 
       private
 
       def section(name) = @evidence.last_sections.find { |fact| fact[:section] == name } || {}
 
-      # Several checks may have seen the same fault: the first, the doctor's own, tells more.
+      # Several checks may report the same fault. The first report, from the doctor's own check, has more details.
       def unite(findings)
         localized = findings.map { |one| localize(one).tap { |same| @inside_gems[same] = true if about_gem?(one) } }
         located = localized.select(&:location).map(&:kind)
@@ -170,7 +211,7 @@ module Pando
                                           advice: one.advice, details: one.details, location: local(one.location))
       end
 
-      # The same on each machine: below the application's folder, or below a gem's.
+      # Relative to the application's folder or a gem's, so that it is the same on each machine.
       def local(location)
         return unless location
 

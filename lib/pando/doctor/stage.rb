@@ -14,25 +14,25 @@ module Pando
     # The application could not be examined; the message says why. The command exits 2.
     class NotExamined < Error; end
 
-    # A server of its own that the doctor starts, asks, reforks and stops: a real monitor, mold and
-    # workers, on UNIX sockets in a folder that is gone afterwards. Owned by the process of the command.
+    # The server that the doctor starts, questions, reforks and stops: a real monitor, mold and workers, on UNIX sockets
+    # in a temporary folder. Owned by the command's process.
     class Stage
-      # A process that was met: its pid, its role and, of a worker, its slot.
+      # A process of the stage; only a worker has a slot.
       Actor = Struct.new(:role, :slot, :generation, :pid) do
         def title = role == "worker" ? "worker #{slot} gen #{generation}" : "#{role} gen #{generation}"
       end
 
       WORKERS = 2
       SCRIPT = File.expand_path("subject/monitor.rb", __dir__)
-      LONGEST_FOLDER = 60 # bytes: the name of a UNIX socket has room for 107
-      TAIL = 4000 # characters of the output that an error shows
+      LONGEST_FOLDER = 60 # bytes, because a UNIX socket's path has at most 107
+      TAIL = 4000 # characters of the output in an error message
       REFORK_WITHIN = 60.0 # seconds
-      LAST_WORDS = 5.0 # seconds that the server is given to stop
+      STOP_GRACE = 5.0 # seconds beyond `stop_timeout`
 
       attr_reader :folder
 
       # @param config [Config] @param patience [Float] seconds for any one answer
-      # @param trace [Boolean] look for the lines behind native threads and descriptors; slow
+      # @param trace [Boolean] find the lines that make native threads and descriptors; slow
       def initialize(config, patience:, workers: WORKERS, trace: false)
         @config = config
         @patience = patience
@@ -40,8 +40,7 @@ module Pando
         @trace = trace
       end
 
-      # Starts the server, yields, and ends it whatever happens.
-      # @yieldparam stage [Stage] serving
+      # @yieldparam stage [Stage] it serves; it is ended after the block
       # @raise [NotExamined] the application does not boot
       def self.open(config, **options)
         stage = new(config, **options)
@@ -64,11 +63,11 @@ module Pando
 
       # @return [Array<Actor>] the ready workers of a generation, by slot
       def workers(generation)
-        ended = told(:event).select { |fact| ENDED.include?(fact[:event]) }.map { |fact| fact[:pid] }
-        told(:event).select { |fact| fact[:event] == "worker.ready" && fact[:generation] == generation }
-                    .reject { |fact| ended.include?(fact[:pid]) }
-                    .map { |fact| Actor.new("worker", fact[:slot], generation, fact[:pid]) }
-                    .sort_by(&:slot)
+        ended = reports(:event).select { |fact| ENDED.include?(fact[:event]) }.map { |fact| fact[:pid] }
+        reports(:event).select { |fact| fact[:event] == "worker.ready" && fact[:generation] == generation }
+                       .reject { |fact| ended.include?(fact[:pid]) }
+                       .map { |fact| Actor.new("worker", fact[:slot], generation, fact[:pid]) }
+                       .sort_by(&:slot)
       end
 
       ENDED = %w[worker.exited worker.lost worker.killed worker.leaving].freeze
@@ -76,25 +75,25 @@ module Pando
 
       # @return [Actor]
       def mold(generation)
-        ready = told(:event).reverse.find { |fact| fact[:event] == "mold.ready" && fact[:generation] == generation }
+        ready = reports(:event).reverse.find { |fact| fact[:event] == "mold.ready" && fact[:generation] == generation }
         ready && Actor.new("mold", nil, generation, ready[:pid])
       end
 
-      # See {Journal}: what its processes tell.
+      # The processes' reports, see {Journal}.
       def facts = @journal.facts
-      def told(kind) = @journal.told(kind)
+      def reports(kind) = @journal.reports(kind)
       def mark = @journal.mark
       def await(seconds, from = 0, &block) = @journal.await(seconds, from, alive: @waiter.method(:alive?), &block)
 
       # @return [Conversation]
       def talk_to(actor, patience = @patience) = Conversation.new(self, actor, patience)
 
-      # Waits for the next generation. Right after a rollout it is refused for a moment.
-      # @return [Integer, nil] its number; nil if there will be none, and a fact says why
+      # Reforks and waits for the next generation. Right after a rollout the server refuses for a moment.
+      # @return [Integer, nil] its number; nil: there will be none, and a fact says why
       def refork
         deadline = Sys.now + REFORK_WITHIN + @patience
         until (done = try_refork(deadline))[:event] != "refork.refused" || lasting?(done)
-          IO.select(nil, nil, nil, A_MOMENT)
+          IO.select(nil, nil, nil, RETRY_AFTER)
         end
         done[:generation] if done[:event] == "refork.finished"
       rescue Journal::Silence, Errno::ESRCH
@@ -102,17 +101,17 @@ module Pando
       end
 
       REFORKED = %w[refork.finished refork.refused generation.discarded monitor.stopped].freeze
-      # Refusals that no waiting changes.
+      # Refusals that waiting does not change.
       LASTING = ["reforking is switched off", "no worker is fit to become a mold"].freeze
-      A_MOMENT = 0.02 # seconds
-      private_constant :REFORKED, :LASTING, :A_MOMENT
+      RETRY_AFTER = 0.02 # seconds
+      private_constant :REFORKED, :LASTING, :RETRY_AFTER
 
       # Asks the server to stop, so that at_exit handlers and finalizers run.
       def stop
         return unless @waiter&.alive?
 
         Process.kill("TERM", @pid)
-        @journal.hear_all if @waiter.join(@config.stop_timeout + LAST_WORDS)
+        @journal.hear_all if @waiter.join(@config.stop_timeout + STOP_GRACE)
       rescue Errno::ESRCH
         nil
       end
@@ -123,7 +122,7 @@ module Pando
         FileUtils.rm_rf(folder) if folder
       end
 
-      # The end of what the server and the application have printed.
+      # The end of the server's and the application's output.
       def output
         text = File.exist?(output_path) ? File.read(output_path, mode: "rb").scrub : ""
         text[-TAIL..] || text
@@ -131,10 +130,10 @@ module Pando
 
       # @return [String] why there is nothing to examine
       def failure(summary)
-        refused = told(:refused).first
+        refused = reports(:refused).first
         return refused[:refused] if refused
 
-        events = told(:event)
+        events = reports(:event)
         stopped = events.find { |fact| fact[:event] == "monitor.stopping" }
         ended = events.reverse.find { |fact| fact[:event] == "generation.discarded" }
         reason = ended&.fetch(:reason, nil) || stopped&.fetch(:reason, nil) || summary
@@ -144,7 +143,7 @@ module Pando
       private
 
       # @param refused [Hash] a `refork.refused`
-      # @return [Boolean] no waiting changes it: a worker has refused to be forked, for instance
+      # @return [Boolean] whether waiting is useless: a worker has refused to be forked, for instance
       def lasting?(refused) = LASTING.include?(refused[:reason]) || refused.key?(:source)
 
       def try_refork(deadline)
@@ -175,11 +174,10 @@ module Pando
         flags = Config::Flags.parse(argv)
         kept = flags.given.reject { |one| one.setting.name == :listen }
         positional, flagged = kept.partition { |one| one.flag.nil? }
-        @rackup = positional
         [*flagged, *positional].flat_map(&:argv)
       end
 
-      # Our group: whoever left it (setsid) is a child of the monitor's own business.
+      # A process that has left the group (setsid) is not killed.
       def kill_all
         Process.kill("KILL", -@pid)
         @waiter.join

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/counted"
-require "pando/doctor/request_line"
+require "pando/doctor/requests"
 require "pando/errors"
 
 module Pando

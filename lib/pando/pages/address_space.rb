@@ -1,50 +1,45 @@
 # frozen_string_literal: true
 
 require "etc"
-require "pando/pages/maps_line"
+require "pando/sys/mapping"
 
 module Pando
   module Pages
-    # What each page of a process is for, by its mappings (/proc/PID/maps, proc_pid_maps(5)) and by the worker's word
-    # for where Ruby's heap is. Exact for Ruby's heap, for files and for what has a name; the rest goes by the layout
-    # that the GNU C library and Ruby give it:
+    # Tells the use of each page of a process, by the process's mappings and by the worker's list of Ruby's heap pages.
+    # Exact for Ruby's heap, files and named mappings; the rest relies on the layout by the GNU C library and Ruby:
     #
-    # - an arena of malloc's begins at a multiple of 64 MiB, and what is not used of these can't be accessed;
-    # - a stack of a thread or fiber lies above a single page that can't be accessed;
-    # - variables of a library without a value lie right behind its writable part.
-    #
-    # @api private
+    # - a malloc arena begins at a multiple of 64 MiB, and its unused part cannot be accessed;
+    # - the stack of a thread or fiber lies above a single page that cannot be accessed;
+    # - uninitialized variables of a library lie right behind its writable part.
     class AddressSpace
-      # In the order in which they are shown, with what they are called.
+      # Their names, in the order of display.
       KINDS = { ruby_heap: "Ruby heap", malloc: "malloc", anonymous: "large blocks", code: "compiled code",
                 stack: "stacks", data: "library data", file: "files" }.freeze
 
-      Mapping = Struct.new(:from, :to, :kind)
+      Area = Struct.new(:from, :to, :kind)
 
       PAGE = Etc.sysconf(Etc::SC_PAGESIZE)
-      # Of Ruby's heap, 3.1 and newer.
-      HEAP_PAGE = 65_536
+      HEAP_PAGE = 65_536 # bytes, since Ruby 3.1
       ARENA = 64 << 20
-      # Bytes behind a library's writable part that are taken for its variables: what the kernel maps there besides,
-      # nobody can tell from them.
+      # Bytes behind a library's writable part that count as its variables; another mapping there looks the same.
       VARIABLES = 128 << 10
-      # Names that the kernel or its user has given (PR_SET_VMA_ANON_NAME, prctl(2)).
+      # Names from the kernel or from PR_SET_VMA_ANON_NAME (prctl(2)).
       NAMES = { /\[heap|malloc|jemalloc/ => :malloc, /yjit|zjit|jit/i => :code, /stack/ => :stack }.freeze
-      private_constant :Mapping, :ARENA, :VARIABLES, :NAMES
+      private_constant :Area, :ARENA, :VARIABLES, :NAMES
 
       # @param maps [String] the text of /proc/PID/maps
       # @param heap [Array<Integer>] addresses of Ruby's heap pages
-      # @param page [Integer] bytes of a page of that kernel
+      # @param page [Integer] bytes of a page
       def initialize(maps, heap, page: PAGE)
         @page = page
         @heap = heap.to_h { |address| [address / HEAP_PAGE, true] }
         @jemalloc = maps.include?("jemalloc")
-        @lines = MapsLine.parse(maps)
-        @mappings = @lines.each_index.flat_map { |at| mappings(at) }
+        @lines = Sys::Mapping.parse(maps)
+        @areas = @lines.each_index.flat_map { |at| areas(at) }
         @at = 0
       end
 
-      # Fastest when they are asked for in rising order.
+      # Fastest if the pages are asked for in rising order.
       # @param number [Integer] of a page
       # @return [Symbol] one of {KINDS}
       def kind(number, of_file)
@@ -53,26 +48,26 @@ module Pando
         address = number * @page
         return :ruby_heap if @heap.key?(address / HEAP_PAGE)
 
-        mapping_at(address)&.kind || :anonymous
+        area_at(address)&.kind || :anonymous
       end
 
-      # @yieldparam from [Integer] @yieldparam to [Integer] numbers of pages: the first, and the one behind the last
+      # @yieldparam from [Integer] the first page's number @yieldparam to [Integer] that behind the last one
       def each_range
         @lines.each { |line| yield line.from / @page, line.to / @page unless line.closed? }
       end
 
       private
 
-      # One, or two: a library's variables and what follows.
-      def mappings(at)
+      # One area, or two: a library's variables and the rest.
+      def areas(at)
         line = @lines[at]
         before = @lines[at - 1] if at.positive?
         behind = @lines[at + 1]
-        return [Mapping.new(line.from, line.to, kind_of(line, before, behind))] unless variables?(line, before)
+        return [Area.new(line.from, line.to, kind_of(line, before, behind))] unless variables?(line, before)
 
         middle = [line.from + VARIABLES, line.to].min
-        rest = MapsLine.new(middle, line.to, line.rights, line.inode, "")
-        [Mapping.new(line.from, middle, :data), Mapping.new(middle, line.to, kind_of(rest, nil, behind))]
+        rest = Sys::Mapping.new(middle, line.to, line.rights, line.inode, "")
+        [Area.new(line.from, middle, :data), Area.new(middle, line.to, kind_of(rest, nil, behind))]
       end
 
       def variables?(line, before)
@@ -98,10 +93,10 @@ module Pando
           behind.to == line.from + ARENA
       end
 
-      def mapping_at(address)
-        @at = 0 if @mappings[@at] && address < @mappings[@at].from
-        @at += 1 while @mappings[@at] && address >= @mappings[@at].to
-        one = @mappings[@at]
+      def area_at(address)
+        @at = 0 if @areas[@at] && address < @areas[@at].from
+        @at += 1 while @areas[@at] && address >= @areas[@at].to
+        one = @areas[@at]
         one if one && address >= one.from
       end
     end

@@ -2,29 +2,25 @@
 
 require "pando/events"
 require "pando/pages/recording"
-require "pando/pages/compiler"
 require "pando/sys"
 require "pando/sys/memory"
+require "pando/yjit"
 
 module Pando
   module Pages
-    # Watches which pages become a worker's own, for some of its jobs or for none (what is so now), and hands over what
-    # it has found. The worker serves on meanwhile; what goes wrong here ends the recording and nothing else.
-    #
-    # Owned by the worker that was asked; loaded into it then.
-    #
-    # @api private
+    # Watches which pages become private to its worker, during some jobs or none (just the present state), and writes a
+    # Recording. Owned by the worker, which goes on serving; an error ends the recording and nothing else.
     class Recorder
       JOBS = (0..1000)
       SECONDS = (0..3600)
 
       # @param worker [Cluster::Worker]
-      # @param wish [String] a record: jobs, seconds
+      # @param order [String] a record: jobs, seconds
       # @param descriptors [Array<Integer>] of the file that takes the recording, and of a pipe that gets a byte for
-      #   each job and ends with the recording. Both are ours from here on.
-      # @return [Recorder, nil] nil when it was over at once
-      def self.start(worker, wish, descriptors)
-        _, wanted = Cluster::Control::Record.decode(wish)
+      #   each job and ends with the recording. The recorder closes both.
+      # @return [Recorder, nil] nil: it is over already
+      def self.start(worker, order, descriptors)
+        _, wanted = Cluster::Control::Record.decode(order)
         jobs, seconds = wanted&.values_at("jobs", "seconds")&.map { |text| Integer(text.to_s, 10, exception: false) }
         if descriptors.size == 2 && JOBS.cover?(jobs) && SECONDS.cover?(seconds)
           files = descriptors.map { |fd| IO.for_fd(fd, "wb", autoclose: false) }
@@ -32,7 +28,7 @@ module Pando
         end
 
         refuse(descriptors)
-      rescue SystemCallError # one of them is not for writing
+      rescue SystemCallError # a descriptor is not open for writing
         refuse(descriptors)
       end
 
@@ -43,13 +39,13 @@ module Pando
       end
       private_class_method :refuse
 
-      def initialize(worker, jobs, seconds, file, bell)
+      def initialize(worker, jobs, seconds, file, progress)
         @worker = worker
         @wanted = jobs
         @began = Sys.now
         @deadline = @began + seconds
         @file = file
-        @bell = bell
+        @progress = progress
         @jobs = []
       end
 
@@ -65,21 +61,21 @@ module Pando
       end
 
       # @param request [Array(String, String), nil] verb and subject
-      # @return [Recorder, nil] nil when it is over
+      # @return [Recorder, nil] nil: it is over
       def job_finished(request)
         Sys.watch_next_job
         @jobs << { request: request.to_a.join(" "), compiled: @compiler&.blocks_since }
-        @bell.write_nonblock(".", exception: false)
+        @progress.write_nonblock(".", exception: false)
         @jobs.size < @wanted ? self : finish
-      rescue StandardError => e # nobody listens any more, say
+      rescue StandardError => e # the command has gone, for instance
         give_up(e)
       end
 
       # Called at each turn of the worker's loop.
-      # @return [Recorder, nil] nil when it is over
+      # @return [Recorder, nil] nil: it is over
       def tick = Sys.now < @deadline ? self : finish("its time was over")
 
-      # @param cut_short [String, nil] why it ends before it has seen what it was to see
+      # @param cut_short [String, nil] the reason if it ends early
       # @return [nil]
       def finish(cut_short = nil)
         steps, pages, all = Sys.watched_pages
@@ -102,7 +98,7 @@ module Pando
                       "steps" => steps, "pages" => pages)
       end
 
-      def record(word, pairs) = Cluster::Control::Record.encode(word, pairs)
+      def record(name, pairs) = Cluster::Control::Record.encode(name, pairs)
 
       def give_up(error)
         Sys.watched_pages
@@ -113,9 +109,42 @@ module Pando
 
       # @return [nil]
       def close
-        [@file, @bell].each(&:close)
+        [@file, @progress].each(&:close)
         nil
       end
+    end
+
+    # Ruby's compiler: how much it has compiled, and how much memory it uses. Its metadata (where each block begins,
+    # what jumps to it) is in malloc's memory, where it cannot be told from other data.
+    class Compiler
+      # @return [Compiler, nil] nil: none is on, or it has no figures
+      def self.of_this_ruby
+        new(RubyVM::YJIT) if YJIT.enabled? && RubyVM::YJIT.respond_to?(:runtime_stats)
+      end
+
+      def initialize(yjit)
+        @yjit = yjit
+        @blocks = blocks
+      end
+
+      def name = "YJIT"
+
+      # @return [Integer] blocks compiled since the last call
+      def blocks_since
+        before = @blocks
+        @blocks = blocks
+        @blocks - before
+      end
+
+      # @return [Integer, nil]
+      def code_bytes = stats[:code_region_size]
+      # @return [Integer, nil]
+      def metadata_bytes = stats[:yjit_alloc_size]
+
+      private
+
+      def blocks = stats[:compiled_block_count].to_i
+      def stats = @yjit.runtime_stats || {}
     end
   end
 end

@@ -5,25 +5,22 @@ require "pando/errors"
 
 module Pando
   module Pages
-    # What a worker has found out about its own memory, on its way to who asked: a file that the worker writes and
-    # the command reads. Tables of numbers are as the C part has them (see ext/pando/sys/page_watch.h), for both ends
-    # are on one machine; texts are records of the control socket's kind. Who reads believes nothing.
-    #
-    # @api private
+    # What a worker has recorded about its own memory: a file that the worker writes and the command reads. Tables of
+    # numbers have the layout of the C code (see ext/pando/sys/page_watch.h), because both ends run on one machine;
+    # texts are records as on the control socket. The reader checks everything.
     class Recording
-      # It is not whole, or none of ours.
+      # The file is incomplete, or is no recording.
       class Broken < Pando::Error; end
 
       Record = Cluster::Control::Record
-      # Of the process: what it is, how far the recording came, and what else was measured.
+      # A look at the pages: the number of the job before it, what made pages private, and figures of the look.
       Step = Struct.new(:job, :cause, :faults, :fresh, :gone, :microseconds)
-      # A page that is the process's own: its number, whether it is a file's, and the index of the step that made it so.
+      # A private page: its number, whether it belongs to a file, and the index of the step that found it.
       Page = Struct.new(:number, :of_file, :step)
 
       MAGIC = "pando pages 1\n"
       PARTS = %w[facts jobs maps heap steps pages].freeze
-      # Bytes of a part at most.
-      LARGEST = 1 << 27
+      LARGEST = 1 << 27 # bytes of a part
       CAUSES = %i[before job minor_gc major_gc mixed].freeze
       STEP_BITS = 18
 
@@ -60,26 +57,25 @@ module Pando
       private_class_method :part
 
       # @return [Hash{String => String}]
-      def facts = @facts ||= Record.decode(parts["facts"])&.last || raise(Broken, "facts are none")
+      def facts = @facts ||= Record.decode(parts["facts"])&.last || raise(Broken, "the facts are malformed")
 
-      # @return [Integer, nil]
-      def number(fact) = facts[fact]&.then { |text| Integer(text, 10, exception: false) }
-
-      # @return [Array<Hash{String => String}>] what each job was: "request", "compiled"
+      # @return [Array<Hash{String => String}>] of each job: "request", "compiled"
       def jobs
-        @jobs ||= parts["jobs"].each_line.map { |line| Record.decode(line)&.last || raise(Broken, "a job is none") }
+        @jobs ||= parts["jobs"].each_line.map do |line|
+          Record.decode(line)&.last || raise(Broken, "a job is malformed")
+        end
       end
 
       # @return [Array<Step>]
       def steps
         @steps ||= numbers("steps", "L*").each_slice(6).map do |job, cause, *rest|
-          raise Broken, "a step of no known cause" unless CAUSES[cause] && rest.size == 4
+          raise Broken, "a step has an unknown cause" unless CAUSES[cause] && rest.size == 4
 
           Step.new(job, CAUSES[cause], *rest)
         end
       end
 
-      # @return [Array<Integer>] addresses
+      # @return [Array<Integer>] addresses of Ruby's heap pages
       def heap = numbers("heap", "Q*")
 
       # @yieldparam page [Page] the same object each time; in rising order
@@ -89,7 +85,7 @@ module Pando
           page.number = packed >> (STEP_BITS + 1)
           page.of_file = packed[STEP_BITS] == 1
           page.step = packed & ((1 << STEP_BITS) - 1)
-          raise Broken, "a page of no step" unless page.step < steps.size
+          raise Broken, "a page belongs to no step" unless page.step < steps.size
 
           yield page
         end

@@ -53,7 +53,7 @@ class DoctorReportTest < Minitest::Test
   def test_a_check_of_a_part_of_the_requests_says_so
     @evidence.limited("lazy state", 13, 95)
 
-    assert_includes(report.write("text"), "limited: lazy state was looked for with 13 of 95 requests, for it takes")
+    assert_includes(report.write("text"), "limited: lazy state was measured with 13 of 95 requests, because it takes")
     assert_equal([["lazy state", 13, 95]], JSON.parse(report.write("json"))["limits"].map(&:values))
     assert_predicate(report, :complete?)
   end

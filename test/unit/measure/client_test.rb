@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "socket"
-require "pando/doctor/request_line"
+require "pando/doctor/requests"
 require "pando/measure/client"
 
 # The clients of the load, against a server of the test's own.

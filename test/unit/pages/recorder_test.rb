@@ -4,9 +4,9 @@ require "test_helper"
 require "fcntl"
 require "tempfile"
 require "support/in_child"
-require "pando/pages/census"
+require "pando/pages/private_pages"
 require "pando/pages/recorder"
-require "pando/pages/report/figures"
+require "pando/pages/figures"
 
 # A process that watches its own pages. A child, for what its parent has too is shared.
 class PagesRecorderTest < Minitest::Test
@@ -19,14 +19,14 @@ class PagesRecorderTest < Minitest::Test
   Worker = Struct.new(:slot, :generation, :requests)
 
   def test_pages_belong_to_what_made_them_private
-    census = record(3) do |recorder|
+    pages = record(3) do |recorder|
       1.upto(PAGES) { |page| TEXT.setbyte((page * PAGE) - 1, 66) }
       recorder = recorder.job_finished(%w[GET /write])
       GC.start
       recorder = recorder.job_finished(%w[GET /gc])
       recorder.job_finished(%w[GET /nothing])
     end
-    requests = Pando::Pages::Report::Figures.new(census).requests
+    requests = Pando::Pages::Figures.new(pages).requests
 
     assert_equal ["GET /write", "GET /gc", "GET /nothing"], requests.map(&:name)
     # On a slow machine looking takes so long that they are not told apart any more. A few may have been private before.
@@ -38,18 +38,18 @@ class PagesRecorderTest < Minitest::Test
   end
 
   def test_the_kinds_add_up_to_what_the_kernel_says
-    census = record(0)
-    kernel = census.recording.number("private")
+    pages = record(0)
+    kernel = Integer(pages.recording.facts["private"])
 
-    assert_in_delta kernel, census.total * PAGE, (kernel / 20) + (1 << 20)
-    assert_operator census.private[:ruby_heap], :>, 0
+    assert_in_delta kernel, pages.total * PAGE, (kernel / 20) + (1 << 20)
+    assert_operator pages.private[:ruby_heap], :>, 0
   end
 
   def test_when_its_time_is_over_it_hands_over_what_it_has
-    census = record(5, seconds: 0) { |recorder| recorder.job_finished(%w[GET /]).tick }
+    pages = record(5, seconds: 0) { |recorder| recorder.job_finished(%w[GET /]).tick }
 
-    assert_equal "its time was over", census.recording.facts["cut_short"]
-    assert_equal 1, census.recording.jobs.size
+    assert_equal "its time was over", pages.recording.facts["cut_short"]
+    assert_equal 1, pages.recording.jobs.size
   end
 
   def test_an_order_that_is_none_opens_nothing
@@ -90,7 +90,7 @@ class PagesRecorderTest < Minitest::Test
 
   private
 
-  # @return [Census] of a child that does so, whose parent lives
+  # @return [PrivatePages] of a child that does so, whose parent lives
   def record(jobs, seconds: 60)
     Tempfile.create("pages") do |file|
       reader, writer = IO.pipe
@@ -101,7 +101,7 @@ class PagesRecorderTest < Minitest::Test
       end
       writer.close
       assert_equal "", reader.read.delete(".") # whoever waits is told of the end
-      Pando::Pages::Census.new(Pando::Pages::Recording.read(file.tap(&:rewind)))
+      Pando::Pages::PrivatePages.new(Pando::Pages::Recording.read(file.tap(&:rewind)))
     ensure
       reader&.close
     end

@@ -7,7 +7,7 @@ require "pando/pages/report"
 # A recording on its way from the worker, which may be anybody by now.
 class PagesRecordingTest < Minitest::Test
   Recording = Pando::Pages::Recording
-  Census = Pando::Pages::Census
+  PrivatePages = Pando::Pages::PrivatePages
 
   MAPS = <<~MAPS
     1000-9000 rw-p 00000000 00:00 0  [heap]
@@ -20,7 +20,7 @@ class PagesRecordingTest < Minitest::Test
 
     assert_equal recording.parts, read.parts
     assert_equal %i[before job major_gc], read.steps.map(&:cause)
-    assert_equal 2, read.number("slot")
+    assert_equal "2", read.facts["slot"]
   end
 
   def test_whatever_is_cut_off_is_broken
@@ -39,32 +39,60 @@ class PagesRecordingTest < Minitest::Test
      { "steps" => [0, 0].pack("L*") }, { "jobs" => "?\n" }].each do |wrong|
       broken = Recording.new(recording.parts.merge(wrong))
 
-      assert_raises(Recording::Broken, wrong.inspect) { Pando::Pages::Report.write(Census.new(broken), "text") }
+      assert_raises(Recording::Broken, wrong.inspect) { Pando::Pages::Report.write(PrivatePages.new(broken), "text") }
     end
   end
 
   def test_pages_are_counted_by_kind_and_cause
-    census = Census.new(recording)
+    pages = PrivatePages.new(recording)
 
-    assert_equal({ malloc: 2, ruby_heap: 1, code: 1, file: 1 }, census.private)
-    assert_equal({ before: 2, compiling: 1, major_gc: 1, compile: 1 }, census.causes)
-    assert_equal 1, census.by_kind_and_cause[%i[ruby_heap major_gc]]
+    assert_equal({ malloc: 2, ruby_heap: 1, code: 1, file: 1 }, pages.private)
+    assert_equal({ before: 2, compiling: 1, major_gc: 1, compile: 1 }, pages.causes)
+    assert_equal 1, pages.by_kind_and_cause[%i[ruby_heap major_gc]]
   end
 
   def test_the_pages_that_the_mold_has_were_shared
     mold = Struct.new(:pages) { def page?(number) = pages.include?(number) }.new([1])
 
-    assert_equal({ malloc: 1 }, Census.new(recording, mold: mold).copied)
+    assert_equal({ malloc: 1 }, PrivatePages.new(recording, mold: mold).copied)
   end
 
   def test_reports_escape_what_a_worker_says
     %w[text json html].each do |format|
-      report = Pando::Pages::Report.write(Census.new(recording), format)
+      report = Pando::Pages::Report.write(PrivatePages.new(recording), format)
 
       refute_includes report, "<script>" if format == "html"
       refute_includes report, "\e"
       assert_includes report, "evil"
     end
+  end
+
+  def test_the_text_is_tables_of_mebibytes
+    facts = recording.parts.merge("facts" => "facts pid=1 slot=2 generation=0 served=1 seconds=0.5 ruby=x\n")
+    mold = Struct.new(:pages) { def page?(number) = pages.include?(number) }.new([1])
+    text = Pando::Pages::Report.write(PrivatePages.new(Recording.new(facts), mold: mold), "text")
+
+    assert_equal(<<~TEXT, text)
+      Worker 2 of generation 0, pid 1, 1 request after its fork
+      x
+      Watched: 1 request in 0.5 s, with 0 minor and 0 major collections; looking took 0.00 s.
+
+      MiB            private  copied   new  before  compiling request  compile  major GC
+      Ruby heap         0.00       .  0.00       .                  .        .      0.00
+      malloc            0.01    0.00  0.00    0.00               0.00        .         .
+      compiled code     0.00       .  0.00       .                  .     0.00         .
+      files             0.00       .  0.00    0.00                  .        .         .
+      all               0.02    0.00  0.02    0.01               0.00     0.00      0.00
+
+      request  private  before  compiling request  compile  major GC
+      before      0.01    0.01                  .        .         .
+      1           0.01       .               0.00     0.00      0.00
+
+      most by  private  Ruby heap  malloc  compiled code
+      1           0.01       0.00    0.00           0.00  GET /<script>?[31mevil
+
+      copied: the mold has a page there too, so it was shared until this worker wrote to it.
+    TEXT
   end
 
   private

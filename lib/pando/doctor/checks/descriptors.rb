@@ -3,10 +3,8 @@
 module Pando
   module Doctor
     module Checks
-      # Descriptors that live processes share. One that several processes use is an error: they take each other's bytes.
-      # One that is only open in them is a warning: whether anybody will use it, the requests did not show.
-      #
-      # @api private
+      # Descriptors that live processes share. It is an error if several processes use one, because they take each
+      # other's bytes, and a warning if it is only open in them: the requests did not show whether it will be used.
       class Descriptors < Check
         EVENT_SOURCES = { "[eventpoll]" => "an epoll instance", "[eventfd]" => "an eventfd", "[timerfd]" => "a timerfd",
                           "[signalfd]" => "a signalfd", "[io_uring]" => "an io_uring",
@@ -23,7 +21,7 @@ module Pando
 
         private
 
-        # Two generations may show the same descriptor, only one of them its use.
+        # Two generations may show the same descriptor, but only one of them its use.
         def gravest_first(found) = found.sort_by { |one| ForkSafety::Finding::SEVERITIES.index(one.severity) }
 
         def judge(shared)
@@ -48,8 +46,8 @@ module Pando
           case socket.kind
           when :listener
             name = "a socket that listens on #{socket.peer}"
-            report(:shared_listener, shared, name, "#{name} is open in #{who(shared)}")
-          when :datagram then report(:shared_datagram, shared, name, "#{name} is open in #{who(shared)}")
+            report(:shared_listener, shared, name, "#{name} is open in #{sharers(shared)}")
+          when :datagram then report(:shared_datagram, shared, name, "#{name} is open in #{sharers(shared)}")
           else connection(shared, name)
           end
         end
@@ -61,7 +59,7 @@ module Pando
           library = shared.io&.fetch(:library, nil)
           return by_use(kind, shared, name, what, advice: HELD) if library.nil? || shared.used_by_two?
 
-          report(kind, shared, name, "#{what} is open in #{who(shared)}; #{library} does not use an inherited one",
+          report(kind, shared, name, "#{what} is open in #{sharers(shared)}; #{library} does not use an inherited one",
                  severity: :note, advice: REPLACED)
         end
 
@@ -75,20 +73,22 @@ module Pando
         def file(shared)
           open = shared.open
           name = "file #{File.basename(open.link.delete_suffix(" (deleted)"))}"
-          return report(:inherited_lock, shared, name, "#{name} is locked by flock in #{who(shared)}") if open.locked?
+          if open.locked?
+            return report(:inherited_lock, shared, name, "#{name} is locked by flock in #{sharers(shared)}")
+          end
           return if open.append?
           return by_use(:shared_position, shared, name, name) if shared.uses.any?
 
-          report(:shared_file, shared, name, "#{name} is open in #{who(shared)}")
+          report(:shared_file, shared, name, "#{name} is open in #{sharers(shared)}")
         end
 
-        # @param advice [String, nil] where nobody was seen to use it; the kind's own without it
+        # @param advice [String, nil] if no use was seen; nil: the kind's default
         def by_use(kind, shared, subject, what, advice: nil)
+          what = "#{what} is open in #{sharers(shared)}"
           if shared.used_by_two?
-            report(kind, shared, subject, "#{what} is open in #{who(shared)}, and #{users(shared)}", severity: :error)
+            report(kind, shared, subject, "#{what}, and #{users(shared)}", severity: :error)
           else
-            report(kind, shared, subject, "#{what} is open in #{who(shared)}; #{unused(shared)}",
-                   severity: :warning, advice: advice)
+            report(kind, shared, subject, "#{what}; #{unused(shared)}", severity: :warning, advice: advice)
           end
         end
 
@@ -106,7 +106,7 @@ module Pando
           "whether they use it cannot be seen, for it belongs to C code"
         end
 
-        def who(shared) = "#{shared.holders.size} live processes (#{shared.holders.map(&:title).join(", ")})"
+        def sharers(shared) = "#{shared.holders.size} live processes (#{shared.holders.map(&:title).join(", ")})"
 
         def report(kind, shared, subject, message, severity: nil, advice: nil)
           finding(kind, subject: subject, message: message, location: shared.location(evidence), severity: severity,

@@ -3,15 +3,90 @@
 module Pando
   module Doctor
     module Checks
-      # Processes that died or must not be forked, generations that did not come.
-      #
-      # @api private
+      # Requests that got no answer, or failed once there had been a fork.
+      class Requests < Check
+        # Ruby raises this in one thread when all of them wait for ever. It is the same fault as no answer.
+        DEADLOCK = "fatal"
+        FRAMES = 20 # stack frames in the details
+        SLOW = "It was slow before any refork too. If that is normal, let the doctor wait longer with --patience."
+
+        def findings = stuck + failed
+
+        private
+
+        def stuck
+          evidence.sent.select { |sent| stuck?(sent) }.uniq(&:request).map do |sent|
+            stack = sent.answer.stuck? ? sent.answer.stack : error_of(sent)[:stack]
+            finding(:request_stuck, subject: sent.request.to_s, location: nearest(stack),
+                                    message: "#{sent.request} got no answer: worker #{sent.slot} of generation " \
+                                             "#{sent.generation} #{waits(sent, nearest(stack))}",
+                                    details: { stack: stack.first(FRAMES) }, **judgement(sent))
+          end
+        end
+
+        def stuck?(sent) = sent.answer.stuck? || error_of(sent)&.fetch(:class) == DEADLOCK
+
+        def waits(sent, line)
+          return "waits for something that no other thread will do" unless sent.answer.stuck?
+
+          { lock: "waits for a lock", sleep: "was slow: it slept at #{evidence.local(line)}" }
+            .fetch(sent.answer.stuck_in, "stands still")
+        end
+
+        # A request that is slow before any refork may be as slow without a fork. A lock is different: a thread that the
+        # first fork ended may have held it.
+        def judgement(sent)
+          return {} unless sent.generation.zero? && sent.answer.stuck? && sent.answer.stuck_in != :lock
+
+          { severity: :note, advice: SLOW }
+        end
+
+        # A request that fails before any refork too is a note, unless all fail: then the examination has shown nothing.
+        def failed
+          evidence.sent.select { |sent| failed?(sent) }.group_by(&:request).map do |request, all|
+            since = all.map(&:generation).min
+            error = error_of(all.first)
+            finding(:request_failed, subject: request.to_s, severity: (:note if since.zero? && any_served?),
+                                     location: error && nearest(error[:stack]),
+                                     message: "#{request} #{outcome(all.first, error)} in generation #{since}" \
+                                              "#{", and did not before" unless since.zero?}")
+          end
+        end
+
+        def any_served? = evidence.sent.any? { |sent| !stuck?(sent) && !failed?(sent) }
+        def failed?(sent) = !stuck?(sent) && (sent.answer.status.nil? || sent.answer.status >= 500)
+
+        def outcome(sent, error)
+          return "was not answered" unless sent.answer.status
+
+          "was answered with #{sent.answer.status}#{" (#{error[:class]}: #{error[:message]})" if error}"
+        end
+
+        # @return [Hash, nil] the application's exception, see Subject::Wire
+        def error_of(sent)
+          worker = [sent.generation, sent.slot]
+          request = [sent.request.verb, sent.request.path]
+          evidence.events("request.failed").find do |event|
+            event.values_at(:generation, :slot) == worker && event.values_at(:method, :path) == request
+          end&.fetch(:error)
+        end
+
+        # The application's own line rather than a library's.
+        def nearest(stack)
+          real = stack.reject { |line| evidence.ours?(line) || line.start_with?("<internal:") || line.end_with?(":0") }
+          real.find { |line| evidence.own?(line) } || real.first
+        end
+      end
+
+      # Processes that died or refused to be forked, reforks that failed, descriptors that leak, requests that change
+      # their process, and the findings that processes reported about themselves (libraries, lazy state).
       class Serving < Check
         ENDS = %w[worker.lost mold.lost worker.failed mold.failed].freeze
-        REASONS = 3 # the last ones
+        REASONS = 3 # the last ones are shown
+        CHANGE_SEVERITIES = { "warning" => :warning, "note" => :note }.freeze
         CALLED_AT = /\Acalled at (\S+:\d+)/
 
-        def findings = lost + unsafe + missing
+        def findings = lost + unsafe + missing + growth + changed_states + reported
 
         private
 
@@ -37,11 +112,59 @@ module Pando
         def missing
           return [] unless evidence.missing
 
-          told = evidence.events("refork.refused", "generation.discarded", "refork.postponed")
-          reasons = told.filter_map { |one| one[:reason] }.uniq.last(REASONS)
-          reasons << "nobody said why" if reasons.empty?
+          failures = evidence.events("refork.refused", "generation.discarded", "refork.postponed")
+          reasons = failures.filter_map { |one| one[:reason] }.uniq.last(REASONS)
+          reasons << "no reason was given" if reasons.empty?
           [finding(:refork_failed, subject: "generation #{evidence.missing}",
                                    message: "generation #{evidence.missing} did not come: #{reasons.join("; ")}")]
+        end
+
+        # Descriptors whose number grows with each round of the same requests.
+        def growth
+          totals = evidence.counts.map { |fact| fact[:count] }
+          return [] unless totals.size >= 3 && growing?(totals)
+
+          message = "a worker has #{totals[-1] - totals[-2]} more descriptors open after each round of requests"
+          [finding(:growing_descriptors, subject: "descriptors of a worker", location: growing_line, severity: :error,
+                                         message: message, details: { counts: totals })]
+        end
+
+        def growing?(numbers) = numbers.each_cons(2).all? { |before, after| after > before }
+
+        # Of the lines whose number of IOs grows, the one that has most.
+        def growing_line
+          lines = evidence.counts.map { |fact| fact[:lines].transform_keys(&:to_s) }
+          grown = lines.last.keys.select { |line| growing?(lines.map { |one| one.fetch(line, 0) }) && line != "" }
+          grown.max_by { |line| lines.last[line] } || evidence.origin(:descriptor) { true }
+        end
+
+        # Requests that change the process's state in the kernel. A change that a library makes in each worker on first
+        # use is a note.
+        def changed_states
+          changes = evidence.records(:changed_state).uniq { |one| one.values_at(:request, :key) }
+          changes.map do |one|
+            finding(:changed_state, subject: "#{one[:request]}: #{one[:key]}", advice: one[:advice],
+                                    severity: CHANGE_SEVERITIES[one[:severity]],
+                                    message: "#{one[:request]} changes its process: #{one[:change]}")
+          end
+        end
+
+        # The last mold's findings about libraries include those that requests have loaded.
+        def reported
+          revive_all(evidence.last_sections) { nil } +
+            revive_all(evidence.lazy) { |location| severity_of(location) }
+        end
+
+        # @yieldparam location [String] @yieldreturn [Symbol, nil] replaces the reported severity
+        def revive_all(facts)
+          facts.flat_map { |fact| fact[:findings].to_a }.filter_map { |one| revive(one, yield(one[:location])) }
+        end
+
+        def revive(one, other)
+          kind = ForkSafety::Finding::KINDS.keys.find { |name| name.to_s == one[:kind] } or return
+          severity = other || ForkSafety::Finding::SEVERITIES.find { |name| name.to_s == one[:severity] }
+          finding(kind, subject: one[:subject].to_s, message: one[:message].to_s, location: one[:location],
+                        advice: one[:advice], severity: severity, details: one[:details] || {})
         end
       end
     end

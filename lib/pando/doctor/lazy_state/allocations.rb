@@ -2,16 +2,14 @@
 
 require "objspace"
 require "tmpdir"
-require "pando/doctor/lazy_state/class_names"
-require "pando/doctor/lazy_state/group"
 
 module Pando
   module Doctor
     module LazyState
-      # Follows what is allocated in a row of windows (one a request), and tells what of it is still alive at
-      # the end. Ruby notes each object's line and the number of garbage collections at its birth; a collection
-      # between two windows makes that number tell the window. Only these objects are dumped, whatever the size
-      # of the heap.
+      # Traces allocations in consecutive windows (one for each request), and groups the objects that are still alive at
+      # the end. Ruby records each object's line and the number of garbage collections before its birth; a collection
+      # between two windows makes that number identify the window. Only these objects are dumped, however large the
+      # heap is.
       #
       # @api private
       class Allocations
@@ -30,7 +28,7 @@ module Pando
           nil
         end
 
-        # Ends the window before, if there is one.
+        # Begins a window, and ends the one before.
         # @return [nil]
         def open_window
           collect
@@ -41,13 +39,12 @@ module Pando
         # @return [nil]
         def stop
           collect
-          @starts << GC.count # what comes now is of no window
+          @starts << GC.count # later objects belong to no window
           Origins.stop
           nil
         end
 
-        # Reads what is left, and then forgets it (unless somebody else traces too).
-        #
+        # Groups the live objects, and ends the trace (unless it had been started by somebody else).
         # @yieldparam address [Integer] @yieldparam group [Group] one of {#groups}
         # @return [Array<Group>]
         def read(&each)
@@ -76,7 +73,7 @@ module Pando
           end
         end
 
-        # In a dump a quotation mark within a text follows a backslash, so that the patterns find real keys only.
+        # In a dump quotation marks within a text are escaped, so the patterns match keys only.
         def note(line, groups, classes)
           window = window_of(line)
           file, lineno = line.match(/"file":"([^"]*)"(?:, "line":(\d+))?/)&.captures
@@ -94,6 +91,122 @@ module Pando
           generation = line[/"generation":(\d+)/, 1]
           window = generation && @starts.rindex { |start| start <= generation.to_i }
           window if window && window < windows
+        end
+      end
+
+      # The live objects of one class that one line made, counted by the request that made them.
+      #
+      # @api private
+      class Group
+        # The VM's inline caches: each request fills those that it passes, and no line of the application causes that.
+        CACHES = %i[callcache callinfo constcache].freeze
+        # Objects that the VM makes of code.
+        CODE = %i[iseq ment cref ast].freeze
+
+        # @return [String] of the innermost frame
+        attr_reader :file
+        # @return [Integer]
+        attr_reader :line
+        # @return [Array(String, Integer), nil] the innermost line of the application
+        attr_reader :origin
+        # @return [String, Symbol] of the class; a Symbol for the VM's internal objects
+        attr_reader :name
+        # @return [Array<Integer>] number of objects and of bytes by request
+        attr_reader :objects, :bytes
+
+        def initialize(file, line, origin, name, windows)
+          @file = file.dup.force_encoding(Encoding::UTF_8)
+          @line = line
+          @origin = origin
+          @name = name
+          @descriptors = false
+          @objects = Array.new(windows, 0)
+          @bytes = Array.new(windows, 0)
+        end
+
+        # @param window [Integer] @param bytes [Integer]
+        def add(window, bytes)
+          @objects[window] += 1
+          @bytes[window] += bytes
+        end
+
+        # @return [Array(String, Integer)] the line to show
+        def place = origin || [file, line]
+
+        # Growth of open files, sockets and pipes is another check's subject.
+        def holds_descriptors! = @descriptors = true
+        def descriptors? = @descriptors
+
+        def cache? = CACHES.include?(name)
+        # Looking at code makes RubyVM::InstructionSequence objects.
+        def code? = CODE.include?(name) || name == "RubyVM::InstructionSequence"
+
+        # Made by the VM, not by the application.
+        def vm? = name.is_a?(Symbol) || name.start_with?("(internal ")
+
+        # Later requests keep objects too. The last one does not count: the next might release what it holds.
+        def grows? = later.size >= 2 && later.all?(&:positive?)
+
+        # Only the first requests keep objects.
+        def lazy? = lasting(@objects).any?(&:positive?) && (later.empty? ? @objects.drop(1).all?(&:zero?) : !grows?)
+
+        # Of what was built once.
+        def lasting_objects = lasting(@objects).sum
+        def lasting_bytes = lasting(@bytes).sum
+        # Of what a later request adds, on average.
+        def objects_per_request = per_request(@objects)
+        def bytes_per_request = per_request(@bytes)
+
+        private
+
+        # The last request's objects do not count, unless it is the only one.
+        def lasting(counts) = counts.size == 1 ? counts : counts[0..-2]
+        def later = @objects[1..-2] || []
+
+        def per_request(counts)
+          counts = counts[1..-2] || []
+          counts.empty? ? 0 : (counts.sum.to_f / counts.size).ceil
+        end
+      end
+
+      # Names the classes of objects in a dump, which has only the classes' addresses.
+      #
+      # @api private
+      class ClassNames
+        # Names of classes and modules themselves.
+        TYPES = { "CLASS" => "Class", "MODULE" => "Module", "ICLASS" => "(included module)" }.freeze
+        INSPECT = Module.instance_method(:inspect)
+        SINGLETON = Module.instance_method(:singleton_class?)
+        private_constant :TYPES, :INSPECT, :SINGLETON
+
+        def initialize
+          @classes = {}
+          @names = {}
+          ObjectSpace.each_object(Module) { |one| @classes[Origins.address(one)] = one }
+        end
+
+        # @param line [String] of a dump
+        # @return [String, Symbol] a Symbol for the VM's internal objects
+        def name(line)
+          type = line[/"type":"(\w+)"/, 1]
+          return line[/"imemo_type":"(\w+)"/, 1].to_s.to_sym if type == "IMEMO"
+
+          TYPES[type] || name_at(line[/"class":"0x(\h+)"/, 1].to_s.to_i(16)) || "(internal #{type.downcase})"
+        end
+
+        private
+
+        def name_at(address)
+          @names[address] ||= (known = @classes[address]) && name_of(known)
+        end
+
+        # Without addresses, which differ from run to run.
+        def name_of(known)
+          known = known.superclass while SINGLETON.bind_call(known) && known.superclass
+          name = INSPECT.bind_call(known).scrub
+          return name unless name.include?("0x")
+
+          "(anonymous #{known.is_a?(Class) ? name_of(known.superclass) : "module"})"
         end
       end
     end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require "pando/doctor/lazy_state/advice"
-require "pando/doctor/lazy_state/thresholds"
+require "pando/doctor/lazy_state/loading"
+require "pando/doctor/lazy_state/result"
 
 module Pando
   module Doctor
@@ -29,8 +29,8 @@ module Pando
 
         def bytes_of(owner) = @owners.fetch(owner, []).sum(&:lasting_bytes)
 
-        # A file of the application's is a finding of its own; those of a gem are one together, and those of
-        # Zeitwerk, which one change would load. What is loaded again and again is no lazy state.
+        # Each file of the application is a finding. The files of a gem are one finding, and so are those of Zeitwerk,
+        # because one change loads them all. A file that is loaded again and again is no lazy state.
         def loads
           again = @loading.loads.group_by(&:path).transform_values(&:size)
           @loading.loads.select { |load| again[load.path] == 1 }
@@ -50,14 +50,34 @@ module Pando
                       files: files.first(SHOWN), files_count: files.size }
           build(first.autoload? ? :lazy_constant : :lazy_require, loads.size == 1 ? first.title : library, first.place,
                 severity: load_severity(first, files, bytes),
-                message: load_message(loads, files, bytes), advice: Advice.load(loads), details: details)
+                message: load_message(loads, files, bytes), advice: load_advice(loads), details: details)
         end
 
-        # Rails loads an application's own files at boot in production only, and that is as it should be.
+        # Rails intentionally loads an application's own files at boot in production only.
         def load_severity(first, files, bytes)
           return :note if ZeitwerkFiles.loader_of(first.path) && ZeitwerkFiles.loaded_when_needed?
 
           files.size >= Thresholds::FILES ? :warning : Thresholds.severity(bytes)
+        end
+
+        # @param loads [Array<Loading::Load>] of one library or file
+        # @return [String]
+        def load_advice(loads)
+          names = loads.map(&:title).first(3).join(", ") + (", ..." if loads.size > 3).to_s
+          return "Require at boot: #{names}." unless loads.first.autoload?
+          return "Load it at boot: config.eager_load = true in Rails, Zeitwerk::Loader.eager_load_all elsewhere." \
+            if ZeitwerkFiles.loader_of(loads.first.path)
+
+          "Name at boot what autoload leaves to the first use: #{names}#{eager_note(loads.first.constant)}."
+        end
+
+        # ActiveSupport::Autoload gives a namespace eager_load!, but only for what is declared as eager.
+        def eager_note(constant)
+          name = constant.split("::").first
+          known = Object.const_get(name) unless Object.autoload?(name)
+          " (#{name}.eager_load! leaves out what is not declared as eager)" if known.respond_to?(:eager_load!)
+        rescue NameError
+          nil
         end
 
         def build(kind, subject, place, **facts)
@@ -71,7 +91,7 @@ module Pando
             "(#{Thresholds.count(files.size, "file")}, #{Thresholds.size(bytes)})."
         end
 
-        # Text that each request compiles anew is no lazy state.
+        # Code that each request compiles again is no lazy state.
         def texts
           @loading.compiled.select { |one| one.windows.size == 1 }.group_by(&:path).filter_map do |path, all|
             bytes = all.sum { |one| bytes_of(one) }
@@ -101,7 +121,7 @@ module Pando
           end
         end
 
-        # The methods of a text that was compiled come with it.
+        # The methods of a compiled text belong to its own finding.
         def compiled?(one) = @loading.compiled.any? { |text| text.path == one.path && text.windows.size == 1 }
 
         def method_finding(one, bytes)

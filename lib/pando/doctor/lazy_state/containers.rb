@@ -3,26 +3,26 @@
 module Pando
   module Doctor
     module LazyState
-      # How many entries each Array, Hash and long String has, by its address: what grows by numbers, symbols or
-      # things that existed before makes no object that a trace of allocations would show.
+      # Counts the entries of each Array, Hash and long String, by address. A container that grows by numbers, symbols
+      # or older objects has no new object that a trace of allocations would show.
       #
       # @api private
       class Containers
-        # Shorter strings are not followed.
+        # Bytes; shorter strings are not counted.
         LONG = 1024
 
         SIZES = { Array => Array.instance_method(:size), Hash => Hash.instance_method(:size) }.freeze
         BYTES = String.instance_method(:bytesize)
         private_constant :SIZES, :BYTES
 
-        # What a container had at first and gained in each window.
+        # A container's entries before the first window, and its gain in each window.
         Growth = Struct.new(:address, :before, :gains) do
-          # @return [Boolean] by each request after the first one
+          # @return [Boolean] whether each request after the first one adds entries
           def steady? = gains.size > 3 && gains[1..-2].all?(&:positive?)
-          # @return [Boolean] by the first one alone
+          # @return [Boolean] whether only the first one does
           def once? = gains.first.positive? && gains.drop(1).all?(&:zero?)
 
-          # @return [Integer] entries (bytes of a String): of each request, or of the first one
+          # @return [Integer] entries (bytes of a String) that each request, or the first one, adds
           def gain = steady? ? (gains[1..-2].sum.to_f / (gains.size - 2)).ceil : gains.first
         end
 
@@ -33,7 +33,7 @@ module Pando
           @windows = 0
         end
 
-        # Counts again: once before the first window and at the end of each one.
+        # Called before the first window and at the end of each.
         # @return [nil]
         def count
           sizes = {}
@@ -44,7 +44,7 @@ module Pando
           nil
         end
 
-        # @return [Array<Growth>] of those that were there from the beginning and have only grown
+        # @return [Array<Growth>] of containers that existed before and have never shrunk
         def growths = @growths.values
 
         private

@@ -5,12 +5,12 @@ require "objspace"
 module Pando
   module Doctor
     module LazyState
-      # Finds by which name objects are kept alive: a constant, a module's instance or class variable, or
-      # one step further, an instance variable of what is held so (a singleton).
+      # Finds the names that keep objects alive: a constant, a module's instance or class variable, or an instance
+      # variable of an object that one of these holds (a singleton).
       #
       # @api private
       class Holders
-        STEPS = 200_000 # objects looked at behind one holder
+        STEPS = 200_000 # objects followed from one holder
         CONSTANTS, GET, PENDING, VARIABLES, VARIABLE, NAME =
           %i[constants const_get autoload? class_variables class_variable_get inspect]
           .map { |name| Module.instance_method(name) }
@@ -19,9 +19,9 @@ module Pando
         private_constant :STEPS, :CONSTANTS, :GET, :PENDING, :VARIABLES, :VARIABLE, :NAME,
                          :INSTANCE_VARIABLES, :INSTANCE_VARIABLE, :CLASS
 
-        # A name, and the object that has it.
+        # A name and its object.
         Holder = Struct.new(:name, :object, :owner, :constant) do
-          # @return [Array(String, Integer), nil] where the constant or its class is written
+          # @return [Array(String, Integer), nil] the line of the constant or of its class
           def place
             source = constant ? owner.const_source_location(constant, false) : home
             source if source&.size == 2
@@ -37,13 +37,13 @@ module Pando
           end
         end
 
-        # @param wanted [Hash{Integer => Object}] addresses of objects, and what they belong to
+        # @param wanted [Hash{Integer => Object}] by address of an object, the group or growth that it belongs to
         def initialize(wanted)
           @wanted = wanted
         end
 
-        # @return [Hash{Object => Hash{Holder => Integer}}] for each value of the wanted ones its holders, with
-        #   the number of objects that each one reaches
+        # @return [Hash{Object => Hash{Holder => Integer}}] by group or growth the holders, with the number of objects
+        #   that each reaches
         def find
           found = Hash.new { |all, key| all[key] = Hash.new(0).compare_by_identity }
           return found if @wanted.empty?
@@ -54,7 +54,7 @@ module Pando
 
         private
 
-        # Looking at a deprecated constant warns.
+        # Reading a deprecated constant warns.
         def quietly
           verbose = $VERBOSE
           $VERBOSE = nil
@@ -63,7 +63,7 @@ module Pando
           $VERBOSE = verbose
         end
 
-        # A holder that was there before may hold what is new.
+        # An old container may hold new objects.
         def trace(holder, found)
           queue = [holder.object]
           queue += references(holder.object) unless @wanted.key?(Origins.address(holder.object))
@@ -86,7 +86,7 @@ module Pando
         def each_held(&block)
           ObjectSpace.each_object(Module) do |owner|
             title = NAME.bind_call(owner)
-            next if title.start_with?("Pando::Doctor") # who watches
+            next if title.start_with?("Pando::Doctor") # this code's own objects
 
             seen = {}.compare_by_identity
             each_member(owner, title) do |name, object, constant|
@@ -97,7 +97,7 @@ module Pando
           end
         end
 
-        # Ruby has no list of private constants, but they are among the references of their module.
+        # Ruby does not list private constants, but a module refers to their values.
         def hidden(owner, seen)
           references(owner).each { |object| yield object unless seen[object] }
         end
@@ -106,7 +106,7 @@ module Pando
           VARIABLES.bind_call(owner, false).each do |name|
             yield "#{title}.#{name}", VARIABLE.bind_call(owner, name)
           rescue RuntimeError, NameError
-            nil # overtaken by a variable of a superclass, or gone
+            nil # a superclass has the variable too, or it is gone
           end
           INSTANCE_VARIABLES.bind_call(owner).each do |name|
             yield "#{title}.#{name}", INSTANCE_VARIABLE.bind_call(owner, name)
@@ -120,7 +120,7 @@ module Pando
           CONSTANTS.bind_call(owner, false).each do |name|
             yield name unless PENDING.bind_call(owner, name, false)
           rescue NameError, LoadError
-            nil # gone, or of a lazy kind of its own
+            nil # removed, or its autoload fails
           end
         end
 

@@ -1,16 +1,18 @@
 # frozen_string_literal: true
 
-require "pando/doctor/lazy_state/html/private_memory"
-require "pando/doctor/lazy_state/html/table"
-require "pando/doctor/lazy_state/thresholds"
+require "json"
+require "pando/doctor/lazy_state/result"
+require "pando/html_page/picture"
+require "pando/table"
 
 module Pando
   module Doctor
     module LazyState
-      # The figures as a part of an HTML page: tables, and a picture of the memory that requests make private.
-      # Self-contained; the classes lazy-state and numbers are for the page's own style sheet.
+      # The figures as a part of the doctor's page: tables, and a chart of the memory that requests make private.
+      #
+      # @api private
       module Html
-        # What stands above each table, its key in the figures, and its columns.
+        # The title of each table, its key in the figures, and its columns.
         TABLES = [
           ["What stays of each request", :requests,
            { request: "Request", objects: "Objects", bytes: "Bytes", code_bytes: "Bytes of code",
@@ -26,39 +28,47 @@ module Pando
            { path: "Text", line: "Line", place: "Caused at", bytes: "Bytes", requests: "Requests" }],
           ["Inline caches filled, by file", :inline_caches, { file: "File", cache: "Cache", objects: "Count" }]
         ].freeze
-        private_constant :TABLES
+        COLOURS = { ruby_heap: "#b3261e", malloc: "#4f6bb0", compiled_code: "#2e7d4f", library_data: "#8a6d00",
+                    stack: "#666666" }.freeze
+        STYLE = HtmlPage.colours(COLOURS)
+        private_constant :TABLES, :COLOURS
 
         class << self
           # @param figures [Hash{Symbol => Object}] of a {Result}; keys may have become Strings
           # @return [String] a section of HTML
           def render(figures)
-            figures = symbolized(figures)
-            parts = TABLES.map { |title, key, columns| Table.render(title, figures[key] || [], columns) }
-            parts = [PrivateMemory.render(figures[:pages] || []), *parts, calls(figures)]
-            %(<section class="lazy-state">#{parts.join}</section>)
+            figures = JSON.parse(JSON.generate(figures), symbolize_names: true)
+            tables = TABLES.map { |title, key, columns| table(title, figures[key], columns) }
+            parts = [private_memory(figures[:pages] || []), *tables, calls(figures[:calls])]
+            "<section class=\"lazy-state\">#{parts.join}</section>"
           end
 
           private
 
-          def calls(figures)
-            told = figures[:calls] or return ""
-
-            title = "Methods that only the first request calls (#{told[:only_first]} of #{told[:first_request]})"
-            Table.render(title, told[:methods] || [], { method: "Method", place: "Line" })
+          def table(title, rows, columns)
+            html = Table.new(columns.values, (rows || []).map { |row| row.values_at(*columns.keys) }).html
+            html && "<h3>#{HtmlPage.escape(title)}</h3>#{html}"
           end
 
-          def symbolized(value)
-            case value
-            when Hash then value.to_h { |key, one| [KNOWN.fetch(key.to_s, key), symbolized(one)] }
-            when Array then value.map { |one| symbolized(one) }
-            else value
+          def calls(calls)
+            return unless calls
+
+            table("Methods that only the first request calls (#{calls[:only_first]} of #{calls[:first_request]})",
+                  calls[:methods], { method: "Method", place: "Line" })
+          end
+
+          # @param rows [Array<Hash>] of {PrivateMemory#observe}
+          def private_memory(rows)
+            names = COLOURS.keys.to_h { |use| [use, use.name.tr("_", " ")] }
+            bars = rows.map do |row|
+              parts = names.map { |use, name| [use, row[use].to_i, "#{name}: #{Thresholds.size(row[use].to_i)}"] }
+              name = row[:after].is_a?(Integer) ? "request #{row[:after]}" : row[:after]
+              HtmlPage::Bars::Bar.new(name, parts, Thresholds.size(row[:total]))
             end
+            chart = HtmlPage::Bars.new("private memory after each request", bars, left: 90).svg
+            chart && "<h3>Private memory after each request</h3>#{HtmlPage.legend(names)}#{chart}"
           end
         end
-
-        KNOWN = (TABLES.flat_map { |_, key, columns| [key, *columns.keys] } + PrivateMemory::KEYS +
-                 %i[calls pages methods method only_first first_request]).to_h { |key| [key.name, key] }.freeze
-        private_constant :KNOWN
       end
     end
   end

@@ -1,20 +1,18 @@
 # frozen_string_literal: true
 
-require "pando/doctor/lazy_state/autoloads"
-
 module Pando
   module Doctor
     module LazyState
-      # Follows what is compiled while requests are served: files that are loaded, with the line that caused it,
+      # Traces code that is compiled while requests are served: files that are loaded, with the lines that caused it,
       # and code from strings (templates, class_eval).
       #
       # @api private
       class Loading
-        # A file that a line of a request loaded, with those that it loaded in turn.
+        # A file that was loaded, with the files that it loaded in turn; `place` is the line that caused it.
         Load = Struct.new(:window, :path, :place, :constant, :feature, :files) do
-          # @return [Boolean] whether it has been waiting for the first use of its constant
+          # @return [Boolean] whether the first use of its constant loaded it
           def autoload? = !constant.nil?
-          # @return [String] the constant, or what it is required by
+          # @return [String] the constant, or the argument of require
           def title = constant || feature
         end
         # Code from a string, compiled in the windows given.
@@ -33,7 +31,7 @@ module Pando
           @places = places
           @autoloads = Autoloads.new
           @loads = []
-          @roots = {} # path of a file that is or was loaded => its Load
+          @roots = {} # path of a loaded file => its Load
           @compiled = []
           @window = 0
           @features = $LOADED_FEATURES.to_h { |path| [path, true] }
@@ -55,8 +53,7 @@ module Pando
           nil
         end
 
-        # A library in machine code is compiled by nobody. What it makes while it is loaded says who wanted it.
-        #
+        # No script is compiled for a library in machine code. The objects that it makes tell which line loaded it.
         # @param groups [Array<Group>]
         # @return [nil]
         def add_libraries(groups)
@@ -69,7 +66,7 @@ module Pando
         end
 
         # @param path [String]
-        # @return [Load, nil] that this file came with
+        # @return [Load, nil] which this file was part of
         def load_of(path) = @roots[path]
 
         private
@@ -107,7 +104,7 @@ module Pando
           Load.new(window, path, place, @autoloads.constant_of(path), @places.feature(path), [path])
         end
 
-        # The file within whose load, begun in a request, these frames are.
+        # @return [Load, nil] the load, begun in a request, that these frames belong to
         def outermost(frames)
           frame = frames.reverse_each.find { |one| TOP.match?(one.label) && @roots[one.absolute_path || one.path] }
           frame && @roots[frame.absolute_path || frame.path]
@@ -121,6 +118,123 @@ module Pando
           known = @compiled.find { |one| one.path == path && one.line == line }
           @compiled << known = Compiled.new(path, line, @places.line_of(frames), []) unless known
           known.windows |= [@window]
+        end
+      end
+
+      # Remembers which methods exist, to find those that requests define.
+      #
+      # @api private
+      class Definitions
+        # The methods that one line has defined.
+        Defined = Struct.new(:path, :line, :owners, :names)
+
+        PUBLIC = Module.instance_method(:instance_methods)
+        PRIVATE = Module.instance_method(:private_instance_methods)
+        METHOD = Module.instance_method(:instance_method)
+        NAME = Module.instance_method(:inspect)
+        SINGLETON = Kernel.instance_method(:singleton_class)
+        SINGLETON_NAMES = Kernel.instance_method(:singleton_methods)
+        private_constant :PUBLIC, :PRIVATE, :METHOD, :NAME, :SINGLETON, :SINGLETON_NAMES
+
+        def initialize
+          @known = {}.compare_by_identity
+          ObjectSpace.each_object(Module) { |one| @known[one] = [names(one), singleton_names(one)] }
+        end
+
+        # @return [Array<Defined>] new methods of modules that existed before
+        def fresh
+          found = {}
+          @known.each do |one, (names, singleton_names)|
+            (names(one) - names).each { |name| note(found, one, name, one) }
+            (singleton_names(one) - singleton_names).each { |name| note(found, SINGLETON.bind_call(one), name, one) }
+          end
+          found.values
+        end
+
+        private
+
+        def names(one) = PUBLIC.bind_call(one, false) + PRIVATE.bind_call(one, false)
+        def singleton_names(one) = SINGLETON_NAMES.bind_call(one, false)
+
+        def note(found, holder, name, owner)
+          place = METHOD.bind_call(holder, name).source_location
+          return unless place
+
+          known = found[place] ||= Defined.new(*place, [], [])
+          known.owners |= [NAME.bind_call(owner)]
+          known.names << name.name
+        rescue NameError
+          nil # it has been undefined
+        end
+      end
+
+      # The constants that Module#autoload (which Zeitwerk uses too) will load on first use, by file.
+      #
+      # @api private
+      class Autoloads
+        CONSTANTS = Module.instance_method(:constants)
+        PENDING = Module.instance_method(:autoload?)
+        NAME = Module.instance_method(:name)
+        private_constant :CONSTANTS, :PENDING, :NAME
+
+        def initialize
+          @by_base = Hash.new { |all, base| all[base] = [] }
+          ObjectSpace.each_object(Module) { |one| note(one) }
+        end
+
+        # @param path [String] of a file that has been loaded
+        # @return [String, nil] the constant whose first use loaded it
+        def constant_of(path)
+          plain = path.delete_suffix(".rb")
+          found = @by_base.fetch(File.basename(plain), []).find do |feature, _|
+            plain == feature || plain.end_with?("/#{feature}")
+          end
+          found ? found.last : ZeitwerkFiles.constant_of(path)
+        end
+
+        private
+
+        def note(one)
+          CONSTANTS.bind_call(one, false).each do |constant|
+            feature = PENDING.bind_call(one, constant, false)
+            next unless feature
+
+            feature = feature.delete_suffix(".rb")
+            owner = NAME.bind_call(one)
+            @by_base[File.basename(feature)] << [feature, owner == "Object" ? constant.name : "#{owner}::#{constant}"]
+          end
+        end
+      end
+
+      # The files that Zeitwerk manages. It declares the constants of a namespace only when the namespace is loaded,
+      # which is too late for {Autoloads}.
+      #
+      # @api private
+      module ZeitwerkFiles
+        # @param path [String]
+        # @return [Zeitwerk::Loader, nil] that manages this file
+        def self.loader_of(path)
+          return unless defined?(::Zeitwerk::Registry)
+
+          found = nil
+          ::Zeitwerk::Registry.loaders.each do |loader|
+            found = loader if loader.dirs.any? { |folder| path.start_with?("#{folder}/") }
+          end
+          found
+        end
+
+        # @return [Boolean] in an environment of Rails that does not eager load
+        def self.loaded_when_needed?
+          defined?(::Rails.env) && %w[development test].include?(::Rails.env.to_s)
+        end
+
+        # @param path [String]
+        # @return [String, nil] the constant that it defines
+        def self.constant_of(path)
+          loader = loader_of(path)
+          loader.cpath_expected_at(path) if loader.respond_to?(:cpath_expected_at)
+        rescue ::Zeitwerk::Error
+          nil # it has to ignore this file
         end
       end
     end

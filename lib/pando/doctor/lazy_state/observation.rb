@@ -1,28 +1,29 @@
 # frozen_string_literal: true
 
 require "pando/doctor/lazy_state/allocations"
+require "pando/doctor/lazy_state/analysis"
 require "pando/doctor/lazy_state/containers"
-require "pando/doctor/lazy_state/definitions"
-require "pando/doctor/lazy_state/judgement"
 require "pando/doctor/lazy_state/loading"
 require "pando/doctor/lazy_state/places"
 require "pando/doctor/lazy_state/result"
-require "pando/doctor/lazy_state/virtual_machine"
+require "pando/sys"
+require "pando/yjit"
 
 module Pando
   module Doctor
     module LazyState
-      # Serves the same request several times in this process and watches what stays of each.
+      # Serves the same request several times in this process, and finds what each leaves behind: objects, loaded code,
+      # methods, larger containers. Owned by LazyState or by a ForkedRun's child.
       #
       # @api private
       class Observation
-        # Objects whose holder is looked for.
+        # Objects whose holder is searched for, at most.
         FOLLOWED = 300_000
 
         # @param requests [Integer, nil] for {#run}
         # @param root [String] the application's folder
         def initialize(root:, requests: nil)
-          raise ArgumentError, "one request has nothing to be compared with" if requests && requests < 2
+          raise ArgumentError, "a single request cannot be compared with another" if requests && requests < 2
 
           @requests = requests
           @places = Places.new(root)
@@ -41,45 +42,45 @@ module Pando
           stop
         end
 
-        # The first request comes next, in the fiber that has booted the application (Thread.current[] is its own).
+        # Called before the first request, in the fiber that has booted the application, because each fiber has a
+        # Thread.current[] of its own.
         # @return [nil]
         def start
           @definitions = Definitions.new
           @loading = Loading.new(@places)
           @containers = Containers.new
-          @machine = VirtualMachine.new
+          @counters = Counters.new
           @allocations = Allocations.new(@places)
-          @began = now
+          @began = Sys.now
           watch
           @window = -1
           open_window
         end
 
-        # One is done, another one comes.
+        # Called between two requests.
         # @return [nil]
         def next_request
           close_window
           open_window
         end
 
-        # The last one is done.
+        # Called after the last request.
         # @return [Result]
         def finish
           close_window
           stop
-          served = now
+          served = Sys.now
           groups = @allocations.read { |address, group| follow(address, group) }
           @loading.add_libraries(groups)
-          judgement = Judgement.new(groups: groups, addresses: @addresses, loading: @loading, places: @places,
-                                    defined: @definitions.fresh, growths: @containers.growths)
-          Result.new(judgement.findings, figures(judgement, served - @began, now - served))
+          analysis = Analysis.new(groups: groups, addresses: @addresses, loading: @loading, places: @places,
+                                  defined: @definitions.fresh, growths: @containers.growths)
+          seconds = { serving: (served - @began).round(2), reading: (Sys.now - served).round(2) }
+          Result.new(analysis.findings, { **analysis.figures, machine: @counters.figures, seconds: seconds })
         end
 
         private
 
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-
-        # An object that moves would lose its address, by which it is known.
+        # Objects are known by their addresses, so none may move.
         def watch
           @compacts = GC.respond_to?(:auto_compact) && GC.auto_compact
           GC.auto_compact = false if @compacts
@@ -101,21 +102,58 @@ module Pando
         def open_window
           @loading.open_window(@window += 1)
           @allocations.open_window
-          @machine.open
+          @counters.open_window
         end
 
         def close_window
-          @machine.close
+          @counters.close_window
           @containers.count
         end
 
         def follow(address, group)
           @addresses[address] = group if !group.cache? && @addresses.size < FOLLOWED
         end
+      end
 
-        def figures(judgement, serving, reading)
-          judgement.figures.merge(machine: @machine.figures, seconds: { serving: serving.round(2),
-                                                                        reading: reading.round(2) })
+      # By how much each request raises Ruby's own counters.
+      #
+      # @api private
+      class Counters
+        GARBAGE = %i[total_allocated_objects heap_allocated_pages].freeze
+        private_constant :GARBAGE
+
+        # @return [Array<Hash{Symbol => Integer}>] by request; which counters there are depends on the Ruby:
+        #   constant_cache_misses (filled inline caches of constants) since 3.2, for example
+        attr_reader :figures
+
+        def initialize
+          @figures = []
+          counters # the first call makes the counters' names, which must not count for a request
+        end
+
+        # @return [nil]
+        def open_window
+          @before = counters
+          nil
+        end
+
+        # @return [nil]
+        def close_window
+          after = counters
+          @figures << after.to_h { |name, count| [name, count - @before[name]] }
+          nil
+        end
+
+        private
+
+        def counters
+          RubyVM.stat.merge(GARBAGE.to_h { |name| [name, GC.stat(name)] }, yjit)
+        end
+
+        def yjit
+          return {} unless YJIT.enabled?
+
+          RubyVM::YJIT.runtime_stats.slice(:code_region_size, :inline_code_size, :outlined_code_size)
         end
       end
     end

@@ -9,17 +9,17 @@ module Pando
       #
       # @api private
       class Places
-        # Pando's own library: what it does while it watches is no finding.
+        # Pando's own files never cause a finding.
         OWN_LIBRARY = "#{File.expand_path("../../..", __dir__)}/".freeze
-        # Code between a reference and the file that it loads.
+        # Code between a require or a constant and the file that is loaded for it.
         LOADERS = Regexp.union(
           /\A<internal:/, "/rubygems/", "/bundler/", "/bundled_gems.rb", "/zeitwerk/", "/bootsnap/", "/polyglot",
           "/active_support/dependencies"
         ).freeze
 
-        # @return [Array<String>] what an own path begins with
+        # @return [Array<String>] prefixes of the application's paths
         attr_reader :own
-        # @return [Array<String>] what it does not begin with
+        # @return [Array<String>] prefixes of other paths, perhaps below the former
         attr_reader :foreign
 
         # @param root [String] the application's folder
@@ -38,11 +38,11 @@ module Pando
         def pando?(path) = !path.nil? && path.start_with?(OWN_LIBRARY)
 
         # @param path [String]
-        # @return [String, nil] the name of the gem that it belongs to
+        # @return [String, nil] the gem's name
         def library(path) = own?(path) ? nil : path[%r{/gems/([^/]+)-\d[^/]*/}, 1]
 
         # @param path [String]
-        # @return [String] the same on each machine: from the application's folder, its gem's or a folder of $LOAD_PATH
+        # @return [String] relative to the application's folder, its gem's or one of $LOAD_PATH
         def short(path)
           folder = own.find { |one| path.start_with?(one) } if own?(path)
           folder ||= path[%r{\A.*/gems/(?=[^/]+-\d[^/]*/)}] || load_folder(path)
@@ -50,7 +50,7 @@ module Pando
         end
 
         # @param path [String] of a loaded file
-        # @return [String] what it is required by
+        # @return [String] the argument of require for it
         def feature(path)
           folder = load_folder(path)
           (folder ? path.delete_prefix(folder) : short(path)).sub(/\.(?:rb|so)\z/, "")
@@ -60,7 +60,7 @@ module Pando
         def loader?(path) = !path.nil? && LOADERS.match?(path)
 
         # @param frames [Array<Thread::Backtrace::Location>] the innermost first
-        # @return [Array(String, Integer), nil] the line to show for them: the application's, if one is among them
+        # @return [Array(String, Integer), nil] the line to show: the innermost of the application, if there is one
         def line_of(frames)
           frame = frames.find { |one| own?(one.path) } ||
                   frames.find { |one| !loader?(one.path) && !pando?(one.path) }

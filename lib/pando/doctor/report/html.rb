@@ -1,32 +1,32 @@
 # frozen_string_literal: true
 
-require "pando/doctor/report/html/pictures"
-require "pando/html_page"
+require "pando/doctor/lazy_state/html"
+require "pando/html_page/picture"
+require "pando/table"
 
 module Pando
   module Doctor
     class Report
-      # One page for a browser: the findings, and pictures of the processes, their memory and what
-      # they share. Whatever an application says is escaped.
+      # The report as a page for a browser, with pictures of the processes, their memory and what they share. All text
+      # is escaped: an application may have written it.
+      #
+      # @api private
       class Html
+        LONGEST_NAME = 330 # pixels, of a process in the chart of memory
+
         def initialize(report)
           @report = report
         end
 
         # @return [String]
-        def to_s = HtmlPage.render(title: title, lead: lead, sections: sections)
+        def to_s
+          HtmlPage.render(title: "pando doctor: #{@report.application[:rackup]}", lead: lead, sections: sections,
+                          style: LazyState::Html::STYLE)
+        end
 
         private
 
         def h(text) = HtmlPage.escape(text)
-        def title = "pando doctor: #{@report.application[:rackup]}"
-
-        def sections
-          { "Findings" => findings, "Processes" => Pictures::Tree.new(@report).svg,
-            "Memory" => Pictures::Memory.new(@report).svg, "Shared descriptors" => Pictures::Sharing.new(@report).svg,
-            "Threads where forks were made" => threads, "Lazily loaded state" => lazy_state, "Libraries" => libraries,
-            "Requests" => list(@report.requests), "Kernel and Ruby" => features }
-        end
 
         def lead
           passed = @report.clean? && @report.complete?
@@ -34,61 +34,142 @@ module Pando
         end
 
         def verdict
+          outcome = "Findings" unless @report.clean?
+          outcome ||= @report.complete? ? "Clean" : "Incomplete"
           numbers = @report.summary.map { |name, number| "#{name} #{number}" }.join(", ")
           checks = @report.undone.map { |one| "#{one.check} (#{one.reason})" }
           undone = " Could not be done: #{checks.join("; ")}." if checks.any?
-          "#{word}: #{numbers}.#{undone} #{@report.seconds.round(1)} s, Pando #{VERSION}."
+          "#{outcome}: #{numbers}.#{undone} #{@report.seconds.round(1)} s, Pando #{VERSION}."
         end
 
-        def word
-          return "Findings" unless @report.clean?
-
-          @report.complete? ? "Clean" : "Incomplete"
+        def sections
+          { "Findings" => findings, "Processes" => Generations.new(@report.generations).svg, "Memory" => memory,
+            "Shared descriptors" => Sharing.new(@report.descriptors).svg,
+            "Threads where forks were made" => threads,
+            "Lazily loaded state" => @report.lazy_state&.then { |figures| LazyState::Html.render(figures) },
+            "Libraries" => Table.new([], libraries).html, "Requests" => HtmlPage.code_list(@report.requests),
+            "Kernel and Ruby" => Table.new([], @report.features.to_a).html }
         end
 
         def findings
-          return "<p>None.</p>" if @report.findings.empty?
-
-          "<table><tr><th>severity</th><th>kind</th><th>what</th><th>where</th></tr>" \
-            "#{@report.findings.map { |one| row(one) }.join}</table>"
+          marks = @report.findings.map { |one| [one.severity, ("known" if @report.known?(one))].compact }
+          rows = @report.findings.zip(marks).map do |one, marked|
+            what = HtmlPage::Markup.new("#{h(one.message)}<br><small>#{h(one.advice)}</small>")
+            [marked, one.kind, what, HtmlPage.code(one.location)]
+          end
+          Table.new(%w[severity kind what where], rows).html(marks.map { |marked| marked.join(" ") }) || "<p>None.</p>"
         end
 
-        def row(one)
-          marks = [one.severity, ("known" if @report.known?(one))].compact
-          "<tr class=\"#{marks.join(" ")}\"><td>#{h(marks.join(", "))}</td><td>#{h(one.kind)}</td>" \
-            "<td>#{h(one.message)}<br><small>#{h(one.advice)}</small></td><td><code>#{h(one.location)}</code></td></tr>"
+        def memory
+          bars = @report.memory.map do |one|
+            own = [one.pss, one.uss].min
+            HtmlPage::Bars::Bar.new("#{one.moment}: #{one.title}", [[:own, own], [:part, one.pss - own]],
+                                    format("%.1f MiB", one.pss / MIB))
+          end
+          caption = "orange: its own; grey: its part of what it shares (PSS)"
+          HtmlPage::Bars.new("memory of each process", bars, left: LONGEST_NAME, caption: caption).svg
         end
 
         def threads
           rows = @report.threads.uniq.map do |one|
-            "<tr><td>#{h(one[:process])}</td><td>#{h(one[:name])}#{" (native)" if one[:native]}</td>" \
-              "<td><code>#{h(one[:location])}</code></td></tr>"
+            [one[:process], "#{one[:name]}#{" (native)" if one[:native]}", HtmlPage.code(one[:location])]
           end
-          rows.empty? ? nil : "<table><tr><th>process</th><th>thread</th><th>started at</th></tr>#{rows.join}</table>"
+          Table.new(["process", "thread", "started at"], rows).html
         end
 
-        def libraries
-          rows = @report.libraries.map do |one|
-            "<tr>#{one.values_at(:name, :version, :verdict, :note).map { |value| "<td>#{h(value)}</td>" }.join}</tr>"
+        def libraries = @report.libraries.map { |one| one.values_at(:name, :version, :verdict, :note) }
+
+        # A row for each generation: its mold, which is a child of a worker of the row above, and its workers.
+        class Generations < HtmlPage::Picture
+          WIDTH = 150
+          HEIGHT = 34
+          GAP = 30
+          ROW = 84
+
+          # @param generations [Array<Hash>] see Report#generations
+          def initialize(generations)
+            super()
+            @generations = generations
           end
-          rows.empty? ? nil : "<table>#{rows.join}</table>"
+
+          def svg
+            return if @generations.empty?
+
+            columns = @generations.map { |one| one[:workers].size + 1 }.max
+            shapes = @generations.each_with_index.flat_map { |one, row| generation(one, row) }
+            draw(left(columns), top(@generations.size), "processes of each generation", shapes)
+          end
+
+          private
+
+          def generation(one, row)
+            mold = box(0, row, "mold", "mold gen #{one[:number]}", one[:mold])
+            workers = one[:workers].each_with_index.flat_map do |worker, place|
+              [edge(place, place + 1, row),
+               box(place + 1, row, "worker", "worker #{worker[:slot]} gen #{one[:number]}", worker[:pid])]
+            end
+            [(promotion(row) unless row.zero?), *workers, mold].compact
+          end
+
+          def left(column) = 5 + (column * (WIDTH + GAP))
+          def top(row) = 10 + (row * ROW)
+
+          def box(column, row, kind, name, pid)
+            label = text(left(column) + (WIDTH / 2), top(row) + 21, "#{name}, #{pid}", anchor: "middle")
+            "<g class=\"box\">#{rectangle(kind, left(column), top(row), WIDTH, HEIGHT, radius: 6)}#{label}</g>"
+          end
+
+          def edge(from, to, row)
+            middle = top(row) + (HEIGHT / 2)
+            "<path class=\"edge\" d=\"M#{left(from) + WIDTH} #{middle} H#{left(to)}\"/>"
+          end
+
+          # From a worker down to the mold that was forked from it.
+          def promotion(row)
+            from = left(1) + (WIDTH / 2)
+            to = left(0) + (WIDTH / 2)
+            bottom = top(row - 1) + HEIGHT
+            path = "M#{from} #{bottom} V#{bottom + 25} H#{to} V#{top(row)}"
+            "<path class=\"edge\" stroke-dasharray=\"4\" d=\"#{path}\"/>"
+          end
         end
 
-        # That part of the doctor draws its own.
-        def lazy_state
-          figures = @report.lazy_state
-          return unless figures
+        # A row for each descriptor, with a dot for each process that has it.
+        class Sharing < HtmlPage::Picture
+          LABEL = 430
+          COLUMN = 120
+          ROW = 22
+          LONGEST = 62 # characters of a name
 
-          require "pando/doctor/lazy_state/html"
-          LazyState::Html.render(figures)
+          # @param descriptors [Array<Hash>] see Report#descriptors
+          def initialize(descriptors)
+            super()
+            @descriptors = descriptors
+          end
+
+          def svg
+            return "<p>None.</p>" if @descriptors.empty?
+
+            processes = @descriptors.flat_map { |one| one[:processes] }.uniq
+            heads = processes.each_with_index.map { |name, place| text(center(place), 14, name, anchor: "middle") }
+            shapes = @descriptors.each_with_index.flat_map { |one, place| row(one, (place + 1) * ROW, processes) }
+            draw(LABEL + (processes.size * COLUMN), ((@descriptors.size + 1) * ROW) + 10,
+                 "descriptors and the processes that have them", heads + shapes)
+          end
+
+          private
+
+          def center(place) = LABEL + (place * COLUMN) + (COLUMN / 2)
+
+          def row(one, top, processes)
+            name = [one[:what], one[:location]].compact.join(" ")
+            name = "…#{name[(1 - LONGEST)..]}" if name.size > LONGEST
+            dots = one[:processes].map do |process|
+              "<circle class=\"dot\" cx=\"#{center(processes.index(process))}\" cy=\"#{top + 10}\" r=\"6\"/>"
+            end
+            [text(0, top + 14, name), *dots]
+          end
         end
-
-        def features
-          rows = @report.features.map { |name, value| "<tr><td>#{h(name)}</td><td>#{h(value)}</td></tr>" }
-          "<table>#{rows.join}</table>"
-        end
-
-        def list(entries) = "<ul>#{entries.map { |one| "<li><code>#{h(one)}</code></li>" }.join}</ul>"
       end
     end
   end

@@ -1,11 +1,18 @@
 # frozen_string_literal: true
 
+require "pando/counted"
+require "pando/table"
+
 module Pando
   module Doctor
     class Report
-      # For people in a terminal.
+      # The report for a terminal.
+      #
+      # @api private
       class Text
-        MIB = 1024.0 * 1024
+        include Counted
+
+        ANSWERS = { true => "yes", false => "no", nil => "unknown" }.freeze
 
         # @param report [Report] @param verbose [Boolean] with the notes about gems
         def initialize(report, verbose: false)
@@ -15,17 +22,28 @@ module Pando
 
         # @return [String]
         def to_s
-          shown = @verbose ? @report.findings : @report.findings - @report.about_gems
-          [heading, *shown.map { |one| finding(one) }, *folded, *limits, *undone, "", memory, "", *libraries, features,
-           "", verdict].join("\n").concat("\n")
+          [heading, *findings, *limits, *undone, "", *memory, "", *libraries, *features, "", verdict]
+            .join("\n").concat("\n")
         end
 
         private
 
+        def printable(text) = Table.printable(text)
+
         def heading
-          last = @report.generations.size - 1
+          reforks = @report.generations.size - 1
           "pando doctor: #{@report.application[:rackup]} in the environment #{@report.application[:environment]}, " \
-            "#{count(@report.requests.size, "request")}, #{count(last, "refork")}, #{@report.seconds.round(1)} s\n"
+            "#{counted(@report.requests.size, "request")}, #{counted(reforks, "refork")}, " \
+            "#{@report.seconds.round(1)} s\n"
+        end
+
+        # Only a gem's author can change what is noted about a gem.
+        def findings
+          return @report.findings.map { |one| finding(one) } if @verbose || (hidden = @report.about_gems).empty?
+
+          shown = (@report.findings - hidden).map { |one| finding(one) }
+          [*shown, "#{counted(hidden.size, "note")} about what gems do inside; --verbose shows " \
+                   "#{hidden.one? ? "it" : "them"}"]
         end
 
         def finding(one)
@@ -35,18 +53,10 @@ module Pando
           lines.join("\n")
         end
 
-        # Nobody but a gem's author can change these.
-        def folded
-          number = @report.about_gems.size
-          return [] if @verbose || number.zero?
-
-          ["#{count(number, "note")} about what gems do inside; --verbose shows #{number == 1 ? "it" : "them"}"]
-        end
-
         def limits
           @report.limits.map do |one|
-            "limited: #{one.check} was looked for with #{one.requests} of #{count(one.of, "request")}, for it takes " \
-              "long: of a shorter list (--requests) it is each that is answered, once for each path."
+            "limited: #{one.check} was measured with #{one.requests} of #{counted(one.of, "request")}, because it " \
+              "takes long. Of a shorter list (--requests) it uses each answered request, once for each path."
           end
         end
 
@@ -54,13 +64,9 @@ module Pando
 
         def memory
           rows = @report.memory.map do |one|
-            line("  #{one.moment}", one.title, [one.pss, one.uss, one.rss].map { |bytes| (bytes / MIB).round(1) })
+            ["  #{one.moment}", one.title, *[one.pss, one.uss, one.rss].map { |bytes| bytes / MIB }]
           end
-          [line("memory, MiB", "", %w[PSS own RSS]), *rows].join("\n")
-        end
-
-        def line(moment, title, figures)
-          [moment.ljust(30), title.ljust(16), *figures.map { |figure| figure.to_s.rjust(8) }].join(" ")
+          Table.new(["memory, MiB", "", "PSS", "own", "RSS"], rows).lines
         end
 
         def libraries
@@ -72,26 +78,20 @@ module Pando
         end
 
         def features
-          list = @report.features.map { |name, value| "#{name.to_s.tr("_", " ")}: #{shown(value)}" }
-          "features\n#{list.map { |line| "  #{printable(line)}" }.join("\n")}"
+          ["features", *@report.features.map do |name, value|
+            printable("  #{name.to_s.tr("_", " ")}: #{ANSWERS.fetch(value, value)}")
+          end]
         end
-
-        def shown(value) = { true => "yes", false => "no", nil => "unknown" }.fetch(value, value)
 
         def verdict
           summary = @report.summary
-          text = %i[errors warnings notes].map { |name| count(summary[name], name.to_s.delete_suffix("s")) }.join(", ")
+          text = %w[error warning note].map { |name| counted(summary[:"#{name}s"], name) }.join(", ")
           text += ", #{summary[:known]} known" if summary[:known].positive?
           text += "; could not be done: #{@report.undone.map(&:check).uniq.join(", ")}" unless @report.complete?
-          return "#{count(summary[:failing], "finding")} to mend: #{text}" unless @report.clean?
+          return "#{counted(summary[:failing], "finding")} to fix: #{text}" unless @report.clean?
 
           "#{@report.complete? ? "OK" : "INCOMPLETE"}: #{text}"
         end
-
-        def count(number, noun) = "#{number} #{noun}#{"s" unless number == 1}"
-
-        # What an application says must not steer a terminal.
-        def printable(text) = text.to_s.scrub("?").gsub(/[[:cntrl:]]/) { |char| char.dump[1..-2] }
       end
     end
   end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# As server/cold_mold.rb, with the doctor's payload.
+# The program of the stage's cold mold: as server/cold_mold.rb, with the doctor's payload.
 
 %w[INT TERM QUIT HUP].each { |name| trap(name, "IGNORE") }
 
@@ -8,7 +8,6 @@ require "pando/cluster"
 
 Pando::Cluster::Boot.run do
   require "pando"
-  require "pando/server"
-  require "pando/doctor/subject/staging"
-  Pando::Doctor::Subject::Staging.build(ARGV).last
+  require "pando/doctor/subject/payload"
+  Pando::Doctor::Subject::Payload.build(ARGV)
 end

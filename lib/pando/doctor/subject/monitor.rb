@@ -1,19 +1,17 @@
 # frozen_string_literal: true
 
-# The monitor of the stage: the server's own, with the doctor's payload. Executed by Doctor::Stage.
+# The program of the stage's monitor: the server's own, with the doctor's payload. Doctor::Stage executes it.
 
-require "json"
 require "pando"
-require "pando/server"
-require "pando/doctor/subject/staging"
+require "pando/doctor/subject/payload"
 
-Pando::Sys.die_with_parent! # and with the monitor all the others
+Pando::Sys.die_with_parent! # and the monitor's children die with the monitor
 begin
-  server, payload = Pando::Doctor::Subject::Staging.build(ARGV)
+  payload = Pando::Doctor::Subject::Payload.build(ARGV)
 rescue Pando::ConfigError
   exit 2 # the doctor has been told why
 end
-config = server.config
+config = payload.config
 script = File.expand_path("cold_mold.rb", __dir__)
 command = Pando::Server::Launch.mold(config)
 command.command.map! { |word| word == Pando::Server::Launch::SCRIPT ? script : word }

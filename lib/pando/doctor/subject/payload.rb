@@ -1,26 +1,57 @@
 # frozen_string_literal: true
 
+require "json"
+require "pando/server"
 require "pando/server/payload"
 require "pando/doctor/subject/wire"
 
 module Pando
   module Doctor
-    # What runs inside the examined processes: the server's own payload, with eyes.
     module Subject
-      # The server's payload as the doctor stages it: the same application, hooks and HTTP code,
-      # but each worker listens on a socket of its own, so that the doctor knows who serves, and
-      # each process says what it holds at the moments that matter.
-      #
-      # @api private
+      # The server's payload with the doctor's instruments: the same application, hooks and HTTP code, but each worker
+      # listens on a socket of its own, so that the doctor knows which one serves, and each process reports a snapshot
+      # before a fork and after it has served. Lives in the stage's monitor, molds and workers.
       class Payload < Server::Payload
-        # Seconds that a process is given at least to become ready.
+        # The environment variable with the doctor's settings, as JSON.
+        VARIABLE = "PANDO_DOCTOR"
+        # Seconds: the shortest `spawn_timeout`.
         START = 15.0
         # Seconds that the answer to a question may take.
         QUESTION = 400.0
 
+        # Called by the stage's monitor and by a cold mold.
+        # @param argv [Array<String>] settings
+        # @return [Payload]
+        def self.build(argv)
+          settings = JSON.parse(ENV.fetch(VARIABLE), symbolize_names: true)
+          wire = Wire.new(settings.fetch(:folder))
+          server = Server.new(load_config(argv, wire))
+          subscribe(server.config, wire)
+          new(server, wire, settings)
+        end
+
+        # The file was valid when the doctor read it, but may have been edited since.
+        def self.load_config(argv, wire)
+          Config.load(argv)
+        rescue ConfigError => e
+          wire.tell(refused: e.message)
+          raise
+        end
+        private_class_method :load_config
+
+        # With the application's own subscriptions, which may hold something that a fork breaks.
+        def self.subscribe(config, wire)
+          Events.subscribe { |event| wire.tell(event: event.name, **event.payload) }
+          config.subscriptions.each { |one| Events.subscribe(one.name, &one.block) }
+        end
+        private_class_method :subscribe
+
+        # @return [Config]
+        attr_reader :config
+
         # @return [Wire]
         attr_reader :wire
-        # @return [Use, nil] what this worker uses of what it inherited
+        # @return [Use, nil] of a worker: which inherited descriptors it uses
         attr_reader :use
 
         # @param settings [Hash] patience: seconds, trace: Boolean
@@ -34,45 +65,45 @@ module Pando
           @options ||= super.tap do |options|
             options.spawn_timeout = [START, @settings.fetch(:patience)].max
             options.oom_score_adj = nil
-            options.longest_wait = QUESTION # an idle worker may be at one
+            options.longest_wait = QUESTION # an idle worker may be answering one
             options.control = nil # the user's own server may be listening there
-            options.memory = Cluster::Memory::Limits.new # tracing makes processes fat
-            options.trainee = nil # nobody is before the others: the doctor asks each by itself
-            options.canary = nil # the doctor's own requests are all that there are
-            options.mold = :keep # it is looked at after them
+            options.memory = Cluster::Memory::Limits.new # tracing needs memory
+            options.trainee = nil # the doctor sends requests to each worker itself
+            options.canary = nil # there are no requests but the doctor's
+            options.mold = :keep # the doctor examines it after its workers
           end
         end
 
         def reactor = nil
 
-        # The doctor sees one application.
+        # The doctor examines one application.
         def companions = []
 
         def load
           require "pando/doctor/subject/snapshot"
           require "pando/doctor/subject/use"
-          require "pando/doctor/subject/work"
-          require "pando/doctor/subject/eager_load"
-          require "pando/doctor/subject/libraries"
+          require "pando/doctor/subject/handler"
+          require "pando/doctor/subject/rails_app"
           require "pando/doctor/features"
+          require "pando/fork_safety/libraries"
           require "pando/sys/code_region"
           require "pando/fork_safety"
           @before_load = open_descriptors
           remember_tasks
-          Recorder.install(wire)
-          Origins.trace
-          trace_natives
+          Instruments.install(wire)
+          Snapshot.trace_origins
+          NativeTrace.new(wire).start if @settings[:trace]
           super
-          EagerLoad.application&.then { |application| EagerLoad.perform(application) }
-          Recorder.application_loaded
+          RailsApp.eager_load
+          Instruments.application_loaded
         end
 
-        def work(_listeners, _channel) = @work = Work.new(@app, @config, self)
+        def work(_listeners, _channel) = @work = Handler.new(@app, @config, self)
 
         def after_fork(*)
-          Recorder.enter
+          Instruments.enter
           remember_tasks
-          @told = nil
+          @reported = nil
           super
         end
 
@@ -84,10 +115,13 @@ module Pando
           @work&.close if role.role == :mold
         end
 
-        # The doctor compares the processes by itself, and wants no trial.
+        # Never compacts the heap: Ruby would forget the lines that made the objects which it moves.
+        def prepare = Refork::Preparation.run(@config.gc_mold && :promote)
+
+        # The doctor compares the processes itself.
         def report_thread(*) = nil
 
-        # What the settings refuse is what the doctor is to show: it goes on and judges by itself.
+        # The doctor has to show what the settings refuse, so it forks all the same.
         def before_fork(*)
           super
         rescue Server::ForkAudit::Refused, ForkDeclined
@@ -101,12 +135,12 @@ module Pando
           nil
         end
 
-        # A mold tells what its children inherit at its first fork.
+        # At its first fork a mold reports what its children inherit.
         def run_hook(name, *arguments)
           super
           case name
           when :before_fork then tell_before_fork
-          when :before_worker_exit then @work&.farewell
+          when :before_worker_exit then Instruments.phase = :leaving # from now on objects end
           end
         end
 
@@ -149,37 +183,37 @@ module Pando
         end
 
         def tell_before_fork
-          Recorder.forking
-          return if @told
+          Instruments.forking
+          return if @reported
 
-          @told = true
+          @reported = true
           tell(:fork)
           return if @role.role == :worker
 
           wire.tell(features: Features.all, pid: Process.pid) if @role.generation.zero?
-          Libraries.tell(wire, @config.prepared_library)
+          tell_libraries
         end
 
-        # The threads that are Ruby's own business: each process has a timer thread of its own.
+        # The audit is not asked: it judges what is open when a fork is made, while the doctor sees what is still shared
+        # once the children have served.
+        def tell_libraries
+          known = ForkSafety::Libraries
+          wire.tell(section: :libraries, pid: Process.pid, entries: known.loaded.map(&:to_h),
+                    findings: known.findings(prepared: @config.prepared_library).map(&:to_h))
+        rescue StandardError => error
+          wire.tell(section: :libraries, pid: Process.pid, findings: [], error: "#{error.message} (#{error.class})")
+        end
+
+        # Ruby's own threads, such as the timer thread of each process.
         def remember_tasks = @tasks = Dir.children("/proc/self/task").map(&:to_i)
 
-        # One of them was the listing's own.
+        # Without the descriptor of the listing itself.
         def open_descriptors
           Dir.children("/proc/self/fd").map(&:to_i).select { |number| File.exist?("/proc/self/fd/#{number}") }
         end
 
-        def trace_natives
-          return unless @settings[:trace]
-
-          require "pando/doctor/subject/native_trace"
-          NativeTrace.new(wire).start
-        end
-
         def routes
-          return unless @role.generation.zero? && defined?(::Rails.application.routes.routes)
-
-          require "pando/doctor/subject/rails_routes"
-          RailsRoutes.paths(::Rails.application)
+          RailsApp.routes(::Rails.application) if @role.generation.zero? && defined?(::Rails.application.routes.routes)
         end
       end
     end

@@ -1,26 +1,85 @@
 # frozen_string_literal: true
 
+require "objspace"
+require "pando/doctor/subject/instruments"
 require "pando/fork_safety/audit"
-require "pando/doctor/subject/origins"
-require "pando/doctor/subject/recorder"
-require "pando/doctor/subject/constants"
+require "pando/fork_safety/audit/live_thread"
 
 module Pando
   module Doctor
     module Subject
-      # What a process can say of itself: the IO objects and where they were made, its threads,
-      # generators of numbers, locks that others hold, handlers of signals. The descriptors
-      # themselves the doctor sees from outside.
-      #
-      # @api private
+      # Finds constants that hold a pid, which is wrong in a child. The line that sets the constant must mention a pid,
+      # so that a number is not taken for one by coincidence.
+      module PidConstants
+        ASKS_FOR_A_PID = /\bpid\b|\$\$|\$PROCESS_ID/
+        NAMES = Module.instance_method(:constants)
+        GET = Module.instance_method(:const_get)
+        AUTOLOAD = Module.instance_method(:autoload?)
+        LOCATION = Module.instance_method(:const_source_location)
+        NAME = Module.instance_method(:name)
+        LONGEST = 500 # characters; longer texts are not searched
+        STATEMENT = 3 # lines
+
+        module_function
+
+        # @param pids [Array<Integer>] of other processes
+        # @return [Array<Hash>] name, location, and text: whether the value is a String
+        def holding(pids)
+          return [] if pids.empty?
+
+          verbose = $VERBOSE
+          $VERBOSE = nil
+          ObjectSpace.each_object(Module).flat_map { |one| within(one, pids) }.uniq
+        ensure
+          $VERBOSE = verbose
+        end
+
+        def within(mod, pids)
+          return [] unless (owner = NAME.bind_call(mod))
+
+          NAMES.bind_call(mod, false).filter_map do |name|
+            next if AUTOLOAD.bind_call(mod, name, false)
+            next unless made_of?(value = GET.bind_call(mod, name, false), pids)
+
+            file, line = LOCATION.bind_call(mod, name, false)
+            next unless file && asks_for_a_pid?(file, line)
+
+            { name: owner == "Object" ? name.to_s : "#{owner}::#{name}", location: "#{file}:#{line}",
+              text: value.is_a?(String) }
+          rescue NameError, LoadError
+            nil
+          end
+        end
+
+        def made_of?(value, pids)
+          case value
+          when Integer then pids.include?(value)
+          when String then value.size <= LONGEST && pids.any? { |pid| value.match?(/(?<!\d)#{pid}(?!\d)/) }
+          else false
+          end
+        rescue ArgumentError, EncodingError
+          false # bytes that are no text
+        end
+
+        def asks_for_a_pid?(file, line)
+          before = [line - 1, 0].max # Ruby says line 0 where it knows none
+          File.foreach(file).lazy.drop(before).first(STATEMENT).any? { |text| text.scrub.match?(ASKS_FOR_A_PID) }
+        rescue SystemCallError
+          false
+        end
+      end
+
+      # What an examined process reports about itself: its IO objects with the lines that made them, threads, random
+      # number generators, locks that other threads hold, signal handlers. The doctor itself looks at the descriptors,
+      # from outside.
       class Snapshot
         FILENO = IO.instance_method(:fileno)
-        # Between two looks at a lock: one that is held at both is held for long.
-        A_MOMENT = 0.02
+        # Seconds between two looks at the locks: only a lock that is held at both counts.
+        LOCK_HELD = 0.02
         DRAWN = 16 # bytes that tell one state of a generator from another
 
-        # @param own [Array<Integer>] descriptors that are Pando's or the doctor's
-        # @param own_tasks [Array<Integer>] threads that were there before the application
+        # @param own [Array<Integer>] descriptors of Pando and the doctor
+        # @param own_tasks [Array<Integer>] ids of threads that ran before the application was loaded
         # @param allowed [#call] whether a thread may be lost
         def initialize(own, own_tasks = [], allowed = ->(_) { false })
           @own = own
@@ -28,16 +87,19 @@ module Pando
           @allowed = allowed
         end
 
-        # @return [Hash{Symbol => Object}] what JSON knows
+        # Ruby remembers from now on which line makes an object.
+        def self.trace_origins = ObjectSpace.trace_object_allocations_start
+
+        # @return [Hash{Symbol => Object}] values that JSON knows
         def take
-          { pid: Process.pid, ancestors: Recorder.pids, own: @own, ios: ios, threads: threads, natives: natives,
+          { pid: Process.pid, ancestors: Instruments.pids, own: @own, ios: ios, threads: threads, natives: natives,
             locks: locks, generators: generators, traps: traps, constants: [], caught: caught }
         end
 
-        # Takes longer, so not in each process.
-        def take_all = take.merge(constants: Constants.holding(Recorder.pids - [Process.pid]))
+        # Takes longer, so only one worker of a generation does it.
+        def take_all = take.merge(constants: PidConstants.holding(Instruments.pids - [Process.pid]))
 
-        # @return [Hash{String => Integer}] how many IOs each line has open
+        # @return [Hash{String => Integer}] number of open IOs by the line that made them
         def io_counts = ios.map { |io| io[:location].to_s }.tally
 
         # @return [Array<Hash>]
@@ -47,7 +109,7 @@ module Pando
             number = FILENO.bind_call(io)
             next if @own.include?(number)
 
-            { number: number, type: io.class.name, location: Origins.of(io), tls: tls.include?(number),
+            { number: number, type: io.class.name, location: origin(io), tls: tls.include?(number),
               ended: ended?(io), library: (ForkSafety::Audit::ForkAware.library([io]) if io.is_a?(BasicSocket)) }
           rescue IOError
             nil
@@ -56,9 +118,15 @@ module Pando
 
         private
 
+        # @return [String, nil] "file:line" of the line that made the object, if Ruby remembers
+        def origin(object)
+          file = ObjectSpace.allocation_sourcefile(object)
+          file && "#{file}:#{ObjectSpace.allocation_sourceline(object)}"
+        end
+
         def folders
           ObjectSpace.each_object(Dir).filter_map do |one|
-            { number: one.fileno, type: "Dir", location: Origins.of(one), tls: false, ended: false }
+            { number: one.fileno, type: "Dir", location: origin(one), tls: false, ended: false }
           rescue IOError
             nil # closed
           end
@@ -74,7 +142,7 @@ module Pando
           end
         end
 
-        # A socket whose other side has hung up: nothing is read from it any more.
+        # A socket whose peer has hung up: nobody will read from it.
         def ended?(io)
           io.is_a?(BasicSocket) && [nil, ""].include?(io.recv_nonblock(1, Socket::MSG_PEEK, exception: false))
         rescue SystemCallError
@@ -84,31 +152,32 @@ module Pando
         def threads
           ForkSafety::Audit::LiveThread.all.map do |one|
             thread = one.thread
-            { location: Origins.of_thread(thread), name: thread.name, status: thread.status.to_s,
-              native: (thread.native_thread_id if thread.respond_to?(:native_thread_id)), **words(one) }
+            { location: ForkSafety::Audit::LiveThread.site(thread) || origin(thread), name: thread.name,
+              status: thread.status.to_s,
+              native: (thread.native_thread_id if thread.respond_to?(:native_thread_id)), **loss(one) }
           end
         end
 
-        # What is to be said if it is lost; nothing where that does not matter.
-        def words(one)
+        # The message if the thread is lost, or that losing it is excused.
+        def loss(one)
           one.excuse || @allowed.call(one) ? { excused: true } : { message: one.origin.message, advice: one.advice }
         end
 
-        # The threads that are not Ruby's: it keeps ended ones for their next use, which belong to no Thread.
+        # Threads that C code started. Ruby keeps native threads for reuse, which belong to no Thread: they are excused.
         def natives
           others = ForkSafety::Audit::NativeThread.all.reject { |one| one.excuse || @own_tasks.include?(one.id) }
           others.map(&:comm)
         end
 
-        # Held by a thread that a child will not have.
+        # Locks that are held by a thread which a child will not have.
         def locks
           return [] if Thread.list.one?
 
           held = held_by_others
           return [] if held.empty?
 
-          sleep(A_MOMENT)
-          (held & held_by_others).map { |lock| { type: lock.class.name, location: Origins.of(lock) } }
+          sleep(LOCK_HELD)
+          (held & held_by_others).map { |lock| { type: lock.class.name, location: origin(lock) } }
         end
 
         def held_by_others
@@ -120,22 +189,22 @@ module Pando
 
         def generators
           ObjectSpace.each_object(Random).filter_map do |one|
-            next if standard?(location = Origins.of(one))
+            next if standard?(location = origin(one))
 
             { id: one.__id__, state: one.dup.bytes(DRAWN).unpack1("H*"), location: location }
           end
         end
 
-        # tmpdir.rb has one: it tries again when a name is taken.
+        # Ruby's own, such as tmpdir.rb's, which tries again when a name is taken.
         def standard?(location)
-          location.nil? || [*Recorder::STANDARD, Recorder::LIBRARY].any? { |folder| location.start_with?(folder) }
+          location.nil? || [*Instruments::STANDARD, Instruments::LIBRARY].any? { |folder| location.start_with?(folder) }
         end
 
         def traps
-          { loaded: (Recorder.loaded_traps || {}).values.map(&:to_h), now: Recorder.traps.values.map(&:to_h) }
+          { loaded: (Instruments.loaded_traps || {}).values.map(&:to_h), now: Instruments.traps.values.map(&:to_h) }
         end
 
-        # @return [String] the kernel's mask of signals that have a handler
+        # @return [String] the kernel's mask of signals with a handler
         def caught = File.read("/proc/self/status")[/^SigCgt:\s*(\h+)/, 1].to_s
       end
     end

@@ -7,20 +7,18 @@ require "pando/testing/strict/watch"
 module Pando
   module Doctor
     module Subject
-      # Which of the descriptors that a worker inherited it uses during its turn, the time in which the doctor sends
-      # requests to this worker only. Owned by the payload of a worker. Holding an inherited descriptor is harmless
-      # as long as one process at most uses it, so the doctor needs to see the use and not only the descriptor.
+      # Tells which inherited descriptors a worker uses during its turn, the time in which the doctor sends requests to
+      # this worker only. Owned by the worker's payload. An inherited descriptor is harmless as long as at most one
+      # process uses it, so the doctor needs to see the use and not only the descriptor.
       #
       # Two kinds of evidence: the line of Ruby that reads or writes, and figures of the kernel that change (the
       # position of a file, the bytes of a TCP connection, the state of an event source). Only the second one sees
       # C code, and it sees no C code that uses a pipe or a UNIX socket.
-      #
-      # @api private
       class Use
         # @!attribute number [Integer] @!attribute link [String] as in /proc/self/fd
         # @!attribute ios [Array<IO>] Ruby's objects for it
         Inherited = Struct.new(:number, :link, :ios) do
-          # Of which processes share nothing but the position: pread(2) leaves it alone.
+          # Processes share only a file's position, which pread(2) does not change.
           def file? = link.start_with?("/")
         end
         STDIO = [0, 1, 2].freeze
@@ -40,7 +38,7 @@ module Pando
           @inherited.flat_map(&:ios).each { |io| Watch.over(io) unless io.frozen? }
         end
 
-        # The turn of this process begins.
+        # Begins the turn of this process.
         # @return [nil]
         def start
           Watch.reset
@@ -48,8 +46,8 @@ module Pando
           nil
         end
 
-        # The turn has ended.
-        # @return [Array<Hash>] of each descriptor that was used: number, site ("file:line", nil if C code did it),
+        # Ends the turn.
+        # @return [Array<Hash>] of each used descriptor: number, site ("file:line", nil if C code did it),
         #   and whether it had been used before the turn
         def used
           @inherited.filter_map do |one|
@@ -61,10 +59,9 @@ module Pando
           end
         end
 
-        # Of a descriptor, what changes with its use.
-        #
+        # Figures of a descriptor that change when it is used.
         # @param number [Integer] @param link [String]
-        # @return [Object, nil] nil if there is no such figure, or another file has the number by now
+        # @return [Object, nil] nil: there are none, or another file has the number by now
         def self.figures(number, link)
           return unless File.readlink("/proc/self/fd/#{number}") == link
 
@@ -81,7 +78,7 @@ module Pando
 
         def figures(one) = Use.figures(one.number, one.link)
 
-        # What a timer has left falls by itself; everything else stays until somebody uses the descriptor.
+        # The time that a timer has left falls without any use; no other figure does.
         def moved?(before, after)
           return false if before.nil? || after.nil?
           return before != after unless before.is_a?(EventSource::Timer)
@@ -95,17 +92,15 @@ module Pando
           nil # closed, or never opened
         end
 
-        # The bytes that processes wrote to and read from a TCP connection. What has arrived and was not read yet does
-        # not count: nobody here has done anything for it.
-        #
-        # @api private
+        # The bytes that processes wrote to and read from a TCP connection. Bytes that have arrived but were not read do
+        # not count.
         module Tcp
           # Offsets in struct tcp_info (linux/tcp.h), Linux 4.19.
           RECEIVED = 128
           NOT_SENT = 144
           SENT = 200
           SIZE = 216
-          # States in which the other side's end has come, which the kernel counts as a byte.
+          # States after the peer's FIN, which the kernel counts as a byte.
           ENDED = [8, 9, 11].freeze
           WAITING = 0x541B # FIONREAD
 
@@ -129,11 +124,9 @@ module Pando
           private_class_method :waiting
         end
 
-        # What /proc/self/fdinfo shows of an epoll, eventfd, timerfd, inotify or the like.
-        #
-        # @api private
+        # The state in /proc/self/fdinfo of an epoll, eventfd, timerfd, inotify or the like.
         module EventSource
-          # `setting` is how it was armed, `left` the seconds until it expires, `interval` of one that repeats.
+          # `setting` tells how it was armed, `left` the seconds until it expires, `interval` those of a repeating one.
           Timer = Struct.new(:setting, :left, :interval) do
             def once? = interval.zero?
           end
@@ -144,7 +137,7 @@ module Pando
             left, interval = %w[it_value it_interval].map { |name| seconds(text, name) }
             return Timer.new([interval, text[/^settime flags:.*/]], left, interval) if left
 
-            text.gsub(/\bpos:\S*/, "") # how far the files are that an epoll watches
+            text.gsub(/\bpos:\S*/, "") # without the positions of files that an epoll watches
           end
 
           def self.seconds(text, name)

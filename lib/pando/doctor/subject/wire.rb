@@ -5,12 +5,16 @@ require "socket"
 
 module Pando
   module Doctor
+    # The signal on which a worker writes its stack, even if it is stuck in C: a real-time one that nobody uses.
+    PLACE_SIGNAL = 50
+
+    # Code that runs inside the examined processes.
+    #
+    # @api private
     module Subject
-      # The way from the examined processes to the doctor: datagrams on a UNIX socket of its
-      # folder, so that no two processes' words mix. Opened in the monitor and in a cold mold,
-      # inherited by what they fork. What is large goes into a file, and its name over the wire.
-      #
-      # @api private
+      # Carries reports from the examined processes to the doctor: datagrams on a UNIX socket in the stage's folder, so
+      # that the reports of two processes never mix. The monitor and a cold mold open it, their children inherit it. A
+      # large report goes into a file, and the file's name over the wire.
       class Wire
         NAME = "wire"
         LARGE = 32_768 # bytes
@@ -23,8 +27,8 @@ module Pando
           @socket.connect(Addrinfo.unix(File.join(folder, NAME)))
         end
 
-        # @param fact [Hash] what JSON knows
-        # @return [nil] also when nobody listens any more
+        # @param fact [Hash] of values that JSON knows, or that {clean} makes so
+        # @return [nil] even if the doctor no longer listens
         def tell(fact)
           text = JSON.generate(Wire.clean(fact))
           text = JSON.generate(file: store(text)) if text.bytesize > LARGE
@@ -36,7 +40,7 @@ module Pando
 
         def ios = [@socket]
 
-        # JSON wants UTF-8; a path or a message may be anything.
+        # JSON needs UTF-8, but a path or a message may hold any bytes.
         def self.clean(value)
           case value
           when Hash then value.transform_values { |each| clean(each) }

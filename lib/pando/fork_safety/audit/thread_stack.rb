@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "rbconfig"
+require "pando/sys/mapping"
 
 module Pando
   module ForkSafety
@@ -17,15 +18,13 @@ module Pando
         TRIES = 3
         # The C library and the loader begin every thread; these say nothing.
         COMMON = %r{/(?:libc|libpthread|ld-linux|ld-musl|libm|libstdc\+\+|libgcc_s|libdl)[-.\w]*\.so|\[vdso\]}
-        EXECUTABLE = /\A(\h+)-(\h+) r-x. \h+ \S+ (\d+)\s+(.+)\z/
-        STACK = /\A(\h+)-(\h+) rw-p/
         RUBY = %r{/libruby[-.\w]*\.so}
-        private_constant :DEPTH, :RECORD, :TRIES, :COMMON, :EXECUTABLE, :STACK, :RUBY
+        private_constant :DEPTH, :RECORD, :TRIES, :COMMON, :RUBY
 
         def initialize
           @code = []
           @data = []
-          File.foreach("/proc/self/maps", chomp: true) { |line| add(line) }
+          Sys::Mapping.parse(File.read("/proc/self/maps")).each { |one| add(one) }
           @lowest = @code.map { |range, _| range.begin }.min
           @highest = @code.map { |range, _| range.end }.max
           @ruby = [File.realpath("/proc/self/exe"), "#{RbConfig::CONFIG["rubyarchdir"]}/"]
@@ -48,9 +47,10 @@ module Pando
 
         private
 
-        def add(line)
-          if (match = EXECUTABLE.match(line)) then @code << [match[1].hex...match[2].hex, match[4]]
-          elsif (match = STACK.match(line)) then @data << (match[1].hex...match[2].hex)
+        def add(mapping)
+          range = mapping.from...mapping.to
+          if mapping.rights.start_with?("r-x") then @code << [range, mapping.name] unless mapping.anonymous?
+          elsif mapping.rights == "rw-p" then @data << range
           end
         end
 

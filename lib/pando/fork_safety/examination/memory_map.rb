@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/sys/mapping"
+
 module Pando
   module ForkSafety
     class Examination
@@ -7,12 +9,9 @@ module Pando
       #
       # @api private
       class MemoryMap
-        LINE = %r{\A(\h+)-(\h+) (\S+) \h+ \S+ \d+ +(/.*?)(?: \(deleted\))?$}
         # Variables without a value stand behind the last page of their file.
         BEYOND = 1 << 16
-        private_constant :LINE, :BEYOND
-
-        Mapping = Struct.new(:from, :to, :code, :file)
+        private_constant :BEYOND
 
         # @param pid [Integer]
         # @return [MemoryMap] an empty one, if it may not be read
@@ -24,27 +23,24 @@ module Pando
 
         # @param text [String] of /proc/PID/maps
         def initialize(text)
-          @mappings = text.b.each_line.filter_map do |line|
-            from, to, rights, file = LINE.match(line)&.captures
-            Mapping.new(from.hex, to.hex, rights.include?("x"), file) if from
-          end
-          @bases = @mappings.each_with_object({}) { |one, bases| bases[one.file] ||= one.from }
+          @mappings = Sys::Mapping.parse(text).select { |one| one.name.start_with?("/") }
+          @bases = @mappings.each_with_object({}) { |one, bases| bases[one.path] ||= one.from }
         end
 
         # @return [String, nil] "/usr/lib/libx.so+0x4040"; nil for what is no file's
         def name(address)
           mapping = at(address) or return
-          "#{mapping.file}+0x#{(address - @bases.fetch(mapping.file)).to_s(16)}"
+          "#{mapping.path}+0x#{(address - @bases.fetch(mapping.path)).to_s(16)}"
         end
 
         # @return [Boolean] whether code of a file is there
-        def code?(address) = at(address)&.code || false
+        def code?(address) = at(address)&.executable? || false
 
         private
 
         def at(address)
           @mappings.reverse_each.find { |one| address >= one.from }.then do |one|
-            one if one && address < one.to + (one.code ? 0 : BEYOND)
+            one if one && address < one.to + (one.executable? ? 0 : BEYOND)
           end
         end
       end

@@ -40,7 +40,7 @@ class DoctorDescriptorsTest < Minitest::Test
   end
 
   def test_c_code_on_a_unix_socket_or_a_pipe_is_not_seen
-    unix = Doctor::Network::Socket.new(:stream, "/run/db.sock", :unix)
+    unix = Doctor::SocketTable::Socket.new(:stream, "/run/db.sock", :unix)
 
     [judge(io: nil, socket: unix), judge(io: nil, link: "pipe:[5]", socket: nil)].each do |found|
       assert_equal(:warning, found.severity)
@@ -66,8 +66,8 @@ class DoctorDescriptorsTest < Minitest::Test
   end
 
   def shared(uses: [], io: IO_OBJECT, link: "socket:[5]",
-             socket: Doctor::Network::Socket.new(:stream, "10.0.0.7:6379", :tcp))
-    Checks::Sharing::Shared.new(open: Doctor::Census::Open.new(7, link, {}), io: io, holders: HOLDERS, uses: uses,
-                                socket: socket)
+             socket: Doctor::SocketTable::Socket.new(:stream, "10.0.0.7:6379", :tcp))
+    descriptor = Doctor::ProcessInfo::Descriptor.new(7, link, {})
+    Doctor::SharedDescriptors::Shared.new(open: descriptor, io: io, holders: HOLDERS, uses: uses, socket: socket)
   end
 end

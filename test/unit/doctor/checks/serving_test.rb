@@ -5,11 +5,6 @@ require "pando/doctor"
 
 # What is said of a process that died.
 class DoctorServingTest < Minitest::Test
-  Evidence = Struct.new(:lost) do
-    def sent = []
-    def missing = nil
-    def events(*names) = names.include?("worker.lost") ? [lost] : []
-  end
   LOST = { event: "worker.lost", pid: 7, generation: 0, reason: "signal KILL" }.freeze
 
   def test_a_worker_that_died_is_named_with_its_request
@@ -19,5 +14,9 @@ class DoctorServingTest < Minitest::Test
 
   private
 
-  def said(**facts) = Pando::Doctor::Checks::Serving.new(Evidence.new({ **LOST, **facts })).findings.first.message
+  def said(**facts)
+    evidence = Pando::Doctor::Evidence.new("/app")
+    evidence.facts = [{ **LOST, **facts }]
+    Pando::Doctor::Checks::Serving.new(evidence).findings.first.message
+  end
 end

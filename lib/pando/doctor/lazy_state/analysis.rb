@@ -1,0 +1,177 @@
+# frozen_string_literal: true
+
+require "pando/doctor/lazy_state/code_findings"
+require "pando/doctor/lazy_state/holders"
+require "pando/doctor/lazy_state/memory_findings"
+
+module Pando
+  module Doctor
+    module LazyState
+      # Turns the traces of an Observation into findings and tables.
+      #
+      # @api private
+      class Analysis
+        # @param groups [Array<Group>]
+        # @param addresses [Hash{Integer => Group}] of live objects
+        # @param growths [Array<Containers::Growth>]
+        def initialize(groups:, addresses:, loading:, places:, defined:, growths:)
+          @loading = loading
+          @places = places
+          @defined = defined
+          @growths = growths.select { |growth| growth.steady? || growth.once? }
+          attribution = Attribution.new(loading, defined, places)
+          @owners = {}.compare_by_identity
+          groups.each { |group| (@owners[attribution.of(group)] ||= []) << group }
+          @addresses = addresses
+        end
+
+        # @return [Array<ForkSafety::Finding>] growth first, then by bytes
+        def findings
+          @findings ||= (memory.findings + containers + code)
+                        .sort_by { |one| [one.kind == :growth_per_request ? 0 : 1, -one.details.fetch(:bytes, 0)] }
+        end
+
+        # @return [Hash{Symbol => Object}]
+        def figures = Tables.new(@owners, @loading, holders).to_h
+
+        private
+
+        def objects = @owners.fetch(nil, [])
+        def memory = @memory ||= MemoryFindings.new(objects, holders)
+        def code = CodeFindings.new(@loading, @defined, @owners, @places).findings
+        def containers = ContainerFindings.new(@growths, holders, objects).findings
+
+        def holders
+          @holders ||= begin
+            wanted = @addresses.select { |_, group| group.grows? || group.lazy? }
+            @growths.each { |growth| wanted[growth.address] = growth }
+            Holders.new(wanted).find
+          end
+        end
+      end
+
+      # Attributes each group of objects to something that a request did: it loaded a file, compiled code, defined a
+      # method, or just built objects.
+      #
+      # @api private
+      class Attribution
+        # @param loading [Loading] @param defined [Array<Definitions::Defined>] @param places [Places]
+        def initialize(loading, defined, places)
+          @loading = loading
+          @places = places
+          @loads = loading.loads.to_h { |load| [load.place, load] }
+          @compiled = loading.compiled.to_h { |one| [one.place, one] }
+          @texts = loading.compiled.to_h { |one| [one.path, one] }
+          @defined = defined.to_h { |one| [[one.path, one.line], one] }
+        end
+
+        # @param group [Group]
+        # @return [Loading::Load, Loading::Compiled, Definitions::Defined, nil] nil: objects
+        # @return [Symbol] :vm for an inline cache and other objects without a cause
+        def of(group)
+          return :vm if group.cache?
+
+          @loading.load_of(group.file) || by_loader(group) || by_text(group) || by_method(group) || (:vm if group.code?)
+        end
+
+        private
+
+        # The code of a file is allocated in the frame of the loader, or of the requiring line if require is not written
+        # in Ruby. Objects that a loader keeps for itself are attributed to the first load.
+        def by_loader(group)
+          return @loads[group.place] || @loading.loads.first if @places.loader?(group.file)
+
+          @loads[group.place] if group.vm? && group.place == [group.file, group.line]
+        end
+
+        def by_text(group)
+          known = @texts[group.file]
+          return known if known && (group.code? || !group.file.end_with?(".rb"))
+
+          @compiled[group.place] if group.code?
+        end
+
+        def by_method(group)
+          known = @defined[[group.file, group.line]] || @defined[group.place]
+          known if known && (group.code? || group.name == "Proc" || group.name.is_a?(Symbol))
+        end
+      end
+
+      # Tables of all that stayed, of which the findings are the largest: by request, line, class, and loaded or
+      # compiled code.
+      #
+      # @api private
+      class Tables
+        ROWS = 50
+
+        def initialize(owners, loading, holders)
+          @owners = owners
+          @loading = loading
+          @holders = holders
+        end
+
+        # @return [Hash{Symbol => Object}]
+        def to_h
+          { requests: requests, lines: lines, classes: classes, inline_caches: caches, loaded: loaded,
+            compiled: compiled }
+        end
+
+        private
+
+        def all = @all ||= @owners.values.flatten
+        def objects = @owners.fetch(nil, [])
+
+        # By request, the objects that are still alive, by sort.
+        def requests
+          caches, others = (all - objects).partition(&:cache?)
+          (all.first&.objects || []).each_index.map do |window|
+            { request: window + 1,
+              objects: total(objects, :objects, window), bytes: total(objects, :bytes, window),
+              code_bytes: total(others, :bytes, window), inline_caches: total(caches, :objects, window),
+              files: files(window), compiled: @loading.compiled.count { |one| one.windows.include?(window) } }
+          end
+        end
+
+        def files(window) = @loading.loads.sum { |load| load.window == window ? load.files.size : 0 }
+
+        def total(groups, what, window) = groups.sum { |group| group.public_send(what)[window] }
+
+        def lines
+          top(objects) { |group| [group.place, group.file, group.line] }.map do |(place, file, line), groups|
+            { place: place.join(":"), allocated: "#{file}:#{line}", classes: groups.map { |one| one.name.to_s }.uniq,
+              held_by: groups.flat_map { |group| @holders.fetch(group, {}).keys.map(&:name) }.uniq.first(3),
+              growing: groups.any?(&:grows?), **sums(groups) }
+          end
+        end
+
+        def classes
+          top(objects) { |group| group.name.to_s }.map { |name, groups| { class: name, **sums(groups) } }
+        end
+
+        def caches
+          top(all.select(&:cache?)) { |group| [group.file, group.name] }.map do |(file, name), groups|
+            { file: file, cache: name.to_s, **sums(groups) }
+          end
+        end
+
+        def sums(groups) = { objects: groups.sum { |one| one.objects.sum }, bytes: bytes(groups) }
+        def bytes(groups) = groups.sum { |one| one.bytes.sum }
+        def top(groups, &key) = groups.group_by(&key).sort_by { |_, all| -bytes(all) }.first(ROWS)
+
+        def loaded
+          @loading.loads.map do |load|
+            { path: load.path, request: load.window + 1, constant: load.constant, place: load.place&.join(":"),
+              files: load.files.size, bytes: bytes(@owners.fetch(load, [])) }.compact
+          end
+        end
+
+        def compiled
+          @loading.compiled.map do |one|
+            { path: one.path, line: one.line, place: one.place&.join(":"), requests: one.windows.map { |at| at + 1 },
+              bytes: bytes(@owners.fetch(one, [])) }.compact
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,145 @@
+# frozen_string_literal: true
+
+require "json"
+require "pando/errors"
+
+module Pando
+  module Doctor
+    # One request for the examined application.
+    Request = Struct.new(:verb, :target, :headers, :body, keyword_init: true) do
+      # @return [Request] the default
+      def self.root = new(verb: "GET", target: "/", headers: {}, body: nil)
+
+      # @return [String] without the query
+      def path = target[/\A[^?]*/]
+
+      # @return [String] as sent: one request a connection
+      def to_http
+        fields = { "Host" => "localhost", "User-Agent" => "pando doctor", "Accept" => "*/*" }.merge(headers)
+        fields["Connection"] = "close"
+        fields["Content-Length"] = body.bytesize.to_s if body
+        "#{verb} #{target} HTTP/1.1\r\n#{fields.map { |name, value| "#{name}: #{value}\r\n" }.join}\r\n#{body}".b
+      end
+
+      def to_s = "#{verb} #{target}"
+    end
+
+    # A line of a list of requests or of a log. Each line is understood by itself, so that lists and logs may be mixed:
+    #
+    #   /notes                                              a path
+    #   POST /notes text=hello                              a method, a path, perhaps a body
+    #   ::1 - - [10/Oct/2024:13:55:36 +0000] "GET /a HTTP/1.1" 200 12   a log in common or combined format
+    #   Started GET "/notes" for ::1 at 2024-10-10 13:55:36             a log of Rails
+    #   {"method": "GET", "path": "/notes"}                 JSON, as structured logs have it
+    #
+    # Nothing in a line is trusted: a line that would not make exactly one request makes none.
+    class RequestLine
+      METHOD = /[A-Z]+(?:-[A-Z]+)*/
+      LOGGED = %r{"(#{METHOD}) (\S+) HTTP/[\d.]+"}
+      STARTED = /\bStarted (#{METHOD}) "([^"\s]+)" for /
+      LISTED = %r{\A(#{METHOD})\s+(/\S*|\*)(?:\s+(\S.*))?\z}
+      VERBS = %w[method request_method verb http_method].freeze
+      TARGETS = %w[path target uri request_uri url path_info].freeze
+      SAFE = %w[GET HEAD].freeze
+      # Bytes that would end the request line or the header.
+      FORBIDDEN = /[\x00-\x20\x7f]/n
+      private_constant :METHOD, :LOGGED, :STARTED, :LISTED, :VERBS, :TARGETS, :FORBIDDEN
+
+      # @return [Request, nil] nil: the line holds none that can be sent
+      attr_reader :request
+
+      # @param line [String]
+      def initialize(line)
+        @line = line.dup.force_encoding(Encoding::UTF_8).scrub("?").strip
+        request = understand unless empty?
+        @request = request if request && sendable?(request)
+      end
+
+      # @return [Boolean] blank, or a comment
+      def empty? = @line.empty? || @line.start_with?("#")
+
+      # @return [Boolean] from a log, which does not record bodies
+      def logged? = @logged == true
+
+      # @return [Boolean] whether the method is safe, as HTTP defines it
+      def safe? = SAFE.include?(request.verb)
+
+      # @param name [String] @param value [String] of a header
+      # @return [Boolean] whether the header can be sent
+      def self.field?(name, value)
+        name.match?(/\A[A-Za-z0-9!#$%&'*+.^_`|~-]+\z/) && value.is_a?(String) && !value.b.match?(/[\r\n\0]/n)
+      end
+
+      private
+
+      def understand
+        if @line.start_with?("{") then from_json
+        elsif (logged = LOGGED.match(@line) || STARTED.match(@line)) then replayed(logged[1], logged[2])
+        elsif @line.start_with?("/") then build("GET", @line)
+        elsif (listed = LISTED.match(@line)) then build(listed[1], listed[2], body: listed[3])
+        end
+      end
+
+      def replayed(verb, target)
+        @logged = true
+        build(verb, target)
+      end
+
+      def from_json
+        fields = JSON.parse(@line)
+        verb = fields.values_at(*VERBS).compact.first || "GET"
+        target = fields.values_at(*TARGETS).compact.first
+        return unless [verb, target, fields.fetch("body", "")].all?(String)
+        return replayed(verb.upcase, target) unless fields.key?("headers") || fields.key?("body")
+
+        headers = fields["headers"]
+        build(verb.upcase, target, headers: headers.is_a?(Hash) ? headers : {}, body: fields["body"])
+      rescue JSON::ParserError
+        nil
+      end
+
+      def build(verb, target, headers: {}, body: nil)
+        target = target.sub(%r{\Ahttps?://[^/]+}, "")
+        form = body && headers.none? { |name, _| name.casecmp?("content-type") }
+        headers = headers.merge("Content-Type" => "application/x-www-form-urlencoded") if form
+        Request.new(verb: verb, target: target.empty? ? "/" : target, headers: headers, body: body)
+      end
+
+      def sendable?(request)
+        request.target.start_with?("/", "*") && !request.target.b.match?(FORBIDDEN) &&
+          request.verb.match?(/\A#{METHOD}\z/o) && request.headers.all? { |field| RequestLine.field?(*field) }
+      end
+    end
+
+    # The requests of a file whose lines {RequestLine} understands, each once and at most {LIMIT}. From a log only GET
+    # and HEAD are replayed, because it does not record the bodies of other requests.
+    class RequestList
+      # Requests in a round.
+      LIMIT = 200
+      # The value of `--requests` that stands for the application's own routes.
+      ROUTES = "routes"
+
+      # @param path [String]
+      # @return [RequestList]
+      # @raise [UsageError] the file cannot be read or holds no request
+      def self.read(path)
+        list = new(File.foreach(path, mode: "rb"))
+        raise UsageError, "--requests: #{path} holds no request that can be sent" if list.requests.empty?
+
+        list
+      rescue SystemCallError => e
+        raise UsageError, "--requests: #{e.message}"
+      end
+
+      # @return [Array<Request>] at most {LIMIT}, each once
+      attr_reader :requests
+
+      # @param lines [Enumerable<String>]
+      def initialize(lines)
+        @requests = lines.lazy.map { |text| RequestLine.new(text) }
+                         .select { |line| line.request && (line.safe? || !line.logged?) }
+                         .map(&:request).uniq.first(LIMIT)
+      end
+    end
+  end
+end

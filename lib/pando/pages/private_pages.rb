@@ -1,0 +1,162 @@
+# frozen_string_literal: true
+
+require "pando/pages/address_space"
+require "pando/pages/recording"
+
+module Pando
+  module Pages
+    # The private pages of one worker, counted by use (kind), by what made them private (cause), and by whether the mold
+    # has the page too: then it was shared until the worker wrote to it. In the command's process.
+    class PrivatePages
+      # Their names, in the order of display.
+      CAUSES = { before: "before", request: "request", compiling: "compiling request", compile: "compile",
+                 minor_gc: "minor GC", major_gc: "major GC", mixed: "request or GC" }.freeze
+
+      # Pages of one kind and cause that became private in one step.
+      Cell = Struct.new(:kind, :cause, :step, :pages)
+
+      # @return [Recording]
+      attr_reader :recording
+
+      # @param recording [Recording]
+      # @param mold [Pagemap, nil] of the worker's mold
+      # @param worker [Pagemap, nil] of the worker, to count its shared pages
+      def initialize(recording, mold: nil, worker: nil)
+        @recording = recording
+        @space = AddressSpace.new(recording.parts["maps"], recording.heap)
+        @mold = mold
+        @runs = []
+        count_private
+        @shared = count_shared(worker) if worker
+      end
+
+      # @return [Array<Cell>]
+      def cells = @cells.map { |(kind, cause, step), pages| Cell.new(kind, cause, step, pages) }
+
+      # @return [Hash{Symbol => Integer}] pages by kind
+      def private = @private ||= sum(&:kind)
+      # @return [Hash{Symbol => Integer}] pages by cause
+      def causes = @causes ||= sum(&:cause)
+      # @return [Hash{Array(Symbol, Symbol) => Integer}] pages by kind and cause
+      def by_kind_and_cause = @by_kind_and_cause ||= sum { |cell| [cell.kind, cell.cause] }
+      # @return [Hash{Symbol => Integer}, nil] private pages that the mold has too, by kind; nil: unknown
+      attr_reader :copied
+      # @return [Hash{Symbol => Integer}, nil] shared pages by kind; nil: unknown
+      attr_reader :shared
+      # @return [Array<Array(Integer, Integer, Symbol, Symbol, Integer)>] runs of alike pages: first page, number of
+      #   pages, kind, cause, step
+      attr_reader :runs
+
+      def total = private.values.sum
+      def recorded? = recording.jobs.any?
+
+      private
+
+      def sum
+        @cells.each_with_object(Hash.new(0)) do |((kind, cause, step), pages), sums|
+          sums[yield(Cell.new(kind, cause, step, pages))] += pages
+        end
+      end
+
+      def count_private
+        @cells = Hash.new(0)
+        @copied = Hash.new(0) if @mold
+        recording.each_page do |page|
+          kind = @space.kind(page.number, page.of_file)
+          cause = cause(kind, recording.steps[page.step])
+          @cells[[kind, cause, page.step]] += 1
+          @copied[kind] += 1 if @mold&.page?(page.number)
+          extend_run(page.number, kind, cause, page.step)
+        end
+      end
+
+      def extend_run(number, kind, cause, step)
+        last = @runs.last
+        if last && last[0] + last[1] == number && last[2] == kind && last[4] == step
+          last[1] += 1
+        else
+          @runs << [number, 1, kind, cause, step]
+        end
+      end
+
+      # Only the compiler writes compiled code; its other writes cannot be told from those of the request.
+      def cause(kind, step)
+        return step.cause unless step.cause == :job
+        return :compile if kind == :code
+
+        recording.jobs.dig(step.job - 1, "compiled").to_i.positive? ? :compiling : :request
+      end
+
+      def count_shared(worker)
+        found = Hash.new(0)
+        @space.each_range do |from, to|
+          worker.each(from, to) do |number, entry|
+            next if entry.nobits?(Pagemap::PRESENT) || entry.anybits?(Pagemap::EXCLUSIVE)
+
+            found[@space.kind(number, entry.anybits?(Pagemap::OF_FILE))] += 1
+          end
+        end
+        found
+      end
+    end
+
+    # What the kernel tells about each page of a process of one's own user (proc_pid_pagemap(5)).
+    class Pagemap
+      PRESENT = 1 << 63
+      SWAPPED = 1 << 62
+      OF_FILE = 1 << 61
+      EXCLUSIVE = 1 << 56
+      BYTES = 8
+      CHUNK = 65_536 # entries of a read
+      AHEAD = 512 # entries that are read ahead
+      LARGEST = 1 << 24 # pages; a larger mapping is only reserved address space
+
+      # @param pid [Integer]
+      # @return [Pagemap, nil] nil: forbidden, or there is no such process
+      def self.of(pid)
+        new(File.open("/proc/#{pid}/pagemap", "rb"))
+      rescue SystemCallError
+        nil
+      end
+
+      def initialize(file)
+        @file = file
+      end
+
+      # @param from [Integer] the first page's number @param to [Integer] that behind the last one
+      # @yieldparam number [Integer] @yieldparam entry [Integer]
+      def each(from, to)
+        return if to - from > LARGEST
+
+        while from < to
+          entries = read(from, [to - from, CHUNK].min)
+          return if entries.empty?
+
+          entries.each_with_index { |entry, place| yield from + place, entry }
+          from += entries.size
+        end
+      end
+
+      # Whether the process has that page, in memory or swapped out. Reads ahead.
+      def page?(number)
+        look_ahead(number) unless @ahead && number.between?(@from, @from + @ahead.size - 1)
+        @ahead[number - @from].to_i.anybits?(PRESENT | SWAPPED)
+      end
+
+      def close = @file.close
+
+      private
+
+      def look_ahead(number)
+        @ahead = read(number, AHEAD)
+        @from = number
+      end
+
+      def read(from, count)
+        @file.pread(count * BYTES, from * BYTES).unpack("Q*")
+      rescue SystemCallError, EOFError
+        []
+      end
+    end
+  end
+end

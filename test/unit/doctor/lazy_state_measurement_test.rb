@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/doctor"
+
+# Which requests the measurement of lazy state is made with.
+class DoctorLazyStateMeasurementTest < Minitest::Test
+  Doctor = Pando::Doctor
+
+  # The report's first line has the number of all requests.
+  def test_a_part_of_the_requests_is_a_part_of_all_of_them
+    requests = [*(1..15).map { |number| "/#{number}" }, "/1?again", "/fails"].map { |path| request(path) }
+    evidence = Doctor::Evidence.new("/app")
+    requests.each { |one| evidence.sent << sent(one, one.target == "/fails" ? 500 : 200) }
+    evidence.round_seconds = 100.0
+    # Without a worker the requests are chosen all the same.
+    Doctor::LazyStateMeasurement.new(evidence, requests, [], 1.0, parallel: false).run(nil, nil)
+
+    assert_equal [["lazy state", Doctor::LazyStateMeasurement::FEWEST, 17]], evidence.limits.map(&:to_a)
+  end
+
+  private
+
+  def request(path) = Doctor::Request.new(verb: "GET", target: path, headers: {}, body: nil)
+
+  def sent(request, status)
+    answer = Doctor::Conversation::Answer.new(status: status)
+    Doctor::Evidence::Sent.new(request: request, generation: 0, slot: 0, answer: answer)
+  end
+end

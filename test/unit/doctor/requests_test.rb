@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/doctor/requests"
+require "tempfile"
+
+# A line of a list or of a log; see also DoctorRequestListTest.
+class DoctorRequestLineTest < Minitest::Test
+  def test_a_log_of_rails_with_tags_or_without
+    plain = 'Started GET "/posts?page=2" for 127.0.0.1 at 2026-11-23 21:42:02 +0000'
+    tagged = 'I, [2026-11-23T21:42:02 #17]  INFO -- : [3d2f] Started HEAD "/up" for ::1 at 2026-11-23 21:42:02 +0000'
+
+    assert_equal(["GET /posts?page=2", "HEAD /up"], [plain, tagged].map { |text| line(text).request.to_s })
+    assert_predicate(line(plain), :logged?)
+  end
+
+  def test_other_lines_of_such_a_log
+    ["Processing by PostsController#index as HTML", "  Parameters: {\"page\"=>\"2\"}",
+     "Completed 200 OK in 5ms (Views: 3.1ms | ActiveRecord: 0.3ms)", "Started GET \"/a b\" for ::1",
+     "Started GET \"http://\" for"].each { |text| assert_nil(line(text).request, text) }
+  end
+
+  def test_what_does_more_than_read
+    refute_predicate(line('Started POST "/posts" for ::1 at 2026'), :safe?)
+    assert_predicate(line('Started POST "/posts" for ::1 at 2026'), :logged?)
+    refute_predicate(line("POST /posts title=a"), :logged?)
+    assert_predicate(line("HEAD /posts"), :safe?)
+  end
+
+  def test_an_empty_line_is_none
+    ["", "  \n", "# GET /"].each { |text| assert_predicate(line(text), :empty?) }
+    refute_predicate(line("hello"), :empty?)
+  end
+
+  private
+
+  def line(text) = Pando::Doctor::RequestLine.new(text)
+end
+
+# What the doctor asks the application.
+class DoctorRequestListTest < Minitest::Test
+  RequestList = Pando::Doctor::RequestList
+
+  def test_paths_and_methods
+    assert_equal(["GET /notes", "DELETE /notes/1", "GET /a?b=c"], texts("/notes", "DELETE /notes/1", "/a?b=c"))
+  end
+
+  def test_a_body_is_a_form
+    request = list("POST /notes text=hello world").requests.first
+
+    assert_equal("text=hello world", request.body)
+    assert_includes(request.to_http, "Content-Type: application/x-www-form-urlencoded\r\nConnection: close\r\n" \
+                                     "Content-Length: 16\r\n\r\ntext=hello world")
+  end
+
+  def test_a_log_in_common_and_combined_format
+    common = '::1 - - [10/Oct/2024:13:55:36 +0000] "GET /a HTTP/1.1" 200 12'
+    combined = '10.0.0.1 - bob [10/Oct/2024:13:55:36 +0000] "HEAD /b?c HTTP/2.0" 200 0 "http://x/" "curl/8"'
+
+    assert_equal(["GET /a", "HEAD /b?c"], texts(common, combined))
+  end
+
+  def test_of_a_log_only_what_is_safe_is_replayed
+    list = list('x - - [1] "POST /a HTTP/1.1" 200 1', '{"method":"DELETE","path":"/b"}')
+
+    assert_empty(list.requests)
+  end
+
+  def test_lines_of_json
+    lines = ['{"method":"get","path":"/a"}', '{"request_method":"GET","uri":"https://example.com/b?c=d","status":200}',
+             '{"verb":"PUT","target":"/e","headers":{"Content-Type":"text/plain"},"body":"f"}', '{"url":"http://example.com"}']
+
+    assert_equal(["GET /a", "GET /b?c=d", "PUT /e", "GET /"], texts(*lines))
+    assert_includes(list(lines[2]).requests.first.to_http, "Content-Type: text/plain\r\n")
+  end
+
+  def test_each_request_once_in_its_order_and_no_more_than_the_limit
+    assert_equal(["GET /b", "GET /a"], texts("/b", "/a", "/b"))
+    assert_equal(RequestList::LIMIT, list(*(1..500).map { |number| "/#{number}" }).requests.size)
+  end
+
+  def test_nothing_is_smuggled_into_a_request
+    hostile = ["GET /a\u0000b", "/a b", '{"path":"/a\r\nX: y"}', '{"path":"/","headers":{"X":"a\r\nb: c"},"body":"x"}',
+               '{"path":"/","headers":{"X: y":"z"}}', '{"path":7}', '{"path":"relative"}', "{", "hello", "get /"]
+
+    hostile.each { |line| assert_empty(list(line).requests, line) }
+  end
+
+  def test_empty_lines_and_comments_are_nothing
+    assert_empty(list("", "  ", "# GET /a").requests)
+  end
+
+  def test_a_file_without_requests_is_wrong
+    Tempfile.create do |file|
+      file.write("hello\n\xff\xfe\n")
+      file.close
+      assert_match(/holds no request/, assert_raises(Pando::UsageError) { RequestList.read(file.path) }.message)
+    end
+    assert_raises(Pando::UsageError) { RequestList.read("/no/such/file") }
+  end
+
+  private
+
+  def list(*lines) = RequestList.new(lines)
+  def texts(*lines) = list(*lines).requests.map(&:to_s)
+end
