@@ -112,8 +112,8 @@ class MeasureRehearsalTest < Minitest::Test
   def test_pando_alone
     error = nothing_left(server("Pando", "/" => 500).says("an error"))
 
-    assert_equal("Pando: no request is left that it answers without an error: GET /: answered with status 500\nan error",
-                 error)
+    assert_equal("Pando: no request is left that it answers without an error: GET /: answered with status 500\n" \
+                 "an error", error)
   end
 
   private
