@@ -12,8 +12,8 @@ require "pando/measure/selection"
 require "pando/measure/stage"
 
 module Pando
-  # `pando measure`: the user's application on Puma and on Pando, side by side, under the same requests; what either
-  # takes of memory, CPU time and time. Runs in the process of the command; no server process loads it.
+  # `pando measure`: the memory, CPU time and latency of the user's application on Puma and on Pando, side by side,
+  # under the same requests. Runs in the process of the command; no server process loads it.
   #
   # @api private
   module Measure

@@ -2,25 +2,25 @@
 
 module Pando
   module Measure
-    # What to do about an application that does not boot or answer, by what it has said.
+    # Advice for an application that does not boot or answer, chosen by its output.
     #
     # @api private
     module Advice
-      SECRET = "The application has no secret_key_base in the environment %<environment>s. For a measurement " \
-               "SECRET_KEY_BASE_DUMMY=1 gives it one (Rails 7.1 or newer), otherwise SECRET_KEY_BASE=... any long " \
-               "text; -e NAME measures in another environment."
-      MASTER_KEY = "The credentials of the environment %<environment>s cannot be read here: their key is in " \
+      SECRET = "The application has no secret_key_base in the %<environment>s environment. For the measurement, " \
+               "set SECRET_KEY_BASE_DUMMY=1 (Rails 7.1 or newer) or SECRET_KEY_BASE to any long text. To measure in " \
+               "another environment, use -e NAME."
+      MASTER_KEY = "The credentials of the %<environment>s environment cannot be decrypted. Put their key into " \
                    "config/master.key or RAILS_MASTER_KEY."
-      DATABASE = "Is the database of the environment %<environment>s there? RAILS_ENV=%<environment>s " \
-                 "bin/rails db:prepare makes it; -e NAME measures in another environment."
-      HOST = "The application may answer other names only: --header \"Host: www.example.com\" asks by one."
-      LOGIN = "The application may want a login: --header \"Cookie: ...\" or --header \"Authorization: ...\" sends " \
-              "what your browser sends."
+      DATABASE = "The database of the %<environment>s environment may be missing. Create it with " \
+                 "`RAILS_ENV=%<environment>s bin/rails db:prepare`, or measure in another environment with -e NAME."
+      HOST = "The application may answer to its own host name only. Send it with --header \"Host: www.example.com\"."
+      LOGIN = "The application may require a login. Send your browser's credentials with --header \"Cookie: ...\" or " \
+              "--header \"Authorization: ...\"."
 
       KEYS_MISSING = /MessageEncryptor::InvalidMessage|MissingKeyError|Missing encryption key/
       NO_DATABASE = /NoDatabaseError|DatabaseConnectionError|ConnectionNotEstablished|UndefinedTable|no\ such\ table|
                      Could\ not\ find\ table|unable\ to\ open\ database|database\ .*does\ not\ exist/x
-      # Lines below the first one of a backtrace.
+      # The lines of a backtrace after its first.
       BACKTRACE = /^\s+from .*\n?/
       LINES = 20
       KNOWN = { /secret_key_base/ => SECRET, KEYS_MISSING => MASTER_KEY, NO_DATABASE => DATABASE }.freeze
@@ -34,16 +34,16 @@ module Pando
       end
 
       # @param output [String]
-      # @return [String] the end of it, without backtraces
+      # @return [String] its end, without backtraces
       def self.last_words(output) = output.gsub(BACKTRACE, "").lines.last(LINES).join.strip
 
-      # @param path [String] of what a process has printed
-      # @return [String] empty if there is nothing
+      # @param path [String] of a file with a process's output
+      # @return [String] empty if there is no such file
       def self.read(path)
         File.exist?(path) ? File.read(path, mode: "rb").force_encoding(Encoding::UTF_8).scrub : ""
       end
 
-      # @param statuses [Array<Integer>] of requests that all have failed
+      # @param statuses [Array<Integer>] of requests, all of which have failed
       # @return [String, nil]
       def self.on_statuses(statuses)
         return LOGIN if statuses.include?(401)

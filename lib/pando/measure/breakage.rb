@@ -4,14 +4,14 @@ require "pando/counted"
 
 module Pando
   module Measure
-    # An application that answers half or more of its requests with 5xx: what the rest takes says nothing about it.
-    # Made from the answers of the first pass, in the process of the command.
+    # Detects a broken application: one that answers half or more of its requests with 5xx, so that the figures of the
+    # rest mean nothing. Made from the answers of the first pass, in the process of the command.
     #
     # @api private
     class Breakage
       include Counted
 
-      UNKNOWN = "Its output or its log says why."
+      UNKNOWN = "See its output or its log for the reason."
       private_constant :UNKNOWN
 
       # @param answers [Hash{Subject => Array<Client::Answer>}] to the different requests
@@ -27,7 +27,7 @@ module Pando
       def to_s
         verb = number == 1 ? "was" : "were"
         "#{number} of #{counted(@tried, "different request")} #{verb} answered with 5xx in the first pass#{sides}: " \
-          "the application is broken here, and the figures are of what is left of it. #{advice}"
+          "the application is broken here, and the figures cover only the remaining requests. #{advice}"
       end
 
       private

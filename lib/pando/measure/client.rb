@@ -6,14 +6,14 @@ require "pando/measure/reply"
 
 module Pando
   module Measure
-    # Some clients in one thread, each with a connection that it keeps for a while, and each with its next request as
-    # soon as it has the answer. The requests come in a fixed order, again and again, so every server gets the same.
+    # Several clients in one thread. Each keeps a connection for some requests, and sends its next request as soon as it
+    # has the answer. The order of the requests is fixed, so every server gets the same.
     #
     # @api private
     class Client
-      # What became of a request.
+      # The outcome of a request.
       #
-      # @!attribute seconds [Float, nil] until the last byte; nil: there was no whole answer
+      # @!attribute seconds [Float, nil] until the last byte; nil: no complete answer came
       # @!attribute status [Integer, nil]
       # @!attribute trouble [String, nil] what was wrong
       Answer = Struct.new(:request, :seconds, :status, :location, :trouble, keyword_init: true) do
@@ -21,16 +21,16 @@ module Pando
         def server_error? = (500..599).cover?(status)
       end
 
-      # A client in the midst of a request.
+      # A client that waits for an answer.
       Talk = Struct.new(:socket, :request, :began_at, :reply, :served)
 
-      # Requests of a connection. With more of them a worker that owns its connections could be left out altogether.
+      # Requests on one connection. With more, a server whose workers own connections could leave a worker without any.
       KEPT_FOR = 20
       REPLY_WITHIN = 60.0 # seconds
       CHUNK = 65_536
       AGENT = "pando measure"
-      CLOSED = "the connection was closed before the answer was whole"
-      REFUSED = "no connection could be made"
+      CLOSED = "the server closed the connection before the answer was complete"
+      REFUSED = "the server refused the connection"
       private_constant :Talk, :KEPT_FOR, :CHUNK, :AGENT, :CLOSED, :REFUSED
 
       # @param port [Integer] @param headers [Hash{String => String}] of each request
@@ -43,7 +43,7 @@ module Pando
         @talks = {}
       end
 
-      # Sends them, and returns when all are answered.
+      # Sends the requests, and returns when all are answered.
       #
       # @param requests [Array<Doctor::Request>]
       # @return [Array<Answer>] in the order in which they came
@@ -70,7 +70,7 @@ module Pando
         kept&.socket&.close
       end
 
-      # @return [Talk, nil] nil: that has failed already, and is noted
+      # @return [Talk, nil] nil: it has failed, and the failure is noted
       def send_over(kept, request)
         began_at = Sys.now
         kept = nil if kept && ended?(kept.socket)
@@ -78,8 +78,8 @@ module Pando
         write(Talk.new(socket, request, began_at, Reply.new(request.verb), kept ? kept.served + 1 : 1))
       end
 
-      # A server may close a connection between two requests. This is the only time at which the client may take
-      # another one: a request that was sent once is never sent again, or requests that a server drops were hidden.
+      # A server may close a connection between two requests. Only then does the client open another one. It never sends
+      # a request twice: that would hide requests that the server drops.
       def ended?(socket)
         return false if socket.read_nonblock(1, exception: false) == :wait_readable
 
@@ -138,7 +138,7 @@ module Pando
       rescue SystemCallError
         fail_with(talk, CLOSED)
       rescue Reply::Malformed => e
-        fail_with(talk, "Malformed: #{e.message}")
+        fail_with(talk, "malformed answer: #{e.message}")
       end
 
       def closed(talk)

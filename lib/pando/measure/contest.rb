@@ -6,15 +6,14 @@ require "pando/measure/figures"
 
 module Pando
   module Measure
-    # The load: both servers are up all the time and get the same requests in turn, a slice each, so that what else
-    # goes on on the machine meets both alike. After each slice a look at the memory and the CPU time of the server that
-    # has just answered it.
+    # The load. Both servers run all the time and get the same requests in slices, in turn, so that other work on the
+    # machine affects both alike. After each slice, reads the memory and the CPU time of the server that answered it.
     #
     # @api private
     class Contest
-      # What became of a server.
+      # The figures of one server.
       #
-      # @!attribute readings [Array<Array(Float, ProcessTree::Reading)>] requests of a worker, and what it took then
+      # @!attribute readings [Array<Array(Float, ProcessTree::Reading)>] requests of a worker, and the reading then
       # @!attribute slices [Array<Array<Client::Answer>>]
       Record = Struct.new(:subject, :readings, :slices) do
         # @return [Array<Client::Answer>]
@@ -24,11 +23,11 @@ module Pando
         def cpu = readings.last.last.cpu - readings.first.last.cpu
       end
 
-      # Looks at the memory, beside the one before the load.
+      # Readings, in addition to the one before the load.
       SLICES = 40
-      # So many requests at least, or a percentile of a slice means nothing.
+      # Requests in a slice, at least: a percentile of fewer means nothing.
       SHORTEST = 20
-      # The machine needs it for others.
+      # Bytes of memory that the machine must keep for other processes.
       SPARE = 200 * 1_048_576
       private_constant :SLICES, :SHORTEST, :SPARE
 
@@ -38,7 +37,7 @@ module Pando
       attr_reader :cut_short
 
       # @param plan [Plan] @param selection [Selection] @param headers [Hash{String => String}]
-      # @param progress [#call] is told how many of how many requests of each server are done
+      # @param progress [#call] gets the number of requests done and the total, of each server
       def initialize(subjects, selection, plan, headers:, progress: ->(_, _) {})
         @plan = plan
         @selection = selection
@@ -67,13 +66,13 @@ module Pando
 
       def slice = @slice ||= [@plan.total.fdiv(SLICES).ceil, SHORTEST].max
 
-      # The one that is second has had a pause.
+      # The second server of a turn has had a pause, so the order alternates.
       def order(done) = (done / slice).even? ? records : records.reverse
 
       def load(record, first, count)
         answers = @clients.fetch(record.subject).run(@selection.slice(first, count))
         record.slices << answers
-        raise record.subject.failure("it ended under load") unless record.subject.alive?
+        raise record.subject.failure("the server ended under load") unless record.subject.alive?
 
         look(record, first + count)
       end

@@ -4,14 +4,14 @@ require "pando/errors"
 
 module Pando
   module Measure
-    # There is nothing to compare; the message says why, and what to do. The command exits 2.
+    # Nothing could be measured; the message says why, and what to do. The command exits with status 2.
     class NotMeasured < Error
       # @param subjects [Array<Subject>] that have failed
       # @param summary [String]
-      # @return [NotMeasured] with what they have said last, and what to do about it
+      # @return [NotMeasured] with the end of their output, and what to do about it
       def self.because_of(subjects, summary)
         said = subjects.reject { |subject| subject.last_words.empty? }.flat_map do |subject|
-          [*("#{subject.name} has written:" if subjects.size > 1), subject.last_words]
+          [*("Output of #{subject.name}:" if subjects.size > 1), subject.last_words]
         end
         advice = subjects.filter_map(&:advice).uniq
         new(["#{subjects.map(&:name).join(" and ")}: #{summary}", *advice, *said].join("\n"))

@@ -2,12 +2,12 @@
 
 module Pando
   module Measure
-    # The arithmetic.
+    # Percentiles, averages and projections.
     #
     # @api private
     module Figures
-      # What a server of any number of workers takes: what its processes share and what is there once, and what each
-      # worker has for itself.
+      # The memory of a server with any number of workers: a base that it has once or shares, and the private memory of
+      # each worker.
       #
       # @!attribute base [Float] bytes
       # @!attribute worker [Float] bytes
@@ -17,21 +17,21 @@ module Pando
         def of(workers) = base + (workers * worker)
       end
 
-      # Seconds. It comes in ticks of 10 ms, so a ratio of less means nothing.
+      # Seconds of CPU time. The system counts in ticks of 10 ms, so a ratio of smaller figures means nothing.
       LEAST_CPU = 0.5
 
       module_function
 
       # @param values [Array<Numeric>]
       # @param share [Float] 0.99 for the 99th percentile
-      # @return [Numeric, nil] the smallest value that so many are not above (nearest rank)
+      # @return [Numeric, nil] the smallest value that this share of the values does not exceed (nearest rank)
       def percentile(values, share)
         return if values.empty?
 
         values.sort[[(share * values.size).ceil - 1, 0].max]
       end
 
-      # The mean height of a curve: straight lines between its points.
+      # The mean height of a curve with straight lines between its points.
       #
       # @param points [Array<Array(Numeric, Numeric)>] in order
       # @return [Float, nil]
@@ -49,7 +49,7 @@ module Pando
                        average(points.map { |x, reading| [x, reading.own] }))
       end
 
-      # @return [Float, nil] nil: there is nothing to divide by
+      # @return [Float, nil] nil: a figure is missing, or the other is zero
       def ratio(one, other) = (one.fdiv(other) if one && other&.positive?)
     end
   end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Becomes a server that is measured: the program and its arguments follow the pid of the command's process and what
-# RUBYOPT is to be. The server ends when the command does, however that ends. An exec changes nothing about that.
+# Replaces itself with a server under measurement. Arguments: the pid of the command's process, the value of RUBYOPT,
+# the program and its arguments. The server ends when the command does, however that ends; this survives the exec.
 
 require "pando/sys"
 

@@ -5,7 +5,7 @@ require "pando/measure/figures"
 
 module Pando
   module Measure
-    # What a reader of the figures must know to believe them.
+    # Notes that a reader of the figures must know.
     #
     # @api private
     class Notes
@@ -31,20 +31,20 @@ module Pando
       def facts(name) = sides.find { |known, _| known == name }&.at(1)
 
       def cut_short
-        "It ended early: #{@contest.cut_short}." if @contest.cut_short
+        "The measurement ended early: #{@contest.cut_short}." if @contest.cut_short
       end
 
       def alone
         return if facts("Puma") || @plan.against == :none
 
-        "Puma is not in the bundle, so Pando is measured alone: `bundle add puma` lets the two be compared."
+        "Puma is not in the bundle, so Pando is measured alone. To compare the two, run `bundle add puma`."
       end
 
       def development
         return unless %w[development test].include?(@config.environment)
 
-        "In the environment #{@config.environment} Pando does not refork, and an application may reload its code: " \
-          "-e production measures what counts."
+        "In the #{@config.environment} environment Pando does not refork, and an application may reload its code. " \
+          "Use -e production for figures that count."
       end
 
       def allocators
@@ -52,7 +52,8 @@ module Pando
         return if used.values.uniq.size < 2
 
         told = used.map { |name, library| "#{name} ran on #{library || "the C library's malloc"}" }
-        "#{told.join(", ")}, as they come. With LD_PRELOAD=PATH of libjemalloc.so.2 before the command both run on it."
+        "#{told.join(", ")}, by default. To run both on jemalloc, put " \
+          "LD_PRELOAD=/path/to/libjemalloc.so.2 before the command."
       end
 
       def left_out
@@ -65,27 +66,29 @@ module Pando
         scale = facts("Pando")[:scale]
         return if scale.nil? || scale == "1"
 
-        "A second of this load stands for #{scale} of production, by which Pando goes when it weighs memory against " \
-          "CPU time and proves a new generation. PANDO_TIME_SCALE=1 before the command leaves it as it is."
+        "For Pando, a second of this load stands for #{scale} of production when it weighs memory against CPU " \
+          "time and proves a new generation. To turn that off, put PANDO_TIME_SCALE=1 before the command."
       end
 
       def tls
-        "Each request says X-Forwarded-Proto: https, since the application redirects others." if @rehearsal.tls?
+        return unless @rehearsal.tls?
+
+        "Each request has the header X-Forwarded-Proto: https, since the application redirects plain HTTP."
       end
 
       def redirected
         number = @rehearsal.redirected
         return if number.zero?
 
-        "Of #{counted(kinds, "kind")} of requests #{number} #{number == 1 ? "is" : "are"} redirected, perhaps to a " \
-          "login: --header \"Cookie: ...\" sends what your browser sends."
+        "The application redirects #{number} of #{counted(kinds, "kind")} of requests, perhaps to a login. To send " \
+          "your browser's session, use --header \"Cookie: ...\"."
       end
 
       def errors
         sides.filter_map do |name, _, record|
           troubles = record.answers.map(&:trouble).compact.tally
           told = troubles.map { |words, times| "#{words} (#{counted(times, "time")})" }
-          "#{name} failed to answer under load: #{told.join(", ")}." if troubles.any?
+          "#{name} failed some requests under load: #{told.join(", ")}." if troubles.any?
         end
       end
 
@@ -94,23 +97,24 @@ module Pando
       def few
         return if kinds >= 20
 
-        "Requests of #{counted(kinds, "kind")} show little of an application: --log FILE replays a log of production."
+        "Requests of #{counted(kinds, "kind")} show little of an application. To replay a production log, use " \
+          "--log FILE."
       end
 
-      # What grows in an hour is not seen in seconds.
+      # Memory that grows for an hour does not show in seconds.
       def short
         return if @plan.requests >= 500
 
-        "Each worker got #{counted(@plan.requests, "request")}, which is little: memory grows for thousands " \
-          "(--requests N)."
+        "Each worker got only #{counted(@plan.requests, "request")}. Memory grows for thousands of requests: use " \
+          "--requests N."
       end
 
       def idle
         return if sides.all? { |_, _, record| record.cpu >= Figures::LEAST_CPU }
 
         told = sides.map { |name, _, record| "#{format("%.2f", record.cpu)} s on #{name}" }
-        "The load took CPU time of only #{told.join(" and ")}: too little to go by, since the " \
-          "system counts it in ticks of 10 ms. More --requests tell it."
+        "The load took too little CPU time to compare (#{told.join(", ")}), since the system counts it in ticks of " \
+          "10 ms. Use more --requests."
       end
     end
   end

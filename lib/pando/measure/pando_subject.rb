@@ -9,13 +9,13 @@ require "pando/version"
 
 module Pando
   module Measure
-    # Pando, as the user's config file has it, but for addresses and files of its own, and without job nodes and
-    # services: what they do is not what is compared, and in production it is done already.
+    # Pando with the user's config file, except for addresses and files. Job nodes and services are left out: their work
+    # is not compared, and the user's regular server does it already.
     #
     # @api private
     class PandoSubject < Subject
       OURS = %i[listen control pidfile workers environment log_format log_level config_file].freeze
-      # A minute here stands for many of production, see Server::TimeScale.
+      # A minute of the load stands for many of production, see Server::TimeScale.
       TIME_SCALE = "10"
       WITHOUT_NODES = <<~RUBY
         def node(*, **) = nil
@@ -32,13 +32,13 @@ module Pando
           left_out: left_out, reforks: events("refork.finished"), discarded: events("generation.discarded") }
       end
 
-      # @return [String] of its log, the errors alone, each once
+      # @return [String] the errors in its log, each once
       def last_words = Advice.last_words(output.each_line.filter_map { |line| plain(line) }.uniq.join)
 
       private
 
-      # @param line [String] of the application or of the log, which is in JSON
-      # @return [String, nil] for a human; nil: it is not needed
+      # @param line [String] of the application's output, or of the log, which is in JSON
+      # @return [String, nil] the line for a human; nil: it is not needed
       def plain(line)
         return line unless line.start_with?("{") && (event = JSON.parse(line)).key?("event")
         return if event["level"] == "info"
@@ -60,8 +60,8 @@ module Pando
         flags = Config::Flags.parse(@config.argv)
         given = flags.given.reject { |one| OURS.include?(one.setting.name) }
         positional, flagged = given.partition { |one| one.flag.nil? }
-        [*ruby, *Server::Launch.load_path, Server::ReexecWithoutGems::PROGRAM, "serve", *flagged.flat_map(&:argv), *own_flags,
-         *positional.flat_map(&:argv)]
+        [*ruby, *Server::Launch.load_path, Server::ReexecWithoutGems::PROGRAM, "serve", *flagged.flat_map(&:argv),
+         *own_flags, *positional.flat_map(&:argv)]
       end
 
       def own_flags
@@ -86,7 +86,7 @@ module Pando
 
       def refork = @config.entries(:refork).last.then { |entry| Config::Settings[:refork].write(entry.value) }
 
-      # The log has a line for each event; lines of the application's are between them.
+      # The log has a line for each event, with the application's lines in between.
       def events(name)
         Advice.read(error_path).each_line.count do |line|
           line.start_with?("{") && line.include?("\"#{name}\"") && JSON.parse(line)["event"] == name

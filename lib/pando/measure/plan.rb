@@ -2,7 +2,7 @@
 
 module Pando
   module Measure
-    # How much is asked of each server.
+    # The size of the load.
     #
     # @!attribute workers [Integer] of each server
     # @!attribute requests [Integer] of each worker

@@ -5,18 +5,18 @@ require "pando/sys/memory"
 
 module Pando
   module Measure
-    # A server's processes as /proc shows them: the one that we have started and all its descendants. A process whose
-    # parent has ended is its nearest subreaper's child: Pando's monitor is one, and so is the process of the command.
+    # A server's processes as /proc shows them: the root process and all its descendants. A process whose parent has
+    # ended becomes a child of its nearest subreaper: Pando's monitor, or the process of the command.
     #
     # @api private
     class ProcessTree
-      # What the processes take at a moment.
+      # The memory and CPU time of the processes at a moment.
       #
       # @!attribute pss [Integer] bytes of all: a page that n processes share counts as 1/n of a page in each
-      # @!attribute own [Float] bytes that a worker has for itself, on average
+      # @!attribute own [Float] private bytes of a worker, on average
       # @!attribute workers [Integer] how many there are
       # @!attribute processes [Integer] all of them
-      # @!attribute cpu [Float] seconds so far, user and system, also of those that have ended
+      # @!attribute cpu [Float] seconds so far, user and system, including processes that have ended
       Reading = Struct.new(:pss, :own, :workers, :processes, :cpu, keyword_init: true)
 
       Entry = Struct.new(:pid, :parent, :ticks)
@@ -31,13 +31,13 @@ module Pando
       attr_reader :root
 
       # @param root [Integer] pid
-      # @param worker [Regexp] the titles of the processes that serve
+      # @param worker [Regexp] that matches the titles of workers
       def initialize(root, worker)
         @root = root
         @worker = worker
       end
 
-      # @return [Array<Integer>] the root first; none when it is gone
+      # @return [Array<Integer>] the root first; empty when the root is gone
       def pids = entries.map(&:pid)
 
       # @return [Array<Integer>]
@@ -52,7 +52,7 @@ module Pando
                     workers: serving.size, processes: usages.size, cpu: found.sum(&:ticks) * TICK)
       end
 
-      # @return [String, nil] the name of a malloc that was put in place of the C library's
+      # @return [String, nil] the name of the malloc that replaces the C library's
       def allocator
         maps = File.read("/proc/#{workers.first || root}/maps")
         maps[/lib(jemalloc|tcmalloc|mimalloc)/, 1]
@@ -69,12 +69,12 @@ module Pando
         found.each { |entry| found.concat(children.fetch(entry.pid, [])) }
       end
 
-      # Anything may stand in the name, so what counts is behind its last parenthesis.
+      # The command's name may contain anything, so the fields begin after its last parenthesis.
       def entry(pid)
         fields = File.read("/proc/#{pid}/stat").rpartition(") ").last.split
         Entry.new(pid, fields[1].to_i, fields[TIMES].sum(&:to_i))
       rescue SystemCallError
-        nil # it has just ended
+        nil # the process has just ended
       end
 
       def title(pid)

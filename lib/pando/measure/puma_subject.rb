@@ -4,14 +4,13 @@ require "pando/measure/subject"
 
 module Pando
   module Measure
-    # Puma of the application's bundle, as its config file has it, but for addresses and files of its own, and without
-    # a plug-in that runs jobs. Without such a file: so many workers, of an application that is loaded before they are
-    # forked.
+    # Puma of the application's bundle, with its config file, except for addresses and files. A plug-in that runs jobs
+    # is left out. Without a config file Puma preloads the application and runs the given number of workers.
     #
     # @api private
     class PumaSubject < Subject
       GEM = "puma"
-      # Lines that are run by Puma before the user's file and after it.
+      # Config files that Puma evaluates before the user's file and after it.
       BEFORE = <<~RUBY
         def plugin(name) = name.to_s == "solid_queue" ? puts("pando measure: plugin :solid_queue is left out") : super
       RUBY
@@ -24,7 +23,7 @@ module Pando
       private_constant :GEM, :BEFORE, :AFTER, :LEFT_OUT
 
       class << self
-        # @return [String, nil] its program, of the bundle if there is one; nil: it is not there
+        # @return [String, nil] Puma's program, from the bundle if there is one; nil: Puma is not installed
         def program
           Gem.bin_path(GEM, GEM)
         rescue Gem::Exception, LoadError # the latter from Bundler
@@ -34,7 +33,7 @@ module Pando
 
       def name = "Puma"
 
-      # What it says of itself as it starts is what holds, whatever the file says.
+      # Puma prints the settings that are in effect, whatever the file says.
       def facts
         said = output
         { version: said[/Puma version: (\S+)/, 1] || Gem.loaded_specs[GEM]&.version&.to_s, config: user_file,
@@ -45,7 +44,7 @@ module Pando
 
       private
 
-      # Workers that load the application have their title before they are through with it.
+      # Workers that load the application themselves have their title before they have loaded it.
       def ready?
         return false unless super
 
@@ -59,7 +58,7 @@ module Pando
         %w[Min Max].map { |word| said[/#{word} threads: (\d+)/, 1]&.to_i }
       end
 
-      # The file that Puma would take by itself.
+      # The file that Puma reads by default.
       def user_file
         ["config/puma/#{@config.environment}.rb", "config/puma.rb"]
           .find { |name| File.file?(File.join(@config.directory, name)) }

@@ -10,12 +10,12 @@ require "timeout"
 
 module Pando
   module Measure
-    # The routes of a Rails application, which another process loads for it.
+    # The routes of a Rails application. Another process loads the application to read them.
     #
     # @api private
     class RailsRoutes
       PROGRAM = File.expand_path("routes_program.rb", __dir__)
-      # Files that a Rails application cannot do without.
+      # Files that every Rails application has.
       RAILS = %w[config/application.rb config/environment.rb].freeze
       private_constant :PROGRAM, :RAILS
 

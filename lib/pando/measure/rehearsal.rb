@@ -7,21 +7,21 @@ require "pando/measure/errors"
 
 module Pando
   module Measure
-    # The first pass: each of the different requests once with each server. What one of them does not answer well is
-    # left out for both.
+    # The first pass: sends each of the different requests once to each server. A request that one server fails is left
+    # out for both.
     #
     # @api private
     class Rehearsal
-      # What a proxy that speaks TLS tells an application that insists on it.
+      # The header by which a TLS proxy satisfies an application that insists on TLS.
       TLS = { "X-Forwarded-Proto" => "https" }.freeze
 
       # @return [Hash{String => String}] of each request
       attr_reader :headers
-      # @return [Selection] what is left
+      # @return [Selection] the remaining requests
       attr_reader :selection
       # @return [Integer] requests that were answered with a redirection
       attr_reader :redirected
-      # @return [String, nil] in which way the application is broken; nil: it is not
+      # @return [String, nil] how the application is broken; nil: it is not
       attr_reader :broken
 
       # @param subjects [Array<Subject>] @param selection [Selection]
@@ -33,7 +33,7 @@ module Pando
       end
 
       # @return [self]
-      # @raise [NotMeasured] nothing is left
+      # @raise [NotMeasured] no request is left
       def call
         answers = ask_all
         if answers.each_value.any? { |given| given.any? { |answer| sent_to_tls?(answer) } }
@@ -49,7 +49,7 @@ module Pando
         self
       end
 
-      # @return [Boolean] whether requests say that they came by TLS
+      # @return [Boolean] whether requests have the header of a TLS proxy
       def tls? = headers.key?(TLS.keys.first)
 
       private
@@ -60,7 +60,7 @@ module Pando
         end
       end
 
-      # The same again, but encrypted.
+      # A redirection to the same address over TLS.
       def sent_to_tls?(answer)
         answer.redirected? && answer.location.to_s.match?(%r{\Ahttps://[^/]+#{Regexp.escape(answer.request.target)}\z})
       end
@@ -85,11 +85,12 @@ module Pando
         told = selection.left_out.map { |reason, names| "#{names.first(3).join(", ")}: #{reason}" }
         failed = failed(answers)
         advice = Advice.on_statuses(answers.values_at(*failed).flatten.map(&:status).compact)
-        summary = "no request is left that #{@subjects.one? ? "it answers" : "both answer"} well: #{told.join("; ")}"
+        server = @subjects.one? ? "it answers" : "both answer"
+        summary = "no request is left that #{server} without an error: #{told.join("; ")}"
         NotMeasured.because_of(failed, [summary, *advice].join("\n"))
       end
 
-      # @return [Array<Subject>] whose fault it is that nothing is left
+      # @return [Array<Subject>] those that failed the requests
       def failed(answers)
         troubled = answers.select { |_, given| given.any?(&:trouble) }.keys
         hopeless = troubled.select { |subject| answers.fetch(subject).all?(&:trouble) }

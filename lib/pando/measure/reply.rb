@@ -2,11 +2,11 @@
 
 module Pando
   module Measure
-    # An answer as it comes in, piece by piece: only its status, some of its fields and its end are of interest.
+    # Parses an HTTP response piece by piece: only its status, its header fields and its end.
     #
     # @api private
     class Reply
-      # It is no answer of HTTP.
+      # The bytes are not an HTTP response.
       class Malformed < StandardError; end
 
       HEAD = "\r\n\r\n"
@@ -16,10 +16,10 @@ module Pando
       LONGEST_HEAD = 1_048_576
       private_constant :HEAD, :STATUS, :BODILESS, :LONGEST_HEAD
 
-      # @return [Integer, nil] nil: it is not known yet
+      # @return [Integer, nil] nil: not known yet
       attr_reader :status
 
-      # @param verb [String] that was asked with
+      # @param verb [String] of the request
       def initialize(verb)
         @verb = verb
         @buffer = String.new(encoding: Encoding::BINARY)
@@ -36,7 +36,7 @@ module Pando
         self
       end
 
-      # The connection was closed.
+      # The server has closed the connection.
       # @return [self]
       def close
         @state = :done if @state == :rest
@@ -69,7 +69,7 @@ module Pando
 
       def head
         unless (finish = @buffer.index(HEAD))
-          raise Malformed, "a head without an end" if @buffer.bytesize > LONGEST_HEAD
+          raise Malformed, "the response head has no end" if @buffer.bytesize > LONGEST_HEAD
 
           return false
         end
@@ -78,9 +78,9 @@ module Pando
 
       def understand(text)
         minor, status = STATUS.match(text)&.captures
-        raise Malformed, "it begins with #{text.lines.first.to_s[0, 60].inspect}" unless status
+        raise Malformed, "the response begins with #{text.lines.first.to_s[0, 60].inspect}" unless status
 
-        return true if status.start_with?("1") # an early hint, or the like
+        return true if status.start_with?("1") # such as an early hint
 
         @status = status.to_i
         @fields = text.lines(chomp: true).drop(1).to_h { |line| split(line) }
@@ -114,7 +114,7 @@ module Pando
       def size
         line = line() or return false
         number = Integer(line[/\A\h{1,15}/], 16, exception: false) if line.match?(/\A\h/)
-        raise Malformed, "a chunk of the size #{line[0, 20].inspect}" unless number
+        raise Malformed, "a chunk has the size #{line[0, 20].inspect}" unless number
 
         @left = number + 2
         @state = number.zero? ? :trailer : :chunk

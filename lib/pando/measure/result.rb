@@ -7,7 +7,7 @@ require "pando/yjit"
 
 module Pando
   module Measure
-    # All that a measurement has found.
+    # The result of a measurement.
     #
     # @api private
     class Result
@@ -19,9 +19,9 @@ module Pando
       attr_reader :plan
       # @return [Selection]
       attr_reader :selection
-      # @return [String, nil] in which way the application is broken, so that nothing can be said of it
+      # @return [String, nil] how the application is broken, so that the figures mean nothing; nil: it is not
       attr_reader :broken
-      # @return [Array<String>] what whoever reads the figures must know
+      # @return [Array<String>] what a reader of the figures must know
       attr_reader :notes
 
       # @param config [Config] @param notes [Array<String>]

@@ -6,32 +6,32 @@ require "pando/errors"
 
 module Pando
   module Measure
-    # The requests that both servers get, in their order, as often as they are in it; and what was left out, and why.
+    # The requests that both servers get, in order and with repetitions, and those that were left out, with the reasons.
     #
     # @api private
     class Selection
       include Counted
 
-      # Of a longer log the beginning is replayed.
+      # Requests. Of a longer log, only the beginning is replayed.
       LONGEST = 20_000
       # Different requests: each is tried once with each server before anything is measured.
       DIFFERENT = 500
-      WRITES = "of a log only GET and HEAD are replayed, --writes replays the others too, without their bodies"
+      WRITES = "only GET and HEAD of a log are replayed; --writes replays the others too, without their bodies"
       LISTED_WRITES = "only GET and HEAD are sent without --writes"
-      UNREADABLE = "no request that can be sent"
-      RARE = "not among the #{DIFFERENT} that are asked for most".freeze
-      LATE = "behind the first #{LONGEST} requests".freeze
-      # What a GET should not do, and in many applications does.
+      UNREADABLE = "not a request that can be sent"
+      RARE = "not among the #{DIFFERENT} most frequent requests".freeze
+      LATE = "after the first #{LONGEST} requests".freeze
+      # Paths of GET requests that change something in many applications, although a GET should not.
       HAZARDOUS = /log_?out|sign_?out|delete|destroy|remove|unsubscribe|\breset/i
-      HAZARD = "by its name it may do more than read; --routes FILE asks for what you list"
+      HAZARD = "by its name it may do more than read; to send it, list it in --routes FILE"
       TURBO = /_historical_location\z/
-      TURBOS = "it belongs to Turbo"
+      TURBOS = "a route of Turbo"
       private_constant :TURBO
 
       class << self
         # @param lines [Enumerable<String>] of a list or a log, see {Doctor::RequestLine}
-        # @param origin [String] what they are, for the report
-        # @param writes [Boolean] whether to replay what does more than read
+        # @param origin [String] where they come from, for the report
+        # @param writes [Boolean] whether to include requests that do more than read
         # @return [Selection]
         def of_lines(lines, origin, writes: false)
           left = Hash.new { |all, reason| all[reason] = [] }
@@ -52,11 +52,11 @@ module Pando
           left = { HAZARD => paths.grep(HAZARDOUS), TURBOS => paths.grep(TURBO) }
           taken = paths - left.values.flatten
           requests = (taken.empty? ? ["/"] : taken).map { |path| Doctor::RequestLine.new(path).request }.compact
-          new(requests, "the GET routes of the application that need no parameters", left)
+          new(requests, "the GET routes of the application without parameters", left)
         end
 
         # @return [Selection]
-        def of_root = new([Doctor::Request.root], "/ alone, for nothing else was named", {})
+        def of_root = new([Doctor::Request.root], "only /, since you have given neither --routes nor --log", {})
 
         private
 
@@ -70,9 +70,9 @@ module Pando
 
       # @return [Array<Doctor::Request>]
       attr_reader :requests
-      # @return [String] where they are from
+      # @return [String] where they come from
       attr_reader :origin
-      # @return [Hash{String => Array<Object>}] by reason, requests or what they are called
+      # @return [Hash{String => Array<Object>}] by reason, requests or their names
       attr_reader :left
 
       def initialize(requests, origin, left)
@@ -91,7 +91,7 @@ module Pando
         Selection.new(requests.reject { |request| failed.key?(request) }, origin, left.merge(more))
       end
 
-      # @return [Selection] no longer than it may be
+      # @return [Selection] within the limits
       def bounded
         late = requests.drop(LONGEST)
         taken = requests.first(LONGEST)
@@ -101,10 +101,10 @@ module Pando
       end
 
       # @param first [Integer] @param count [Integer]
-      # @return [Array<Doctor::Request>] so many from there on; the first one follows the last one
+      # @return [Array<Doctor::Request>] that many from there on, starting over after the last
       def slice(first, count) = Array.new(count) { |step| requests[(first + step) % requests.size] }
 
-      # @return [String] what was taken
+      # @return [String] a description for the report
       def title
         "#{counted(requests.size, "request")} of #{counted(different.size, "kind")}: #{origin}"
       end

@@ -9,12 +9,12 @@ module Pando
     # @api private
     class Side
       WORKERS = [4, 8, 16].freeze
-      # A single worker has all that several would share for itself: Puma does not even preload for one.
+      # With a single worker, all memory that several would share is private. (Puma does not even preload for one.)
       FEWEST = 2
 
       # @return [String]
       attr_reader :name
-      # @return [Hash{Symbol => Object}] how it was set up
+      # @return [Hash{Symbol => Object}] its settings
       attr_reader :facts
 
       # @param record [Contest::Record]
@@ -39,10 +39,10 @@ module Pando
       # @return [Integer] bytes, before the load
       def first = curve.first.last
 
-      # @return [Float, nil] bytes that a further worker takes, on average; nil: {#projected?}
+      # @return [Float, nil] bytes that a further worker takes, on average; nil: not {#projected?}
       def each_worker = (projection.worker if projected?)
 
-      # @return [Boolean] whether what was measured tells what more workers would take
+      # @return [Boolean] whether the measurement shows what more workers would take
       def projected? = @workers >= FEWEST
 
       # @return [Figures::Projection] of the averages
@@ -52,7 +52,7 @@ module Pando
 
       # @return [Float] seconds a request
       def cpu = @cpu / [@answers.size, 1].max
-      # @return [Float, nil] the same; nil: it is too little to be compared
+      # @return [Float, nil] the same; nil: too little to compare
       def telling_cpu = (cpu if @cpu >= Figures::LEAST_CPU)
 
       # @param share [Float] @return [Float, nil] seconds
@@ -68,7 +68,7 @@ module Pando
 
       # @return [Integer]
       def requests = @answers.size
-      # @return [Hash{String => Integer}] what went wrong, and how often
+      # @return [Hash{String => Integer}] failures, and how often each occurred
       def errors = @answers.map(&:trouble).compact.tally
       # @return [Integer, nil] nil: this server does not refork
       def reforks = facts[:reforks]

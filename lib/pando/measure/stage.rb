@@ -8,12 +8,12 @@ require "pando/sys"
 
 module Pando
   module Measure
-    # The servers, up at the same time, and a folder for what they write. Whatever ends the command, nothing of it stays
-    # behind. Owned by the process of the command.
+    # The servers, which run at the same time, and a folder for their files. Removes all of them at the end, however the
+    # command ends. Owned by the process of the command.
     #
     # @api private
     class Stage
-      # How many bytes the name of a UNIX socket has room for is little.
+      # Bytes. The name of a UNIX socket has little room.
       LONGEST_FOLDER = 60
       SIGNALS = %w[INT TERM HUP].freeze
       private_constant :LONGEST_FOLDER, :SIGNALS
@@ -30,7 +30,7 @@ module Pando
       attr_reader :folder
 
       def initialize
-        Sys.subreaper! # what a server leaves behind becomes our child
+        Sys.subreaper! # processes that a server leaves behind become children of this one
         @folder = Dir.mktmpdir("pando-measure", ("/tmp" if Dir.tmpdir.bytesize > LONGEST_FOLDER))
         @subjects = []
       end
@@ -38,7 +38,7 @@ module Pando
       # Starts the servers, one after the other, so that both boot at the same pace.
       #
       # @param kinds [Array<Class>]
-      # @yieldparam subject [Subject] that is being started
+      # @yieldparam subject [Subject] about to start
       # @return [Array<Subject>] ready
       # @raise [NotMeasured]
       def start(kinds, config, workers:)
@@ -53,7 +53,7 @@ module Pando
         @subjects
       end
 
-      # However impatient the user is, this is done to its end; it takes a bounded time.
+      # Ignores further signals, so that it always completes. It takes a bounded time.
       def close
         SIGNALS.each { |name| Signal.trap(name, "IGNORE") }
         @subjects.each(&:stop)

@@ -11,16 +11,16 @@ require "pando/sys"
 
 module Pando
   module Measure
-    # A server that is measured: a real one, of the user's application, at a free port of the loopback interface. Its
-    # pid file, its control socket and what it prints are in a folder that is gone afterwards. Owned by the process of
-    # the command, and ends with it. A subclass says how it is started.
+    # A server under measurement: a real one, with the user's application, on a free port of the loopback interface.
+    # Its pid file, its control socket and its output are in a temporary folder. Owned by the process of the command,
+    # and ends with it. A subclass says how the server is started.
     #
     # @api private
     class Subject
       LAUNCHER = File.expand_path("launcher.rb", __dir__)
       A_MOMENT = 0.05 # seconds
       STOP_WITHIN = 10.0 # seconds
-      # What belongs to the server that the user runs otherwise, and would start jobs or tell a service manager.
+      # Variables that belong to the user's regular server: they would start jobs or notify a service manager.
       FOREIGN = %w[PORT PIDFILE WEB_CONCURRENCY SOLID_QUEUE_IN_PUMA NOTIFY_SOCKET LISTEN_FDS LISTEN_PID LISTEN_FDNAMES
                    WATCHDOG_USEC WATCHDOG_PID].freeze
 
@@ -41,12 +41,12 @@ module Pando
       # @!method name
       #   @return [String] "Puma"
       # @!method facts
-      #   @return [Hash{Symbol => Object}] how it is set up, once it is ready
+      #   @return [Hash{Symbol => Object}] its settings, once it is ready
 
-      # Starts it. It loads the application then.
+      # Starts the server, which then loads the application.
       def start
         @port = TCPServer.open("127.0.0.1", 0) { |listener| listener.addr[1] }
-        # The launcher is to load nothing of the application's.
+        # The launcher must not load anything of the application.
         launch = [RbConfig.ruby, "--disable=gems", *Server::Launch.load_path, LAUNCHER, Process.pid.to_s,
                   ENV.fetch("RUBYOPT", "")]
         @pid = Process.spawn(environment.merge("RUBYOPT" => nil), *launch, *command, chdir: @config.directory,
@@ -56,13 +56,13 @@ module Pando
         @tree = ProcessTree.new(@pid, worker)
       end
 
-      # Waits until all its workers are there and it answers.
+      # Waits until all its workers run and it answers.
       # @raise [NotMeasured]
       def await
         deadline = Sys.now + @config.boot_timeout
         until ready?
-          raise failure("it ended before it was ready") unless @waiter.alive?
-          raise failure("it was not ready within #{@config.boot_timeout.round} s") if Sys.now > deadline
+          raise failure("the server ended before it was ready") unless @waiter.alive?
+          raise failure("the server was not ready within #{@config.boot_timeout.round} s") if Sys.now > deadline
 
           sleep A_MOMENT
         end
@@ -75,21 +75,21 @@ module Pando
       # @return [NotMeasured]
       def failure(summary) = NotMeasured.because_of([self], summary)
 
-      # @return [String, nil] what to do about what it has said
+      # @return [String, nil] what to do about the errors in its output
       def advice = Advice.on(output, @config.environment)
 
-      # @return [String] what it has said last
+      # @return [String] the end of its output
       def last_words = Advice.last_words(output)
 
-      # Asks it to stop. See {#finish}.
+      # Asks the server to stop. See {#finish}.
       def stop
         Process.kill(:TERM, @pid) if alive?
       rescue Errno::ESRCH
         nil
       end
 
-      # Waits for its end; what is not gone in time is killed. Descendants that are left are the caller's: they have
-      # become its children.
+      # Waits for its end, and kills the processes that do not end in time. The caller must end the descendants that are
+      # left: they have become its children.
       def finish
         return unless @waiter
         return if @waiter.join(STOP_WITHIN)
@@ -126,7 +126,7 @@ module Pando
       def output_path = path("output")
       def error_path = path("errors")
 
-      # What it and the application have printed.
+      # The output of the server and the application.
       def output = [output_path, error_path].map { |file| Advice.read(file) }.join("\n").strip
     end
   end

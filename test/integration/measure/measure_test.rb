@@ -78,8 +78,8 @@ class MeasureTest < Minitest::Test
     assert_equal(["config/puma.rb", [2, 3], 2], puma["facts"].values_at("config", "threads", "workers"))
     assert_equal(["config/pando.rb", ["service :clock"]], pando["facts"].values_at("config", "left_out"))
     assert_predicate(puma["cpu"] + pando["cpu"], :positive?)
-    assert_includes(report["notes"].join("\n"), "Each request says X-Forwarded-Proto: https")
-    refute_includes(report["notes"].join("\n"), "redirected, perhaps to a login")
+    assert_includes(report["notes"].join("\n"), "Each request has the header X-Forwarded-Proto: https")
+    refute_includes(report["notes"].join("\n"), "perhaps to a login")
     check_memory(puma["memory"])
     check_memory(pando["memory"])
     check_harmless
@@ -99,8 +99,8 @@ class MeasureTest < Minitest::Test
     out, err, status = measure
 
     assert_equal([2, ""], [status, out])
-    assert_match(/^pando: nothing was measured: Puma: it ended before it was ready$/, err)
-    assert_match(/no secret_key_base in the environment production.*SECRET_KEY_BASE_DUMMY=1/, err)
+    assert_match(/^pando: nothing was measured: Puma: the server ended before it was ready$/, err)
+    assert_match(/no secret_key_base in the production environment.*SECRET_KEY_BASE_DUMMY=1/, err)
     assert_nothing_left
   end
 
@@ -109,7 +109,7 @@ class MeasureTest < Minitest::Test
     _, err, status = measure("--routes", "requests")
 
     assert_equal(2, status)
-    assert_match(/no request is left that both answer well: GET .gone: answered with status 404/, err)
+    assert_match(/no request is left that both answer without an error: GET .gone: answered with status 404/, err)
     assert_nothing_left
   end
 

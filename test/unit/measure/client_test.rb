@@ -8,7 +8,7 @@ require "pando/measure/client"
 # The clients of the load, against a server of the test's own.
 class MeasureClientTest < Minitest::Test
   OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-  CLOSED = "the connection was closed before the answer was whole"
+  CLOSED = "the server closed the connection before the answer was complete"
 
   def setup
     @listener = TCPServer.new("127.0.0.1", 0)
@@ -53,7 +53,7 @@ class MeasureClientTest < Minitest::Test
     serve { |socket, head| answer_badly(socket, head[/\S+ (\S+)/, 1]) }
     answers = run_client(requests("/500", "/garbage", "/half", "/moved"), clients: 1)
 
-    assert_equal(["status 500", 'Malformed: it begins with "bye\r\n"',
+    assert_equal(["status 500", 'malformed answer: the response begins with "bye\r\n"',
                   CLOSED, nil], answers.map(&:trouble))
     assert_equal([true, "https://127.0.0.1/"], [answers.last.redirected?, answers.last.location])
   end
@@ -84,7 +84,7 @@ class MeasureClientTest < Minitest::Test
     @listener.close
     answers = Pando::Measure::Client.new(port, headers: {}, clients: 2).run(requests("/a", "/b", "/c"))
 
-    assert_equal(["no connection could be made"] * 3, answers.map(&:trouble))
+    assert_equal(["the server refused the connection"] * 3, answers.map(&:trouble))
     assert_equal(6_000, Pando::Measure::Client.new(port, headers: {}, clients: 1).run(requests("/a") * 6_000).size)
   end
 

@@ -63,7 +63,7 @@ class MeasureRehearsalTest < Minitest::Test
 
     assert_equal([["GET /a"], 0], [rehearsal.selection.requests.map(&:to_s), rehearsal.redirected])
     assert_equal({ "answered with status 404" => ["GET /b"], "Puma answered with status 404" => ["GET /c"],
-                   "Puma: the connection was closed before the answer was whole" => ["GET /d"] },
+                   "Puma: the server closed the connection before the answer was complete" => ["GET /d"] },
                  rehearsal.selection.left_out)
   end
 
@@ -80,14 +80,14 @@ class MeasureRehearsalTest < Minitest::Test
   def test_a_broken_application_without_a_known_reason
     broken = rehearse(server("Pando", "/a" => 200, "/b" => 500), "/a", "/b").broken
 
-    assert_match(/\A1 of 2 different requests was answered with 5xx in the first pass: .* log says why\.\z/, broken)
+    assert_match(/\A1 of 2 different requests was answered with 5xx in the first pass: .* for the reason\.\z/, broken)
   end
 
   def test_the_side_that_failed_is_named_and_shown
     error = nothing_left(server("Puma", "/" => 200).says("Puma is well"),
                          server("Pando", "/" => 500).says("NoMethodError in Pando\nno such table: posts"))
 
-    assert_match(%r{\APando: no request is left that both answer well: GET /: Pando answered with status 500$}, error)
+    assert_match(%r{\APando: no request .* both answer without an error: GET /: Pando answered with status 500$}, error)
     assert_match(/db:prepare.*^NoMethodError in Pando$/m, error)
     refute_match(/Puma is well|has written/, error)
   end
@@ -96,8 +96,8 @@ class MeasureRehearsalTest < Minitest::Test
     error = nothing_left(server("Puma", "/" => 500).says("an error of Puma"),
                          server("Pando", "/" => 500).says("an error of Pando"))
 
-    assert_match(%r{\APuma and Pando: no request .* both answer well: GET /: answered with status 500$}, error)
-    assert_match(/^Puma has written:\nan error of Puma\nPando has written:\nan error of Pando\z/, error)
+    assert_match(%r{\APuma and Pando: no request .* both answer .* error: GET /: answered with status 500$}, error)
+    assert_match(/^Output of Puma:\nan error of Puma\nOutput of Pando:\nan error of Pando\z/, error)
   end
 
   # A request that Puma does not answer either says nothing about it.
@@ -112,7 +112,8 @@ class MeasureRehearsalTest < Minitest::Test
   def test_pando_alone
     error = nothing_left(server("Pando", "/" => 500).says("an error"))
 
-    assert_equal("Pando: no request is left that it answers well: GET /: answered with status 500\nan error", error)
+    assert_equal("Pando: no request is left that it answers without an error: GET /: answered with status 500\n" \
+                 "an error", error)
   end
 
   private

@@ -5,7 +5,7 @@ require "pando/html_page"
 module Pando
   module Measure
     module Report
-      # The memory of each server over the requests of a worker, as an SVG.
+      # Draws the memory of each server over the requests of a worker, as an SVG.
       #
       # @api private
       class Chart
@@ -17,7 +17,7 @@ module Pando
         BOTTOM = 50
         MIB = 1_048_576.0
         LINES = 5
-        # Between the names at the ends of two curves.
+        # Pixels between the names at the ends of two curves.
         APART = 14
         private_constant :WIDTH, :HEIGHT, :LEFT, :RIGHT, :TOP, :BOTTOM, :MIB, :LINES, :APART
 
@@ -31,7 +31,7 @@ module Pando
         # @return [String]
         def svg
           "<svg viewBox=\"0 0 #{WIDTH} #{HEIGHT}\" width=\"#{WIDTH}\" role=\"img\" " \
-            "aria-label=\"Memory of each server, MiB, over the requests of a worker\">" \
+            "aria-label=\"Memory of each server in MiB over the requests for each worker\">" \
             "#{[*grid, *axis, *@sides.map { |side| curve(side) }, *names].join("\n")}</svg>"
         end
 
@@ -59,7 +59,7 @@ module Pando
         def axis
           [*(0..4).map { |quarter| @widest * quarter / 4 }
                   .map { |requests| text(across(requests), HEIGHT - BOTTOM + 20, requests.round, anchor: "middle") },
-           text((WIDTH + LEFT - RIGHT) / 2, HEIGHT - 8, "requests of each worker", anchor: "middle"),
+           text((WIDTH + LEFT - RIGHT) / 2, HEIGHT - 8, "requests for each worker", anchor: "middle"),
            text(LEFT, TOP - 6, "MiB (PSS of all processes)", anchor: "start")]
         end
 
@@ -68,7 +68,7 @@ module Pando
           "<polyline class=\"#{kind(side)}\" points=\"#{points.join(" ")}\"/>"
         end
 
-        # From the top down, and none upon another.
+        # From the top down, so that no name covers another.
         def names
           lowest = 0
           @sides.sort_by { |side| -side.final }.map do |side|

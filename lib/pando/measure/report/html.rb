@@ -7,7 +7,7 @@ require "pando/measure/report/words"
 module Pando
   module Measure
     module Report
-      # A page for a browser: the one to show to others.
+      # A page for a browser, to show to others.
       #
       # @api private
       class Html
@@ -41,10 +41,10 @@ module Pando
 
         def sections
           ratio = ("Pando/#{@result.other.name}" if @result.other)
-          { "Memory while requests come" => Chart.new(@result.sides).svg,
+          { "Memory under load" => Chart.new(@result.sides).svg,
             "Measured" => "#{table(["", *names, *ratio], rows)}<p>#{h(HOW)}</p>",
-            "What so many workers would take, MiB" => "#{computed(ratio)}<p>#{h(projected)}</p>",
-            "To know" => (list(@result.notes) if @result.notes.any?),
+            "What more workers would take, MiB" => "#{computed(ratio)}<p>#{h(projected)}</p>",
+            "Notes" => (list(@result.notes) if @result.notes.any?),
             "Requests that were left out" => (list(left_out) if left_out.any?) }
         end
 

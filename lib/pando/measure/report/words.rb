@@ -6,14 +6,14 @@ require "pando/measure/side"
 module Pando
   module Measure
     module Report
-      # The figures and sentences that text and page have in common.
+      # The figures and sentences that the text report and the HTML page share.
       #
       # @api private
       module Words
         include Counted
 
         MIB = 1_048_576.0
-        # Rows of the main table: the title, what of a Side, how it is written, and what has a ratio.
+        # Rows of the main table: the title, the figure of a Side, its unit, and the figure that the ratio compares.
         ROWS = [
           ["memory on average, MiB", :average.to_proc, :mib, :average.to_proc],
           ["memory at the end, MiB", :final.to_proc, :mib, :final.to_proc],
@@ -25,11 +25,11 @@ module Pando
           ["reforks", :reforks.to_proc, :number, nil],
           ["failed requests", ->(side) { side.errors.values.sum }, :number, nil]
         ].freeze
-        HOW = "Memory is PSS of all processes of a server: a page that several share is counted once. Average: over " \
-              "the requests of the load. Latency is that of the clients, each of which sends its next request as " \
-              "soon as it has an answer."
-        NOT_PROJECTED = "What more workers would take is not computed: a single one does not tell what several " \
-                        "share (-w 2 or more)."
+        HOW = "Memory is the PSS of all processes of a server: a page that several processes share is counted once. " \
+              "The average is taken over the requests of the load. Latency is measured by the clients; each client " \
+              "sends its next request as soon as it has an answer."
+        NOT_PROJECTED = "What more workers would take is not computed: a single worker does not show what several " \
+                        "workers share. Use -w 2 or more."
         private_constant :ROWS, :HOW, :NOT_PROJECTED
 
         private
@@ -56,11 +56,11 @@ module Pando
         def names = @result.sides.map(&:name)
 
         def title
-          "#{@result.application} in the environment #{@result.environment}: #{names.join(" and ")}, " \
+          "#{@result.application} in the #{@result.environment} environment: #{names.join(" and ")}, " \
             "#{counted(@result.plan.workers, "worker")} each, #{@result.ruby}"
         end
 
-        # @return [String, nil] the sentence to quote
+        # @return [String, nil] the result in one sentence
         def verdict
           return if @result.other.nil? || @result.broken
 
@@ -70,9 +70,9 @@ module Pando
         end
 
         def load
-          "#{counted(thousands(@result.plan.requests), "request")} of each worker, " \
+          "#{counted(thousands(@result.plan.requests), "request")} for each worker, " \
             "#{counted(@result.plan.clients, "client")}" \
-            "#{", both servers in turn" if @result.other}: #{@result.selection.title}."
+            "#{", servers take turns" if @result.other}: #{@result.selection.title}."
         end
 
         # @param side [Side]
@@ -93,8 +93,8 @@ module Pando
         def projected
           return NOT_PROJECTED unless projected?
 
-          "Computed from the #{counted(@result.plan.workers, "worker")} that were measured, on average of the run: " \
-            "what a server's processes share, and what is there once, plus for each worker what one has for itself."
+          "Computed from the #{counted(@result.plan.workers, "worker")} that were measured, as averages of the run: " \
+            "the memory that a server has once or shares, plus the private memory of one worker for each worker."
         end
 
         def left_out
