@@ -99,7 +99,7 @@ module Pando
       # @return [Float] seconds since it was begun
       def age = (Sys.now - began_at).round(3)
 
-      # Its mold has been told to look at what its first worker writes to, see HotSets.
+      # Its mold has been told to look at what its first worker writes to, see Refork::Prefault::Orders.
       def observed! = @observed = true
       def observed? = @observed
 

@@ -2,7 +2,7 @@
 
 require "pando/cluster/brief"
 require "pando/cluster/serializable"
-require "pando/cluster/generations/ancestry"
+require "pando/refork/lineage"
 require "pando/cluster/generations/conditions"
 require "pando/cluster/memory/gauge"
 require "pando/counted"
@@ -40,8 +40,8 @@ module Pando
         SEARCH = "`pando doctor` finds what grows with each request (growth_per_request)"
         private_constant :SELF, :BY_HAND, :SEARCH
 
-        serialize ancestry: Ancestry, told: :flag, rounds: :integer, least: :integer, failures: :integer, until: :number,
-              reason: :text
+        serialize ancestry: Refork::Ancestry, told: :flag, rounds: :integer, least: :integer, failures: :integer,
+                  until: :number, reason: :text
 
         # @param generations [#current, #settled?, #watching?, #reboot]
         # @param reforks [#by_itself?]
@@ -54,11 +54,11 @@ module Pando
           @reforks = reforks
           @gauge = gauge
           @conditions = conditions
-          @ancestry = Ancestry.new(roster, gauge, clock)
+          @ancestry = Refork::Ancestry.new(roster, gauge, clock)
           forget
         end
 
-        # (see Ancestry#born)
+        # (see Refork::Ancestry#born)
         def born(generation) = @ancestry.born(generation)
 
         # @param generation [Generation] that serves in all slots; another release may not leak

@@ -4,7 +4,7 @@ require "pando/cluster/brief"
 require "pando/cluster/serializable"
 require "pando/cluster/generations/conditions"
 require "pando/cluster/generations/sources"
-require "pando/cluster/generations/survey"
+require "pando/refork/survey"
 require "pando/cluster/generations/training"
 require "pando/cluster/memory/gauge"
 require "pando/cluster/canary/suspension"
@@ -35,7 +35,7 @@ module Pando
         private_constant :UNSETTLED, :LONE
 
         # A policy too may remember something.
-        serialize count: :integer, suspension: Canary::Suspension, survey: Survey, policy: Object
+        serialize count: :integer, suspension: Canary::Suspension, survey: Refork::Survey, policy: Object
 
         # @return [Integer] since the last mold that booted from cold
         attr_reader :count
@@ -56,7 +56,7 @@ module Pando
           @generations = generations
           @backoff = backoff
           @conditions = conditions
-          @survey = Survey.new(roster, generations, gauge, options)
+          @survey = Refork::Survey.new(roster, generations, gauge, options)
           @sources = Sources.new(roster, policy, generations.method(:outdated?), generations.lost_threads)
           @training = Training.new(roster, @sources, -> { trains?(options.trainee) })
           @suspension = Canary::Suspension.new(-> { options.refork_failures })
