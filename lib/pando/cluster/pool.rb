@@ -116,7 +116,7 @@ module Pando
         before = options.workers
         payload.adopt(renewal)
         @spawner.command = renewal.command
-        generations.policy = policy
+        generations.reforks.policy = policy
         rollout.resize(options.workers) unless options.workers == before
       end
 

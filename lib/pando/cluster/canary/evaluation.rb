@@ -107,7 +107,7 @@ module Pando
 
           @kept = last
           @watch = Observation.new(generation.number, terms_for(generation), @roster, @records, before, @options.workers,
-                             heard_at: @heard_at)
+                                   heard_at: @heard_at)
           true
         end
 
@@ -151,7 +151,7 @@ module Pando
         def terms_for(generation)
           return terms unless generation.purpose == :refork
 
-          terms&.for(@generations.reforks.positive? ? :again : :refork)
+          terms&.for(@generations.reforks.any? ? :again : :refork)
         end
 
         private

@@ -110,12 +110,12 @@ module Pando
         end
 
         # @return [Boolean] a worker in place of a mold would have to be tried out: a clean image is better
-        def no_heir? = !!@no_heir
+        def heal_cold? = !!@heal_cold
 
         # @param generation [Generation] that serves in all slots; another release may have other threads
         def established(generation)
           forget_trial
-          @no_heir = nil
+          @heal_cold = nil
           return unless %i[boot reload].include?(generation.purpose)
 
           [@lost, @back].each(&:clear)
@@ -156,7 +156,7 @@ module Pando
           return unless upcoming&.source.equal?(child)
           return @tried[thread.key] = thread if upcoming.successor? && !@lost[thread.key]&.refused
 
-          @no_heir = true if upcoming.heal?
+          @heal_cold = true if upcoming.heal?
           child.lost_threads[thread.key] = true
           @generations.refuse(thread.words)
         end

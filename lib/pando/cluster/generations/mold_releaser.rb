@@ -86,7 +86,9 @@ module Pando
         end
 
         # Nobody could fork another one, or the last one that a worker has forked was none to serve from.
-        def irreplaceable? = @generations.heir.nil? || @generations.suspension.failures.positive?
+        def irreplaceable?
+          @generations.reforks.healing_source.nil? || @generations.reforks.suspension.failures.positive?
+        end
 
         def release(usage, now)
           @released_at = now
@@ -94,7 +96,7 @@ module Pando
         end
 
         def recall(reloading, now)
-          return unless wanted? || stays? || (reloading && @generations.heir)
+          return unless wanted? || stays? || (reloading && @generations.reforks.healing_source)
 
           generation = @generations.recall_mold or return
           @measured_at = -PACE

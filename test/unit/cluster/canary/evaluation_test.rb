@@ -245,7 +245,7 @@ class ClusterProvingTest < Minitest::Test
     assert_equal [0, :current], [generations.current.number, generations.current.state]
     cluster.settle
     assert_equal [0, 0], cluster.generations_of_workers
-    assert_equal 0, generations.reforks
+    assert_equal 0, generations.reforks.count
     elapse 1
     assert generations.refork("test"), "and the next one is tried"
   end
