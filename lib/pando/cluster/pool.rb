@@ -168,7 +168,7 @@ module Pando
 
       def build_memory
         @memory = Memory::Guard.new(roster, options, rollout, generations.method(:worker_wasted),
-                                    gauge: @common.gauge, shortage: @common.shortage, relief: @common.relief)
+                                    gauge: @common.gauge, shortage: @common.shortage)
         @sizing = Memory::Sizing.new(roster, rollout, options, @common.gauge)
       end
     end

@@ -105,8 +105,8 @@ module Pando
           return false unless terms && (last&.forks? || last&.released?)
 
           @kept = last
-          @watch = RolloutWatch.new(generation.number, terms_for(generation), @roster, @records, before,
-                                    @options.workers, heard_at: @heard_at)
+          @watch = RolloutWatch.new(generation.number, terms_for(generation), @roster, @records,
+                                    before: before, size: @options.workers, heard_at: @heard_at)
           true
         end
 

@@ -61,7 +61,7 @@ module Pando
 
         # @param before [Curve] of those that it has replaced
         # @param size [Integer] how many workers it has
-        def initialize(number, terms, roster, records, before, size, **more)
+        def initialize(number, terms, roster, records, before:, size:, **more)
           super(number, terms, roster, records, **more)
           @before = before
           @size = size
