@@ -104,7 +104,7 @@ module Pando
           waiting = limits.pressure && @pressure.call
           return unless waiting && waiting > limits.pressure
 
-          "memory is short (#{waiting}% of the time somebody waits for it)"
+          "memory is short (processes wait for it #{waiting}% of the time)"
         end
       end
     end

@@ -42,7 +42,7 @@ class ConditionsTest < Minitest::Test
       end
     @pressure = 10.5
 
-    assert_equal "memory is short (10.5% of the time somebody waits for it)", conditions.obstacle
+    assert_equal "memory is short (processes wait for it 10.5% of the time)", conditions.obstacle
   end
 
   def test_it_is_quiet_while_nobody_waits_and_half_of_the_workers_are_idle
