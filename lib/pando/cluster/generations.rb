@@ -68,7 +68,7 @@ module Pando
         @newest = -1
         @retired = RetiredGenerations.new
         @lost_threads = LostThreads.new(roster, self, -> { measuring[:conditions]&.obstacle })
-        @changed_state = ChangedState.new(roster, self)
+        @changed_state = ChangedState.new(roster)
         @evaluation = Canary::Evaluation.new(roster, options, self, heard_at)
         @reforks = Reforks.new(roster, policy, self, @backoff, options, **measuring.except(:clock))
         @cold_boots = ColdBoots.new(roster, self, @reforks, **measuring)
@@ -87,7 +87,7 @@ module Pando
 
         @promotion.reconcile
         @lost_threads.reconcile
-        @changed_state.reconcile
+        @changed_state.reconcile(upcoming.nil?)
         lose_current("it is gone") if current&.mold&.gone?
         @reforks.train
         @cold_boots.reconcile
@@ -160,7 +160,7 @@ module Pando
       def mold_gone(child, reason, cause: :own)
         if upcoming&.mold.equal?(child) then fail_mold(child, reason, cause)
         elsif current&.mold.equal?(child) then lose_current(reason)
-        elsif @evaluation.kept&.mold.equal?(child) then let_go(reason)
+        elsif @evaluation.kept&.mold.equal?(child) then release_kept(reason)
         end
       end
 
@@ -182,7 +182,7 @@ module Pando
         return refused(generation, reason) if excused?(generation, cause)
 
         generation.backoff.fail(reason)
-        return discard(generation, reason, child.detail, told: true) if spoilt?(generation, cause)
+        return discard(generation, reason, child.detail, told: true) if ends_generation?(generation, cause)
 
         @evaluation.worker_failed(reason) unless cause == :job || generation.equal?(upcoming)
       end
@@ -190,7 +190,7 @@ module Pando
       # A worker could not be had, and the generation is not to blame. If one has served, the attempts never end.
       def refused(generation, reason)
         generation.backoff.fail(reason, refused: true)
-        return despair(reason) if proven?
+        return give_up_unless_serving(reason) if proven?
 
         discard(generation, reason, nil) if generation.backoff.refusals >= LAST_TRY
       end
@@ -243,22 +243,22 @@ module Pando
       end
 
       # All workers are replaced from the last good mold.
-      def roll_back(reason) = take_back("its workers do not prove themselves: #{reason}")
+      def roll_back(reason) = return_to_kept("its workers do not prove themselves: #{reason}")
 
       # The watch has ended well: the kept mold is no longer needed.
       def prove_for_good
         @reforks.proved(current)
-        let_go("generation #{current.number} has proved itself")
+        release_kept("generation #{current.number} has proved itself")
       end
 
       # Ends a watch early, because something else must not wait for it.
-      def end_watch(reason) = (let_go(reason) if watching?)
+      def end_watch(reason) = (release_kept(reason) if watching?)
 
       # The generation is not to serve, for a reason that is not its own. One that has proved itself goes on.
       def withdraw(generation, reason)
         return discard(generation, reason, nil) if generation.equal?(upcoming)
 
-        take_back(reason) if generation.equal?(current) && watching?
+        return_to_kept(reason) if generation.equal?(current) && watching?
       end
 
       # For an upgrade of the monitor. No generation is on its way or watched then.
@@ -283,7 +283,7 @@ module Pando
         mold = source ? @spawner.mold_from(source, @newest + 1) : cold_mold(purpose, release)
         return put_off(purpose, source) if mold.nil? && proven?
 
-        let_go("the next generation is on its way") if @evaluation.kept
+        release_kept("the next generation is on its way") if @evaluation.kept
         @newest += 1
         @reforks.begun(@newest, source) if purpose == :refork
         @evaluation.begin
@@ -311,7 +311,7 @@ module Pando
 
       def lose_current(reason)
         @throttles.fail(:mold, reason)
-        let_go("its successor's mold is lost")
+        release_kept("its successor's mold is lost")
         current.tap { @current = nil }.enter(:retired, reason: reason)
       end
 
@@ -323,10 +323,10 @@ module Pando
       end
 
       # The mold that was kept is no longer needed.
-      def let_go(reason) = retire(@evaluation.release, reason)
+      def release_kept(reason) = retire(@evaluation.release, reason)
 
       # @return [Boolean] whether a worker that failed to start ends its generation
-      def spoilt?(generation, cause)
+      def ends_generation?(generation, cause)
         failed = generation.backoff.failures >= LAST_TRY
         generation.equal?(upcoming) ? failed || cause != :job : failed && @roster.ready_workers.empty?
       end
@@ -359,14 +359,14 @@ module Pando
 
         source ? @unwilling += [source] : @unwilling = []
         @backoff.fail(refused: cheap || @roster.ready_workers.empty?)
-        despair(reason)
+        give_up_unless_serving(reason)
         nil
       end
 
       # An attempt has failed. If no worker serves, that may end the server.
-      def despair(reason, detail = nil) = @roster.ready_workers.empty? && @give_up.call(reason, detail)
+      def give_up_unless_serving(reason, detail = nil) = @roster.ready_workers.empty? && @give_up.call(reason, detail)
 
-      def take_back(reason)
+      def return_to_kept(reason)
         bad = current
         @current = @evaluation.release
         discard(bad, reason, nil)
@@ -379,7 +379,7 @@ module Pando
         @reforks.failed(generation, reason)
         abandon(generation, :discarded, reason)
         delay = @backoff.fail
-        return if !current&.forks? && despair(reason, (detail unless told))
+        return if !current&.forks? && give_up_unless_serving(reason, (detail unless told))
 
         Events.emit("refork.postponed", seconds: delay.round(2), reason: reason)
       end

@@ -61,8 +61,6 @@ module Pando
       GROWN = 800
       # The default: nothing prevents a refork.
       Undisturbed = Struct.new(:obstacle, :quiet?).new(nil, true).freeze
-      # The outcome of one rule; see Decision.
-      Verdict = Struct.new(:action, :reason, :rule, :saving)
 
       GIB = 1024.0**3
       # The rules for each `prefer`. A vCPU costs as much as 8 GiB of memory at the large clouds: that is the
@@ -74,7 +72,7 @@ module Pando
         balanced: { rate: 2 * GIB, share: 0.08, floor: 10.0, most: 120.0 },
         cpu: { rate: 8 * GIB, share: 0.02, floor: 60.0, most: 600.0 }
       }.freeze
-      private_constant :Verdict, :GIB, :PREFERENCES
+      private_constant :GIB, :PREFERENCES
 
       # The constants of the rules that depend on settings.
       #
@@ -128,10 +126,9 @@ module Pando
       def decide(vitals, conditions = Undisturbed)
         turn_over(vitals) unless vitals.generation == @generation
         @cycle.add(vitals)
-        verdict = admit(apply_rules, vitals, conditions)
-        @last = decision(verdict)
-        @warm = true if verdict.action == :settle
-        @told = "#{verdict.action}: #{verdict.reason}" if @last.news?
+        @last = admit(apply_rules, vitals, conditions)
+        @warm = true if @last.action == :settle
+        @told = "#{@last.action}: #{@last.reason}" if @last.news?
         @last
       end
 
@@ -192,11 +189,11 @@ module Pando
 
       def apply_rules
         if !@warm && @ancestor.to_f > WARM
-          return Verdict.new(:settle, "it was forked from a worker that had served #{@ancestor.round} requests",
-                             "#{@ancestor.round} > #{WARM}")
+          return decision(:settle, "it was forked from a worker that had served #{@ancestor.round} requests",
+                          "#{@ancestor.round} > #{WARM}")
         end
 
-        when_idle || when_warming || when_paying || Verdict.new(:wait, outlook)
+        when_idle || when_warming || when_paying || decision(:wait, outlook)
       end
 
       # Whether the saving, in bytes times seconds, is worth the price.
@@ -223,7 +220,7 @@ module Pando
 
         reason = "a worker served #{@cycle.most.floor} requests"
         saving = @cycle.grown unless free?
-        return Verdict.new(:refork, reason, "#{target.round} requests") unless saving
+        return decision(:refork, reason, "#{target.round} requests") unless saving
 
         refork(reason, saving, @cycle.seconds) if pays?(saving, @cycle.seconds)
       end
@@ -243,7 +240,7 @@ module Pando
 
       # @param saving [Float] bytes @param seconds [Float] for which it counts
       def refork(reason, saving, seconds)
-        Verdict.new(:refork, reason, "#{mebibytes(saving)} * #{seconds.round} s >= #{mebibytes(price)} s", saving)
+        decision(:refork, reason, "#{mebibytes(saving)} * #{seconds.round} s >= #{mebibytes(price)} s", saving)
       end
 
       def outlook
@@ -262,13 +259,15 @@ module Pando
 
       # A refork that is due may still have to wait.
       def admit(verdict, vitals, conditions)
-        unless verdict.action == :refork
+        unless verdict.refork?
           @due_since = nil
           return verdict
         end
         @due_since ||= vitals.seconds
         hindrance = too_early(vitals) || conditions.obstacle || too_busy(vitals, conditions)
-        hindrance ? Verdict.new(:wait, "a refork is due, but #{hindrance}", verdict.rule, verdict.saving) : verdict
+        return verdict unless hindrance
+
+        decision(:wait, "a refork is due, but #{hindrance}", verdict.rule, verdict.saving)
       end
 
       def too_early(vitals)
@@ -282,9 +281,9 @@ module Pando
         "Pando waits for a quiet moment"
       end
 
-      def decision(verdict)
-        Decision.new(action: verdict.action, reason: verdict.reason, rule: verdict.rule, phase: phase,
-                     age: @cycle.age, saving: verdict.saving || @cycle.excess, cost: cost, pss: @cycle.pss)
+      def decision(action, reason, rule = nil, saving = @cycle.excess)
+        Decision.new(action: action, reason: reason, rule: rule, phase: phase, age: @cycle.age, saving: saving,
+                     cost: cost, pss: @cycle.pss)
       end
     end
   end

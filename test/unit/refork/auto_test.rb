@@ -206,7 +206,7 @@ class ReforkAutoTest < Minitest::Test
   def test_as_long_as_the_cost_is_not_known_only_the_warming_reforks
     look(0, 100)
     look(50, 400)
-    refork # nobody has seen what a request takes once the first ones are over
+    refork # the CPU time of later requests is not known
     look(0, 100)
 
     assert_equal :wait, act(45, 900, most: 75)
@@ -246,7 +246,7 @@ class ReforkAutoTest < Minitest::Test
     assert_equal [:wait], (1..100).map { |minutes| act(0, 110, seconds: minutes * 60.0) }.uniq
   end
 
-  # Memory was measured late, or has grown while nobody looked.
+  # Memory was measured late, or has grown between two measurements.
   def test_an_idle_server_goes_by_what_its_workers_have_for_themselves_where_that_is_more
     settle
     look(1000, 200)

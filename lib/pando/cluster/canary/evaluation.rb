@@ -98,7 +98,7 @@ module Pando
         # @param last [Generation, nil] the one that it has replaced
         # @return [Boolean] whether the old one's mold is kept
         def established(generation, last)
-          return @records.fold_into(generation.number) && false unless generation.successor?
+          return @records.merge_into(generation.number) && false unless generation.successor?
 
           before = @records.before(generation.number)
           @records.forget_before(generation.number)
@@ -125,7 +125,7 @@ module Pando
         # Called for each worker that had come up, while its row is still its own.
         # @param fault [Symbol] :none: it was told to leave; :elsewhere: it was killed from outside; :own
         def worker_gone(worker, reason, fault)
-          @records.bury(worker, fault == :own)
+          @records.add_dead(worker, fault == :own)
           return if fault == :none || @number != worker.generation || !trial?
 
           complaint = fault == :own ? reason : @trial.lose(reason)

@@ -140,7 +140,7 @@ module Pando
 
         # A worker is gone; its row is still its own.
         # @param crashed [Boolean] unexpectedly
-        def bury(worker, crashed)
+        def add_dead(worker, crashed)
           return if @discarded.call(worker)
 
           curve = @dead[worker.generation].add(worker.row, jobs: measure?(worker.row))
@@ -171,7 +171,7 @@ module Pando
         end
 
         # A mold was lost: the workers of the new one are compared with all good ones before.
-        def fold_into(number)
+        def merge_into(number)
           keep_cold(number)
           begun_cold(number) if @cold.empty?
           sum = @dead.values.inject(Curve.new, :merge)

@@ -84,7 +84,7 @@ module Pando
 
           age = now - @began_at
           @due = now + (age < FIRST ? SOON : LOOK)
-          steer
+          alternate
           @silent = @silence.read(now, @trying == :asked ? workers : [])
           judge(age, @stopwatch.read(now))
         end
@@ -125,7 +125,7 @@ module Pando
 
         # The canary and the others take turns, because both must serve to be compared: workers that step back get
         # requests last.
-        def steer
+        def alternate
           @others_turn = !@others_turn
           mine, others = @roster.ready_workers.partition { |worker| worker.generation == @number }
           (@others_turn ? mine : others).each { |worker| worker.order(Message.new(:step_back)) }

@@ -31,10 +31,8 @@ module Pando
         FIRST = 10.0
         LONGEST = 3600.0
 
-        # @param generations [#upcoming]
-        def initialize(roster, generations)
+        def initialize(roster)
           @roster = roster
-          @generations = generations
           @tokens = []
           @told = []
           reset_spacing
@@ -65,9 +63,10 @@ module Pando
         def told?(words) = @told.any? { |reason| words.include?(reason) }
 
         # Called at each turn of the monitor's loop.
-        def reconcile(now = Sys.now)
+        # @param idle [Boolean] whether no generation is on its way
+        def reconcile(idle, now = Sys.now)
           tell
-          return unless @generations.upcoming.nil? && now >= @due
+          return unless idle && now >= @due
 
           worker = replaceable or return
           worker.replacement_reason = REASON

@@ -27,15 +27,15 @@ module Pando
         # @return [Boolean] whether the kernel has probably killed it for memory
         def victim?(child)
           ending = child.ending
-          !!ending&.killed? && ending.number == Signal.list["KILL"] && !child.condemned? && struck?
+          !!ending&.killed? && ending.number == Signal.list["KILL"] && !child.condemned? && killed_recently?
         end
 
         # @return [Boolean]
-        def struck?
+        def killed_recently?
           seen = read || @seen # nil: there is no descriptor left
-          @struck_at = Sys.now if seen != @seen
+          @killed_at = Sys.now if seen != @seen
           @seen = seen
-          !@struck_at.nil? && Sys.now - @struck_at < MEMORY
+          !@killed_at.nil? && Sys.now - @killed_at < MEMORY
         end
 
         private

@@ -20,7 +20,7 @@ class ProofRecordsTest < Minitest::Test
 
   def test_what_was_prefaulted_is_no_measure_for_a_canary
     assert_equal [20, 10], seen(@records.before(1))
-    @records.bury(@eased, false)
+    @records.add_dead(@eased, false)
     @cluster.die(@eased)
 
     assert_equal [20, 10], seen(@records.before(1))
@@ -49,7 +49,7 @@ class ProofColdRecordsTest < Minitest::Test
   def setup
     @roster = Roster.new([])
     @records = Pando::Cluster::Canary::Records.new(@roster, ->(_worker) { false })
-    @records.fold_into(0)
+    @records.merge_into(0)
     serve(0, COLD)
   end
 
@@ -85,7 +85,7 @@ class ProofColdRecordsTest < Minitest::Test
 
   def test_a_reload_after_a_mold_was_lost
     established(1, WARM)
-    @records.fold_into(2)
+    @records.merge_into(2)
     @records.begun_cold(3)
 
     assert_equal [COLD], told(3).first
@@ -111,7 +111,7 @@ class ProofColdRecordsTest < Minitest::Test
     @records.forget_before(number)
     gone = @roster.workers.reject { |worker| worker.generation == number }
     @roster.workers -= gone
-    gone.each { |worker| @records.bury(worker, false) }
+    gone.each { |worker| @records.add_dead(worker, false) }
   end
 
   # @return [Array] what requests took before this generation, how many there were, and the page faults

@@ -4,7 +4,7 @@ require "test_helper"
 require_relative "../support/fakes"
 require "pando/cluster/generations/conditions"
 
-# Whether this is the moment for a refork that nobody has asked for.
+# Whether this is a good moment for an automatic refork.
 class ConditionsTest < Minitest::Test
   Cluster = Struct.new(:reload, :drain, :memory, :reactors, :listeners, :roster)
   Answer = Struct.new(:under_way?, :begun?, :short?, :state, :waiting)

@@ -69,7 +69,7 @@ class ClusterSourcesTest < Minitest::Test
   end
 end
 
-# Who is given requests before the others, and when.
+# Which worker is given requests before the others, and when.
 class ClusterTrainingTest < Minitest::Test
   include ClusterSupport::GenerationsCase
 

@@ -4,7 +4,7 @@ require "test_helper"
 require "pando/cluster/memory/guard"
 require_relative "../support/simulation"
 
-# Who is too fat, and what is done about it.
+# Which workers take too much memory, and what is done about it.
 class MemoryGuardTest < Minitest::Test
   include ClusterSupport::Clock
   include ClusterSupport::Listening
