@@ -52,8 +52,6 @@ module Pando
       # before those that follow.
       #
       # Owned by a Pool, in the monitor.
-      #
-      # @api private
       class Orders
         include Cluster::Brief
 

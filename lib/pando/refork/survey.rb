@@ -43,8 +43,6 @@ module Pando
 
       # The requests and the CPU time of each slot since a generation began to serve. A worker that replaces a dead one
       # continues its slot. An upgrade of the monitor forgets the dead workers.
-      #
-      # @api private
       class ServiceRecord
         extend Cluster::Serializable
 
@@ -98,8 +96,6 @@ module Pando
       #
       # Measuring takes at most a thousandth of a CPU in the long run. A new generation is measured at once, and the CPU
       # time for that is saved later.
-      #
-      # @api private
       class Footprint
         # Of one CPU.
         SHARE = 0.001

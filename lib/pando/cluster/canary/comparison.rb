@@ -10,8 +10,6 @@ module Pando
       # Compares a new generation with the one before, and says what is worse and not by chance. Each measure is
       # compared with the old workers at the same age, and, if they have served enough meanwhile, with what they do now:
       # the generation is not to blame if all workers slow down or fail.
-      #
-      # @api private
       class Comparison
         include Counted
 

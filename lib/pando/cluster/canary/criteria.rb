@@ -10,8 +10,6 @@ module Pando
       #   longest   seconds after which it is judged by what there is
       #   kind      :code, its code may be new; :refork, its code serves already, and was forked from a warm process for
       #             the first time; :again, the same was true of the generation before
-      #
-      # @api private
       Criteria = Struct.new(:requests, :seconds, :longest, :kind, keyword_init: true) do
         def initialize(requests:, seconds:, longest:, kind: :code) = super
 

@@ -8,14 +8,15 @@ require "pando/events"
 
 module Pando
   module Cluster
+    # The evaluation of a new generation against the one before.
+    #
+    # @api private
     module Canary
       # Whether a new generation does as well as the one before: a Trial of its first worker, and after the rollout a
       # RolloutWatch over all workers, during which the old mold is kept. Generations decides what follows.
       # docs/canary.md explains the rules.
       #
       # Owned by Generations, in the monitor.
-      #
-      # @api private
       class Evaluation
         include Brief
 

@@ -15,8 +15,6 @@ module Pando
       # worker that leaks is.
       #
       # Owned by an Observation, in the monitor.
-      #
-      # @api private
       class MemoryCheck
         include Mebibytes
 

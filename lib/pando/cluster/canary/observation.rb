@@ -10,8 +10,6 @@ module Pando
       # Checks a generation at intervals until it has passed or is found wanting: as a Trial or as a RolloutWatch.
       #
       # Owned by Evaluation, in the monitor.
-      #
-      # @api private
       # @abstract
       class Observation
         # @return [Float] when the next check is due, on Sys.now

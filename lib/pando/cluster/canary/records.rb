@@ -7,8 +7,6 @@ module Pando
     module Canary
       # The figures of some workers' requests, by the age that the worker had reached: a new worker has page faults and
       # compiles code, so it is compared with workers of the same age. Plain numbers.
-      #
-      # @api private
       class Curve
         # The first request, the second, then 2, 4, ... 128: up to 256, all that are measured one by one.
         BANDS = 9
@@ -107,8 +105,6 @@ module Pando
       # since.
       #
       # Owned by Evaluation, in the monitor.
-      #
-      # @api private
       class Records
         include Brief
 

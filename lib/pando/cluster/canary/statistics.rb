@@ -5,8 +5,6 @@ module Pando
     module Canary
       # Fisher's exact test, one-sided: the probability of at least this many failures among the requests, if they
       # fail no more often than the others. Valid for any numbers, however small.
-      #
-      # @api private
       module ExactTest
         # @param failures [Integer] of `requests`
         # @param failures_before [Integer] of `requests_before`
@@ -35,8 +33,6 @@ module Pando
       # Wilcoxon's rank-sum test in strata, with van Elteren's weights: whether values tend to be larger than the others
       # of the same stratum. It uses only ranks: no single request decides, however long it took, and nothing is
       # assumed about how times are distributed.
-      #
-      # @api private
       module RankTest
         # @param strata [Array<Array(Hash, Hash)>] how often each value occurs: among the tested ones, among the others
         # @return [Float] 0..1, by the normal approximation; 1: nothing can be said

@@ -7,8 +7,6 @@ module Pando
       # that says nothing about a generation, so such times do not count.
       #
       # Owned by an Observation, in the monitor.
-      #
-      # @api private
       class Stopwatch
         # The reactor shows a sign of life each second. Longer gaps than this many seconds count as a standstill.
         GAP = 2.5
@@ -36,8 +34,6 @@ module Pando
       # nothing can be learned about a canary by waiting.
       #
       # Made by Evaluation, in the monitor, for each generation that begins; read by its Trial.
-      #
-      # @api private
       class Silence
         # @param heard_at [#call] see Stopwatch
         def initialize(roster, heard_at, now)

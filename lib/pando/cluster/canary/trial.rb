@@ -10,8 +10,6 @@ module Pando
     module Canary
       # How long the workers on trial have waited for a CPU, per request. On a busy machine that is a part of each
       # request's time, comes in bursts, and says nothing about a generation. Owned by Trial.
-      #
-      # @api private
       class CPUWait
         # @param source [#run_delay]
         def initialize(source = Sys::Scheduler)
@@ -41,8 +39,6 @@ module Pando
       # sends requests, the canary is judged by requests that it sends to itself (Worker#try_out).
       #
       # Owned by Evaluation, in the monitor.
-      #
-      # @api private
       class Trial < Observation
         include Counted
 

@@ -9,8 +9,6 @@ module Pando
       # replaced, or stays at one request while another worker is free, that one is asked in its place.
       #
       # Owned by Generations, in the monitor.
-      #
-      # @api private
       class Promotion
         # Seconds to wait for a worker at a long request while another one is free.
         PATIENCE = 5.0

@@ -15,8 +15,6 @@ module Pando
     class Generations
       # Decides when to refork and which worker forks the next mold, and knows what prevents a refork. Trains that
       # worker beforehand if the options say so. Owned by Generations, in the monitor.
-      #
-      # @api private
       class Reforks
         include Brief
         include Counted
@@ -25,8 +23,6 @@ module Pando
 
         # Stops automatic reforks after several failures in a row, until a user asks for one or a generation proves
         # itself: something in the app does not survive reforks, and each attempt costs.
-        #
-        # @api private
         class Suspension
           extend Serializable
 

@@ -11,8 +11,6 @@ module Pando
       # (a millisecond for 150 MiB), and the pause after that is longer.
       #
       # Owned by the monitor.
-      #
-      # @api private
       class Gauge
         # The share of one CPU that measuring may take in the long run.
         SHARE = 0.02

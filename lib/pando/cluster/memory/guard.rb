@@ -8,6 +8,9 @@ require "pando/mebibytes"
 
 module Pando
   module Cluster
+    # Measuring and limiting the memory of processes.
+    #
+    # @api private
     module Memory
       # What workers may take, in bytes; nil: no limit.
       #
@@ -25,8 +28,6 @@ module Pando
       # its mold would not be freed.
       #
       # Owned by a Pool, in the monitor.
-      #
-      # @api private
       class Guard
         include Brief
         include Mebibytes

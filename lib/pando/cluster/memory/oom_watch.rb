@@ -10,8 +10,6 @@ module Pando
       # as others do.
       #
       # Owned by the monitor.
-      #
-      # @api private
       class OomWatch
         MACHINE = "/proc/vmstat"
         # Seconds in which the deaths of several victims are noticed one by one.

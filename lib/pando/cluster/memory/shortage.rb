@@ -14,8 +14,6 @@ module Pando
       # pool.
       #
       # Owned by the monitor; each pool's guard asks it.
-      #
-      # @api private
       class Shortage
         include Brief
         include Mebibytes

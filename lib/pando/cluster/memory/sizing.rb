@@ -14,8 +14,6 @@ module Pando
       # leaks. A number that a user sets (`pando scale`, TTIN, TTOU) takes precedence.
       #
       # Owned by a Pool, in the monitor.
-      #
-      # @api private
       class Sizing
         include Mebibytes
 
