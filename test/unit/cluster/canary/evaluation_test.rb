@@ -4,8 +4,8 @@ require "test_helper"
 require_relative "support/evaluation_case"
 
 # A generation on trial, and watched, in a simulated cluster.
-class ClusterProvingTest < Minitest::Test
-  include ClusterProofSupport::EvaluationCase
+class CanaryEvaluationTest < Minitest::Test
+  include CanarySupport::EvaluationCase
 
   def test_the_canary_serves_beside_all_the_old_ones
     on_trial(workers: 3)

@@ -4,7 +4,7 @@ require "test_helper"
 require "pando/cluster/canary/records"
 require_relative "../support/simulation"
 
-class ProofRecordsTest < Minitest::Test
+class CanaryRecordsTest < Minitest::Test
   def setup
     super
     @cluster = ClusterSupport::Simulation.new(workers: 2)
@@ -32,7 +32,7 @@ class ProofRecordsTest < Minitest::Test
 end
 
 # A release that is booted fills caches and compiles what a forked worker inherits: it is measured by what was booted.
-class ProofColdRecordsTest < Minitest::Test
+class CanaryColdRecordsTest < Minitest::Test
   # Stands for a row of the scoreboard: so many requests that each took so long.
   Row = Struct.new(:requests, :code) do
     def failures = 0

@@ -3,7 +3,7 @@
 require "test_helper"
 require "pando/cluster/canary/statistics"
 
-class ClusterProofTestsTest < Minitest::Test
+class CanaryStatisticsTest < Minitest::Test
   ExactTest = Pando::Cluster::Canary::ExactTest
   RankTest = Pando::Cluster::Canary::RankTest
 

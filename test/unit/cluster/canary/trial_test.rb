@@ -5,8 +5,8 @@ require "pando/cluster/canary/criteria"
 require_relative "support/traffic"
 
 # What a trial knows of its canary, beside its requests.
-class ClusterProofTrialTest < Minitest::Test
-  include ClusterProofSupport
+class CanaryTrialTest < Minitest::Test
+  include CanarySupport
 
   TERMS = Pando::Cluster::Canary::Criteria.new(requests: 20, seconds: 0, longest: 30)
   # Stands for Records.
@@ -51,7 +51,7 @@ class ClusterProofTrialTest < Minitest::Test
 end
 
 # How long workers on trial wait for a CPU.
-class ClusterProofCPUWaitTest < Minitest::Test
+class CanaryCPUWaitTest < Minitest::Test
   Worker = Struct.new(:pid, :requests)
 
   def setup
