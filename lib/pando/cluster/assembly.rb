@@ -31,9 +31,8 @@ module Pando
 
       def build_common(several)
         gauge = Memory::Gauge.new
-        shortage = Memory::Shortage.new(@payload.options, gauge)
         Pools::Common.new(poller: @poller, command: @command, oom: Memory::OomWatch.new, gauge: gauge,
-                          shortage: shortage, relief: Memory::Relief.new(shortage), several: several)
+                          shortage: Memory::Shortage.new(@payload.options, gauge), several: several)
       end
 
       def build_watch

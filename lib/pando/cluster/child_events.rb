@@ -226,7 +226,7 @@ module Pando
       end
 
       # A node's runner takes jobs a moment before the node says that it is ready, and a job may be one that kills.
-      # @return [Symbol] see Generations::Faults#worker_failed
+      # @return [Symbol] see Generations#worker_failed
       def cause(child, innocent)
         return :refused if innocent
         return :passing if child.passing

@@ -19,7 +19,7 @@ module Pando
       LIFE = 5.0
       REASON = "Ruby wants a full collection, which would make private what it shares"
 
-      # @param generations [#settled?, #refork_expected?, #outdated?]
+      # @param generations [#settled?, #reforks, #outdated?]
       # @param rollout [#awaited?, #size]
       # @param conditions [#obstacle] see Generations::Conditions
       def initialize(roster, generations, rollout, conditions)
@@ -47,16 +47,20 @@ module Pando
 
       # The oldest of those that have been worth their fork.
       def longest_serving
-        @roster.ready_workers.select { |worker| worker.major_gc_due? && worker.sample&.cpu.to_f >= LIFE }.max_by(&:requests)
+        @roster.ready_workers.select do |worker|
+          worker.major_gc_due? && worker.sample&.cpu.to_f >= LIFE
+        end.max_by(&:requests)
       end
 
       def disturbed?
         !@generations.settled? || !@conditions.obstacle.nil? || incomplete? ||
-          @roster.workers.any? { |worker| !worker.ready? || worker.replacement_wanted? || @generations.outdated?(worker) }
+          @roster.workers.any? do |worker|
+            !worker.ready? || worker.replacement_wanted? || @generations.outdated?(worker)
+          end
       end
 
       def incomplete? = @rollout.size.times.any? { |slot| @rollout.awaited?(slot) }
-      def waits?(now) = now < @since + PATIENCE && @generations.refork_expected?
+      def waits?(now) = now < @since + PATIENCE && @generations.reforks.expected?
     end
   end
 end

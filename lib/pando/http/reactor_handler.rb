@@ -17,7 +17,6 @@ require "pando/http/self_test"
 require "pando/http/soft_timeout"
 require "pando/http/trusted_proxies"
 require "pando/refork/collector"
-require "pando/refork/major_gc_deferral"
 
 module Pando
   module HTTP

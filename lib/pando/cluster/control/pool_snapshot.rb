@@ -18,7 +18,7 @@ module Pando
           @name = name
         end
 
-        def reforks = @pool.generations.reforks
+        def reforks = @pool.generations.reforks.count
         def failures = suspension.failures
         def suspended? = suspension.suspended?
         def sizing = @pool.sizing.explain
@@ -36,7 +36,7 @@ module Pando
 
         # How it stands with the policy.
         def policy
-          facts = @pool.generations.explain
+          facts = @pool.generations.reforks.explain
           facts.any? ? [["refork", { pool: @name, **facts }]] : []
         end
 
@@ -84,7 +84,7 @@ module Pando
 
         private
 
-        def suspension = @pool.generations.suspension
+        def suspension = @pool.generations.reforks.suspension
 
         def known
           all = @pool.generations
@@ -130,7 +130,7 @@ module Pando
         # What has become of it, as it was last sampled.
         def warmth(worker)
           sample = worker.sample
-          { trainee: (true if worker.equal?(@pool.generations.training.trainee)),
+          { trainee: (true if worker.equal?(@pool.generations.reforks.trainee)),
             code: sample&.code_bytes, full: sample&.major_gcs, kinds: sample&.kinds,
             faults: sample&.faults_per_job&.round(2) }
         end

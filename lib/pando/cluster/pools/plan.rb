@@ -18,9 +18,8 @@ module Pando
       #   oom       Memory::OomWatch
       #   gauge     Memory::Gauge, and
       #   shortage  Memory::Shortage of the whole tree
-      #   relief    Memory::Relief from it
       #   several   whether there are several
-      Common = Struct.new(:poller, :command, :oom, :gauge, :shortage, :relief, :several, keyword_init: true)
+      Common = Struct.new(:poller, :command, :oom, :gauge, :shortage, :several, keyword_init: true)
 
       # How clients come to its workers: nil and none for all but the first.
       #

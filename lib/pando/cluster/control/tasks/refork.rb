@@ -27,7 +27,7 @@ module Pando
           end
 
           def check
-            return if @begun || (@pool.generations.passer && Sys.now < @until)
+            return if @begun || (@pool.generations.reforks.blocking_worker && Sys.now < @until)
 
             @begun = true
             @cluster.pools.about(@pool) { @pool.generations.refork("pando refork", force: @force) }
@@ -65,7 +65,7 @@ module Pando
 
           # Said once of each: that its request has ended is no news.
           def coming_or_going
-            worker = @pool.generations.passer or return
+            worker = @pool.generations.reforks.blocking_worker or return
             @told ||= {}.compare_by_identity
             @told[worker] ||= passing(worker)
             [@told[worker], @until - Sys.now]
