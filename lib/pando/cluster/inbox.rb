@@ -39,9 +39,11 @@ module Pando
       COUNT = /\A\d{1,9}\z/
       private_constant :COUNT
 
-      # Reports of a child that the observer is told.
-      NEWS = %i[checking crashing leaving replacement_reason signalled lane_corrupt tried tried_in_vain lines_lost lines_due
-                state_changed reader_lost].freeze
+      # Reports that are a text and nothing else, and the method of the observer that takes it.
+      TEXTS = { checking: :child_checking, leaving: :child_leaving, signalled: :child_signalled,
+                replacement_wanted: :child_wants_replacement, state_changed: :state_reported,
+                reader_lost: :reader_lost }.freeze
+      private_constant :TEXTS
 
       # Reads what a child has sent.
       def read(child, burst = BURST)
@@ -89,12 +91,20 @@ module Pando
         return reject(child, objection) if objection
 
         message = packet.message
+        text_method = TEXTS[message.kind]
+        text_method ? @observer.public_send(text_method, child, message.text) : handle_other(child, message)
+      end
+
+      def handle_other(child, message)
         case message.kind
         when *KNOWN then nil
         when :ready then ready(child)
         when :detail then child.add_detail(message.text)
         when :failed then fail(child, message)
-        when *NEWS then pass_on(child, message)
+        when :crashing then @observer.child_crashing(child)
+        when :tried, :tried_in_vain then @observer.canary_tried(child, message.text, failed: message.kind == :tried_in_vain)
+        when :lane_corrupt then @observer.lane_corrupt(message.lane)
+        when :lines_lost, :lines_due then lines_lost(child, message)
         when :fork_failed, :fork_refused, :fork_declined then fork_failed(child, message)
         when *THREADS then @observer.thread_reported(child, message.kind, message.text)
         else reject(child, "an order instead of a report")
@@ -107,21 +117,6 @@ module Pando
 
         # Whoever else ends is told to, or just ends: it would neither be asked for anything again nor be replaced.
         "a #{child.role} that says it leaves" if packet.message.kind == :leaving && !child.worker?
-      end
-
-      def pass_on(child, message)
-        case message.kind
-        when :checking then @observer.child_checking(child, message.text)
-        when :crashing then @observer.child_crashing(child)
-        when :leaving then @observer.child_leaving(child, message.text)
-        when :signalled then @observer.child_signalled(child, message.text)
-        when :replacement_wanted then @observer.child_wants_replacement(child, message.text)
-        when :lane_corrupt then @observer.lane_corrupt(message.lane)
-        when :state_changed then @observer.state_reported(child, message.text)
-        when :reader_lost then @observer.reader_lost(child, message.text)
-        when :lines_lost, :lines_due then lines_lost(child, message)
-        else @observer.canary_tried(child, message.text, failed: message.kind == :tried_in_vain)
-        end
       end
 
       def ready(child)

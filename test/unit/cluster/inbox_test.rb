@@ -96,6 +96,18 @@ class ClusterInboxTest < Minitest::Test
     assert_equal [[:child_leaving, child, "too large"]], told(:child_leaving)
   end
 
+  # Each report that a child may make reaches the method that takes it, and is no breach of the protocol.
+  def test_each_report_is_passed_on_with_its_text
+    { checking: :child_checking, signalled: :child_signalled, replacement_wanted: :child_wants_replacement,
+      state_changed: :state_reported, reader_lost: :reader_lost }.each do |kind, name|
+      child = adopted { |link| link.send(Message.new(kind, text: "a text")) }
+      hear(child) while told(name).empty?
+
+      assert_equal [[name, child, "a text"]], told(name)
+      refute child.mute
+    end
+  end
+
   # It would never be replaced, for it is not gone, nor forked from, for it is leaving.
   def test_who_is_no_worker_does_not_say_that_it_leaves
     %i[mold service].each do |role|
