@@ -16,5 +16,6 @@ module Pando
     autoload :Listening, "pando/cluster/listening"
     autoload :Options, "pando/cluster/options"
     autoload :Payload, "pando/cluster/payload"
+    autoload :Pools, "pando/cluster/pools"
   end
 end

@@ -2,7 +2,6 @@
 
 require "pando/cluster/fork_order"
 require "pando/cluster/mold"
-require "pando/cluster/pool_mold"
 require "pando/cluster/passing_fault"
 require "pando/cluster/worker"
 require "pando/cluster/service"

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-require "pando/cluster/child/serialization"
-require "pando/cluster/child/terms"
+require "pando/cluster/link"
+require "pando/cluster/reactor/link"
+require "pando/cluster/serializable"
 require "pando/sys"
 
 module Pando
@@ -13,8 +14,13 @@ module Pando
     #
     # @api private
     class Child
-      include Child::Serialization
-      include Child::Terms
+      extend Serializable
+
+      # No child is starting when the monitor is upgraded: what only those need is missing here.
+      serialize state: %i[adopted ready leaving], deadline: :number, reason: :text, verdict: :text, unwanted: :text,
+                failure: :text, detail: :text, stack: :text, patient: :flag, overdue: :flag, suspect: :flag,
+                stuck: :flag, mute: :flag, excluded_as_source: :flag, signalled_deadline: :number,
+                replacement_reason: :text, declined_busy_since: :number, lines_due: :integer
 
       attr_reader :role, :seat, :slot, :generation, :link, :row, :pidfd, :state, :source
       # @return [Integer] whose it is, see Pools
@@ -53,6 +59,15 @@ module Pando
       # Its link ended before it reported.
       attr_accessor :cut_off
 
+      # Seconds on Sys.now by which it must reach its next state, nil: no limit.
+      attr_accessor :deadline
+      # Seconds on Sys.now after which the monitor searches for it if it has not reported; nil: never.
+      attr_accessor :expected_by
+      # The step of its self-check that it is at, nil: none.
+      attr_reader :step
+      # Seconds on Sys.now by which it must reach the next step, nil: no limit, or it has passed.
+      attr_reader :step_deadline
+
       # The inode of its end of the link.
       attr_reader :birthmark
       # Where its threads stood when it was taken for stuck.
@@ -73,6 +88,26 @@ module Pando
         @lines_due = 0
         @lost_threads = {}
         @changes_told = 0
+      end
+
+      # After an upgrade of the monitor.
+      # @param record [Upgrade::Record] @param state [Upgrade::State] @param scoreboard [Sys::Scoreboard]
+      # @return [Child]
+      # @raise [Upgrade::Unreadable]
+      def self.taken_up(record, state, scoreboard)
+        role = record.choice(:role, Roster::ROLES)
+        seat = record.integer(:seat, among: 0...scoreboard.seats)
+        link = (role == :reactor ? Reactor::Link : Link).for_fd(state.take(record.integer(:link)))
+        child = new(role, seat, record.integer(:slot), record.integer(:generation), link, scoreboard.row(seat), nil,
+                    state.place(record.read(:pool, :integer) || 0))
+        child.adopt(Sys::Pidfd.new(record.integer(:pid), state.take(record.integer(:pidfd))))
+        child.take_up(record)
+      end
+
+      # @param state [Upgrade::State]
+      def to_state(state)
+        state.add("child", role: role, seat: seat, slot: slot, generation: generation, link: state.keep(link),
+                           pid: pid, pidfd: state.keep(pidfd), pool: (pool if pool.positive?), **serialized_fields)
       end
 
       def mold? = role == :mold
@@ -159,6 +194,27 @@ module Pando
 
       # It may have died of its job.
       def blame_job = @suspect = true
+
+      # @param name [String] empty: it has taken all steps
+      def enter_step(name, deadline)
+        @step, @step_deadline = ([name, deadline] if starting? && !name.empty?)
+      end
+
+      # The step takes too long: another process finds out where the child stands.
+      def step_overdue
+        @step_deadline = nil
+      end
+
+      # It is still at the step that took too long.
+      def standing_still? = starting? && !step.nil? && step_deadline.nil? && !condemned?
+
+      # The whole server stood still, this child too: that time does not count.
+      # @param seconds [Float]
+      def postpone(seconds)
+        @deadline &&= @deadline + seconds
+        @step_deadline &&= @step_deadline + seconds
+        @expected_by &&= @expected_by + seconds
+      end
 
       # @return [Boolean] whether the signal was sent
       def signal(name) = pidfd ? pidfd.signal(name) : false

@@ -2,7 +2,7 @@
 
 require "forwardable"
 require "pando/cluster/brief"
-require "pando/cluster/throttling/restart_throttles"
+require "pando/cluster/restart_throttles"
 require "pando/cluster/retired_generations"
 require "pando/cluster/generation"
 require "pando/cluster/generations/serialization"
@@ -56,19 +56,19 @@ module Pando
       # @param give_up [#call] called with a reason and a backtrace when a try has failed and nobody serves; returns
       #   false: go on trying
       # @param options [#canary, #refork_failures, #workers] how a generation proves itself
-      # @param throttles [Throttling::RestartThrottles] that of the mold: one that dies again and again is replaced later each time
+      # @param throttles [RestartThrottles] that of the mold: one that dies again and again is replaced later each time
       # @param heard_at [#call] see Canary::Stopwatch
       # @param origin [#call] given a purpose, the mold of another pool that is to be forked in the place of a cold
       #   boot; nil: there is none
       # @param measuring [Hash] gauge: and conditions: of Reforks; those and clock: of ColdBoots
-      def initialize(roster, spawner, policy, give_up, options = Options.new, throttles: Throttling::RestartThrottles.new,
+      def initialize(roster, spawner, policy, give_up, options = Options.new, throttles: RestartThrottles.new,
                      heard_at: :itself.to_proc, origin: ->(_purpose) {}, **measuring)
         @throttles = throttles
         @roster = roster
         @spawner = spawner
         @give_up = give_up
         @origin = origin
-        @backoff = Throttling::Backoff.new
+        @backoff = Backoff.new
         @newest = -1
         @retired = RetiredGenerations.new
         @lost_threads = LostThreads.new(roster, self, -> { measuring[:conditions]&.obstacle })

@@ -3,7 +3,7 @@
 require "forwardable"
 require "pando/cluster/brief"
 require "pando/cluster/child_events"
-require "pando/cluster/throttling/restart_throttles"
+require "pando/cluster/restart_throttles"
 require "pando/cluster/deadlines"
 require "pando/cluster/external_signals"
 require "pando/cluster/generations"
@@ -52,7 +52,7 @@ module Pando
         @number = number
         @common = common
         @listeners = ingress.listeners
-        @throttles = Throttling::RestartThrottles.new
+        @throttles = RestartThrottles.new
         @poison = Poison.new(roster, payload.options)
         @child_events = ChildEvents.new(self, payload, common.oom)
         build_entrance(ingress.setup)

@@ -2,10 +2,6 @@
 
 require "pando/cluster/brief"
 require "pando/cluster/pool"
-require "pando/cluster/pools/child_event_router"
-require "pando/cluster/pools/outage"
-require "pando/cluster/pools/plan"
-require "pando/cluster/pools/releases"
 require "pando/events"
 
 module Pando
@@ -17,6 +13,33 @@ module Pando
     #
     # @api private
     class Pools
+      # What a pool is to be, from the layer above.
+      #
+      #   payload  what its workers carry; its name is the pool's
+      #   policy   when to refork and from whom
+      Plan = Struct.new(:payload, :policy, keyword_init: true) do
+        def name = payload.name
+      end
+
+      # What all pools have in common: the monitor's.
+      #
+      #   poller    of its loop
+      #   command   what becomes the mold of a cold boot
+      #   oom       Memory::OomWatch
+      #   gauge     Memory::Gauge, and
+      #   shortage  Memory::Shortage of the whole tree
+      #   relief    Memory::Relief from it
+      #   several   whether there are several
+      Common = Struct.new(:poller, :command, :oom, :gauge, :shortage, :relief, :several, keyword_init: true)
+
+      # How clients come to its workers: nil and none for all but the first.
+      #
+      #   listeners  Listening::Listeners
+      #   setup      see Payload#reactor
+      Ingress = Struct.new(:listeners, :setup) do
+        def self.none = new(Listening::Listeners.new, nil)
+      end
+
       include Brief
       include Enumerable
 
@@ -146,6 +169,101 @@ module Pando
         @started = true
         each { |pool| state.part_of(pool.name)&.then { |part| pool.from_state(part) } }
       end
+
+      # The time in which nobody serves: it is told once, and ends the server if it lasts too long and the user has
+      # said so. How often something has been tried does not count.
+      #
+      # Owned by Pools, in the monitor.
+      #
+      # @api private
+      class Outage
+        # @param shutdown [Shutdown]
+        def initialize(shutdown)
+          @shutdown = shutdown
+          @served_at = Sys.now
+          @told = []
+        end
+
+        # Called at each turn of the monitor's loop.
+        # @param serving [Array<Pool>] those in which somebody serves
+        def look(serving)
+          return if serving.empty?
+
+          @served_at = Sys.now
+          @begun = false
+          @told -= serving
+        end
+
+        # What a pool lacks is told once, until somebody serves in it again.
+        # @yield unless that has been done
+        def tell(pool)
+          yield unless @told.include?(pool)
+          @told |= [pool]
+        end
+
+        # A try to have a worker has failed, and there is none.
+        # @param detail [String, nil] a backtrace
+        # @param limit [Float, nil] seconds; nil: it is borne for ever
+        # @return [Boolean] whether the server stops
+        def bear(reason, detail, limit)
+          seconds = Sys.now - @served_at
+          Events.emit("server.failing", reason: reason, **left(limit, seconds)) unless @begun
+          @begun = true
+          return false unless limit && seconds >= limit
+
+          @shutdown.fail("nobody has served for #{seconds.floor} s (give_up after: #{format("%g", limit)}): #{reason}",
+                         detail)
+          true
+        end
+
+        private
+
+        def left(limit, seconds) = limit ? { seconds: [limit - seconds, 0].max.round(1) } : {}
+      end
+
+      # Tells the child_events of a child's pool what Inbox and Reaper tell.
+      #
+      # Owned by Pools, in the monitor.
+      #
+      # @api private
+      class ChildEventRouter
+        # @param pools [Pools]
+        def initialize(pools)
+          @pools = pools
+        end
+
+        %i[child_adopted child_ready child_checking child_crashing child_leaving child_signalled child_wants_replacement
+           canary_tried fork_failed fork_declined thread_reported state_reported].each do |news|
+          define_method(news) do |child, *details, **more|
+            pool = @pools.of(child)
+            @pools.about(pool) { pool.child_events.public_send(news, child, *details, **more) }
+          end
+        end
+
+        def lane_corrupt(number) = @pools.first.child_events.lane_corrupt(number)
+
+        # A process that has ended can say no more.
+        def child_lost(child, *details, **more)
+          pool = @pools.of(child)
+          @pools.about(pool) do
+            pool.child_events.child_lost(child, *details, **more)
+            Events.emit("lines.lost", count: child.lines_due, pid: child.pid) if child.lines_due.positive?
+          end
+        end
+
+        # In direct mode a worker does what the reactor does elsewhere, whose words these are (HTTP::ReactorReport).
+        def reader_lost(child, text)
+          reader, request = text.split("\n", 2)
+          @pools.about(@pools.of(child)) do
+            Events.emit("requests.lost", **child.identity, count: 1, reason: "write_timeout (1)", slowest: reader,
+                                                           request: request)
+          end
+        end
+
+        def lines_lost(number) = @pools.first.tally.add_lost_lines(number)
+      end
     end
   end
 end
+
+require "pando/cluster/pools/releases"

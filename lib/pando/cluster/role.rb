@@ -1,15 +1,38 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/cluster/context"
-require "pando/cluster/line_losses"
 require "pando/cluster/link"
 require "pando/cluster/oom_score"
 require "pando/cluster/passing_fault"
 require "pando/events"
+require "pando/line_writer"
 
 module Pando
   module Cluster
+    # What a child keeps from role to role: the shared things it inherited.
+    #
+    #   listeners        Array<Listener>; behind a reactor no more than their names
+    #   channel          the reactor's shared memory, and
+    #   reactor_eventfd  what wakes it; IOs, nil in direct mode
+    #   pool             the name of its pool; nil: there is but one
+    #
+    # @api private
+    Context = Struct.new(:monitor_pid, :scoreboard, :listeners, :channel, :reactor_eventfd, :pool, :payload,
+                         keyword_init: true) do
+      def options = payload.options
+
+      # In a service, or in the process that is to be another pool's first: what belongs to clients is not its business.
+      # @param name [String, nil] of the pool
+      # @return [Context]
+      def of_pool(name)
+        ios.each(&:close)
+        self.class.new(**to_h, pool: name, listeners: [], channel: nil, reactor_eventfd: nil)
+      end
+
+      # @return [Array<IO>] what must stay open whatever the application closes
+      def ios = [*listeners.map(&:socket), channel, reactor_eventfd].compact
+    end
+
     # What mold, worker and service have in common: a link, a row on the
     # scoreboard, and how a forked process becomes the monitor's child.
     #
@@ -231,6 +254,30 @@ module Pando
       end
 
       def place = { role: role, seat: seat, slot: slot, generation: generation }
+    end
+
+    # What the log of this process has lost since the process began, for the monitor: it counts the lines, and tells of
+    # them if this process ends before its log could say so.
+    #
+    # Owned by a Role, in its process.
+    #
+    # @api private
+    class LineLosses
+      def initialize
+        @lost = LineWriter.lost
+        @before = LineWriter.due
+        @due = 0
+      end
+
+      # @yieldparam kind [Symbol] of a report @yieldparam lines [Integer]
+      def news
+        lost = LineWriter.lost - @lost
+        yield :lines_lost, lost if lost.positive?
+        @lost += lost
+        due = LineWriter.due - @before
+        yield :lines_due, due unless due == @due
+        @due = due
+      end
     end
   end
 end

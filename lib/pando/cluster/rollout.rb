@@ -22,8 +22,8 @@ module Pando
 
       attr_reader :size
 
-      # @param throttles [Throttling::RestartThrottles] those of the slots
-      def initialize(roster, spawner, generations, options, throttles: Throttling::RestartThrottles.new)
+      # @param throttles [RestartThrottles] those of the slots
+      def initialize(roster, spawner, generations, options, throttles: RestartThrottles.new)
         @throttles = throttles
         @roster = roster
         @spawner = spawner

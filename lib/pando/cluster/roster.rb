@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
+require "forwardable"
 require "pando/cluster/brief"
 require "pando/cluster/child"
 require "pando/cluster/message"
-require "pando/cluster/roster/view"
 
 module Pando
   module Cluster
@@ -12,6 +12,27 @@ module Pando
     #
     # @api private
     class Roster
+      # What is asked of a list of children, be it of all or of one pool's.
+      #
+      # @api private
+      module Selection
+        include Enumerable
+
+        # Asks those workers of a generation to leave that have not come up yet.
+        def call_off(generation, reason)
+          workers.each { |worker| worker.call_off(reason) if worker.generation == generation && worker.starting? }
+        end
+
+        def workers = select(&:worker?)
+        def molds = select(&:mold?)
+        def services = select(&:service?)
+        # @return [Child, nil]
+        def reactor = find(&:reactor?)
+        def ready_workers = select { |child| child.worker? && child.ready? }
+        def in_slot(slot) = select { |child| child.worker? && child.slot == slot }
+        def by_pid(pid) = find { |child| child.pid == pid }
+      end
+
       include Brief
       include Selection
 
@@ -70,6 +91,41 @@ module Pando
       def dismiss(child)
         child.become_gone
         @children.delete(child.seat)
+      end
+
+      # The children of one pool, as its parts see them: they do not know that there are others.
+      #
+      # @api private
+      class View
+        include Brief
+        extend Forwardable
+        include Selection
+
+        def_delegators :@roster, :scoreboard, :dismiss
+
+        # @param roster [Roster]
+        # @param pool [Integer]
+        def initialize(roster, pool)
+          @roster = roster
+          @pool = pool
+        end
+
+        def each
+          @roster.each { |child| yield child if child.pool == @pool }
+        end
+
+        # @return [Child, nil]
+        def [](seat) = @roster[seat]&.then { |child| child if child.pool == @pool }
+        def size = count
+        def empty? = none?
+
+        # (see Roster#admit)
+        def admit(role, slot, generation, link, source)
+          @roster.admit(role, slot, generation, link, source, @pool)
+        end
+
+        # @return [Roster] with the children of all pools
+        def everybody = @roster
       end
     end
   end

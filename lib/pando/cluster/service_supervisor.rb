@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/throttling/restart_throttles"
+require "pando/cluster/restart_throttles"
 
 module Pando
   module Cluster
@@ -12,8 +12,8 @@ module Pando
     #
     # @api private
     class ServiceSupervisor
-      # @param throttles [Throttling::RestartThrottles] those of the services
-      def initialize(roster, spawner, generations, options, throttles: Throttling::RestartThrottles.new)
+      # @param throttles [RestartThrottles] those of the services
+      def initialize(roster, spawner, generations, options, throttles: RestartThrottles.new)
         @throttles = throttles
         @roster = roster
         @spawner = spawner

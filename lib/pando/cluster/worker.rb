@@ -2,7 +2,7 @@
 
 require "pando/cluster/job_record"
 require "pando/cluster/listening/listener"
-require "pando/cluster/refusals"
+require "pando/cluster/poison"
 require "pando/cluster/pending_promotion"
 require "pando/cluster/role"
 require "pando/cluster/worker/orders"
@@ -212,7 +212,7 @@ module Pando
         @recorder = @recorder&.finish(reason)
       end
 
-      def refusals = @refusals ||= Refusals.new
+      def refusals = @refusals ||= Poison::Refusals.new
 
       def full_title = "pando #{payload.worker_name} #{title}"
       def title = "#{slot} gen #{generation}"

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/pools/plan"
+require "pando/cluster"
 require "pando/server/refork_policy"
 
 module Pando

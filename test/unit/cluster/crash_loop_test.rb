@@ -7,7 +7,7 @@ require_relative "support/generations_case"
 class CrashLoopTest < Minitest::Test
   include ClusterSupport::GenerationsCase
 
-  QUIET = Pando::Cluster::Throttling::Backoff::QUIET
+  QUIET = Pando::Cluster::Backoff::QUIET
 
   def kill(slot = 0) = cluster.die(cluster.worker_in(slot)).turn
   def refilled?(slot = 0) = !cluster.roster.in_slot(slot).empty?
@@ -48,7 +48,7 @@ class CrashLoopTest < Minitest::Test
   def test_workers_that_die_at_their_requests_are_replaced_at_once_for_ever
     booted(workers: 2)
     at_once = Array.new(20) do
-      elapse(Pando::Cluster::Throttling::RestartThrottles::PACE)
+      elapse(Pando::Cluster::RestartThrottles::PACE)
       die_at_work
     end
 
@@ -62,7 +62,7 @@ class CrashLoopTest < Minitest::Test
     die_at_work
 
     refute die_at_work
-    elapse(Pando::Cluster::Throttling::RestartThrottles::PACE)
+    elapse(Pando::Cluster::RestartThrottles::PACE)
     cluster.turn
 
     assert_predicate self, :refilled?

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/line_losses"
+require "pando/cluster/role"
 
 # What a process tells of the lines that its log has lost.
 class ClusterLineLossesTest < Minitest::Test

@@ -54,7 +54,7 @@ class ServiceSupervisorTest < Minitest::Test
       @cluster.die(service(0)).turn
       refute_nil service(0)
       @cluster.settle(1)
-      elapse(Pando::Cluster::Throttling::Backoff::QUIET + 1)
+      elapse(Pando::Cluster::Backoff::QUIET + 1)
     end
 
     assert_empty events("restart.throttled")

@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/in_child"
 require "pando/cluster"
-require "pando/cluster/context"
+require "pando/cluster/role"
 require "pando/cluster/payload"
 require "pando/cluster/worker"
 require "pando/sys"

@@ -45,7 +45,7 @@ module Pando
         attr_reader :training
 
         # @param policy [#threshold, #measures?, #resting?, #manual?, #choose, #justify, #trains?] see Pando::Refork::Policy
-        # @param backoff [Throttling::Backoff] until the next try
+        # @param backoff [Backoff] until the next try
         # @param options [#refork_failures, #trainee, #jobs]
         # @param conditions [#obstacle, #quiet?] what else speaks against a refork that nobody has asked for
         def initialize(roster, policy, generations, backoff, options,
@@ -60,7 +60,7 @@ module Pando
           @sources = Sources.new(roster, policy, generations.method(:outdated?), generations.lost_threads)
           @training = Training.new(roster, @sources, -> { trains?(options.trainee) })
           @suspension = Canary::Suspension.new(-> { options.refork_failures })
-          @pause = Throttling::Backoff.new
+          @pause = Backoff.new
           @count = 0
           @told = []
           @asked = true

@@ -16,7 +16,7 @@ module Pando
       module Serialization
         # See Serializable.
         FIELDS = { newest: :integer, reforks: Reforks, cold_boots: ColdBoots, proven: :flag,
-                   backoff: Throttling::Backoff, retired: RetiredGenerations }.freeze
+                   backoff: Backoff, retired: RetiredGenerations }.freeze
 
         def self.included(generations)
           generations.extend(Serializable)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/cluster/systemd/descriptor_store"
+require "pando/cluster/systemd"
 require "pando/cluster/listening/inherited"
 require "pando/cluster/listening/own_listener"
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/throttling/backoff"
+require "pando/cluster/backoff"
 
 module Pando
   module Cluster
@@ -20,7 +20,7 @@ module Pando
         # @param shortage [Shortage]
         def initialize(shortage)
           @shortage = shortage
-          @respite = Throttling::Backoff.new(LONGEST_RESPITE, first: RESPITE)
+          @respite = Backoff.new(LONGEST_RESPITE, first: RESPITE)
           @sent_at = 0.0
           @guards = []
         end

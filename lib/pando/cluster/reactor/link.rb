@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/cluster/link"
-require "pando/cluster/reactor/message"
 
 module Pando
   module Cluster
@@ -13,6 +12,49 @@ module Pando
         private
 
         def decode(bytes) = Message.decode(bytes)
+      end
+
+      # One record on the reactor's link, of the shape that ext/pando/http/reactor.h
+      # declares: the reactor is C, and cannot read what other children do.
+      #
+      # @api private
+      class Message
+        FORMAT = "L4" # kind, lane or number of a listener, cause or its flags, 0
+        BYTES = 16
+        KINDS = {
+          # orders, from the monitor
+          lane_open: 1, lane_dead: 2, lane_close: 3, drain: 4, listener_open: 5, listener_close: 6, welcome: 8,
+          unwelcome: 9,
+          # reports, to the monitor
+          ready: 16, drained: 17, lane_corrupt: 18
+        }.freeze
+        NAMES = KINDS.invert.freeze
+        # Why a worker is dead: of what its request hardly caused, of a deadline, or of what it may have caused.
+        CAUSES = { died: 0, timeout: 1, suspect: 2 }.freeze
+
+        attr_reader :kind, :lane
+
+        # @param listener [Listening::Listener]
+        def self.opening(listener) = new(:listener_open, lane: listener.number, detail: listener.flags)
+        def self.closing(listener) = new(:listener_close, lane: listener.number)
+
+        def initialize(kind, lane: 0, cause: :died, detail: CAUSES.fetch(cause))
+          @kind = kind
+          @lane = lane
+          @detail = detail
+        end
+
+        # @return [String]
+        def encode = [KINDS.fetch(kind), lane, @detail, 0].pack(FORMAT)
+
+        # @param bytes [String] as received
+        # @return [Message, nil] nil when malformed
+        def self.decode(bytes)
+          return unless bytes && bytes.bytesize == BYTES
+
+          kind, lane, cause, zero = bytes.unpack(FORMAT)
+          new(NAMES[kind], lane: lane) if NAMES.key?(kind) && cause.zero? && zero.zero?
+        end
       end
     end
   end

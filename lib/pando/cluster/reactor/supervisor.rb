@@ -2,10 +2,8 @@
 
 require "pando/cluster/brief"
 require "pando/cluster/serializable"
-require "pando/cluster/throttling/restart_throttles"
-require "pando/cluster/reactor/disk_wait"
-require "pando/cluster/reactor/jobs"
-require "pando/cluster/reactor/progress"
+require "pando/cluster/reactor/link"
+require "pando/cluster/restart_throttles"
 require "pando/events"
 
 module Pando
@@ -36,8 +34,17 @@ module Pando
         LOOK = 0.5
         CURE = 10.0
 
-        # @param throttles [Throttling::RestartThrottles] that of the reactor
-        def initialize(roster, spawner, lanes, listeners, setup, throttles: Throttling::RestartThrottles.new)
+        # @param pid [Integer]
+        # @return [Boolean] whether the process waits for a disk or a file server, and cannot be interrupted: state D
+        #   in proc(5)
+        def self.waits_for_disk?(pid)
+          File.read("/proc/#{pid}/stat").rpartition(") ").last.start_with?("D")
+        rescue SystemCallError
+          false
+        end
+
+        # @param throttles [RestartThrottles] that of the reactor
+        def initialize(roster, spawner, lanes, listeners, setup, throttles: RestartThrottles.new)
           @throttles = throttles
           @roster = roster
           @jobs = Jobs.new(roster)
@@ -166,12 +173,94 @@ module Pando
         end
 
         def stood_still(seconds)
-          return reactor.kill("it stood still") if seconds > DISK_STANDSTILL || !DiskWait.of?(reactor.pid)
+          return reactor.kill("it stood still") if seconds > DISK_STANDSTILL || !Supervisor.waits_for_disk?(reactor.pid)
           return if @stalled
 
           @stalled = true
           Events.emit("reactor.stalled", pid: reactor.pid, seconds: seconds.floor,
                                          reason: "it waits for a disk: that of TMPDIR, or of files that are sent")
+        end
+      end
+
+      # What the workers behind a reactor are at, for the reports of those who wait. Owned by the {Supervisor}.
+      #
+      # @api private
+      class Jobs
+        # Requests that are named.
+        NAMED = 3
+
+        def initialize(roster)
+          @roster = roster
+        end
+
+        # @return [Integer] workers that serve
+        def workers = @roster.ready_workers.size
+
+        # The same value twice: in between no worker has finished or begun a request.
+        # @return [Array, nil] nil: some worker is idle, or there is none
+        def standstill
+          jobs = @roster.ready_workers.map { |worker| [worker.pid, worker.row.busy_since, worker.requests] }
+          jobs if jobs.any? && jobs.all? { |_, since, _| since }
+        end
+
+        # @return [String, nil] "GET /orders", "GET /orders (2), POST /cart"; nil: no worker is at a request
+        def to_line
+          counts = @roster.ready_workers.filter_map { |worker| worker.job[:request] }.tally
+          return if counts.empty?
+
+          named = counts.max_by(NAMED) { |_, count| count }
+          rest = counts.values.sum - named.sum(&:last)
+          line = named.map { |request, count| count > 1 ? "#{request} (#{count})" : request }.join(", ")
+          rest.positive? ? "#{line}, and #{rest} more" : line
+        end
+      end
+
+      # Finds out that the server is alive and answers nobody, whatever the reason: requests wait, none is answered, and
+      # a worker that is idle and shows that it lives takes none of them. How slow the machine is explains no such
+      # thing: an idle worker looks for requests each time that it shows that it lives. While some are answered, it may
+      # be that a fast worker gets them all.
+      #
+      # Owned by the {Supervisor}.
+      #
+      # @api private
+      class Progress
+        # An idle worker: the requests that it had served when it was first seen so, when it last showed that it lives,
+        # and how many looks have found that it had done so again.
+        Idler = Struct.new(:requests, :heartbeat, :beats)
+
+        # Looks in a row that find the same worker idle beside waiting requests.
+        PROOF = 2
+
+        # @param roster [Roster::Selection]
+        def initialize(roster)
+          @roster = roster
+          @idlers = {}
+        end
+
+        # @return [Boolean] whether the next look should come soon
+        def doubtful? = @idlers.any?
+
+        # @param waiting [Boolean] whether requests wait, none is answered, and the reactor turns
+        # @return [Array<Child>] idle workers that should have taken some of them
+        def look(waiting)
+          before = @idlers
+          @idlers = waiting ? idle_workers.to_h { |worker| [worker.pid, idler(worker, before[worker.pid])] } : {}
+          idle_workers.select { |worker| @idlers[worker.pid]&.beats.to_i >= PROOF }
+        end
+
+        # What was found has been acted upon.
+        def forget = @idlers = {}
+
+        private
+
+        def idle_workers = @roster.ready_workers.reject { |worker| worker.row.busy_since || worker.condemned? }
+
+        def idler(worker, before)
+          heartbeat = worker.row.heartbeat
+          return Idler.new(worker.requests, heartbeat, 0) if before&.requests != worker.requests
+
+          beats = heartbeat == before.heartbeat ? before.beats : before.beats + 1
+          Idler.new(before.requests, heartbeat, beats)
         end
       end
     end

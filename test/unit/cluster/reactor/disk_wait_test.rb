@@ -1,23 +1,22 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/reactor/disk_wait"
+require "pando/cluster"
+require "pando/cluster/reactor/supervisor"
 require "support/c_program"
 require "support/waiting"
 
 class ReactorDiskWaitTest < Minitest::Test
   include Support::Waiting
 
-  DiskWait = Pando::Cluster::Reactor::DiskWait
-
   def test_a_process_that_cannot_be_interrupted
     IO.popen([Support::CProgram.path("disk_wait", [], sanitizers: [])], "w") do |waiting|
-      wait_until { DiskWait.of?(waiting.pid) }
+      wait_until { Pando::Cluster::Reactor::Supervisor.waits_for_disk?(waiting.pid) }
     end
   end
 
   def test_any_other
-    refute DiskWait.of?(Process.pid)
-    refute DiskWait.of?(2**30)
+    refute Pando::Cluster::Reactor::Supervisor.waits_for_disk?(Process.pid)
+    refute Pando::Cluster::Reactor::Supervisor.waits_for_disk?(2**30)
   end
 end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/reactor/jobs"
+require "pando/cluster/reactor/supervisor"
 require_relative "../support/fakes"
 
 # What a report says the workers are at.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/reactor/progress"
+require "pando/cluster/reactor/supervisor"
 require_relative "../support/fakes"
 
 # Which workers let requests wait that they could take.

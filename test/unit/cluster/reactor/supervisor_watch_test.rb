@@ -24,7 +24,7 @@ class ReactorSupervisorWatchTest < Minitest::Test
     @setup.stuck = true
     told = []
     subscription = Pando::Events.subscribe("reactor.stalled") { |event| told << event[:pid] }
-    Pando::Cluster::Reactor::DiskWait.stub(:of?, ->(pid) { pid == reactor.pid }) do
+    Pando::Cluster::Reactor::Supervisor.stub(:waits_for_disk?, ->(pid) { pid == reactor.pid }) do
       58.times { elapse(1) && turn }
       assert_empty reactor.pidfd.signals
       assert_equal [reactor.pid], told

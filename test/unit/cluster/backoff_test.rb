@@ -2,10 +2,10 @@
 
 require "test_helper"
 require "pando/cluster"
-require "pando/cluster/throttling/backoff"
+require "pando/cluster/backoff"
 
 class ClusterBackoffTest < Minitest::Test
-  Backoff = Pando::Cluster::Throttling::Backoff
+  Backoff = Pando::Cluster::Backoff
   QUIET = Backoff::QUIET
 
   def setup

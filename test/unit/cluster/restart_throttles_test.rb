@@ -2,9 +2,9 @@
 
 require "test_helper"
 require "pando/cluster"
-require "pando/cluster/throttling/restart_throttles"
-require_relative "../support/clock"
-require_relative "../support/fakes"
+require "pando/cluster/restart_throttles"
+require_relative "support/clock"
+require_relative "support/fakes"
 
 # Who is not started again at full speed, and what is said about it.
 class ClusterDampersTest < Minitest::Test
@@ -13,7 +13,7 @@ class ClusterDampersTest < Minitest::Test
 
   def setup
     super
-    @throttles = Pando::Cluster::Throttling::RestartThrottles.new
+    @throttles = Pando::Cluster::RestartThrottles.new
   end
 
   def die(times, slot: 0)
@@ -52,7 +52,7 @@ class ClusterDampersTest < Minitest::Test
     @throttles.reconcile
     assert_equal 1, @throttles.states.size
     assert_empty events("restart.recovered")
-    elapse(5 * Pando::Cluster::Throttling::Backoff::QUIET)
+    elapse(5 * Pando::Cluster::Backoff::QUIET)
     @throttles.reconcile
 
     assert_equal [{ role: :worker, slot: 0 }], events("restart.recovered").map(&:payload)
@@ -65,7 +65,7 @@ class ClusterDampersTest < Minitest::Test
       elapse(@throttles.due - now + 0.001)
       @throttles.fail(:worker, "no process", refused: true, slot: 0)
     end
-    elapse(5 * Pando::Cluster::Throttling::Backoff::QUIET)
+    elapse(5 * Pando::Cluster::Backoff::QUIET)
     @throttles.reconcile
 
     assert_equal %w[restart.throttled restart.recovered], event_names
@@ -73,7 +73,7 @@ class ClusterDampersTest < Minitest::Test
 
   def test_what_was_never_damped_recovers_in_silence
     die(2)
-    elapse(5 * Pando::Cluster::Throttling::Backoff::QUIET)
+    elapse(5 * Pando::Cluster::Backoff::QUIET)
     @throttles.reconcile
 
     assert_empty event_names
