@@ -13,9 +13,15 @@ module Pando
   module Cluster
     autoload :Monitor, "pando/cluster/monitor"
     autoload :Boot, "pando/cluster/boot"
-    autoload :Listening, "pando/cluster/listening"
     autoload :Options, "pando/cluster/options"
     autoload :Payload, "pando/cluster/payload"
     autoload :Pools, "pando/cluster/pools"
+
+    # The sockets that the monitor listens on, and what a reload does to them.
+    module Listening
+      autoload :Inherited, "pando/cluster/listening/inherited"
+      autoload :Listener, "pando/cluster/listening/listener"
+      autoload :Listeners, "pando/cluster/listening/listeners"
+    end
   end
 end

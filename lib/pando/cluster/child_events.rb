@@ -2,7 +2,6 @@
 
 require "pando/cluster/brief"
 require "pando/cluster/exit_report"
-require "pando/cluster/unreported_child"
 require "pando/cluster/memory/oom_watch"
 
 module Pando
@@ -51,8 +50,7 @@ module Pando
       # If it has been forked, it has not come as far as its first report: a lock that the fork itself
       # needs, or that a library takes right after it.
       def birth_overdue(child)
-        pid = UnreportedChild.find(child.birthmark, @cluster.roster.everybody.filter_map(&:pid)) or return
-        @cluster.inbox.adopt(child, pid)
+        return unless @cluster.inbox.adopt_unreported(child)
         child.enter_step("fork", Sys.now) unless child.gone?
       end
 

@@ -76,6 +76,15 @@ module Pando
         drop(child, "pid #{pid} could not be adopted: #{e.message}", innocent: true)
       end
 
+      # It was forked to order and has not reported. It is known by its end of the link, which nobody has but itself and
+      # its forker.
+      # @return [Boolean] whether there is such a process, where the kernel tells
+      def adopt_unreported(child)
+        pid = (children - @roster.filter_map(&:pid)).find { |one| holds?(one, "socket:[#{child.birthmark}]") }
+        adopt(child, pid) if pid
+        !pid.nil?
+      end
+
       # After an upgrade.
       def watch(child)
         @poller.add(child.link, [:link, child]) unless child.mute
@@ -173,6 +182,25 @@ module Pando
         return WORD if child.source&.mold? && child.source.ready?
 
         PROMOTION if child.mold? && child.source&.worker?
+      end
+
+      # As subreaper the monitor is the parent of all of them.
+      def children
+        File.read("/proc/self/task/#{Process.pid}/children").split.map(&:to_i)
+      rescue SystemCallError
+        [] # the kernel does not tell
+      end
+
+      def holds?(pid, name)
+        Dir.each_child("/proc/#{pid}/fd").any? { |fd| link_target("/proc/#{pid}/fd/#{fd}") == name }
+      rescue SystemCallError
+        false # it has just ended
+      end
+
+      def link_target(path)
+        File.readlink(path)
+      rescue SystemCallError
+        nil # it was closed meanwhile
       end
 
       def drop(child, reason, **how)

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/cluster"
-require "pando/cluster/listening/addresses"
 require "pando/cluster/brief"
 require "pando/cluster/control"
 require "pando/cluster/drain"
@@ -24,7 +23,6 @@ require "pando/cluster/signal_orders"
 require "pando/cluster/signals"
 require "pando/cluster/systemd"
 require "pando/cluster/tally"
-require "pando/cluster/terminal"
 require "pando/cluster/turn_watch"
 require "pando/cluster/start"
 require "pando/cluster/upgrade"
@@ -167,7 +165,7 @@ module Pando
       end
 
       def build_changes
-        addresses = Listening::Addresses.new(listeners, @control, reactors)
+        addresses = Reload::Addresses.new(listeners, @control, reactors)
         @reload = Reload.new(pools.releases, @payload, @poller, addresses, method(:renew))
         @upgrade = Upgrade.new(self, @payload, @poller, @signals, @image)
       end

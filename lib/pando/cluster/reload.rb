@@ -27,7 +27,7 @@ module Pando
       PATIENCE = 2.0
 
       # @param payload [Payload] that can renew itself
-      # @param addresses [Listening::Addresses] where we listen
+      # @param addresses [Addresses] where we listen
       # @param adopt [#call] takes the renewal into use once its generation serves
       def initialize(generations, payload, poller, addresses, adopt)
         @generations = generations
@@ -166,6 +166,53 @@ module Pando
       def forget
         @generation = @renewal = @serves = @untried = nil
         @known = false
+      end
+
+      # All that a reload may move: the listeners of the application and the control socket. What is new is opened
+      # before anything changes, and either taken into use, or closed again.
+      #
+      # Owned by the monitor.
+      #
+      # @api private
+      class Addresses
+        # @param reactors [Reactor::Supervisor, Listening::DirectMode] whom changes of listeners are told
+        def initialize(listeners, control, reactors)
+          @listeners = listeners
+          @control = control
+          @reactors = reactors
+        end
+
+        # @param renewal [#listen, #control]
+        # @raise [BootError] which of them cannot be listened on, and why
+        def prepare(renewal)
+          @change = @listeners.prepare(renewal.listen)
+          @control.prepare(renewal.control)
+        end
+
+        # @return [Array<Listener>] that the new release accepts from
+        def upcoming = @change.views
+
+        def adopt
+          before = @listeners.to_a
+          @reactors.listeners_changed(@listeners.adopt(@change))
+          @control.adopt
+          tell(before)
+          @change = nil
+        end
+
+        def give_up
+          @control.give_up
+          @listeners.give_up(@change) if @change
+          @change = nil
+        end
+
+        private
+
+        def tell(before)
+          after = @listeners.to_a
+          (after - before).each { |one| Events.emit("listener.opened", **one.identity) }
+          (before - after).each { |one| Events.emit("listener.closed", listen: one.name) }
+        end
       end
     end
   end

@@ -2,7 +2,6 @@
 
 require "pando/cluster/boot"
 require "pando/cluster/brief"
-require "pando/cluster/cold_boot_command"
 require "pando/cluster/link"
 require "pando/cluster/oom_score"
 require "pando/cluster/reactor/link"

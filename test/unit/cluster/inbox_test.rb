@@ -16,6 +16,20 @@ class ClusterInboxTest < Minitest::Test
     assert watched?(child.pidfd)
   end
 
+  # Forked to order, it has said nothing: its end of the link gives it away.
+  def test_a_child_that_has_not_reported_is_found_and_adopted
+    bystander = adopted
+    child, theirs = order
+    child.expect(theirs, nil)
+    refute @inbox.adopt_unreported(child), "it is not born"
+    @pids << fork { stay }
+    theirs.close
+
+    assert @inbox.adopt_unreported(child)
+    assert_equal [@pids.last, :adopted], [child.pid, child.state]
+    refute @inbox.adopt_unreported(bystander), "it has reported"
+  end
+
   # Its lane was found damaged, for one.
   def test_a_child_that_was_condemned_before_it_was_adopted_is_killed_then
     child = born { |link| link.send(Message.new(:adopted)) }

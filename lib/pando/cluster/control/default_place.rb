@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/listening/socket_file"
+require "pando/cluster/listening/listener_socket"
 require "pando/errors"
 
 module Pando

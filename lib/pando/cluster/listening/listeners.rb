@@ -3,7 +3,7 @@
 require "pando/cluster/brief"
 require "pando/cluster/systemd"
 require "pando/cluster/listening/inherited"
-require "pando/cluster/listening/own_listener"
+require "pando/cluster/listening/listener"
 
 module Pando
   module Cluster
@@ -16,8 +16,6 @@ module Pando
         include Brief
         include Enumerable
 
-        # The kernel's constant, which Ruby's Socket does not name on every platform (tcp(7)).
-        TCP_DEFER_ACCEPT = 9
         # As many as a cold mold can be handed with all else that it needs.
         MOST = 100
         # The reactor has as many places (ext/pando/http/reactor.h).
