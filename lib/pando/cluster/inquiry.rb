@@ -112,5 +112,47 @@ module Pando
         watched.each(&:close)
       end
     end
+
+    # Finds out where a process stands that no longer answers. Another process does so, since a debugger takes its time
+    # and the files of a stuck process may be stuck as well.
+    #
+    # Owned by the monitor.
+    #
+    # @api private
+    class Examiner
+      # Seconds for one examination.
+      PATIENCE = 10.0
+      # Variables of the application that could harm the examining process.
+      UNSET = %w[RUBYOPT RUBYLIB LD_PRELOAD DEBUGINFOD_URLS].freeze
+
+      # @param command [Array<String>, nil] see Payload#examination_command
+      def initialize(poller, command)
+        @poller = poller
+        @command = command
+        @running = {}
+      end
+
+      # @yieldparam text [String, nil] later, or at once when nothing can be found out
+      def examine(pid, &finish)
+        return yield nil unless @command
+
+        @running[Inquiry.new(@poller, [*@command, pid.to_s], ENV.to_h.except(*UNSET), PATIENCE)] = finish
+      rescue SystemCallError
+        yield nil
+      end
+
+      # Called at each turn of the monitor's loop.
+      def proceed(now = Sys.now)
+        @running.keys.each do |inquiry|
+          @running.delete(inquiry).call(text(inquiry)) if inquiry.proceed(now)
+        end
+      end
+
+      def due = @running.each_key.map(&:deadline).min
+
+      private
+
+      def text(inquiry) = [inquiry.answer, inquiry.complaint].find { |text| !text.empty? }
+    end
   end
 end

@@ -3,7 +3,7 @@
 require "test_helper"
 require "rbconfig"
 require "pando/cluster"
-require "pando/cluster/examiner"
+require "pando/cluster/inquiry"
 require_relative "support/clock"
 
 class ClusterExaminerTest < Minitest::Test
@@ -58,9 +58,13 @@ class ClusterExaminerTest < Minitest::Test
   end
 
   def test_more_than_a_pipe_holds
-    text = found_by("IO.for_fd(3, 'w').write_nonblock('x' * 60_000); exit!(0)")
+    text = found_by("IO.for_fd(3, 'w').write('x' * 200_000); exit!(0)")
 
-    assert_operator text.bytesize, :<=, Examiner::TEXT_BYTES
+    assert_equal Pando::Cluster::Inquiry::ANSWER_BYTES, text.bytesize
+  end
+
+  def test_what_it_complains_of_when_it_finds_nothing_out
+    assert_match(/oh/, found_by("warn 'oh'; exit!(1)"))
   end
 
   def test_bytes_that_are_no_text
