@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/link"
-require "pando/cluster/reactor/link"
+require "pando/cluster/reactor/message"
 require "pando/cluster/serializable"
 require "pando/sys"
 
@@ -97,7 +97,7 @@ module Pando
       def self.taken_up(record, state, scoreboard)
         role = record.choice(:role, Roster::ROLES)
         seat = record.integer(:seat, among: 0...scoreboard.seats)
-        link = (role == :reactor ? Reactor::Link : Link).for_fd(state.take(record.integer(:link)))
+        link = Link.for_fd(state.take(record.integer(:link)), role == :reactor ? Reactor::Message : Message)
         child = new(role, seat, record.integer(:slot), record.integer(:generation), link, scoreboard.row(seat), nil,
                     state.place(record.read(:pool, :integer) || 0))
         child.adopt(Sys::Pidfd.new(record.integer(:pid), state.take(record.integer(:pidfd))))

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/cluster/exit_report"
 require "pando/cluster/memory/oom_watch"
+require "pando/events"
 
 module Pando
   module Cluster
@@ -15,18 +15,18 @@ module Pando
     class ChildEvents
       include Brief
 
-      # @param cluster [Pool]
+      # @param pool [Pool]
       # @param oom [Memory::OomWatch]
-      def initialize(cluster, payload, oom)
+      def initialize(pool, payload, oom)
         @oom = oom
-        @cluster = cluster
+        @pool = pool
         @payload = payload
         @options = payload.options
       end
 
       def child_adopted(child)
-        return @cluster.shutdown.end_late_comer(child) if stopping?
-        return child.call_off("its generation was discarded") if @cluster.generations.discarded?(child)
+        return @pool.shutdown.end_late_comer(child) if stopping?
+        return child.call_off("its generation was discarded") if @pool.generations.discarded?(child)
 
         # A mold's deadline allowed for the request that its source was busy with. One that was forked from another
         # pool's has to load its own part.
@@ -36,21 +36,21 @@ module Pando
       def child_ready(child)
         return if child.condemned?
 
-        @cluster.shutdown.end_late_comer(child) if stopping?
+        @pool.shutdown.end_late_comer(child) if stopping?
         return see_off(child) if child.unwanted || stopping?
 
         case child.role
         when :mold then mold_ready(child)
         when :worker then worker_ready(child)
-        when :service then @cluster.services.ready(child)
-        when :reactor then @cluster.reactors.ready(child)
+        when :service then @pool.services.ready(child)
+        when :reactor then @pool.reactors.ready(child)
         end
       end
 
       # If it has been forked, it has not come as far as its first report: a lock that the fork itself
       # needs, or that a library takes right after it.
       def birth_overdue(child)
-        return unless @cluster.inbox.adopt_unreported(child)
+        return unless @pool.inbox.adopt_unreported(child)
         child.enter_step("fork", Sys.now) unless child.gone?
       end
 
@@ -61,30 +61,30 @@ module Pando
       # It has been at one step for too long. Where it stands is found out by another process, and
       # takes a while; it is killed only if it has not gone on by then.
       def step_overdue(child)
-        @cluster.examiner.examine(child.pid) { |stack| child.kill_stuck(stack) if child.standing_still? }
+        @pool.examiner.examine(child.pid) { |stack| child.kill_stuck(stack) if child.standing_still? }
       end
 
       def child_leaving(child, reason)
         return unless child.ready?
 
-        @cluster.generations.worker_wasted(child, reason) if child.row.job.zero?
+        @pool.generations.worker_wasted(child, reason) if child.row.job.zero?
         child.leave(reason, Sys.now + @options.stop_timeout)
         Events.emit("worker.leaving", **child.identity, reason: reason)
       end
 
       # It ends as soon as Ruby has written about it, and serves nobody meanwhile.
-      def child_crashing(child) = (@cluster.rollout.worker_crashing(child) unless stopping?)
+      def child_crashing(child) = (@pool.rollout.worker_crashing(child) unless stopping?)
 
       # It got TERM from somebody outside, and serves until it is told more.
-      def child_signalled(child, signal) = @cluster.external_signals.add(child, signal)
+      def child_signalled(child, signal) = @pool.external_signals.add(child, signal)
 
       # It has found out something about a thread.
       def thread_reported(child, kind, text)
-        @cluster.generations.lost_threads.report(child, kind, text) unless stopping? || !child.worker?
+        @pool.generations.lost_threads.report(child, kind, text) unless stopping? || !child.worker?
       end
 
       # It was asked to fork a mold, and requests have changed its process.
-      def state_reported(child, text) = (@cluster.generations.changed_state.report(child, text) unless stopping?)
+      def state_reported(child, text) = (@pool.generations.changed_state.report(child, text) unless stopping?)
 
       # It would like to be replaced, and waits for our word. The last one that serves is to serve on until then.
       def child_wants_replacement(child, reason)
@@ -95,15 +95,15 @@ module Pando
           return child.order(Message.new(:leave))
         end
 
-        @cluster.generations.worker_wasted(child, reason) if child.row.job.zero?
-        @cluster.rollout.renew(child, reason)
+        @pool.generations.worker_wasted(child, reason) if child.row.job.zero?
+        @pool.rollout.renew(child, reason)
         child.order(Message.new(:stay)) if child.ready?
       end
 
       # It was told to try itself out.
       # @param text [String] what it requested from itself, or why that failed
       def canary_tried(child, text, failed: false)
-        @cluster.generations.canary_tried(child, text, failed: failed) if child.ready?
+        @pool.generations.canary_tried(child, text, failed: failed) if child.ready?
       end
 
       # Its forker lives, but the kernel or a hook refused.
@@ -111,7 +111,7 @@ module Pando
       def fork_failed(child, text, innocent:)
         child.reason = text
         if child.mold? && child.source.worker? && !innocent
-          @cluster.generations.promotion_refused(child, text)
+          @pool.generations.promotion_refused(child, text)
         else
           Events.emit("fork.failed", role: child.role, **child.identity, reason: text)
         end
@@ -120,7 +120,7 @@ module Pando
 
       # Its forker must not become a mold; another worker may do.
       def fork_declined(child, text)
-        @cluster.generations.promotion_declined(child, text) || fork_failed(child, text, innocent: false)
+        @pool.generations.promotion_declined(child, text) || fork_failed(child, text, innocent: false)
       end
 
       # A process is gone, or an order will never become one.
@@ -132,21 +132,21 @@ module Pando
         starved = @oom.victim?(child)
         child.reason ||= "the kernel's OOM killer ended it" if starved
         close_the_doors(child)
-        @cluster.poison.died(child, oom: starved)
+        @pool.poison.died(child, oom: starved)
         exit_report = ExitReport.new(child, ending, oom: starved)
         tell(child, exit_report) unless told
         failed = exit_report.failed? # while its row is still its own
         take_stock(child, exit_report) unless exit_report.stillborn?
         hook(:after_worker_exit, child, ending) if child.worker? && ending
-        @cluster.services.lost(child, exit_report, refused: innocent) if child.service? && !stopping?
-        @cluster.dismiss(child)
+        @pool.services.lost(child, exit_report, refused: innocent) if child.service? && !stopping?
+        @pool.dismiss(child)
         pass_on(child, exit_report, failed, innocent)
       end
 
       # An order that was not carried out in time. A mold that does not fork is
       # stuck; a worker may be in a long request, so only the order is dropped.
       def spawn_overdue(child)
-        return if child.mold? && @cluster.generations.promotion_overdue(child)
+        return if child.mold? && @pool.generations.promotion_overdue(child)
         return child_lost(child, nil) if child.cut_off
 
         child.reason ||= "it was not forked in time"
@@ -154,7 +154,7 @@ module Pando
         child_lost(child, nil)
       end
 
-      def lane_corrupt(number) = @cluster.reactors.lane_corrupt(number)
+      def lane_corrupt(number) = @pool.reactors.lane_corrupt(number)
 
       def hard_timeout(child)
         return if child.condemned?
@@ -167,35 +167,35 @@ module Pando
 
       private
 
-      def stopping? = @cluster.shutdown.begun?
+      def stopping? = @pool.shutdown.begun?
 
       def tell(child, exit_report)
-        more = child.reactor? ? @cluster.reactors.in_flight : {}
+        more = child.reactor? ? @pool.reactors.in_flight : {}
         # That of a first boot is told when the server ends for it.
-        more = { backtrace: child.detail }.compact if child.mold? && exit_report.stillborn? && @cluster.generations.proven?
+        more = { backtrace: child.detail }.compact if child.mold? && exit_report.stillborn? && @pool.generations.proven?
         exit_report.tell(more)
         exit_report.tell_check unless stopping?
       end
 
       # The first worker that leaves has found the listeners' queues empty: who comes later
       # would wait for the slowest, and be reset. The reactor does this by itself.
-      def close_the_doors(child) = (@cluster.refuse_connections if stopping? && child.worker? && child.ending&.success?)
+      def close_the_doors(child) = (@pool.refuse_connections if stopping? && child.worker? && child.ending&.success?)
 
       # It came up when nobody wanted it any more; it may be serving by now.
       def see_off(child)
-        deadline = stopping? ? @cluster.shutdown.deadline : Sys.now + @options.stop_timeout
+        deadline = stopping? ? @pool.shutdown.deadline : Sys.now + @options.stop_timeout
         child.leave(child.unwanted, deadline, patient: !stopping?)
         Events.emit("worker.leaving", **child.identity, reason: child.unwanted) if child.worker?
       end
 
       def mold_ready(child)
         Events.emit("mold.ready", **child.identity)
-        @cluster.generations.mold_ready(child)
+        @pool.generations.mold_ready(child)
       end
 
       def worker_ready(child)
         Events.emit("worker.ready", **child.identity, **child.prefaulted)
-        @cluster.rollout.worker_ready(child)
+        @pool.rollout.worker_ready(child)
       end
 
       # While its row is still its own. Who is not only lost, but to blame for it, says something about its mold.
@@ -204,23 +204,23 @@ module Pando
 
         fault = :own unless exit_report.wanted?
         fault &&= :elsewhere if exit_report.killed_from_outside? && !child.condemned? && !@oom.victim?(child)
-        @cluster.generations.worker_gone(child, exit_report.reason, fault || :none)
+        @pool.generations.worker_gone(child, exit_report.reason, fault || :none)
       end
 
       def pass_on(child, exit_report, failed, innocent)
         reason = exit_report.reason
-        return @cluster.reactors.lost(reason) if child.reactor?
+        return @pool.reactors.lost(reason) if child.reactor?
         return if stopping?
 
         @payload.find_folder if child.mold?
-        generations = @cluster.generations
+        generations = @pool.generations
         return generations.mold_gone(child, reason, cause: cause(child, innocent)) if child.mold?
         return generations.child_unfit(child, reason) if child.unfit?
 
         return unless child.worker?
         return generations.worker_failed(child, reason, cause: cause(child, innocent)) if failed
 
-        @cluster.rollout.worker_lost(child, reason, working: exit_report.at_work?) if exit_report.accident?
+        @pool.rollout.worker_lost(child, reason, working: exit_report.at_work?) if exit_report.accident?
       end
 
       # A node's runner takes jobs a moment before the node says that it is ready, and a job may be one that kills.
@@ -236,6 +236,93 @@ module Pando
         @payload.run_hook(name, *arguments)
       rescue HookError => e
         Events.emit("hook.failed", hook: name, reason: e.message)
+      end
+    end
+
+    # What is to be said when a process has ended: whether it was wanted, what
+    # it was doing, and why.
+    #
+    # @api private
+    class ExitReport
+      # Seconds of life within which one that ends without having begun anything has failed.
+      YOUNG = 60.0
+
+      attr_reader :child, :ending, :reason
+
+      # @param ending [Sys::Ending, nil] nil when there never was a process
+      # @param oom [Boolean] the kernel has killed it for want of memory
+      def initialize(child, ending, oom: false)
+        @child = child
+        @ending = ending
+        @oom = oom
+        @was_starting = child.starting?
+        @at_work = child.worker? && !child.row.busy_since.nil?
+        @wanted = ((child.leaving? || child.replacement_wanted?) && ending&.success?) || called_off?
+        @reason = [child.failure || child.reason, child.verdict, (ending&.to_s unless @wanted)].compact.uniq.join(": ")
+      end
+
+      # It never became ready.
+      def stillborn? = @was_starting
+
+      # It brought this upon itself before it had begun any request: who dies
+      # of a request says nothing about its mold.
+      def failed?
+        return true if stillborn?
+        return false if wanted? || killed_from_outside?
+
+        child.row.job.zero? && Sys.now - (child.row.started_at || 0) < YOUNG
+      end
+
+      # By the kernel's OOM killer, by an operator, or by ourselves at a deadline.
+      def killed_from_outside? = ending&.killed? && ending.number == Signal.list["KILL"]
+
+      # It served, and died of something that is no doing of ours.
+      def accident? = !stillborn? && !wanted? && !child.condemned?
+
+      # What it was doing is likely to have ended it, and not its place; want of memory may be anybody's doing.
+      def at_work? = @at_work && !@oom
+
+      # It left as it was asked to, or was ended before it was ready.
+      def wanted? = @wanted
+
+      # @param more [Hash{Symbol => Object}] what else is to be said
+      def tell(more = {})
+        return if child.service? && !stillborn? # the service supervisor tells
+
+        Events.emit(event, **child.identity, reason: reason, **of_worker, **more, **(@oom ? { cause: :oom } : {}))
+      end
+
+      # Its self-check has failed, if that is what it was at.
+      def tell_check
+        return unless child.failed_check?
+
+        Events.emit("check.failed", role: child.role, **child.identity, step: child.step, reason: reason,
+                                    backtrace: child.stack)
+      end
+
+      private
+
+      # A node that was stuck in its self-check may have begun jobs: those who wait for them are to know.
+      def called_off?
+        return false if !stillborn? || child.unwanted.nil? || child.stuck?
+
+        ending.nil? || ending.success? || child.condemned?
+      end
+
+      def of_worker
+        return {} unless child.worker?
+
+        return { backtrace: child.detail }.compact if stillborn?
+
+        { requests: child.requests, **(wanted? ? {} : child.job) }
+      end
+
+      def event
+        return "#{child.role}.failed" if stillborn? && !wanted?
+        return "mold.#{child.reason}" if child.mold? && Generations::ENDS.include?(child.reason)
+        return "#{child.role}.exited" if wanted?
+
+        ending&.killed? && child.condemned? ? "#{child.role}.killed" : "#{child.role}.lost"
       end
     end
   end

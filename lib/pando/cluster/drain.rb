@@ -2,7 +2,7 @@
 
 require "pando/cluster/brief"
 require "pando/cluster/serializable"
-require "pando/cluster/reactor/link"
+require "pando/cluster/reactor/message"
 require "pando/events"
 
 module Pando

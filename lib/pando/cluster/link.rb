@@ -15,21 +15,23 @@ module Pando
       # The peer broke the format: it is ended, not we.
       class Malformed < Pando::Error; end
 
+      # @param records [Class] what it carries: Message, or Reactor::Message
       # @return [Array(Link, Link)] the monitor's end and the child's
-      def self.pair
+      def self.pair(records = Message)
         ours, theirs = UNIXSocket.pair(:SEQPACKET)
         ours.setsockopt(Socket::SOL_SOCKET, Socket::SO_PASSCRED, 1)
-        [new(ours), new(theirs)]
+        [new(ours, records), new(theirs, records)]
       end
 
-      def self.for_fd(fd)
+      def self.for_fd(fd, records = Message)
         socket = UNIXSocket.for_fd(fd)
         socket.close_on_exec = true
-        new(socket)
+        new(socket, records)
       end
 
-      def initialize(socket)
+      def initialize(socket, records = Message)
         @socket = socket
+        @records = records
         @lost = false
       end
 
@@ -62,11 +64,11 @@ module Pando
         return :nothing unless record
 
         bytes, sender, descriptors, stripped = record
-        message = decode(bytes)
+        message = @records.decode(bytes)
         return Packet.new(message, sender, descriptors) if message
 
         close_all(descriptors)
-        message = decode(stripped)
+        message = @records.decode(stripped)
         return Packet.new(message, sender, []) if message&.bearable?
 
         raise Malformed, "a record that is none of ours"
@@ -81,8 +83,6 @@ module Pando
       end
 
       private
-
-      def decode(bytes) = Message.decode(bytes)
 
       def close_all(descriptors)
         descriptors.each { |fd| Sys.close_fd(fd) }

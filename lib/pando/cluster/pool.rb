@@ -36,16 +36,16 @@ module Pando
                   :memory, :sizing, :external_signals, :throttles, :child_events, :poison
 
       # What there is one of for all: a pool is its child_events's cluster.
-      def_delegators :@cluster, :shutdown, :reload, :drain, :inbox, :examiner, :tally, :dismiss
+      def_delegators :@monitor, :shutdown, :reload, :drain, :inbox, :examiner, :tally, :dismiss
 
-      # @param cluster [Monitor]
+      # @param monitor [Monitor]
       # @param plan [Pools::Plan]
       # @param roster [Roster, Roster::View] of its own children
       # @param number [Integer] its place among the pools
       # @param common [Pools::Common]
       # @param ingress [Pools::Ingress]
-      def initialize(cluster, plan, roster, number, common, ingress)
-        @cluster = cluster
+      def initialize(monitor, plan, roster, number, common, ingress)
+        @monitor = monitor
         @name = plan.name
         @payload = plan.payload
         @roster = roster
@@ -77,7 +77,7 @@ module Pando
       end
 
       # @return [Boolean] it is to share the boot of the first pool, which goes on still
-      def waits? = shared? && !!@cluster.pools.first.generations.upcoming&.booting?
+      def waits? = shared? && !!@monitor.pools.first.generations.upcoming&.booting?
 
       # Called at each turn of the monitor's loop, whatever goes on.
       def enforce = @deadlines.enforce
@@ -154,8 +154,8 @@ module Pando
       end
 
       def shared? = options.shared && number.positive?
-      def origin = ->(purpose) { @cluster.pools.first.cold_mold_for(purpose) if shared? }
-      def give_up = ->(reason, detail) { @cluster.pools.give_up(self, reason, detail) }
+      def origin = ->(purpose) { @monitor.pools.first.cold_mold_for(purpose) if shared? }
+      def give_up = ->(reason, detail) { @monitor.pools.give_up(self, reason, detail) }
 
       def build_watch
         @deadlines = Deadlines.new(roster, child_events, options)

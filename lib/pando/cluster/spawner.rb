@@ -3,8 +3,7 @@
 require "pando/cluster/boot"
 require "pando/cluster/brief"
 require "pando/cluster/link"
-require "pando/cluster/oom_score"
-require "pando/cluster/reactor/link"
+require "pando/cluster/reactor/message"
 
 module Pando
   module Cluster
@@ -62,7 +61,7 @@ module Pando
 
       # @param setup [#start] see Payload#reactor
       def reactor(setup)
-        start(:reactor, 0, 0, nil, @options.spawn_timeout, Reactor::Link) do |child, their_end|
+        start(:reactor, 0, 0, nil, @options.spawn_timeout, Reactor::Message) do |child, their_end|
           pid = titled("pando reactor") { setup.start([*@listeners, *@listeners.leaving], their_end, @options.grace) }
           OOMScore.set(:reactor, @options.oom_score_adj, monitor: "self", pid: pid)
           child.row.claim(Roster::ROLES.index(:reactor), 0, 0)
@@ -112,8 +111,8 @@ module Pando
         end
       end
 
-      def start(role, slot, generation, source, patience, link = Link)
-        our_end, their_end = link.pair
+      def start(role, slot, generation, source, patience, records = Message)
+        our_end, their_end = Link.pair(records)
         child = @roster.admit(role, slot, generation, our_end, source)
         child.deadline = Sys.now + patience
         @poller.add(our_end, [:link, child])

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/signal_orders"
+require "pando/cluster/signals"
 require_relative "support/simulation"
 
 # What ^C means while a request runs, and before and after that.

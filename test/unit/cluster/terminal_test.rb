@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "pty"
-require "pando/cluster/signal_orders"
+require "pando/cluster/signals"
 
 # Whether the terminal is still there.
 class ClusterTerminalTest < Minitest::Test

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/cluster/reactor/link"
+require "pando/cluster/reactor/message"
 
 module Pando
   module Cluster

@@ -1,19 +1,8 @@
 # frozen_string_literal: true
 
-require "pando/cluster/link"
-
 module Pando
   module Cluster
     module Reactor
-      # The line between the monitor and the reactor, which has records of its own.
-      #
-      # @api private
-      class Link < Cluster::Link
-        private
-
-        def decode(bytes) = Message.decode(bytes)
-      end
-
       # One record on the reactor's link, of the shape that ext/pando/http/reactor.h
       # declares: the reactor is C, and cannot read what other children do.
       #
