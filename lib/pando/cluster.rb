@@ -6,9 +6,8 @@ require "pando/events"
 require "pando/sys"
 
 module Pando
-  # Who lives and who dies: monitor, mold, workers and services, the links
-  # between them, generations and their rollout. Knows nothing of HTTP or jobs:
-  # what a worker does is an object given by the layer above (see Payload in
+  # The processes of a server (monitor, mold, workers, services), the links between them, generations and their rollout.
+  # It knows nothing of HTTP or jobs: the layer above supplies an object that does a worker's work (see Payload in
   # cluster/payload.rb).
   module Cluster
     autoload :Monitor, "pando/cluster/monitor"

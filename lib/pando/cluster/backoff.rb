@@ -5,13 +5,13 @@ require "pando/sys"
 
 module Pando
   module Cluster
-    # How long to wait before the next try: twice as long with each failure, up to a limit. What counts is how
-    # often something fails, not how often it ever has: for each ten seconds without a failure, and without a
-    # wait, one is forgotten. So one failure an hour is nothing, for ever, and ten in a minute are many.
+    # The time to wait before the next try. It doubles with each failure, up to a limit. The rate of failures counts,
+    # not their total: each ten seconds without a failure and without a wait forget one. So one failure an hour never
+    # adds up, and ten in a minute do.
     #
-    # What the kernel refuses is no failure: it is tried again soon, for ever, and makes no later wait longer.
+    # A refusal by the kernel is no failure. It is tried again soon, without end, and makes no later wait longer.
     #
-    # Owned by the monitor. A failure during a wait makes the next one longer, but not this one.
+    # Used in the monitor. A failure during a wait makes the next wait longer, but not this one.
     #
     # @api private
     class Backoff
@@ -21,13 +21,13 @@ module Pando
 
       FIRST = 0.25
       LIMIT = 30.0
-      # Seconds of the longest wait for what the kernel refuses. A try costs next to nothing.
+      # Seconds of the longest wait after a refusal by the kernel. A try costs next to nothing.
       REFUSED = 1.0
-      # Seconds without a failure for which one is forgotten.
+      # Seconds without a failure after which one is forgotten.
       QUIET = 10.0
-      # Failures beyond the free ones of which more make no difference.
+      # More failures than this, beyond the free ones, make no difference.
       WORST = 8
-      # What is remembered of single failures.
+      # Single failures are remembered for so many seconds, and at most so many of them.
       MINUTE = 60.0
       REMEMBERED = 100
 
@@ -38,7 +38,7 @@ module Pando
 
       # @param limit [Float] seconds of the longest wait
       # @param first [Float] seconds of the shortest one
-      # @param free [Integer] failures after which nothing is waited for
+      # @param free [Integer] failures that cause no wait
       def initialize(limit = LIMIT, first: FIRST, free: 0)
         @limit = limit
         @first = first
@@ -52,12 +52,12 @@ module Pando
         @times = []
       end
 
-      # It has worked once; that does not make up for all that has not.
+      # A try has worked. The level stays: one success does not make up for many failures.
       def succeed
         @failures = @refusals = 0
       end
 
-      # @param refused [Boolean] it could not even begin, which is nobody's fault; that is never free
+      # @param refused [Boolean] the kernel refused it; that is never free
       # @return [Float] seconds until the next try
       def fail(now = Sys.now, refused: false)
         @level = [level(now), @free + WORST].min
@@ -69,7 +69,7 @@ module Pando
         @until - now
       end
 
-      # @return [Boolean] the last try could not even begin, or one not long before
+      # @return [Boolean] whether the kernel refused the last try, or one shortly before
       def refused? = @refusals.positive?
 
       # @param time [Float] on Sys.now
@@ -79,7 +79,7 @@ module Pando
 
       def over?(now = Sys.now) = now >= @until
 
-      # @return [Float, nil] when the wait ends, nil when there is none
+      # @return [Float, nil] when the wait ends; nil: there is none
       def due(now = Sys.now) = over?(now) ? nil : @until
 
       # @return [Integer] failures within the last minute
@@ -95,10 +95,10 @@ module Pando
         @failures += 1
       end
 
-      # Failures that are not forgotten.
+      # Failures that are not forgotten yet.
       def level(now) = [@level - quiet_times(now), 0].max
 
-      # One quiet time is enough: it was no fault.
+      # One quiet period forgets all refusals.
       def refusals_at(now) = quiet_times(now).zero? ? @refusals : 0
 
       def quiet_times(now) = ([now - [@last, @until].max, 0].max / QUIET).floor

@@ -5,8 +5,8 @@ require "pando/cluster/listening/listener"
 
 module Pando
   module Cluster
-    # The life of a process that the monitor started by exec: it becomes the
-    # mold of a cold boot, and its forks become all the rest.
+    # Runs a process that the monitor started by exec. It becomes the mold of a cold boot; all other processes of its
+    # generation are its forks.
     #
     # @api private
     class Boot
@@ -14,12 +14,12 @@ module Pando
       # The descriptors that the monitor hands over (see Spawner#cold_mold).
       LINK = 3
       SCOREBOARD = 4
-      # Behind the listeners come, unless in direct mode, the channel and the eventfd that wakes the reactor.
+      # After the listeners come the channel and the eventfd that wakes the reactor, except in direct mode.
       FIRST_LISTENER = 5
 
       Order = Struct.new(:seat, :slot, :generation, :link, :lane_descriptors)
 
-      # @yieldparam pool [String, nil] the name of the pool whose mold it becomes; nil: there is but one
+      # @yieldparam pool [String, nil] the name of the pool whose mold it becomes; nil: there is only one
       # @yieldreturn [Payload]
       # @return never: the process ends with its last role
       def self.run(&block) = new(ENV.delete(VARIABLE)).run(&block)
@@ -57,7 +57,7 @@ module Pando
         scoreboard.close_fd # the mapping stays
         channel, eventfd = (0...@others).map { |place| inherit(FIRST_LISTENER + @listeners.size + place) }
         ingress = listeners
-        ingress.each(&:leave_to_reactor) if channel # else the port would be taken for as long as any of us lives
+        ingress.each(&:leave_to_reactor) if channel # else the port would be taken as long as one of these processes lives
         Context.new(monitor_pid: @monitor_pid, scoreboard: scoreboard, listeners: ingress,
                     channel: channel, reactor_eventfd: eventfd, pool: @pool)
       end
@@ -70,8 +70,8 @@ module Pando
         IO.for_fd(descriptor, "r+b").tap { |io| io.close_on_exec = true }
       end
 
-      # A mold carries the at_exit handlers of what it was forked from, whose
-      # files and sockets are still in use: it leaves without running them.
+      # A mold has inherited at_exit handlers of the worker that it was forked from, whose files and sockets are still
+      # in use. It leaves without running them.
       def leave(role)
         exit unless role.is_a?(Mold)
 
@@ -80,9 +80,9 @@ module Pando
       end
     end
 
-    # What the monitor executes for a cold boot, and the environment variables that its very start needs, such as one
-    # that makes a library be loaded before all others. They are not the application's, and its own children must not
-    # have them: {.settle}, in the new image, puts back what there was.
+    # The command of a cold boot, and the environment variables that it needs at the very start, such as LD_PRELOAD for
+    # an allocator. The application and its children must not see them: {.settle}, in the new image, restores the former
+    # values.
     #
     # @api private
     class ColdBootCommand
@@ -96,7 +96,7 @@ module Pando
       # @return [ColdBootCommand]
       def self.of(command) = command.is_a?(self) ? command : new(command)
 
-      # In the new image, before anything of the application.
+      # Called in the new image, before any code of the application.
       # @return [nil]
       def self.settle(environment = ENV)
         environment.delete(CHANGED).to_s.split.each do |name|
@@ -112,7 +112,7 @@ module Pando
         @variables = variables
       end
 
-      # @param own [Hash{String => String}] of the process that executes it
+      # @param own [Hash{String => String}] of the process that executes the command
       # @return [Hash{String => String}]
       def environment(own = ENV.to_h)
         return own if @variables.empty?

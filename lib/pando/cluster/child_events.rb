@@ -6,8 +6,8 @@ require "pando/events"
 
 module Pando
   module Cluster
-    # What follows from what happens to a child: told by Inbox, Reaper and
-    # Deadlines, it tells generations, rollout and services.
+    # Decides what follows from what happens to a child. Inbox, Reaper and Deadlines call it; it calls the pool's
+    # generations, rollout and services.
     #
     # Owned by a Pool, in the monitor.
     #
@@ -28,8 +28,8 @@ module Pando
         return @pool.shutdown.end_late_comer(child) if stopping?
         return child.call_off("its generation was discarded") if @pool.generations.discarded?(child)
 
-        # A mold's deadline allowed for the request that its source was busy with. One that was forked from another
-        # pool's has to load its own part.
+        # The mold's first deadline allowed for the running request of its source. A mold that was forked from another
+        # pool's mold has to load its own part.
         child.deadline = Sys.now + (child.source.mold? ? @options.boot_timeout : @options.spawn_timeout) if child.mold?
       end
 
@@ -37,7 +37,7 @@ module Pando
         return if child.condemned?
 
         @pool.shutdown.end_late_comer(child) if stopping?
-        return see_off(child) if child.unwanted || stopping?
+        return end_unwanted(child) if child.unwanted || stopping?
 
         case child.role
         when :mold then mold_ready(child)
@@ -47,19 +47,19 @@ module Pando
         end
       end
 
-      # If it has been forked, it has not come as far as its first report: a lock that the fork itself
-      # needs, or that a library takes right after it.
+      # A child that was forked and has not reported may wait for a lock, which the fork itself needs or a library takes
+      # right after it.
       def birth_overdue(child)
         return unless @pool.inbox.adopt_unreported(child)
         child.enter_step("fork", Sys.now) unless child.gone?
       end
 
-      # It is about to take a step of its self-check.
-      # @param step [String] empty: it has taken all
+      # The child is about to take a step of its self-check.
+      # @param step [String] empty: it has taken all steps
       def child_checking(child, step) = child.enter_step(step, @options.check_timeout&.then { |time| Sys.now + time })
 
-      # It has been at one step for too long. Where it stands is found out by another process, and
-      # takes a while; it is killed only if it has not gone on by then.
+      # The child has been at one step for too long. Another process finds out where it stands, which takes a while. The
+      # child is killed only if it is still at that step then.
       def step_overdue(child)
         @pool.examiner.examine(child.pid) { |stack| child.kill_stuck(stack) if child.standing_still? }
       end
@@ -72,21 +72,22 @@ module Pando
         Events.emit("worker.leaving", **child.identity, reason: reason)
       end
 
-      # It ends as soon as Ruby has written about it, and serves nobody meanwhile.
+      # The child crashes: it serves no more requests, and ends when Ruby has written its crash report.
       def child_crashing(child) = (@pool.rollout.worker_crashing(child) unless stopping?)
 
-      # It got TERM from somebody outside, and serves until it is told more.
+      # The child got TERM from outside, and serves until it is told more.
       def child_signalled(child, signal) = @pool.external_signals.add(child, signal)
 
-      # It has found out something about a thread.
+      # The child has found out something about a thread.
       def thread_reported(child, kind, text)
         @pool.generations.lost_threads.report(child, kind, text) unless stopping? || !child.worker?
       end
 
-      # It was asked to fork a mold, and requests have changed its process.
+      # The child was asked to fork a mold, and reports that requests have changed its process.
       def state_reported(child, text) = (@pool.generations.changed_state.report(child, text) unless stopping?)
 
-      # It would like to be replaced, and waits for our word. The last one that serves is to serve on until then.
+      # The child asks to be replaced, and waits for an answer. The last ready worker serves on until its successor is
+      # ready.
       def child_wants_replacement(child, reason)
         return unless child.ready?
 
@@ -100,14 +101,14 @@ module Pando
         child.order(Message.new(:stay)) if child.ready?
       end
 
-      # It was told to try itself out.
-      # @param text [String] what it requested from itself, or why that failed
+      # The canary was told to request something from itself.
+      # @param text [String] what it requested, or why that failed
       def canary_tried(child, text, failed: false)
         @pool.generations.canary_tried(child, text, failed: failed) if child.ready?
       end
 
-      # Its forker lives, but the kernel or a hook refused.
-      # @param innocent [Boolean] it was the kernel: no fault of the generation
+      # The forker lives, but the kernel or a hook refused the fork.
+      # @param innocent [Boolean] the kernel refused, which is no fault of the generation
       def fork_failed(child, text, innocent:)
         child.reason = text
         if child.mold? && child.source.worker? && !innocent
@@ -118,33 +119,33 @@ module Pando
         child_lost(child, nil, innocent: innocent, told: true)
       end
 
-      # Its forker must not become a mold; another worker may do.
+      # The forker must not become a mold; another worker may.
       def fork_declined(child, text)
         @pool.generations.promotion_declined(child, text) || fork_failed(child, text, innocent: false)
       end
 
       # A process is gone, or an order will never become one.
       # @param ending [Sys::Ending, nil]
-      # @param innocent [Boolean] the kernel did not let it become a process that we can watch
-      # @param told [Boolean] an event has said why it never became a process
+      # @param innocent [Boolean] the kernel refused the process, or refused to let the monitor watch it
+      # @param told [Boolean] an event has already given the reason
       def child_lost(child, ending, innocent: false, told: false)
         child.ending = ending
         starved = @oom.victim?(child)
         child.reason ||= "the kernel's OOM killer ended it" if starved
-        close_the_doors(child)
+        refuse_connections_at_stop(child)
         @pool.poison.died(child, oom: starved)
         exit_report = ExitReport.new(child, ending, oom: starved)
         tell(child, exit_report) unless told
-        failed = exit_report.failed? # while its row is still its own
-        take_stock(child, exit_report) unless exit_report.stillborn?
+        failed = exit_report.failed? # while the child's row is still its own
+        report_to_generations(child, exit_report) unless exit_report.stillborn?
         hook(:after_worker_exit, child, ending) if child.worker? && ending
         @pool.services.lost(child, exit_report, refused: innocent) if child.service? && !stopping?
         @pool.dismiss(child)
         pass_on(child, exit_report, failed, innocent)
       end
 
-      # An order that was not carried out in time. A mold that does not fork is
-      # stuck; a worker may be in a long request, so only the order is dropped.
+      # The order to fork was not carried out in time. A mold that does not fork is stuck. A worker may be in a long
+      # request, so only the order is dropped.
       def spawn_overdue(child)
         return if child.mold? && @pool.generations.promotion_overdue(child)
         return child_lost(child, nil) if child.cut_off
@@ -171,18 +172,18 @@ module Pando
 
       def tell(child, exit_report)
         more = child.reactor? ? @pool.reactors.in_flight : {}
-        # That of a first boot is told when the server ends for it.
+        # The backtrace of a failed first boot is printed when the server stops.
         more = { backtrace: child.detail }.compact if child.mold? && exit_report.stillborn? && @pool.generations.proven?
         exit_report.tell(more)
-        exit_report.tell_check unless stopping?
+        exit_report.report_failed_check unless stopping?
       end
 
-      # The first worker that leaves has found the listeners' queues empty: who comes later
-      # would wait for the slowest, and be reset. The reactor does this by itself.
-      def close_the_doors(child) = (@pool.refuse_connections if stopping? && child.worker? && child.ending&.success?)
+      # The first worker that leaves has found the listeners' queues empty. A client that came later would wait for the
+      # slowest worker, and then be reset. The reactor does this by itself.
+      def refuse_connections_at_stop(child) = (@pool.refuse_connections if stopping? && child.worker? && child.ending&.success?)
 
-      # It came up when nobody wanted it any more; it may be serving by now.
-      def see_off(child)
+      # A child that became ready when it was no longer wanted. It may be serving by now.
+      def end_unwanted(child)
         deadline = stopping? ? @pool.shutdown.deadline : Sys.now + @options.stop_timeout
         child.leave(child.unwanted, deadline, patient: !stopping?)
         Events.emit("worker.leaving", **child.identity, reason: child.unwanted) if child.worker?
@@ -198,8 +199,8 @@ module Pando
         @pool.rollout.worker_ready(child)
       end
 
-      # While its row is still its own. Who is not only lost, but to blame for it, says something about its mold.
-      def take_stock(child, exit_report)
+      # Called while the child's row is still its own. A worker that caused its own end says something about its mold.
+      def report_to_generations(child, exit_report)
         return if stopping? || !child.worker?
 
         fault = :own unless exit_report.wanted?
@@ -223,7 +224,7 @@ module Pando
         @pool.rollout.worker_lost(child, reason, working: exit_report.at_work?) if exit_report.accident?
       end
 
-      # A node's runner takes jobs a moment before the node says that it is ready, and a job may be one that kills.
+      # A node's runner takes jobs a moment before the node reports that it is ready, and a job may kill it.
       # @return [Symbol] see Generations::Faults#worker_failed
       def cause(child, innocent)
         return :refused if innocent
@@ -239,18 +240,18 @@ module Pando
       end
     end
 
-    # What is to be said when a process has ended: whether it was wanted, what
-    # it was doing, and why.
+    # Describes the end of a process: whether it was wanted, what the process was doing, and why it ended. Used by
+    # ChildEvents, in the monitor.
     #
     # @api private
     class ExitReport
-      # Seconds of life within which one that ends without having begun anything has failed.
+      # A worker that ends within so many seconds, without having begun a request, has failed.
       YOUNG = 60.0
 
       attr_reader :child, :ending, :reason
 
-      # @param ending [Sys::Ending, nil] nil when there never was a process
-      # @param oom [Boolean] the kernel has killed it for want of memory
+      # @param ending [Sys::Ending, nil] nil: there never was a process
+      # @param oom [Boolean] the kernel's OOM killer ended it
       def initialize(child, ending, oom: false)
         @child = child
         @ending = ending
@@ -261,11 +262,11 @@ module Pando
         @reason = [child.failure || child.reason, child.verdict, (ending&.to_s unless @wanted)].compact.uniq.join(": ")
       end
 
-      # It never became ready.
+      # Whether it never became ready.
       def stillborn? = @was_starting
 
-      # It brought this upon itself before it had begun any request: who dies
-      # of a request says nothing about its mold.
+      # Whether it ended by itself before it had begun any request. A worker that dies of a request says nothing about
+      # its mold.
       def failed?
         return true if stillborn?
         return false if wanted? || killed_from_outside?
@@ -273,27 +274,27 @@ module Pando
         child.row.job.zero? && Sys.now - (child.row.started_at || 0) < YOUNG
       end
 
-      # By the kernel's OOM killer, by an operator, or by ourselves at a deadline.
+      # Whether the OOM killer, an operator, or the monitor killed it.
       def killed_from_outside? = ending&.killed? && ending.number == Signal.list["KILL"]
 
-      # It served, and died of something that is no doing of ours.
+      # Whether it was ready, and neither was asked to leave nor killed by the monitor.
       def accident? = !stillborn? && !wanted? && !child.condemned?
 
-      # What it was doing is likely to have ended it, and not its place; want of memory may be anybody's doing.
+      # Whether its request has probably ended it. Any process may be the cause when memory runs out.
       def at_work? = @at_work && !@oom
 
-      # It left as it was asked to, or was ended before it was ready.
+      # Whether it left as it was asked to, or was called off before it was ready.
       def wanted? = @wanted
 
-      # @param more [Hash{Symbol => Object}] what else is to be said
+      # @param more [Hash{Symbol => Object}] further fields of the event
       def tell(more = {})
-        return if child.service? && !stillborn? # the service supervisor tells
+        return if child.service? && !stillborn? # ServiceSupervisor emits its event
 
         Events.emit(event, **child.identity, reason: reason, **of_worker, **more, **(@oom ? { cause: :oom } : {}))
       end
 
-      # Its self-check has failed, if that is what it was at.
-      def tell_check
+      # Emits check.failed if it ended in its self-check.
+      def report_failed_check
         return unless child.failed_check?
 
         Events.emit("check.failed", role: child.role, **child.identity, step: child.step, reason: reason,
@@ -302,7 +303,7 @@ module Pando
 
       private
 
-      # A node that was stuck in its self-check may have begun jobs: those who wait for them are to know.
+      # A node that was stuck in its self-check may have begun jobs, so its end must be reported.
       def called_off?
         return false if !stillborn? || child.unwanted.nil? || child.stuck?
 

@@ -5,18 +5,18 @@ require "pando/sys"
 
 module Pando
   module Cluster
-    # The monitor's order to fork, in the hands of the process that will do so.
+    # The monitor's order to fork, as the forking process has received it.
     #
     # @api private
     class ForkOrder
       attr_reader :role, :seat, :slot, :generation, :link
-      # @return [String, nil] of a mold that is another pool's: the name of that
+      # @return [String, nil] the name of the pool, of another pool's mold
       attr_reader :pool
       # @return [LaneDescriptors, nil] of a worker behind the reactor
       attr_reader :lane_descriptors
 
       # @param packet [Link::Packet] a :spawn or :promote with the child's link end
-      # @return [ForkOrder, nil] nil when the descriptor is missing
+      # @return [ForkOrder, nil] nil: the descriptor is missing
       def self.from(packet)
         message = packet.message
         fd, *others = packet.descriptors
@@ -34,24 +34,24 @@ module Pando
         @lane_descriptors = lane_descriptors
       end
 
-      # In the forker: they are the new process's now, or nobody's.
+      # In the forker: closes what now belongs to the new process.
       def close
         link.close
         lane_descriptors&.close
       end
 
-      # The monitor gave up waiting and closed its end.
+      # Whether the monitor has closed its end of the link, since it waits no longer.
       def cancelled? = link.dead?
     end
 
-    # A worker's ends of its lane to the reactor: they came with the order to fork it.
+    # A worker's ends of its lane to the reactor, which came with the order to fork it.
     #
     # @api private
     class LaneDescriptors
       attr_reader :number, :eventfd, :socket, :memory
 
       # @param number [Integer] of the lane
-      # @param descriptors [Array<Integer>] as received; closed unless they are what they must be
+      # @param descriptors [Array<Integer>] as received; closed unless there are three
       # @return [LaneDescriptors, nil] nil in direct mode
       def self.from(number, descriptors)
         return new(number, *descriptors) if descriptors.size == 3

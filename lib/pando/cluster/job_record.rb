@@ -4,10 +4,10 @@ require "pando/sys"
 
 module Pando
   module Cluster
-    # How a worker tells what it is and does: in its row of the scoreboard, which the monitor reads, and in its title.
-    # One job after another, or several side by side, which are counted now and then.
+    # Writes what a worker does into its row of the scoreboard, which the monitor reads, and into its process title.
+    # Jobs come one after another, or several at once, which are counted now and then.
     #
-    # Of a worker, in its process.
+    # Included by Worker, in the worker's process.
     module JobRecord
       # @return [Integer] jobs done since this process was forked
       def requests = row.requests
@@ -26,7 +26,7 @@ module Pando
         row.connections = count
       end
 
-      # It had better be replaced, when that suits the others, see Replacements.
+      # Tells the monitor that this worker should be replaced when that is convenient, see Replacements.
       # @param due [Boolean]
       def major_gc_due=(due)
         row.major_gc_due = due
@@ -35,7 +35,7 @@ module Pando
       def major_gc_due? = row.major_gc_due?
 
       # A job begins.
-      # @param verb [String] @param subject [String] what the log shall name, nothing secret
+      # @param verb [String] @param subject [String] for the log, without secrets
       # @param soft [Float, nil] seconds until the monitor signals @param hard [Float, nil] until it kills
       def job_started(verb, subject, soft, hard)
         row.start_job(verb, subject, soft, hard)
@@ -46,8 +46,7 @@ module Pando
       # @return [Float] now, in monotonic seconds
       def job_deadline(soft, hard) = row.set_deadlines(soft, hard)
 
-      # The running job has begun to give its result, and may take its time over it: a rollout does not wait for
-      # its end.
+      # The running job has begun to stream its result, which may take long: a rollout does not wait for its end.
       def job_streams = row.streaming!
 
       def job_finished
@@ -60,25 +59,25 @@ module Pando
         @recorder = @recorder.job_finished(job) if @recorder
       end
 
-      # The running job came to nothing, by a fault of ours. Counted once and when it is done: until then it is none
-      # of the requests that failures are a share of.
+      # The running job failed on the server's side. It is counted once, when it is done, so that failures stay a share
+      # of the finished jobs.
       def job_failed
         @job_failed = true
       end
 
-      # Of a process that does several jobs at once: so many more are done.
-      # @param failures [Integer] of those
+      # In a process that does several jobs at once: more of them are done.
+      # @param failures [Integer] how many of them failed
       def jobs_finished(count, failures)
         sampler.take if row.count_jobs(count, failures)
       end
 
-      # Nothing runs any more.
+      # No job runs any more.
       def jobs_rest
         row.rest
         Sys.end_title("idle") || Process.setproctitle("#{@title} idle")
       end
 
-      # As if nothing had been done yet.
+      # Resets the counts, as if no job had been done yet.
       def forget_jobs = row.restart
 
       # @return [Boolean]
@@ -92,10 +91,10 @@ module Pando
       def sampler = @sampler ||= Sampler.new(row, payload)
     end
 
-    # Writes into a worker's row what has become of it: collections, JIT code, page faults, CPU time (Sys::Sample).
-    # At its 1st, 2nd, 4th ... job while it is young, later at most four times a second, and when it falls idle.
+    # Writes a worker's garbage collections, JIT code, page faults and CPU time (Sys::Sample) into its row: at its 1st,
+    # 2nd, 4th ... job while it is young, later at most four times a second, and when it becomes idle.
     #
-    # One for each worker, in its process.
+    # Owned by a Worker, in its process.
     #
     # @api private
     class Sampler
@@ -115,7 +114,7 @@ module Pando
         @row.take_sample(@payload.code_bytes, minor - @minor, major - @major)
       end
 
-      # What was done since then may be all for a while.
+      # No further job may come for a while.
       def catch_up
         take unless @row.requests == @jobs
       end

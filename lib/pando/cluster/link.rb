@@ -4,15 +4,15 @@ require "pando/cluster/message"
 
 module Pando
   module Cluster
-    # One end of the line between the monitor and a child (AF_UNIX, SOCK_SEQPACKET).
-    # The monitor makes each pair, so it holds the line before the child exists.
+    # One end of the socket pair between the monitor and a child (AF_UNIX, SOCK_SEQPACKET). The monitor makes the pair,
+    # so it holds its end before the child exists.
     #
     # @api private
     class Link
-      # What came in: the message, the pid of who sent it by the kernel's word, descriptors.
+      # A received message, its sender's pid by the kernel's word, and its descriptors.
       Packet = Struct.new(:message, :sender, :descriptors)
 
-      # The peer broke the format: it is ended, not we.
+      # The peer broke the format, and must be ended for it.
       class Malformed < Pando::Error; end
 
       # @param records [Class] what it carries: Message, or Reactor::Message
@@ -41,8 +41,8 @@ module Pando
       def closed? = @socket.closed?
 
       # Never blocks.
-      # @return [Boolean] false when the peer is gone, does not read (its queue is full), or too many descriptors of the
-      #   user's are on their way (ETOOMANYREFS, unix(7))
+      # @return [Boolean] false: the peer is gone, its queue is full, or too many of the user's descriptors are in
+      #   flight (ETOOMANYREFS, unix(7))
       def send(message, descriptors = [])
         Sys.send_record(@socket, message.encode, descriptors)
       rescue Errno::EPIPE, Errno::ECONNRESET, Errno::ECONNREFUSED, Errno::ENOTCONN
@@ -52,7 +52,7 @@ module Pando
         false
       end
 
-      # @return [Boolean] the peer was gone when something was sent
+      # @return [Boolean] whether the peer was gone when something was sent
       def lost? = @lost
 
       # Never blocks.
@@ -71,11 +71,10 @@ module Pando
         message = @records.decode(stripped)
         return Packet.new(message, sender, []) if message&.bearable?
 
-        raise Malformed, "a record that is none of ours"
+        raise Malformed, "a record of an unknown format"
       end
 
-      # True when the other end has been closed: an order that came over a
-      # dead link was cancelled.
+      # Whether the other end has been closed, which cancels an order that came with this link.
       def dead?
         @socket.recv_nonblock(1, Socket::MSG_PEEK, exception: false).then { |peeked| peeked.nil? || peeked == "" }
       rescue SystemCallError

@@ -22,8 +22,8 @@ require "pando/cluster/spawner"
 
 module Pando
   module Cluster
-    # Workers of one kind, with a lineage of molds of their own: what there is one of for each kind. Of a server's
-    # pools the first one has the reactor and the listeners; most servers have no other.
+    # Workers of one kind, with their own molds and generations, and all parts that the monitor has once for each kind.
+    # The first pool has the reactor and the listeners; most servers have no other pool.
     #
     # Owned by Pools, in the monitor.
     #
@@ -35,7 +35,7 @@ module Pando
       attr_reader :number, :name, :payload, :roster, :listeners, :lanes, :reactors, :generations, :rollout, :services,
                   :memory, :sizing, :external_signals, :throttles, :child_events, :poison
 
-      # What there is one of for all: a pool is its child_events's cluster.
+      # Parts that all pools share, for ChildEvents.
       def_delegators :@monitor, :shutdown, :reload, :drain, :inbox, :examiner, :tally, :dismiss
 
       # @param monitor [Monitor]
@@ -62,31 +62,32 @@ module Pando
 
       def options = payload.options
 
-      # Clients that wait at the listeners are to go elsewhere.
+      # Refuses clients that wait at the listeners, so that they can go elsewhere.
       def refuse_connections = listeners.refuse
 
-      # It loads the application, for the first time.
+      # Boots the first mold, which loads the application.
       def boot = generations.begin_boot
 
-      # @param purpose [Symbol] of a generation in another pool
-      # @return [Child, nil] a mold of the same release that has booted from cold, and may be forked in its place
+      # @param purpose [Symbol] of the generation in the other pool
+      # @return [Child, nil] a cold-booted mold of the same release, from which the other pool's mold can be forked
+      #   instead of booting
       def cold_mold_for(purpose)
         upcoming, current = [generations.upcoming, generations.current].map { |one| one if one&.forks? && !one.source }
         generation = { boot: current || upcoming, heal: current, reload: upcoming, reboot: current }.fetch(purpose)
         generation&.mold
       end
 
-      # @return [Boolean] it is to share the boot of the first pool, which goes on still
+      # @return [Boolean] whether it must wait for the first pool's boot, which it shares
       def waits? = shared? && !!@monitor.pools.first.generations.upcoming&.booting?
 
-      # Called at each turn of the monitor's loop, whatever goes on.
+      # Called at each turn of the monitor's loop, also while the server stops.
       def enforce = @deadlines.enforce
 
       # @param seconds [Float] in which nobody could do anything
       def postpone(seconds) = @deadlines.postpone(seconds)
 
-      # Called at each turn of the monitor's loop, unless the server stops.
-      # @param ending [Boolean] it is about to
+      # Called at each turn of the monitor's loop, until the server stops.
+      # @param ending [Boolean] whether the server is about to stop
       def reconcile(ending)
         generations.reconcile
         @hot_sets.reconcile
@@ -101,15 +102,15 @@ module Pando
         throttles.reconcile
       end
 
-      # @return [Float] when a deadline passes
+      # @return [Float] when the next deadline passes
       def deadline = @deadlines.due
 
-      # @return [Float, nil] when it must look again
+      # @return [Float, nil] when it needs the next turn
       def due
         [@deadlines, memory, generations, rollout, external_signals, throttles, sizing, @mold_releaser].filter_map(&:due).min
       end
 
-      # Another release serves: its settings are ours from now on.
+      # A new release serves: its settings apply from now on.
       # @param policy [#threshold, #manual?, #choose]
       def renew(renewal, policy)
         before = options.workers
@@ -119,13 +120,13 @@ module Pando
         rollout.resize(options.workers) unless options.workers == before
       end
 
-      # @return [Boolean] somebody serves in it
+      # @return [Boolean] whether a worker serves in it
       def serving? = roster.ready_workers.any?
 
-      # For a line of status.
+      # For the status line.
       def summary = "#{roster.ready_workers.size} of #{rollout.size}"
 
-      # In the order in which they are taken up: what refers to another comes after it.
+      # Restored in this order, since some refer to those before them.
       OWNERS = %i[throttles generations rollout services sizing].freeze
 
       # @param state [Upgrade::State::PoolState]
@@ -134,7 +135,7 @@ module Pando
 
       private
 
-      # Where nobody listens, direct mode has nothing to do.
+      # In a pool without listeners, direct mode has nothing to do.
       def build_entrance(setup)
         @lanes = setup ? Reactor::Lanes.new(setup, @common.oom) : Listening::DirectMode.new(roster, listeners)
         @spawner = Spawner.new(roster, @common.poller, listeners, options, @common.command, lanes,

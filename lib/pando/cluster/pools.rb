@@ -6,33 +6,33 @@ require "pando/events"
 
 module Pando
   module Cluster
-    # The pools of a server, one for each kind of worker, in the order in which they were declared. Which there are is
-    # decided at the start. Where there are several, each event of one has its name.
+    # The pools of a server, one for each kind of worker, in the order of the configuration. They are fixed at the
+    # start. If there are several, each event carries the name of its pool.
     #
     # Owned by the monitor.
     #
     # @api private
     class Pools
-      # What a pool is to be, from the layer above.
+      # The definition of a pool, from the layer above.
       #
-      #   payload  what its workers carry; its name is the pool's
-      #   policy   when to refork and from whom
+      #   payload  see Payload; its name is the pool's
+      #   policy   when to refork, and from which worker
       Plan = Struct.new(:payload, :policy, keyword_init: true) do
         def name = payload.name
       end
 
-      # What all pools have in common: the monitor's.
+      # What all pools share.
       #
-      #   poller    of its loop
-      #   command   what becomes the mold of a cold boot
+      #   poller    of the monitor's loop
+      #   command   the command that becomes the mold of a cold boot
       #   oom       Memory::OomWatch
-      #   gauge     Memory::Gauge, and
-      #   shortage  Memory::Shortage of the whole tree
-      #   relief    Memory::Relief from it
-      #   several   whether there are several
+      #   gauge     Memory::Gauge
+      #   shortage  Memory::Shortage, both of all processes together
+      #   relief    Memory::Relief
+      #   several   whether there are several pools
       Common = Struct.new(:poller, :command, :oom, :gauge, :shortage, :relief, :several, keyword_init: true)
 
-      # How clients come to its workers: nil and none for all but the first.
+      # How clients reach a pool's workers. Only the first pool has listeners and a reactor.
       #
       #   listeners  Listening::Listeners
       #   setup      see Payload#reactor
@@ -43,9 +43,9 @@ module Pando
       include Brief
       include Enumerable
 
-      # @return [ChildEventRouter] who is told what happens to children
+      # @return [ChildEventRouter] takes what happens to children
       attr_reader :child_event_router
-      # @return [Generations, Releases] what a reload is a new one of
+      # @return [Generations, Releases] what makes the new generation of a reload
       attr_reader :releases
 
       # @param plans [Array<Plan>] @param roster [Roster] @param shutdown [Shutdown]
@@ -68,29 +68,29 @@ module Pando
       def names = @pools.map(&:name)
 
       # @param child [Child]
-      # @return [Pool] whose it is
+      # @return [Pool] its pool
       def of(child) = @pools.fetch(child.pool)
 
-      # @param name [String] from anybody
+      # @param name [String] from any source
       # @return [Pool, nil]
       def named(name) = find { |pool| pool.name == name }
 
-      # What is told in the block is about this pool.
+      # Events in the block carry the pool's name.
       # @param pool [Pool]
       def about(pool, &block) = several? ? Events.about(pool: pool.name, &block) : yield
 
-      # @param pools [Enumerable<Pool>] those that are to boot, each as soon as it can
+      # @param pools [Enumerable<Pool>] the pools to boot, each as soon as it can
       def boot(pools = self)
         @unborn = pools.reject do |pool|
           about(pool) { pool.boot } unless pool.waits?
         end
       end
 
-      # @return [Integer] workers that are wanted in all of them
+      # @return [Integer] the wanted number of workers in all pools
       def workers = sum { |pool| pool.rollout.size }
 
-      # @return [Hash{Symbol => Integer}] workers that serve requests and nodes that do jobs, as many as are wanted; a
-      #   kind that there is none of is missing
+      # @return [Hash{Symbol => Integer}] the wanted numbers of workers that serve requests and of nodes that do jobs;
+      #   without a kind that the server does not have
       def sizes
         kinds = group_by { |pool| pool.options.jobs ? :nodes : :workers }
         %i[workers nodes].filter_map { |kind| [kind, kinds[kind].sum { |one| one.rollout.size }] if kinds[kind] }.to_h
@@ -111,8 +111,8 @@ module Pando
         @outage.look(select(&:serving?))
       end
 
-      # Another release serves.
-      # @param renewal [#command, #policy, #policy_of] whatever else its payloads take from it
+      # A new release serves: its settings apply from now on.
+      # @param renewal [#command, #policy, #policy_of] and what the payloads take from it
       def renew(renewal)
         each do |pool|
           policy = pool.equal?(first) ? renewal.policy : renewal.policy_of(pool.name)
@@ -123,17 +123,17 @@ module Pando
       # @return [Float] when a deadline passes
       def deadline = map(&:deadline).min
 
-      # @return [Float, nil] when one of them must look again
+      # @return [Float, nil] when one of them needs the next turn
       def due = filter_map(&:due).min
 
-      # @return [Boolean] whether each of them has a generation that serves
+      # @return [Boolean] whether each pool has a generation that serves
       def serve? = all? { |pool| pool.generations.current }
 
-      # @return [Boolean] whether each of them serves with as many workers as are wanted
+      # @return [Boolean] whether each pool serves with as many workers as it wants
       def complete? = serve? && all? { |pool| pool.roster.ready_workers.size >= pool.rollout.size }
 
-      # Nobody serves in one of them, and a try to mend that has failed. At a start that is the end, for whoever has
-      # started the server wants to know at once. Later the others serve on, and it is tried again.
+      # One pool has no ready worker, and a try to change that has failed. At the start the server stops, since its
+      # operator wants to know at once. Later the other pools serve on, and this one tries again.
       # @param pool [Pool] @param reason [String] @param detail [String, nil] a backtrace
       # @return [Boolean] whether the server stops
       def give_up(pool, reason, detail)
@@ -149,7 +149,7 @@ module Pando
         true
       end
 
-      # For a line of status.
+      # For the status line.
       def summary
         return "#{first.summary} workers serve" unless several?
 
@@ -164,14 +164,14 @@ module Pando
         end
       end
 
-      # One that the configuration has got since begins to boot, see Upgrade::Resumption.
+      # A pool that is new in the configuration begins to boot, see Upgrade::Resumption.
       def from_state(state)
         @started = true
         each { |pool| state.part_of(pool.name)&.then { |part| pool.from_state(part) } }
       end
 
-      # The time in which nobody serves: it is told once, and ends the server if it lasts too long and the user has
-      # said so. How often something has been tried does not count.
+      # The time in which no worker serves. It is reported once, and stops the server after `give_up_after` seconds, if
+      # that is set. The number of tries does not count.
       #
       # Owned by Pools, in the monitor.
       #
@@ -185,7 +185,7 @@ module Pando
         end
 
         # Called at each turn of the monitor's loop.
-        # @param serving [Array<Pool>] those in which somebody serves
+        # @param serving [Array<Pool>] the pools with a ready worker
         def look(serving)
           return if serving.empty?
 
@@ -194,16 +194,16 @@ module Pando
           @told -= serving
         end
 
-        # What a pool lacks is told once, until somebody serves in it again.
-        # @yield unless that has been done
+        # A pool without workers is reported once, until one serves in it again.
+        # @yield unless it has been reported
         def tell(pool)
           yield unless @told.include?(pool)
           @told |= [pool]
         end
 
-        # A try to have a worker has failed, and there is none.
+        # A try to start a worker has failed, and no worker serves.
         # @param detail [String, nil] a backtrace
-        # @param limit [Float, nil] seconds; nil: it is borne for ever
+        # @param limit [Float, nil] seconds; nil: the server never stops for this
         # @return [Boolean] whether the server stops
         def bear(reason, detail, limit)
           seconds = Sys.now - @served_at
@@ -221,7 +221,7 @@ module Pando
         def left(limit, seconds) = limit ? { seconds: [limit - seconds, 0].max.round(1) } : {}
       end
 
-      # Tells the child_events of a child's pool what Inbox and Reaper tell.
+      # Passes what Inbox and Reaper report on to the ChildEvents of the child's pool.
       #
       # Owned by Pools, in the monitor.
       #
@@ -242,7 +242,7 @@ module Pando
 
         def lane_corrupt(number) = @pools.first.child_events.lane_corrupt(number)
 
-        # A process that has ended can say no more.
+        # Its log lines that are still due are lost with it.
         def child_lost(child, *details, **more)
           pool = @pools.of(child)
           @pools.about(pool) do
@@ -251,7 +251,8 @@ module Pando
           end
         end
 
-        # In direct mode a worker does what the reactor does elsewhere, whose words these are (HTTP::ReactorReport).
+        # In direct mode a worker cuts off slow readers, with the event that the reactor emits elsewhere
+        # (HTTP::ReactorReport).
         def reader_lost(child, text)
           reader, request = text.split("\n", 2)
           @pools.about(@pools.of(child)) do

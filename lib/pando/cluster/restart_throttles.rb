@@ -5,8 +5,8 @@ require "pando/events"
 
 module Pando
   module Cluster
-    # Keeps one place in the cluster (a slot, a service, the mold, the reactor) from being filled again and again at
-    # full speed. A few deaths are made up for at once; who goes on dying is started again later each time.
+    # Throttles restarts in one place of the cluster (a slot, a service, the mold, the reactor). The first few deaths
+    # are replaced at once; a process that goes on dying is restarted later each time.
     #
     # Owned by RestartThrottles.
     #
@@ -16,12 +16,12 @@ module Pando
 
       serialize throttled: :flag, reason: :text, backoff: Backoff
 
-      # Refusals in a row of which each has made the wait longer: what follows is no news.
+      # After so many refusals in a row the wait grows no longer, and no further event is emitted.
       ENOUGH = Math.log2(Backoff::REFUSED / Backoff::FIRST).ceil
       private_constant :ENOUGH
 
-      # @param place [Hash{Symbol => Object}] whose restarts they are, for events
-      # @param limit [Float] seconds of the longest wait @param free [Integer] deaths that are made up for at once
+      # @param place [Hash{Symbol => Object}] the place, for events
+      # @param limit [Float] seconds of the longest wait @param free [Integer] deaths that are replaced at once
       def initialize(place, limit:, free:)
         @place = place
         @backoff = Backoff.new(limit, free: free)
@@ -36,7 +36,7 @@ module Pando
       def refused? = @backoff.refused?
       def succeed = @backoff.succeed
 
-      # @param refused [Boolean] the kernel did not let it be started
+      # @param refused [Boolean] the kernel refused to start it
       # @return [Float] seconds until the next try
       def fail(reason = nil, now = Sys.now, refused: false)
         waits = !@backoff.over?(now)
@@ -47,10 +47,10 @@ module Pando
         seconds
       end
 
-      # Nothing has failed here, but so long the next try waits.
+      # Nothing has failed here, but the next try waits until then.
       def wait_until(time) = @backoff.wait_until(time)
 
-      # Tells when all is quiet again.
+      # Emits an event when the place has recovered.
       # @return [Boolean] whether it is
       def calm?(now = Sys.now)
         return false unless @backoff.calm?(now)
@@ -68,7 +68,7 @@ module Pando
 
       private
 
-      # A single failure has an event of its own.
+      # A single failure already has an event.
       def tell(seconds, now)
         rate = @backoff.rate(now)
         return if rate < 2
@@ -78,37 +78,37 @@ module Pando
       end
     end
 
-    # The throttles of all places that have seen a death lately.
+    # The throttles of all places where a process has died lately.
     #
-    # Owned by the monitor.
+    # Owned by a Pool, in the monitor.
     #
     # @api private
     class RestartThrottles
-      # Of each role: the longest wait, in seconds, and the deaths that are made up for at once. Whoever else serves
-      # can do without one service for a while; without a reactor nobody is served, and without a mold no other death
-      # is mended. What never comes up at all is Generations' business, which waits longer.
+      # For each role: the longest wait, in seconds, and the deaths that are replaced at once. The server can do without
+      # one service for a while. Without a reactor it serves no requests, and without a mold it can replace nothing
+      # else. A process that never becomes ready is a matter for Generations, which waits longer.
       LIMITS = { worker: { limit: 2.0, free: 3 }, mold: { limit: 2.0, free: 3 },
                   reactor: { limit: 1.0, free: 3 }, service: { limit: 30.0, free: 1 } }.freeze
 
-      # Seconds from one who was ready to its successor, where it has died at its work.
+      # Seconds from the readiness of a worker that died at its work to the start of its successor.
       PACE = 0.5
 
       def initialize
         @throttles = {}
       end
 
-      # @param role [Symbol] @param place [Hash{Symbol => Object}] which of them, if there are several
+      # @param role [Symbol] @param place [Hash{Symbol => Object}] which one, if there are several
       # @return [Boolean] whether it may be started now
       def over?(role, **place) = @throttles[[role, place]].nil? || @throttles[[role, place]].over?
 
-      # It has died, and nobody wanted it to; or the kernel did not let it be started.
-      # @return [Float] seconds until it may be
+      # The process died unexpectedly, or the kernel refused to start it.
+      # @return [Float] seconds until it may be started
       def fail(role, reason, refused: false, **place)
         @throttles[[role, place]] ||= RestartThrottle.new({ role: role, **place }, **LIMITS.fetch(role))
         @throttles[[role, place]].fail(reason, refused: refused)
       end
 
-      # It has died at its work: what ended it came from outside, and those who wait are not to wait for that too.
+      # It died at its work. The cause came from outside, and waiting clients must not suffer for it.
       # @param since [Float] on Sys.now: when it was ready
       def pace(role, since, **place)
         @throttles[[role, place]] ||= RestartThrottle.new({ role: role, **place }, **LIMITS.fetch(role))
@@ -136,7 +136,7 @@ module Pando
       # @return [Float, nil] when the next one may be started
       def due = @throttles.each_value.filter_map(&:due).min
 
-      # For `pando status`: where something has failed, not where the next start merely keeps its pace.
+      # For `pando status`: places with failures, not those where the next start merely keeps its pace.
       # @return [Array<Hash{Symbol => Object}>]
       def states = @throttles.each_value.map(&:state).reject { |state| state[:rate].zero? }
     end

@@ -8,19 +8,19 @@ require "pando/line_writer"
 
 module Pando
   module Cluster
-    # What a child keeps from role to role: the shared things it inherited.
+    # What a process keeps when its role changes: the shared things that it inherited.
     #
-    #   listeners        Array<Listener>; behind a reactor no more than their names
-    #   channel          the reactor's shared memory, and
-    #   reactor_eventfd  what wakes it; IOs, nil in direct mode
-    #   pool             the name of its pool; nil: there is but one
+    #   listeners        Array<Listener>; behind a reactor only their names
+    #   channel          the reactor's shared memory
+    #   reactor_eventfd  what wakes the reactor; both IOs, nil in direct mode
+    #   pool             the name of its pool; nil: there is only one
     #
     # @api private
     Context = Struct.new(:monitor_pid, :scoreboard, :listeners, :channel, :reactor_eventfd, :pool, :payload,
                          keyword_init: true) do
       def options = payload.options
 
-      # In a service, or in the process that is to be another pool's first: what belongs to clients is not its business.
+      # For a service, or for the first mold of another pool: without what belongs to clients.
       # @param name [String, nil] of the pool
       # @return [Context]
       def of_pool(name)
@@ -28,26 +28,25 @@ module Pando
         self.class.new(**to_h, pool: name, listeners: [], channel: nil, reactor_eventfd: nil)
       end
 
-      # @return [Array<IO>] what must stay open whatever the application closes
+      # @return [Array<IO>] what must stay open, whatever the application closes
       def ios = [*listeners.map(&:socket), channel, reactor_eventfd].compact
     end
 
-    # What mold, worker and service have in common: a link, a row on the
-    # scoreboard, and how a forked process becomes the monitor's child.
+    # The part that mold, worker and service have in common: a link, a row on the scoreboard, and how a forked process
+    # becomes the monitor's child.
     #
-    # A role's #run returns nil when the process is to end, or a ForkOrder;
-    # after the fork it is called again and takes up where it was.
+    # #run returns nil when the process should end, or a ForkOrder. After the fork it is called again and continues.
     #
     # @api private
     class Role
       include Brief
 
       DETAIL_LIMIT = 24_000 # bytes of a failure's backtrace
-      DEATH = 1.0 # seconds that the monitor's may take
+      DEATH = 1.0 # seconds that the monitor's death may take
 
       attr_reader :seat, :slot, :generation, :context, :row
 
-      # @param order [ForkOrder] or anything that answers alike
+      # @param order [ForkOrder, Boot::Order]
       def initialize(order, context)
         @seat = order.seat
         @slot = order.slot
@@ -63,22 +62,22 @@ module Pando
 
       def pid = Process.pid
 
-      # @return [Array<IO>] what must stay open whatever the application closes
+      # @return [Array<IO>] what must stay open, whatever the application closes
       def ios = [@link.to_io, *context.ios, *@lane_descriptors&.ios]
 
       def payload = context.payload
       def options = context.options
 
-      # @return [Boolean] it takes nothing new; what it has begun it ends
+      # @return [Boolean] whether it takes nothing new and finishes what it has begun
       def leaving? = @leaving || Sys.orphaned?
 
-      # From the fork to the report of readiness.
+      # Runs from the fork to the report of readiness.
       # @param trouble [Exception, nil] what a library's fork hook raised in this process
       def enter(trouble = nil)
         Sys.wait_adoption(context.monitor_pid, options.spawn_timeout)
         bind_to_monitor
         name_process("booting")
-        exit!(1) unless report(:adopted) # the monitor gave this order up
+        exit!(1) unless report(:adopted) # the monitor has cancelled this order
         raise trouble if trouble
 
         take_seat
@@ -86,27 +85,27 @@ module Pando
         step_by_step { |tell| payload.after_fork(self, &tell) }
         start
         prove_fit
-        row.beat # its start may have taken long: it has not stood still
+        row.beat # its start may have taken long, which is no standstill
         report(:ready)
         started
       end
 
-      # Ends with the monitor: at once where nothing would be lost.
+      # The process ends with the monitor, at once if nothing would be lost.
       def bind_to_monitor
         outlives_monitor? ? Sys.outlive_parent!(options.grace) : Sys.die_with_parent!
         exit!(1) unless Sys.parent_pid == context.monitor_pid # it died before the signal was set
       end
 
-      # Not before the report: the seat of an order that was given up may be another's.
+      # Only after the report: the seat of a cancelled order may belong to another process.
       def take_seat = row.claim(Message::ROLES.index(role), slot, generation)
 
-      # A last look, when all is set up as it is to serve.
+      # The last check, when all is set up as it will serve.
       def prove_fit
         step_by_step { |tell| payload.verify(self, &tell) }
         payload.audit(self)
       end
 
-      # The monitor is told of each step before it is taken, for it may never end.
+      # Tells the monitor of each step before it begins, since a step may hang.
       # @yieldparam tell [#call] takes the name of a step
       def step_by_step
         told = false
@@ -114,7 +113,7 @@ module Pando
         report(:checking) if told
       end
 
-      # In a forked child, of the role that its forker had.
+      # In a forked child: closes what belongs to its forker's role.
       def abandon
         @link.close
         @lane_descriptors&.close
@@ -128,12 +127,12 @@ module Pando
         payload.before_fork(self, order.role)
       end
 
-      # @return [Boolean] false when the monitor is gone
+      # @return [Boolean] false: the monitor is gone
       def report(kind, seat: self.seat, text: "")
         @link.send(Message.new(kind, **place, seat: seat, text: text))
       end
 
-      # The summary in one record, the backtrace in as many as it takes.
+      # Sends the summary in one record, and the backtrace in as many as it takes.
       def report_failure(error)
         lines = ["#{error.message} (#{error.class})", *error.backtrace]
         cause = error.cause
@@ -146,14 +145,14 @@ module Pando
 
       private
 
-      # The monitor decides what a terminal's ^C or hang-up means, and what TERM to one process does, or to all of them.
+      # The monitor decides what a terminal's ^C or hang-up means, and what TERM to one process or to all does.
       def set_traps
         %w[INT HUP USR1 USR2 TTIN TTOU].each { |name| trap(name) { nil } }
         %w[TERM QUIT].each { |name| trap(name) { told_by(name) } }
         trap("CHLD", "DEFAULT")
       end
 
-      # In the handler.
+      # Runs in the signal handler.
       def told_by(signal) = (@told_by = signal)
 
       def pass_signal_on
@@ -161,8 +160,8 @@ module Pando
         @told_by = nil
       end
 
-      # A monitor that dies ends its links a moment before the kernel tells of its death. What is to be done then the
-      # signal's handler does (see HTTP::DirectHandler#start), and this process may be the only one left to do it.
+      # A monitor that dies closes its links a moment before the kernel sends the parent-death signal. The handler of
+      # that signal shuts the listeners (see HTTP::DirectHandler#start), and this process may be the last one that can.
       def shut_listeners
         deadline = Sys.now + DEATH
         sleep(0.005) until context.listeners.none?(&:socket) || Sys.orphaned? || Sys.now > deadline
@@ -189,7 +188,7 @@ module Pando
         @poller ||= Sys::Poller.new.add(@link, @link)
       end
 
-      # Reads all orders on the link.
+      # Reads the orders on the link, up to one to fork.
       # @return [ForkOrder, nil]
       def read_orders
         loop do
@@ -205,16 +204,16 @@ module Pando
         depart
       end
 
-      # Others are to be given work first.
+      # Lets other workers take work first.
       # @return [nil]
       def step_back; end
 
-      # To be given work first, for others are to be forked from it.
+      # Takes work first, since others will be forked from it.
       # @return [nil]
       def train; end
 
-      # The link tells it before the kernel's signal does, or because the monitor wants no more to do with this process:
-      # then it must be gone as soon.
+      # The link has ended: the monitor is dead, and the kernel's signal is about to come, or the monitor has dropped
+      # this process. Either way it must leave soon.
       def be_orphaned
         @link_ended = true
         @leave_within = options.grace
@@ -222,13 +221,13 @@ module Pando
         depart
       end
 
-      # Told to leave, or without a monitor: there is nothing to stay for.
+      # The process was told to leave, or has no monitor.
       def depart
         @leaving = true
         nil
       end
 
-      # Only a worker asks whether it may go.
+      # Only a worker asks whether it may leave.
       def stay; end
 
       def obey(packet)
@@ -245,7 +244,7 @@ module Pando
         end
       end
 
-      # Of an order that came without what it needs: there was no room for more descriptors here.
+      # An order may come without its descriptors if this process has no room for more.
       def fork_order(packet)
         order = ForkOrder.from(packet)
         report(:fork_failed, seat: packet.message.seat, text: Errno::EMFILE.new.message) unless order
@@ -255,8 +254,8 @@ module Pando
       def place = { role: role, seat: seat, slot: slot, generation: generation }
     end
 
-    # What the log of this process has lost since the process began, for the monitor: it counts the lines, and tells of
-    # them if this process ends before its log could say so.
+    # Counts the lines that this process's log has lost, for the monitor. The monitor reports them if the process ends
+    # before its log could.
     #
     # Owned by a Role, in its process.
     #
@@ -279,20 +278,19 @@ module Pando
       end
     end
 
-    # Whom the kernel kills when memory runs out: workers before the reactor, that
-    # before the mold, and the monitor last, for the server ends with it. A process
-    # without privileges may raise its oom_score_adj, and lower it to what it was
-    # born with, so the monitor's own stays as it is and the others lie above it.
+    # Sets which process the kernel kills first when memory runs out: workers before the reactor, the reactor before the
+    # mold, and the monitor last, since the server ends with it. An unprivileged process may raise its oom_score_adj,
+    # and lower it to its initial value. So the monitor's own stays as it is and the others lie above it.
     #
     # @api private
     module OOMScore
-      # Of the way from the monitor's to the workers'.
+      # Shares of the way from the monitor's score to the workers'.
       SHARES = { reactor: 1/2r, mold: 1/4r }.freeze
 
-      # A preference, not a need: a sandbox may forbid it.
+      # Does nothing if a sandbox forbids it.
       #
       # @param role [Symbol]
-      # @param workers [Integer, nil] that of workers; nil: all are left alone
+      # @param workers [Integer, nil] the score of workers; nil: no score is changed
       # @param monitor [Integer, String] its pid @param pid [Integer, String] of the process
       # @return [void]
       def self.set(role, workers, monitor:, pid: "self")

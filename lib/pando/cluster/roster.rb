@@ -7,18 +7,18 @@ require "pando/cluster/message"
 
 module Pando
   module Cluster
-    # All children that the monitor has ordered and not yet reaped, each on a
-    # seat of the scoreboard.
+    # All children that the monitor has ordered and not yet reaped, each on a seat of the scoreboard. Owned by the
+    # monitor.
     #
     # @api private
     class Roster
-      # What is asked of a list of children, be it of all or of one pool's.
+      # Queries on a list of children: all of them, or those of one pool.
       #
       # @api private
       module Selection
         include Enumerable
 
-        # Asks those workers of a generation to leave that have not come up yet.
+        # Asks the workers of a generation that are not ready yet to leave.
         def call_off(generation, reason)
           workers.each { |worker| worker.call_off(reason) if worker.generation == generation && worker.starting? }
         end
@@ -38,7 +38,7 @@ module Pando
 
       # Enough for the largest cluster twice over, as during a rollout.
       SEATS = 4096
-      # What the scoreboard calls them, by number: those that are forked to order, and the reactor.
+      # The roles on the scoreboard, by number.
       ROLES = [*Message::ROLES, :reactor].freeze
 
       attr_reader :scoreboard
@@ -53,7 +53,7 @@ module Pando
       def size = @children.size
       def empty? = @children.empty?
 
-      # Only those of a pool.
+      # The children of one pool.
       # @param pool [Integer]
       # @return [View]
       def of(pool) = View.new(self, pool)
@@ -61,14 +61,14 @@ module Pando
       # @return [self]
       def everybody = self
 
-      # @param pool [Integer] whose it is
+      # @param pool [Integer] its number
       # @return [Child]
       def admit(role, slot, generation, link, source, pool = 0)
         seat = (0...scoreboard.seats).find { |number| !@children.key?(number) }
         raise Pando::Error, "all #{scoreboard.seats} seats are taken" unless seat
 
         row = scoreboard.row(seat)
-        row.reset # only now: the last moment of its former owner may be asked for until here
+        row.reset # not earlier: the row's former owner could be asked about until now
         @children[seat] = Child.new(role, seat, slot, generation, link, row, source, pool)
       end
 
@@ -82,7 +82,7 @@ module Pando
         state.roster = self
         state.all("child").each do |record|
           child = Child.taken_up(record, state, scoreboard)
-          raise Upgrade::Unreadable, "two have seat #{child.seat}" if @children.key?(child.seat)
+          raise Upgrade::Unreadable, "two children have seat #{child.seat}" if @children.key?(child.seat)
 
           @children[child.seat] = child
         end
@@ -93,7 +93,7 @@ module Pando
         @children.delete(child.seat)
       end
 
-      # The children of one pool, as its parts see them: they do not know that there are others.
+      # The children of one pool. The parts of a pool do not know that there are others.
       #
       # @api private
       class View

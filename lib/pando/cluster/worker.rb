@@ -46,7 +46,8 @@ module Pando
       def lane_memory = @lane_descriptors&.memory
       def reactor_eventfd = context.reactor_eventfd
 
-      # @return [Integer, nil] seconds for which such a job must not begin, since it has ended other workers; nil: it may
+      # @return [Integer, nil] seconds for which such a job is refused, since it has ended other workers; nil: it may
+      #   begin
       def refused_for(verb, subject) = (refusals.seconds(verb, subject) if @serves)
 
       # A client that read the answer too slowly was cut off.

@@ -267,7 +267,7 @@ class ClusterInboxTest < Minitest::Test
 
     assert_empty told(:child_lost)
     assert_equal "it ended before it reported", child.reason
-    assert_in_delta Pando::Sys.now + Pando::Cluster::Inbox::PROMOTION, child.deadline, 2
+    assert_in_delta Pando::Sys.now + Pando::Cluster::Inbox::SOURCE_END, child.deadline, 2
     refute watched?(child.link)
   end
 
@@ -280,7 +280,7 @@ class ClusterInboxTest < Minitest::Test
 
     assert_empty told(:child_lost)
     assert child.cut_off
-    assert_in_delta Pando::Sys.now + Pando::Cluster::Inbox::WORD, child.deadline, 2
+    assert_in_delta Pando::Sys.now + Pando::Cluster::Inbox::MOLD_REPORT, child.deadline, 2
   end
 
   def test_a_failure_that_passes
@@ -294,7 +294,7 @@ class ClusterInboxTest < Minitest::Test
     child = adopted(&:close)
     hear(child) until child.deadline
 
-    assert_in_delta Pando::Sys.now + Pando::Cluster::Inbox::AFTERLIFE, child.deadline, 2
+    assert_in_delta Pando::Sys.now + Pando::Cluster::Inbox::LINK_ENDED, child.deadline, 2
     refute watched?(child.link)
     assert_empty told(:child_lost)
   end

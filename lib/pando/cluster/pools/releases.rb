@@ -3,11 +3,11 @@
 module Pando
   module Cluster
     class Pools
-      # What a reload is of where there are several pools: a new generation of each. All their molds boot before a
-      # worker of any is replaced, and the first pool, which has the clients, waits until the canaries of the others
-      # have proved themselves. If one comes to nothing, the others are taken back as far as that can be done still.
+      # A reload with several pools: a new generation of each. All molds boot before any worker is replaced. The first
+      # pool, which has the clients, waits until the canaries of the others have passed. If the new generation of one
+      # pool fails, the others are rolled back as far as possible.
       #
-      # Owned by Pools, in the monitor; answers Reload as Generations does.
+      # Owned by Pools, in the monitor. It has the methods of Generations that Reload uses.
       #
       # @api private
       class Releases
@@ -60,11 +60,11 @@ module Pando
         end
       end
 
-      # A generation of each pool, as if it were one.
+      # The new generations of all pools, seen by Reload as one generation. Owned by Releases, in the monitor.
       #
       # @api private
       class Release
-        # Its first worker has proved itself.
+        # The canary has passed.
         PROVED = %i[rolling current kept retired].freeze
 
         # @param pools [Pools]
@@ -77,7 +77,7 @@ module Pando
           @served = []
         end
 
-        # One that shares the first one's boot comes later, and may have begun to refork meanwhile.
+        # A pool that shares the first one's boot joins later, and may have begun to refork meanwhile.
         def begin
           missing = @pools.reject { |pool| @members.key?(pool) }
           missing.each do |pool|
@@ -103,7 +103,7 @@ module Pando
         # (see Generation#unproven)
         def unproven = @members.each_value.filter_map(&:unproven).first
 
-        # @return [Integer] the first pool's
+        # @return [Integer] of the first pool's generation
         def number = @members[@pools.first]&.number
 
         # (see Generation#state)
@@ -115,10 +115,10 @@ module Pando
           (@pools.to_a - @served).empty? ? :current : :booting
         end
 
-        # @return [String, nil] why it came to nothing
+        # @return [String, nil] why it failed
         def reason = lost && [lost.name, @absent ? @obstacle : @members[lost].reason].compact.join(": ")
 
-        # @return [Pool, nil] whose it came to nothing
+        # @return [Pool, nil] the pool whose generation failed
         def lost = @absent || @members.find { |pool, generation| lost?(generation, @served.include?(pool)) }&.first
 
         # @param reason [String]
@@ -130,7 +130,7 @@ module Pando
 
         private
 
-        # The kernel may have no process for it.
+        # The kernel may refuse the process.
         def join(pool)
           @members[pool] = reload(pool).tap(&:hold)
         rescue Pando::Error => e
@@ -143,7 +143,7 @@ module Pando
           pool.generations.reload(@command, listeners).tap { |generation| generation.untried = @untried }
         end
 
-        # Remembers who has served: its mold may be lost since.
+        # Remembers the pools that have served: their molds may be lost since.
         def look
           @served |= @members.select { |_, generation| generation.current? }.keys
         end
