@@ -36,7 +36,7 @@ module Pando
       # The soft deadline that has been signalled.
       attr_accessor :signalled_deadline
       # Seconds on Sys.now until which it may show its threads' stacks before it is killed; nil: it was not told to.
-      attr_accessor :last_words_until
+      attr_accessor :stacks_until
       # Lines that its log has lost and not reported yet.
       # @return [Integer]
       attr_accessor :lines_due

@@ -4,9 +4,8 @@ require "pando/sys"
 
 module Pando
   module Cluster
-    # A short-lived process that finds something out for the monitor, which must not wait for it: what it
-    # writes to descriptor 3 is the answer, what it complains of on its standard error is kept as well; both
-    # up to a limit, and not for longer than its time.
+    # A short-lived process that finds something out for the monitor, which must not wait for it. It answers on
+    # descriptor 3. Its standard error is kept as well; both up to a limit. It is killed when its time is up.
     #
     # Owned by the monitor; polled at each turn of its loop.
     #
@@ -15,8 +14,8 @@ module Pando
       ANSWER_BYTES = 65_536
       COMPLAINT_BYTES = 8192
       CHUNK = 16_384
-      # Seconds that one may take to die of SIGKILL.
-      LAST_BREATH = 1.0
+      # Seconds that it may take to die of SIGKILL.
+      DEATH = 1.0
 
       # Seconds on Sys.now by which it is killed.
       attr_reader :deadline
@@ -25,7 +24,7 @@ module Pando
 
       # @param command [Array<String>] @param environment [Hash{String => String}]
       # @param patience [Float] seconds
-      # @raise [SystemCallError] the kernel does not give what it takes
+      # @raise [SystemCallError] the kernel refuses the process or its pipes
       def initialize(poller, command, environment, patience)
         @poller = poller
         @deadline = Sys.now + patience
@@ -40,33 +39,33 @@ module Pando
         end_late if now >= deadline
         listen
         @ending = @process.reap or return false
-        listen # its last words
+        listen # for the rest
         close
         true
       end
 
-      # @return [Boolean] its time was over
+      # @return [Boolean] whether its time was up
       def late? = !!@late
 
       # @return [String]
       def answer = text(@answers, ANSWER_BYTES)
       def complaint = text(@complaints, COMPLAINT_BYTES)
 
-      # Nobody wants to know any more.
+      # The answer is no longer wanted.
       def abandon
         return if ending
 
         @process.signal("KILL")
-        @ending = last_breath || Sys::Ending.new(:unknown)
+        @ending = await_end || Sys::Ending.new(:unknown)
         close
       end
 
       private
 
-      # Another child's end wakes the poller up, too.
-      def last_breath
+      # The end of another child wakes the poller up, too.
+      def await_end
         poller = Sys::Poller.new.add(@process, true)
-        deadline = Sys.now + LAST_BREATH
+        deadline = Sys.now + DEATH
         poller.wait(deadline - Sys.now) until (ending = @process.reap) || Sys.now >= deadline
         ending
       ensure
@@ -94,14 +93,14 @@ module Pando
         @process.signal("KILL")
       end
 
-      # What is beyond the limit is read and dropped: its writer must not wait for us.
+      # Reads and drops what is beyond the limit, so that the writer never blocks.
       def listen
         { @answers => ANSWER_BYTES, @complaints => COMPLAINT_BYTES }.each do |pipe, limit|
           text = @texts[pipe] ||= +"".b
           while (chunk = pipe.read_nonblock(CHUNK, exception: false)).is_a?(String)
             text << chunk if text.bytesize < limit
           end
-          @poller.remove(pipe) if chunk.nil? # its end would wake us for ever
+          @poller.remove(pipe) if chunk.nil? # a closed pipe stays readable
         end
       end
 

@@ -6,11 +6,11 @@ require "pando/events"
 
 module Pando
   module Cluster
-    # Another release of the application, without losing a request: the configuration is read anew, in a process
-    # of its own; what it wants to listen on is opened; a fresh mold boots from cold beside the old one, and when
-    # its first worker has proved itself the others are replaced. Whatever fails on the way, the old release serves on
-    # and keeps its settings. While the new release is watched it serves already, but may still be taken back: its
-    # settings and services are taken up when the watch is over.
+    # Replaces the application by a new release without losing a request. A process of its own reads the configuration,
+    # and the monitor opens new listeners. A fresh mold boots from cold beside the old one. When its canary has passed,
+    # the other workers are replaced. If any step fails, the old release serves on with its settings. While the new
+    # release is watched, it serves but may still be rolled back; its settings and services apply when the watch is
+    # over.
     #
     # Owned by the monitor.
     #
@@ -23,12 +23,12 @@ module Pando
 
       ADVICE = "the old release serves on; pando reload tries again"
       LOST = "its mold is lost"
-      # Seconds after which whoever asks again does not wait for the one who reads the configuration: it may hang.
+      # Seconds after which a new request replaces a process that still reads the configuration: it may hang.
       PATIENCE = 2.0
 
-      # @param payload [Payload] that can renew itself
-      # @param addresses [Addresses] where we listen
-      # @param adopt [#call] takes the renewal into use once its generation serves
+      # @param payload [Payload] with #renew
+      # @param addresses [Addresses] where the server listens
+      # @param adopt [#call] applies the renewal once its generation serves
       def initialize(generations, payload, poller, addresses, adopt)
         @generations = generations
         @payload = payload
@@ -37,19 +37,19 @@ module Pando
         @adopt = adopt
       end
 
-      # Another one that is asked for while one is under way follows it: the release may have changed again. If the
-      # configuration is still being read, after quite a while, it takes its place.
+      # A reload that is requested during another one follows it, since the release may have changed again. If the other
+      # one has been reading the configuration for long, the new one replaces it.
       # @param reason [String]
-      # @param now [Boolean] the new release's first worker need not prove itself
+      # @param now [Boolean] the new release needs no canary
       def request(reason, now: false)
         failed("another one was asked for (#{reason})") if reading? && Sys.now - @began_at > PATIENCE
         @wanted = reason
         @now = now
       end
 
-      # Nothing has come of it but that the configuration is, or has been, read.
+      # Cancels a reload that has done no more than read the configuration.
       # @param reason [String]
-      # @return [Boolean] false: there is none, or its generation is on its way
+      # @return [Boolean] false: there is no reload, or its generation has begun
       def cancel(reason)
         return false if @generation || (@renewal.nil? && @wanted.nil?)
 
@@ -58,14 +58,14 @@ module Pando
         true
       end
 
-      # @return [Boolean] whether what it has begun would be lost
+      # @return [Boolean] whether a reload has begun
       def under_way? = !@renewal.nil?
 
-      # @return [Boolean] it begins once there is a mold to fall back to
+      # @return [Boolean] whether it waits for a mold to fall back to
       def awaits_mold? = !!@known && @generation.nil?
 
-      # What a reload must wait for before it can go on.
-      # @return [Array(String, Float), nil] in words, and seconds that this takes at most (nil: not known)
+      # What the reload waits for.
+      # @return [Array(String, Float), nil] a description, and the most seconds that this takes (nil: not known)
       def obstacle
         return ["the reload before it: it reads the configuration", nil] if @wanted && reading?
 
@@ -75,7 +75,7 @@ module Pando
         ["#{"the reload before it: " if @wanted}#{reason}", seconds]
       end
 
-      # Hears the process that reads the configuration, whatever else is to be done.
+      # Reads the answer of the process that reads the configuration.
       def attend
         @known = attempt { @renewal.ready? } if @renewal && !@known
       end
@@ -87,10 +87,10 @@ module Pando
         boot if @known && @generation.nil? && @generations.rooted?
       end
 
-      # @return [Float, nil] when it must look again
+      # @return [Float, nil] when it needs the next turn
       def due = (@renewal.due if @renewal && !@known)
 
-      # The server ends.
+      # The server stops.
       def abandon
         @renewal&.give_up
         @addresses.give_up
@@ -124,7 +124,7 @@ module Pando
         false
       end
 
-      # While it is watched it may still be taken back, and so the old settings stay.
+      # While the new release is watched it may be rolled back, so the old settings stay.
       def conclude
         case @generation.state
         when :current then serve
@@ -133,7 +133,7 @@ module Pando
         end
       end
 
-      # Somebody who wants the next release does not wait for what this one will have shown.
+      # A request for the next release ends the watch of this one.
       def serve
         @generations.end_watch("another reload was asked for") if @wanted
         return finished unless @generations.watching?
@@ -168,14 +168,14 @@ module Pando
         @known = false
       end
 
-      # All that a reload may move: the listeners of the application and the control socket. What is new is opened
-      # before anything changes, and either taken into use, or closed again.
+      # The addresses that a reload may change: the application's listeners and the control socket. New ones are opened
+      # before anything changes, and then either used or closed again.
       #
       # Owned by the monitor.
       #
       # @api private
       class Addresses
-        # @param reactors [Reactor::Supervisor, Listening::DirectMode] whom changes of listeners are told
+        # @param reactors [Reactor::Supervisor, Listening::DirectMode] told of changed listeners
         def initialize(listeners, control, reactors)
           @listeners = listeners
           @control = control
@@ -183,7 +183,7 @@ module Pando
         end
 
         # @param renewal [#listen, #control]
-        # @raise [BootError] which of them cannot be listened on, and why
+        # @raise [BootError] the server cannot listen on one of them
         def prepare(renewal)
           @change = @listeners.prepare(renewal.listen)
           @control.prepare(renewal.control)

@@ -4,25 +4,24 @@ require "pando/sys"
 
 module Pando
   module Cluster
-    # The monitor's signals, turned into something to read in its event loop.
-    # The handler only writes a byte, so it may run at any instant.
+    # Turns signals to the monitor into bytes in a pipe, which its event loop reads. The handler only writes a byte, so
+    # it may run at any time.
     #
     # @api private
     class Signals
       NAMES = %w[TERM QUIT INT USR2 TTIN TTOU CHLD HUP USR1].freeze
-      # Of a cluster that does jobs: any other one it suspends, as the kernel does.
+      # For a cluster that does jobs. Any other server it suspends, as the kernel does.
       QUIET = "TSTP"
-      # Seconds within which the same request to stop is one, though it comes twice: timeout(1) sends TERM to the
-      # process that it has started and then to the process group that this is in, a supervisor of a container may
-      # tell each process, and a shell passes on what a terminal has sent to all of them. A second one that is meant,
-      # "at once", comes from a hand, which is slower.
+      # Seconds within which a repeated signal to stop counts once. timeout(1) sends TERM to its child and then to the
+      # process group, a container's supervisor may signal each process, and a shell passes on what a terminal has sent
+      # to all of them. An operator who wants the second signal, "at once", is slower.
       ONE = 0.1
       STOPS = %w[TERM QUIT INT].freeze
-      # A write beyond RLIMIT_FSIZE fails with Errno::EFBIG, as on a full disk, and does not end the process:
-      # setrlimit(2). All that the monitor starts ignore it as well, for that survives fork and exec.
+      # If it is ignored, a write beyond RLIMIT_FSIZE fails with Errno::EFBIG, as on a full disk, and does not end the
+      # process (setrlimit(2)). All children ignore it as well, since that survives fork and exec.
       IGNORED = "XFSZ"
 
-      # @param quiet [Boolean] whether it quiets the nodes
+      # @param quiet [Boolean] whether TSTP quiets the nodes
       def initialize(quiet: false)
         @names = quiet ? [*NAMES, QUIET] : NAMES
         @reader, @writer = IO.pipe
@@ -44,14 +43,14 @@ module Pando
         bytes.is_a?(String) ? bytes.bytes.filter_map { |number| @names[number] } : []
       end
 
-      # @return [Boolean] whether one has come that is not obeyed yet
+      # @return [Boolean] whether a signal has come that is not obeyed yet
       def waiting?
         come = take
         remember(come)
         (come - ["CHLD"]).any?
       end
 
-      # They are to be obeyed still.
+      # Keeps signals that are not obeyed yet.
       # @param names [Array<String>]
       def remember(names) = (names & @names).each { |name| note(@names.index(name)) }
 
@@ -64,7 +63,7 @@ module Pando
 
       def note(number) = @writer.write_nonblock(number.chr, exception: false)
 
-      # In the handler, for it knows best when a signal has come. The first one counts.
+      # Runs in the handler, which knows best when a signal has come. The first one counts.
       def repeated?(name, number)
         now = Sys.now
         return true if STOPS.include?(name) && now - @noted_at[number] < ONE
@@ -74,19 +73,19 @@ module Pando
       end
     end
 
-    # What a signal to the monitor means.
+    # Obeys signals to the monitor.
     #
     # Owned by the monitor.
     #
     # @api private
     class SignalOrders
-      # Seconds for which Pando goes on asking whether a ^C was meant for a debugger, while a request runs. A debugger
+      # Seconds in which Pando checks repeatedly whether a ^C was meant for a debugger, while a request runs. A debugger
       # switches the terminal's echo on for a moment after each line, and a ^C ends a line.
       DOUBT = 0.5
-      LOOKS = 0.05 # seconds between two questions
+      LOOKS = 0.05 # seconds between two checks
 
       # @param monitor [Monitor]
-      # @param jobs [Boolean] whether it does nothing but jobs: then some signals mean what they do to job processors
+      # @param jobs [Boolean] whether it only does jobs: then some signals have their usual meaning for job processors
       # @param terminal [Terminal]
       def initialize(monitor, jobs: false, terminal: Terminal.new)
         @monitor = monitor
@@ -135,7 +134,7 @@ module Pando
         pools.each { |pool| pools.about(pool) { pool.generations.refork("USR2") } }
       end
 
-      # The first pool: which of several kinds there are more of is for `pando scale` to say.
+      # Scales the first pool. `pando scale` scales any pool.
       def scale(more) = @monitor.rollout.resize(@monitor.rollout.size + more)
 
       # ^C at the prompt of a debugger is meant for the debugger, and the request that it has stopped is still busy.
@@ -147,13 +146,13 @@ module Pando
         return interrupted if signal == "INT" && @terminal.had?
         return interrupt if signal == "INT"
         return @monitor.drain.stop(signal) unless ending?
-        return if signal == "QUIT" # nobody is in a hurry
+        return if signal == "QUIT" # QUIT never hurries a stop
 
         shutdown = @monitor.shutdown
         shutdown.begun? ? shutdown.at_once(signal) : @monitor.drain.stop(signal)
       end
 
-      # By whoever sits at the terminal. A second ^C leaves no doubt.
+      # A ^C at the terminal. A second one is certainly meant for the server.
       def interrupted
         return if typed_at_prompt?
         return interrupt if @doubt_until || @monitor.shutdown.begun? || !busy?

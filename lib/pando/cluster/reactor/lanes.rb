@@ -6,33 +6,32 @@ require "pando/cluster/reactor/message"
 module Pando
   module Cluster
     module Reactor
-      # The lanes that are given to workers, and what the reactor must be told of
-      # them. What it cannot take now, because its link is full or because there is
-      # no reactor, waits here.
+      # The lanes of the workers, and the messages about them for the reactor. Messages that the reactor cannot take
+      # now, since its link is full or there is no reactor, wait here.
       #
-      # Owned by the monitor.
+      # Owned by the first Pool, in the monitor.
       #
       # @api private
       class Lanes
         include Brief
 
-        # Their handler is the kernel's or the interpreter's: the request may have caused it.
+        # Signals of crashes, which the request may have caused.
         CRASHES = %w[SEGV BUS ABRT ILL FPE TRAP SYS].map { |name| Signal.list.fetch(name) }.freeze
 
         # @param setup [#lane, #lanes] see Payload#reactor
         def initialize(setup, oom)
           @setup = setup
           @oom = oom
-          # The longest unused first: the reactor knows of a death long before the number comes back.
+          # The longest unused number comes first: the reactor knows of a death long before the number is used again.
           @free = (0...setup.lanes).to_a
           @open = {}
           @untold = []
         end
 
-        # @return [Array<IO>] what every mold inherits
+        # @return [Array<IO>] the descriptors that every mold inherits
         def descriptors = @setup.descriptors
 
-        # @param child [Child] who is about to be ordered
+        # @param child [Child] that is about to be ordered
         # @return [Lane]
         # @raise [Pando::Error] all are taken
         # @raise [SystemCallError] the kernel has no descriptor left
@@ -45,22 +44,22 @@ module Pando
           lane
         end
 
-        # @return [Child, nil] whose lane this is
+        # @return [Child, nil] the lane's worker
         def owner(number) = @open[number]&.child
 
-        # Whose worker is gone: the reactor answers for what it has left undone.
+        # Closes the lanes of workers that are gone. The reactor answers the requests that they have left undone.
         def close_deserted
           deserted = @open.each_value.select { |lane| lane.child.gone? }
           deserted.each { |lane| close(lane) }
         end
 
-        # For a new reactor, which knows of none.
+        # Queues a message for each open lane, for a new reactor.
         def tell_all
           @untold.clear
           @open.each_value { |lane| tell_open(lane) }
         end
 
-        # There is no reactor; the next one will be told all.
+        # There is no reactor; the next one will be told of all lanes.
         # @return [false]
         def tell_nobody
           @untold.clear
@@ -68,7 +67,7 @@ module Pando
         end
 
         # @param reactor [Child]
-        # @return [Boolean] whether it knows all now
+        # @return [Boolean] whether the reactor knows all now
         def tell(reactor)
           @untold.shift while @untold.any? && reactor.order(*@untold.first)
           @untold.empty?
@@ -85,7 +84,7 @@ module Pando
 
         def from_state(state)
           state.all("lane").each do |record|
-            child = state.roster[record.integer(:seat)] or raise Upgrade::Unreadable, "a lane is nobody's"
+            child = state.roster[record.integer(:seat)] or raise Upgrade::Unreadable, "a lane has no worker"
 
             @open[record.integer(:number, among: 0...@setup.lanes)] = Lane.taken_up(record, state, child)
           end
@@ -98,7 +97,7 @@ module Pando
           @untold << [Message.new(:lane_open, lane: lane.number), lane.for_reactor]
         end
 
-        # What was not told of its opening has nobody to interest.
+        # If the reactor was not told of its opening, that message is dropped.
         def close(lane)
           @open.delete(lane.number)
           @untold.reject! { |message, _| message.lane == lane.number }
@@ -122,12 +121,9 @@ module Pando
         end
       end
 
-      # A worker's lane, as the monitor keeps it: its number, the memory that the
-      # reactor shares with this worker and nobody else, the eventfd that the reactor
-      # wakes the worker by, and the reactor's end of the socket on which descriptors
-      # travel between the two. All are new for each worker, so that nobody gets what
-      # another may have damaged. The monitor keeps them, so that a new reactor gets
-      # what the old one had.
+      # A worker's lane to the reactor: its number, the memory that the reactor shares with this worker only, the
+      # eventfd with which the reactor wakes the worker, and the reactor's end of the socket for descriptors. All are
+      # new for each worker, since another worker may have damaged them. The monitor keeps them for the next reactor.
       #
       # @api private
       class Lane
@@ -140,7 +136,7 @@ module Pando
               IO.for_fd(memory, "r+b"))
         end
 
-        # The worker has its ends.
+        # The worker has its own ends.
         def to_state(state)
           state.add("lane", number: number, seat: child.seat,
                             eventfd: state.keep(@eventfd), socket: state.keep(@socket), memory: state.keep(@memory))
@@ -156,12 +152,12 @@ module Pando
           @memory = memory
         end
 
-        # @return [Array<IO>] what the worker gets with its order
+        # @return [Array<IO>] the descriptors that go with the order to fork the worker
         def for_worker = [@eventfd, @worker_socket, @memory]
-        # @return [Array<IO>] what each reactor gets
+        # @return [Array<IO>] the descriptors for a reactor
         def for_reactor = [@eventfd, @socket, @memory]
 
-        # The worker has got it, or nobody will.
+        # Closes the worker's end here, once it has been sent or could not be.
         def hand_over = @worker_socket.close
 
         def close = [@eventfd, @socket, @worker_socket, @memory].compact.each(&:close)

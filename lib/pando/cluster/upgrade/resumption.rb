@@ -110,7 +110,7 @@ module Pando
           GC.enable
           tell_changed
           tell
-          monitor.reaper.bury_strangers # nobody has told us of those who died meanwhile
+          monitor.reaper.reap_orphans # nobody has told us of those who died meanwhile
         end
 
         # The server was ready when it started, see Start#proceed.
