@@ -57,7 +57,7 @@ module Pando
         scoreboard.close_fd # the mapping stays
         channel, eventfd = (0...@others).map { |place| inherit(FIRST_LISTENER + @listeners.size + place) }
         ingress = listeners
-        ingress.each(&:leave_to_reactor) if channel # else the port would be taken as long as one of these processes lives
+        ingress.each(&:leave_to_reactor) if channel # else these processes would keep the port taken
         Context.new(monitor_pid: @monitor_pid, scoreboard: scoreboard, listeners: ingress,
                     channel: channel, reactor_eventfd: eventfd, pool: @pool)
       end

@@ -51,6 +51,7 @@ module Pando
       # right after it.
       def birth_overdue(child)
         return unless @pool.inbox.adopt_unreported(child)
+
         child.enter_step("fork", Sys.now) unless child.gone?
       end
 
@@ -180,7 +181,9 @@ module Pando
 
       # The first worker that leaves has found the listeners' queues empty. A client that came later would wait for the
       # slowest worker, and then be reset. The reactor does this by itself.
-      def refuse_connections_at_stop(child) = (@pool.refuse_connections if stopping? && child.worker? && child.ending&.success?)
+      def refuse_connections_at_stop(child)
+        @pool.refuse_connections if stopping? && child.worker? && child.ending&.success?
+      end
 
       # A child that became ready when it was no longer wanted. It may be serving by now.
       def end_unwanted(child)

@@ -36,7 +36,7 @@ module Pando
       end
 
       serialize state: NEXT.keys, reason: :text, began_at: :number, unfit: :integer, observed: :flag, released: :flag,
-            backoff: RestartThrottle
+                backoff: RestartThrottle
 
       attr_reader :number, :purpose, :state, :source, :began_at
       # Between failed attempts to fork from its mold; a RestartThrottle.

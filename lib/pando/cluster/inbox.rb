@@ -100,22 +100,24 @@ module Pando
         return reject(child, objection) if objection
 
         message = packet.message
+        return if KNOWN.include?(message.kind)
+
         text_method = TEXTS[message.kind]
         text_method ? @observer.public_send(text_method, child, message.text) : handle_other(child, message)
       end
 
       def handle_other(child, message)
-        case message.kind
-        when *KNOWN then nil
+        kind = message.kind
+        case kind
         when :ready then ready(child)
         when :detail then child.add_detail(message.text)
         when :failed then fail(child, message)
         when :crashing then @observer.child_crashing(child)
-        when :tried, :tried_in_vain then @observer.canary_tried(child, message.text, failed: message.kind == :tried_in_vain)
+        when :tried, :tried_in_vain then @observer.canary_tried(child, message.text, failed: kind == :tried_in_vain)
         when :lane_corrupt then @observer.lane_corrupt(message.lane)
         when :lines_lost, :lines_due then lines_lost(child, message)
         when :fork_failed, :fork_refused, :fork_declined then fork_failed(child, message)
-        when *THREADS then @observer.thread_reported(child, message.kind, message.text)
+        when *THREADS then @observer.thread_reported(child, kind, message.text)
         else reject(child, "an order instead of a report")
         end
       end

@@ -142,9 +142,8 @@ module Pando
 
       # Called at each turn of the monitor's loop.
       def proceed(now = Sys.now)
-        @running.keys.each do |inquiry|
-          @running.delete(inquiry).call(text(inquiry)) if inquiry.proceed(now)
-        end
+        over = @running.select { |inquiry, _| inquiry.proceed(now) }
+        over.each { |inquiry, finish| @running.delete(inquiry) && finish.call(text(inquiry)) }
       end
 
       def due = @running.each_key.map(&:deadline).min

@@ -59,8 +59,8 @@ module Pando
       # @raise [Pando::Error, SystemCallError]
       def successor = raise(Pando::Error, "there is nothing to upgrade to")
 
-      # What a reactor and its workers share, made in the monitor:
-      # descriptors / lanes / lane / start / report / in_flight / state (see HTTP::ReactorSetup).
+      # The shared part of a reactor and its workers, made in the monitor: descriptors / lanes / lane / start / report /
+      # in_flight / state (see HTTP::ReactorSetup).
       # @param _descriptors [Array<Integer>, nil] of the former image, after an upgrade; nil: there was none
       # @return [Object, nil] nil: workers accept by themselves (direct mode)
       def reactor(_descriptors = nil) = nil

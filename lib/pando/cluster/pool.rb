@@ -83,7 +83,7 @@ module Pando
       # Called at each turn of the monitor's loop, also while the server stops.
       def enforce = @deadlines.enforce
 
-      # @param seconds [Float] in which nobody could do anything
+      # @param seconds [Float] in which the whole server stood still
       def postpone(seconds) = @deadlines.postpone(seconds)
 
       # Called at each turn of the monitor's loop, until the server stops.
@@ -107,7 +107,8 @@ module Pando
 
       # @return [Float, nil] when it needs the next turn
       def due
-        [@deadlines, memory, generations, rollout, external_signals, throttles, sizing, @mold_releaser].filter_map(&:due).min
+        parts = [@deadlines, memory, generations, rollout, external_signals, throttles, sizing, @mold_releaser]
+        parts.filter_map(&:due).min
       end
 
       # A new release serves: its settings apply from now on.
@@ -168,7 +169,7 @@ module Pando
 
       def build_memory
         @memory = Memory::Guard.new(roster, options, rollout, generations.method(:worker_wasted),
-                                     gauge: @common.gauge, shortage: @common.shortage, relief: @common.relief)
+                                    gauge: @common.gauge, shortage: @common.shortage, relief: @common.relief)
         @sizing = Memory::Sizing.new(roster, rollout, options, @common.gauge)
       end
     end

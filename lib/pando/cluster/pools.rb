@@ -21,7 +21,7 @@ module Pando
         def name = payload.name
       end
 
-      # What all pools share.
+      # The parts that all pools share.
       #
       #   poller    of the monitor's loop
       #   command   the command that becomes the mold of a cold boot

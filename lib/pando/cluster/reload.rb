@@ -64,7 +64,7 @@ module Pando
       # @return [Boolean] whether it waits for a mold to fall back to
       def awaits_mold? = !!@known && @generation.nil?
 
-      # What the reload waits for.
+      # Names what the reload waits for.
       # @return [Array(String, Float), nil] a description, and the most seconds that this takes (nil: not known)
       def obstacle
         return ["the reload before it: it reads the configuration", nil] if @wanted && reading?

@@ -46,12 +46,15 @@ module Pando
 
       # The oldest of those that have served long enough.
       def longest_serving
-        @roster.ready_workers.select { |worker| worker.major_gc_due? && worker.sample&.cpu.to_f >= LIFE }.max_by(&:requests)
+        due = @roster.ready_workers.select { |worker| worker.major_gc_due? && worker.sample&.cpu.to_f >= LIFE }
+        due.max_by(&:requests)
       end
 
       def disturbed?
         !@generations.settled? || !@conditions.obstacle.nil? || incomplete? ||
-          @roster.workers.any? { |worker| !worker.ready? || worker.replacement_wanted? || @generations.outdated?(worker) }
+          @roster.workers.any? do |worker|
+            !worker.ready? || worker.replacement_wanted? || @generations.outdated?(worker)
+          end
       end
 
       def incomplete? = @rollout.size.times.any? { |slot| @rollout.awaited?(slot) }

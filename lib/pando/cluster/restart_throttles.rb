@@ -88,7 +88,7 @@ module Pando
       # one service for a while. Without a reactor it serves no requests, and without a mold it can replace nothing
       # else. A process that never becomes ready is a matter for Generations, which waits longer.
       LIMITS = { worker: { limit: 2.0, free: 3 }, mold: { limit: 2.0, free: 3 },
-                  reactor: { limit: 1.0, free: 3 }, service: { limit: 30.0, free: 1 } }.freeze
+                 reactor: { limit: 1.0, free: 3 }, service: { limit: 30.0, free: 1 } }.freeze
 
       # Seconds from the readiness of a worker that died at its work to the start of its successor.
       PACE = 0.5
@@ -117,7 +117,9 @@ module Pando
 
       # @param state [Upgrade::State]
       def to_state(state)
-        @throttles.each { |(role, place), throttle| state.add("throttle", role: role, **place, **throttle.serialized_fields) }
+        @throttles.each do |(role, place), throttle|
+          state.add("throttle", role: role, **place, **throttle.serialized_fields)
+        end
       end
 
       def from_state(state)

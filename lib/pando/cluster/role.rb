@@ -8,7 +8,7 @@ require "pando/line_writer"
 
 module Pando
   module Cluster
-    # What a process keeps when its role changes: the shared things that it inherited.
+    # The inherited, shared things that a process keeps when its role changes.
     #
     #   listeners        Array<Listener>; behind a reactor only their names
     #   channel          the reactor's shared memory

@@ -240,7 +240,7 @@ module Pando
         end
       end
 
-      # What other workers have come to.
+      # Takes news about other workers.
       # @return [nil]
       def hear(message)
         case message.kind
@@ -278,7 +278,7 @@ module Pando
         nil
       end
 
-      # What it has seen until then is handed over.
+      # Ends the recording, which hands over what it has.
       def end_recording(reason)
         @recorder = @recorder&.finish(reason)
       end

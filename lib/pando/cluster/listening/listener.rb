@@ -7,8 +7,8 @@ require "pando/cluster/serializable"
 module Pando
   module Cluster
     module Listening
-      # A listening socket, and what a process must know of it that has it: the monitor, which opened
-      # it, and molds and workers, which inherited it. Behind a reactor these know of it, and do not have it.
+      # A listening socket with its number and flags, as molds and workers know it. Behind a reactor they know its
+      # address and do not have the socket.
       #
       # @api private
       class Listener
@@ -16,7 +16,7 @@ module Pando
         HELD = 2
         WRITTEN = /\A(\d{1,4})(p?)(h?)\z/
 
-        # @return [Integer] what reactor and workers know it by, as long as it lives; not its place in the configuration
+        # @return [Integer] its name for reactor and workers as long as it lives; not its place in the configuration
         attr_reader :number
         # @return [Socket, nil]
         attr_reader :socket
@@ -30,7 +30,7 @@ module Pando
         end
 
         # @param proxied [Boolean] each connection opens with a PROXY header
-        # @param held [Boolean] a service manager has it too, and goes on listening: it is never shut down
+        # @param held [Boolean] a service manager has it too, and goes on listening, so it is never shut down
         def initialize(socket, number: 0, proxied: false, held: false)
           @socket = socket
           @number = number
@@ -43,21 +43,21 @@ module Pando
         def fileno = socket.fileno
         def local_address = @local_address || socket.local_address
 
-        # @return [Integer] as the reactor wants them (ext/pando/http/reactor.h)
+        # @return [Integer] as the reactor expects them (ext/pando/http/reactor.h)
         def flags = (proxied? ? PROXIED : 0) | (held? ? HELD : 0)
 
         # @return [String] for .decode
         def encode = "#{number}#{"p" if proxied?}#{"h" if held?}"
 
-        # A client that is refused at once can go elsewhere.
+        # Refuses clients at once, so that they can go elsewhere.
         def refuse
           ListenerSocket.refuse(socket) unless held?
         end
 
-        # In a process that was handed it.
+        # In a process that has inherited it.
         def close = socket.close
 
-        # In a process that only has to know its address.
+        # In a process that only needs its address.
         def leave_to_reactor
           @local_address = local_address
           close
@@ -65,8 +65,7 @@ module Pando
         end
       end
 
-      # A listening socket as the monitor has it: with the line of the configuration that it is for, and
-      # the file, if it has one, that goes with it.
+      # A listening socket as the monitor has it: with its line of the configuration, and the file of a UNIX socket.
       #
       # @api private
       class OwnListener < Listener
@@ -76,7 +75,7 @@ module Pando
 
         KINDS = %i[tcp unix abstract systemd].freeze
 
-        # What an upgrade tells of a line that the configuration does not have any more.
+        # A line that the configuration no longer has, as an upgrade has recorded it.
         Former = Struct.new(:kind, :path, :name, :proxy_protocol) do
           def self.of(record)
             new(record.choice(:kind, KINDS), nil, record.text(:spec), false)
@@ -91,7 +90,7 @@ module Pando
 
         # @return [Config::Listen] or what answers alike
         attr_reader :spec
-        # @return [Inherited::Entry, nil] nil: we have opened it
+        # @return [Inherited::Entry, nil] nil: the monitor has opened it
         attr_reader :entry
 
         # @return [OwnListener] a new socket
@@ -103,7 +102,7 @@ module Pando
 
         # After an upgrade.
         # @param record [Upgrade::Record] @param state [Upgrade::State]
-        # @param specs [Array] that it may be for
+        # @param specs [Array] the lines of the configuration
         def self.taken_up(record, state, specs)
           socket = Socket.for_fd(state.take(record.integer(:descriptor)))
           entry = Inherited::Entry.new(socket, record.text(:entry)) if record.key?(:entry)
@@ -111,7 +110,7 @@ module Pando
           new(socket, spec, 0, entry).take_up(record)
         end
 
-        # @param entry [Inherited::Entry, nil] the socket is not ours to shut down, nor its file to remove
+        # @param entry [Inherited::Entry, nil] if given, the socket is not shut down and its file not removed
         def initialize(socket, spec, number, entry = nil)
           super(socket, number: number, proxied: spec.proxy_protocol, held: !entry.nil?)
           @spec = spec
@@ -122,35 +121,35 @@ module Pando
           @file = ListenerSocket.file(@path)
         end
 
-        # @param state [Upgrade::State] @param word [String] what it is there
+        # @param state [Upgrade::State] @param word [String] the name of its record
         def to_state(state, word)
           state.add(word, descriptor: state.keep(socket), spec: spec.to_s, kind: spec.kind, entry: entry&.name,
                           **serialized_fields)
         end
 
-        # The service manager has been given it to keep, for whoever comes after us.
+        # The service manager keeps a copy for the next start of the server.
         def hold
           @held = @stored = true
         end
 
         def stored? = @stored
 
-        # It keeps it no longer.
+        # The service manager keeps it no longer.
         def release
           @held = @stored = false
           @entry = nil
         end
 
-        # Written when it is opened: later there may be no room for the thread in which Ruby 3.3 looks an address up.
+        # Found out when it is opened: later there may be no room for the thread in which Ruby 3.3 looks up an address.
         # @return [String] with the port that the kernel chose for port 0
         attr_reader :name
 
         def inherited? = !entry.nil?
 
-        # Which it is, for events.
+        # Its address, for events.
         def identity = { listen: name, inherited: (true if inherited?) }.compact
 
-        # @return [Boolean] whether it serves what this line asks for
+        # @return [Boolean] whether it is the listener that this line asks for
         def for?(spec)
           return entry.for?(spec) if entry
           return false unless spec == self.spec || (spec.tcp? && ListenerSocket.at?(socket, spec))
@@ -162,8 +161,8 @@ module Pando
         def as(spec) = Listener.new(socket, number: number, proxied: spec.proxy_protocol, held: held?)
 
         # The same address is wanted with other options.
-        # @return [Boolean] whether who accepts from it must know
-        # @raise [SystemCallError] the kernel does not do it
+        # @return [Boolean] whether the processes that accept from it must be told
+        # @raise [SystemCallError] the kernel refuses
         def adopt(spec)
           before = flags
           ListenerSocket.adjust(socket, @spec, spec) unless entry
@@ -172,7 +171,7 @@ module Pando
           before != flags
         end
 
-        # No newcomer finds it any more.
+        # Removes its file, so that no new client finds it.
         def hide
           ListenerSocket.unlink(@path, @file) unless held?
           @file = nil

@@ -6,7 +6,7 @@ require "socket"
 module Pando
   module Cluster
     module Listening
-      # Opens and closes one listening socket; the rules differ between TCP and UNIX.
+      # Functions on one listening socket; the rules differ between TCP and UNIX. Used in the monitor.
       #
       # @api private
       module ListenerSocket
@@ -24,7 +24,7 @@ module Pando
           raise BootError, "cannot listen on #{spec}: #{e.message}"
         end
 
-        # Many wake up for one connection: those that come late must not wait.
+        # Many processes wake up for one connection. The late ones must not block.
         # @return [Socket]
         def prepare(socket)
           socket.close_on_exec = true
@@ -69,7 +69,7 @@ module Pando
           File.umask(before) if before
         end
 
-        # @param descriptor [Integer] that this process was handed
+        # @param descriptor [Integer] that this process has inherited
         # @return [TCPServer, UNIXServer]
         def server(descriptor)
           kind = Sys.borrow(descriptor, Socket) { |any| any.local_address.unix? ? UNIXServer : TCPServer }
@@ -96,12 +96,12 @@ module Pando
           wanted = Addrinfo.tcp(spec.host, spec.port)
           wanted.ip_address == address.ip_address || (wanted.ipv4? && any?(wanted) && any?(address) && both?(socket))
         rescue SocketError
-          false # whoever opens it will say so
+          false # the attempt to open it will say so
         end
 
         def any?(address) = %w[0.0.0.0 ::].include?(address.ip_address)
 
-        # Of "::", every IPv4 address as well (ipv6(7)).
+        # Whether "::" covers every IPv4 address as well (ipv6(7)).
         def both?(socket) = !socket.getsockopt(:IPV6, :V6ONLY).bool
 
         # @return [Boolean] whether connections can be accepted from it
@@ -109,7 +109,7 @@ module Pando
           socket.getsockopt(:SOCKET, :ACCEPTCONN).bool && socket.getsockopt(:SOCKET, :TYPE).int == Socket::SOCK_STREAM
         end
 
-        # The options of another line for the same address.
+        # Sets the options of another line for the same address.
         # @raise [SystemCallError]
         def adjust(socket, old, new)
           socket.listen(new.backlog) unless old.backlog == new.backlog
@@ -121,14 +121,14 @@ module Pando
           end
         end
 
-        # Nobody is let in any more, whoever else has the socket open.
+        # Refuses new connections, even if other processes have the socket open.
         def refuse(socket)
           socket.shutdown
         rescue Errno::ENOTCONN, Errno::EINVAL
-          nil # it is shut already
+          nil # it is shut down already
         end
 
-        # Of a listening TCP socket, the number that tcp_info calls tcpi_unacked is the length of its queue.
+        # The length of a listening TCP socket's queue, which tcp_info calls tcpi_unacked.
         # @return [Integer, nil]
         def waiting(socket)
           return if socket.local_address.unix?
@@ -136,48 +136,49 @@ module Pando
           socket.getsockopt(:TCP, :INFO).data.unpack1("x24L")
         end
 
-        # @return [String, nil] of its file, without links that may lead elsewhere later
+        # @return [String, nil] the path of its file, without symbolic links that may change later
         def real_path(spec)
           File.join(File.realpath(File.dirname(spec.path)), File.basename(spec.path)) if spec.kind == :unix && spec.path
         rescue SystemCallError
-          nil # somebody tidied up before us
+          nil # it has been removed
         end
 
-        # @return [Array(Integer, Integer), nil] what tells the file of a UNIX socket from any other
+        # @return [Array(Integer, Integer), nil] device and inode of the file
         def file(path)
           stat = path && File.lstat(path)
           stat && [stat.dev, stat.ino]
         rescue SystemCallError
-          nil # somebody tidied up before us
+          nil # it has been removed
         end
 
-        # The number of a file is not used again while its socket is open.
-        # @param file [Array, nil] see .file: another server may have put its own there since
+        # Removes the file, unless another server has put its own there. An inode is not used again while its socket is
+        # open.
+        # @param file [Array, nil] see .file
         def unlink(path, file)
           File.unlink(path) if file && file == self.file(path)
         rescue SystemCallError
-          nil # somebody tidied up before us
+          nil # it has been removed
         end
       end
 
-      # The place of a UNIX socket in the file system, which one server at a time may take: between the look whether
-      # somebody serves what is there and one's own listen(2), another one that starts would see the same.
+      # Takes the path of a UNIX socket, one server at a time. Without a lock, two servers that start could both find a
+      # stale file there before either of them listens.
       #
       # Used by ListenerSocket, in the monitor.
       #
       # @api private
       module SocketFile
-        # Seconds that another server has for it. Who may read a folder may lock it, and for ever.
+        # Seconds that it waits for another server's lock. Any user who can read a folder can lock it for ever.
         PATIENCE = 5.0
         PAUSE = 0.01
 
         class << self
           # @param path [String]
           # @param patience [Float] seconds
-          # @yield when nobody is there; it is to be bound and listened on meanwhile
+          # @yield when no server is there; the block binds the socket and listens
           # @return [Object] what the block returns
-          # @raise [BootError] a file is there that is no socket
-          # @raise [Errno::EADDRINUSE] somebody serves it
+          # @raise [BootError] the file there is not a socket
+          # @raise [Errno::EADDRINUSE] another server has it
           def take(path, patience: PATIENCE)
             folder = locked(File.dirname(path), patience)
             remove_stale(path)
@@ -187,7 +188,7 @@ module Pando
           end
 
           # @param path [String]
-          # @return [Integer, nil] the process that listens there; nil: none does, or it cannot be told
+          # @return [Integer, nil] the process that listens there; nil: none, or it is not known
           def holder(path)
             socket = Socket.new(:UNIX, :STREAM, 0)
             return unless socket.connect_nonblock(Socket.sockaddr_un(path), exception: false) == 0
@@ -202,7 +203,7 @@ module Pando
 
           private
 
-          # @return [File, nil] the lock ends when it is closed; nil: there is none to be had here
+          # @return [File, nil] the lock ends when it is closed; nil: there is no lock
           def locked(path, patience)
             folder = File.new(path)
             deadline = Sys.now + patience
@@ -212,7 +213,7 @@ module Pando
             folder&.close
           end
 
-          # A file left by a killed server is removed; one that somebody serves is not.
+          # Removes the file of a killed server, but not that of a running one.
           def remove_stale(path)
             return unless File.exist?(path)
             raise BootError, "cannot listen on unix:#{path}: what is there is not a socket" unless File.socket?(path)
@@ -222,7 +223,7 @@ module Pando
             nil # its server has just removed it
           end
 
-          # Without waiting for room in its queue: one that is full is somebody's.
+          # Does not wait for room in its queue: a full queue belongs to a server.
           def served?(path)
             socket = Socket.new(:UNIX, :STREAM, 0)
             socket.connect_nonblock(Socket.sockaddr_un(path), exception: false)

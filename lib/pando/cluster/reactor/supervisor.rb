@@ -95,7 +95,7 @@ module Pando
           @throttles.fail(:reactor, reason)
         end
 
-        # What the reactor holds at this moment.
+        # The requests and connections that the reactor holds at this moment.
         # @return [Hash{Symbol => Integer}]
         def state = @setup.state
 

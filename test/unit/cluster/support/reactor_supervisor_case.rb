@@ -84,7 +84,8 @@ module ClusterSupport
       @spawner = Spawner.new(@roster)
       @throttles = Pando::Cluster::RestartThrottles.new
       listeners = Pando::Cluster::Listening::Listeners.new
-      @supervisor = Pando::Cluster::Reactor::Supervisor.new(@roster, @spawner, @lanes, listeners, @setup, throttles: @throttles)
+      @supervisor = Pando::Cluster::Reactor::Supervisor.new(@roster, @spawner, @lanes, listeners, @setup,
+                                                            throttles: @throttles)
     end
 
     def reactors = @spawner.born

@@ -101,7 +101,7 @@ module ClusterSupport
                                                      heard_at: ->(now) { @deaf_since || now }, **measuring)
       @rollout = Pando::Cluster::Rollout.new(@roster, @spawner, @generations, options, throttles: @throttles)
       @services = Pando::Cluster::ServiceSupervisor.new(@roster, @spawner, @generations, options,
-                                                    throttles: @throttles)
+                                                        throttles: @throttles)
       @reactors = Reactors.new
       @poison = Pando::Cluster::Poison.new(@roster, options)
       @examiner = Examiner.new
