@@ -17,8 +17,6 @@ module Pando
       # After the listeners come the channel and the eventfd that wakes the reactor, except in direct mode.
       FIRST_LISTENER = 5
 
-      Order = Struct.new(:seat, :slot, :generation, :link, :lane_descriptors)
-
       # @yieldparam pool [String, nil] the name of the pool whose mold it becomes; nil: there is only one
       # @yieldreturn [Payload]
       # @return never: the process ends with its last role
@@ -37,7 +35,8 @@ module Pando
         *numbers, listeners, @pool = value.split(":", -1).values_at(0..5)
         @listeners = listeners.split(",")
         @monitor_pid, seat, generation, @others = numbers.map { |number| Integer(number, 10) }
-        @mold = Mold.new(Order.new(seat, 0, generation, Link.for_fd(LINK)), context)
+        order = Message.new(:spawn, role: :mold, seat: seat, generation: generation)
+        @mold = Mold.new(ForkOrder.new(order, Link.for_fd(LINK)), context)
       end
 
       def run(&block)

@@ -158,6 +158,12 @@ module Pando
         @deadline = deadline
       end
 
+      # Orders it to leave, and gives it time until the deadline. (see #leave)
+      def ask_to_leave(reason, deadline, patient: false)
+        leave(reason, deadline, patient: patient)
+        order(Message.new(:leave))
+      end
+
       def become_gone
         @state = :gone
         @deadline = nil

@@ -49,8 +49,7 @@ module Pando
           @generations.worker_wasted(child, signal) if child.row.job.zero?
           @rollout.ask_to_leave(child, signal)
         else
-          child.leave(signal, Sys.now + @options.stop_timeout)
-          child.order(Message.new(:leave))
+          child.ask_to_leave(signal, Sys.now + @options.stop_timeout)
         end
       end
     end

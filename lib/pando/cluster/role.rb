@@ -46,7 +46,7 @@ module Pando
 
       attr_reader :seat, :slot, :generation, :context, :row
 
-      # @param order [ForkOrder, Boot::Order]
+      # @param order [ForkOrder]
       def initialize(order, context)
         @seat = order.seat
         @slot = order.slot

@@ -79,8 +79,7 @@ module Pando
 
         worker_lost(child, nil, working: true)
         Events.emit("worker.leaving", **child.identity, reason: "it crashes")
-        child.leave(nil, Sys.now + @options.stop_timeout, patient: true)
-        child.order(Message.new(:leave))
+        child.ask_to_leave(nil, Sys.now + @options.stop_timeout, patient: true)
       end
 
       # Asks a worker to leave, and fills its slot again. If no other worker serves, it leaves once its successor is
@@ -108,8 +107,7 @@ module Pando
       # @param child [Child] a worker that is ready
       def ask_to_leave(child, reason, cause: nil)
         Events.emit("worker.leaving", **child.identity, reason: reason, **{ cause: cause }.compact)
-        child.leave(reason, Sys.now + @options.stop_timeout, patient: true)
-        child.order(Message.new(:leave))
+        child.ask_to_leave(reason, Sys.now + @options.stop_timeout, patient: true)
       end
 
       # @return [Float, nil] when an empty slot may be tried again

@@ -50,8 +50,7 @@ module Pando
       end
 
       def ask_to_leave(child, reason)
-        child.leave(reason, Sys.now + @options.stop_timeout)
-        child.order(Message.new(:leave))
+        child.ask_to_leave(reason, Sys.now + @options.stop_timeout)
         child.signal("TERM") # its own code may be asleep
       end
 
