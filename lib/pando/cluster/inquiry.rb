@@ -4,8 +4,9 @@ require "pando/sys"
 
 module Pando
   module Cluster
-    # A short-lived process that finds something out for the monitor, which must not wait for it. It answers on
-    # descriptor 3. Its standard error is kept as well; both up to a limit. It is killed when its time is up.
+    # A short-lived process that finds something out for the monitor, which must not wait for it: what it
+    # writes to descriptor 3 is the answer, what it complains of on its standard error is kept as well; both
+    # up to a limit, and not for longer than its time.
     #
     # Owned by the monitor; polled at each turn of its loop.
     #
@@ -14,8 +15,8 @@ module Pando
       ANSWER_BYTES = 65_536
       COMPLAINT_BYTES = 8192
       CHUNK = 16_384
-      # Seconds that it may take to die of SIGKILL.
-      DEATH = 1.0
+      # Seconds that one may take to die of SIGKILL.
+      LAST_BREATH = 1.0
 
       # Seconds on Sys.now by which it is killed.
       attr_reader :deadline
@@ -24,7 +25,7 @@ module Pando
 
       # @param command [Array<String>] @param environment [Hash{String => String}]
       # @param patience [Float] seconds
-      # @raise [SystemCallError] the kernel refuses the process or its pipes
+      # @raise [SystemCallError] the kernel does not give what it takes
       def initialize(poller, command, environment, patience)
         @poller = poller
         @deadline = Sys.now + patience
@@ -39,33 +40,33 @@ module Pando
         end_late if now >= deadline
         listen
         @ending = @process.reap or return false
-        listen # for the rest
+        listen # its last words
         close
         true
       end
 
-      # @return [Boolean] whether its time was up
+      # @return [Boolean] its time was over
       def late? = !!@late
 
       # @return [String]
       def answer = text(@answers, ANSWER_BYTES)
       def complaint = text(@complaints, COMPLAINT_BYTES)
 
-      # The answer is no longer wanted.
+      # Nobody wants to know any more.
       def abandon
         return if ending
 
         @process.signal("KILL")
-        @ending = await_end || Sys::Ending.new(:unknown)
+        @ending = last_breath || Sys::Ending.new(:unknown)
         close
       end
 
       private
 
-      # The end of another child wakes the poller up, too.
-      def await_end
+      # Another child's end wakes the poller up, too.
+      def last_breath
         poller = Sys::Poller.new.add(@process, true)
-        deadline = Sys.now + DEATH
+        deadline = Sys.now + LAST_BREATH
         poller.wait(deadline - Sys.now) until (ending = @process.reap) || Sys.now >= deadline
         ending
       ensure
@@ -93,14 +94,14 @@ module Pando
         @process.signal("KILL")
       end
 
-      # Reads and drops what is beyond the limit, so that the writer never blocks.
+      # What is beyond the limit is read and dropped: its writer must not wait for us.
       def listen
         { @answers => ANSWER_BYTES, @complaints => COMPLAINT_BYTES }.each do |pipe, limit|
           text = @texts[pipe] ||= +"".b
           while (chunk = pipe.read_nonblock(CHUNK, exception: false)).is_a?(String)
             text << chunk if text.bytesize < limit
           end
-          @poller.remove(pipe) if chunk.nil? # a closed pipe stays readable
+          @poller.remove(pipe) if chunk.nil? # its end would wake us for ever
         end
       end
 
@@ -110,47 +111,6 @@ module Pando
         watched.each { |io| @poller.remove(io) }
         watched.each(&:close)
       end
-    end
-
-    # Finds out where a process stands that no longer answers. Another process does so, since a debugger takes its time
-    # and the files of a stuck process may be stuck as well.
-    #
-    # Owned by the monitor.
-    #
-    # @api private
-    class Examiner
-      # Seconds for one examination.
-      PATIENCE = 10.0
-      # Variables of the application that could harm the examining process.
-      UNSET = %w[RUBYOPT RUBYLIB LD_PRELOAD DEBUGINFOD_URLS].freeze
-
-      # @param command [Array<String>, nil] see Payload#examination_command
-      def initialize(poller, command)
-        @poller = poller
-        @command = command
-        @running = {}
-      end
-
-      # @yieldparam text [String, nil] later, or at once when nothing can be found out
-      def examine(pid, &finish)
-        return yield nil unless @command
-
-        @running[Inquiry.new(@poller, [*@command, pid.to_s], ENV.to_h.except(*UNSET), PATIENCE)] = finish
-      rescue SystemCallError
-        yield nil
-      end
-
-      # Called at each turn of the monitor's loop.
-      def proceed(now = Sys.now)
-        over = @running.select { |inquiry, _| inquiry.proceed(now) }
-        over.each { |inquiry, finish| @running.delete(inquiry) && finish.call(text(inquiry)) }
-      end
-
-      def due = @running.each_key.map(&:deadline).min
-
-      private
-
-      def text(inquiry) = [inquiry.answer, inquiry.complaint].find { |text| !text.empty? }
     end
   end
 end

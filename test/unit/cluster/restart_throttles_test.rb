@@ -32,10 +32,10 @@ class ClusterDampersTest < Minitest::Test
 
   def test_more_are_damped_with_an_event_for_each_wait
     die(6)
-    damped = events("restart.throttled").map(&:payload)
+    throttled = events("restart.throttled").map(&:payload)
 
-    assert_equal([0.25, 0.5, 1.0], damped.map { |payload| payload[:seconds] })
-    assert_equal({ role: :worker, slot: 0, rate: 4, seconds: 0.25, reason: "signal KILL" }, damped.first)
+    assert_equal([0.25, 0.5, 1.0], throttled.map { |payload| payload[:seconds] })
+    assert_equal({ role: :worker, slot: 0, rate: 4, seconds: 0.25, reason: "signal KILL" }, throttled.first)
   end
 
   def test_a_place_waits_alone
