@@ -6,11 +6,11 @@ require "pando/events"
 
 module Pando
   module Cluster
-    # Replaces the application by a new release without losing a request. A process of its own reads the configuration,
-    # and the monitor opens new listeners. A fresh mold boots from cold beside the old one. When its canary has passed,
-    # the other workers are replaced. If any step fails, the old release serves on with its settings. While the new
-    # release is watched, it serves but may still be rolled back; its settings and services apply when the watch is
-    # over.
+    # Replaces the release of the application without losing a request. A helper process reads the configuration. Then
+    # the new sockets are opened, and a new mold boots from cold beside the old one. When its canary has passed, the
+    # other workers are replaced. If anything fails, the old release serves on and keeps its settings. While the new
+    # release is watched it serves already, but may still be taken back: its settings and services come into use when
+    # the watch is over.
     #
     # Owned by the monitor.
     #
@@ -23,12 +23,12 @@ module Pando
 
       ADVICE = "the old release serves on; pando reload tries again"
       LOST = "its mold is lost"
-      # Seconds after which a new request replaces a process that still reads the configuration: it may hang.
-      PATIENCE = 2.0
+      # Seconds after which a second request replaces the helper process that reads the configuration: it may hang.
+      READING_TIMEOUT = 2.0
 
-      # @param payload [Payload] with #renew
-      # @param addresses [Addresses] where the server listens
-      # @param adopt [#call] applies the renewal once its generation serves
+      # @param payload [Payload] that can be renewed
+      # @param addresses [Addresses] that the server listens on
+      # @param adopt [#call] takes the renewal into use once its generation serves
       def initialize(generations, payload, poller, addresses, adopt)
         @generations = generations
         @payload = payload
@@ -37,19 +37,19 @@ module Pando
         @adopt = adopt
       end
 
-      # A reload that is requested during another one follows it, since the release may have changed again. If the other
-      # one has been reading the configuration for long, the new one replaces it.
+      # A reload that is requested while another one is under way follows it: the release may have changed again. If the
+      # other one still reads its configuration after READING_TIMEOUT, the new one replaces it.
       # @param reason [String]
-      # @param now [Boolean] the new release needs no canary
+      # @param now [Boolean] the new release's first worker need not prove itself
       def request(reason, now: false)
-        failed("another one was asked for (#{reason})") if reading? && Sys.now - @began_at > PATIENCE
+        failed("another reload was requested (#{reason})") if reading? && Sys.now - @began_at > READING_TIMEOUT
         @wanted = reason
         @now = now
       end
 
-      # Cancels a reload that has done no more than read the configuration.
+      # Cancels a reload whose generation has not begun.
       # @param reason [String]
-      # @return [Boolean] false: there is no reload, or its generation has begun
+      # @return [Boolean] false: there is none, or its generation is on its way
       def cancel(reason)
         return false if @generation || (@renewal.nil? && @wanted.nil?)
 
@@ -58,14 +58,14 @@ module Pando
         true
       end
 
-      # @return [Boolean] whether a reload has begun
+      # @return [Boolean]
       def under_way? = !@renewal.nil?
 
-      # @return [Boolean] whether it waits for a mold to fall back to
+      # @return [Boolean] whether its generation begins once there is a mold to fall back to
       def awaits_mold? = !!@known && @generation.nil?
 
-      # Names what the reload waits for.
-      # @return [Array(String, Float), nil] a description, and the most seconds that this takes (nil: not known)
+      # What a reload must wait for before it can go on.
+      # @return [Array(String, Float), nil] in words, and seconds that this takes at most (nil: not known)
       def obstacle
         return ["the reload before it: it reads the configuration", nil] if @wanted && reading?
 
@@ -75,7 +75,7 @@ module Pando
         ["#{"the reload before it: " if @wanted}#{reason}", seconds]
       end
 
-      # Reads the answer of the process that reads the configuration.
+      # Reads what the helper process has sent.
       def attend
         @known = attempt { @renewal.ready? } if @renewal && !@known
       end
@@ -87,10 +87,10 @@ module Pando
         boot if @known && @generation.nil? && @generations.rooted?
       end
 
-      # @return [Float, nil] when it needs the next turn
+      # @return [Float, nil] when it must be called again
       def due = (@renewal.due if @renewal && !@known)
 
-      # The server stops.
+      # The server ends.
       def abandon
         @renewal&.give_up
         @addresses.give_up
@@ -124,7 +124,7 @@ module Pando
         false
       end
 
-      # While the new release is watched it may be rolled back, so the old settings stay.
+      # The old settings stay as long as the generation may be taken back.
       def conclude
         case @generation.state
         when :current then serve
@@ -133,9 +133,9 @@ module Pando
         end
       end
 
-      # A request for the next release ends the watch of this one.
+      # A request for the next release ends the watch over this one.
       def serve
-        @generations.end_watch("another reload was asked for") if @wanted
+        @generations.end_watch("another reload was requested") if @wanted
         return finished unless @generations.watching?
 
         tell_serving unless @serves
