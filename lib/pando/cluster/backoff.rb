@@ -96,12 +96,12 @@ module Pando
       end
 
       # Failures that are not forgotten yet.
-      def level(now) = [@level - quiet_times(now), 0].max
+      def level(now) = [@level - quiet_periods(now), 0].max
 
       # One quiet period forgets all refusals.
-      def refusals_at(now) = quiet_times(now).zero? ? @refusals : 0
+      def refusals_at(now) = quiet_periods(now).zero? ? @refusals : 0
 
-      def quiet_times(now) = ([now - [@last, @until].max, 0].max / QUIET).floor
+      def quiet_periods(now) = ([now - [@last, @until].max, 0].max / QUIET).floor
 
       def delay
         count = @level - @free

@@ -69,7 +69,7 @@ module Pando
       attr_reader :step_deadline
 
       # The inode of its end of the link, by which it is found if it does not report.
-      attr_reader :birthmark
+      attr_reader :link_inode
       # The stacks of its threads when it was taken for stuck.
       attr_reader :stack
 
@@ -130,7 +130,7 @@ module Pando
 
       # @param link [Link] the child's end
       def expect(link, by)
-        @birthmark = link.to_io.stat.ino
+        @link_inode = link.to_io.stat.ino
         @expected_by = by
       end
 
@@ -198,7 +198,7 @@ module Pando
       # Whether its job may have ended it: no other worker should get that job.
       def suspect? = !!@suspect
 
-      def blame_job = @suspect = true
+      def suspect_job = @suspect = true
 
       # @param name [String] empty: it has taken all steps
       def enter_step(name, deadline)

@@ -25,7 +25,7 @@ module Pando
       end
 
       def child_adopted(child)
-        return @pool.shutdown.end_late_comer(child) if stopping?
+        return @pool.shutdown.end_starting_child(child) if stopping?
         return child.call_off("its generation was discarded") if @pool.generations.discarded?(child)
 
         # The mold's first deadline allowed for the running request of its source. A mold that was forked from another
@@ -36,7 +36,7 @@ module Pando
       def child_ready(child)
         return if child.condemned?
 
-        @pool.shutdown.end_late_comer(child) if stopping?
+        @pool.shutdown.end_starting_child(child) if stopping?
         return end_unwanted(child) if child.unwanted || stopping?
 
         case child.role
@@ -49,7 +49,7 @@ module Pando
 
       # A child that was forked and has not reported may wait for a lock, which the fork itself needs or a library takes
       # right after it.
-      def birth_overdue(child)
+      def report_overdue(child)
         return unless @pool.inbox.adopt_unreported(child)
 
         child.enter_step("fork", Sys.now) unless child.gone?
@@ -138,7 +138,7 @@ module Pando
         exit_report = ExitReport.new(child, ending, oom: starved)
         tell(child, exit_report) unless told
         failed = exit_report.failed? # while the child's row is still its own
-        report_to_generations(child, exit_report) unless exit_report.stillborn?
+        report_to_generations(child, exit_report) unless exit_report.never_ready?
         hook(:after_worker_exit, child, ending) if child.worker? && ending
         @pool.services.lost(child, exit_report, refused: innocent) if child.service? && !stopping?
         @pool.dismiss(child)
@@ -174,7 +174,7 @@ module Pando
       def tell(child, exit_report)
         more = child.reactor? ? @pool.reactors.in_flight : {}
         # The backtrace of a failed first boot is printed when the server stops.
-        more = { backtrace: child.detail }.compact if child.mold? && exit_report.stillborn? && @pool.generations.proven?
+        more = { backtrace: child.detail }.compact if child.mold? && exit_report.never_ready? && @pool.generations.proven?
         exit_report.tell(more)
         exit_report.report_failed_check unless stopping?
       end
@@ -224,7 +224,7 @@ module Pando
         return unless child.worker?
         return generations.worker_failed(child, reason, cause: cause(child, innocent)) if failed
 
-        @pool.rollout.worker_lost(child, reason, working: exit_report.at_work?) if exit_report.accident?
+        @pool.rollout.worker_lost(child, reason, working: exit_report.at_work?) if exit_report.unexpected?
       end
 
       # A node's runner takes jobs a moment before the node reports that it is ready, and a job may kill it.
@@ -266,12 +266,12 @@ module Pando
       end
 
       # Whether it never became ready.
-      def stillborn? = @was_starting
+      def never_ready? = @was_starting
 
       # Whether it ended by itself before it had begun any request. A worker that dies of a request says nothing about
       # its mold.
       def failed?
-        return true if stillborn?
+        return true if never_ready?
         return false if wanted? || killed_from_outside?
 
         child.row.job.zero? && Sys.now - (child.row.started_at || 0) < YOUNG
@@ -281,7 +281,7 @@ module Pando
       def killed_from_outside? = ending&.killed? && ending.number == Signal.list["KILL"]
 
       # Whether it was ready, and neither was asked to leave nor killed by the monitor.
-      def accident? = !stillborn? && !wanted? && !child.condemned?
+      def unexpected? = !never_ready? && !wanted? && !child.condemned?
 
       # Whether its request has probably ended it. Any process may be the cause when memory runs out.
       def at_work? = @at_work && !@oom
@@ -291,7 +291,7 @@ module Pando
 
       # @param more [Hash{Symbol => Object}] further fields of the event
       def tell(more = {})
-        return if child.service? && !stillborn? # ServiceSupervisor emits its event
+        return if child.service? && !never_ready? # ServiceSupervisor emits its event
 
         Events.emit(event, **child.identity, reason: reason, **of_worker, **more, **(@oom ? { cause: :oom } : {}))
       end
@@ -308,7 +308,7 @@ module Pando
 
       # A node that was stuck in its self-check may have begun jobs, so its end must be reported.
       def called_off?
-        return false if !stillborn? || child.unwanted.nil? || child.stuck?
+        return false if !never_ready? || child.unwanted.nil? || child.stuck?
 
         ending.nil? || ending.success? || child.condemned?
       end
@@ -316,13 +316,13 @@ module Pando
       def of_worker
         return {} unless child.worker?
 
-        return { backtrace: child.detail }.compact if stillborn?
+        return { backtrace: child.detail }.compact if never_ready?
 
         { requests: child.requests, **(wanted? ? {} : child.job) }
       end
 
       def event
-        return "#{child.role}.failed" if stillborn? && !wanted?
+        return "#{child.role}.failed" if never_ready? && !wanted?
         return "mold.#{child.reason}" if child.mold? && Generations::ENDS.include?(child.reason)
         return "#{child.role}.exited" if wanted?
 

@@ -59,7 +59,7 @@ module Pando
 
           enforce_request(child, now)
           enforce_standstill(child, now)
-          enforce_birth(child, now)
+          enforce_report(child, now)
           enforce_step(child, now)
           enforce_state(child, now)
         end
@@ -74,11 +74,12 @@ module Pando
         return unless working?(child)
 
         soft = child.row.soft_deadline
-        [moved(child, child.row.hard_deadline), (moved(child, soft) unless child.signalled_deadline == soft)]
+        [with_standstills(child, child.row.hard_deadline),
+         (with_standstills(child, soft) unless child.signalled_deadline == soft)]
       end
 
       # A request's deadlines are in its worker's row, which only the worker writes, so standstills are added here.
-      def moved(child, deadline)
+      def with_standstills(child, deadline)
         return deadline if @frozen.empty? || deadline.nil?
 
         since = child.row.busy_since or return deadline
@@ -91,10 +92,10 @@ module Pando
       def enforce_request(child, now)
         return unless working?(child)
 
-        hard = moved(child, child.row.hard_deadline)
+        hard = with_standstills(child, child.row.hard_deadline)
         soft = child.row.soft_deadline
         return @observer.hard_timeout(child) if hard && now >= hard
-        return unless soft && now >= moved(child, soft) && child.signalled_deadline != soft
+        return unless soft && now >= with_standstills(child, soft) && child.signalled_deadline != soft
 
         child.signalled_deadline = soft
         child.signal("URG")
@@ -134,11 +135,11 @@ module Pando
       def expected_by(child) = (child.expected_by if child.ordered?)
 
       # The child may not be forked yet, since its forker is busy. Then the search is repeated.
-      def enforce_birth(child, now)
+      def enforce_report(child, now)
         return unless expected_by(child) && now >= child.expected_by
 
         child.expected_by = now + SEARCH
-        @observer.birth_overdue(child)
+        @observer.report_overdue(child)
       end
 
       def enforce_step(child, now)

@@ -80,7 +80,7 @@ module Pando
       # and its forker have.
       # @return [Boolean] whether there is such a process, where the kernel tells
       def adopt_unreported(child)
-        pid = (children - @roster.filter_map(&:pid)).find { |one| holds?(one, "socket:[#{child.birthmark}]") }
+        pid = (children - @roster.filter_map(&:pid)).find { |one| holds?(one, "socket:[#{child.link_inode}]") }
         adopt(child, pid) if pid
         !pid.nil?
       end

@@ -115,7 +115,7 @@ module Pando
       end
 
       # No further job may come for a while.
-      def catch_up
+      def take_if_changed
         take unless @row.requests == @jobs
       end
 

@@ -37,7 +37,7 @@ module Pando
       def run
         until leaving?
           poller.wait(TICK)
-          pass_signal_on
+          report_signal
           order = read_orders
           return order if order
 

@@ -39,10 +39,10 @@ module Pando
       def died(child, oom: false)
         return unless at_request?(child)
 
-        child.blame_job unless child.ending.killed?
+        child.suspect_job unless child.ending.killed?
         name = child.row.job_name or return
         record = recall(name)
-        child.blame_job if record.within?(MINUTE)
+        child.suspect_job if record.within?(MINUTE)
         record.add(oom ? "out of memory" : child.ending.to_s)
         judge(record, child.job[:request])
       end

@@ -55,7 +55,7 @@ module Pando
         @throttles = RestartThrottles.new
         @poison = Poison.new(roster, payload.options)
         @child_events = ChildEvents.new(self, payload, common.oom)
-        build_entrance(ingress.setup)
+        build_ingress(ingress.setup)
         build_generations(plan.policy)
         build_watch
       end
@@ -137,7 +137,7 @@ module Pando
       private
 
       # In a pool without listeners, direct mode has nothing to do.
-      def build_entrance(setup)
+      def build_ingress(setup)
         @lanes = setup ? Reactor::Lanes.new(setup, @common.oom) : Listening::DirectMode.new(roster, listeners)
         @spawner = Spawner.new(roster, @common.poller, listeners, options, @common.command, lanes,
                                pool: (name if @common.several))

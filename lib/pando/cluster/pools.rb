@@ -59,7 +59,7 @@ module Pando
         @releases = several? ? Releases.new(self) : first.generations
         @child_event_router = ChildEventRouter.new(self)
         @outage = Outage.new(@shutdown)
-        @unborn = []
+        @waiting = []
         @started = false
       end
 
@@ -81,7 +81,7 @@ module Pando
 
       # @param pools [Enumerable<Pool>] the pools to boot, each as soon as it can
       def boot(pools = self)
-        @unborn = pools.reject do |pool|
+        @waiting = pools.reject do |pool|
           about(pool) { pool.boot } unless pool.waits?
         end
       end
@@ -104,11 +104,11 @@ module Pando
 
       # (see Pool#reconcile)
       def reconcile(ending)
-        boot(@unborn) if @unborn.any?
+        boot(@waiting) if @waiting.any?
         @releases.reconcile if several?
-        (@pools - @unborn).each { |pool| about(pool) { pool.reconcile(ending) } }
+        (@pools - @waiting).each { |pool| about(pool) { pool.reconcile(ending) } }
         @started = true if serve?
-        @outage.look(select(&:serving?))
+        @outage.note_serving(select(&:serving?))
       end
 
       # A new release serves: its settings apply from now on.
@@ -139,11 +139,11 @@ module Pando
       def give_up(pool, reason, detail)
         others = @started && any?(&:serving?)
         if others
-          @outage.tell(pool) { Events.emit("pool.failing", reason: reason) }
+          @outage.report_once(pool) { Events.emit("pool.failing", reason: reason) }
           return false
         end
         named = several? ? "#{pool.name}: #{reason}" : reason
-        return @outage.bear(named, detail, first.options.give_up_after) if pool.generations.proven?
+        return @outage.note_failure(named, detail, first.options.give_up_after) if pool.generations.proven?
 
         @shutdown.fail(named, detail)
         true
@@ -186,7 +186,7 @@ module Pando
 
         # Called at each turn of the monitor's loop.
         # @param serving [Array<Pool>] the pools with a ready worker
-        def look(serving)
+        def note_serving(serving)
           return if serving.empty?
 
           @served_at = Sys.now
@@ -196,7 +196,7 @@ module Pando
 
         # A pool without workers is reported once, until one serves in it again.
         # @yield unless it has been reported
-        def tell(pool)
+        def report_once(pool)
           yield unless @told.include?(pool)
           @told |= [pool]
         end
@@ -205,7 +205,7 @@ module Pando
         # @param detail [String, nil] a backtrace
         # @param limit [Float, nil] seconds; nil: the server never stops for this
         # @return [Boolean] whether the server stops
-        def bear(reason, detail, limit)
+        def note_failure(reason, detail, limit)
           seconds = Sys.now - @served_at
           Events.emit("server.failing", reason: reason, **left(limit, seconds)) unless @begun
           @begun = true

@@ -84,7 +84,7 @@ module Pando
         set_traps
         step_by_step { |tell| payload.after_fork(self, &tell) }
         start
-        prove_fit
+        self_check
         row.beat # its start may have taken long, which is no standstill
         report(:ready)
         started
@@ -100,7 +100,7 @@ module Pando
       def take_seat = row.claim(Message::ROLES.index(role), slot, generation)
 
       # The last check, when all is set up as it will serve.
-      def prove_fit
+      def self_check
         step_by_step { |tell| payload.verify(self, &tell) }
         payload.audit(self)
       end
@@ -148,16 +148,16 @@ module Pando
       # The monitor decides what a terminal's ^C or hang-up means, and what TERM to one process or to all does.
       def set_traps
         %w[INT HUP USR1 USR2 TTIN TTOU].each { |name| trap(name) { nil } }
-        %w[TERM QUIT].each { |name| trap(name) { told_by(name) } }
+        %w[TERM QUIT].each { |name| trap(name) { signalled(name) } }
         trap("CHLD", "DEFAULT")
       end
 
       # Runs in the signal handler.
-      def told_by(signal) = (@told_by = signal)
+      def signalled(signal) = (@signalled_by = signal)
 
-      def pass_signal_on
-        report(:signalled, text: @told_by) if @told_by
-        @told_by = nil
+      def report_signal
+        report(:signalled, text: @signalled_by) if @signalled_by
+        @signalled_by = nil
       end
 
       # A monitor that dies closes its links a moment before the kernel sends the parent-death signal. The handler of
@@ -195,7 +195,7 @@ module Pando
           packet = @link.receive
           case packet
           when :nothing then return
-          when :closed then return be_orphaned
+          when :closed then return link_ended
           end
           order = obey(packet)
           return order if order
@@ -214,7 +214,7 @@ module Pando
 
       # The link has ended: the monitor is dead, and the kernel's signal is about to come, or the monitor has dropped
       # this process. Either way it must leave soon.
-      def be_orphaned
+      def link_ended
         @link_ended = true
         @leave_within = options.grace
         @told_at = Sys.now

@@ -59,7 +59,7 @@ module Pando
       end
 
       # The service just ends: the monitor starts another one if it is still wanted.
-      def told_by(_signal)
+      def signalled(_signal)
         @leaving = true
       end
 

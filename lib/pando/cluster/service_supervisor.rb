@@ -23,10 +23,10 @@ module Pando
       # Called at each turn of the monitor's loop.
       def reconcile
         generation = @generations.proved
-        return stand_in unless generation&.forks?
+        return fork_missing unless generation&.forks?
 
         dismiss_surplus
-        @options.services.each_index { |index| keep(index, generation) }
+        @options.services.each_index { |index| replace_or_start(index, generation) }
       end
 
       # @return [Boolean] whether a service is to be forked
@@ -73,7 +73,7 @@ module Pando
         end
       end
 
-      def keep(index, generation)
+      def replace_or_start(index, generation)
         child = in_place(index)
         if child.nil?
           start(index, generation)
@@ -89,7 +89,7 @@ module Pando
 
       # The last proved generation has no mold any more, and its successor is still on trial. Missing services cannot
       # wait for the end of that, so the successor forks them.
-      def stand_in
+      def fork_missing
         generation = @generations.current
         return unless generation&.forks?
 

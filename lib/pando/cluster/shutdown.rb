@@ -56,7 +56,7 @@ module Pando
         @deadline = Sys.now
         Events.emit("monitor.stopping", reason: reason, pid: Process.pid)
         @roster.each { |child| child.kill(reason) }
-        forget_unborn
+        cancel_orders
       end
 
       # Called at each turn of the monitor's loop while the server stops.
@@ -87,7 +87,7 @@ module Pando
       end
 
       # Ends a process that comes up while the server stops. A stuck start must not delay the stop for long.
-      def end_late_comer(child, reason = "the server stops")
+      def end_starting_child(child, reason = "the server stops")
         return child.kill(reason) if Sys.now >= deadline
 
         child.call_off(reason)
@@ -107,7 +107,7 @@ module Pando
         @deadline = @began_at + seconds
         Events.emit("monitor.stopping", reason: reason, pid: Process.pid, seconds: seconds, **failed)
         @roster.to_a.each { |child| ask(child) unless held?(child) }
-        forget_unborn
+        cancel_orders
       end
 
       def failed = status.zero? ? {} : { status: status }
@@ -117,7 +117,7 @@ module Pando
       def held?(child) = @held_until && child.worker? && child.ready? && child.pool == @roster.reactor.pool
 
       def ask(child)
-        return end_late_comer(child, @reason) if child.starting?
+        return end_starting_child(child, @reason) if child.starting?
 
         deadline = deadline_by(@options_of.call(child))
         child.leave(@reason, child.reactor? ? deadline + REACTOR_EXTRA : deadline)
@@ -130,7 +130,7 @@ module Pando
 
       # Cancels orders that are no process yet, by closing the link. A child that has reported in the meantime may be
       # serving, so its link is read first.
-      def forget_unborn
+      def cancel_orders
         @roster.select(&:ordered?).each do |child|
           @hear.call(child)
           @roster.dismiss(child) if child.ordered?

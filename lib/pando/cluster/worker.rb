@@ -66,7 +66,7 @@ module Pando
         until leaving? && !asked?
           ready = poller.wait(sleep_time)
           row.beat
-          pass_signal_on
+          report_signal
           payload.watch(self)
           proceed_with_log
           order = attend(ready) || take_promotion
@@ -209,7 +209,7 @@ module Pando
 
       def idle
         @idle_by = Sys.now + TICK
-        sampler.catch_up
+        sampler.take_if_changed
         @work.idle unless leaving?
       end
 

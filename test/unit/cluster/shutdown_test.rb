@@ -113,7 +113,7 @@ class ClusterShutdownTest < Minitest::Test
     shutdown.instance_variable_set(:@begun, true)
     shutdown.instance_variable_set(:@deadline, Pando::Sys.now + 10)
     @cluster.adopt(late)
-    shutdown.end_late_comer(booting)
+    shutdown.end_starting_child(booting)
 
     assert_equal [[:leave], []], [late.link.orders, late.pidfd.signals], "it may serve already"
     assert_equal ["KILL"], booting.pidfd.signals

@@ -46,7 +46,7 @@ module Pando
         def reconcile
           return unless @release
 
-          return take_back if @release.lost
+          return roll_back if @release.lost
 
           @release.proceed
           @release = nil if @release.state == :current && !watching?
@@ -54,8 +54,8 @@ module Pando
 
         private
 
-        def take_back
-          @release.take_back("#{@release.lost.name} does not run the new release")
+        def roll_back
+          @release.roll_back("#{@release.lost.name} does not run the new release")
           @release = nil
         end
       end
@@ -87,7 +87,7 @@ module Pando
 
         # Called at each turn of the monitor's loop.
         def proceed
-          look
+          note_current
           self.begin
           @members.each do |pool, generation|
             @pools.about(pool) { generation.go_on } if generation.ready? && may_go_on?(pool)
@@ -108,7 +108,7 @@ module Pando
 
         # (see Generation#state)
         def state
-          look
+          note_current
           return :refused if @absent
           return @members[lost].state if lost
 
@@ -122,7 +122,7 @@ module Pando
         def lost = @absent || @members.find { |pool, generation| lost?(generation, @served.include?(pool)) }&.first
 
         # @param reason [String]
-        def take_back(reason)
+        def roll_back(reason)
           @members.except(lost).each do |pool, generation|
             @pools.about(pool) { pool.generations.withdraw(generation, reason) }
           end
@@ -144,7 +144,7 @@ module Pando
         end
 
         # Remembers the pools that have served: their molds may be lost since.
-        def look
+        def note_current
           @served |= @members.select { |_, generation| generation.current? }.keys
         end
 

@@ -61,7 +61,7 @@ module Pando
 
         # There is no reactor; the next one will be told of all lanes.
         # @return [false]
-        def tell_nobody
+        def forget_messages
           @untold.clear
           false
         end

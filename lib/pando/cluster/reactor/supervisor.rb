@@ -61,7 +61,7 @@ module Pando
         def reconcile(stopping)
           @lanes.close_deserted
           start if !stopping && reactor.nil? && due_to_start?
-          @behind = reactor ? !(@lanes.tell(reactor) && tell_listeners) : @lanes.tell_nobody
+          @behind = reactor ? !(@lanes.tell(reactor) && tell_listeners) : @lanes.forget_messages
           report
           look_for_progress
         end
