@@ -174,7 +174,8 @@ module Pando
       def tell(child, exit_report)
         more = child.reactor? ? @pool.reactors.in_flight : {}
         # The backtrace of a failed first boot is printed when the server stops.
-        more = { backtrace: child.detail }.compact if child.mold? && exit_report.never_ready? && @pool.generations.proven?
+        boot_failed = child.mold? && exit_report.never_ready?
+        more = { backtrace: child.detail }.compact if boot_failed && @pool.generations.proven?
         exit_report.tell(more)
         exit_report.report_failed_check unless stopping?
       end
