@@ -9,6 +9,8 @@ module Pando
   # The processes of a server (monitor, mold, workers, services), the links between them, generations and their rollout.
   # It knows nothing of HTTP or jobs: the layer above supplies an object that does a worker's work (see Payload in
   # cluster/payload.rb).
+  #
+  # @api private except Worker, Service and Mold, which hooks are given
   module Cluster
     autoload :Monitor, "pando/cluster/monitor"
     autoload :Boot, "pando/cluster/boot"

@@ -9,11 +9,8 @@ module Pando
     # not their total: each ten seconds without a failure and without a wait forget one. So one failure an hour never
     # adds up, and ten in a minute do.
     #
-    # A refusal by the kernel is no failure. It is tried again soon, without end, and makes no later wait longer.
-    #
-    # Used in the monitor. A failure during a wait makes the next wait longer, but not this one.
-    #
-    # @api private
+    # A refusal by the kernel is no failure. It is tried again soon, without end, and makes no later wait longer. Used
+    # in the monitor. A failure during a wait makes the next wait longer, but not this one.
     class Backoff
       extend Serializable
 

@@ -9,11 +9,8 @@ require "pando/cluster/service"
 module Pando
   module Cluster
     # The stack frame to which every role returns before a fork. A fork from inside a role would leave its frames on the
-    # stack of each generation, until the application had no room left.
-    #
-    # Used in molds, workers and services; #run is the outermost call of each.
-    #
-    # @api private
+    # stack of each generation, until the application had no room left. Used in molds, workers and services; #run is the
+    # outermost call of each.
     class BaseFrame
       ROLES = { mold: Mold, worker: Worker, service: Service }.freeze
 

@@ -7,8 +7,6 @@ module Pando
   module Cluster
     # Runs a process that the monitor started by exec. It becomes the mold of a cold boot; all other processes of its
     # generation are its forks.
-    #
-    # @api private
     class Boot
       VARIABLE = "PANDO_BOOT"
       # The descriptors that the monitor hands over (see Spawner#cold_mold).
@@ -82,8 +80,6 @@ module Pando
     # The command of a cold boot, and the environment variables that it needs at the very start, such as LD_PRELOAD for
     # an allocator. The application and its children must not see them: {.settle}, in the new image, restores the former
     # values.
-    #
-    # @api private
     class ColdBootCommand
       CHANGED = "PANDO_CHANGED"
       FORMER = "PANDO_FORMER_"

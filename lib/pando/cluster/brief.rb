@@ -4,8 +4,6 @@ module Pando
   module Cluster
     # Shortens #inspect of an object that refers to many others. Ruby shows the receiver in the message of a
     # NoMethodError, and would follow each reference.
-    #
-    # @api private
     module Brief
       # @return [String]
       def inspect = "#<#{self.class}>"

@@ -11,8 +11,6 @@ module Pando
     # monitor.
     #
     #   ordered -> adopted -> ready -> leaving -> gone
-    #
-    # @api private
     class Child
       extend Serializable
 
@@ -104,7 +102,6 @@ module Pando
         child.take_up(record)
       end
 
-      # @param state [Upgrade::State]
       def to_state(state)
         state.add("child", role: role, seat: seat, slot: slot, generation: generation, link: state.keep(link),
                            pid: pid, pidfd: state.keep(pidfd), pool: (pool if pool.positive?), **serialized_fields)

@@ -7,11 +7,7 @@ require "pando/events"
 module Pando
   module Cluster
     # Decides what follows from what happens to a child. Inbox, Reaper and Deadlines call it; it calls the pool's
-    # generations, rollout and services.
-    #
-    # Owned by a Pool, in the monitor.
-    #
-    # @api private
+    # generations, rollout and services. Owned by a Pool, in the monitor.
     class ChildEvents
       include Brief
 
@@ -246,8 +242,6 @@ module Pando
 
     # Describes the end of a process: whether it was wanted, what the process was doing, and why it ended. Used by
     # ChildEvents, in the monitor.
-    #
-    # @api private
     class ExitReport
       # A worker that ends within so many seconds, without having begun a request, has failed.
       YOUNG = 60.0

@@ -3,11 +3,7 @@
 module Pando
   module Cluster
     # Enforces everything that must not last for ever: requests (read from the scoreboard), starts, exits, and
-    # standstills of processes.
-    #
-    # Owned by a Pool, in the monitor; called at each turn of its loop.
-    #
-    # @api private
+    # standstills of processes. Owned by a Pool, in the monitor; called at each turn of its loop.
     class Deadlines
       # Seconds between two looks at the scoreboard: requests begin without a message to the monitor.
       TICK = 0.25

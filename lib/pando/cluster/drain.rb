@@ -10,11 +10,7 @@ module Pando
     # Decides whether load balancers should send requests to this server. Their health checks ask the reactor. The
     # monitor tells the reactor of each change, and once a second that the monitor is at work. While the server drains,
     # it serves requests as before. An operator begins and ends a drain (`pando drain`). A graceful stop begins one, and
-    # goes on after `drain_delay`.
-    #
-    # Owned by the monitor.
-    #
-    # @api private
+    # goes on after `drain_delay`. Owned by the monitor.
     class Drain
       include Brief
       extend Serializable
@@ -47,7 +43,6 @@ module Pando
       # @return [Boolean] whether a stop follows
       def stop? = !@stop.nil?
 
-      # @return [Boolean]
       def welcome? = !begun? && !@shutdown.begun? && @roster.ready_workers.any?
 
       # @return [Boolean] whether load balancers have had time to notice

@@ -6,11 +6,7 @@ module Pando
   module Cluster
     # Handles TERM or QUIT that a mold or worker got from outside. If the signal went to every process of the server (a
     # control group, the group of a shell), the monitor's own is about to come, and they serve until the stop. A process
-    # that alone got it is replaced.
-    #
-    # Owned by a Pool, in the monitor.
-    #
-    # @api private
+    # that alone got it is replaced. Owned by a Pool, in the monitor.
     class ExternalSignals
       # Seconds within which all processes have got it.
       SPREAD = 1.0

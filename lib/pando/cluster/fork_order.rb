@@ -6,8 +6,6 @@ require "pando/sys"
 module Pando
   module Cluster
     # The monitor's order to fork, as the forking process has received it.
-    #
-    # @api private
     class ForkOrder
       attr_reader :role, :seat, :slot, :generation, :link
       # @return [String, nil] the name of the pool, of another pool's mold
@@ -45,8 +43,6 @@ module Pando
     end
 
     # A worker's ends of its lane to the reactor, which came with the order to fork it.
-    #
-    # @api private
     class LaneDescriptors
       attr_reader :number, :eventfd, :socket, :memory
 

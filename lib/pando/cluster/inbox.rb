@@ -7,8 +7,6 @@ module Pando
   module Cluster
     # Reads the reports of children and passes them to ChildEvents. Only the kernel's word counts for a sender's
     # identity. Owned by the monitor.
-    #
-    # @api private
     class Inbox
       include Brief
 

@@ -5,9 +5,8 @@ require "pando/sys"
 module Pando
   module Cluster
     # Writes what a worker does into its row of the scoreboard, which the monitor reads, and into its process title.
-    # Jobs come one after another, or several at once, which are counted now and then.
-    #
-    # Included by Worker, in the worker's process.
+    # Jobs come one after another, or several at once, which are counted now and then. Included by Worker, in the
+    # worker's process.
     module JobRecord
       # @return [Integer] jobs done since this process was forked
       def requests = row.requests
@@ -80,7 +79,6 @@ module Pando
       # Resets the counts, as if no job had been done yet.
       def forget_jobs = row.restart
 
-      # @return [Boolean]
       def soft_deadline_passed?
         deadline = row.soft_deadline
         !deadline.nil? && Sys.now >= deadline
@@ -92,11 +90,8 @@ module Pando
     end
 
     # Writes a worker's garbage collections, JIT code, page faults and CPU time (Sys::Sample) into its row: at its 1st,
-    # 2nd, 4th ... job while it is young, later at most four times a second, and when it becomes idle.
-    #
-    # Owned by a Worker, in its process.
-    #
-    # @api private
+    # 2nd, 4th ... job while it is young, later at most four times a second, and when it becomes idle. Owned by a
+    # Worker, in its process.
     class Sampler
       # @param row [Sys::Row]
       # @param payload [#code_bytes]

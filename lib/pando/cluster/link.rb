@@ -6,8 +6,6 @@ module Pando
   module Cluster
     # One end of the socket pair between the monitor and a child (AF_UNIX, SOCK_SEQPACKET). The monitor makes the pair,
     # so it holds its end before the child exists.
-    #
-    # @api private
     class Link
       # A received message, its sender's pid by the kernel's word, and its descriptors.
       Packet = Struct.new(:message, :sender, :descriptors)

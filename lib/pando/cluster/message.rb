@@ -4,8 +4,6 @@ module Pando
   module Cluster
     # One record on a link: a fixed head and a short text. It is decoded without Marshal, eval or Symbols made from
     # input. A record that does not fit the format exactly is nil, and the reader drops its sender.
-    #
-    # @api private
     class Message
       VERSION = 1
       HEAD = "CCSLLLL"

@@ -3,11 +3,8 @@
 module Pando
   module Cluster
     # Recognizes errors of a starting process that are not its fault: the kernel refuses something, or a server that it
-    # needs (a database, a broker) is out of reach. The same start may succeed a moment later.
-    #
-    # Used in molds, workers and services that fail before they are ready.
-    #
-    # @api private
+    # needs (a database, a broker) is out of reach. The same start may succeed a moment later. Used in molds, workers
+    # and services that fail before they are ready.
     module PassingFault
       # Errors of the kernel when resources are short, and errors of connections.
       KERNELS = [

@@ -4,11 +4,7 @@ require "pando/errors"
 
 module Pando
   module Cluster
-    # The file that holds the monitor's process id while the server runs.
-    #
-    # Owned by the monitor.
-    #
-    # @api private
+    # The file that holds the monitor's process id while the server runs. Owned by the monitor.
     class PidFile
       # @param path [String, nil] absolute; nil: there is no such file
       def initialize(path)

@@ -7,11 +7,8 @@ require "pando/sys"
 module Pando
   module Cluster
     # Requests that end their workers, by method and path. Decides which lost request must not be tried again, reports a
-    # path that has ended several workers, and makes workers refuse it if the settings say so.
-    #
-    # Owned by a Pool, in the monitor.
-    #
-    # @api private
+    # path that has ended several workers, and makes workers refuse it if the settings say so. Owned by a Pool, in the
+    # monitor.
     class Poison
       # The settings.
       #
@@ -98,8 +95,6 @@ module Pando
       end
 
       # The deaths of workers at requests of one method and path. Owned by Poison, in the monitor.
-      #
-      # @api private
       class Record
         # Deaths that it remembers.
         MOST = 1000
@@ -145,8 +140,6 @@ module Pando
 
       # A method and a path that workers refuse for a while. The monitor makes one; each worker decodes it from a
       # message.
-      #
-      # @api private
       class Ban
         # Bans at the same time.
         MOST = 64
@@ -200,11 +193,7 @@ module Pando
         end
       end
 
-      # The requests that a worker refuses since they have ended other workers.
-      #
-      # Owned by the worker, in its process.
-      #
-      # @api private
+      # The requests that a worker refuses since they have ended other workers. Owned by the worker, in its process.
       class Refusals
         def initialize
           @bans = {}

@@ -23,11 +23,7 @@ require "pando/cluster/spawner"
 module Pando
   module Cluster
     # Workers of one kind, with their own molds and generations, and all parts that the monitor has once for each kind.
-    # The first pool has the reactor and the listeners; most servers have no other pool.
-    #
-    # Owned by Pools, in the monitor.
-    #
-    # @api private
+    # The first pool has the reactor and the listeners; most servers have no other pool. Owned by Pools, in the monitor.
     class Pool
       include Brief
       extend Forwardable

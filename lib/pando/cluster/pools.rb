@@ -7,11 +7,7 @@ require "pando/events"
 module Pando
   module Cluster
     # The pools of a server, one for each kind of worker, in the order of the configuration. They are fixed at the
-    # start. If there are several, each event carries the name of its pool.
-    #
-    # Owned by the monitor.
-    #
-    # @api private
+    # start. If there are several, each event carries the name of its pool. Owned by the monitor.
     class Pools
       # The definition of a pool, from the layer above.
       #
@@ -156,7 +152,6 @@ module Pando
         "#{map { |pool| "#{pool.name}: #{pool.summary}" }.join(", ")} workers serve"
       end
 
-      # @param state [Upgrade::State]
       def to_state(state)
         each do |pool|
           state.add("pool", name: pool.name)
@@ -171,11 +166,7 @@ module Pando
       end
 
       # The time in which no worker serves. It is reported once, and stops the server after `give_up_after` seconds, if
-      # that is set. The number of tries does not count.
-      #
-      # Owned by Pools, in the monitor.
-      #
-      # @api private
+      # that is set. The number of tries does not count. Owned by Pools, in the monitor.
       class Outage
         # @param shutdown [Shutdown]
         def initialize(shutdown)
@@ -221,11 +212,7 @@ module Pando
         def left(limit, seconds) = limit ? { seconds: [limit - seconds, 0].max.round(1) } : {}
       end
 
-      # Passes what Inbox and Reaper report on to the ChildEvents of the child's pool.
-      #
-      # Owned by Pools, in the monitor.
-      #
-      # @api private
+      # Passes what Inbox and Reaper report on to the ChildEvents of the child's pool. Owned by Pools, in the monitor.
       class ChildEventRouter
         # @param pools [Pools]
         def initialize(pools)

@@ -7,11 +7,7 @@ require "pando/events"
 module Pando
   module Cluster
     # Quiets the job nodes: they finish running jobs, take no new ones, and wait for the stop that is about to follow.
-    # Nodes that are forked later are quiet too. Workers that serve requests are not affected.
-    #
-    # Owned by the monitor.
-    #
-    # @api private
+    # Nodes that are forked later are quiet too. Workers that serve requests are not affected. Owned by the monitor.
     class Quiet
       extend Serializable
 

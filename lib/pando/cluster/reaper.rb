@@ -5,11 +5,7 @@ require "pando/cluster/serializable"
 module Pando
   module Cluster
     # Reaps processes: the known children, through their pidfds, and orphans that the application's own children left to
-    # the monitor as their subreaper.
-    #
-    # Owned by the monitor.
-    #
-    # @api private
+    # the monitor as their subreaper. Owned by the monitor.
     class Reaper
       extend Serializable
 

@@ -3,11 +3,8 @@
 module Pando
   module Cluster
     # Replaces workers whose row says that a major GC is due: one after another, the successor first, and only while
-    # nothing else is going on. It waits a while for an expected refork, which replaces all workers anyway.
-    #
-    # Owned by a Pool, in the monitor.
-    #
-    # @api private
+    # nothing else is going on. It waits a while for an expected refork, which replaces all workers anyway. Owned by a
+    # Pool, in the monitor.
     class Replacements
       # Seconds between two looks.
       TICK = 1.0

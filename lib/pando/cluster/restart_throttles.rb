@@ -6,11 +6,7 @@ require "pando/events"
 module Pando
   module Cluster
     # Throttles restarts in one place of the cluster (a slot, a service, the mold, the reactor). The first few deaths
-    # are replaced at once; a process that goes on dying is restarted later each time.
-    #
-    # Owned by RestartThrottles.
-    #
-    # @api private
+    # are replaced at once; a process that goes on dying is restarted later each time. Owned by RestartThrottles.
     class RestartThrottle
       extend Serializable
 
@@ -78,11 +74,7 @@ module Pando
       end
     end
 
-    # The throttles of all places where a process has died lately.
-    #
-    # Owned by a Pool, in the monitor.
-    #
-    # @api private
+    # The throttles of all places where a process has died lately. Owned by a Pool, in the monitor.
     class RestartThrottles
       # For each role: the longest wait, in seconds, and the deaths that are replaced at once. The server can do without
       # one service for a while. Without a reactor it serves no requests, and without a mold it can replace nothing
@@ -115,7 +107,6 @@ module Pando
         @throttles[[role, place]].wait_until(since + PACE)
       end
 
-      # @param state [Upgrade::State]
       def to_state(state)
         @throttles.each do |(role, place), throttle|
           state.add("throttle", role: role, **place, **throttle.serialized_fields)

@@ -14,8 +14,6 @@ module Pando
     #   channel          the reactor's shared memory
     #   reactor_eventfd  what wakes the reactor; both IOs, nil in direct mode
     #   pool             the name of its pool; nil: there is only one
-    #
-    # @api private
     Context = Struct.new(:monitor_pid, :scoreboard, :listeners, :channel, :reactor_eventfd, :pool, :payload,
                          keyword_init: true) do
       def options = payload.options
@@ -36,8 +34,6 @@ module Pando
     # becomes the monitor's child.
     #
     # #run returns nil when the process should end, or a ForkOrder. After the fork it is called again and continues.
-    #
-    # @api private
     class Role
       include Brief
 
@@ -255,11 +251,7 @@ module Pando
     end
 
     # Counts the lines that this process's log has lost, for the monitor. The monitor reports them if the process ends
-    # before its log could.
-    #
-    # Owned by a Role, in its process.
-    #
-    # @api private
+    # before its log could. Owned by a Role, in its process.
     class LineLosses
       def initialize
         @lost = LineWriter.lost
@@ -281,8 +273,6 @@ module Pando
     # Sets which process the kernel kills first when memory runs out: workers before the reactor, the reactor before the
     # mold, and the monitor last, since the server ends with it. An unprivileged process may raise its oom_score_adj,
     # and lower it to its initial value. So the monitor's own stays as it is and the others lie above it.
-    #
-    # @api private
     module OOMScore
       # Shares of the way from the monitor's score to the workers'.
       SHARES = { reactor: 1/2r, mold: 1/4r }.freeze

@@ -8,11 +8,7 @@ module Pando
   module Cluster
     # Keeps every slot served, and replaces outdated workers. A replacement is ready before the old worker is asked to
     # leave, unless `unavailable` allows empty slots meanwhile. It works from the present state, not from its past
-    # actions, so the next turn repairs any death.
-    #
-    # Owned by a Pool, in the monitor.
-    #
-    # @api private
+    # actions, so the next turn repairs any death. Owned by a Pool, in the monitor.
     class Rollout
       include Brief
       extend Serializable
@@ -113,7 +109,6 @@ module Pando
       # @return [Float, nil] when an empty slot may be tried again
       def due = serving.filter_map { |one| one.backoff.due }.min
 
-      # @param state [Upgrade::State]
       def to_state(state) = state.add("rollout", configured: @options.workers, **serialized_fields)
 
       # The configuration may ask for another number than before the upgrade.

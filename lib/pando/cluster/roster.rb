@@ -9,12 +9,8 @@ module Pando
   module Cluster
     # All children that the monitor has ordered and not yet reaped, each on a seat of the scoreboard. Owned by the
     # monitor.
-    #
-    # @api private
     class Roster
       # Queries on a list of children: all of them, or those of one pool.
-      #
-      # @api private
       module Selection
         include Enumerable
 
@@ -72,7 +68,6 @@ module Pando
         @children[seat] = Child.new(role, seat, slot, generation, link, row, source, pool)
       end
 
-      # @param state [Upgrade::State]
       def to_state(state)
         state.add("scoreboard", descriptor: state.keep(scoreboard))
         each { |child| child.to_state(state) }
@@ -94,8 +89,6 @@ module Pando
       end
 
       # The children of one pool. The parts of a pool do not know that there are others.
-      #
-      # @api private
       class View
         include Brief
         extend Forwardable

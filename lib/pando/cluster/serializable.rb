@@ -9,8 +9,6 @@ module Pando
     #     serialize size: :integer, ends_at: :number, state: %i[on off], backoff: Backoff
     #
     # A variable that is missing in the state keeps the value of #initialize.
-    #
-    # @api private
     module Serializable
       # @return [Hash{Symbol => Symbol, Array<Symbol>, Class}]
       def serialized = @serialized ||= {}

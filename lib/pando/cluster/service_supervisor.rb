@@ -5,11 +5,7 @@ require "pando/cluster/restart_throttles"
 module Pando
   module Cluster
     # Keeps one process alive for each service of the configuration. A service moves to a new generation
-    # break-before-make, since it must not run twice.
-    #
-    # Owned by a Pool, in the monitor.
-    #
-    # @api private
+    # break-before-make, since it must not run twice. Owned by a Pool, in the monitor.
     class ServiceSupervisor
       # @param throttles [RestartThrottles] those of the services
       def initialize(roster, spawner, generations, options, throttles: RestartThrottles.new)
@@ -54,7 +50,6 @@ module Pando
         child.signal("TERM") # its own code may be asleep
       end
 
-      # @param state [Upgrade::State]
       def to_state(state)
         @options.services.each { |name| state.add("service", name: name) }
       end

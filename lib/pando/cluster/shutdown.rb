@@ -7,11 +7,7 @@ require "pando/line_writer"
 module Pando
   module Cluster
     # Stops the server. All children are asked to leave, those that do not are killed at their deadline, and the monitor
-    # exits after the last one is reaped.
-    #
-    # Owned by the monitor.
-    #
-    # @api private
+    # exits after the last one is reaped. Owned by the monitor.
     class Shutdown
       include Brief
 

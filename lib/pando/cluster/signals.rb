@@ -6,8 +6,6 @@ module Pando
   module Cluster
     # Turns signals to the monitor into bytes in a pipe, which its event loop reads. The handler only writes a byte, so
     # it may run at any time.
-    #
-    # @api private
     class Signals
       NAMES = %w[TERM QUIT INT USR2 TTIN TTOU CHLD HUP USR1].freeze
       # For a cluster that does jobs. Any other server it suspends, as the kernel does.
@@ -73,11 +71,7 @@ module Pando
       end
     end
 
-    # Obeys signals to the monitor.
-    #
-    # Owned by the monitor.
-    #
-    # @api private
+    # Obeys signals to the monitor. Owned by the monitor.
     class SignalOrders
       # Seconds in which Pando checks repeatedly whether a ^C was meant for a debugger, while a request runs. A debugger
       # switches the terminal's echo on for a moment after each line, and a ^C ends a line.
@@ -167,14 +161,9 @@ module Pando
       end
     end
 
-    # The terminal that the server was started from, if any. When it is closed the kernel sends the SIGHUP
-    # that an operator means as an order to reload (credentials(7)).
-    #
-    # Owned by the monitor.
-    #
-    # @api private
+    # The terminal that the server was started from, if any. When it is closed the kernel sends the SIGHUP that an
+    # operator means as an order to reload (credentials(7)). Owned by the monitor.
     class Terminal
-      # @return [Boolean]
       def self.there?
         File.open("/dev/tty", File::RDONLY | File::NOCTTY, &:tty?)
       rescue SystemCallError

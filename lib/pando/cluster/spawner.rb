@@ -9,8 +9,6 @@ module Pando
   module Cluster
     # Orders new processes. It makes the link of each first and keeps one end, so that the monitor notices a process
     # that never reports. Owned by a Pool, in the monitor.
-    #
-    # @api private
     class Spawner
       include Brief
 

@@ -7,8 +7,6 @@ module Pando
     # Opens and makes what the monitor owns, at the start of a server.
     #
     # After an upgrade Upgrade::Resumption, with the same methods, restores it instead.
-    #
-    # @api private
     class Start
       # @return [Boolean] whether this is only a rehearsal of an upgrade
       def rehearsal? = false

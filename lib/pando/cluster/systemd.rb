@@ -9,11 +9,8 @@ module Pando
   module Cluster
     # Reports the server's state to the service manager, as in sd_notify(3) (Type=notify): ready with the first
     # generation that serves, reloading, stopping, a status line, and that the monitor's loop still turns
-    # (WatchdogSec=).
-    #
-    # Owned by the monitor. The addresses are removed from the environment, since no child may report for the server.
-    #
-    # @api private
+    # (WatchdogSec=). Owned by the monitor. The addresses are removed from the environment, since no child may report
+    # for the server.
     class Systemd
       extend Serializable
 
@@ -34,7 +31,6 @@ module Pando
       end
 
       # After an upgrade.
-      # @param state [Upgrade::State]
       def self.taken_up(state)
         record = state.any("systemd") or return new(nil, nil)
         new(record.text(:path), record.read(:watchdog, :number)).take_up(record)
@@ -74,7 +70,6 @@ module Pando
       # @return [Float, nil] when the next message is due
       def due = (@told_at + @interval if @interval)
 
-      # @param state [Upgrade::State]
       def to_state(state)
         state.add("systemd", path: @path, watchdog: @watchdog, **serialized_fields) if @socket
       end
@@ -127,11 +122,8 @@ module Pando
       def microseconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :microsecond)
 
       # Gives the service manager a copy of each listening socket that the server opens (FDSTORE=1 of sd_notify(3)). A
-      # server that is restarted after a crash gets them back, with the clients that have connected meanwhile.
-      #
-      # Owned by the monitor.
-      #
-      # @api private
+      # server that is restarted after a crash gets them back, with the clients that have connected meanwhile. Owned by
+      # the monitor.
       class DescriptorStore
         # How many it takes (FileDescriptorStoreMax=); systemd announces this since version 254.
         ROOM = "FDSTORE"
@@ -145,7 +137,6 @@ module Pando
         end
 
         # After an upgrade.
-        # @param state [Upgrade::State]
         # @return [DescriptorStore, nil]
         def self.taken_up(state)
           record = state.any("store") or return
@@ -161,7 +152,6 @@ module Pando
           @names = names
         end
 
-        # @param state [Upgrade::State]
         def to_state(state)
           state.add("store", path: @path, room: @room)
           @names.each { |name| state.add("stored", name: name) }

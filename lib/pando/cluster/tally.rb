@@ -5,11 +5,7 @@ require "pando/line_writer"
 
 module Pando
   module Cluster
-    # Counts, from the logged events, what has gone wrong since the start.
-    #
-    # Owned by the monitor.
-    #
-    # @api private
+    # Counts, from the logged events, what has gone wrong since the start. Owned by the monitor.
     class Tally
       EVENTS = %w[worker.failed worker.lost worker.killed mold.failed mold.lost mold.killed reactor.failed reactor.lost
                   reactor.killed service.failed service.lost request.killed spawn.failed fork.failed
@@ -44,7 +40,6 @@ module Pando
         counts.each { |name, number| @counts[name] += number if [*EVENTS, *REQUESTS, OOM, FAT, LINES].include?(name) }
       end
 
-      # @param state [Upgrade::State]
       def to_state(state)
         counts.each { |name, number| state.add("count", of: name, number: number) }
       end

@@ -7,11 +7,7 @@ module Pando
   module Cluster
     # Notices turns of the monitor's loop that take too long, since the monitor hears no child meanwhile. If such a turn
     # took hardly any processor time, the whole server is taken to have stood still: its container was frozen, or job
-    # control had stopped it. That time counts for no timeout.
-    #
-    # Owned by the monitor.
-    #
-    # @api private
+    # control had stopped it. That time counts for no timeout. Owned by the monitor.
     class TurnWatch
       # Seconds that a turn may take, beyond its wait.
       LIMIT = 1.0

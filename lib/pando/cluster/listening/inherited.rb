@@ -8,12 +8,8 @@ module Pando
     module Listening
       # The sockets that a service manager has opened for the server (sd_listen_fds(3)), until a line of the
       # configuration claims them. They belong to the service manager: the server neither shuts them down nor removes
-      # their files.
-      #
-      # Owned by the monitor. The variables about them are removed from the environment, since they are not for
-      # children.
-      #
-      # @api private
+      # their files. Owned by the monitor. The variables about them are removed from the environment, since they are not
+      # for children.
       class Inherited
         FIRST = 3
         MOST = 100
@@ -50,7 +46,6 @@ module Pando
         def self.none = new([])
 
         # After an upgrade.
-        # @param state [Upgrade::State]
         # @param environment [ENV, Hash] loses the variables about them
         def self.taken_up(state, environment)
           VARIABLES.each { |name| environment.delete(name) }
@@ -80,7 +75,6 @@ module Pando
           @any = any
         end
 
-        # @param state [Upgrade::State]
         def to_state(state)
           @entries.each { |entry| state.add("inherited", descriptor: state.keep(entry.socket), name: entry.name) }
         end

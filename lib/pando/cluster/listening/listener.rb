@@ -9,8 +9,6 @@ module Pando
     module Listening
       # A listening socket with its number and flags, as molds and workers know it. Behind a reactor they know its
       # address and do not have the socket.
-      #
-      # @api private
       class Listener
         PROXIED = 1
         HELD = 2
@@ -66,8 +64,6 @@ module Pando
       end
 
       # A listening socket as the monitor has it: with its line of the configuration, and the file of a UNIX socket.
-      #
-      # @api private
       class OwnListener < Listener
         extend Serializable
 

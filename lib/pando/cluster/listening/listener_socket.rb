@@ -7,8 +7,6 @@ module Pando
   module Cluster
     module Listening
       # Functions on one listening socket; the rules differ between TCP and UNIX. Used in the monitor.
-      #
-      # @api private
       module ListenerSocket
         # The kernel's constant, which Ruby's Socket does not name on every platform (tcp(7)).
         TCP_DEFER_ACCEPT = 9
@@ -162,11 +160,7 @@ module Pando
       end
 
       # Takes the path of a UNIX socket, one server at a time. Without a lock, two servers that start could both find a
-      # stale file there before either of them listens.
-      #
-      # Used by ListenerSocket, in the monitor.
-      #
-      # @api private
+      # stale file there before either of them listens. Used by ListenerSocket, in the monitor.
       module SocketFile
         # Seconds that it waits for another server's lock. Any user who can read a folder can lock it for ever.
         PATIENCE = 5.0

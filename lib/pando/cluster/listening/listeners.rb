@@ -10,8 +10,6 @@ module Pando
     module Listening
       # The listening sockets. The monitor opens and owns them for the life of the server, or until a reload removes
       # one; molds and workers inherit them.
-      #
-      # @api private
       class Listeners
         include Brief
         include Enumerable
@@ -45,7 +43,6 @@ module Pando
         end
 
         # After an upgrade. Changes of the configuration since then need a reload.
-        # @param state [Upgrade::State]
         # @param specs [Array] of the configuration
         # @param inherited [Inherited] those of a service manager that no line has claimed
         def self.taken_up(state, specs, inherited)
@@ -62,7 +59,6 @@ module Pando
 
         def each(&block) = @listeners.each(&block)
 
-        # @param state [Upgrade::State]
         def to_state(state)
           each { |listener| listener.to_state(state, "listener") }
           @inherited.to_state(state)

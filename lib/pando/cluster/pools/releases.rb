@@ -5,11 +5,8 @@ module Pando
     class Pools
       # A reload with several pools: a new generation of each. All molds boot before any worker is replaced. The first
       # pool, which has the clients, waits until the canaries of the others have passed. If the new generation of one
-      # pool fails, the others are rolled back as far as possible.
-      #
-      # Owned by Pools, in the monitor. It has the methods of Generations that Reload uses.
-      #
-      # @api private
+      # pool fails, the others are rolled back as far as possible. Owned by Pools, in the monitor. It has the methods of
+      # Generations that Reload uses.
       class Releases
         # @param pools [Pools]
         def initialize(pools)
@@ -61,8 +58,6 @@ module Pando
       end
 
       # The new generations of all pools, seen by Reload as one generation. Owned by Releases, in the monitor.
-      #
-      # @api private
       class Release
         # The canary has passed.
         PROVED = %i[rolling current kept retired].freeze

@@ -7,11 +7,7 @@ module Pando
   module Cluster
     module Reactor
       # The lanes of the workers, and the messages about them for the reactor. Messages that the reactor cannot take
-      # now, since its link is full or there is no reactor, wait here.
-      #
-      # Owned by the first Pool, in the monitor.
-      #
-      # @api private
+      # now, since its link is full or there is no reactor, wait here. Owned by the first Pool, in the monitor.
       class Lanes
         include Brief
 
@@ -76,7 +72,6 @@ module Pando
         # @return [Boolean] whether the reactor knows all, if there is one
         def told? = @untold.empty?
 
-        # @param state [Upgrade::State]
         def to_state(state)
           state.add("channel", descriptors: descriptors.map { |one| state.keep(one) }, free: @free)
           @open.each_value { |lane| lane.to_state(state) }
@@ -124,8 +119,6 @@ module Pando
       # A worker's lane to the reactor: its number, the memory that the reactor shares with this worker only, the
       # eventfd with which the reactor wakes the worker, and the reactor's end of the socket for descriptors. All are
       # new for each worker, since another worker may have damaged them. The monitor keeps them for the next reactor.
-      #
-      # @api private
       class Lane
         attr_reader :number, :child
 

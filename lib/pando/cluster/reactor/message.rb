@@ -5,8 +5,6 @@ module Pando
     module Reactor
       # One record on the reactor's link, as ext/pando/http/reactor.h declares it. The reactor is C, and its records
       # differ from those of other children (Message).
-      #
-      # @api private
       class Message
         FORMAT = "L4" # kind, lane or number of a listener, cause or its flags, 0
         BYTES = 16

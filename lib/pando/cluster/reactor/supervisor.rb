@@ -10,11 +10,8 @@ module Pando
   module Cluster
     module Reactor
       # Keeps one reactor alive, and tells it of the workers. It starts with the first ready worker, or at once if it
-      # has to answer health checks. While there is no reactor, clients wait in the listeners' queues.
-      #
-      # Owned by the first Pool, in the monitor.
-      #
-      # @api private
+      # has to answer health checks. While there is no reactor, clients wait in the listeners' queues. Owned by the
+      # first Pool, in the monitor.
       class Supervisor
         include Brief
         extend Serializable
@@ -183,8 +180,6 @@ module Pando
 
       # The running requests of the workers behind a reactor, for reports of waiting requests. Owned by the
       # {Supervisor}.
-      #
-      # @api private
       class Jobs
         # Requests that are named.
         NAMED = 3
@@ -218,11 +213,7 @@ module Pando
       # Detects that the server is alive and answers no requests, whatever the reason: requests wait, none is answered,
       # and an idle worker with a heartbeat takes none of them. A slow machine does not explain that, since an idle
       # worker looks for requests with each heartbeat. While some requests are answered, a fast worker may simply get
-      # them all.
-      #
-      # Owned by the {Supervisor}.
-      #
-      # @api private
+      # them all. Owned by the {Supervisor}.
       class Progress
         # An idle worker: its number of requests when it was first seen idle, its last heartbeat, and the number of
         # checks that found a new heartbeat.
