@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "forwardable"
 require "pando/cluster/backoff"
 require "pando/events"
 
@@ -8,9 +9,13 @@ module Pando
     # Throttles restarts in one place of the cluster (a slot, a service, the mold, the reactor). The first few deaths
     # are replaced at once; a process that goes on dying is restarted later each time. Owned by RestartThrottles.
     class RestartThrottle
+      extend Forwardable
       extend Serializable
 
       serialize throttled: :flag, reason: :text, backoff: Backoff
+
+      # See Backoff.
+      def_delegators :@backoff, :over?, :due, :failures, :refusals, :refused?, :succeed, :wait_until
 
       # After so many refusals in a row the wait grows no longer, and no further event is emitted.
       ENOUGH = Math.log2(Backoff::REFUSED / Backoff::FIRST).ceil
@@ -24,14 +29,6 @@ module Pando
         @throttled = false
       end
 
-      def over?(now = Sys.now) = @backoff.over?(now)
-      def due = @backoff.due
-      # @return [Integer] in a row
-      def failures = @backoff.failures
-      def refusals = @backoff.refusals
-      def refused? = @backoff.refused?
-      def succeed = @backoff.succeed
-
       # @param refused [Boolean] the kernel refused to start it
       # @return [Float] seconds until the next try
       def fail(reason = nil, now = Sys.now, refused: false)
@@ -43,11 +40,8 @@ module Pando
         seconds
       end
 
-      # Nothing has failed here, but the next try waits until then.
-      def wait_until(time) = @backoff.wait_until(time)
-
       # Emits an event when the place has recovered.
-      # @return [Boolean] whether it is
+      # @return [Boolean] whether it has
       def calm?(now = Sys.now)
         return false unless @backoff.calm?(now)
 
