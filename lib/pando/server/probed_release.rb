@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "rbconfig"
-require "pando/cluster/control/record"
+require "pando/cluster/control/line"
 require "pando/cluster/protocol"
 require "pando/version"
 
@@ -91,7 +91,7 @@ module Pando
         say("failed", reason: e.message)
       end
 
-      def say(word, **pairs) = @answer.write(Cluster::Control::Record.encode(word, pairs))
+      def say(word, **pairs) = @answer.write(Cluster::Control::Line.encode(word, pairs))
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/inquiry"
+require "pando/cluster/helper_process"
 require "pando/cluster/protocol"
 require "pando/config"
 require "pando/server/cluster_options"
@@ -39,7 +39,7 @@ module Pando
         @old = old
         @first = first
         @surroundings = Surroundings.new(old.directory)
-        @inquiry = within { Cluster::Inquiry.new(poller, Launch.probe(old), environment, old.boot_timeout) }
+        @reader = within { Cluster::HelperProcess.new(poller, Launch.probe(old), environment, old.boot_timeout) }
       end
 
       # Called at each turn of the monitor's loop until it is true.
@@ -47,14 +47,14 @@ module Pando
       # @raise [SystemCallError] the release folder is gone
       def ready?
         return true if @config
-        return false unless @inquiry.proceed
+        return false unless @reader.proceed
 
         read
         true
       end
 
       # @return [Float, nil] when it must be looked at again
-      def due = (@inquiry.deadline unless @inquiry.ending)
+      def due = (@reader.deadline unless @reader.ending)
 
       # In the new release's folder.
       def within(&block) = @surroundings.within(&block)
@@ -82,7 +82,7 @@ module Pando
       def settle = @surroundings.enter
 
       # Nobody wants to know any more.
-      def give_up = @inquiry.abandon
+      def give_up = @reader.abandon
 
       private
 
@@ -95,7 +95,7 @@ module Pando
       end
 
       def read
-        @said = @inquiry.answer.lines.filter_map { |line| Cluster::Control::Record.decode(line) }
+        @said = @reader.answer.lines.filter_map { |line| Cluster::Control::Line.decode(line) }
         @folders = all("folder").map { |said| said["path"] }
         check_protocol
         raise ConfigError, one("failed")["reason"].to_s if one("failed")
@@ -133,13 +133,13 @@ module Pando
 
       # Why its reader has said nothing of its end.
       def untold
-        how = @inquiry.late? ? "it was not read within #{@old.boot_timeout} s" : "its reader ended: #{@inquiry.ending}"
+        how = @reader.late? ? "it was not read within #{@old.boot_timeout} s" : "its reader ended: #{@reader.ending}"
         ["the new release has no configuration that can be read: #{how}", *complaint].join(": ")
       end
 
       # Such as Bundler's, of a gem that is missing: no colours, no places in the code of others.
       def complaint
-        lines = @inquiry.complaint.gsub(/\e\[[\d;]*m/, "").lines.map(&:strip)
+        lines = @reader.errors.gsub(/\e\[[\d;]*m/, "").lines.map(&:strip)
         text = lines.reject { |line| line.empty? || line.start_with?("from ") }.join(" ")
         text.empty? ? nil : text[0, 800]
       end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/start"
-require "pando/cluster/upgrade/rehearsal"
+require "pando/cluster/upgrade/resumption"
 
 module Pando
   class Server

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/control/record"
+require "pando/cluster/control/line"
 require "pando/config"
 
 module Pando
@@ -12,7 +12,7 @@ module Pando
     class Transcript
       # The blocks that the monitor runs itself.
       HOOKS_OF_MONITOR = %i[after_monitor_ready after_worker_exit after_worker_hard_timeout].freeze
-      LONGEST = Cluster::Control::Record::VALUE_LIMIT
+      LONGEST = Cluster::Control::Line::VALUE_LIMIT
 
       # @param config [Config]
       # @return [Array<String>] nothing in them but what Config.replay wants
@@ -57,7 +57,7 @@ module Pando
       # It takes the file itself.
       def whole(reason) = line("whole", reason: reason)
 
-      def line(word, **pairs) = Cluster::Control::Record.encode(word, pairs)
+      def line(word, **pairs) = Cluster::Control::Line.encode(word, pairs)
     end
   end
 end

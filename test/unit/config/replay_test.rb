@@ -25,7 +25,7 @@ class ReplayTest < Minitest::Test
     in_folder(text) do |folder|
       config = Config.load([], env: {}, dir: folder)
       lines = Pando::Server::Transcript.of(config)
-      yield config, lines.map { |line| Pando::Cluster::Control::Record.decode(line) }, folder
+      yield config, lines.map { |line| Pando::Cluster::Control::Line.decode(line) }, folder
     end
   end
 

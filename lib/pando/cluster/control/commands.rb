@@ -27,7 +27,7 @@ module Pando
         # @return [Task, nil] what it must wait for
         # @raise [Refused]
         def call(line, session)
-          word, arguments = Record.decode(line)
+          word, arguments = Line.decode(line)
           case word
           when "status", "pages" then answer(word, arguments, session)
           when "refork" then task(refork(arguments))
@@ -58,7 +58,7 @@ module Pando
           worker = worker_of(arguments)
           raise Refused, "a file and a pipe must come along" unless session.descriptors.size == 2
 
-          wish = Record.encode("pages", jobs: whole(arguments, "jobs"), seconds: whole(arguments, "seconds"))
+          wish = Line.encode("pages", jobs: whole(arguments, "jobs"), seconds: whole(arguments, "seconds"))
           raise Refused, "the worker does not listen" unless
             worker.order(Message.new(:record_pages, text: wish), session.descriptors)
 

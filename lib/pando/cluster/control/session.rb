@@ -2,7 +2,7 @@
 
 require "pando/cluster/brief"
 require "pando/cluster/serializable"
-require "pando/cluster/control/record"
+require "pando/cluster/control/line"
 
 module Pando
   module Cluster
@@ -69,7 +69,7 @@ module Pando
         # One that has been told the last words, or does not read, ends with this image.
         # @param state [Upgrade::State]
         def to_state(state)
-          return if closed? || @finished || @output.bytesize > Record::LIMIT
+          return if closed? || @finished || @output.bytesize > Line::LIMIT
 
           state.add("session", descriptor: state.keep(@socket), **serialized_fields)
         end
@@ -86,7 +86,7 @@ module Pando
 
         # @return [String, nil] its command, once the line is whole
         def command
-          chunk, _, descriptors = Sys.receive_record(@socket, Record::LIMIT)
+          chunk, _, descriptors = Sys.receive_record(@socket, Line::LIMIT)
           return if chunk == false
           return close && nil unless take_descriptors(descriptors) && chunk && !chunk.empty?
           return if @asked
@@ -100,7 +100,7 @@ module Pando
         def say(word, pairs = {})
           return if closed?
 
-          @output << Record.encode(word, pairs)
+          @output << Line.encode(word, pairs)
           @output.bytesize > BACKLOG ? close : flush
         end
 
@@ -147,8 +147,8 @@ module Pando
         def take_line
           if (line = @input[/\A[^\n]*\n/])
             @asked = line
-          elsif @input.bytesize >= Record::LIMIT
-            finish("failed", reason: "a command is a line of less than #{Record::LIMIT} bytes")
+          elsif @input.bytesize >= Line::LIMIT
+            finish("failed", reason: "a command is a line of less than #{Line::LIMIT} bytes")
             nil
           end
         end

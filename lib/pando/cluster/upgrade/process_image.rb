@@ -40,7 +40,7 @@ module Pando
           variables.each { |name, value| state.add("variable", name: name, value: value) }
         end
 
-        # This process goes on as it.
+        # Executes this image in the current process.
         # @param more [Hash{String => String, nil}] variables
         # @raise [SystemCallError] the kernel cannot execute it
         def execute(more)

@@ -11,7 +11,7 @@ class ControlSessionTest < Minitest::Test
   include ClusterSupport::Clock
 
   Session = Pando::Cluster::Control::Session
-  LIMIT = Pando::Cluster::Control::Record::LIMIT
+  LIMIT = Pando::Cluster::Control::Line::LIMIT
 
   def setup
     ours, @client = UNIXSocket.pair
