@@ -136,7 +136,7 @@ module Pando
 
         Events.emit("monitor.upgrading", from: Pando::VERSION, to: @outcome.version, pid: Process.pid,
                                          seconds: (Sys.now - @began_at).round(3))
-        @cluster.control.say_farewell
+        @cluster.control.fail_unfinished
         execute(@outcome.image)
       rescue StandardError => e # a fault of ours must not end the cluster
         fail(describe(e))

@@ -48,7 +48,7 @@ class UpgradeUnitTest < Minitest::Test
     @cluster = Cluster.new(generations: @generations, reload: Answer.new(under_way?: false),
                            examiner: Answer.new(due: nil), lanes: @lanes, reactors: Answer.new(told?: true),
                            roster: @roster, external_signals: Answer.new(due: nil))
-    @cluster.control = @control = Struct.new(:farewell) { def say_farewell = self.farewell = true }.new
+    @cluster.control = @control = Struct.new(:failed) { def fail_unfinished = self.failed = true }.new
     @upgrade = Upgrade.new(@cluster, nil, nil, @signals = Signals.new, nil)
     @executed = executed = []
     @upgrade.define_singleton_method(:execute) { |image| image == :gone ? raise(Errno::ENOENT) : executed << image }
@@ -67,7 +67,7 @@ class UpgradeUnitTest < Minitest::Test
     @probe.outcome = outcome(image: :other, version: "2")
     turn
     assert_equal([:other], @executed)
-    assert(@control.farewell)
+    assert(@control.failed)
     assert_equal(%w[upgrade.started monitor.upgrading], event_names)
     assert_equal("2", events("monitor.upgrading").first[:to])
   end
@@ -129,7 +129,7 @@ class UpgradeUnitTest < Minitest::Test
 
     assert_empty(@executed)
     assert(@signals.trapped)
-    refute(@control.farewell)
+    refute(@control.failed)
     @signals.waiting = false
     turn
     assert_equal([:other], @executed)

@@ -99,7 +99,7 @@ class ControlSessionTest < Minitest::Test
   end
 
   def test_who_says_nothing_is_not_waited_for
-    elapse(Session::PATIENCE + 1)
+    elapse(Session::TIMEOUT + 1)
     @session.proceed
 
     assert_predicate(@session, :closed?)
