@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/http/no_body"
+require "pando/http/request_body"
 require "pando/version"
 
 module Pando

@@ -48,12 +48,12 @@ module Pando
       # What stands for a request that could not be read.
       UNKNOWN = new.begin({ "REQUEST_METHOD" => "GET", "PATH_INFO" => "" }, 1).freeze
 
-      # @param spool [Spool, StreamedBody, nil] without a size if that is not known yet
-      def attach(spool)
-        return unless spool
+      # @param body [Spool, ReceivedBody, StreamedBody, nil] see request_body.rb
+      def attach(body)
+        return unless body
 
-        @env["CONTENT_LENGTH"] ||= spool.size.to_s if spool.size
-        @env["rack.input"] = @input = spool.input
+        @env["CONTENT_LENGTH"] ||= body.size.to_s if body.size
+        @env["rack.input"] = @input = body.input
       end
     end
   end

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/http/response_head"
-require "pando/http/sink"
 require "pando/http/stream"
 
 module Pando
@@ -36,7 +35,7 @@ module Pando
       end
       private_class_method :deliver_plainly
 
-      # @param client [Client, LaneClient]
+      # @param client [Client]
       # @param request [Request]
       # @param status [Integer] @param fields [#each] @param body [#each, #call, #to_ary]
       # @raise [InvalidResponse] before a byte is sent

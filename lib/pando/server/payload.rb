@@ -138,7 +138,7 @@ module Pando
       # A request in the mold, whose traces the children share.
       def rehearse(role)
         work(role.context.listeners, role.context.channel)
-        HTTP::Rehearsal.run(@config, role.context.listeners.first)
+        HTTP::WarmUp.run(@config, role.context.listeners.first)
       end
       private :rehearse
 

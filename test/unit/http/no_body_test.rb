@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "stringio"
-require "pando/http/no_body"
+require "pando/http/request_body"
 
 # It does what an empty StringIO does.
 class HTTPNoBodyTest < Minitest::Test

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/http/queue_time"
+require "pando/http/client"
 
 # What X-Request-Start is believed to say.
 class HTTPQueueTimeTest < Minitest::Test

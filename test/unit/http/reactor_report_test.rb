@@ -225,6 +225,6 @@ class HTTPReactorReportTest < Minitest::Test
     code = "require 'pando/http/reactor_report'; puts $LOADED_FEATURES.grep(%r{lib/pando/})"
     loaded = IO.popen([RbConfig.ruby, "--disable-gems", "-I", Support::Checkout.path("lib"), "-e", code], &:read)
 
-    assert_equal %w[http/reactor_report.rb http/reactor_stall.rb], loaded.scan(%r{lib/pando/(http.*)}).flatten.sort
+    assert_equal %w[http/reactor_report.rb], loaded.scan(%r{lib/pando/(http.*)}).flatten.sort
   end
 end

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "pando/events/catalogue"
-require "pando/http/reactor_stall"
+require "pando/http/reactor_report"
 require_relative "../cluster/support/clock"
 require_relative "support/fake_worker"
 

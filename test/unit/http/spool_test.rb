@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/http/spool"
+require "pando/http/request_body"
 require_relative "../sys/support/in_child"
 
 class HTTPSpoolTest < Minitest::Test

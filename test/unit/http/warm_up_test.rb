@@ -5,21 +5,21 @@ require_relative "support/fake_worker"
 require "pando/http"
 require "socket"
 
-class RehearsalTest < Minitest::Test
+class HTTPWarmUpTest < Minitest::Test
   include HTTPSupport::Events
 
-  Rehearsal = Pando::HTTP::Rehearsal
+  WarmUp = Pando::HTTP::WarmUp
 
   def listener = @listener ||= TCPServer.new("127.0.0.1", 0)
   def teardown = @listener&.close
 
-  def rehearse = Rehearsal.run(HTTPSupport.settings, listener)
+  def warm_up = WarmUp.run(HTTPSupport.settings, listener)
 
-  # What nobody would notice: nothing depends on it.
+  # A failure would go unnoticed: nothing depends on it.
   def test_the_request_is_answered
     ours, theirs = UNIXSocket.pair
-    ours.write(Rehearsal::REQUEST)
-    Rehearsal.send(:serve, HTTPSupport.settings, listener, theirs)
+    ours.write(WarmUp::REQUEST)
+    WarmUp.send(:serve, HTTPSupport.settings, listener, theirs)
     theirs.close
     head, body = ours.read.split("\r\n\r\n")
 
@@ -30,10 +30,10 @@ class RehearsalTest < Minitest::Test
 
   def test_it_leaves_nothing_behind
     trap("URG", "DEFAULT") # other tests have left a handler
-    rehearse
+    warm_up
     GC.disable # which would close what other tests have left
     before = [Dir.children("/proc/self/fd"), trap("URG", "DEFAULT")]
-    seen = events_of { rehearse }
+    seen = events_of { warm_up }
 
     assert_equal(before, [Dir.children("/proc/self/fd"), trap("URG", "DEFAULT")])
     assert_empty(seen)
@@ -42,7 +42,7 @@ class RehearsalTest < Minitest::Test
   end
 
   def test_what_goes_wrong_is_passed_over
-    assert_nil(Rehearsal.run(nil, listener))
-    assert_nil(Rehearsal.run(HTTPSupport.settings, nil))
+    assert_nil(WarmUp.run(nil, listener))
+    assert_nil(WarmUp.run(HTTPSupport.settings, nil))
   end
 end

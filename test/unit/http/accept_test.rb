@@ -4,10 +4,10 @@ require "test_helper"
 require "fcntl"
 require "io/wait"
 require "socket"
-require "pando/http/acceptor"
+require "pando/http/direct_handler"
 require_relative "support/fake_worker"
 
-class HTTPAcceptorTest < Minitest::Test
+class HTTPAcceptTest < Minitest::Test
   include HTTPSupport::Events
 
   # A listener for which the kernel answers with an error.
@@ -16,7 +16,7 @@ class HTTPAcceptorTest < Minitest::Test
   end
 
   def setup
-    @acceptor = Pando::HTTP::Acceptor.new
+    @acceptor = Pando::HTTP::DirectHandler.allocate
     @pauses = pauses = []
     @acceptor.define_singleton_method(:sleep) { |seconds| pauses << seconds }
   end
@@ -66,7 +66,7 @@ class HTTPAcceptorTest < Minitest::Test
       events = events_of { assert_nil @acceptor.accept(Listener.new(error)) }
 
       assert_equal ["accept.failed"], events.map(&:name)
-      assert_equal [Pando::HTTP::Acceptor::PAUSE], @pauses
+      assert_equal [Pando::HTTP::DirectHandler::PAUSE], @pauses
     end
   end
 
