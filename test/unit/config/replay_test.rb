@@ -4,7 +4,7 @@ require "test_helper"
 require "tmpdir"
 require "pando/cluster"
 require "pando/config"
-require "pando/server/transcript"
+require "pando/server/probed_release"
 
 # What a file says, told line by line and repeated elsewhere, is the same configuration.
 class ReplayTest < Minitest::Test

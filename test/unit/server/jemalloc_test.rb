@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "fileutils"
-require "pando/server/jemalloc"
+require "pando/server/allocator"
 require "tmpdir"
 
 # Which jemalloc there is, as its file says.

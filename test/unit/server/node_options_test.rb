@@ -2,7 +2,7 @@
 
 require_relative "../config/config_test_case"
 require "pando/server"
-require "pando/server/node_options"
+require "pando/server/cluster_options"
 
 # What the cluster is told of a kind of job nodes.
 class NodeOptionsTest < ConfigTestCase

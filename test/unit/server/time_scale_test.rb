@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/server/time_scale"
+require "pando/server/cluster_options"
 
 class TimeScaleTest < Minitest::Test
   def read(text) = Pando::Server::TimeScale.read({ "PANDO_TIME_SCALE" => text }.compact)
