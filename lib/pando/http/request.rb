@@ -2,8 +2,8 @@
 
 module Pando
   module HTTP
-    # One request as the server needs it after the application had its hands on
-    # the environment.
+    # What the server needs of a request after the application may have changed the environment. Owned by a
+    # {Connection}, which uses one object for all requests.
     #
     # @api private
     class Request
@@ -45,7 +45,7 @@ module Pando
         @minor.positive? && @env.key?("HTTP_UPGRADE")
       end
 
-      # What stands for a request that could not be read.
+      # Stands for a request that could not be read.
       UNKNOWN = new.begin({ "REQUEST_METHOD" => "GET", "PATH_INFO" => "" }, 1).freeze
 
       # @param body [Spool, ReceivedBody, StreamedBody, nil] see request_body.rb

@@ -41,7 +41,7 @@ module Pando
         end
 
         # @param server [Server]
-        # @return [Array<Cluster::Pools::Plan>] all but the first
+        # @return [Array<Cluster::Pools::Plan>] of all pools but the first
         def companions(server)
           names(server.config).drop(1).map do |name|
             Cluster::Pools::Plan.new(payload: payload(server, name), policy: policy(server.config, name))

@@ -5,7 +5,7 @@ require "pando/cluster/brief"
 module Pando
   module Cluster
     class Upgrade
-      # What a process was executed as: its arguments and its environment.
+      # The arguments and the environment that a process was executed with.
       #
       # @api private
       class ProcessImage
@@ -16,7 +16,7 @@ module Pando
         # @return [Hash{String => String}]
         attr_reader :variables
 
-        # Of this process, which must not have given itself a title yet.
+        # The image of this process, which must not have set its title yet.
         def self.current
           arguments, variables = %w[cmdline environ].map { |name| File.binread("/proc/self/#{name}").split("\0", -1) }
           new(arguments[0..-2], variables.map { |text| text.split("=", 2) }.select { |pair| pair.size == 2 }.to_h)
