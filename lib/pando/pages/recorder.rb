@@ -24,7 +24,7 @@ module Pando
       #   each job and ends with the recording. Both are ours from here on.
       # @return [Recorder, nil] nil when it was over at once
       def self.start(worker, wish, descriptors)
-        _, wanted = Cluster::Control::Record.decode(wish)
+        _, wanted = Cluster::Control::Line.decode(wish)
         jobs, seconds = wanted&.values_at("jobs", "seconds")&.map { |text| Integer(text.to_s, 10, exception: false) }
         if descriptors.size == 2 && JOBS.cover?(jobs) && SECONDS.cover?(seconds)
           files = descriptors.map { |fd| IO.for_fd(fd, "wb", autoclose: false) }
@@ -102,7 +102,7 @@ module Pando
                       "steps" => steps, "pages" => pages)
       end
 
-      def record(word, pairs) = Cluster::Control::Record.encode(word, pairs)
+      def record(word, pairs) = Cluster::Control::Line.encode(word, pairs)
 
       def give_up(error)
         Sys.watched_pages

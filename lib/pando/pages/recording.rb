@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/control/record"
+require "pando/cluster/control/line"
 require "pando/errors"
 
 module Pando
@@ -14,7 +14,7 @@ module Pando
       # It is not whole, or none of ours.
       class Broken < Pando::Error; end
 
-      Record = Cluster::Control::Record
+      Line = Cluster::Control::Line
       # Of the process: what it is, how far the recording came, and what else was measured.
       Step = Struct.new(:job, :cause, :faults, :fresh, :gone, :microseconds)
       # A page that is the process's own: its number, whether it is a file's, and the index of the step that made it so.
@@ -60,14 +60,14 @@ module Pando
       private_class_method :part
 
       # @return [Hash{String => String}]
-      def facts = @facts ||= Record.decode(parts["facts"])&.last || raise(Broken, "facts are none")
+      def facts = @facts ||= Line.decode(parts["facts"])&.last || raise(Broken, "facts are none")
 
       # @return [Integer, nil]
       def number(fact) = facts[fact]&.then { |text| Integer(text, 10, exception: false) }
 
       # @return [Array<Hash{String => String}>] what each job was: "request", "compiled"
       def jobs
-        @jobs ||= parts["jobs"].each_line.map { |line| Record.decode(line)&.last || raise(Broken, "a job is none") }
+        @jobs ||= parts["jobs"].each_line.map { |line| Line.decode(line)&.last || raise(Broken, "a job is none") }
       end
 
       # @return [Array<Step>]

@@ -6,10 +6,18 @@ require "tmpdir"
 
 module Pando
   module HTTP
-    # A request body while it arrives: in memory up to a limit, then in a file
-    # that has no name, so that no crash leaves it behind. Owned by the request
-    # whose `rack.input` it becomes; a plain StringIO or File, for those do
-    # everything that applications ask of an input.
+    # The body of a request is a {Spool} in direct mode, a {ReceivedBody} behind the reactor, or a
+    # {StreamedBody}. Their contract, for {RequestReader} and {Request}:
+    #
+    #   input   what becomes `rack.input`: a plain StringIO or File, which have all that applications ask of an input,
+    #           or the streamed body itself
+    #   size    bytes; nil: not known yet
+    #   close   frees its memory or its file, when the request is over
+    #
+    # A body is owned by its request.
+
+    # A body that the worker itself receives: in memory up to a limit, then in a file that has no name, so that no crash
+    # leaves it behind.
     #
     # @api private
     class Spool
@@ -87,6 +95,75 @@ module Pando
         File.unlink(path)
         file
       end
+    end
+
+    # A body that the reactor has received, in memory or in a file without a name.
+    #
+    # @api private
+    class ReceivedBody
+      # @return [StringIO, File] at its beginning
+      attr_reader :input
+      # @return [Integer] bytes
+      attr_reader :size
+
+      # @param string [String]
+      def self.in_memory(string)
+        new(StringIO.new(string).binmode, string.bytesize)
+      end
+
+      # @param input [StringIO, File]
+      # @param size [Integer]
+      def initialize(input, size)
+        @input = input
+        @size = size
+      end
+
+      # Frees the file.
+      def close
+        @input.close if @input.is_a?(File)
+      end
+    end
+
+    # `rack.input` of a request without a body. It has no state: one frozen object serves all requests.
+    class NoBody
+      # @return [String, nil]
+      def read(length = nil, buffer = nil)
+        raise ArgumentError, "negative length #{length} given" if length&.negative?
+
+        buffer&.clear
+        length.nil? || length.zero? ? (buffer || +"") : nil
+      end
+
+      # @return [nil]
+      def gets(*) = nil
+
+      def getc = nil
+      def getbyte = nil
+
+      # @return [self, Enumerator]
+      def each(*) = block_given? ? self : to_enum
+
+      alias each_line each
+
+      # @return [Integer]
+      def rewind = 0
+
+      def seek(*) = 0
+      def pos = 0
+      def size = 0
+      def eof? = true
+      def close = nil
+      def closed? = false
+      def binmode = self
+      def external_encoding = Encoding::BINARY
+      def sync = true
+
+      alias tell pos
+      alias length size
+
+      # The only one.
+      NONE = new.freeze
+      private_class_method :new
     end
   end
 end

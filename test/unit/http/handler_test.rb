@@ -8,21 +8,21 @@ require_relative "support/fake_worker"
 require_relative "support/served_work"
 
 # When an HTTP worker can be forked, and what it tells the monitor of the connections that the app has taken over.
-class HTTPAtRestTest < Minitest::Test
+class HTTPHandlerRestTest < Minitest::Test
   include ClusterSupport::Clock
 
-  AtRest = Pando::HTTP::AtRest
+  Handler = Pando::HTTP::Handler
   Libraries = Pando::ForkSafety::Libraries
 
-  # Includes it as Work does.
-  class DirectHandler
-    include Pando::HTTP::AtRest
+  # As much of it as is asked here.
+  class IdleHandler < Pando::HTTP::Handler
+    attr_accessor :worker
 
     public :count_connections
   end
 
   def setup
-    @work = DirectHandler.new
+    @work = IdleHandler.allocate
     @goodbyes = 0
   end
 
@@ -45,12 +45,12 @@ class HTTPAtRestTest < Minitest::Test
 
   def test_a_moment_without_background_jobs_is_waited_for_but_not_for_long
     refute rest?(true)
-    elapse(AtRest::LONGEST - 0.1)
+    elapse(Handler::REST_TIMEOUT - 0.1)
     refute rest?(true)
     elapse(0.1)
 
     assert rest?(true)
-    assert_operator @work.patience, :>, AtRest::LONGEST, "else it would be refused"
+    assert_operator @work.patience, :>, Handler::REST_TIMEOUT, "else it would be refused"
   end
 
   def test_each_order_has_a_time_of_its_own
@@ -70,7 +70,7 @@ class HTTPAtRestTest < Minitest::Test
   def test_clients_are_told_and_waited_for_but_not_for_ever
     with(connections: 2) do
       refute rest?(false)
-      elapse(AtRest::GOODBYE - 0.1)
+      elapse(Handler::GOODBYE - 0.1)
       refute rest?(false)
       elapse(0.1)
 
@@ -102,7 +102,8 @@ class HTTPAtRestTest < Minitest::Test
 
   def test_the_monitor_is_told_how_many_connections_there_are
     worker = HTTPSupport::FakeWorker.new
-    with(connections: 3) { @work.count_connections(worker) }
+    @work.worker = worker
+    with(connections: 3) { @work.count_connections }
 
     assert_equal 3, worker.connections
   end
