@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/generations/vitals"
+require "pando/refork/survey"
 require "pando/refork"
 
 module Bench
@@ -110,7 +110,7 @@ module Bench
     end
 
     def decide
-      vitals = Pando::Cluster::Generations::Vitals.new(
+      vitals = Pando::Refork::Survey::Vitals.new(
         generation: @reforks.size, reforks: @reforks.size, seconds: @age / @rate, workers: @workers,
         age: @age.to_f, most: @age, pss: pss, cpu: @curves.cpu(@warmth, @age)
       )

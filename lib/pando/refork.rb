@@ -2,14 +2,9 @@
 
 require "pando/refork/auto"
 require "pando/refork/policy"
-require "pando/refork/schedule"
-require "pando/refork/manual"
-require "pando/refork/off"
-require "pando/refork/candidates"
 
 module Pando
-  # When to refork, and from which worker. Pure decisions, asked by the monitor;
-  # nothing here forks, waits or reads a clock.
+  # Decides when to refork, and from which worker; measures what the decision needs; prepares memory for forks.
   module Refork
     # @param setting [Symbol, Hash, false] the `refork` setting: `:auto`,
     #   `:manual`, `false`, or `{ after: [500, 750, false] }`

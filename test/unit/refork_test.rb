@@ -57,21 +57,23 @@ class ReforkTest < Minitest::Test
     assert_equal [3, 0, 0, 3, 1], trained
   end
 
-  def test_due_compares_the_served_requests_with_the_threshold
-    policy = Pando::Refork.policy({ after: [500, false] })
-
-    refute policy.due?(requests: 499, reforks: 0)
-    assert policy.due?(requests: 500, reforks: 0)
-    refute policy.due?(requests: 9999, reforks: 1)
-  end
-
   def test_every_policy_chooses_the_best_candidate
-    row = Struct.new(:requests, :generation, :fork_safe?, :excluded_as_source?, :sample)
-    workers = [row.new(5, 1, true, false), row.new(9, 1, true, false), row.new(99, 1, false, false)]
+    row = Struct.new(:requests, :sample)
+    workers = [row.new(5), row.new(9), row.new(9), row.new(7)]
 
     [:auto, :manual, { after: [1] }].each do |setting|
       assert_same workers[1], Pando::Refork.policy(setting).choose(workers)
     end
+  end
+
+  def test_a_policy_says_why_that_one
+    policy = Pando::Refork.policy(:manual)
+    row = Struct.new(:requests, :sample)
+    workers = [row.new(10), row.new(30)]
+
+    assert_equal "the warmest of 2: 30 requests", policy.justify(workers[1], workers)
+    assert_equal "the only one to choose from: 10 requests", policy.justify(workers[0], workers.first(1))
+    assert_nil policy.choose([])
   end
 
   def test_an_unknown_setting_is_refused

@@ -5,7 +5,7 @@ require "pando/cluster/control/commands"
 require "pando/cluster/control/session"
 require "pando/cluster/control/spec"
 require "pando/cluster/listening/listeners"
-require "pando/cluster/listening/socket_file"
+require "pando/cluster/listening/listener_socket"
 require "pando/events"
 
 module Pando

@@ -1,17 +1,19 @@
 # frozen_string_literal: true
 
+require "pando/cluster/serializable"
 require "pando/cluster/restart_throttles"
 require "pando/events"
 
 module Pando
   module Cluster
-    # One mold and all that was forked from it, on its way:
+    # One mold and all that was forked from it, and its state:
     #
     #   booting -> ready -> canary -> rolling -> current -> kept -> retired
     #        \________ any failure ________> discarded
     #        \________ a lost thread ______> refused
     #
-    # It is kept while its successor is watched, and current again if that fails.
+    # It is kept while its successor is watched, and becomes current again if that fails. Owned by Generations, in the
+    # monitor.
     #
     # @api private
     class Generation
@@ -26,11 +28,16 @@ module Pando
         kept: %i[current retired]
       }.freeze
       PURPOSES = %i[boot refork heal reload reboot].freeze
-      # Of its record, with a mold and without. An older Pando would wait for ever for a mold that has been let go: it
-      # does not know the other word, and has a mold forked as after the death of one.
+      # The names of its record, with a mold and without one. An older Pando would wait for ever for a released mold. It
+      # does not know the second name, and so has a mold forked as after the death of one.
       WORDS = %w[generation generation_without_mold].freeze
 
-      # Stands for a source that has ended since, after an upgrade.
+      # What it does in each state.
+      ACTIVITIES = { booting: "is booting", ready: "has booted and is not rolled out yet", canary: "is on trial",
+                     rolling: "is rolling out" }.freeze
+      private_constant :ACTIVITIES
+
+      # Stands for a source that has ended, after an upgrade.
       Former = Struct.new(:pid, :slot, :excluded_as_source) do
         def declined_while_busy? = false
       end
@@ -39,29 +46,31 @@ module Pando
                 backoff: RestartThrottle
 
       attr_reader :number, :purpose, :state, :source, :began_at
-      # Between failed attempts to fork from its mold; a RestartThrottle.
+      # Between failed attempts to fork from its mold.
+      # @return [RestartThrottle]
       attr_reader :backoff
       attr_accessor :mold
       # Children whose self-check did not come back.
       attr_reader :unfit
       # Why its first worker need not prove itself; nil: it must.
       attr_accessor :untried
-      # Why nothing is known yet of how it does with clients' requests; nil: its canary has served enough of them.
+      # Why its canary has proved little; nil: it has served enough requests of clients.
       attr_accessor :unproven
 
-      # Why it came to nothing.
+      # Why it was discarded, refused or retired.
       attr_reader :reason
 
-      # @param purpose [:boot, :refork, :heal, :reload, :reboot] a heal replaces a dead mold, and no worker that lives;
-      #   a reboot is a clean image of the release that serves
+      # @param purpose [:boot, :refork, :heal, :reload, :reboot] a heal replaces a dead mold, and no living worker;
+      #   a reboot boots the current release anew
       # @param source [Child, nil] the worker that is promoted
-      # @param told [Boolean] of its beginning
+      # @param told [Boolean] whether an event has told of its beginning
       def initialize(number, purpose, source, told: false)
         @number = number
         @purpose = purpose
         @source = source
         @state = :booting
-        @backoff = RestartThrottle.new({ role: :worker, generation: number }, limit: Backoff::LIMIT, free: 0)
+        @backoff = RestartThrottle.new({ role: :worker, generation: number },
+                                                   limit: Backoff::LIMIT, free: 0)
         @began_at = Sys.now
         @unfit = 0
         @observed = @released = false
@@ -90,20 +99,23 @@ module Pando
       def heal? = purpose == :heal
       def reboot? = purpose == :reboot
 
-      # @return [Boolean] it is to take the place of one that serves
+      # @return [Boolean] whether it is to replace one that serves
       def successor? = %i[refork reload reboot].include?(purpose)
 
-      # @return [Boolean] it serves, or has served, in all slots
+      # @return [Boolean] whether it serves in all slots, or did
       def established? = %i[current kept].include?(state)
 
       # @return [Float] seconds since it was begun
       def age = (Sys.now - began_at).round(3)
 
-      # Its mold has been told to look at what its first worker writes to, see HotSets.
+      # @return [String] what goes on, for people
+      def occupation = "generation #{number} (#{purpose}) #{ACTIVITIES.fetch(state)}"
+
+      # Its mold has been told to learn what its first worker writes to, see Refork::Prefault::Orders.
       def observed! = @observed = true
       def observed? = @observed
 
-      # @return [Integer] how often that has happened
+      # @return [Integer] {unfit}
       def count_unfit = @unfit += 1
 
       # Its mold is ready: to its canary.
@@ -115,14 +127,14 @@ module Pando
         @mold = mold
       end
 
-      # It waits for others when its mold is ready, until it is told to go on.
+      # It waits for those of other pools when its mold is ready, until it is told to go on.
       def hold = @held = true
       def held? = !!@held
 
       # @return [Boolean] its mold can be told to fork
       def forks? = !mold.nil? && mold.ready?
 
-      # Its mold goes; one of its workers will be forked into another one when that is wanted.
+      # Its mold leaves. When one is needed again, it is forked from one of the workers.
       # @param reason [String]
       def release_mold(reason)
         Events.emit("mold.leaving", generation: number, pid: mold.pid, reason: reason)
@@ -150,7 +162,7 @@ module Pando
         tell(reason: reason, **details)
       end
 
-      # All workers come from it.
+      # It serves in all slots.
       def become_current
         enter(:current, seconds: age)
         Events.emit("refork.finished", generation: number, pid: mold.pid, seconds: age) if purpose == :refork
@@ -162,6 +174,47 @@ module Pando
         from = source && { source: source.pid, source_slot: source.slot }
         Events.emit("generation.#{state}", generation: number, purpose: purpose, pid: mold&.pid, **from.to_h,
                                            **details.compact)
+      end
+    end
+
+    # The generation whose predecessors are to be replaced, and the discarded and refused ones. Owned by Generations.
+    #
+    # @api private
+    class RetiredGenerations
+      extend Serializable
+
+      serialize number: :integer, before: :integer, discarded: :integers
+
+      # Discarded generations that are remembered: more than can have a process left.
+      MEMORY = 100
+
+      def initialize
+        @number = @before = 0
+        @discarded = []
+      end
+
+      # @param generation [Integer] its number
+      # @return [Boolean] whether it serves no more, or was discarded
+      def passed?(generation) = generation < @number || @discarded.include?(generation)
+
+      # @return [Boolean] whether a rollout would replace it
+      def outdated?(worker) = passed?(worker.generation)
+
+      # @return [Boolean] whether it was forked for a generation that was discarded
+      def discarded?(child) = @discarded.include?(child.generation)
+
+      # New workers come from this generation from now on.
+      def raise_to(number)
+        return if @number == number
+
+        @before = @number
+        @number = number
+      end
+
+      # The generations before it are good again.
+      def discard(number)
+        @discarded = [*@discarded.last(MEMORY - 1), number]
+        @number = @before if @number == number
       end
     end
   end

@@ -2,64 +2,60 @@
 
 require "forwardable"
 require "pando/cluster/brief"
-require "pando/cluster/restart_throttles"
-require "pando/cluster/retired_generations"
+require "pando/cluster/canary/evaluation"
 require "pando/cluster/generation"
-require "pando/cluster/generations/serialization"
 require "pando/cluster/generations/changed_state"
 require "pando/cluster/generations/cold_boots"
-require "pando/cluster/generations/faults"
-require "pando/cluster/options"
 require "pando/cluster/generations/lost_threads"
-require "pando/cluster/generations/occupation"
 require "pando/cluster/generations/promotion"
-require "pando/cluster/canary/evaluation"
 require "pando/cluster/generations/reforks"
-require "pando/cluster/generations/verdicts"
+require "pando/cluster/options"
+require "pando/cluster/restart_throttles"
 
 module Pando
   module Cluster
-    # Which generation serves, which one is on its way, and what to do when a
-    # mold dies. Owned by the monitor.
+    # Knows which generation serves and which one is on its way, moves each through its states, and replaces a mold that
+    # dies. Owned by a Pool, in the monitor.
     #
     # @api private
     class Generations
       include Brief
       extend Forwardable
-      include Generations::Serialization
-      include Generations::Faults
-      include Generations::Occupation
-      include Generations::Verdicts
+      extend Serializable
 
       # What a mold that is no longer wanted is told, and its end called.
       ENDS = %w[retired discarded refused released].freeze
+      # Workers that fail to start in a row, after which a mold without ready workers is given up. At the first boot the
+      # kernel may refuse as many processes.
+      LAST_TRY = 5
+      # Children whose self-check did not come back, after which their mold is given up.
+      UNFIT = 2
 
-      # Two Generation, a LostThreads, a ChangedState and a ColdBoots.
-      attr_reader :current, :upcoming, :lost_threads, :changed_state, :cold_boots
+      serialize newest: :integer, reforks: Reforks, cold_boots: ColdBoots, proven: :flag,
+                backoff: Backoff, retired: RetiredGenerations
 
-      # reforks: how many since the last mold that booted from cold; passer: see Reforks. on_trial?: the upcoming
-      # generation's first worker serves, and what it does is looked at; progress: how far that is. watching?: the
-      # current generation serves, and its predecessor's mold is kept meanwhile. passed?: of a generation, by its
-      # number; discarded?: of a child, whether it was forked for one that came to nothing.
-      def_delegator :@reforks, :count, :reforks
-      def_delegator :@reforks, :expected?, :refork_expected?
-      def_delegators :@reforks, :suspension, :training, :explain, :policy=, :heir, :passer
+      attr_reader :current, :upcoming, :reforks, :lost_threads, :changed_state, :cold_boots
+
+      # on_trial?: whether the upcoming generation has a canary that is being evaluated; watching?: whether the current
+      # generation is watched, and its predecessor's mold kept meanwhile.
       def_delegators :@evaluation, :progress, :worker_gone, :remaining
       def_delegator :@evaluation, :tried, :canary_tried
       def_delegator :@evaluation, :trial?, :on_trial?
       def_delegator :@evaluation, :watch?, :watching?
-      def_delegators :@retired, :passed?, :discarded?
-      # The order to fork the upcoming generation's mold was not carried out in time; see Promotion.
+      def_delegators :@retired, :passed?, :discarded?, :outdated?
       def_delegator :@promotion, :overdue, :promotion_overdue
+      def_delegator :@promotion, :declined, :promotion_declined
+      def_delegator :@promotion, :refused, :promotion_refused
 
       # @param policy [#threshold, #manual?, #choose, #justify, #trains?] see Pando::Refork::Policy
-      # @param give_up [#call] called with a reason and a backtrace when a try has failed and nobody serves; returns
-      #   false: go on trying
+      # @param give_up [#call] called with a reason and a backtrace when an attempt has failed and no worker serves;
+      #   returns false to go on trying
       # @param options [#canary, #refork_failures, #workers] how a generation proves itself
-      # @param throttles [RestartThrottles] that of the mold: one that dies again and again is replaced later each time
+      # @param throttles [RestartThrottles] of the mold: one that dies again and again is replaced later
+      #   each time
       # @param heard_at [#call] see Canary::Stopwatch
-      # @param origin [#call] given a purpose, the mold of another pool that is to be forked in the place of a cold
-      #   boot; nil: there is none
+      # @param origin [#call] given a purpose, returns the mold of another pool to fork instead of a cold boot; nil:
+      #   none
       # @param measuring [Hash] gauge: and conditions: of Reforks; those and clock: of ColdBoots
       def initialize(roster, spawner, policy, give_up, options = Options.new, throttles: RestartThrottles.new,
                      heard_at: :itself.to_proc, origin: ->(_purpose) {}, **measuring)
@@ -72,11 +68,11 @@ module Pando
         @newest = -1
         @retired = RetiredGenerations.new
         @lost_threads = LostThreads.new(roster, self, -> { measuring[:conditions]&.obstacle })
-        @changed_state = ChangedState.new(roster, self)
+        @changed_state = ChangedState.new(roster)
         @evaluation = Canary::Evaluation.new(roster, options, self, heard_at)
         @reforks = Reforks.new(roster, policy, self, @backoff, options, **measuring.except(:clock))
         @cold_boots = ColdBoots.new(roster, self, @reforks, **measuring)
-        @promotion = Promotion.new(self, @reforks, options)
+        @promotion = Promotion.new(self, @reforks, spawner, options)
         @unwilling = []
         @proven = false
       end
@@ -84,19 +80,16 @@ module Pando
       # @return [Boolean] one serves, none is on its way or watched
       def settled? = !current.nil? && upcoming.nil? && !watching?
 
-      # @return [Boolean] whether a rollout would replace it
-      def outdated?(worker) = @retired.above?(worker)
-
-      # Called at each turn of the monitor's loop. Nothing is begun in the turn in which a watch ends: if it was over a
-      # reload, that one's settings say what is to be done, and the next turn brings them.
+      # Called at each turn of the monitor's loop. Nothing begins in the turn in which a watch ends: if it was over a
+      # reload, the next turn brings the reload's settings.
       def reconcile
         return if @evaluation.reconcile
 
         @promotion.reconcile
         @lost_threads.reconcile
-        @changed_state.reconcile
+        @changed_state.reconcile(upcoming.nil?)
         lose_current("it is gone") if current&.mold&.gone?
-        @reforks.training.reconcile
+        @reforks.train
         @cold_boots.reconcile
         return if upcoming || !@backoff.over?
         return (heal if @throttles.over?(:mold)) unless current
@@ -104,49 +97,55 @@ module Pando
         @reforks.wanted&.then { |reason| refork(reason, asked: false) }
       end
 
-      # When reconcile has something to do again, nil: at the next event.
+      # @return [Float, nil] when reconcile has something to do again; nil: at the next event
       def due
         [@backoff.due, @evaluation.due, @changed_state.due, @cold_boots.due,
          (@reforks.due if current && upcoming.nil?)].compact.min
       end
 
-      # @return [Generation, nil] the last one that need not prove anything
+      # @return [Generation, nil] the last one that has nothing left to prove
       def proved = @evaluation.kept || current
 
-      # @return [Boolean] a generation has served: the failure of another one does not end the server
+      # @return [Boolean] whether a generation has served: then a failure of the next does not end the server
       def proven? = @proven
 
-      def begin_boot = begin_generation(:boot)
+      # @return [Array(String, Float), nil] what is going on, in words, and the most seconds that it can still take
+      #   (nil: unknown); nil: nothing
+      def occupation
+        return (["generation #{current.number} is watched", remaining] if watching?) unless upcoming
+
+        question = lost_threads.question if on_trial?
+        ["#{upcoming.occupation}#{": its first worker is to show #{question}" if question}",
+         remaining || upcoming.mold&.deadline&.-(Sys.now)]
+      end
 
       # See MoldReleaser.
       def release_mold(reason) = current.release_mold(reason)
       def released? = !!current&.released?
-
-      # @return [Generation, nil] nil: not now
       def recall_mold = (heal if upcoming.nil? && @backoff.over?)
 
-      # @return [Boolean] whether the mold that would be fallen back to is there, or cannot be had
-      def rooted? = upcoming.nil? && (!released? || !@backoff.over? || heir.nil?)
+      # @return [Boolean] whether the mold to fall back to is there, or cannot be had
+      def fallback_ready? = upcoming.nil? && (!released? || !@backoff.over? || reforks.healing_source.nil?)
 
-      # @param force [Boolean] even if reforking is suspended, or the next try is to wait
-      # @param asked [Boolean] by somebody who waits for the answer
-      # @return [Boolean] false when it cannot be done now; an event says why
+      def begin_boot = begin_generation(:boot)
+
+      # @param force [Boolean] even if reforking is suspended, or the next attempt would have to wait
+      # @param asked [Boolean] by a user who waits for the answer
+      # @return [Boolean] false: it cannot be done now; an event says why
       def refork(reason, force: false, asked: true)
         worker = @reforks.source(reason, force, asked: asked) or return false
-        @wanted = reason
         !begin_generation(:refork, worker).nil?
       end
 
-      # A clean image of what is to be served from now on.
-      # @param command [Array<String>] what becomes its mold
-      # @param listeners [Array<Listener>] that it accepts from
+      # Boots the next release.
+      # @param command [Array<String>] what becomes its mold @param listeners [Array<Listener>] that it accepts from
       # @return [Generation]
       # @raise [Error] the kernel has no process for it
       def reload(command, listeners)
         begin_generation(:reload, nil, command, listeners) || raise(Error, unstarted)
       end
 
-      # A clean image of what serves, in the place of what has grown. Begun only while all is settled.
+      # Boots the current release anew, to replace what has grown. Called only while all is settled.
       # @return [Generation, nil] nil: the kernel has no process for it
       def reboot = begin_generation(:reboot)
 
@@ -158,22 +157,75 @@ module Pando
         upcoming.go_on unless upcoming.held?
       end
 
-      # @param cause [Symbol] see worker_failed
       def mold_gone(child, reason, cause: :own)
         if upcoming&.mold.equal?(child) then fail_mold(child, reason, cause)
         elsif current&.mold.equal?(child) then lose_current(reason)
-        elsif @evaluation.kept&.mold.equal?(child) then let_go(reason)
+        elsif @evaluation.kept&.mold.equal?(child) then release_kept(reason)
         end
       end
 
+      # The kernel has no process for the upcoming mold.
+      def mold_refused = fail_mold(nil, unstarted, :refused)
+
       def worker_ready(child)
-        serving_generation(child)&.backoff&.succeed
+        generation_of(child)&.backoff&.succeed
         return unless upcoming&.number == child.generation && upcoming.canary?
 
         roll unless @evaluation.try(upcoming, child)
       end
 
-      # The rollout is through, or there was none to do.
+      # A worker ended by itself: before it was ready, or soon after. The next one waits, or the generation is given up.
+      # @param cause [Symbol] :refused: the kernel had no process for it; :passing: it lacked what it needs to begin,
+      #   see PassingFault; :job: a job may have ended it; :own
+      def worker_failed(child, reason, cause: :own)
+        generation = generation_of(child) or return
+        return refused(generation, reason) if excused?(generation, cause)
+
+        generation.backoff.fail(reason)
+        return discard(generation, reason, child.detail, told: true) if ends_generation?(generation, cause)
+
+        @evaluation.worker_failed(reason) unless cause == :job || generation.equal?(upcoming)
+      end
+
+      # A worker could not be had, and the generation is not to blame. If one has served, the attempts never end.
+      def refused(generation, reason)
+        generation.backoff.fail(reason, refused: true)
+        return give_up_unless_serving(reason) if proven?
+
+        discard(generation, reason, nil) if generation.backoff.refusals >= LAST_TRY
+      end
+
+      # A worker's self-check did not come back. A fork may catch a lock at a bad moment once; twice is the mold's
+      # fault.
+      def child_unfit(child, reason)
+        generation = generation_of(child) or return
+        generation.backoff.fail(reason)
+        return if generation.count_unfit < UNFIT
+        return discard(generation, reason, child.detail) if generation.equal?(upcoming)
+        return roll_back(reason) if watching?
+
+        generation.end_mold("discarded")
+        lose_current(reason)
+        @backoff.fail
+      end
+
+      # A worker leaves and has served nothing: the next one waits, lest Pando fork for ever.
+      def worker_wasted(child, reason = nil) = generation_of(child)&.backoff&.fail(reason)
+
+      # The canary has proved itself, or need not: the other workers may be replaced.
+      def roll = upcoming.enter(:rolling)
+
+      # @param reason [String] why the canary has not proved itself
+      def give_up(reason) = discard(upcoming, "its canary did not prove itself: #{reason}", nil)
+
+      # The upcoming generation lacks a thread, or no process could be had for it. That is not a failure, and an event
+      # of its own has told of it.
+      def refuse(reason) = abandon(upcoming, :refused, reason)
+
+      # New workers come from the upcoming generation from now on.
+      def raise_floor = (@retired.raise_to(upcoming.number) unless upcoming.heal?)
+
+      # The rollout is finished, or none was needed.
       def establish
         last = current
         @current = generation = upcoming
@@ -190,9 +242,38 @@ module Pando
         @reforks.proved(generation) unless kept
       end
 
-      # New workers are to come from the upcoming generation from now on.
-      def raise_floor
-        @retired.raise_to(upcoming.number) unless upcoming.heal?
+      # All workers are replaced from the last good mold.
+      def roll_back(reason) = return_to_kept("its workers do not prove themselves: #{reason}")
+
+      # The watch has ended well: the kept mold is no longer needed.
+      def prove_for_good
+        @reforks.proved(current)
+        release_kept("generation #{current.number} has proved itself")
+      end
+
+      # Ends a watch early, because something else must not wait for it.
+      def end_watch(reason) = (release_kept(reason) if watching?)
+
+      # The generation is not to serve, for a reason that is not its own. One that has proved itself goes on.
+      def withdraw(generation, reason)
+        return discard(generation, reason, nil) if generation.equal?(upcoming)
+
+        return_to_kept(reason) if generation.equal?(current) && watching?
+      end
+
+      # For an upgrade of the monitor. No generation is on its way or watched then.
+      # @param state [Upgrade::State]
+      def to_state(state)
+        state.add("generations", **serialized_fields)
+        lost_threads.to_state(state)
+        current&.to_state(state)
+      end
+
+      def from_state(state)
+        take_up(state.one("generations"))
+        lost_threads.from_state(state)
+        record = Generation::WORDS.filter_map { |word| state.any(word) }.first
+        @current = Generation.taken_up(record, @roster) if record
       end
 
       private
@@ -202,9 +283,9 @@ module Pando
         mold = source ? @spawner.mold_from(source, @newest + 1) : cold_mold(purpose, release)
         return put_off(purpose, source) if mold.nil? && proven?
 
-        let_go("the next generation is on its way") if @evaluation.kept
+        release_kept("the next generation is on its way") if @evaluation.kept
         @newest += 1
-        tell_source(source) if purpose == :refork
+        @reforks.begun(@newest, source) if purpose == :refork
         @evaluation.begin
         @upcoming = Generation.new(@newest, purpose, source)
         upcoming.mold = mold
@@ -215,11 +296,6 @@ module Pando
         upcoming
       end
 
-      def tell_source(worker)
-        Events.emit("refork.started", generation: @newest, source: worker.pid, slot: worker.slot,
-                                      requests: worker.requests, reason: @wanted, choice: @reforks.justify(worker))
-      end
-
       def unstarted = "the process could not be started: #{@spawner.refusal}"
 
       def cold_mold(purpose, release)
@@ -227,15 +303,15 @@ module Pando
         origin ? @spawner.mold_beside(origin, @newest + 1) : @spawner.cold_mold(@newest + 1, *release)
       end
 
-      # The old mold is dead: its best child takes its place, else a clean image. A worker for whom the kernel has no
-      # process is not asked again before that has been tried: it may be this worker's own limit.
-      def heal = begin_generation(:heal, @reforks.heir(@unwilling))
+      # The mold is dead: the best of its workers takes its place, else a cold boot. A worker for which the kernel had
+      # no process is not asked again before a cold boot was tried: the limit may be the worker's own.
+      def heal = begin_generation(:heal, @reforks.healing_source(@unwilling))
 
-      def serving_generation(child) = [upcoming, current].compact.find { |one| one.number == child.generation }
+      def generation_of(child) = [upcoming, current].compact.find { |one| one.number == child.generation }
 
       def lose_current(reason)
         @throttles.fail(:mold, reason)
-        let_go("its successor's mold is lost")
+        release_kept("its successor's mold is lost")
         current.tap { @current = nil }.enter(:retired, reason: reason)
       end
 
@@ -247,7 +323,78 @@ module Pando
       end
 
       # The mold that was kept is no longer needed.
-      def let_go(reason) = retire(@evaluation.release, reason)
+      def release_kept(reason) = retire(@evaluation.release, reason)
+
+      # @return [Boolean] whether a worker that failed to start ends its generation
+      def ends_generation?(generation, cause)
+        failed = generation.backoff.failures >= LAST_TRY
+        generation.equal?(upcoming) ? failed || cause != :job : failed && @roster.ready_workers.empty?
+      end
+
+      # A passing fault excuses only a release that has served.
+      def excused?(generation, cause)
+        return cause == :refused unless cause == :passing
+
+        proven? && (generation.established? || generation.purpose != :reload)
+      end
+
+      # The upcoming generation's mold has not come up.
+      # @param child [Child, nil] @param cause [Symbol] see worker_failed
+      def fail_mold(child, reason, cause)
+        excused = proven? && upcoming.booting? && excused?(upcoming, cause)
+        return discard(upcoming, reason, child&.detail) unless excused
+
+        purpose = upcoming.purpose
+        source = upcoming.source
+        refuse(reason)
+        put_off(purpose, source, reason, cheap: cause == :refused)
+      end
+
+      # The kernel has no process for a mold, which is not a failure. It is tried again; a user who asked gets an event.
+      # @param cheap [Boolean] the attempt loaded nothing: beside workers that serve it may be repeated often
+      # @return [nil]
+      def put_off(purpose, source, reason = unstarted, cheap: true)
+        return @reforks.put_off(reason, source) if purpose == :refork
+        return if %i[reload reboot].include?(purpose)
+
+        source ? @unwilling += [source] : @unwilling = []
+        @backoff.fail(refused: cheap || @roster.ready_workers.empty?)
+        give_up_unless_serving(reason)
+        nil
+      end
+
+      # An attempt has failed. If no worker serves, that may end the server.
+      def give_up_unless_serving(reason, detail = nil) = @roster.ready_workers.empty? && @give_up.call(reason, detail)
+
+      def return_to_kept(reason)
+        bad = current
+        @current = @evaluation.release
+        discard(bad, reason, nil)
+        current.enter(:current)
+      end
+
+      # @param told [Boolean] whether an event of its own has told the detail, so that it need not come last as well
+      def discard(generation, reason, detail, told: false)
+        generation.source&.then { |source| source.excluded_as_source = true unless source.declined_while_busy? }
+        @reforks.failed(generation, reason)
+        abandon(generation, :discarded, reason)
+        delay = @backoff.fail
+        return if !current&.forks? && give_up_unless_serving(reason, (detail unless told))
+
+        Events.emit("refork.postponed", seconds: delay.round(2), reason: reason)
+      end
+
+      # @param state [:refused, :discarded]
+      def abandon(generation, state, reason)
+        @lost_threads.forget_trial if generation.equal?(upcoming)
+        @upcoming = nil if generation.equal?(upcoming)
+        @current = nil if generation.equal?(current)
+        @retired.discard(generation.number)
+        @evaluation.discarded(generation)
+        generation.enter(state, reason: reason)
+        generation.end_mold(state.name)
+        @roster.call_off(generation.number, "its generation was #{state}") # it would take the place of others
+      end
     end
   end
 end

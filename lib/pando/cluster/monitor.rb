@@ -9,7 +9,6 @@ require "pando/cluster/inbox"
 require "pando/cluster/listening/listeners"
 require "pando/cluster/memory/gauge"
 require "pando/cluster/memory/oom_watch"
-require "pando/cluster/memory/relief"
 require "pando/cluster/memory/shortage"
 require "pando/cluster/pid_file"
 require "pando/cluster/pools"
@@ -151,9 +150,8 @@ module Pando
 
       def build_common(several)
         gauge = Memory::Gauge.new
-        shortage = Memory::Shortage.new(@payload.options, gauge)
         Pools::Common.new(poller: @poller, command: @command, oom: Memory::OomWatch.new, gauge: gauge,
-                          shortage: shortage, relief: Memory::Relief.new(shortage), several: several)
+                          shortage: Memory::Shortage.new(@payload.options, gauge), several: several)
       end
 
       def build_watch

@@ -7,7 +7,6 @@ require "pando/cluster/restart_throttles"
 require "pando/cluster/deadlines"
 require "pando/cluster/external_signals"
 require "pando/cluster/generations"
-require "pando/cluster/generations/hot_sets"
 require "pando/cluster/generations/mold_releaser"
 require "pando/cluster/listening/direct_mode"
 require "pando/cluster/memory/guard"
@@ -19,6 +18,7 @@ require "pando/cluster/replacements"
 require "pando/cluster/rollout"
 require "pando/cluster/service_supervisor"
 require "pando/cluster/spawner"
+require "pando/refork/prefault"
 
 module Pando
   module Cluster
@@ -86,7 +86,7 @@ module Pando
       # @param ending [Boolean] whether the server is about to stop
       def reconcile(ending)
         generations.reconcile
-        @hot_sets.reconcile
+        @prefault_orders.reconcile
         rollout.reconcile
         services.reconcile
         poison.reconcile
@@ -113,7 +113,7 @@ module Pando
         before = options.workers
         payload.adopt(renewal)
         @spawner.command = renewal.command
-        generations.policy = policy
+        generations.reforks.policy = policy
         rollout.resize(options.workers) unless options.workers == before
       end
 
@@ -148,7 +148,7 @@ module Pando
                                        gauge: @common.gauge, conditions: @conditions)
         @rollout = Rollout.new(roster, @spawner, generations, options, throttles: throttles)
         @replacements = Replacements.new(roster, generations, rollout, @conditions)
-        @hot_sets = Generations::HotSets.new(roster, generations, options)
+        @prefault_orders = Refork::Prefault::Orders.new(roster, generations, options)
       end
 
       def shared? = options.shared && number.positive?
@@ -165,7 +165,7 @@ module Pando
 
       def build_memory
         @memory = Memory::Guard.new(roster, options, rollout, generations.method(:worker_wasted),
-                                    gauge: @common.gauge, shortage: @common.shortage, relief: @common.relief)
+                                    gauge: @common.gauge, shortage: @common.shortage)
         @sizing = Memory::Sizing.new(roster, rollout, options, @common.gauge)
       end
     end

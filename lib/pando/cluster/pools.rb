@@ -24,9 +24,8 @@ module Pando
       #   oom       Memory::OomWatch
       #   gauge     Memory::Gauge
       #   shortage  Memory::Shortage, both of all processes together
-      #   relief    Memory::Relief
       #   several   whether there are several pools
-      Common = Struct.new(:poller, :command, :oom, :gauge, :shortage, :relief, :several, keyword_init: true)
+      Common = Struct.new(:poller, :command, :oom, :gauge, :shortage, :several, keyword_init: true)
 
       # How clients reach a pool's workers. Only the first pool has listeners and a reactor.
       #

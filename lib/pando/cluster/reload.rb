@@ -84,7 +84,7 @@ module Pando
       def reconcile
         conclude if @generation
         start if @wanted && @renewal.nil?
-        boot if @known && @generation.nil? && @generations.rooted?
+        boot if @known && @generation.nil? && @generations.fallback_ready?
       end
 
       # @return [Float, nil] when it must be called again

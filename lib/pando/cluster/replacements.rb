@@ -15,7 +15,7 @@ module Pando
       LIFE = 5.0
       REASON = "Ruby wants a full collection, which would make private what it shares"
 
-      # @param generations [#settled?, #refork_expected?, #outdated?]
+      # @param generations [#settled?, #reforks, #outdated?]
       # @param rollout [#awaited?, #size]
       # @param conditions [#obstacle] see Generations::Conditions
       def initialize(roster, generations, rollout, conditions)
@@ -55,7 +55,7 @@ module Pando
       end
 
       def incomplete? = @rollout.size.times.any? { |slot| @rollout.awaited?(slot) }
-      def waits?(now) = now < @since + PATIENCE && @generations.refork_expected?
+      def waits?(now) = now < @since + PATIENCE && @generations.reforks.expected?
     end
   end
 end

@@ -11,7 +11,6 @@ require "pando/http/socket_client"
 require "pando/http/trusted_proxies"
 require "pando/http/worker_context"
 require "pando/refork/collector"
-require "pando/refork/major_gc_deferral"
 require "pando/sys"
 
 module Pando

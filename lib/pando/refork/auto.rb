@@ -3,47 +3,106 @@
 require "pando/cluster/serializable"
 require "pando/mebibytes"
 require "pando/refork/auto/cycle"
-require "pando/refork/auto/rules"
-require "pando/refork/auto/verdict"
 require "pando/refork/policy"
 
 module Pando
   module Refork
-    # `refork :auto`, the default: a refork is due when the memory that it saves, for as long as the generation has
-    # lived, is worth more than the CPU time that it takes. While the app warms up, growth since birth counts as saved,
-    # for the next generation will be warmer; after that, only what is above the average. docs/reforking.md has the
-    # rules and the reasons.
+    # What {Auto} has decided, and the figures behind it.
     #
-    # A function of what it is shown: it reads no clock and no process, so that it can be tried on recorded curves. It
-    # remembers generations that have served; an attempt that fails leaves no trace.
+    #   action  :refork, :settle (the app is warm) or :wait
+    #   reason  in words
+    #   rule    the rule that applied, with its figures
+    #   phase   :warming or :paying
+    #   age     requests a worker
+    #   saving  bytes that a refork saves, by the rule
+    #   cost    seconds of CPU that it takes, of all workers; nil: not known yet
+    #   pss     bytes; nil: not known yet
+    Decision = Struct.new(:action, :reason, :rule, :phase, :age, :saving, :cost, :pss, keyword_init: true) do
+      def refork? = action == :refork
+
+      # @return [Boolean] whether it is worth an event
+      def news? = action != :wait
+
+      # @return [Hash{Symbol => Object}] for the event
+      def facts
+        { decision: action, phase: phase, reason: reason, rule: rule, age: age.round, pss: pss&.round,
+          saving: saving.round, cost: cost&.round(3) }.compact
+      end
+    end
+
+    # `refork :auto`, the default: a refork is due when the memory that it saves, over a lifetime as long as the current
+    # generation's so far, is worth more than the CPU time that it takes. While the app warms up, all growth since birth
+    # counts as saved, because the next generation will be warmer; after that, only growth above the average counts.
+    # docs/reforking.md explains the rules.
     #
-    # Owned by Cluster::Reforks, in the monitor.
+    # It reads no clock and no process, so that it can run on recorded curves. It remembers generations that have
+    # served; a failed attempt leaves no trace.
+    #
+    # Owned by Cluster::Generations::Reforks, in the monitor.
     class Auto < Policy
       include Mebibytes
       extend Cluster::Serializable
 
-      # What a refork must save to be worth it: a share of the memory, and bytes a worker.
+      # A refork must save at least this share of the memory, and this many bytes a worker.
       WORTH = 0.03
       WORTH_BYTES = 1_048_576
-      # Requests before the first refork. Each next one of the warming comes at double the age.
+      # Requests before the first refork. While the app warms up, each next refork comes at double the age.
       FIRST = 50
-      # An ancestor that has served more is warm.
+      # The app is warm once it was forked from a worker that had served more requests than this.
       WARM = 3200
-      # Reforks before which one worker is warmed up for all, and so many times the requests after which the next one
-      # is due: if it has not come by then, something holds it up.
-      TRAINED = 3
+      # A worker is no longer trained once it has served this many times the requests after which a refork was due: then
+      # something holds the refork up.
       OVERDUE = 4
-      # Costs that the median is taken of.
+      # Measured costs of which the median is taken.
       REMEMBERED = 3
-      # An idle server whose workers have hardly served is reforked after so many times the usual silence.
+      # The idle time that leads to a refork is this many times longer while workers have hardly served.
       HARDLY = 10
-      # Requests after which an app that has grown by too little will hardly grow.
+      # Requests after which an app that has grown too little for a refork is unlikely to grow more.
       GROWN = 800
-      # Nothing stands against a refork.
+      # The default: nothing prevents a refork.
       Undisturbed = Struct.new(:obstacle, :quiet?).new(nil, true).freeze
 
+      GIB = 1024.0**3
+      # The rules for each `prefer`. A vCPU costs as much as 8 GiB of memory at the large clouds: that is the
+      # rate of `:cpu`. But most CPU time that is paid for is idle, as a reserve for peaks, and reforks use that,
+      # because they wait for a quiet moment; memory is in use day and night. So `:balanced` values a second at a
+      # quarter.
+      PREFERENCES = {
+        memory: { rate: 0.5 * GIB, share: 0.25, floor: 5.0, most: 30.0 },
+        balanced: { rate: 2 * GIB, share: 0.08, floor: 10.0, most: 120.0 },
+        cpu: { rate: 8 * GIB, share: 0.02, floor: 60.0, most: 600.0 }
+      }.freeze
+      private_constant :GIB, :PREFERENCES
+
+      # The constants of the rules that depend on settings.
+      #
+      #   rate      bytes whose use for a second is worth a second of CPU time
+      #   share     of all CPU time, the most that reforks may take, however much they save
+      #   floor     seconds from one generation's rollout to the next refork, at first
+      #   most      the longest such pause, reached once the app has served for ten times as long
+      #   patience  seconds to wait for a quiet moment
+      #   lull      seconds without requests after which the server counts as idle
+      #   worth     whether the first refork must be worth its price; false if something else waits for it
+      #
+      # @api private
+      Rules = Struct.new(:rate, :share, :floor, :most, :patience, :lull, :worth, keyword_init: true) do
+        # @param prefer [:memory, :balanced, :cpu]
+        # @param scale [Numeric] seconds of production that a second stands for
+        # @param worth [Boolean]
+        # @return [Rules]
+        def self.for(prefer = :balanced, scale: 1, worth: true)
+          rules = PREFERENCES.fetch(prefer)
+          times = { patience: 5.0, lull: 60.0, **rules.slice(:rate, :floor, :most) }
+          new(**times.transform_values { |value| value / scale }, share: rules[:share], worth: worth)
+        end
+
+        # @param lived [Numeric] seconds that the app has served since its cold boot
+        # @return [Float] seconds
+        def pause(lived) = (lived / 10.0).clamp(floor, most)
+      end
+
       serialize generation: :integer, reforks: :integer, warm: :flag, told: :text, lived: :number, ancestor: :number,
-            costs: :numbers, pace: :number, cycle: Cycle
+                costs: :numbers, pace: :number, cycle: Cycle
 
       # @param rules [Rules]
       def initialize(rules = Rules.for)
@@ -58,28 +117,26 @@ module Pando
       # @return [:warming, :paying]
       def phase = @warm ? :paying : :warming
 
-      # There is nothing to be had.
       # (see Policy#resting?)
       def resting? = @cycle.age >= GROWN && !@cycle.grown.nil? && !worth?(@cycle.grown)
 
-      # @param vitals [Cluster::Vitals]
-      # @param conditions [#obstacle, #quiet?] asked only when a refork is due
+      # @param vitals [Survey::Vitals]
+      # @param conditions [#obstacle, #quiet?] read only when a refork is due
       # @return [Decision]
       def decide(vitals, conditions = Undisturbed)
         turn_over(vitals) unless vitals.generation == @generation
         @cycle.add(vitals)
-        verdict = admit(look, vitals, conditions)
-        @last = decision(verdict)
-        @warm = true if verdict.action == :settle
-        @told = "#{verdict.action}: #{verdict.reason}" if @last.news?
+        @last = admit(apply_rules, vitals, conditions)
+        @warm = true if @last.action == :settle
+        @told = "#{@last.action}: #{@last.reason}" if @last.news?
         @last
       end
 
-      # One worker is warmed up for all while the app is not warm yet.
+      # One worker is trained as long as the app is not warm.
       # @param reforks [Integer] see {#threshold}
-      def trains?(reforks) = !@warm && !resting? && reforks < TRAINED && @cycle.most < target * OVERDUE
+      def trains?(reforks) = !@warm && !resting? && super && @cycle.most < target * OVERDUE
 
-      # For `pando status`: how it stands, what was decided last, and what is waited for.
+      # The phase, the last decision and what it waits for, for `pando status`.
       # @return [Hash{Symbol => Object}]
       def explain
         facts = @last ? @last.facts.slice(:age, :saving, :cost, :pss) : {}
@@ -88,7 +145,7 @@ module Pando
 
       private
 
-      # What is known of the app is from the last mold that booted from cold on.
+      # What is known of the app begins with the last mold that booted from cold.
       def turn_over(vitals)
         if vitals.reforks.zero? then begin_anew
         elsif @generation && vitals.reforks > @reforks then follow
@@ -107,10 +164,10 @@ module Pando
         @cycle = Cycle.new
       end
 
-      # A refork has ended a cycle; the first one began cold.
+      # A refork has ended a cycle; the first cycle began cold.
       def follow
         @costs = [*@costs, own_cost].compact.last(REMEMBERED)
-        @ancestor = [@cycle.most, @ancestor.to_f].max # one that has paid came early
+        @ancestor = [@cycle.most, @ancestor.to_f].max # a refork that pays comes at a lower age
         @lived += @cycle.seconds
         @pace = @cycle.pace || @pace
       end
@@ -126,28 +183,28 @@ module Pando
       def likely_cost = cost || (Cycle::LEAST_CPU * @cycle.workers)
       def price = @rules.rate * likely_cost
 
-      # Whether it is a small part of the CPU time that the generation has had; where that cannot be known, it is. Those
-      # of the warming are few, and save CPU time themselves: what one worker has compiled the others need not.
+      # Whether the cost is a small part of the CPU time that the generation has used; true if that is unknown. The few
+      # reforks of the warming phase are not limited: they save CPU time, because code is compiled once for all workers.
       def affordable? = @cycle.cpu.nil? || likely_cost <= @rules.share * @cycle.cpu * @cycle.workers
 
-      def look
+      def apply_rules
         if !@warm && @ancestor.to_f > WARM
-          return Verdict.new(:settle, "it was forked from a worker that had served #{@ancestor.round} requests",
-                             "#{@ancestor.round} > #{WARM}")
+          return decision(:settle, "it was forked from a worker that had served #{@ancestor.round} requests",
+                          "#{@ancestor.round} > #{WARM}")
         end
 
-        idle || turn || paid || Verdict.new(:wait, outlook)
+        when_idle || when_warming || when_paying || decision(:wait, outlook)
       end
 
-      # Whether it comes to more than its price, in bytes times seconds.
+      # Whether the saving, in bytes times seconds, is worth the price.
       def pays?(saving, seconds) = worth?(saving) && saving * seconds >= price
 
       def worth?(saving)
         saving >= @cycle.workers * WORTH_BYTES && saving >= @cycle.pss.to_f * WORTH
       end
 
-      # What was written to while it served is shared again for as long as nobody asks for anything.
-      def idle
+      # The pages that requests made private are shared again, for as long as the server stays idle.
+      def when_idle
         saving = @cycle.copied
         silence = @cycle.silence
         return unless saving && @cycle.age.positive? && silence >= @rules.lull * (@cycle.most < FIRST ? HARDLY : 1)
@@ -157,33 +214,33 @@ module Pando
                saving, silence)
       end
 
-      # Its turn has come while the app warms up.
-      def turn
+      # While the app warms up, a refork is due by the number of requests.
+      def when_warming
         return if @warm || @cycle.most < target
 
         reason = "a worker served #{@cycle.most.floor} requests"
         saving = @cycle.grown unless free?
-        return Verdict.new(:refork, reason, "#{target.round} requests") unless saving
+        return decision(:refork, reason, "#{target.round} requests") unless saving
 
         refork(reason, saving, @cycle.seconds) if pays?(saving, @cycle.seconds)
       end
 
-      # Something waits for the first refork.
+      # Something waits for the first refork, so its price does not matter.
       def free? = @reforks.zero? && !@rules.worth
 
-      def paid
+      def when_paying
         saving = @cycle.excess
         return unless cost && @cycle.most >= FIRST && pays?(saving, @cycle.seconds) && affordable?
 
         refork("it saves #{mebibytes(saving)}, and takes #{cost.round(2)} s of CPU time", saving, @cycle.seconds)
       end
 
-      # @return [Float] requests at which the next refork of the warming is due
+      # @return [Float] requests at which the next refork of the warming phase is due
       def target = @ancestor ? @ancestor * 2 : FIRST.to_f
 
       # @param saving [Float] bytes @param seconds [Float] for which it counts
       def refork(reason, saving, seconds)
-        Verdict.new(:refork, reason, "#{mebibytes(saving)} * #{seconds.round} s >= #{mebibytes(price)} s", saving)
+        decision(:refork, reason, "#{mebibytes(saving)} * #{seconds.round} s >= #{mebibytes(price)} s", saving)
       end
 
       def outlook
@@ -194,21 +251,23 @@ module Pando
         said = "a refork would save #{mebibytes(saving)}"
         if !worth?(saving) then "#{said}, too little"
         elsif !pays?(saving, @cycle.seconds) then "#{said}: it pays when that lasts for #{(price / saving).round} s"
-        elsif cost.nil? then "#{said}; what it costs is not known yet"
+        elsif cost.nil? then "#{said}; its cost is not known yet"
         elsif @warm then "#{said}, and take too much of the CPU time"
         else "the next refork is due at #{target.round} requests at the latest"
         end
       end
 
-      # A refork that is due may have to wait all the same.
+      # A refork that is due may still have to wait.
       def admit(verdict, vitals, conditions)
-        unless verdict.action == :refork
+        unless verdict.refork?
           @due_since = nil
           return verdict
         end
         @due_since ||= vitals.seconds
         hindrance = too_early(vitals) || conditions.obstacle || too_busy(vitals, conditions)
-        hindrance ? Verdict.new(:wait, "a refork is due, but #{hindrance}", verdict.rule, verdict.saving) : verdict
+        return verdict unless hindrance
+
+        decision(:wait, "a refork is due, but #{hindrance}", verdict.rule, verdict.saving)
       end
 
       def too_early(vitals)
@@ -219,12 +278,12 @@ module Pando
       def too_busy(vitals, conditions)
         return if vitals.seconds - @due_since >= @rules.patience || conditions.quiet?
 
-        "a quiet moment is waited for"
+        "Pando waits for a quiet moment"
       end
 
-      def decision(verdict)
-        Decision.new(action: verdict.action, reason: verdict.reason, rule: verdict.rule, phase: phase,
-                     age: @cycle.age, saving: verdict.saving || @cycle.excess, cost: cost, pss: @cycle.pss)
+      def decision(action, reason, rule = nil, saving = @cycle.excess)
+        Decision.new(action: action, reason: reason, rule: rule, phase: phase, age: @cycle.age, saving: saving,
+                     cost: cost, pss: @cycle.pss)
       end
     end
   end

@@ -1,57 +1,58 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
 require "pando/cluster/serializable"
 
 module Pando
   module Refork
-    # What molds hand down: the memory that each of them had when it was born, and how many requests its line of
-    # ancestors had served by then, since the boot from cold at its beginning. Tells a leak from warming up: a leak
-    # takes the same for each request, however many there have been. docs/reforking.md has the rule.
+    # The molds since the last cold boot: the memory of each at its birth, and the requests that its line of ancestors
+    # had served by then. Tells a leak from warming up: a leak takes the same for each request, however many there have
+    # been. docs/reforking.md explains the rule.
     #
-    # A function of what it is shown: it reads no clock and no process. Owned by Cluster::Generations::ColdBoots, in the
-    # monitor.
+    # It reads no clock and no process. Owned by Ancestry, in the monitor.
     class Lineage
       extend Cluster::Serializable
 
-      # A mold at its birth: the number of its generation, requests of its line, bytes, and what all workers have had
-      # since the line began: seconds of CPU, and requests.
+      # A mold at its birth: the number of its generation, requests of its line, bytes, and the CPU time and the
+      # requests of all workers since the line began.
       Birth = Struct.new(:number, :requests, :bytes, :cpu, :served)
 
-      # Bytes that each request leaves behind, and by what that is known: there were `before` bytes `after` so many
-      # requests, and there are `bytes` after `requests`.
+      # Bytes that each request leaves behind, and the measurements that show it: `before` bytes `after` so many
+      # requests, and `bytes` after `requests`.
       Leak = Struct.new(:rate, :before, :after, :bytes, :requests) do
-        # @return [Integer] bytes that a boot from cold gives back
+        # @return [Integer] bytes that a cold boot frees
         def grown = bytes - before
       end
 
-      # Requests of a line that warm the app: what comes before them is not looked at.
+      # Requests of a line that warm the app: growth before them is ignored.
       WARM = 200
-      # It is looked at from an eighth of the requests on, and they must have come to four times as many since.
+      # The window begins at an eighth of the requests, and there must be four times as many at its end.
       WINDOW = 8
       SPREAD = 4
-      # Molds in that time, and the share of it that may pass between two of them: a jump is then not taken for growth.
+      # The fewest molds in the window, and the largest gap between two of them as a share of it: otherwise a jump would
+      # pass for growth.
       LEAST = 4
       GAP = 0.6
-      # Growth that counts: so many times what there was, and bytes.
+      # The least growth that counts: a factor, and bytes.
       FACTOR = 1.5
       MUCH = 16 * 1_048_576
-      # Parts of the time, and what each of them must have of an even growth.
+      # Parts of the window, and the growth of each part as a share of even growth.
       PARTS = 4
       EVEN = (0.4..2.0)
-      # The second half must have grown by this share of what the first one has.
+      # The least growth of the second half, as a share of the growth of the first one.
       STEADY = 0.8
-      # So many times the requests at which it was seen first, it must be seen still.
+      # A leak counts if it is still there after this many times the requests at which it was first seen.
       AGAIN = 1.2
-      # Percent of memory that one percent of CPU time must buy.
+      # Percent of memory that one percent of CPU time must save.
       RHO = 3
-      # Seconds of CPU that a boot takes which nobody has seen.
+      # Seconds of CPU that a boot is assumed to take if it was not measured.
       GUESS = 10.0
       # Births that are remembered.
       MOST = 48
 
       serialize boot: :number, seen_at: :integer
 
-      # @param boot [Float, nil] seconds of CPU that the boot took; nil: nobody has seen it
+      # @param boot [Float, nil] seconds of CPU that the boot took; nil: it was not measured
       def initialize(boot = nil)
         @boot = boot || GUESS
         @births = []
@@ -69,7 +70,8 @@ module Pando
 
       # A mold is born.
       # @param number [Integer] of its generation
-      # @param ancestor [Integer, nil] of that of the worker that it was forked from; nil: it has booted from cold
+      # @param ancestor [Integer, nil] the generation of the worker that it was forked from; nil: it has booted from
+      #   cold
       # @param requests [Integer] that this worker had served
       # @param bytes [Integer] @param cpu [Float] @param served [Integer] see Birth
       # @return [self]
@@ -83,7 +85,7 @@ module Pando
         self
       end
 
-      # Generations after this one have come to nothing.
+      # The generations after this one were discarded.
       # @param number [Integer]
       def forget_after(number)
         @births.reject! { |one| one.number > number }
@@ -93,7 +95,7 @@ module Pando
       # @return [Leak, nil] nil: none is known
       attr_reader :leak
 
-      # What a boot from cold costs: seconds of CPU of the boot, and of warming up once more.
+      # The cost of a cold boot: seconds of CPU of the boot, and of warming up once more.
       # @return [Float]
       def price
         start = start_of_window or return @boot
@@ -102,8 +104,8 @@ module Pando
         @boot + [at(start, :cpu) - (at(start, :served) * steady), 0.0].max
       end
 
-      # @param pss [Integer] bytes that all processes take @param cpu [Float] seconds that workers have had in this line
-      # @return [Boolean] whether what a boot from cold gives back is worth its price
+      # @param pss [Integer] bytes of all processes @param cpu [Float] seconds of CPU of all workers in this line
+      # @return [Boolean] whether the memory that a cold boot frees is worth its price
       def pays?(pss, cpu) = !leak.nil? && pss.positive? && leak.grown * cpu >= RHO * price * pss
 
       # (see Cluster::Serializable)
@@ -121,7 +123,7 @@ module Pando
 
       private
 
-      # What was seen once may have been chance.
+      # A single observation may be chance.
       def look
         suspected = suspect
         @seen_at = 0 unless suspected
@@ -170,7 +172,7 @@ module Pando
         sizes.last - middle >= (middle - sizes.first) * STEADY
       end
 
-      # @return [Float] between two births: as if it had grown evenly
+      # @return [Float] interpolated between two births
       def at(requests, what)
         index = (@births.index { |one| one.requests >= requests } || (@births.size - 1)).clamp(1..)
         earlier, later = @births[index - 1, 2].map(&:requests)
@@ -178,19 +180,103 @@ module Pando
         figure(index - 1, what).then { |before| before + ((figure(index, what) - before) * share) }
       end
 
-      # Of three sizes in a row the middle one: a single one may be out of line.
+      # The median of three sizes in a row: a single one may be an outlier.
       def figure(place, what)
         return @births[place][what] unless what == :bytes && place.between?(1, @births.size - 2)
 
         @births[place - 1, 3].map(&:bytes).sort[1]
       end
 
-      # The one goes that is closest to those beside it.
+      # Forgets the birth that is closest to its neighbours.
       def thin_out
         return if @births.size <= MOST
 
         middle = (1...(@births.size - 1)).min_by { |index| @births[index + 1].requests - @births[index - 1].requests }
         @births.delete_at(middle)
+      end
+    end
+
+    # Measures each new mold for a Lineage: its memory, and the requests that its ancestors have served. It counts
+    # anonymous memory, shared or not: a new mold has all that its source had, and the kernel keeps that count for free.
+    #
+    # Owned by Cluster::Generations::ColdBoots, in the monitor.
+    #
+    # @api private
+    class Ancestry
+      include Cluster::Brief
+      extend Cluster::Serializable
+
+      # A mold whose generation does not serve yet, see Lineage#add.
+      NewMold = Struct.new(:number, :ancestor, :requests, :bytes, :boot, :cpu, :served)
+
+      serialize lineage: Lineage, cpu: :number, served: :integer
+
+      # @return [Lineage] since the last cold boot
+      attr_reader :lineage
+
+      # @param gauge [#anonymous] @param clock [#cpu_time]
+      def initialize(roster, gauge, clock)
+        @roster = roster
+        @gauge = gauge
+        @clock = clock
+        begin_line(nil)
+      end
+
+      # @param generation [Generation] whose mold is ready
+      def born(generation)
+        source = generation.source
+        @new_mold = nil
+        return if source ? source.gone? : replaces_mold?(generation)
+
+        bytes = @gauge.anonymous(generation.mold.pid) or return
+        line = source ? [source.generation, source.requests] : [nil, 0]
+        @new_mold = NewMold.new(generation.number, *line, bytes, @clock.cpu_time(generation.mold.pid), *spent)
+      end
+
+      # @param generation [Generation] that serves in all slots
+      def established(generation)
+        mold = @new_mold
+        return unless mold&.number == generation.number
+
+        mold.ancestor ? @former = nil : begin_anew(mold)
+        @lineage.add(mold.number, mold.ancestor, mold.requests, mold.bytes, cpu: mold.cpu, served: mold.served)
+        return unless generation.successor? # its predecessor's workers leave
+
+        @cpu = mold.cpu
+        @served = mold.served
+      end
+
+      # Goes back to an earlier generation if one that served in all slots was discarded.
+      # @param current [Generation, nil]
+      def follow(current)
+        return unless current && @lineage.number.to_i > current.number
+
+        @former ? (@lineage, @cpu, @served = @former) : @lineage.forget_after(current.number)
+        @former = nil
+      end
+
+      # @return [Array(Float, Integer)] seconds of CPU and requests of all workers in this line
+      def spent
+        workers = @roster.ready_workers
+        [@cpu + workers.sum { |worker| @clock.cpu_time(worker.pid) || 0.0 }, @served + workers.sum(&:requests)]
+      end
+
+      private
+
+      # It has booted in the place of a dead mold, whose workers still serve.
+      def replaces_mold?(generation) = generation.heal? && @roster.ready_workers.any?
+
+      def begin_anew(mold)
+        @former = [@lineage, @cpu, @served]
+        begin_line(mold.boot)
+        mold.cpu = @cpu
+        mold.served = @served
+      end
+
+      def begin_line(boot)
+        @lineage = Lineage.new(boot)
+        @cpu = 0.0
+        @served = 0
       end
     end
   end

@@ -1,20 +1,24 @@
 # frozen_string_literal: true
 
+require "pando/events"
+require "pando/fork_safety/registration"
+require "pando/refork/preparation"
+require "pando/sys/memory"
 require "pando/yjit"
 
 module Pando
   module Refork
-    # What Ruby lets one know and say of full collections, those that look at the whole heap, of this process.
+    # What Ruby tells about major collections of this process, those that mark the whole heap, and what it can be told.
     #
     # @api private
     module MajorGC
-      # GC.config, from Ruby 3.4 on; not of each collector that Ruby can be built with.
+      # GC.config, from Ruby 3.4 on, and not with every garbage collector that Ruby can be built with.
       POSTPONABLE = GC.respond_to?(:config) && GC.config.key?(:rgengc_allow_full_mark)
-      # Not of Ruby 3.1.
+      # Not with Ruby 3.1.
       FORETOLD = GC.latest_gc_info.key?(:need_major_by)
 
       class << self
-        # @return [String, nil] why Ruby cannot be told to do without; nil: it can
+        # @return [String, nil] why major collections cannot be deferred; nil: they can
         def obstacle
           "Ruby #{RUBY_VERSION} has no GC.config(rgengc_allow_full_mark:), which takes 3.4 or newer" unless POSTPONABLE
         end
@@ -22,19 +26,113 @@ module Pando
         # @return [Boolean]
         def allowed? = !POSTPONABLE || GC.config[:rgengc_allow_full_mark]
 
-        # GC.start asks nobody: only those that Ruby begins by itself.
+        # Concerns only collections that Ruby starts by itself, not GC.start.
         # @param allowed [Boolean]
         # @return [void]
         def allowed=(allowed)
           GC.config(rgengc_allow_full_mark: allowed) if POSTPONABLE
         end
 
-        # @return [Symbol, nil] why the next collection is to be a full one; then GC.start makes it one in any case
+        # @return [Symbol, nil] why the next collection will be a major one; then GC.start makes it one in any case
         def wanted = (GC.latest_gc_info(:need_major_by) if FORETOLD)
 
-        # @return [Boolean] one writes to all that YJIT knows of the methods that it has compiled
-        def dear? = YJIT.enabled?
+        # @return [Boolean] whether one writes to shared pages: under YJIT, to all its data about compiled methods
+        def unshares? = YJIT.enabled?
       end
+    end
+
+    # Defers major collections in a worker, because one makes pages private that the worker shares with its mold: under
+    # YJIT a good part of what a refork has gained (docs/sharing.md). The cost is growth, since garbage among old
+    # objects stays. When the worker has grown by a part of its size after the fork, and Ruby wants a major collection,
+    # it asks to be replaced; when it has grown by more and was not replaced, the collection is allowed. Nothing is
+    # deferred before the first refork: then a worker warms up by itself, and its heap grows for that.
+    #
+    # Made in a mold, started in each worker by its work.
+    class MajorGCDeferral
+      # Seconds between two checks.
+      TICK = 1.0
+      KEY = "Pando's full collections"
+      # Growth at which the worker had better be replaced: a share of its size, and the least in bytes.
+      WORTH = 0.15
+      WORTH_BYTES = 16 * (1024**2)
+      # Collections are allowed again at this many times that growth.
+      MOST = 3
+      # Ruby wants a collection for lack of free slots: it adds slots instead, and there is no garbage in that.
+      ROOM = :nofree
+      STATM_RESIDENT = /\A\d+ (\d+)/
+      private_constant :STATM_RESIDENT
+
+      # @param setting [:auto, :postpone, :ruby] `gc major:`
+      # @param size [#call] resident bytes of this process
+      # @param wanted [#call] why Ruby wants a major collection; nil: it does not
+      # @param warm [#call] whether there was a refork
+      def initialize(setting, size: -> { resident }, wanted: MajorGC.method(:wanted), warm: Preparation.method(:warm?))
+        @setting = setting
+        @size = size
+        @wanted = wanted
+        @warm = warm
+        @on = false
+      end
+
+      # In the new worker.
+      # @param worker [Cluster::Worker] the one that asks to be replaced
+      # @return [void]
+      def start(worker)
+        @on = @warm.call && worth? && MajorGC.obstacle.nil?
+        return unless @on
+
+        @worker = worker
+        @size_at_fork = @size.call
+        @garbage = false
+        @check_at = Sys.now + TICK
+        # The processes that this one forks, the next mold or the application's own, collect as usual.
+        ForkSafety.register(KEY, child: -> { MajorGC.allowed = true })
+        MajorGC.allowed = false
+      end
+
+      # @return [Boolean]
+      def on? = @on
+
+      # Called between two jobs.
+      # @return [void]
+      def look(now = Sys.now)
+        return if now < @check_at
+
+        @check_at = now + TICK
+        cause = @wanted.call
+        @garbage ||= !cause.nil? && cause != ROOM
+        grown = @size.call - @size_at_fork
+        limit = [@size_at_fork * WORTH, WORTH_BYTES].max
+        return allow if grown >= limit * MOST
+
+        ask_for_replacement(cause) if @garbage && grown >= limit
+      end
+
+      private
+
+      def worth? = @setting == :postpone || (@setting == :auto && MajorGC.unshares?)
+
+      # The monitor may let it serve for long before it replaces it.
+      def ask_for_replacement(cause)
+        return if @worker.major_gc_due?
+
+        @worker.major_gc_due = true
+        tell("gc.major_due", cause: cause)
+      end
+
+      def allow
+        @on = false
+        @worker.major_gc_due = false
+        MajorGC.allowed = true
+        tell("gc.major_allowed")
+      end
+
+      def tell(event, **more)
+        Events.emit(event, slot: @worker.slot, generation: @worker.generation, pid: Process.pid, **more)
+      end
+
+      # Takes a few microseconds.
+      def resident = File.read("/proc/self/statm")[STATM_RESIDENT, 1].to_i * Sys::Memory::PAGE
     end
   end
 end

@@ -1,81 +1,95 @@
 # frozen_string_literal: true
 
-require "pando/refork/candidates"
+require "pando/refork/warmth"
 
 module Pando
   module Refork
-    # What the monitor asks before it reforks. One that goes by counts overrides {threshold}; one that goes by what is
-    # measured says so (`measures?`) and answers `decide`, see {Auto}. A policy does not hear of attempts: what it
-    # remembers is about generations that have served, so that a failed refork needs no undoing.
+    # Decides when to refork, and from which worker. Subclasses that count requests override {threshold}; {Auto}
+    # measures instead: it returns true from `measures?` and implements `decide`. Policies remember only generations
+    # that have served, so a failed refork needs no undoing.
+    #
+    # Owned by Cluster::Generations::Reforks, in the monitor.
+    #
     # @abstract
     class Policy
+      # During this many reforks one worker is trained: it gets requests before the others do.
+      TRAINED = 3
+
       # @param _reforks [Integer] reforks finished since the last cold boot; 0
       #   asks about the first one
       # @return [Integer, nil] the requests that a worker of the current
       #   generation must have served to be promoted; nil for never
-      def threshold(_reforks)
-        nil
-      end
-
-      # @param requests [Integer] served by the best candidate
-      # @param reforks [Integer] as for {threshold}
-      # @return [Boolean] whether to refork now
-      def due?(requests:, reforks:)
-        wanted = threshold(reforks)
-        !wanted.nil? && requests >= wanted
-      end
+      def threshold(_reforks) = nil
 
       # @return [Boolean] whether it decides by memory and CPU time
-      def measures?
-        false
-      end
+      def measures? = false
 
-      # @return [Boolean] whether it measures only to see if something has changed, so that now and then is enough
-      def resting?
-        false
-      end
+      # @return [Boolean] whether a refork would gain nothing at present, so that rare measurements are enough
+      def resting? = false
 
-      # @return [Hash{Symbol => Object}] how it stands, for `pando status`
-      def explain
-        {}
-      end
+      # @return [Hash{Symbol => Object}] its state, for `pando status`
+      def explain = {}
 
-      # @param workers [Array] see {Candidates}
-      # @return [Object, nil] the one to promote, nil when none is fit
-      def choose(workers)
-        Candidates.best(workers)
-      end
+      # @param workers [Array<#requests, #sample>] those that may be promoted
+      # @return [Object, nil] the one to promote, nil when there is none
+      def choose(workers) = Warmth.warmest(workers)
 
       # @param worker [Object] that was chosen
+      # @param workers [Array] those that it was chosen from
       # @return [String] why, for an event
       def justify(worker, workers)
-        Candidates.explain(worker, workers)
+        "#{workers.size > 1 ? "the warmest of #{workers.size}" : "the only one to choose from"}: #{Warmth.new(worker)}"
       end
-
-      # Reforks before which one worker is warmed up for all.
-      TRAINED = 3
 
       # @param reforks [Integer] as for {threshold}
-      # @return [Boolean] whether one worker should be given requests before the others, for it is to be the next mold
-      def trains?(reforks)
-        reforks < TRAINED
-      end
+      # @return [Boolean] whether one worker should get requests before the others, because it becomes the next mold
+      def trains?(reforks) = reforks < TRAINED
 
       # @return [Boolean] whether a user may ask for a refork (USR2)
-      def manual?
-        true
-      end
+      def manual? = true
 
-      # What must outlive an upgrade of the monitor, see Cluster::Serializable: nothing.
+      # The state that must survive an upgrade of the monitor, see Cluster::Serializable. By default there is none.
       # @return [Hash{Symbol => Object}]
-      def serialized_fields
-        {}
-      end
+      def serialized_fields = {}
 
       # @return [self]
-      def take_up(_record, _prefix = "")
-        self
+      def take_up(_record, _prefix = "") = self
+    end
+
+    # `refork after: [500, 750, 1000]`: one request count for each generation.
+    # The last one repeats for ever; a final `false` ends the reforking instead.
+    class Schedule < Policy
+      # @param list [Array<Integer, false>]
+      # @raise [ArgumentError] unless they are positive Integers, the last one
+      #   possibly false
+      def initialize(list)
+        super()
+        @ends = list.last == false
+        @counts = (@ends ? list[0..-2] : list).dup.freeze
+        return if @counts.any? && @counts.all? { |count| count.is_a?(Integer) && count.positive? }
+
+        raise ArgumentError, "refork after: wants positive request counts, false only as the last, not #{list.inspect}"
       end
+
+      # (see Policy#threshold)
+      def threshold(reforks)
+        @counts.fetch(reforks) { @ends ? nil : @counts.last }
+      end
+
+      # (see Policy#trains?)
+      def trains?(reforks) = super && !threshold(reforks).nil?
+    end
+
+    # `refork :manual`: only when a user asks for it (USR2). The time of that is unknown, so no worker is trained.
+    class Manual < Policy
+      # (see Policy#trains?)
+      def trains?(_reforks) = false
+    end
+
+    # `refork false`: never, even when a user asks. The first mold stays.
+    class Off < Manual
+      # (see Policy#manual?)
+      def manual? = false
     end
   end
 end

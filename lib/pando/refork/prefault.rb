@@ -1,22 +1,24 @@
 # frozen_string_literal: true
 
+require "pando/cluster/brief"
+require "pando/cluster/message"
 require "pando/events"
 require "pando/sys"
 
 module Pando
   module Refork
-    # A new worker shares all memory with its mold, and each page that it writes to costs a fault first: most of them in
-    # its first requests, and nearly the same ones in each worker. So the mold looks at what its first worker has
-    # written to (its hot set), and each later one is given its own copies of those pages at once, before it serves
-    # anybody.
+    # A new worker shares all memory with its mold, and its first write to each page costs a page fault: most of them
+    # happen in its first requests, and on nearly the same pages in each worker. So the mold learns which pages its
+    # first worker has written to (the hot set), and each later worker gets its own copies of them at once, before it
+    # serves.
     #
-    # Made in a mold that boots, inherited by all that is forked from it. A worker has no use for the set afterwards: so
-    # the mold that it may become begins without one.
+    # Made in a mold that boots, and inherited by all that is forked from it. A worker forgets the set once it is used,
+    # so that a mold that it becomes begins without one.
     #
     # @api private
     class Prefault
-      # @param bytes [Integer] that a worker is given at most
-      # @param milliseconds [Numeric] that it may take
+      # @param bytes [Integer] the most that a worker is given
+      # @param milliseconds [Numeric] the longest time for it
       def initialize(bytes:, milliseconds:)
         @bytes = bytes
         @seconds = milliseconds / 1000.0
@@ -35,7 +37,7 @@ module Pando
         Events.emit("prefault.unavailable", generation: mold.generation, reason: e.message)
       end
 
-      # In a worker that has just been forked. What the kernel does not give it comes fault by fault.
+      # In a worker that has just been forked. Pages that the kernel refuses come fault by fault.
       # @param worker [Cluster::Worker]
       def populate(worker)
         worker.row.prefault(*@hot_set.populate(@bytes, @seconds)) if @hot_set.bytes.positive?
@@ -43,6 +45,71 @@ module Pando
         nil
       ensure
         @hot_set.clear
+      end
+
+      # Tells each mold once to learn the pages that its first worker writes to: when that worker has served enough to
+      # show them, or when the other workers are about to be forked. Nothing waits for it: the mold reads this order
+      # before those that follow.
+      #
+      # Owned by a Pool, in the monitor.
+      class Orders
+        include Cluster::Brief
+
+        # Requests after which a worker has written to most of the pages that all workers write to, and to few others.
+        ENOUGH = 100
+        # The fewest requests that are worth it, when the other workers are about to be forked.
+        LEAST = 20
+
+        # @param generations [#current, #upcoming]
+        # @param options [#prefault]
+        def initialize(roster, generations, options)
+          @roster = roster
+          @generations = generations
+          @options = options
+          @supported = nil
+        end
+
+        # Called at each turn of the monitor's loop, before new workers are ordered.
+        def reconcile
+          return unless @options.prefault && supported?
+
+          [@generations.current, @generations.upcoming].compact.each { |generation| look(generation) }
+        end
+
+        private
+
+        # Checked once.
+        def supported?
+          return @supported unless @supported.nil?
+
+          @supported = Sys::HotSet.supported? || give_up("the kernel has no MADV_POPULATE_WRITE (Linux 5.14)")
+        end
+
+        def look(generation)
+          return if generation.observed? || !generation.forks?
+
+          workers = @roster.ready_workers.select { |worker| worker.generation == generation.number }
+          worker = workers.max_by(&:requests)
+          return unless worker && worker.requests >= (generation.rolling? ? LEAST : ENOUGH)
+
+          generation.observed! if order(generation.mold, worker)
+        end
+
+        def order(mold, worker)
+          File.open("/proc/#{worker.pid}/pagemap", "rb") do |file|
+            mold.order(Cluster::Message.new(:observe), [file])
+          end
+        rescue Errno::ENOENT, Errno::ESRCH
+          false # it has just ended
+        rescue Errno::EACCES, Errno::EPERM => e
+          give_up(e.message)
+        end
+
+        # @return [false]
+        def give_up(reason)
+          Events.emit("prefault.unavailable", reason: reason)
+          @supported = false
+        end
       end
     end
   end

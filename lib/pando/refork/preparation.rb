@@ -2,8 +2,8 @@
 
 module Pando
   module Refork
-    # What is done with the heap of a mold before it forks: once, and not in each of its workers, where it would make
-    # shared pages private.
+    # Prepares the heap of a mold before it forks: once, instead of in each of its workers, where it would make shared
+    # pages private. In the mold.
     #
     # @api private
     module Preparation
@@ -13,18 +13,17 @@ module Pando
       COMPACTS = [3, 3, 6].freeze
 
       class << self
-        # @return [Float, nil] seconds of CPU time that a collection of young garbage took when all was prepared; nil:
-        #   nobody knows
-        attr_accessor :price
+        # @return [Float, nil] seconds of CPU time that a minor collection took after the preparation; nil: unknown
+        attr_accessor :minor_gc_seconds
       end
 
-      # @return [Boolean] the mold that has prepared itself last, this process's own, was a worker before: what its
-      #   workers share is warm
+      # @return [Boolean] whether this process's last mold, or this mold, was a worker before: then what its workers
+      #   share is warm
       def self.warm? = !!@warm
 
       # @param ruby [String] a version
-      # @return [:promote, :warmup] what `:auto` stands for. New objects go into whatever is free in the heap: the fewer
-      #   pages that is spread over, the more of them stay shared, so the heap is compacted where that is safe.
+      # @return [:promote, :warmup] what `:auto` stands for. New objects fill the free places of the heap: the fewer
+      #   pages those are on, the more pages stay shared. So the heap is compacted where that is safe.
       def self.usual(ruby = RUBY_VERSION)
         (ruby.split(".").map(&:to_i) <=> COMPACTS).negative? ? :promote : :warmup
       end
@@ -38,21 +37,21 @@ module Pando
         when :warmup then Process.respond_to?(:warmup) ? Process.warmup : promote
         when :promote then promote
         end
-        self.price = manner && one_more
+        self.minor_gc_seconds = manner && time_minor_gc
         nil
       end
 
-      # A full one for all that is garbage; the others need not look at what is old already.
+      # Makes all objects old. The first collection is a major one, for all garbage; the others are minor.
       # @return [void]
       def self.promote = AGES.times { |time| GC.start(full_mark: time.zero?) }
 
       # @return [Float]
-      def self.one_more
+      def self.time_minor_gc
         before = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
         GC.start(full_mark: false)
         Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - before
       end
-      private_class_method :promote, :one_more
+      private_class_method :promote, :time_minor_gc
     end
   end
 end

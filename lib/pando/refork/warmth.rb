@@ -5,15 +5,15 @@ require "pando/mebibytes"
 
 module Pando
   module Refork
-    # How warm a worker is, by what was measured of it. Warmer is who has
+    # Scores how warm a worker is, from measurements that the monitor has of it. A worker is warmer the more it has
     #
-    # * served more requests, which counts by its logarithm: the first hundred warm as much as the next thousand;
-    # * compiled more code, where a JIT is at work;
-    # * served more kinds of requests: a thousand health checks warm nothing;
-    # * settled: page faults for each request, lately, tell how much is still new to it.
+    # * served requests, by their logarithm: the first hundred warm as much as the next thousand;
+    # * compiled code, if there is a JIT;
+    # * served different kinds of requests: a thousand health checks warm nothing;
+    # * settled: few page faults per request lately mean that little is still new to it.
     #
-    # The product of the four decides, so that it does not matter who else is there. A figure that is not known of all
-    # (no JIT, no sample yet, the worker of an older Pando) counts for none.
+    # The score is the product of the four, so that the order of two workers does not depend on the others. A figure
+    # that is not known for all of them (no JIT, no sample yet, a worker of an older Pando) is left out for all.
     class Warmth
       include Counted
       include Mebibytes
@@ -36,14 +36,14 @@ module Pando
         @sample = worker.sample
       end
 
-      # @return [Float] comparable with those of others by the same figures
+      # @return [Float] comparable only with scores of the same figures
       def score(figures = FIGURES) = figures.sum { |figure| Math.log(public_send(figure)) }
 
       def served = Math.log2(1 + worker.requests)
       def code = @sample&.code_bytes
       def kinds = @sample&.kinds
 
-      # One fault is next to none.
+      # None and one fault are nearly the same.
       def settled = @sample&.faults_per_job&.then { |faults| 1 / Math.log2(2 + faults) }
 
       # @return [String] the figures, for people

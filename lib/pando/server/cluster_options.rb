@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/control/spec"
-require "pando/cluster/memory/limits"
+require "pando/cluster/memory/guard"
 require "pando/cluster/poison"
 require "pando/cluster/canary/criteria"
 require "pando/errors"

@@ -12,7 +12,7 @@ class ClusterGenerationsTest < Minitest::Test
     assert_equal [0, :boot], [generations.current.number, generations.current.purpose]
     assert_equal %w[booting ready canary rolling current].map { |state| "generation.#{state}" },
                  event_names.grep(/^generation/)
-    assert_equal 0, generations.reforks
+    assert_equal 0, generations.reforks.count
   end
 
   def test_a_refork_from_the_one_who_served_most
@@ -24,7 +24,7 @@ class ClusterGenerationsTest < Minitest::Test
     assert_same source, generations.upcoming.source
     assert_same source, cluster.upcoming_mold.source
     cluster.settle
-    assert_equal [1, :refork, 1], [generations.current.number, generations.current.purpose, generations.reforks]
+    assert_equal [1, :refork, 1], [generations.current.number, generations.current.purpose, generations.reforks.count]
     assert_equal 1, events("refork.finished").size
   end
 
@@ -67,19 +67,19 @@ class ClusterGenerationsTest < Minitest::Test
     cluster.serve(cluster.worker_in(0), 5)
     expected = [10, 11, nil].map do |threshold|
       cluster.policy.threshold_value = threshold
-      generations.refork_expected?
+      generations.reforks.expected?
     end
     resting = false
     cluster.policy.define_singleton_method(:measures?) { true }
     cluster.policy.define_singleton_method(:resting?) { resting }
 
     assert_equal [true, false, false], expected
-    assert_predicate generations, :refork_expected?
+    assert_predicate generations.reforks, :expected?
     resting = true
-    refute_predicate generations, :refork_expected?
+    refute_predicate generations.reforks, :expected?
     resting = false
     cluster.policy.allowed = false
-    refute_predicate generations, :refork_expected?
+    refute_predicate generations.reforks, :expected?
   end
 
   # It has nobody to share memory with, and its jobs would wait.
@@ -101,8 +101,8 @@ class ClusterGenerationsTest < Minitest::Test
 
     assert_operator asked, :>, 0
     assert_equal asked, looks
-    refute_predicate generations, :refork_expected?
-    assert_match(/one node only/, generations.explain[:waits])
+    refute_predicate generations.reforks, :expected?
+    assert_match(/one node only/, generations.reforks.explain[:waits])
   end
 
   def test_what_stands_against_a_refork
@@ -234,7 +234,7 @@ class ClusterGenerationsTest < Minitest::Test
     assert_equal [:heal, 2], [generations.upcoming.purpose, generations.upcoming.source.slot]
     cluster.ready(cluster.upcoming_mold).settle
     assert_equal workers, cluster.roster.ready_workers
-    assert_equal [1, 0], [generations.current.number, generations.reforks]
+    assert_equal [1, 0], [generations.current.number, generations.reforks.count]
   end
 
   def test_without_a_worker_that_is_fit_the_death_of_the_mold_is_a_cold_boot
@@ -278,12 +278,12 @@ class ClusterGenerationsTest < Minitest::Test
   def test_reforks_are_counted_from_the_cold_mold_on
     booted(workers: 1)
     2.times { reforking && cluster.settle }
-    assert_equal 2, generations.reforks
+    assert_equal 2, generations.reforks.count
     cluster.worker_in(0).row.fork_unsafe!
     cluster.die(cluster.current_mold)
     cluster.settle
 
-    assert_equal [:heal, 0], [generations.current.purpose, generations.reforks]
+    assert_equal [:heal, 0], [generations.current.purpose, generations.reforks.count]
   end
 
   def test_no_list_grows_for_ever

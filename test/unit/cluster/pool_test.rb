@@ -70,10 +70,9 @@ class PoolTest < Minitest::Test
 
   def common(options)
     gauge = Cluster::Memory::Gauge.new
-    shortage = Cluster::Memory::Shortage.new(options, gauge)
     Cluster::Pools::Common.new(poller: ClusterSupport::FakePoller.new, command: %w[sleep 60], gauge: gauge,
-                               oom: ClusterSupport::Simulation::Oom.new([]), shortage: shortage,
-                               relief: Cluster::Memory::Relief.new(shortage), several: false)
+                               oom: ClusterSupport::Simulation::Oom.new([]), several: false,
+                               shortage: Cluster::Memory::Shortage.new(options, gauge))
   end
 
   def boot

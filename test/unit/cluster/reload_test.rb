@@ -27,7 +27,7 @@ class ClusterReloadTest < Minitest::Test
     attr_accessor :upcoming, :watching, :occupation
     attr_reader :ended
 
-    def rooted? = upcoming.nil?
+    def fallback_ready? = upcoming.nil?
     def reload(*) = @upcoming = Generation.new(1, :booting)
     def watching? = !!watching
     def remaining = (27.44 if watching?)

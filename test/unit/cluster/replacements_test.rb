@@ -108,7 +108,7 @@ class ReplacementsTest < Minitest::Test
 
   def test_but_not_for_ever
     wear(worker)
-    def (@cluster.generations).refork_expected? = true
+    def (@cluster.generations.reforks).expected? = true
     assert_empty look
     past(Pando::Cluster::Replacements::PATIENCE)
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/generations/vitals"
+require "pando/refork/survey"
 require "pando/cluster/upgrade/document"
 require "pando/refork"
 
@@ -24,9 +24,9 @@ class ReforkAutoTest < Minitest::Test
   # takes ten milliseconds, and the first ones another half of a second of all together.
   def look(age, size = 100.0, on: nil, seconds: age / 10.0, workers: 4, cpu: 0.125 + (age / 100.0), most: age,
            warmed: nil)
-    vitals = Pando::Cluster::Generations::Vitals.new(generation: @generation, reforks: @reforks, seconds: seconds,
-                                                     workers: workers, age: age.to_f, most: most, warmed: warmed,
-                                                     cpu: cpu, pss: size && (size * MIB), private: @private)
+    vitals = Pando::Refork::Survey::Vitals.new(generation: @generation, reforks: @reforks, seconds: seconds,
+                                               workers: workers, age: age.to_f, most: most, warmed: warmed,
+                                               cpu: cpu, pss: size && (size * MIB), private: @private)
     on ? auto.decide(vitals, on) : auto.decide(vitals)
   end
 
@@ -206,11 +206,11 @@ class ReforkAutoTest < Minitest::Test
   def test_as_long_as_the_cost_is_not_known_only_the_warming_reforks
     look(0, 100)
     look(50, 400)
-    refork # nobody has seen what a request takes once the first ones are over
+    refork # the CPU time of later requests is not known
     look(0, 100)
 
     assert_equal :wait, act(45, 900, most: 75)
-    assert_equal "a refork would save 800.0 MiB; what it costs is not known yet",
+    assert_equal "a refork would save 800.0 MiB; its cost is not known yet",
                  look(46, 900, most: 80, seconds: 60.0).reason
   end
 
@@ -246,7 +246,7 @@ class ReforkAutoTest < Minitest::Test
     assert_equal [:wait], (1..100).map { |minutes| act(0, 110, seconds: minutes * 60.0) }.uniq
   end
 
-  # Memory was measured late, or has grown while nobody looked.
+  # Memory was measured late, or has grown between two measurements.
   def test_an_idle_server_goes_by_what_its_workers_have_for_themselves_where_that_is_more
     settle
     look(1000, 200)

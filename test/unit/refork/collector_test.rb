@@ -53,17 +53,17 @@ class CollectorTest < Minitest::Test
   # Its first requests are not the ones to learn that.
   def test_who_comes_from_a_mold_that_knows_what_it_costs_need_not_find_out
     without, with = [nil, 0.1].map do |price|
-      Pando::Refork::Preparation.price = price
+      Pando::Refork::Preparation.minor_gc_seconds = price
       jobs(20, 1)[:minor_gc_count]
     end
 
     assert_equal [1, 0], [without, with]
   ensure
-    Pando::Refork::Preparation.price = nil
+    Pando::Refork::Preparation.minor_gc_seconds = nil
   end
 
   # Stands for Refork::MajorGCDeferral.
-  class Postponed
+  class Deferral
     attr_reader :worker, :looks
 
     def start(worker) = @worker = worker
@@ -73,9 +73,9 @@ class CollectorTest < Minitest::Test
 
   def test_full_ones_are_looked_after_in_between
     seen = in_child do
-      postponed = Postponed.new
-      serve(Pando::Refork::Collector.new(1, postponed).tap { |collector| collector.start("me") }, 10)
-      [postponed.worker, postponed.looks]
+      deferral = Deferral.new
+      serve(Pando::Refork::Collector.new(1, deferral).tap { |collector| collector.start("me") }, 10)
+      [deferral.worker, deferral.looks]
     end
 
     assert_equal "me", seen.first
@@ -83,8 +83,8 @@ class CollectorTest < Minitest::Test
   end
 
   # Stands for Refork::MajorGC.
-  Wishes = Struct.new(:wanted, :dear) do
-    def dear? = dear
+  Wishes = Struct.new(:wanted, :unshares) do
+    def unshares? = unshares
   end
 
   # GC.start would make it a full one, which writes to all that YJIT knows: that is Ruby's affair.
@@ -94,7 +94,7 @@ class CollectorTest < Minitest::Test
         GC.start
         GC.disable
         before = GC.count
-        serve(Pando::Refork::Collector.new(50, full_marks: Wishes.new(*wishes)).tap(&:start), 200)
+        serve(Pando::Refork::Collector.new(50, major_gc: Wishes.new(*wishes)).tap(&:start), 200)
         GC.count - before
       end
     end

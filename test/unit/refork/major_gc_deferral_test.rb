@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "minitest/mock"
 require "pando/native"
 require "pando/sys"
-require "pando/refork/major_gc_deferral"
+require "pando/refork/major_gc"
 require "support/in_child"
 require_relative "../http/support/fake_worker"
 
@@ -13,8 +14,8 @@ class MajorGCDeferralTest < Minitest::Test
   include HTTPSupport::Events
 
   # Stands for Cluster::Worker.
-  Worker = Struct.new(:slot, :generation, :due) do
-    def major_gc_due? = !!due
+  Worker = Struct.new(:slot, :generation, :major_gc_due) do
+    def major_gc_due? = !!major_gc_due
   end
 
   MIB = 1024**2
@@ -67,7 +68,7 @@ class MajorGCDeferralTest < Minitest::Test
 
   def test_by_itself_only_where_it_pays
     possible
-    assert_equal Pando::Refork::MajorGC.dear?, life(:auto, 100)[:on]
+    assert_equal Pando::Refork::MajorGC.unshares?, life(:auto, 100)[:on]
   end
 
   def test_the_worker_is_told_once_to_be_replaced
@@ -80,6 +81,66 @@ class MajorGCDeferralTest < Minitest::Test
     possible
     assert_equal({ on: false, due: false, allowed: true, events: %w[gc.major_due gc.major_allowed] },
                  life(:postpone, 100, 116, 148))
+  end
+
+  # What a worker does at each look, whatever this Ruby knows.
+  # @param size [Integer] MiB after the fork
+  # @param seen [Array<Array(Integer, Symbol)>] MiB, and why Ruby wants a full collection, at each look
+  def steps(size, *seen)
+    now = [size, nil]
+    in_child do
+      worker = Worker.new(1, 2)
+      deferral = deferral(worker, size: -> { now.first * MIB }, wanted: -> { now.last })
+      seen.each_with_index.map do |look, index|
+        now = look
+        step(deferral, worker, Pando::Sys.now + (2 * (index + 1)))
+      end
+    end.map(&:to_sym)
+  end
+
+  def deferral(worker, **figures)
+    Pando::Refork::MajorGC.stub(:obstacle, nil) do
+      Pando::Refork::MajorGCDeferral.new(:postpone, warm: -> { true }, **figures).tap { |one| one.start(worker) }
+    end
+  end
+
+  def step(deferral, worker, time)
+    deferral.look(time)
+    return :give_in unless deferral.on?
+
+    worker.major_gc_due? ? :replace : :go_on
+  end
+
+  def test_as_long_as_it_does_not_grow_nothing_is_lost
+    assert_equal %i[go_on go_on], steps(200, [200, nil], [210, :oldmalloc])
+  end
+
+  def test_growth_that_ruby_sees_no_garbage_in_would_not_go_away
+    assert_equal %i[go_on go_on], steps(200, [240, nil], [280, nil])
+  end
+
+  def test_it_has_grown_and_ruby_wants_one
+    assert_equal %i[go_on replace], steps(200, [229, :oldgen], [230, :oldgen])
+  end
+
+  # A collection of Ruby's own may have been of another opinion since.
+  def test_what_ruby_has_wanted_once_it_will_want_again
+    assert_equal %i[go_on replace], steps(200, [205, :oldmalloc], [240, nil])
+  end
+
+  def test_room_is_taken_in_its_place
+    assert_equal %i[go_on go_on], steps(200, [205, :nofree], [240, :nofree])
+  end
+
+  # Nobody has replaced it; or there is no end to it.
+  def test_there_is_a_limit
+    assert_equal %i[replace give_in], steps(200, [289, :oldgen], [290, :oldgen])
+    assert_equal %i[give_in], steps(200, [290, nil])
+  end
+
+  # It would be reached by nothing at all.
+  def test_a_small_process_may_grow_by_some_mebibytes
+    assert_equal %i[go_on replace replace give_in], steps(20, [35, :oldgen], [36, nil], [67, nil], [68, nil])
   end
 
   # The next mold, or one of the application's own.

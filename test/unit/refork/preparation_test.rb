@@ -43,7 +43,7 @@ class ReforkPreparationTest < Minitest::Test
 
   def test_what_a_collection_of_young_garbage_takes_is_known_then
     prices = [:promote, nil].map do |manner|
-      in_child { Pando::Refork::Preparation.run(manner) || Pando::Refork::Preparation.price }
+      in_child { Pando::Refork::Preparation.run(manner) || Pando::Refork::Preparation.minor_gc_seconds }
     end
 
     assert_operator prices.first, :>, 0

@@ -1,36 +1,35 @@
 # frozen_string_literal: true
 
-require "pando/cluster/canary/duration"
-require "pando/cluster/canary/exact_test"
+require "pando/cluster/canary/records"
+require "pando/cluster/canary/statistics"
 require "pando/counted"
 
 module Pando
   module Cluster
     module Canary
-      # A new generation beside the one before: what of it is worse, and not by chance. Each measure is compared with
-      # the old workers at the same age, and, as far as they have served meanwhile, with what they do now: what slows
-      # down or fails for everybody is nobody's fault.
-      #
-      # @api private
+      # Compares a new generation with the one before, and says what is worse and not by chance. Each measure is
+      # compared with the old workers at the same age, and, if they have served enough meanwhile, with what they do now:
+      # the generation is not to blame if all workers slow down or fail.
       class Comparison
         include Counted
 
-        # How many times as long, and microseconds more, a request must take to be worse: less is not felt, and may be
-        # caches, the clock of the CPU or the scheduler.
+        # A request is worse if it takes at least this many times as long, and this many microseconds more: less is not
+        # felt, and may come from caches, the clock of the CPU or the scheduler.
         CPU = [1.5, 200.0].freeze
         TIME = [2.0, 1000.0].freeze
-        # Without a present: a machine that has more to do than then shows in CPU time a little, in time at once.
+        # The same if there is no present to compare with: a busier machine shows a little in CPU time, and at once in
+        # time.
         CPU_ALONE = [3.0, 1000.0].freeze
-        # What may be by chance in the comparison with the present.
+        # The probability of chance that is allowed in the comparison with the present.
         NOW = 0.01
-        # Requests that make a present to compare with.
+        # Requests that are enough for a comparison with the present.
         ENOUGH = 5
 
         # @param curve [Curve] of the new generation
         # @param before [Curve] of the old one
         # @param beside [Curve, nil] what the old workers have done meanwhile, whatever their age
-        # @param waited [Float] microseconds a request that the new ones have waited for a CPU: of the time that a
-        #   request takes, so much more is not theirs
+        # @param waited [Float] microseconds per request that the new workers have waited for a CPU: so much of a
+        #   request's time is not their own
         def initialize(curve, before, beside = nil, waited: 0.0)
           @time = [TIME.first, TIME.last + waited]
           @curve = curve
@@ -39,14 +38,14 @@ module Pando
         end
 
         # @param chance [Float] how often a good generation may be taken for a bad one, for each measure
-        # @param now [Float] likewise, in the comparison with the present
+        # @param now [Float] the same, in the comparison with the present
         # @return [String, nil] what is worse
         def complaint(chance, now = NOW)
           failing(chance, now) || slower("CPU time", :cpu, @beside ? CPU : CPU_ALONE, chance, now) ||
             (slower("time", :time, @time, chance, now) if @beside)
         end
 
-        # However few there were: not one has succeeded, and for the old workers most do.
+        # Not one request has succeeded, however few there were, while most succeed in the old workers.
         # @return [String, nil]
         def hopeless
           return if @curve.requests.zero? || @curve.failures < @curve.requests
@@ -61,7 +60,7 @@ module Pando
           return unless ExactTest.p(@curve.crashes, [@curve.requests, @curve.crashes].max,
                                     @before.crashes, [@before.requests, @before.crashes].max) < chance
 
-          "#{@curve.crashes} workers ended as nobody wanted in #{counted(@curve.requests, "request")}"
+          "#{counted(@curve.crashes, "worker")} ended unexpectedly in #{counted(@curve.requests, "request")}"
         end
 
         private
@@ -81,23 +80,53 @@ module Pando
         end
 
         def slower(name, measure, limits, chance, now)
-          then_ = Duration.new(@curve.public_send(measure), @before.public_send(measure))
-          return unless then_.worse?(*limits, chance) && slower_now?(measure, limits, now)
+          strata = strata(@curve.public_send(measure), @before.public_send(measure))
+          return unless longer?(strata, *limits, chance) && slower_now?(measure, limits, now)
 
-          "a request takes #{then_.ratio.round(1)} times the #{name} that it took before at the same age " \
+          "a request takes #{ratio(strata).round(1)} times the #{name} that it took before at the same age " \
             "(#{counted(@curve.requests, "request")})"
         end
 
         def slower_now?(measure, limits, now)
           return true unless @beside
 
-          Duration.new([all(@curve, measure)], [all(@beside, measure)]).worse?(*limits, now)
+          longer?(strata([all(@curve, measure)], [all(@beside, measure)]), *limits, now)
         end
 
         def all(curve, measure)
           curve.public_send(measure).each_with_object(Hash.new(0)) do |band, sum|
             sum.merge!(band) { |_, one, two| one + two }
           end
+        end
+
+        # @param mine [Array<Hash>] of the new workers, see Curve#cpu
+        # @param others [Array<Hash>] of the old ones, in the same bands
+        def strata(mine, others) = mine.zip(others).reject { |one, other| one.empty? || other.empty? }
+
+        # @param times [Float] that requests must take longer by, at least @param microseconds [Float] likewise
+        # @param chance [Float]
+        def longer?(strata, times, microseconds, chance)
+          return false if strata.empty? || RankTest.p(strata) >= chance
+
+          ratio(strata) >= times &&
+            median_of_pairs(strata) do |mine, other|
+              Curve.microseconds(mine) - Curve.microseconds(other)
+            end >= microseconds
+        end
+
+        # How many times as long the new requests take, by the median of all pairs of a new and an old request of the
+        # same age (Hodges and Lehmann's estimate).
+        # @return [Float]
+        def ratio(strata) = 2**median_of_pairs(strata) { |mine, other| (mine - other) / 8.0 }
+
+        def median_of_pairs(strata)
+          pairs = Hash.new(0)
+          strata.each do |mine, others|
+            mine.each { |code, count| others.each { |other, more| pairs[yield(code, other)] += count * more } }
+          end
+          half = pairs.values.sum / 2.0
+          seen = 0
+          pairs.sort.find { |_, count| (seen += count) >= half }.first
         end
       end
     end

@@ -5,13 +5,11 @@ module Pando
     module Canary
       # What a new generation must do before it replaces the old one.
       #
-      #   requests  that its first worker serves
-      #   seconds   that it serves at least
-      #   longest   seconds after which what there is must do
-      #   kind      :code, it may be new; :refork, it is code that serves, and was forked from a warm process for the
-      #             first time; :again, so was the generation before
-      #
-      # @api private
+      #   requests  that its first worker must serve
+      #   seconds   that it must serve
+      #   longest   seconds after which it is judged by what there is
+      #   kind      :code, its code may be new; :refork, its code serves already, and was forked from a warm process for
+      #             the first time; :again, the same was true of the generation before
       Criteria = Struct.new(:requests, :seconds, :longest, :kind, keyword_init: true) do
         def initialize(requests:, seconds:, longest:, kind: :code) = super
 
@@ -23,8 +21,8 @@ module Pando
         # @return [Criteria]
         def for(kind) = with(kind: kind)
 
-        # Whether so much has been seen. A refork is new only in the state that a process is forked in, and many
-        # requests soon try as many states as a few do in a long time. What has been forked before need only serve.
+        # Whether it has done that. Only the state in which the process was forked is new in a refork, and many requests
+        # soon try as many states as few requests do in a long time. If that is not new either, it only has to serve.
         # @param served [Integer] requests @param age [Float] seconds
         # @param workers [Integer] that have served them
         def enough?(served, age, workers = 1)
@@ -40,7 +38,7 @@ module Pando
 
         private
 
-        # Seconds that even proven code serves: a tenth.
+        # The seconds that even proven code must serve.
         def short = seconds / 10
 
         def with(**changes) = self.class.new(**to_h, **changes)

@@ -1,26 +1,26 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/cluster/canary/records"
 require "pando/cluster/canary/criteria"
+require "pando/cluster/canary/records"
 require "pando/cluster/canary/trial"
-require "pando/cluster/canary/observation"
 require "pando/events"
 
 module Pando
   module Cluster
+    # The evaluation of a new generation against the one before.
+    #
+    # @api private
     module Canary
-      # Whether a new generation does as well as the one before: the trial of its first worker, and after the rollout
-      # the watch over all of them, during which the old mold is kept. What follows is up to Generations.
-      # docs/canary.md has the rules.
+      # Whether a new generation does as well as the one before: a Trial of its first worker, and after the rollout a
+      # RolloutWatch over all workers, during which the old mold is kept. Generations decides what follows.
+      # docs/canary.md explains the rules.
       #
       # Owned by Generations, in the monitor.
-      #
-      # @api private
       class Evaluation
         include Brief
 
-        # Without a proof of the user's: as long as it takes to see whether threads come back.
+        # The criteria when the user requires none: long enough to see whether threads come back.
         THREADS_ONLY = Criteria.new(requests: 0, seconds: 0.0, longest: 30.0).freeze
         private_constant :THREADS_ONLY
 
@@ -28,7 +28,7 @@ module Pando
         # @return [Generation, nil]
         attr_reader :kept
 
-        # @param options [#canary, #workers] of which a reload may change the terms; canary nil: no proof
+        # @param options [#canary, #workers] a reload may change the criteria; canary nil: there are none
         # @param generations [#roll, #give_up, #refuse, #roll_back, #prove_for_good, #discarded?, #lost_threads,
         #   #reforks]
         # @param heard_at [#call] see Stopwatch
@@ -51,7 +51,7 @@ module Pando
           watched && !watch?
         end
 
-        # A generation is begun: whether clients are silent is seen from here on.
+        # A generation begins: from here on the silence of clients is measured.
         def begin
           @silence = Silence.new(@roster, @heard_at, Sys.now)
         end
@@ -73,7 +73,7 @@ module Pando
           true
         end
 
-        # The canary has done what it may do of its own accord.
+        # The canary has sent itself requests.
         # @param canary [Child] @param text [String] see Trial#tried; why it failed
         def tried(canary, text, failed:)
           return unless trial? && canary.generation == @number
@@ -92,26 +92,26 @@ module Pando
         def trial? = !@trial.nil?
         def watch? = !@watch.nil?
 
-        # @return [Hash] for events and `pando status`; empty: nobody is on trial, nor watched
+        # @return [Hash] for events and `pando status`; empty: there is neither
         def progress = (@trial || @watch)&.progress || {}
 
-        # It serves in all slots.
-        # @param generation [Generation] @param last [Generation, nil] the one it has replaced
+        # The generation serves in all slots.
+        # @param last [Generation, nil] the one that it has replaced
         # @return [Boolean] whether the old one's mold is kept
         def established(generation, last)
-          return @records.fold_into(generation.number) && false unless generation.successor?
+          return @records.merge_into(generation.number) && false unless generation.successor?
 
           before = @records.before(generation.number)
           @records.forget_before(generation.number)
           return false unless terms && (last&.forks? || last&.released?)
 
           @kept = last
-          @watch = Observation.new(generation.number, terms_for(generation), @roster, @records, before, @options.workers,
-                             heard_at: @heard_at)
+          @watch = RolloutWatch.new(generation.number, terms_for(generation), @roster, @records,
+                                    before: before, size: @options.workers, heard_at: @heard_at)
           true
         end
 
-        # The kept one is needed, or no longer.
+        # Ends the watch, and hands over the kept generation.
         # @return [Generation, nil]
         def release
           @watch = nil
@@ -123,10 +123,10 @@ module Pando
           @records.forget(generation.number)
         end
 
-        # Called for each that had come up, while its row is still its own.
-        # @param fault [Symbol] :none: it was to go; :elsewhere: somebody killed it; :own
+        # Called for each worker that had come up, while its row is still its own.
+        # @param fault [Symbol] :none: it was told to leave; :elsewhere: it was killed from outside; :own
         def worker_gone(worker, reason, fault)
-          @records.bury(worker, fault == :own)
+          @records.add_dead(worker, fault == :own)
           return if fault == :none || @number != worker.generation || !trial?
 
           complaint = fault == :own ? reason : @trial.lose(reason)
@@ -142,21 +142,20 @@ module Pando
         # @return [Float, nil]
         def due = (@trial || @watch)&.due
 
-        # @return [Criteria, nil] nil: nothing is to be proved
+        # @return [Criteria, nil] nil: there are none
         def terms = @options.canary
 
-        # Code that serves, and has been forked from a warm worker before, has less to prove.
-        # @param generation [Generation]
-        # @return [Criteria, nil] nil: nothing is to be proved
+        # Code that serves, and was forked from a warm worker before, has less to prove.
+        # @return [Criteria, nil] nil: nothing
         def terms_for(generation)
           return terms unless generation.purpose == :refork
 
-          terms&.for(@generations.reforks.positive? ? :again : :refork)
+          terms&.for(@generations.reforks.any? ? :again : :refork)
         end
 
         private
 
-        # It does well, but may still lack a thread.
+        # The canary does well, but may still lack a thread.
         def wait(now)
           reason = @generations.lost_threads.give_up_waiting(@trial.progress(now)[:seconds])
           @generations.refuse(reason) if reason

@@ -1,27 +1,27 @@
 # frozen_string_literal: true
 
-require "pando/cluster/canary/curve"
+require "pando/cluster/canary/records"
 require "pando/mebibytes"
 require "pando/sys/memory"
 
 module Pando
   module Cluster
     module Canary
-      # Whether a new worker has taken much more memory than the old ones had at its age: they took no more than a page
-      # for each page fault. Its own faults, which cost next to nothing to read, say whether it is worth measuring.
+      # Whether a new worker has taken much more memory than the old ones had at its age: at most a page for each page
+      # fault. Its own faults, which cost little to read, tell whether it is worth measuring.
       #
-      # What is measured is by how much it has outgrown its mold, not what is private. The first full collection writes
-      # to most of the heap: that becomes private at once, in whichever worker it comes to first. But all of it was the
-      # mold's before, so such a worker is no bigger. One that leaks is.
+      # Its growth beyond its mold is measured, not its private memory. The first major collection writes to most of the
+      # heap, which becomes private at once. But the mold had all of that before, so such a worker is no bigger; a
+      # worker that leaks is.
       #
-      # @api private
+      # Owned by an Observation, in the monitor.
       class MemoryCheck
         include Mebibytes
 
-        # How many times as many page faults it may have, and bytes more.
+        # It may have this many times as many page faults, and these bytes more.
         TIMES = 1.5
         MORE = 8 * (1024**2)
-        # Requests after which faults are counted.
+        # Requests after which faults are read.
         AGES = Array.new(Curve::BANDS) { |step| 1 << step }.freeze
 
         # @param roster [#molds]
@@ -39,7 +39,7 @@ module Pando
           return unless faults && bytes(faults) > allowed(bytes(most), worker.row.prefaulted.first)
 
           requests = [worker.requests, age].max
-          expected = bytes(most) * requests / age # at most: it is in the first ones that most is taken
+          expected = bytes(most) * requests / age # at most: the first requests take most
           size = growth(worker)
           return unless size && size > expected + MORE
 
@@ -50,10 +50,10 @@ module Pando
 
         def bytes(faults) = faults * Sys::Memory::PAGE
 
-        # @param given [Integer] bytes that it was given at its start, as it would have taken them later
+        # @param given [Integer] bytes that it was given at its start, and would otherwise have taken later
         def allowed(size, given) = (size * TIMES) + MORE + given
 
-        # @return [Integer, nil] bytes; nil: one of the two is gone
+        # @return [Integer, nil] bytes; nil: one of the two processes is gone
         def growth(worker)
           mold = @roster.molds.find { |one| one.generation == worker.generation } or return
           sizes = [worker, mold].map { |process| @source.anonymous(process.pid) }

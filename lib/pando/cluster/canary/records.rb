@@ -1,26 +1,126 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/cluster/canary/curve"
 
 module Pando
   module Cluster
     module Canary
-      # What each generation's workers have done: the living as their rows tell, the dead as they told last.
+      # The figures of some workers' requests, by the age that the worker had reached: a new worker has page faults and
+      # compiles code, so it is compared with workers of the same age. Plain numbers.
+      class Curve
+        # The first request, the second, then 2, 4, ... 128: up to 256, all that are measured one by one.
+        BANDS = 9
+
+        # How many requests took how long, by age: an Array of BANDS Hashes, code => count. A code is eight steps an
+        # octave of microseconds (ext/pando/sys/measure.h).
+        attr_reader :cpu, :time
+        attr_reader :requests, :failures
+        # Workers that ended unexpectedly.
+        attr_reader :crashes
+        # The most page faults of a worker at its 1st, 2nd, 4th, ... request; 0: no worker has come so far.
+        attr_reader :faults
+
+        def initialize
+          @requests = @failures = @crashes = 0
+          @cpu = Array.new(BANDS) { Hash.new(0) }
+          @time = Array.new(BANDS) { Hash.new(0) }
+          @faults = Array.new(BANDS, 0)
+        end
+
+        # @param codes [String] of the first jobs of a worker, in order
+        # @return [Array<Hash>] as #cpu
+        def self.bands(codes, into = Array.new(BANDS) { Hash.new(0) })
+          codes.each_byte.first(1 << (BANDS - 1)).each_with_index do |code, age|
+            into[age.bit_length][code] += 1 unless code.zero?
+          end
+          into
+        end
+
+        # @return [Float] microseconds
+        def self.microseconds(code)
+          octave, step = (code - 1).divmod(8)
+          (2.0**octave) * (1 + (step / 8.0))
+        end
+
+        # Adds a worker by its row. A job that ends meanwhile may be in one of the numbers and not yet in another; more
+        # failures than requests would be impossible.
+        # @param row [#requests, #failures, #first_jobs, #faults]
+        # @param jobs [Boolean] with the durations of its jobs
+        # @return [self]
+        def add(row, jobs: true)
+          requests = row.requests
+          @requests += requests
+          @failures += [row.failures, requests].min
+          if jobs
+            cpu, time = row.first_jobs
+            Curve.bands(cpu, @cpu)
+            Curve.bands(time, @time)
+          end
+          add_faults(row.faults)
+          self
+        end
+
+        def add_crash = @crashes += 1
+
+        # @param other [Curve]
+        # @return [self]
+        def merge(other)
+          @requests += other.requests
+          @failures += other.failures
+          @crashes += other.crashes
+          merge_bands(@cpu, other.cpu)
+          merge_bands(@time, other.time)
+          add_faults(other.faults)
+          self
+        end
+
+        # @param other [Curve]
+        # @return [Curve] with the requests, failures and crashes of this one, and the durations and faults of the other
+        def with_pace_of(other) = dup.take_pace(other)
+
+        protected
+
+        def take_pace(other)
+          @cpu = other.cpu
+          @time = other.time
+          @faults = other.faults
+          self
+        end
+
+        private
+
+        def add_faults(others)
+          @faults = @faults.zip(others).map { |mine, other| [mine, other.to_i].max }
+        end
+
+        def merge_bands(mine, others)
+          mine.zip(others) { |band, other| band.merge!(other) { |_, one, two| one + two } }
+        end
+      end
+
+      # The curves of all generations: living workers by their rows, dead ones by the last state of their rows.
       #
-      # A generation that is booted from cold has caches to fill and code to compile that a forked one inherits. What
-      # its requests take is compared with the last generation that began cold, also if forked ones have served since.
+      # A generation that boots from cold has caches to fill and code to compile that a forked one inherits. The
+      # durations of its requests are compared with the last generation that began cold, even if forked ones have served
+      # since.
       #
-      # Owned by the monitor.
-      #
-      # @api private
+      # Owned by Evaluation, in the monitor.
       class Records
         include Brief
 
-        # Requests that a worker has done at some moment, and how many of them were measured.
+        # The requests that a worker had done at some moment, and how many of them were measured.
         Mark = Struct.new(:requests, :failures, :recents)
 
-        # @param discarded [#call] tells which workers were forked for a generation that came to nothing
+        # A row, without what came before a mark.
+        Since = Struct.new(:row, :mark) do
+          def requests = [row.requests - mark.requests, 0].max
+          def failures = [row.failures - mark.failures, 0].max
+          def first_jobs = row.jobs_since(mark.recents)
+          def faults = []
+        end
+        private_constant :Since
+
+        # @param discarded [#call] tells whether a worker was forked for a generation that was discarded
         def initialize(roster, discarded)
           @roster = roster
           @discarded = discarded
@@ -28,15 +128,15 @@ module Pando
           @cold = {}
         end
 
-        # This generation is booted, and not forked from a worker.
+        # This generation boots from cold.
         # @param number [Integer]
         def begun_cold(number)
-          @cold[number] ||= nil # what it took is read when it is asked for, and kept when it serves no more
+          @cold[number] ||= nil # its curve is read on demand, and stored when it serves no more
         end
 
         # A worker is gone; its row is still its own.
-        # @param crashed [Boolean] as nobody wanted
-        def bury(worker, crashed)
+        # @param crashed [Boolean] unexpectedly
+        def add_dead(worker, crashed)
           return if @discarded.call(worker)
 
           curve = @dead[worker.generation].add(worker.row, jobs: measure?(worker.row))
@@ -60,14 +160,14 @@ module Pando
           @dead.delete_if { |other, _| other < number }
         end
 
-        # It came to nothing.
+        # The generation was discarded.
         def forget(number)
           @dead.delete(number)
           @cold.delete(number)
         end
 
-        # A mold was lost: the workers of the new one are compared with all that were good before.
-        def fold_into(number)
+        # A mold was lost: the workers of the new one are compared with all good ones before.
+        def merge_into(number)
           keep_cold(number)
           begun_cold(number) if @cold.empty?
           sum = @dead.values.inject(Curve.new, :merge)
@@ -76,13 +176,16 @@ module Pando
         end
 
         # @param number [Integer] of the generation that is on trial
-        # @return [Hash{Child => Mark}] where the others are now
+        # @return [Hash{Child => Mark}] where the other workers are now
         def marks(number)
-          workers { |other| other < number }.to_h { |worker| [worker, mark(worker.row)] }.compare_by_identity
+          workers { |other| other < number }.to_h do |worker|
+            row = worker.row
+            [worker, Mark.new(row.requests, row.failures, row.recents)]
+          end.compare_by_identity
         end
 
         # @param marks [Hash] as #marks returned it
-        # @return [Curve] what those have done since, all in one band
+        # @return [Curve] what those workers have done since, all in one band
         def since(marks)
           curve = Curve.new
           marks.each { |worker, mark| curve.add(Since.new(worker.row, mark)) unless worker.gone? }
@@ -97,7 +200,7 @@ module Pando
           (last && (@cold[last] || measured { |other| other == last })) || Curve.new
         end
 
-        # Those that may be needed: the last one, and the one before it, in case the last is rolled back.
+        # Keeps the last one, and the one before it, in case the last is rolled back.
         def keep_cold(number)
           @cold.each_key { |cold| @cold[cold] ||= measured { |other| other == cold } if cold < number }
           @cold = @cold.max_by(2, &:first).to_h
@@ -105,10 +208,10 @@ module Pando
 
         def measured(&) = sum(method(:measure?), &)
 
-        # What was prefaulted had it easier in its first jobs: it is no measure for a canary, which never is.
+        # A prefaulted worker is faster in its first jobs, and a canary is never prefaulted.
         def measure?(row) = row.prefaulted.first.zero?
 
-        # @param jobs [#call] tells whether what a worker's jobs took counts
+        # @param jobs [#call] tells whether the durations of a worker's jobs count
         def sum(jobs = ->(_row) { true }, &wanted)
           @dead.select { |number, _| wanted.call(number) }.values
                .concat(workers(&wanted).map { |worker| Curve.new.add(worker.row, jobs: jobs.call(worker.row)) })
@@ -117,16 +220,6 @@ module Pando
 
         def workers(&wanted)
           @roster.workers.select { |worker| worker.pidfd && wanted.call(worker.generation) && !@discarded.call(worker) }
-        end
-
-        def mark(row) = Mark.new(row.requests, row.failures, row.recents)
-
-        # A row, as if what was before a mark had never been.
-        Since = Struct.new(:row, :mark) do
-          def requests = [row.requests - mark.requests, 0].max
-          def failures = [row.failures - mark.failures, 0].max
-          def first_jobs = row.jobs_since(mark.recents)
-          def faults = []
         end
       end
     end

@@ -77,7 +77,7 @@ module Pando
           @name = name
         end
 
-        def reforks = @pool.generations.reforks
+        def reforks = @pool.generations.reforks.count
         def failures = suspension.failures
         def suspended? = suspension.suspended?
         def sizing = @pool.sizing.explain
@@ -95,7 +95,7 @@ module Pando
 
         # What the refork policy waits for.
         def policy
-          facts = @pool.generations.explain
+          facts = @pool.generations.reforks.explain
           facts.any? ? [["refork", { pool: @name, **facts }]] : []
         end
 
@@ -143,7 +143,7 @@ module Pando
 
         private
 
-        def suspension = @pool.generations.suspension
+        def suspension = @pool.generations.reforks.suspension
 
         def known
           all = @pool.generations
@@ -189,7 +189,7 @@ module Pando
         # The last sample of its warmth.
         def warmth(worker)
           sample = worker.sample
-          { trainee: (true if worker.equal?(@pool.generations.training.trainee)),
+          { trainee: (true if worker.equal?(@pool.generations.reforks.trainee)),
             code: sample&.code_bytes, full: sample&.major_gcs, kinds: sample&.kinds,
             faults: sample&.faults_per_job&.round(2) }
         end

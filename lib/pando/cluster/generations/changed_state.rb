@@ -7,43 +7,39 @@ require "pando/events"
 module Pando
   module Cluster
     class Generations
-      # Workers that must not be forked, for a request has changed what the kernel keeps of their process. They serve
-      # on, and another one is asked; if none is left, they are replaced, so that there is one to ask.
+      # Keeps track of workers that must not be forked because a request has changed the kernel's state of their
+      # process. They continue to serve, and another worker is asked; if none is left, they are replaced.
       #
-      # Some changes are no single request's doing: libraries set a variable of the environment, say, when they are
-      # first used. The first worker that is found with such a change is as suspect as any, but all others are told of
-      # it, and whoever has made the same change by itself may hand it down. What has changed, and the words about it,
-      # come from the workers; here it is a token.
+      # Some changes come from no single request: libraries set a variable of the environment, say, at their first use.
+      # The first worker with such a change counts as changed, but all others are told of it, and a worker that has made
+      # the same change by itself may be forked. Workers provide the words about a change, and a token that
+      # identifies it.
       #
       # Owned by Generations, in the monitor.
-      #
-      # @api private
       class ChangedState
         include Brief
 
         ACTIONS = ["refused", "put back"].freeze
         SEVERITIES = { "error" => :error, "warning" => :warning }.freeze
         TOKEN = /\A\h{1,16}\z/
-        # Tokens that are remembered, and changes.
+        # The most tokens that are remembered, and the most reasons.
         LIMIT = 500
         TOLD = 100
         REASON = "requests have changed its process, and no refork is possible from it"
-        # Seconds from one replacement to the next: twice as long each time, up to a limit. An application that changes
-        # the state of each worker is not to lose them all, again and again.
+        # Seconds from one replacement to the next: twice as long each time, up to a limit, so that an application that
+        # changes the state of each worker does not lose them all again and again.
         FIRST = 10.0
         LONGEST = 3600.0
 
-        # @param generations [#upcoming]
-        def initialize(roster, generations)
+        def initialize(roster)
           @roster = roster
-          @generations = generations
           @tokens = []
           @told = []
-          calm_down
+          reset_spacing
         end
 
         # A worker that was asked to fork has found a change.
-        # @param text [String] what is done about it, its token, its severity, its name, and the words, in lines
+        # @param text [String] the action, the token, the severity, the name, and the words, in lines
         def report(worker, text)
           action, token, severity, subject, reason, advice = text.split("\n", 6)
           return if advice.nil?
@@ -63,16 +59,22 @@ module Pando
         end
 
         # @param words [String] why there is no refork
-        # @return [Boolean] an event has told of that change
+        # @return [Boolean] whether an event has told of that change
         def told?(words) = @told.any? { |reason| words.include?(reason) }
 
         # Called at each turn of the monitor's loop.
-        def reconcile(now = Sys.now)
+        # @param idle [Boolean] whether no generation is on its way
+        def reconcile(idle, now = Sys.now)
           tell
-          replace(now) if @generations.upcoming.nil? && now >= @due
+          return unless idle && now >= @due
+
+          worker = replaceable or return
+          worker.replacement_reason = REASON
+          @due = now + @spacing
+          @spacing = [@spacing * 2, LONGEST].min
         end
 
-        # When reconcile has something to do again, nil: at the next event.
+        # @return [Float, nil] when reconcile has something to do again; nil: at the next event
         def due = (@due if @due > Sys.now && replaceable)
 
         # @return [String, nil] about a worker that may not be promoted
@@ -82,16 +84,16 @@ module Pando
         # @return [Array<Hash{Symbol => Object}>]
         def explain = declined_workers.map { |worker| { **worker.identity, reason: worker.declined } }
 
-        # @param generation [Generation] that serves in all slots; another release may do other things
+        # @param generation [Generation] that serves in all slots; another release may make other changes
         def established(generation)
-          calm_down
+          reset_spacing
           @told = []
           @tokens = [] if %i[boot reload].include?(generation.purpose)
         end
 
         private
 
-        # Each worker may have made the same change, and each reports it.
+        # Several workers may report the same change.
         # @return [Hash{Symbol => Boolean}] for the event
         def remember(reason)
           return { told: true } if @told.include?(reason)
@@ -103,7 +105,7 @@ module Pando
         def declined_workers = @roster.ready_workers.select(&:declined)
         def replaceable = declined_workers.find { |worker| !worker.replacement_wanted? }
 
-        # Who has declined is not asked again: that one change is not to pass for two.
+        # Leaves out the workers that have declined: their change would count as a second one of the same kind.
         def tell
           return if @tokens.empty?
 
@@ -115,14 +117,7 @@ module Pando
           end
         end
 
-        def replace(now)
-          worker = replaceable or return
-          worker.replacement_reason = REASON
-          @due = now + @spacing
-          @spacing = [@spacing * 2, LONGEST].min
-        end
-
-        def calm_down
+        def reset_spacing
           @due = 0.0
           @spacing = FIRST
         end

@@ -2,7 +2,7 @@
 
 require "pando/cluster/brief"
 require "pando/cluster/serializable"
-require "pando/cluster/generations/ancestry"
+require "pando/refork/lineage"
 require "pando/cluster/generations/conditions"
 require "pando/cluster/memory/gauge"
 require "pando/counted"
@@ -13,13 +13,11 @@ require "pando/sys/scheduler"
 module Pando
   module Cluster
     class Generations
-      # Ends a leak that each mold inherits and hands down: when that pays, a generation boots from cold beside the one
-      # that serves, of the same release, and takes its place once it has proved itself. docs/reforking.md has the
+      # Ends a leak that each mold inherits and hands down: when that pays, a generation of the same release boots from
+      # cold beside the current one, and takes its place once it has proved itself. docs/reforking.md explains the
       # rules.
       #
       # Owned by Generations, in the monitor.
-      #
-      # @api private
       class ColdBoots
         include Brief
         include Counted
@@ -29,19 +27,20 @@ module Pando
 
         # Seconds between two looks.
         LOOK = 30.0
-        # Seconds for which memory may be short before it is done all the same: nothing else gives this memory back.
+        # Seconds for which a shortage of memory delays a boot. After that it boots all the same: nothing else frees
+        # this memory.
         PATIENCE = 60.0
-        # Seconds from a failure to the next try, and at most, for it is twice as long each time.
+        # Seconds from the first failure to the next attempt, and the most: each failure doubles them.
         FIRST = 60.0
         LONGEST = 6 * 3600.0
 
         SELF = "the application boots from cold beside its old processes as often as that pays"
-        BY_HAND = "by itself it is not booted from cold, for it is not reforked by itself: `pando reload` does it"
+        BY_HAND = "Pando does not boot it from cold, because automatic reforks are off: `pando reload` does it"
         SEARCH = "`pando doctor` finds what grows with each request (growth_per_request)"
         private_constant :SELF, :BY_HAND, :SEARCH
 
-        serialize ancestry: Ancestry, told: :flag, rounds: :integer, least: :integer, failures: :integer, until: :number,
-              reason: :text
+        serialize ancestry: Refork::Ancestry, told: :flag, rounds: :integer, least: :integer, failures: :integer,
+                  until: :number, reason: :text
 
         # @param generations [#current, #settled?, #watching?, #reboot]
         # @param reforks [#by_itself?]
@@ -54,11 +53,11 @@ module Pando
           @reforks = reforks
           @gauge = gauge
           @conditions = conditions
-          @ancestry = Ancestry.new(roster, gauge, clock)
+          @ancestry = Refork::Ancestry.new(roster, gauge, clock)
           forget
         end
 
-        # (see Ancestry#born)
+        # (see Refork::Ancestry#born)
         def born(generation) = @ancestry.born(generation)
 
         # @param generation [Generation] that serves in all slots; another release may not leak
@@ -73,7 +72,7 @@ module Pando
           @ancestry.follow(@generations.current)
           return unless leak
 
-          tell
+          tell unless @told
           boot(now) if !@generation && due?(now)
         end
 
@@ -90,14 +89,11 @@ module Pando
 
         private
 
-        def waits(now = Sys.now)
-          return BY_HAND unless @reforks.by_itself?
+        def waits(now = Sys.now) = @reforks.by_itself? ? after_failure(now) || @waits : BY_HAND
 
-          now < @until ? after_failure(now) : @waits
-        end
-
+        # @return [String, nil]
         def after_failure(now)
-          "the last one failed (#{@reason}): the next try is in #{(@until - now).ceil} s"
+          "the last one failed (#{@reason}): the next try is in #{(@until - now).ceil} s" if now < @until
         end
 
         def leak = @ancestry.lineage.leak
@@ -110,8 +106,6 @@ module Pando
         end
 
         def tell
-          return if @told
-
           @told = true
           Events.emit("leak.inherited", generation: @generations.current&.number, bytes: leak.rate,
                                         requests: leak.requests, reason: words,
@@ -136,10 +130,10 @@ module Pando
 
         def quiet? = @generations.settled? && @roster.workers.any? && @roster.workers.all?(&:ready?)
 
-        # What speaks against a boot from cold now.
-        # @return [String, nil]
+        # @return [String, nil] what prevents a cold boot
         def hindrance(now)
-          return after_failure(now) if now < @until
+          failure = after_failure(now)
+          return failure if failure
           return "its line is to serve #{@least} requests first" if @ancestry.lineage.requests < @least
 
           obstructed(now) || ("it does not pay yet" unless pays?)
@@ -175,7 +169,7 @@ module Pando
           end
         end
 
-        # What fills up once looks like a leak until it is full: the second time more is waited for.
+        # A cache that fills up looks like a leak until it is full: so the second cold boot needs more requests.
         def finished(now)
           @rounds += 1
           @least = @rounds == 1 ? @before.requests * 2 : 0

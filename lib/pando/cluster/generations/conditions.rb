@@ -5,59 +5,55 @@ require "pando/sys/memory"
 module Pando
   module Cluster
     class Generations
-      # Whether this is the moment for a refork that nobody has asked for: not while something else is going on, nor
-      # while memory is short, since for a while there are more processes than before; and rather while few requests
-      # are served.
+      # Whether this is a good moment for an automatic refork: not while something else is going on, nor while memory is
+      # short, because a refork needs additional processes for a while; and preferably while few requests are served.
       #
-      # Owned by the monitor.
-      #
-      # @api private
+      # Owned by a Pool, in the monitor.
       class Conditions
-        # Percent of the time that somebody waits for memory (PSI), from which on it is short.
+        # Memory is short if processes wait for it during this percentage of the time (PSI).
         PRESSURE = 10.0
         # The share of the workers that may be busy in a quiet moment.
         BUSY = 0.5
-        # There is nothing else.
+        # The default: nothing prevents a refork.
         NONE = Struct.new(:obstacle, :quiet?, :occupation).new(nil, true).freeze
 
-        # @param cluster [#reload, #drain, #memory, #reactors, #listeners, #roster] the monitor
+        # @param pool [#reload, #drain, #memory, #reactors, #listeners, #roster]
         # @param pressure [#call] percent, or nil
-        def initialize(cluster, pressure: Sys::Memory.method(:pressure))
-          @cluster = cluster
+        def initialize(pool, pressure: Sys::Memory.method(:pressure))
+          @pool = pool
           @pressure = pressure
         end
 
         # @return [String, nil]
         def obstacle = occupation || shortage
 
-        # What else is going on.
-        # @return [String, nil]
+        # @return [String, nil] what else is going on
         def occupation
-          return "a reload is under way" if @cluster.reload.under_way?
+          return "a reload is under way" if @pool.reload.under_way?
 
-          "the server drains" if @cluster.drain.begun?
+          "the server drains" if @pool.drain.begun?
         end
 
-        # @return [Boolean] whether hardly anybody would notice
-        def quiet? = waiting.zero? && busy <= BUSY
+        # @return [Boolean] whether users would hardly notice a refork
+        def quiet? = queued.zero? && busy <= BUSY
 
         private
 
         def shortage
-          return "memory is short" if @cluster.memory.short?
+          return "memory is short" if @pool.memory.short?
 
-          waiting = @pressure.call
-          "memory is short (#{waiting}% of the time somebody waits for it)" if waiting && waiting > PRESSURE
+          percent = @pressure.call
+          "memory is short (processes wait for it #{percent}% of the time)" if percent && percent > PRESSURE
         end
 
         # Requests that no worker has taken yet.
-        def waiting
-          queue = @cluster.reactors.state
-          queue ? queue[:waiting] : @cluster.listeners.waiting.each_value.sum(&:to_i)
+        def queued
+          queue = @pool.reactors.state
+          queue ? queue[:waiting] : @pool.listeners.waiting.each_value.sum(&:to_i)
         end
 
         def busy
-          workers = @cluster.roster.ready_workers
+          workers = @pool.roster.ready_workers
           workers.count { |worker| worker.row.busy_since } / [workers.size, 1].max.to_f
         end
       end

@@ -7,30 +7,29 @@ require "pando/events"
 module Pando
   module Cluster
     class Generations
-      # Threads that a refork would lose. A worker that is promoted names those that have never been tried out. The
-      # first worker of the next generation tries them: if they do not come back there, that generation is given up,
-      # and no worker that has such a thread is promoted any more. What a thread is, and the words about it, come from
-      # the workers; here it is a key.
+      # Keeps track of threads that do not survive a fork. A worker that is promoted names those of its threads that
+      # were never tried; the first worker of the next generation tries them. If one does not come back there, that
+      # generation is refused, and no worker with such a thread is promoted any more. Workers provide the threads' keys
+      # and the words about them.
       #
       # Owned by Generations, in the monitor.
-      #
-      # @api private
       class LostThreads
         include Brief
 
-        # One that did not come back. refused: no worker that has it is promoted; otherwise it is only reported.
+        # A thread that did not come back. refused: whether workers that have it are no longer promoted; else it is only
+        # reported.
         Lost = Struct.new(:key, :reason, :advice, :refused) do
           # @return [String]
           def words = "#{reason}. #{advice}"
         end
 
-        # Seconds that a trial may last while hardly any requests come.
+        # The most seconds that a trial may last while hardly any requests come.
         LONGEST = 60.0
-        # Requests for each worker after which a trial that had too few is worth another one.
+        # Requests for each worker after which a trial that had too few is repeated.
         MORE = 20
 
         # @param generations [#upcoming, #refuse]
-        # @param obstacle [#call] what else there is to do, nil: nothing
+        # @param obstacle [#call] returns why a trial must not wait any longer, nil: it may
         def initialize(roster, generations, obstacle)
           @roster = roster
           @generations = generations
@@ -40,7 +39,7 @@ module Pando
           @back = {}
         end
 
-        # A worker has something to say about a thread.
+        # A worker reports a thread.
         # @param kind [Symbol] one of Message::THREADS
         # @param text [String] its key, and the words about it, in lines
         def report(child, kind, text)
@@ -55,16 +54,20 @@ module Pando
           end
         end
 
-        # Called at each turn of the monitor's loop. A new worker, and after an upgrade each of them, is asked.
+        # Asks each new worker, and after an upgrade each worker, whether it has such a thread. Called at each turn of
+        # the monitor's loop. Until a worker has answered, it counts as having the thread.
         def reconcile
           return if @lost.empty?
 
-          @roster.ready_workers.each do |worker|
-            refused.each { |one| ask(worker, one) unless worker.lost_threads.key?(one.key) }
+          @roster.ready_workers.product(refused).each do |worker, thread|
+            next if worker.lost_threads.key?(thread.key)
+
+            worker.lost_threads[thread.key] = nil
+            worker.order(Message.new(:lost_thread, text: thread.key))
           end
         end
 
-        # @return [Boolean] whether the upcoming generation cannot be judged before these have come back
+        # @return [Boolean] whether threads must come back before the upcoming generation can be judged
         def pending? = @tried.any?
 
         # @return [String, nil] what the upcoming generation's first worker is to show
@@ -84,14 +87,14 @@ module Pando
             "and the next refork tries again. #{@tried.each_value.first.advice}"
         end
 
-        # @param seconds [Float] likewise
-        # @return [Float] seconds for which threads can still be waited for
+        # @param seconds [Float] that the trial has lasted so far
+        # @return [Float] seconds for which it can still last
         def remaining(seconds) = pending? ? [LONGEST - seconds, 0.0].max : 0.0
 
-        # The upcoming generation has come to an end, or serves.
+        # The upcoming generation has ended, or serves.
         def forget_trial = @tried.clear
 
-        # @return [String, nil] why no refork that nobody has asked for is to be begun
+        # @return [String, nil] why no automatic refork should begin
         def obstacle
           return unless @served
 
@@ -100,22 +103,23 @@ module Pando
           "few requests come, and a thread is to be tried out (`pando status`)" if @served
         end
 
-        # @return [Boolean] whether it may be promoted
+        # @return [Boolean] whether the worker may be promoted
         def fit?(worker) = refused.none? { |one| may_hold?(worker, one.key) }
 
-        # @return [String, nil] about the thread that is why some workers may not be promoted
+        # @return [String, nil] about the thread that keeps some workers from being promoted
         def refusal
           workers = @roster.ready_workers
           refused.find { |one| workers.any? { |worker| may_hold?(worker, one.key) } }&.words
         end
 
-        # @return [Boolean] a worker in place of a mold would have to be tried out: a clean image is better
-        def no_heir? = !!@no_heir
+        # @return [Boolean] whether a dead mold is replaced by a cold boot, since the threads of a worker would have to
+        #   be tried first
+        def heal_cold? = !!@heal_cold
 
         # @param generation [Generation] that serves in all slots; another release may have other threads
         def established(generation)
           forget_trial
-          @no_heir = nil
+          @heal_cold = nil
           return unless %i[boot reload].include?(generation.purpose)
 
           [@lost, @back].each(&:clear)
@@ -126,8 +130,9 @@ module Pando
         # @return [Array<Hash{Symbol => Object}>]
         def explain
           @lost.each_value.map do |one|
-            { location: one.key, reason: one.reason, advice: one.advice, refused: (true if one.refused),
-              held: (holders(one) if one.refused) }.compact
+            held = @roster.ready_workers.count { |worker| worker.lost_threads[one.key] } if one.refused
+            { location: one.key, reason: one.reason, advice: one.advice, refused: one.refused || nil,
+              held: held }.compact
           end
         end
 
@@ -147,7 +152,6 @@ module Pando
 
         def refused = @lost.each_value.select(&:refused)
         def may_hold?(worker, key) = worker.lost_threads.fetch(key, true) != false
-        def holders(one) = @roster.ready_workers.count { |worker| worker.lost_threads[one.key] }
         def served = @roster.ready_workers.sum(&:requests)
 
         # Only a generation that is to replace another one has a canary.
@@ -156,7 +160,7 @@ module Pando
           return unless upcoming&.source.equal?(child)
           return @tried[thread.key] = thread if upcoming.successor? && !@lost[thread.key]&.refused
 
-          @no_heir = true if upcoming.heal?
+          @heal_cold = true if upcoming.heal?
           child.lost_threads[thread.key] = true
           @generations.refuse(thread.words)
         end
@@ -178,12 +182,6 @@ module Pando
                                           reason: thread.reason, advice: thread.advice,
                                           action: ("refused" if tried), role: child.role, **child.identity)
           @generations.refuse(thread.words) if tried
-        end
-
-        # Until it has answered it counts as having the thread.
-        def ask(worker, thread)
-          worker.lost_threads[thread.key] = nil
-          worker.order(Message.new(:lost_thread, text: thread.key))
         end
       end
     end

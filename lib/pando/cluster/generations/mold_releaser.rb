@@ -6,46 +6,46 @@ require "pando/mebibytes"
 module Pando
   module Cluster
     class Generations
-      # Lets the mold go once its workers have written to much of what they shared with it: the old pages are then its
-      # alone, and of use only to who is forked next. When a process is wanted, or a reload is about to begin, a mold
-      # is forked from the best worker, as if the old one had died (docs/sharing.md, "Letting the mold go").
+      # Stops the mold once its workers have written to many of the pages that they shared with it: the old pages are
+      # then private to the mold, and useful only for the next fork. When a process is needed, or a reload is about to
+      # begin, a mold is forked from the best worker, as if the old one had died (docs/sharing.md, "Letting the mold
+      # go").
       #
       # Owned by a Pool, in the monitor.
-      #
-      # @api private
       class MoldReleaser
         include Mebibytes
 
-        # Seconds between two looks, in which nobody came or went before the mold goes, and between two measurements.
+        # Seconds between two looks, seconds without a new or ended process before the mold goes, and seconds between
+        # two measurements.
         TICK = 1.0
         CALM = 2.0
         PACE = 5.0
-        # What it must have for itself to be let go: bytes, and a share of all it has. Without YJIT it hardly comes to
-        # that after a refork.
+        # The least private memory of a mold that is stopped: bytes, and a share of all its memory. Without YJIT a mold
+        # hardly reaches that after a refork.
         MUCH = 16 * 1_048_576
         SHARE = 0.1
-        # Seconds; a mold that is missed sooner than this was worth its memory, and its successor stays.
+        # If a mold is needed again within this many seconds, it was worth its memory, and its successor stays.
         WORTH = 600.0
-        # Workers: a request that is deadly may kill two of them, and then somebody must be left to fork a mold from. If
-        # fewer are wanted, it comes back.
+        # The fewest workers: a deadly request may kill two of them, and one must be left to fork a mold. With fewer,
+        # the mold comes back.
         LEAST = 3
 
-        # @param cluster [#roster, #generations, #rollout, #services, #options] the pool; of its options mold:
+        # @param pool [#roster, #generations, #rollout, #services, #options] of its options mold:
         # @param conditions [#obstacle] see Conditions
         # @param gauge [Memory::Gauge]
-        def initialize(cluster, conditions, gauge)
-          @roster = cluster.roster
-          @generations = cluster.generations
-          @rollout = cluster.rollout
-          @services = cluster.services
-          @options = cluster.options
+        def initialize(pool, conditions, gauge)
+          @roster = pool.roster
+          @generations = pool.generations
+          @rollout = pool.rollout
+          @services = pool.services
+          @options = pool.options
           @conditions = conditions
           @gauge = gauge
           @looked_at = @measured_at = -PACE
         end
 
         # Called at each turn of the monitor's loop.
-        # @param reloading [Boolean] a reload waits for a mold to fall back to
+        # @param reloading [Boolean] whether a reload waits for a mold to fall back to
         def reconcile(reloading, now = Sys.now)
           return recall(reloading, now) if @generations.released?
           return if @options.mold == :keep || now < @looked_at + TICK
@@ -61,22 +61,22 @@ module Pando
 
         private
 
-        # @return [Float] since when the same processes have been there, and all went well
+        # @return [Float] since when the same processes have been there without trouble
         def calm_since(now)
-          before = @company
-          @company = @roster.to_a
-          @calm_since = now unless @company == before && calm?
+          before = @processes
+          @processes = @roster.to_a
+          @calm_since = now unless @processes == before && calm?
           @calm_since
         end
 
         def calm?
           @generations.settled? && @roster.ready_workers.size >= LEAST && @roster.all?(&:ready?) &&
-            !wanted? && @conditions.obstacle.nil?
+            !process_needed? && @conditions.obstacle.nil?
         end
 
-        def wanted? = @rollout.wanting? || @services.wanting?
+        def process_needed? = @rollout.wanting? || @services.wanting?
 
-        # @return [Sys::Memory::Usage, nil] what would come back; nil: too little, or it had better stay
+        # @return [Sys::Memory::Usage, nil] the memory of the mold; nil: too little would be freed, or it should stay
         def gain(now)
           return if now < @measured_at + PACE || @missed == @generations.current.number || irreplaceable?
 
@@ -85,23 +85,25 @@ module Pando
           usage if usage && (@options.mold == :release || usage.private >= [MUCH, usage.rss * SHARE].max)
         end
 
-        # Nobody could fork another one, or the last one that a worker has forked was none to serve from.
-        def irreplaceable? = @generations.heir.nil? || @generations.suspension.failures.positive?
+        # No worker could fork another mold, or the last mold that a worker has forked has failed.
+        def irreplaceable?
+          @generations.reforks.healing_source.nil? || @generations.reforks.suspension.failures.positive?
+        end
 
         def release(usage, now)
           @released_at = now
-          @generations.release_mold("#{mebibytes(usage.private)} of it are its alone")
+          @generations.release_mold("#{mebibytes(usage.private)} of its memory are private to it")
         end
 
         def recall(reloading, now)
-          return unless wanted? || stays? || (reloading && @generations.heir)
+          return unless process_needed? || stays? || (reloading && @generations.reforks.healing_source)
 
           generation = @generations.recall_mold or return
           @measured_at = -PACE
           @missed = generation.number if @options.mold == :auto && now < @released_at.to_f + WORTH
         end
 
-        # It would not be let go now; it may have been before a worker less was wanted, or under other settings.
+        # It would not be stopped now, since fewer workers are wanted or the settings have changed.
         def stays? = @options.mold == :keep || @rollout.size < LEAST
       end
     end

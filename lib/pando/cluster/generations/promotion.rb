@@ -1,32 +1,30 @@
 # frozen_string_literal: true
 
-require "pando/counted"
 require "pando/events"
 
 module Pando
   module Cluster
     class Generations
-      # The worker that has been told to fork the next mold, until it has. It forks between two requests; if it ends
-      # before, is replaced, or stays at one request while another worker is free, that one is asked in its place.
+      # Waits for the worker that was told to fork the next mold. It forks between two requests; if it ends before, is
+      # replaced, or stays at one request while another worker is free, that one is asked in its place.
       #
       # Owned by Generations, in the monitor.
-      #
-      # @api private
       class Promotion
-        # Seconds that a worker is waited for which is at a long request, while another one is free.
+        # Seconds to wait for a worker at a long request while another one is free.
         PATIENCE = 5.0
-        # Workers that are asked for one mold, at most.
+        # The most workers that are asked for one mold.
         MOST = 4
-        # What a worker says when it leaves because of a request that took too long, and what the monitor does.
+        # The reasons that a worker and the monitor give when a worker leaves after a timeout.
         TIMEOUTS = ["timeout", "hard timeout"].freeze
         private_constant :TIMEOUTS
 
-        # @param generations [#upcoming, #call_off, #ask]
-        # @param reforks [#substitute]
-        # @param options [#jobs] a node is at jobs all the time, and ends its wait by itself
-        def initialize(generations, reforks, options)
+        # @param generations [#upcoming, #lost_threads, #changed_state, #mold_refused, #withdraw, #refuse]
+        # @param reforks [#substitute, #called_off, #refused_by]
+        # @param options [#jobs] a node is always at jobs, and ends its wait by itself
+        def initialize(generations, reforks, spawner, options)
           @generations = generations
           @reforks = reforks
+          @spawner = spawner
           @options = options
           @asked = []
         end
@@ -52,9 +50,9 @@ module Pando
           move(delay(source)) if substitute
         end
 
-        # It has had all the time that there is, and is still at one request.
+        # The time for the fork is over.
         # @param mold [Child] that was to be forked
-        # @return [Boolean] false: it is not to blame
+        # @return [Boolean] true: the worker is still at one request, and not to blame
         def overdue(mold)
           source = asked
           return false unless source&.engaged? && mold.equal?(@generations.upcoming.mold)
@@ -64,11 +62,20 @@ module Pando
           true
         end
 
+        # A worker that was to fork a mold refused, or failed.
+        # @param mold [Child]
+        def refused(mold, reason)
+          @reforks.refused_by(mold.source, reason, refork: @generations.upcoming&.purpose == :refork)
+        end
+
         # The worker that was asked must not be forked.
         # @param mold [Child] that was to be forked
-        # @param reason [String] in its words
+        # @param reason [String] in the worker's words
         # @return [Boolean] false: that mold is not wanted any more
         def declined(mold, reason)
+          return false unless mold.source.worker?
+
+          @generations.changed_state.declined(mold.source, reason)
           return false unless asked && mold.equal?(@generations.upcoming.mold)
 
           move("must not be forked: #{reason}", anybody: true)
@@ -93,10 +100,30 @@ module Pando
         def move(reason, **how)
           slot = @generations.upcoming.source.slot
           worker = substitute(**how)
-          return @generations.call_off("the worker that was to become the mold (slot #{slot}) #{reason}") unless worker
+          return call_off("the worker that was to become the mold (slot #{slot}) #{reason}") unless worker
 
           self.begin(worker, first: false)
-          @generations.ask(worker, "the worker in slot #{slot} #{reason}")
+          ask(worker, "the worker in slot #{slot} #{reason}")
+        end
+
+        def ask(worker, reason)
+          generation = @generations.upcoming
+          @spawner.cancel(generation.mold)
+          @generations.lost_threads.forget_trial
+          Events.emit("source.changed", generation: generation.number, source: worker.pid, slot: worker.slot,
+                                        requests: worker.requests, reason: reason)
+          generation.fork_from(worker, @spawner.mold_from(worker, generation.number))
+          @generations.mold_refused unless generation.mold
+        end
+
+        # No worker has forked the mold, and there is no other to ask. That is not a failure.
+        def call_off(reason)
+          generation = @generations.upcoming
+          @spawner.cancel(generation.mold)
+          return @generations.withdraw(generation, reason) if generation.heal?
+
+          @reforks.called_off(reason, generation.source)
+          @generations.refuse(reason)
         end
 
         def delay(source)

@@ -1,53 +1,92 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/cluster/serializable"
 require "pando/cluster/generations/conditions"
-require "pando/cluster/generations/sources"
-require "pando/cluster/generations/survey"
-require "pando/cluster/generations/training"
 require "pando/cluster/memory/gauge"
-require "pando/cluster/canary/suspension"
+require "pando/cluster/message"
+require "pando/cluster/serializable"
+require "pando/cluster/backoff"
 require "pando/counted"
 require "pando/events"
+require "pando/refork/survey"
 
 module Pando
   module Cluster
     class Generations
-      # When to refork, from which worker, and what stands against it. Owned by Generations, in the monitor.
-      #
-      # @api private
+      # Decides when to refork and which worker forks the next mold, and knows what prevents a refork. Trains that
+      # worker beforehand if the options say so. Owned by Generations, in the monitor.
       class Reforks
         include Brief
         include Counted
 
         extend Serializable
 
+        # Stops automatic reforks after several failures in a row, until a user asks for one or a generation proves
+        # itself: something in the app does not survive reforks, and each attempt costs.
+        class Suspension
+          extend Serializable
+
+          serialize failures: :integer, suspended: :flag
+
+          # @return [Integer] failed reforks in a row
+          attr_reader :failures
+
+          # @param limit [#call] how many may fail; nil: any number
+          def initialize(limit)
+            @limit = limit
+            @failures = 0
+            @suspended = false
+          end
+
+          def suspended? = @suspended
+
+          # @param reason [String] why the last one failed
+          def count(reason)
+            @failures += 1
+            return if @suspended || @limit.call.nil? || @failures < @limit.call
+
+            @suspended = true
+            Events.emit("refork.suspended", count: @failures, reason: reason)
+          end
+
+          # @param reason [String]
+          def lift(reason)
+            @failures = 0
+            return unless @suspended
+
+            @suspended = false
+            Events.emit("refork.resumed", reason: reason)
+          end
+        end
+
         # Obstacles that are remembered as told.
         TOLD = 20
-        # What an obstacle says at its end of others of its kind: their number is no news.
+        # The end of an obstacle's text that counts others of its kind. A changed count is not worth an event.
         MORE = / \(and \d+ more\)\z/
 
         # An obstacle that passes by itself.
         UNSETTLED = "a worker is starting or leaving"
-        # A refork would keep its jobs waiting, and there is nobody to share memory with.
+        # A refork would delay the node's jobs, and no other process would share its memory.
         LONE = "there is one node only; with a `count:` of 2 or more they share memory"
         private_constant :UNSETTLED, :LONE
 
-        # A policy too may remember something.
-        serialize count: :integer, suspension: Canary::Suspension, survey: Survey, policy: Object
+        serialize count: :integer, suspension: Suspension, survey: Refork::Survey, policy: Object
 
         # @return [Integer] since the last mold that booted from cold
         attr_reader :count
-        # @return [Canary::Suspension]
+        # @return [Suspension]
         attr_reader :suspension
-        # @return [Training]
-        attr_reader :training
+        # The worker that gets requests before all others, so that one worker warms up fast and the next generations are
+        # forked from it. A busy trainee is passed over: no request waits for it while another worker is idle.
+        # @return [Child, nil]
+        attr_reader :trainee
+        attr_writer :policy
 
-        # @param policy [#threshold, #measures?, #resting?, #manual?, #choose, #justify, #trains?] see Pando::Refork::Policy
-        # @param backoff [Backoff] until the next try
+        # @param policy [#threshold, #measures?, #resting?, #manual?, #choose, #justify, #trains?] see
+        #   Pando::Refork::Policy
+        # @param backoff [Backoff] until the next attempt
         # @param options [#refork_failures, #trainee, #jobs]
-        # @param conditions [#obstacle, #quiet?] what else speaks against a refork that nobody has asked for
+        # @param conditions [#obstacle, #quiet?] further obstacles to an automatic refork
         def initialize(roster, policy, generations, backoff, options,
                        gauge: Memory::Gauge.new, conditions: Conditions::NONE)
           @roster = roster
@@ -56,133 +95,133 @@ module Pando
           @generations = generations
           @backoff = backoff
           @conditions = conditions
-          @survey = Survey.new(roster, generations, gauge, options)
-          @sources = Sources.new(roster, policy, generations.method(:outdated?), generations.lost_threads)
-          @training = Training.new(roster, @sources, -> { trains?(options.trainee) })
-          @suspension = Canary::Suspension.new(-> { options.refork_failures })
+          @survey = Refork::Survey.new(roster, generations, gauge, options)
+          @suspension = Suspension.new(-> { options.refork_failures })
           @pause = Backoff.new
           @count = 0
           @told = []
           @asked = true
         end
 
-        def policy=(policy)
-          @policy = @sources.policy = policy
-        end
+        # @return [Boolean] whether there was one since the last mold that booted from cold
+        def any? = count.positive?
 
-        # @return [String, nil] why it is time
+        # @return [String, nil] why it is time for a refork
         def wanted
           return unless @pause.over?
           return (measured unless lone?) if @policy.measures?
 
           threshold = @policy.threshold(count)
           return if threshold.nil? || @generations.watching? || hindrance || @generations.lost_threads.obstacle
-
-          return if @sources.candidates.none? { |worker| worker.requests >= threshold }
+          return if candidates.none? { |worker| worker.requests >= threshold }
 
           "a worker served #{counted(threshold, "request")}"
         end
 
-        # @return [Boolean] whether one ever comes that nobody has asked for
+        # @return [Boolean] whether there are automatic reforks
         def by_itself? = @policy.measures? || !@policy.threshold(0).nil?
 
-        # @return [Boolean] whether one may come before long
+        # @return [Boolean] whether one is likely before long
         def expected?
           return false if !@policy.manual? || suspension.suspended?
           return !@policy.resting? && !lone? if @policy.measures?
 
           threshold = @policy.threshold(count)
-          !threshold.nil? && @sources.candidates.any? { |worker| worker.requests * 2 >= threshold }
+          !threshold.nil? && candidates.any? { |worker| worker.requests * 2 >= threshold }
         end
 
-        # When something is to be looked at again, nil: at the next event.
+        # @return [Float, nil] when the next measurement is due; nil: at the next event
         def due = (@survey.due if @policy.measures? && @backoff.over?)
 
-        # How it stands with the policy, for `pando status`.
+        # The state of the policy, for `pando status`.
         # @return [Hash{Symbol => Object}]
         def explain = @policy.measures? && lone? ? { **@policy.explain, waits: LONE } : @policy.explain
 
-        # What speaks against a refork that nobody has asked for.
+        # Obstacles to an automatic refork.
         # @return [String, nil]
         def obstacle
           return "generation #{@generations.current.number} is watched" if @generations.watching?
 
-          hindrance || @generations.lost_threads.obstacle || @conditions.obstacle ||
-            (unfit if @sources.candidates.empty?)
+          hindrance || @generations.lost_threads.obstacle || @conditions.obstacle || (unfit if candidates.empty?)
         end
 
-        # @return [Child, nil] the worker whose start or end is all that an order would have to wait for
-        def passer = (unsettled if hindrance == UNSETTLED)
-
-        # @return [Boolean] whether hardly anybody would notice
+        # @return [Boolean] whether users would hardly notice a refork now
         def quiet? = @conditions.quiet?
 
+        # @return [Child, nil] a worker that starts or leaves, if that is the only obstacle to a refork
+        def blocking_worker = (unsettled if hindrance == UNSETTLED)
+
         # @param reason [String]
-        # @param force [Boolean] even if reforking is suspended, or the next try is to wait
-        # @param asked [Boolean] by somebody who waits for the answer; false: it is the policy's wish
-        # @return [Child, nil] the worker that is to fork the next mold; nil: an event says why none is
+        # @param force [Boolean] even if reforking is suspended, or the next attempt would have to wait
+        # @param asked [Boolean] whether a user waits for the answer; false: the policy wants it
+        # @return [Child, nil] the worker that is to fork the next mold; nil: an event says why there is none
         def source(reason, force, asked: true)
           @asked = asked
           resume(reason) if force
           what = hindrance
           return refuse(what, reason) if what
 
-          @sources.best || refuse(unfit, reason)
+          worker = best_source or return refuse(unfit, reason)
+          @wanted = reason
+          worker
         end
 
-        # A refork is not possible now. A policy tries again and again: each obstacle is told once, until a refork has
-        # succeeded. Somebody who asks is always answered.
-        # @param obstacle [String] @param reason [String, nil] why it was wanted
-        # @param facts [Hash] the worker that refused to be forked from, if one did; whether another event has told why
-        # @return [nil]
-        def refuse(obstacle, reason, **facts)
-          return withhold(obstacle, reason) if obstacle == @generations.lost_threads.refusal
-
-          facts[:told] = true if @generations.changed_state.told?(obstacle)
-          known = @told.include?(kind = obstacle.sub(MORE, ""))
-          @told = [*@told.last(TOLD - 1), kind] unless known
-          Events.emit("refork.refused", reason: obstacle, wanted: reason, **facts) if @asked || !known
-          nil
+        # @param number [Integer] of the generation whose mold the worker is to fork
+        def begun(number, worker)
+          Events.emit("refork.started", generation: number, source: worker.pid, slot: worker.slot,
+                                        requests: worker.requests, reason: @wanted, choice: justify(worker))
         end
 
-        # In place of a worker that was asked, and has not come to it.
+        # @param except [Array<Child>] those that have been asked
+        # @return [Child, nil] the policy's choice for a refork
+        def best_source(except = []) = @policy.choose(preferred(except))
+
+        # Takes the place of a dead mold. A worker at a long job is chosen only if no other is there; and not at all
+        # once such a one has failed to fork in time.
+        # @return [Child, nil] nil: a cold boot is better, as when workers have repeatedly failed as molds
+        # @param except [Array<Child>]
+        def healing_source(except = [])
+          return if suspension.suspended? || !@policy.manual? || @generations.lost_threads.heal_cold?
+
+          willing = never_failed - except
+          free = willing.reject(&:engaged?)
+          @policy.choose(free.any? || @roster.any?(&:declined_while_busy?) ? free : willing)
+        end
+
+        # Takes the place of a worker that was asked and has not forked.
         # @param generation [Generation] that is on its way
-        # @param except [Array<Child>] those that were asked
+        # @param except [Array<Child>] those that have been asked
         # @param anybody [Boolean] even one that is at a long request
         # @return [Child, nil]
         def substitute(generation, except, anybody: false)
-          return @sources.heir(except) if generation.heal?
+          return healing_source(except) if generation.heal?
 
-          @sources.free(except) || (@sources.best(except: except) if anybody)
+          free = unattached((fit_workers - except).reject(&:engaged?))
+          @policy.choose(free) || (best_source(except) if anybody)
         end
 
-        # None could be had.
-        # @param from [Hash] the worker that was asked last
-        def called_off(obstacle, reason, **from)
-          refuse(obstacle, reason, **from)
+        # @param worker [Child] that has refused to fork a mold, or failed
+        # @param refork [Boolean] whether the mold was for a refork
+        # @return [nil]
+        def refused_by(worker, obstacle, refork: true, **facts)
+          refuse(obstacle, (@wanted if refork), slot: worker.slot, source: worker.pid, **facts)
+        end
+
+        # No worker has forked the mold.
+        # @param worker [Child] that was asked last
+        def called_off(obstacle, worker)
+          refused_by(worker, obstacle)
           Events.emit("refork.postponed", seconds: @backoff.fail.round(2), reason: obstacle) unless @asked
         end
 
-        # The kernel has no process for the mold: neither the worker that was asked is to blame, nor anything else. What
-        # the policy wants waits longer each time; whoever asks is not kept waiting. An error has told of the process.
+        # The kernel has no process for the mold, which is not the worker's fault. The next automatic attempt waits
+        # longer each time; an attempt that a user asks for does not wait. An error has told of the process.
         # @return [nil]
-        def put_off(obstacle, reason, **from)
-          refuse(obstacle, reason, **from, told: true)
+        def put_off(obstacle, worker)
+          refused_by(worker, obstacle, told: true)
           Events.emit("refork.postponed", seconds: @pause.fail.round(2), reason: obstacle) unless @asked
+          nil
         end
-
-        # @param worker [Child] as {source} has chosen it
-        # @return [String] why that one
-        def justify(worker)
-          text = @policy.justify(worker, @sources.preferred)
-          text += "; left out: #{@sources.busy} at a long request" if @sources.busy.positive?
-          worker.connections.zero? ? text : "#{text}; it parts with #{counted(worker.connections, "connection")}"
-        end
-
-        # @return [Child, nil] who is to take the place of a mold that is gone; nil: a clean image is, as where workers
-        #   have failed as molds so often that they are not asked any more
-        # @param except [Array<Child>]
-        def heir(except = []) = (@sources.heir(except) unless suspension.suspended?)
 
         # @param generation [Generation] that serves in all slots
         def established(generation)
@@ -194,13 +233,13 @@ module Pando
           @pause.reset
         end
 
-        # @param generation [Generation] that need not prove anything any more
+        # @param generation [Generation] that has proved itself for good
         def proved(generation)
           @backoff.reset
           suspension.lift("generation #{generation.number} has proved itself") unless generation.heal?
         end
 
-        # @param generation [Generation] that came to nothing
+        # @param generation [Generation] that was discarded
         def failed(generation, reason)
           return unless generation.purpose == :refork
 
@@ -208,13 +247,64 @@ module Pando
           suspension.count(reason)
         end
 
+        # Chooses or dismisses the trainee. Called at each turn of the monitor's loop.
+        def train
+          return dismiss_trainee unless trains?(@options.trainee)
+          return if @trainee&.ready? && may_fork?(@trainee) && !@trainee.excluded_as_source?
+
+          worker = best_source
+          begin_training(worker) if worker
+        end
+
         private
 
-        # While all are watched, each of them is to serve requests.
-        def trains?(trainee)
-          return false if !trainee || @generations.upcoming || @generations.current.nil? || @generations.watching?
+        # A refork is not possible now. The policy tries again and again, so each obstacle causes one event until a
+        # refork succeeds. A user who asks always gets an event.
+        # @param obstacle [String] @param reason [String, nil] why it was wanted
+        # @param facts [Hash] the worker that refused to be forked from, if one did; whether another event has told why
+        # @return [nil]
+        def refuse(obstacle, reason, **facts)
+          if obstacle == @generations.lost_threads.refusal # the thread has an event of its own
+            Events.emit("refork.withheld", reason: obstacle, wanted: reason)
+            return
+          end
 
-          @policy.trains?(count) || (trainee == :once_at_least && count.zero?)
+          facts[:told] = true if @generations.changed_state.told?(obstacle)
+          known = @told.include?(kind = obstacle.sub(MORE, ""))
+          @told = [*@told.last(TOLD - 1), kind] unless known
+          Events.emit("refork.refused", reason: obstacle, wanted: reason, **facts) if @asked || !known
+          nil
+        end
+
+        # @return [String] why {source} has chosen this worker
+        def justify(worker)
+          best = preferred
+          text = @policy.justify(worker, best)
+          busy = (fit_workers - best).count(&:engaged?)
+          text += "; left out: #{busy} at a long request" if busy.positive?
+          worker.connections.zero? ? text : "#{text}; it parts with #{counted(worker.connections, "connection")}"
+        end
+
+        # During a watch every worker is to serve requests.
+        def trains?(setting)
+          return false if !setting || @generations.upcoming || @generations.current.nil? || @generations.watching?
+
+          @policy.trains?(count) || (setting == :once_at_least && count.zero?)
+        end
+
+        def dismiss_trainee
+          @trainee.order(Message.new(:step_back)) if @trainee&.ready?
+          @trainee = nil
+        end
+
+        # In direct mode the kernel wakes the workers in the order in which they came to a listener: the trainee is the
+        # first once all others have left their places. Behind the reactor only a former trainee must be told.
+        def begin_training(worker)
+          @roster.ready_workers.each { |other| other.order(Message.new(:step_back)) unless other.equal?(worker) }
+          return unless worker.order(Message.new(:train))
+
+          @trainee = worker
+          Events.emit("trainee.chosen", **worker.identity, requests: worker.requests)
         end
 
         def measured
@@ -225,14 +315,14 @@ module Pando
           decision.reason if decision.refork?
         end
 
-        # What speaks against any refork.
+        # Obstacles to any refork.
         def hindrance
           upcoming = @generations.upcoming
           return "reforking is switched off" unless @policy.manual?
           return under_way(upcoming) if upcoming
           return "there is no mold" unless @generations.current
           return "reforking is suspended: try `pando refork --force`" if suspension.suspended?
-          return waiting unless @backoff.over?
+          return backing_off unless @backoff.over?
 
           UNSETTLED if unsettled
         end
@@ -249,18 +339,12 @@ module Pando
             "how far it is"
         end
 
-        # An event of its own has told of the thread.
-        def withhold(obstacle, reason)
-          Events.emit("refork.withheld", reason: obstacle, wanted: reason)
-          nil
-        end
-
-        # Why there is no candidate.
+        # Why no worker is fit.
         def unfit
           @generations.lost_threads.refusal || @generations.changed_state.refusal || "no worker is fit to become a mold"
         end
 
-        def waiting
+        def backing_off
           seconds = [@backoff.due.to_f - Sys.now, 0.1].max.round(1)
           "the last attempt failed, the next one waits for another #{seconds} s: `pando refork --force` does not"
         end
@@ -268,6 +352,41 @@ module Pando
         def resume(reason)
           suspension.lift(reason)
           @backoff.reset
+        end
+
+        # A worker at a long request would delay the refork, and a source ends its long-lived connections (WebSockets):
+        # other workers are preferred, unless they have served much less.
+        # @return [Array<Child>] those that one is chosen from
+        def preferred(except = []) = unattached(prefer(fit_workers - except, &:engaged?))
+        def unattached(workers) = prefer(workers) { |worker| worker.connections.positive? }
+
+        # The workers without the defect that the block tells, unless each of them has served much less than the others.
+        def prefer(workers, &defect)
+          others = workers.reject(&defect)
+          most = workers.map(&:requests).max.to_i
+          others.any? { |worker| worker.requests * 2 >= most } ? others : workers
+        end
+
+        # @return [Array<Child>] those without a long request; if each has one, all
+        def candidates
+          fit = fit_workers
+          fit.all?(&:engaged?) ? fit : fit.reject(&:engaged?)
+        end
+
+        # Once all have failed as sources, the fault was probably elsewhere: then all may be asked again.
+        def fit_workers
+          willing = never_failed
+          return willing if willing.any?
+
+          forkable.each { |worker| worker.excluded_as_source = false }
+        end
+
+        def never_failed = forkable.reject(&:excluded_as_source?)
+        def forkable = @roster.ready_workers.select { |worker| may_fork?(worker) }
+
+        def may_fork?(worker)
+          !@generations.outdated?(worker) && worker.fork_safe? && !worker.condemned? && !worker.declined_while_busy? &&
+            !worker.declined && @generations.lost_threads.fit?(worker)
         end
       end
     end

@@ -5,24 +5,21 @@ require "pando/sys/memory"
 module Pando
   module Cluster
     module Memory
-      # How much memory each process has, as well as it can be known for next to nothing: one process at a
-      # time is measured exactly, and between two measurements its page faults say by how much it may have
-      # grown at most, or, where a fault brings more than a page (huge pages), the kernel's count of its
-      # memory. The larger a process, the longer it takes to measure it (a millisecond for 150 MiB), and the longer the
-      # pause after that.
+      # The memory of each process, as precisely as it can be known at little cost. One process at a time is measured
+      # exactly; between two measurements its page faults tell how much it can have grown at most, or, where a fault
+      # brings more than a page (huge pages), the kernel's count of its memory. Larger processes take longer to measure
+      # (a millisecond for 150 MiB), and the pause after that is longer.
       #
       # Owned by the monitor.
-      #
-      # @api private
       class Gauge
-        # Of one CPU, what measuring may take in the long run.
+        # The share of one CPU that measuring may take in the long run.
         SHARE = 0.02
 
-        # Of a process, at some moment.
+        # A measurement of a process.
         Sample = Struct.new(:usage, :faults, :anonymous, :at)
 
         # @param source [#usage, #minor_faults, #anonymous]
-        # @param clock [#call] seconds of CPU that this thread has had
+        # @param clock [#call] seconds of CPU that this thread has used
         # @param page [Integer] bytes of a page
         def initialize(source = Sys::Memory, clock: -> { Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) },
                        page: Sys::Memory::PAGE)
@@ -36,14 +33,14 @@ module Pando
         # @return [Float] seconds of CPU that all measurements have taken
         attr_reader :spent
 
-        # @return [Boolean] whether another process may be measured without taking more than its share
+        # @return [Boolean] whether another measurement stays within that share
         def rested?(now = Sys.now) = now >= @rested_at
 
         # Measures a process.
         # @return [Sys::Memory::Usage, nil] nil: it is gone
         def measure(pid)
           began_at = @clock.call
-          faults = @source.minor_faults(pid) # before: what comes meanwhile counts twice rather than never
+          faults = @source.minor_faults(pid) # first: growth during the measurement counts twice rather than never
           anonymous = @source.anonymous(pid)
           usage = @source.usage(pid)
           spend(@clock.call - began_at)
@@ -53,24 +50,24 @@ module Pando
           usage
         end
 
-        # What it has that no file is behind, also what it shares: the kernel keeps count of it.
+        # Its anonymous memory, shared or not, as the kernel counts it.
         # @return [Integer, nil] bytes; nil: it is gone
         def anonymous(pid) = @source.anonymous(pid)
 
-        # Each in turn.
+        # Measures one of them; each in turn.
         # @param pids [Array<Integer>]
         def measure_next(pids)
           measure(pids.min_by { |pid| measured_at(pid) }) if pids.any? && rested?
         end
 
-        # @return [Integer] bytes of private memory that it has at most, as far as its faults tell; 0: it is gone
+        # @return [Integer] the most private memory that it can have by its faults, in bytes; 0: it is gone
         def most(pid)
           faults = @source.minor_faults(pid) or return 0
           sample = @samples[pid] or return faults * @page
           sample.usage.private + growth(pid, sample, faults)
         end
 
-        # What it adds to the sum of PSS: of a page that it was given since, nobody else has a part.
+        # Its part of the sum of PSS. Pages since its last measurement are not shared.
         # @return [Integer] bytes; 0: it is gone, or was never measured
         def pss(pid)
           sample = @samples[pid] or return 0
@@ -80,18 +77,18 @@ module Pando
         # @return [Sys::Memory::Usage, nil] as of its last measurement
         def last(pid) = @samples[pid]&.usage
 
-        # @return [Float] when it was measured last; never: long ago
+        # @return [Float] when it was measured last; 0.0: never
         def measured_at(pid) = @samples[pid]&.at || 0.0
 
-        # @return [Integer] bytes, of all that were measured and are still there
+        # @return [Integer] bytes, of all processes that were measured and kept
         def total = @samples.each_value.sum { |sample| sample.usage.pss }
 
-        # Forgets who is not among these.
+        # Forgets all other processes.
         def keep(pids) = @samples.select! { |pid, _| pids.include?(pid) }
 
         private
 
-        # Of a page that it had shared and has written to, only the fault tells.
+        # A write to a shared page adds private memory, and only the fault shows it.
         def growth(pid, sample, faults)
           anonymous = @source.anonymous(pid)
           counted = anonymous && sample.anonymous ? anonymous - sample.anonymous : 0

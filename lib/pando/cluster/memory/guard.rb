@@ -2,45 +2,54 @@
 
 require "pando/cluster/brief"
 require "pando/cluster/memory/gauge"
-require "pando/cluster/memory/limits"
-require "pando/cluster/memory/relief"
 require "pando/cluster/memory/shortage"
 require "pando/events"
 require "pando/mebibytes"
 
 module Pando
   module Cluster
+    # Measuring and limiting the memory of processes.
+    #
+    # @api private
     module Memory
-      # Replaces workers that have grown too fat: between two requests when they pass the limit, in the
-      # middle of one at the hard limit, and the fattest of all when memory is short. By what is private to
-      # a worker: what it shares with its mold would not come back.
+      # What workers may take, in bytes; nil: no limit.
       #
-      # Owned by the monitor.
+      #   worker     private memory at which a worker is replaced between two requests
+      #   hard       private memory at which it is killed during one
+      #   total      memory of the whole tree at which the worker with the most is replaced
+      #   group      percent of the control group's limit in use, likewise
+      #   pressure   percent of time that processes wait for memory, likewise
+      Limits = Struct.new(:worker, :hard, :total, :group, :pressure, keyword_init: true) do
+        def any? = !to_h.compact.empty?
+      end
+
+      # Replaces workers that take too much memory: between two requests when they pass the limit, during one at the
+      # hard limit, and the largest of all when memory is short. Only private memory counts: what a worker shares with
+      # its mold would not be freed.
       #
-      # @api private
+      # Owned by a Pool, in the monitor.
       class Guard
         include Brief
         include Mebibytes
 
         # Seconds between two looks.
         TICK = 0.25
-        # And when the control group is filling.
+        # The same while the control group is nearly full.
         HASTE = 0.05
-        # Exact measurements in a look.
+        # The most exact measurements at one look.
         MEASUREMENTS = 4
 
         # @param options [#memory] Limits, which a reload may change
         # @param rollout [#renew, #awaited?]
-        # @param wasted [#call] told of a worker that was too fat before it had served anybody
-        def initialize(roster, options, rollout, wasted, gauge: Gauge.new, shortage: nil, relief: nil)
+        # @param wasted [#call] told of a worker that was too large before it had served a request
+        def initialize(roster, options, rollout, wasted, gauge: Gauge.new, shortage: nil)
           @roster = roster
           @options = options
           @rollout = rollout
           @wasted = wasted
           @gauge = gauge
           @shortage = shortage || Shortage.new(options, gauge)
-          @relief = relief || Relief.new(@shortage)
-          @relief.join(self)
+          @shortage.join(self)
           @looked_at = 0.0
         end
 
@@ -53,26 +62,27 @@ module Pando
           @gauge.keep(pids)
           grown(living(@roster)).each { |worker| judge(worker) }
           @gauge.measure_next(pids) if limits.total
-          short = @shortage.look
-          short ? relieve(short, now) : @relief.reset
+          @shortage.look&.then { |reason| relieve(reason, now) }
         end
 
-        # @return [Boolean] whether, at the last look, memory was short
+        # @return [Boolean] whether memory was short at the last look
         def short? = limits.any? && @shortage.short?
 
         # @return [Float, nil]
         def due = (@looked_at + (@shortage.near? ? HASTE : TICK) if limits.any?)
 
-        # One goes at a time, as long as the limits allow it: a cluster in which all are too fat goes on serving.
-        # @return [Boolean] until another one serves in the place of the last who was sent away; a long request of his
-        #   is not waited for
+        # One worker leaves at a time, as long as the limits allow it: a cluster in which all are too large goes on
+        # serving.
+        # @return [Boolean] true until another worker serves in the place of the last one that was told to leave; but a
+        #   long request of that one is not waited for
         def departing?
           return false unless @leaver
 
           @leaver.gone? ? @rollout.awaited?(@leaver.slot) : @leaver.replacement_wanted? || !@leaver.engaged?
         end
 
-        # @return [Boolean] whether the last who was sent away is about to go; his successor is no other pool's affair
+        # @return [Boolean] whether the last worker that was told to leave is about to. Other pools wait for that, but
+        #   not for its successor.
         def seeing_off? = !@leaver.nil? && @leaver.leaving? && !@leaver.engaged?
 
         private
@@ -81,7 +91,7 @@ module Pando
 
         def living(roster) = roster.select { |child| child.pidfd && !child.condemned? }
 
-        # Who may have passed a limit since it was measured. A worker that leaves may still be killed.
+        # Workers that may have passed a limit since they were measured. One that leaves may still be killed.
         def grown(processes)
           limit = soft_limit or return []
           processes.select { |child| child.worker? && (child.ready? || (limits.hard && child.leaving?)) }
@@ -104,7 +114,8 @@ module Pando
           replace(worker, "its #{mebibytes(size)} of private memory are over the limit of #{mebibytes(soft_limit)}")
         end
 
-        # Without one for workers the hard limit: who is idle beyond it goes, rather than be killed in his next request.
+        # Without a limit for workers it is the hard one: an idle worker beyond that is replaced, and not killed in its
+        # next request.
         def soft_limit = limits.worker || limits.hard
 
         # Its request is not tried again: it may have been the cause.
@@ -120,24 +131,24 @@ module Pando
           @rollout.renew(worker, reason, cause: :memory)
         end
 
-        # And so far beyond the limit that it does not wait for its turn.
+        # Whether it is so large that it does not wait for its turn.
         def over_hard?(worker)
           limits.worker && limits.hard && @gauge.last(worker.pid).private > limits.hard && !worker.replacement_wanted?
         end
 
         def relieve(reason, now)
-          return unless @relief.allowed?(self, now)
+          return unless @shortage.relief_due?(self, now)
 
-          fattest, size = fattest_worker
-          return unless fattest && @roster.include?(fattest) # another pool's is its own guard's affair
+          largest, size = largest_worker
+          return unless largest && @roster.include?(largest) # the guard of its own pool replaces it
 
-          @relief.note(now)
-          replace(fattest, "#{reason}, and of all workers it has most private memory (#{mebibytes(size)})")
+          @shortage.relieved(now)
+          replace(largest, "#{reason}, and of all workers it has most private memory (#{mebibytes(size)})")
         end
 
-        # By what they may have grown since they were measured; then those are measured who may be it.
+        # Ranks workers by their estimated size, and measures the largest ones.
         # @return [Array(Child, Integer), nil]
-        def fattest_worker
+        def largest_worker
           @roster.everybody.ready_workers.reject(&:replacement_wanted?)
                  .max_by(MEASUREMENTS) { |worker| @gauge.most(worker.pid) }
                  .filter_map { |worker| (size = size_of(worker)) && [worker, size] }.max_by(&:last)

@@ -5,16 +5,14 @@ require "pando/sys/memory"
 module Pando
   module Cluster
     module Memory
-      # Whether the kernel has killed somebody for want of memory since it was asked
-      # last: it counts them, in the control group (memory.events; memory.oom_control of
-      # version 1) or on the machine. It does not say whom: its victims die of SIGKILL as others do.
+      # Whether the kernel has killed processes because memory was out. It counts them, in the control group
+      # (memory.events; memory.oom_control of version 1) or on the machine, but does not name them: they die of SIGKILL
+      # as others do.
       #
       # Owned by the monitor.
-      #
-      # @api private
       class OomWatch
         MACHINE = "/proc/vmstat"
-        # Seconds: of several victims at once we hear one by one.
+        # Seconds in which the deaths of several victims are noticed one by one.
         MEMORY = 2.0
 
         # @param paths [Array<String>] files with a line "oom_kill N"; the first one that has it counts
@@ -24,18 +22,18 @@ module Pando
         end
 
         # @param child [Child] whose ending is known
-        # @return [Boolean] whether it is likely that the kernel has killed this one
+        # @return [Boolean] whether the kernel has probably killed it for memory
         def victim?(child)
           ending = child.ending
-          !!ending&.killed? && ending.number == Signal.list["KILL"] && !child.condemned? && struck?
+          !!ending&.killed? && ending.number == Signal.list["KILL"] && !child.condemned? && killed_recently?
         end
 
         # @return [Boolean]
-        def struck?
-          seen = read || @seen # nil: we have no descriptor left
-          @struck_at = Sys.now if seen != @seen
+        def killed_recently?
+          seen = read || @seen # nil: there is no descriptor left
+          @killed_at = Sys.now if seen != @seen
           @seen = seen
-          !@struck_at.nil? && Sys.now - @struck_at < MEMORY
+          !@killed_at.nil? && Sys.now - @killed_at < MEMORY
         end
 
         private

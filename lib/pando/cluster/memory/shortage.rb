@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
+require "pando/cluster/backoff"
 require "pando/events"
 require "pando/mebibytes"
 require "pando/sys/memory"
@@ -8,18 +9,23 @@ require "pando/sys/memory"
 module Pando
   module Cluster
     module Memory
-      # Whether memory is short, and by what sign: all processes take more than they may, their control group is
-      # nearly full, or somebody waits for memory.
+      # Whether memory is short, and why: all processes take more than they may, their control group is nearly full, or
+      # processes wait for memory. Decides when the next worker may leave to relieve it: one at a time, of whatever
+      # pool.
       #
-      # Owned by the memory guard.
-      #
-      # @api private
+      # Owned by the monitor; each pool's guard asks it.
       class Shortage
         include Brief
         include Mebibytes
 
-        # How many percent before its limit a group is looked at more often.
+        # Percent below its limit from which on a control group is checked more often.
         NEAR = 10
+        # Seconds in which the departure of a worker should show its effect. While nothing helps, twice as long each
+        # time.
+        RESPITE = 2.0
+        LONGEST_RESPITE = 120.0
+        # Seconds between two departures when memory is critical.
+        LEAST = 0.025
 
         # @param options [#memory] Limits, which a reload may change
         # @param gauge [Gauge]
@@ -30,27 +36,47 @@ module Pando
           @group = group
           @pressure = pressure
           @short = @critical = @near = false
+          @respite = Backoff.new(LONGEST_RESPITE, first: RESPITE)
+          @relieved_at = 0.0
+          @guards = []
         end
 
-        # @return [Boolean] whether, at the last look, memory was short
+        # @param guard [Guard] of a pool
+        def join(guard) = @guards << guard
+
+        # @return [Boolean] whether memory was short at the last look
         def short? = @short
 
-        # @return [Boolean] whether, at the last look, it was not far from being short
+        # @return [Boolean] whether the control group was nearly at its limit at the last look
         def near? = @near
 
-        # @return [Boolean] whether, at the last look, the control group was so full that nothing could be waited for
-        def critical? = @critical
-
-        # Its begin and its end are told.
+        # Emits an event when a shortage begins, and when it ends.
         # @return [String, nil] the reason, nil: there is enough
         def look
           reason = by_group || by_total || by_pressure
+          @respite.reset unless reason
           return reason if @short == !reason.nil?
 
           @short = !reason.nil?
-          about = { pool: nil } # whoever has looked
+          about = { pool: nil } # it concerns all pools
           reason ? Events.emit("memory.short", **about, reason: reason) : Events.emit("memory.recovered", **about)
           reason
+        end
+
+        # Whether a worker may leave now. If the control group was too full at the last look, no other departure is
+        # waited for.
+        # @param guard [Guard] that asks
+        # @return [Boolean]
+        def relief_due?(guard, now)
+          return now - @relieved_at >= LEAST if @critical
+
+          @respite.over?(now) && !guard.departing? && @guards.none?(&:seeing_off?)
+        end
+
+        # A worker was told to leave.
+        def relieved(now)
+          @relieved_at = now
+          @respite.fail(now)
         end
 
         private
@@ -76,7 +102,7 @@ module Pando
           waiting = limits.pressure && @pressure.call
           return unless waiting && waiting > limits.pressure
 
-          "memory is short (#{waiting}% of the time somebody waits for it)"
+          "memory is short (processes wait for it #{waiting}% of the time)"
         end
       end
     end

@@ -7,32 +7,30 @@ require "pando/sys/memory"
 module Pando
   module Cluster
     module Memory
-      # How many workers there are to be where the configuration leaves that to us (`workers :auto`): as many as there
-      # are CPUs, unless so many do not fit into memory.
+      # Chooses the number of workers with `workers :auto`: as many as there are CPUs, unless so many do not fit into
+      # memory.
       #
-      # What a worker needs is its private memory at the age at which most of it has been filled; what it leaks later
-      # is a matter for Guard. Whoever scales by another way (`pando scale`, TTIN, TTOU) has the last word.
+      # A worker's need is its private memory at the age at which most of its caches are full; Guard handles later
+      # leaks. A number that a user sets (`pando scale`, TTIN, TTOU) takes precedence.
       #
-      # Owned by the monitor.
-      #
-      # @api private
+      # Owned by a Pool, in the monitor.
       class Sizing
         include Mebibytes
 
         extend Serializable
 
-        serialize_as "sizing", size: :integer # another than the rollout's: somebody else has chosen that
+        serialize_as "sizing", size: :integer # if the rollout's differs, a user has set it
 
-        # Requests after which a worker counts.
+        # Requests after which a worker is measured.
         RIPE = 50
-        # Workers that are remembered, of the newest generation.
+        # The most workers that are remembered, of the newest generation.
         REMEMBERED = 32
-        # Seconds between two measurements, and without a change before one worker more is tried.
+        # Seconds between two measurements, and seconds without a change before one more worker is tried.
         PACE = 1.0
         CALM = 60.0
-        # Of the memory there is, what all processes together may take where `memory total:` does not say.
+        # The share of all memory that the processes may take together, without `memory total:`.
         SHARE = 0.8
-        # How much more than one worker needs must be there for one more.
+        # The room that one more worker takes, as a multiple of its need.
         MARGIN = 1.25
 
         # @param options [#auto_workers, #workers, #memory]
@@ -64,7 +62,7 @@ module Pando
         def due = (@looked_at + PACE if @options.auto_workers && ours?)
 
         # For `pando status`.
-        # @return [String, nil] nil: the number is not ours to choose
+        # @return [String, nil] nil: without `workers :auto`
         def explain
           return unless @options.auto_workers
           return "set by hand" unless ours?
@@ -97,10 +95,10 @@ module Pando
           @needs.shift if @needs.size > REMEMBERED
         end
 
-        # @return [Integer, nil] bytes: the median of all that are remembered
+        # @return [Integer, nil] bytes: the median of the remembered workers
         def need = @needs.values.sort[@needs.size / 2]
 
-        # @return [Integer] bytes that all take together, without what each worker has for itself
+        # @return [Integer] bytes of all processes, without the private memory of the workers
         def rest
           @gauge.total - @roster.workers.sum { |worker| @gauge.last(worker.pid)&.private.to_i }
         end

@@ -16,8 +16,8 @@ module Pando
         # (see Generations#upcoming)
         def upcoming = @pools.filter_map { |pool| pool.generations.upcoming }.first
 
-        # (see Generations#rooted?)
-        def rooted? = @pools.all? { |pool| pool.generations.rooted? }
+        # (see Generations#fallback_ready?)
+        def fallback_ready? = @pools.all? { |pool| pool.generations.fallback_ready? }
 
         # (see Generations#watching?)
         def watching? = @pools.any? { |pool| pool.generations.watching? }

@@ -6,8 +6,8 @@ require "pando/refork/policy"
 module Pando
   module Refork
     class Auto < Policy
-      # One generation's life so far: how its memory has grown, and what its beginning has cost. Sizes are bytes of all
-      # workers, ages requests of a worker, CPU time is seconds of a worker. Pure arithmetic.
+      # One generation's life so far: how its memory has grown, and what its start has cost. Sizes are bytes of all
+      # workers, ages are requests of a worker, CPU time is seconds of a worker. Pure arithmetic.
       #
       # Owned by Auto, in the monitor.
       #
@@ -15,30 +15,30 @@ module Pando
       class Cycle
         extend Cluster::Serializable
 
-        # Requests after which the cost of a refork is known, and is known better: page faults, cold caches and
-        # compilation are over then.
+        # Requests after which the cost of a refork is known roughly, and well: page faults, cold caches and compilation
+        # are over by then.
         YOUNG = 25
         RIPE = 200
-        # CPU time that the smallest app's refork takes of a worker: mold, canary, audits and the worker itself.
+        # CPU time per worker of the smallest app's refork: mold, canary, audits and the worker itself.
         LEAST_CPU = 0.025
-        # Requests up to which what it takes is what it was born with. Of a generation that was forked from a warm
-        # worker the first that is known must do.
+        # Up to this many requests its memory counts as that at birth. A generation that was forked from a warm worker
+        # is measured later; then the first measurement counts.
         BORN = 5
-        # Bytes that a worker has for itself at least, however young.
+        # The least private memory of a worker, however young.
         OWN = 8 * 1_048_576
-        # Of its average rate of requests, what is as good as none.
+        # The share of its average request rate that counts as silence.
         SILENT = 0.02
 
         serialize cold: :flag, age: :number, most: :number, seconds: :number, pss: :number, workers: :integer,
-              warmed: :number, born: :number, covered_to: :number, covered: :number, area: :number, heard_at: :number,
-              heard_age: :number, cpu: :number, young_age: :number, young_cpu: :number, ripe_age: :number,
-              ripe_cpu: :number
+                  warmed: :number, born: :number, covered_to: :number, covered: :number, area: :number,
+                  heard_at: :number, heard_age: :number, cpu: :number, young_age: :number, young_cpu: :number,
+                  ripe_age: :number, ripe_cpu: :number
 
         # @return [Float] requests, on average
         attr_reader :age
-        # @return [Float] requests of the worker that has served most: it is the next mold's source
+        # @return [Float] requests of the worker that has served most: the likely source of the next mold
         attr_reader :most
-        # @return [Float] since it serves in all slots
+        # @return [Float] since it began to serve in all slots
         attr_reader :seconds
         # @return [Integer, Float, nil] bytes
         attr_reader :pss
@@ -54,7 +54,7 @@ module Pando
           @workers = 0
         end
 
-        # @param vitals [Cluster::Vitals]
+        # @param vitals [Survey::Vitals]
         def add(vitals)
           @seconds = vitals.seconds
           begin_memory_anew(vitals.workers) unless vitals.workers == @workers
@@ -67,31 +67,31 @@ module Pando
           spend(vitals.cpu) if vitals.cpu
         end
 
-        # @return [Float] by how much it takes more now than it took on average: what another refork saves, if the next
+        # @return [Float] how much more memory it takes now than on average: the saving of another refork, if the next
         #   generation lives as this one has
         def excess = @pss && @covered.positive? ? [@pss - (@area / @covered), 0.0].max : 0.0
 
-        # @return [Float, nil] by how much it has grown since its birth, if all workers were as warm as the warmest is:
-        #   what another refork saves at most; nil: nobody has seen its birth
+        # @return [Float, nil] how much it would have grown since its birth if all workers were as warm as the warmest:
+        #   the most that another refork can save; nil: its size at birth is unknown
         def grown = @born && @pss && ([(@pss - @born) / @warmed, 0.0].max * @workers)
 
-        # @return [Float, nil] what another refork saves while nobody asks for anything
+        # @return [Float, nil] the saving of another refork while there are no requests
         def copied = [grown, (@private - (@workers * OWN) if @private)].compact.max
 
-        # @return [Float] seconds for which there have been hardly any requests
+        # @return [Float] seconds with hardly any requests
         def silence = @seconds - @heard_at
 
-        # What its beginning has taken above what as many requests took in the generation before, or, where that is not
-        # known, what they take later.
-        # @param pace [Float, nil] seconds of CPU that a request took in the generation before
-        # @return [Float, nil] it is too young
+        # The CPU time of its first requests above that of as many requests in the generation before, or, if that is
+        # unknown, above that of its later requests.
+        # @param pace [Float, nil] seconds of CPU per request in the generation before
+        # @return [Float, nil] nil: it is too young
         def cost(pace)
           pace ||= self.pace
           age, cpu = @ripe_age ? [@ripe_age, @ripe_cpu] : [@young_age, @young_cpu]
           [cpu - (age * pace), LEAST_CPU].max if age && pace
         end
 
-        # @return [Float, nil] seconds of CPU that a request takes, once the first ones are over
+        # @return [Float, nil] seconds of CPU per request, without the first ones
         def pace = between(@ripe_age, @ripe_cpu, RIPE) || between(@young_age, @young_cpu, YOUNG)
 
         private
@@ -100,7 +100,7 @@ module Pando
           (@cpu - cpu) / (@age - age) if age && @cpu && @age - age >= least
         end
 
-        # A cluster of another size is another cluster.
+        # Measurements of clusters of different sizes cannot be compared.
         def begin_memory_anew(workers)
           @workers = workers
           @pss = @born = @covered_to = nil

@@ -5,8 +5,8 @@ require_relative "support/evaluation_case"
 
 # The first requests of a release that is booted cost what those of the first generation cost, and a multiple of what
 # they cost in workers that were forked from a warm one.
-class ClusterColdReloadTest < Minitest::Test
-  include ClusterProofSupport::EvaluationCase
+class CanaryColdReloadTest < Minitest::Test
+  include CanarySupport::EvaluationCase
 
   COLD = 0.004 # seconds of CPU time
 

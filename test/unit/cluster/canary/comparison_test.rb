@@ -4,8 +4,8 @@ require "test_helper"
 require_relative "support/traffic"
 
 # What the statistic takes for worse, shown with traffic that is made up, always the same.
-class ClusterProofComparisonTest < Minitest::Test
-  include ClusterProofSupport
+class CanaryComparisonTest < Minitest::Test
+  include CanarySupport
 
   AT_ONCE = Pando::Cluster::Canary::Trial::AT_ONCE
   DOUBT = Pando::Cluster::Canary::Trial::DOUBT

@@ -3,7 +3,7 @@
 require "test_helper"
 require "pando/cluster/canary/criteria"
 
-class ProofTermsTest < Minitest::Test
+class CanaryCriteriaTest < Minitest::Test
   TERMS = Pando::Cluster::Canary::Criteria.new(requests: 20, seconds: 10.0, longest: 30.0)
 
   def test_new_code_serves_as_many_requests_for_as_long_as_it_says

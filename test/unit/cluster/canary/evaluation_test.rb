@@ -4,8 +4,8 @@ require "test_helper"
 require_relative "support/evaluation_case"
 
 # A generation on trial, and watched, in a simulated cluster.
-class ClusterProvingTest < Minitest::Test
-  include ClusterProofSupport::EvaluationCase
+class CanaryEvaluationTest < Minitest::Test
+  include CanarySupport::EvaluationCase
 
   def test_the_canary_serves_beside_all_the_old_ones
     on_trial(workers: 3)
@@ -245,7 +245,7 @@ class ClusterProvingTest < Minitest::Test
     assert_equal [0, :current], [generations.current.number, generations.current.state]
     cluster.settle
     assert_equal [0, 0], cluster.generations_of_workers
-    assert_equal 0, generations.reforks
+    assert_equal 0, generations.reforks.count
     elapse 1
     assert generations.refork("test"), "and the next one is tried"
   end

@@ -3,7 +3,7 @@
 require "test_helper"
 require "pando/cluster/canary/memory_check"
 
-class ProofMemoryCheckTest < Minitest::Test
+class CanaryMemoryCheckTest < Minitest::Test
   MIB = 1024 * 1024
   MOLD = 60
   Process = Struct.new(:pid, :generation, :requests, :row)

@@ -4,8 +4,8 @@ require "test_helper"
 require_relative "support/evaluation_case"
 
 # A generation on trial while no client asks for anything, or one that need not be tried.
-class ClusterQuietTrialTest < Minitest::Test
-  include ClusterProofSupport::EvaluationCase
+class CanaryQuietTrialTest < Minitest::Test
+  include CanarySupport::EvaluationCase
 
   def test_on_a_quiet_server_the_canary_tries_itself_out_and_is_not_waited_for
     on_trial

@@ -4,7 +4,7 @@ require "test_helper"
 require "pando/cluster/canary/stopwatch"
 
 # Which times count in a proof.
-class ClusterProofStopwatchTest < Minitest::Test
+class CanaryStopwatchTest < Minitest::Test
   def setup
     @watch = Pando::Cluster::Canary::Stopwatch.new(->(now) { @heard == :always ? now : @heard }, 100.0)
   end

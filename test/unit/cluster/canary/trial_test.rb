@@ -5,8 +5,8 @@ require "pando/cluster/canary/criteria"
 require_relative "support/traffic"
 
 # What a trial knows of its canary, beside its requests.
-class ClusterProofTrialTest < Minitest::Test
-  include ClusterProofSupport
+class CanaryTrialTest < Minitest::Test
+  include CanarySupport
 
   TERMS = Pando::Cluster::Canary::Criteria.new(requests: 20, seconds: 0, longest: 30)
   # Stands for Records.
@@ -47,5 +47,43 @@ class ClusterProofTrialTest < Minitest::Test
     memory.define_singleton_method(:complaint) { |*| nil }
 
     Pando::Cluster::Canary::Trial.new(1, TERMS, roster, book, memory: memory, cpu_wait: cpu_wait, now: 0.0).look(1.0)
+  end
+end
+
+# How long workers on trial wait for a CPU.
+class CanaryCPUWaitTest < Minitest::Test
+  Worker = Struct.new(:pid, :requests)
+
+  def setup
+    @delays = {}
+    source = Object.new
+    source.define_singleton_method(:run_delay) { |pid| delays[pid] }
+    delays = @delays
+    source.define_singleton_method(:delays) { delays }
+    @cpu_wait = Pando::Cluster::Canary::CPUWait.new(source)
+  end
+
+  def test_only_what_was_waited_since_it_is_looked_at
+    worker = Worker.new(1, 0)
+    @delays[1] = 5_000
+
+    assert_equal(0.0, @cpu_wait.per_request([worker]))
+    @delays[1] = 35_000
+    worker.requests = 10
+    assert_equal(3_000.0, @cpu_wait.per_request([worker]))
+  end
+
+  def test_all_of_them_together
+    workers = [Worker.new(1, 10), Worker.new(2, 30)]
+    @delays.update(1 => 0, 2 => 0)
+    @cpu_wait.per_request(workers)
+    @delays.update(1 => 1_000, 2 => 3_000)
+
+    assert_equal(100.0, @cpu_wait.per_request(workers))
+  end
+
+  def test_without_an_account
+    assert_equal(0.0, @cpu_wait.per_request([Worker.new(1, 10)]))
+    assert_equal(0.0, @cpu_wait.per_request([]))
   end
 end

@@ -156,7 +156,7 @@ class ChangedStateLedgerTest < Minitest::Test
 
   private
 
-  # What somebody is called for.
+  # Events above the level of mere information.
   def grave
     @events.reject { |event| Pando::Events::Catalogue.level_of(event) == :info }.map(&:name)
   end

@@ -93,7 +93,7 @@ class ColdBootsTest < Minitest::Test
     assert_equal [:reboot], purposes.last(1)
     assert_equal [KNOWN + 1], cluster.generations_of_workers.uniq
     assert_equal [350 * MIB, 100 * MIB], events("reboot.finished").first.payload.values_at(:from, :to)
-    assert_equal 0, generations.reforks
+    assert_equal 0, generations.reforks.count
   end
 
   def test_no_leak_is_no_reason

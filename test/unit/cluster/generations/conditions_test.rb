@@ -4,7 +4,7 @@ require "test_helper"
 require_relative "../support/fakes"
 require "pando/cluster/generations/conditions"
 
-# Whether this is the moment for a refork that nobody has asked for.
+# Whether this is a good moment for an automatic refork.
 class ConditionsTest < Minitest::Test
   Cluster = Struct.new(:reload, :drain, :memory, :reactors, :listeners, :roster)
   Answer = Struct.new(:under_way?, :begun?, :short?, :state, :waiting)
@@ -42,7 +42,7 @@ class ConditionsTest < Minitest::Test
       end
     @pressure = 10.5
 
-    assert_equal "memory is short (10.5% of the time somebody waits for it)", conditions.obstacle
+    assert_equal "memory is short (processes wait for it 10.5% of the time)", conditions.obstacle
   end
 
   def test_it_is_quiet_while_nobody_waits_and_half_of_the_workers_are_idle

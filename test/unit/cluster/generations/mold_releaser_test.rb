@@ -19,7 +19,7 @@ class MoldReleaserTest < Minitest::Test
     cluster
     pass
 
-    assert_equal(["40.0 MiB of it are its alone"], events("mold.leaving").map { |event| event[:reason] })
+    assert_equal(["40.0 MiB of its memory are private to it"], events("mold.leaving").map { |event| event[:reason] })
     assert_empty events("mold.lost")
   end
 

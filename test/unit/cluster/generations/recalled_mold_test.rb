@@ -185,10 +185,10 @@ class RecalledMoldTest < Minitest::Test
 
   def test_a_reload_has_a_mold_to_fall_back_to
     released
-    refute rooted?
+    refute fallback_ready?
     settle(reloading: true)
 
-    assert rooted?
+    assert fallback_ready?
     assert_equal 1, cluster.roster.molds.size
   end
 
@@ -197,7 +197,7 @@ class RecalledMoldTest < Minitest::Test
     turn(reloading: true)
     cluster.die(cluster.upcoming_mold)
 
-    assert rooted?
+    assert fallback_ready?
   end
 
   # A clean image may be of the new release already.
@@ -207,7 +207,7 @@ class RecalledMoldTest < Minitest::Test
     turn(reloading: true)
 
     assert_nil generations.upcoming
-    assert rooted?
+    assert fallback_ready?
   end
 
   def test_it_comes_through_an_upgrade

@@ -71,7 +71,7 @@ class ClusterRefusedReforkTest < Minitest::Test
 
   private
 
-  # What somebody is called for.
+  # Events above the level of mere information.
   def grave
     @events.reject { |event| Pando::Events::Catalogue.level_of(event) == :info }.map(&:name)
   end

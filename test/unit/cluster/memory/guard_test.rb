@@ -4,7 +4,7 @@ require "test_helper"
 require "pando/cluster/memory/guard"
 require_relative "../support/simulation"
 
-# Who is too fat, and what is done about it.
+# Which workers take too much memory, and what is done about it.
 class MemoryGuardTest < Minitest::Test
   include ClusterSupport::Clock
   include ClusterSupport::Listening
@@ -53,7 +53,7 @@ class MemoryGuardTest < Minitest::Test
 
   def guard(roster, **common)
     Pando::Cluster::Memory::Guard.new(roster, @options, @cluster.rollout, @cluster.generations.method(:worker_wasted),
-                                       **common)
+                                      **common)
   end
 
   # A worker of another pool.
@@ -321,8 +321,7 @@ class MemoryGuardTest < Minitest::Test
     start(workers: 2, total: 100)
     gauge = Pando::Cluster::Memory::Gauge.new(@source, clock: -> { 0.0 })
     shortage = Pando::Cluster::Memory::Shortage.new(@options, gauge, pressure: -> {}, group: nil)
-    common = { gauge: gauge, shortage: shortage, relief: Pando::Cluster::Memory::Relief.new(shortage) }
-    guards = Array.new(2) { |pool| guard(@cluster.roster.of(pool), **common) }
+    guards = Array.new(2) { |pool| guard(@cluster.roster.of(pool), gauge: gauge, shortage: shortage) }
     fattest = stranger(200)
     grow(0, 140)
     looks = ->(times) { times.times { elapse(0.3) && guards.each(&:reconcile) } }

@@ -18,14 +18,14 @@ class OomWatchTest < Minitest::Test
 
   def test_a_counter_that_rose_says_so_for_a_moment
     watch = Pando::Cluster::Memory::OomWatch.new([counter(3)])
-    refute_predicate watch, :struck?
+    refute_predicate watch, :killed_recently?
 
     counter(4)
-    assert_predicate watch, :struck?
-    assert_predicate watch, :struck?
+    assert_predicate watch, :killed_recently?
+    assert_predicate watch, :killed_recently?
     elapse 3
 
-    refute_predicate watch, :struck?
+    refute_predicate watch, :killed_recently?
   end
 
   def test_a_file_without_the_line_is_passed_over
@@ -33,11 +33,11 @@ class OomWatchTest < Minitest::Test
     watch = Pando::Cluster::Memory::OomWatch.new([plain.path, "/nowhere", counter(1)])
     counter(2)
 
-    assert_predicate watch, :struck?
+    assert_predicate watch, :killed_recently?
   end
 
   def test_a_kernel_that_does_not_tell
-    refute_predicate Pando::Cluster::Memory::OomWatch.new(["/nowhere"]), :struck?
+    refute_predicate Pando::Cluster::Memory::OomWatch.new(["/nowhere"]), :killed_recently?
   end
 
   # Of Child.

@@ -13,7 +13,7 @@ class SizingTest < Minitest::Test
   MIB = 1024**2
   Usage = Pando::Sys::Memory::Usage
 
-  # Stands for /proc: each worker has what it is said to need, the others 30 MiB that nobody else has.
+  # Stands for /proc: each worker has what it is said to need, the other processes 30 MiB of their own.
   class Source
     attr_accessor :worker
     attr_writer :roster

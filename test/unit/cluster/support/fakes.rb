@@ -3,7 +3,7 @@
 require "pando/cluster"
 require "pando/cluster/child"
 require "pando/cluster/link"
-require "pando/cluster/memory/limits"
+require "pando/cluster/memory/guard"
 require "pando/cluster/roster"
 
 module ClusterSupport

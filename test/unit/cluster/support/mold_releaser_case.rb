@@ -29,7 +29,7 @@ module ClusterSupport
 
     def generations = cluster.generations
     def released? = generations.released?
-    def rooted? = generations.rooted?
+    def fallback_ready? = generations.fallback_ready?
 
     # Of 100 MiB that each process has.
     def gauge

@@ -63,7 +63,7 @@ class UpgradeStateTest < Minitest::Test
     carry_over(@cluster.generations, other, roster)
 
     now = other.current
-    assert_equal([2, 2, :current, :refork], [other.reforks, now.number, now.state, now.purpose])
+    assert_equal([2, 2, :current, :refork], [other.reforks.count, now.number, now.state, now.purpose])
     assert_equal(@cluster.generations.current.began_at, other.current.began_at)
     assert_equal(1, other.current.backoff.failures)
     assert_same(roster.molds.first, other.current.mold)

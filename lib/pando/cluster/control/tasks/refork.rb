@@ -25,7 +25,7 @@ module Pando
           end
 
           def check
-            return if @begun || (@pool.generations.passer && Sys.now < @until)
+            return if @begun || (@pool.generations.reforks.blocking_worker && Sys.now < @until)
 
             @begun = true
             @cluster.pools.about(@pool) { @pool.generations.refork("pando refork", force: @force) }
@@ -63,7 +63,7 @@ module Pando
 
           # Describes each worker once: that its request has ended is no news.
           def starting_or_leaving
-            worker = @pool.generations.passer or return
+            worker = @pool.generations.reforks.blocking_worker or return
             @descriptions ||= {}.compare_by_identity
             @descriptions[worker] ||= describe(worker)
             [@descriptions[worker], @until - Sys.now]

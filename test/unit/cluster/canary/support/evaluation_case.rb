@@ -2,7 +2,7 @@
 
 require_relative "../../support/generations_case"
 
-module ClusterProofSupport
+module CanarySupport
   # For tests of a generation on trial, and watched, in a simulated cluster.
   module EvaluationCase
     include ClusterSupport::GenerationsCase

@@ -3,7 +3,7 @@
 require "pando/cluster/canary/comparison"
 require "pando/cluster/canary/trial"
 
-module ClusterProofSupport
+module CanarySupport
   Comparison = Pando::Cluster::Canary::Comparison
   Curve = Pando::Cluster::Canary::Curve
 

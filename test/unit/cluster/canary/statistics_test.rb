@@ -1,10 +1,9 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/canary/exact_test"
-require "pando/cluster/canary/rank_test"
+require "pando/cluster/canary/statistics"
 
-class ClusterProofTestsTest < Minitest::Test
+class CanaryStatisticsTest < Minitest::Test
   ExactTest = Pando::Cluster::Canary::ExactTest
   RankTest = Pando::Cluster::Canary::RankTest
 

@@ -2,14 +2,14 @@
 
 require "test_helper"
 require "minitest/mock"
-require "pando/cluster/generations/hot_sets"
-require_relative "../support/simulation"
+require "pando/refork/prefault"
+require_relative "../cluster/support/simulation"
 
-class ClusterHotSetsTest < Minitest::Test
+class PrefaultOrdersTest < Minitest::Test
   include ClusterSupport::Clock
   include ClusterSupport::Listening
 
-  HotSets = Pando::Cluster::Generations::HotSets
+  Orders = Pando::Refork::Prefault::Orders
 
   def setup
     super
@@ -20,7 +20,7 @@ class ClusterHotSetsTest < Minitest::Test
 
   def hot_sets(prefault: true)
     options = ClusterSupport.options(prefault: prefault)
-    HotSets.new(@cluster.roster, @cluster.generations, options)
+    Orders.new(@cluster.roster, @cluster.generations, options)
   end
 
   def mold = @cluster.current_mold
@@ -37,7 +37,7 @@ class ClusterHotSetsTest < Minitest::Test
   end
 
   def test_a_mold_looks_once_at_a_worker_that_has_served_enough
-    @cluster.serve(worker, HotSets::ENOUGH - 1)
+    @cluster.serve(worker, Orders::ENOUGH - 1)
     look
 
     assert_equal 0, orders(mold)
@@ -51,7 +51,7 @@ class ClusterHotSetsTest < Minitest::Test
   def test_it_looks_before_the_others_are_forked
     next_generation
     upcoming = @cluster.upcoming_mold
-    @cluster.serve(canary, HotSets::LEAST - 1)
+    @cluster.serve(canary, Orders::LEAST - 1)
     look
 
     assert_equal 0, orders(upcoming)
@@ -65,7 +65,7 @@ class ClusterHotSetsTest < Minitest::Test
   end
 
   def test_who_is_gone_is_not_looked_at
-    @cluster.serve(worker, HotSets::ENOUGH)
+    @cluster.serve(worker, Orders::ENOUGH)
     look(pid: 2**30)
 
     refute_predicate @cluster.generations.current, :observed?
@@ -73,7 +73,7 @@ class ClusterHotSetsTest < Minitest::Test
   end
 
   def test_an_order_that_does_not_arrive_is_given_again
-    @cluster.serve(worker, HotSets::ENOUGH)
+    @cluster.serve(worker, Orders::ENOUGH)
     mold.link.deaf = true
     look
     mold.link.deaf = false
@@ -83,7 +83,7 @@ class ClusterHotSetsTest < Minitest::Test
   end
 
   def test_what_the_kernel_lacks_is_said_once
-    @cluster.serve(worker, HotSets::ENOUGH)
+    @cluster.serve(worker, Orders::ENOUGH)
     2.times { look(supported: false) }
 
     assert_equal 1, events("prefault.unavailable").size
@@ -91,7 +91,7 @@ class ClusterHotSetsTest < Minitest::Test
   end
 
   def test_what_may_not_be_read_is_said_once
-    @cluster.serve(worker, HotSets::ENOUGH)
+    @cluster.serve(worker, Orders::ENOUGH)
     File.stub(:open, ->(*) { raise Errno::EACCES, "pagemap" }) { 2.times { look } }
 
     assert_equal 1, events("prefault.unavailable").size
@@ -99,7 +99,7 @@ class ClusterHotSetsTest < Minitest::Test
   end
 
   def test_off
-    @cluster.serve(worker, HotSets::ENOUGH)
+    @cluster.serve(worker, Orders::ENOUGH)
     look(hot_sets(prefault: false))
 
     assert_equal 0, orders(mold)

@@ -3,11 +3,77 @@
 require "test_helper"
 require_relative "../support/generations_case"
 
-# Who is given requests before the others, and when.
+# Which worker is asked to fork the next mold.
+class ClusterSourcesTest < Minitest::Test
+  Worker = Struct.new(:name, :requests, :connections, :excluded_as_source, :engaged, :unsafe) do
+    def ready? = true
+    def fork_safe? = !unsafe
+    def declined_while_busy? = false
+    def condemned? = false
+    def declined = nil
+    def engaged? = !!engaged
+    def excluded_as_source? = !!excluded_as_source
+  end
+  Roster = Struct.new(:ready_workers)
+
+  # Stands for a Refork::Policy.
+  class Policy
+    def manual? = true
+    def choose(workers) = workers.max_by(&:requests)
+  end
+
+  # There are none.
+  class LostThreads
+    def heal_cold? = false
+    def fit?(_worker) = true
+  end
+
+  Generations = Struct.new(:lost_threads) do
+    def outdated?(worker) = worker.requests.zero?
+  end
+
+  def best_of(*workers)
+    Pando::Cluster::Generations::Reforks.new(Roster.new(workers), Policy.new, Generations.new(LostThreads.new), nil,
+                                             nil)
+                                        .best_source&.name
+  end
+
+  def test_one_without_connections_comes_before_a_warmer_one
+    assert_equal :b, best_of(Worker.new(:a, 100, 5), Worker.new(:b, 60, 0), Worker.new(:c, 50, 0))
+  end
+
+  def test_but_not_one_that_has_served_much_less
+    assert_equal :a, best_of(Worker.new(:a, 100, 5), Worker.new(:b, 49, 0))
+  end
+
+  def test_if_all_have_some_one_is_chosen_all_the_same
+    assert_equal :a, best_of(Worker.new(:a, 100, 5), Worker.new(:b, 60, 1))
+  end
+
+  def test_one_that_is_at_a_long_request_is_not_preferred_for_that
+    assert_equal :a, best_of(Worker.new(:a, 100, 5), Worker.new(:b, 90, 0, false, true))
+  end
+
+  def test_never_an_unsafe_one_nor_one_that_is_to_be_replaced
+    assert_equal :b, best_of(Worker.new(:a, 100, 0, false, false, true), Worker.new(:b, 5, 0))
+    assert_nil best_of(Worker.new(:a, 100, 0, false, false, true), Worker.new(:b, 0, 0))
+  end
+
+  def test_one_whose_mold_has_failed_only_if_all_have
+    assert_equal :b, best_of(Worker.new(:a, 100, 0, true), Worker.new(:b, 5, 0))
+    assert_equal :a, best_of(Worker.new(:a, 100, 0, true), Worker.new(:b, 5, 0, true))
+  end
+
+  def test_none
+    assert_nil best_of
+  end
+end
+
+# Which worker is given requests before the others, and when.
 class ClusterTrainingTest < Minitest::Test
   include ClusterSupport::GenerationsCase
 
-  def trainee = generations.training.trainee
+  def trainee = generations.reforks.trainee
   def orders(slot) = cluster.worker_in(slot).link.orders
   def chosen = events("trainee.chosen").map { |event| event[:slot] }
 
@@ -91,7 +157,7 @@ class ClusterTrainingTest < Minitest::Test
     cluster.die(cluster.upcoming_mold)
     cluster.settle
 
-    assert_equal 1, generations.training.trainee.slot, "whose mold has failed is not asked again"
+    assert_equal 1, generations.reforks.trainee.slot, "whose mold has failed is not asked again"
     assert_equal [0, 1], chosen
   end
 

@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/memory/relief"
 require_relative "../support/clock"
+require_relative "../support/fakes"
+require "pando/cluster/memory/shortage"
 
 # When memory is short one worker goes at a time, whatever pool it is of.
-class MemoryReliefTest < Minitest::Test
+class MemoryShortageTest < Minitest::Test
   include ClusterSupport::Clock
 
   Guard = Struct.new(:departing, :seeing_off) do
@@ -13,27 +14,38 @@ class MemoryReliefTest < Minitest::Test
     def seeing_off? = seeing_off
   end
 
+  # Stands for Sys::ControlGroup.
+  Group = Struct.new(:memory)
+
   def setup
     super
-    @shortage = Struct.new(:critical) { def critical? = critical }.new(false)
-    @relief = Pando::Cluster::Memory::Relief.new(@shortage)
-    @web, @nodes = Array.new(2) { Guard.new(false, false).tap { |guard| @relief.join(guard) } }
+    options = ClusterSupport.options(memory: Pando::Cluster::Memory::Limits.new(group: 80))
+    @group = Group.new
+    @shortage = Pando::Cluster::Memory::Shortage.new(options, nil, group: @group)
+    fill(85)
+    @web, @nodes = Array.new(2) { Guard.new(false, false).tap { |guard| @shortage.join(guard) } }
   end
 
-  def allowed = [@web, @nodes].select { |guard| @relief.allowed?(guard, now) }
+  # @param percent [Integer] of the control group's limit in use
+  def fill(percent)
+    @group.memory = Struct.new(:used, :limit, :percent).new(percent, 100, percent)
+    @shortage.look
+  end
+
+  def allowed = [@web, @nodes].select { |guard| @shortage.relief_due?(guard, now) }
 
   def test_its_effect_is_waited_for_in_all_pools
     assert_equal([@web, @nodes], allowed)
-    @relief.note(now)
+    @shortage.relieved(now)
     elapse(1.9)
     assert_empty(allowed)
     elapse(0.2)
 
     assert_equal([@web, @nodes], allowed)
-    @relief.note(now)
+    @shortage.relieved(now)
     elapse(3)
     assert_empty(allowed, "twice as long, whoever it was")
-    @relief.reset
+    fill(50)
     assert_equal([@web, @nodes], allowed)
   end
 
@@ -46,10 +58,10 @@ class MemoryReliefTest < Minitest::Test
   end
 
   def test_in_need_one_goes_at_each_look
-    @shortage.critical = true
+    fill(95)
     @nodes.departing = @nodes.seeing_off = true
     assert_equal([@web, @nodes], allowed)
-    @relief.note(now)
+    @shortage.relieved(now)
     assert_empty(allowed, "not of two pools at once")
     elapse(0.05)
 

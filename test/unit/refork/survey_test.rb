@@ -2,14 +2,14 @@
 
 require "test_helper"
 require "pando/cluster/upgrade/document"
-require_relative "../support/simulation"
+require_relative "../cluster/support/simulation"
 
 # What is known of the generation that serves.
 class SurveyTest < Minitest::Test
   include ClusterSupport::Clock
 
   MIB = 1024**2
-  Survey = Pando::Cluster::Generations::Survey
+  Survey = Pando::Refork::Survey
   Usage = Pando::Sys::Memory::Usage
 
   # Stands for /proc.
@@ -37,6 +37,7 @@ class SurveyTest < Minitest::Test
   end
 
   def survey = Survey.new(@cluster.roster, @cluster.generations, @gauge, ClusterSupport.options(mold: @mold || :keep))
+  def footprint(time) = Survey::Footprint.new(@cluster.roster, @gauge, time)
   def workers = @cluster.roster.ready_workers
 
   def serve(worker, requests) = @cluster.serve(worker, requests)
@@ -132,36 +133,34 @@ class SurveyTest < Minitest::Test
   end
 
   def test_measuring_takes_a_thousandth_of_a_cpu
-    allowance = Pando::Cluster::Memory::Allowance.new(0.0)
-    assert allowance.left?(0.0)
-    allowance.spend(0.1)
+    footprint = footprint(0.0)
+    assert footprint.affordable?(0.0)
+    footprint.spend(0.1)
 
-    refute allowance.left?(49.0)
-    assert allowance.left?(51.0)
-    allowance.spend(0.0)
-    allowance.left?(100_000.0)
-    allowance.spend(0.11)
-    refute allowance.left?(100_001.0)
+    refute footprint.affordable?(49.0)
+    assert footprint.affordable?(51.0)
+    footprint.spend(0.0)
+    footprint.affordable?(100_000.0)
+    footprint.spend(0.11)
+    refute footprint.affordable?(100_001.0)
   end
 
   def test_what_is_new_is_measured_though_nothing_is_left_and_not_again_then
-    allowance = Pando::Cluster::Memory::Allowance.new(now)
-    allowance.spend(0.5)
-    footprint = Pando::Cluster::Generations::Footprint.new(@cluster.roster, @gauge, allowance)
-    10.times { footprint.look(workers, []) }
+    footprint = footprint(now)
+    footprint.spend(0.5)
+    10.times { footprint.measure(workers, []) }
 
     assert_equal workers.map(&:pid), @processes.measured.sort
     assert_predicate footprint.pss, :positive?
   end
 
   def test_who_owes_much_measures_nothing_and_does_not_hurry
-    allowance = Pando::Cluster::Memory::Allowance.new(now)
-    allowance.spend(1.2)
-    footprint = Pando::Cluster::Generations::Footprint.new(@cluster.roster, @gauge, allowance)
-    footprint.look(workers, [])
+    footprint = footprint(now)
+    footprint.spend(1.2)
+    footprint.measure(workers, [])
 
     assert_empty @processes.measured
-    refute_predicate footprint, :wanting?
+    refute_predicate footprint, :incomplete?
   end
 
   def test_who_takes_the_place_of_a_dead_one_goes_on_where_he_was
@@ -194,7 +193,7 @@ class SurveyTest < Minitest::Test
 
   def test_cpu_time_of_a_slot
     clock = Struct.new(:seconds) { def cpu_time(_pid) = seconds }.new(0.25)
-    record = Pando::Cluster::Generations::ServiceRecord.new(clock)
+    record = Survey::ServiceRecord.new(clock)
     record.share(0.5)
     record.add(workers)
     clock.seconds = nil # they have just died

@@ -1,0 +1,265 @@
+# frozen_string_literal: true
+
+require "pando/cluster/brief"
+require "pando/cluster/generations/mold_releaser"
+require "pando/cluster/serializable"
+require "pando/sys/scheduler"
+
+module Pando
+  module Refork
+    # Measures the current generation at intervals, at little cost, for a policy that decides by figures: requests and
+    # CPU time of its workers, and its memory. It pauses while a worker starts or leaves.
+    #
+    # Owned by Cluster::Generations::Reforks, in the monitor.
+    #
+    # @api private
+    class Survey
+      include Cluster::Brief
+      extend Cluster::Serializable
+
+      # The figures of one measurement.
+      #
+      #   generation  its number, or that of the generation whose dead mold it has replaced
+      #   reforks     since the last mold that booted from cold
+      #   seconds     since it began to serve in all slots
+      #   workers     how many
+      #   age         requests that a worker has served since its fork, on average
+      #   most        requests of the worker that has served most
+      #   warmed      the warmth of all workers together, in units of the warmest one's, by the logarithm of requests
+      #   pss         bytes of its workers, and of a mold that stays, with shared pages counted once; nil: not known yet
+      #   private     bytes of them that are private to one process
+      #   cpu         seconds of CPU that a worker has used since its fork, on average, with its share of what the mold
+      #               has used since it was promoted
+      Vitals = Struct.new(:generation, :reforks, :seconds, :workers, :age, :most, :warmed, :pss, :private, :cpu,
+                          keyword_init: true)
+
+      # Seconds between two measurements, and for each worker: one takes some 25 microseconds.
+      TICK = 0.5
+      EACH = 0.05
+      # The same while its memory is not known.
+      HASTE = 0.02
+      # The same while no decision is near.
+      CALM = 5.0
+
+      # The requests and the CPU time of each slot since a generation began to serve. A worker that replaces a dead one
+      # continues its slot. An upgrade of the monitor forgets the dead workers.
+      class ServiceRecord
+        extend Cluster::Serializable
+
+        serialize shared: :number
+
+        # Requests, and seconds of CPU.
+        Done = Struct.new(:requests, :cpu) do
+          def +(other) = Done.new(requests + other.requests, cpu + other.cpu)
+        end
+        NOTHING = Done.new(0, 0.0).freeze
+
+        # The worker that serves in a slot, what it has done, and what its predecessors had done.
+        Slot = Struct.new(:worker, :done, :before) do
+          def sum = before + done
+        end
+
+        # @param clock [#cpu_time]
+        def initialize(clock = Sys::Scheduler)
+          @clock = clock
+          @shared = 0.0
+          @slots = {}
+        end
+
+        # @param seconds [Float] of CPU that were spent for all workers together
+        def share(seconds) = @shared += seconds
+
+        # @param workers [Array<Child>] that serve
+        def add(workers)
+          @slots = workers.to_h { |worker| [worker.slot, slot(worker, @slots[worker.slot])] }
+        end
+
+        # @return [Float] a slot
+        def requests = @slots.each_value.sum { |slot| slot.sum.requests } / @slots.size.to_f
+
+        # @return [Float] seconds, a slot
+        def cpu = (@shared + @slots.each_value.sum { |slot| slot.sum.cpu }) / @slots.size
+
+        private
+
+        def slot(worker, last)
+          same = last && last.worker.equal?(worker)
+          # the kernel has no figure for a process that has just died: the last one counts
+          done = Done.new(worker.requests, @clock.cpu_time(worker.pid) || (same ? last.done.cpu : 0.0))
+          Slot.new(worker, done, same ? last.before : last&.sum || NOTHING)
+        end
+      end
+
+      # The memory of a generation: the PSS of its workers and its mold. Each process is measured in turn; between two
+      # measurements its page faults are added, since each first write to a page adds a page to the sum. Processes that
+      # share memory with the generation but will leave are measured too, and only what they share counts.
+      #
+      # Measuring takes at most a thousandth of a CPU in the long run. A new generation is measured at once, and the CPU
+      # time for that is saved later.
+      class Footprint
+        # Of one CPU.
+        SHARE = 0.001
+        # Seconds of CPU that may be saved up, and that are there at first.
+        SAVED = 0.05
+        # Seconds of CPU that may be borrowed.
+        OWED = 1.0
+
+        # @return [Integer, nil] bytes; nil: not known yet
+        attr_reader :pss
+        # @return [Integer, nil] bytes of them that are private to one process
+        attr_reader :private
+
+        # @param gauge [Cluster::Memory::Gauge]
+        def initialize(roster, gauge, now = Sys.now)
+          @roster = roster
+          @gauge = gauge
+          @pids = []
+          @changed_at = 0.0
+          @budget = SAVED
+          @filled_at = now
+        end
+
+        # Measures one more process, if the budget allows it.
+        # @param members [Array<Child>] workers and mold
+        # @param leavers [Array<Child>] those that share memory with them and will not stay
+        # @param idle [Boolean] whether nothing was served since the last time
+        def measure(members, leavers, idle: false, now: Sys.now)
+          @members = members.map(&:pid)
+          @leavers = leavers.map(&:pid)
+          begin_anew(now) unless (@members | @leavers) == @pids
+          return if idle && pss
+
+          measure_one(now)
+          @pss = @private = nil
+          add_up if known?
+        end
+
+        # @return [Boolean] whether all have been measured since one came or went: the shares of all change then
+        def known? = @pids.any? && @pids.all? { |pid| @gauge.measured_at(pid) >= @changed_at }
+
+        # @return [Boolean] whether the next measurement should come soon
+        def incomplete? = !known? && affordable?(urgent: true)
+
+        # @param urgent [Boolean] whether CPU time may be borrowed
+        # @return [Boolean]
+        def affordable?(now = Sys.now, urgent: false)
+          @budget = [@budget + ((now - @filled_at) * SHARE), SAVED].min
+          @filled_at = now
+          @budget > (urgent ? -OWED : 0)
+        end
+
+        # @param seconds [Float] of CPU
+        def spend(seconds) = @budget -= seconds
+
+        private
+
+        def measure_one(now)
+          oldest = @pids.min_by { |pid| @gauge.measured_at(pid) }
+          return unless oldest && affordable?(now, urgent: !known?)
+
+          spent = @gauge.spent
+          @gauge.measure(oldest)
+          spend(@gauge.spent - spent)
+        end
+
+        # Growth since the last measurement is private.
+        def add_up
+          total = @members.sum { |pid| @gauge.pss(pid) }
+          @private = total - @members.sum { |pid| shared(@gauge.last(pid)) }
+          @pss = total + @leavers.sum { |pid| shared(@gauge.last(pid)) }
+        end
+
+        def begin_anew(now)
+          @pids = @members | @leavers
+          @changed_at = now
+          @pss = @private = nil
+          @gauge.keep([Process.pid, *@roster.everybody.filter_map(&:pid)])
+        end
+
+        def shared(usage) = usage ? [usage.pss - usage.private, 0].max : 0
+      end
+
+      serialize number: :integer, line: :integer, began_at: :number, record: ServiceRecord
+
+      # @return [Float] when the next measurement is due
+      attr_reader :due
+
+      # @param generations [#current, #outdated?, #passed?]
+      # @param gauge [Cluster::Memory::Gauge]
+      # @param options [#mold] a mold that may be released is not counted, see Cluster::Generations::MoldReleaser
+      def initialize(roster, generations, gauge, options)
+        @roster = roster
+        @generations = generations
+        @options = options
+        @footprint = Footprint.new(roster, gauge)
+        @record = ServiceRecord.new
+        @due = 0.0
+      end
+
+      # @param reforks [Integer] see Vitals
+      # @return [Vitals, nil] nil: it is not time, or a worker starts or leaves
+      def look(reforks, now = Sys.now)
+        generation = @generations.current
+        return if now < due || generation.nil?
+
+        workers = @roster.workers
+        @due = now + [TICK, workers.size * EACH].max
+        return if workers.empty? || !workers.all? { |worker| worker.ready? && !@generations.outdated?(worker) }
+
+        measure(generation, workers, now)
+        vitals(reforks, workers, now)
+      end
+
+      # Called when no decision is near.
+      def relax(now = Sys.now)
+        @due = now + CALM unless @footprint.incomplete?
+      end
+
+      private
+
+      def vitals(reforks, workers, now)
+        Vitals.new(generation: @line, reforks: reforks, seconds: now - @began_at, workers: workers.size,
+                   age: @served, most: workers.map(&:requests).max, warmed: warmed(workers.map(&:requests)),
+                   pss: @footprint.pss, private: @footprint.private, cpu: @record.cpu)
+      end
+
+      # The first requests warm most.
+      def warmed(requests)
+        most = Math.log(1 + requests.max)
+        most.zero? ? requests.size.to_f : requests.sum { |count| Math.log(1 + count) } / most
+      end
+
+      def measure(generation, workers, now)
+        @line ||= @number # the state of an older Pando has only the number
+        begin_with(generation, now) unless continues?(generation)
+        @number = generation.number
+        before = @served
+        @record.add(workers)
+        @served = @record.requests
+        members = [*workers, (generation.mold if mold_stays?(workers))].select { |child| child&.pidfd }
+        others = @roster.molds.select(&:pidfd) - members
+        @footprint.measure(members, others, idle: before == @served, now: now)
+        @due = now + HASTE if @footprint.incomplete?
+      end
+
+      # Only its mold is new, as after the death of a mold.
+      def continues?(generation)
+        generation.number == @number || (generation.heal? && !generation.source.nil? && serves?(@line))
+      end
+
+      def serves?(number) = !number.nil? && !@generations.passed?(number)
+
+      def mold_stays?(workers) = @options.mold == :keep || workers.size < Cluster::Generations::MoldReleaser::LEAST
+
+      # The CPU time of a mold since its promotion is part of the cost of the refork. A mold that booted from cold has
+      # loaded the app, which does not count.
+      def begin_with(generation, now)
+        @line = generation.number
+        @began_at = now
+        @record = ServiceRecord.new
+        promoted = Sys::Scheduler.cpu_time(generation.mold.pid) if generation.source && generation.mold
+        @record.share(promoted || 0.0)
+      end
+    end
+  end
+end
