@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/base_frame"
+require "pando/cluster/cold_boot_command"
 require "pando/cluster/listening/listener"
 
 module Pando
@@ -74,46 +75,6 @@ module Pando
 
         [$stdout, $stderr].each(&:flush)
         exit!(0)
-      end
-    end
-
-    # The command of a cold boot, and the environment variables that it needs at the very start, such as LD_PRELOAD for
-    # an allocator. The application and its children must not see them: {.settle}, in the new image, restores the former
-    # values.
-    class ColdBootCommand
-      CHANGED = "PANDO_CHANGED"
-      FORMER = "PANDO_FORMER_"
-
-      # @return [Array<String>] the executable and arguments
-      attr_reader :command
-
-      # @param command [Array<String>, ColdBootCommand]
-      # @return [ColdBootCommand]
-      def self.of(command) = command.is_a?(self) ? command : new(command)
-
-      # Called in the new image, before any code of the application.
-      # @return [nil]
-      def self.settle(environment = ENV)
-        environment.delete(CHANGED).to_s.split.each do |name|
-          former = environment.delete("#{FORMER}#{name}")
-          former ? environment[name] = former : environment.delete(name)
-        end
-        nil
-      end
-
-      # @param variables [Hash{String => String}]
-      def initialize(command, variables = {})
-        @command = command
-        @variables = variables
-      end
-
-      # @param own [Hash{String => String}] of the process that executes the command
-      # @return [Hash{String => String}]
-      def environment(own = ENV.to_h)
-        return own if @variables.empty?
-
-        former = own.slice(*@variables.keys).transform_keys { |name| "#{FORMER}#{name}" }
-        own.merge(former, @variables, CHANGED => @variables.keys.join(" "))
       end
     end
   end

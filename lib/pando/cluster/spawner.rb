@@ -2,6 +2,7 @@
 
 require "pando/cluster/boot"
 require "pando/cluster/brief"
+require "pando/cluster/cold_boot_command"
 require "pando/cluster/link"
 require "pando/cluster/reactor/message"
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/boot"
+require "pando/cluster/cold_boot_command"
 require "pando/server/allocator"
 require "pando/server/surroundings"
 require "pando/yjit"
