@@ -6,15 +6,23 @@ require "pando/events"
 require "pando/sys"
 
 module Pando
-  # Who lives and who dies: monitor, mold, workers and services, the links
-  # between them, generations and their rollout. Knows nothing of HTTP or jobs:
-  # what a worker does is an object given by the layer above (see Payload in
+  # The processes of a server (monitor, mold, workers, services), the links between them, generations and their rollout.
+  # It knows nothing of HTTP or jobs: the layer above supplies an object that does a worker's work (see Payload in
   # cluster/payload.rb).
+  #
+  # @api private except Worker, Service and Mold, which hooks are given
   module Cluster
     autoload :Monitor, "pando/cluster/monitor"
     autoload :Boot, "pando/cluster/boot"
-    autoload :Listening, "pando/cluster/listening"
     autoload :Options, "pando/cluster/options"
     autoload :Payload, "pando/cluster/payload"
+    autoload :Pools, "pando/cluster/pools"
+
+    # The sockets that the monitor listens on, and what a reload does to them.
+    module Listening
+      autoload :Inherited, "pando/cluster/listening/inherited"
+      autoload :Listener, "pando/cluster/listening/listener"
+      autoload :Listeners, "pando/cluster/listening/listeners"
+    end
   end
 end

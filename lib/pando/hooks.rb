@@ -30,6 +30,9 @@ module Pando
   class Hooks
     # @return [Array<Symbol>]
     NAMES = TABLE.keys.freeze
+    # Those that the monitor itself runs.
+    # @return [Array<Symbol>]
+    OF_MONITOR = %i[after_monitor_ready after_worker_exit after_worker_hard_timeout].freeze
 
     # What ends the process or the request belongs to whoever asked for it.
     PASSED_ON = [RequestTimeout, SystemExit, SignalException, NoMemoryError].freeze

@@ -10,13 +10,12 @@ require "pando/server/launch"
 require "pando/telemetry/log"
 
 module Pando
-  # Puts the parts together: the configuration, the cluster, and what its
-  # workers serve. One instance lives in the monitor, another in each mold and
-  # all that is forked from it; hooks get it as their first argument.
+  # Puts the parts together: the configuration, the cluster, and the application that its workers serve. One instance
+  # lives in the monitor, another one in each mold and all that is forked from it. Hooks get it as their first argument.
   class Server
     # @return [Config]
     attr_reader :config
-    # @return [Cluster::Mold, Cluster::Worker, Cluster::Service, nil] what this process is; nil in the monitor
+    # @return [Cluster::Mold, Cluster::Worker, Cluster::Service, nil] the role of this process; nil in the monitor
     attr_accessor :role
 
     # @param config [Config]
@@ -25,7 +24,7 @@ module Pando
       @inherited = Cluster::Listening::Inherited.none
     end
 
-    # Runs the monitor until the server stops. In the process that `pando` was started as.
+    # Runs the monitor until the server stops, in the process of the `pando` command.
     #
     # @return [Integer] exit status: 0 after a wanted stop, 1 when nothing could be served
     # @raise [BootError] an address cannot be listened on
@@ -39,7 +38,7 @@ module Pando
       StartMode.enter { |start| monitor(start) }
     end
 
-    # Where nothing is said about it, what a service manager has opened for us comes before the default.
+    # Without a setting, sockets from a service manager come before the default address.
     #
     # @api private
     # @return [Array<Config::Listen>]
@@ -50,7 +49,7 @@ module Pando
       [Config::Listen.parse(Config::Address::SYSTEMD)]
     end
 
-    # What every process of the server that has this configuration does first.
+    # Attaches the log and the user's event blocks, first of all in the monitor and in each mold.
     #
     # @api private
     def subscribe
@@ -63,14 +62,14 @@ module Pando
     # @api private
     # @param config [Config]
     def renew(config)
-      return if config.equal?(@config) # another pool's payload has said so
+      return if config.equal?(@config) # another pool's payload has called this
 
       @config = config
       @subscriptions.each { |subscription| Events.unsubscribe(subscription) }
       listen_to_events
     end
 
-    # What the cluster carries.
+    # What the cluster runs.
     #
     # @api private
     # @param pool [String] the name of the kind of worker

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/cluster/control/record"
+require "pando/cluster/control/line"
 require "support/servers"
 
 # Generations that are poisoned on purpose, and only they: none gets past its canary, whatever the poison; and
@@ -117,7 +117,7 @@ class CanaryTest < Minitest::Test
     socket = UNIXSocket.new(File.join(server.folder, "control.sock"))
     socket.puts(line)
     last = socket.read.lines.last.to_s
-    record = Pando::Cluster::Control::Record.decode(last)
+    record = Pando::Cluster::Control::Line.decode(last)
     [record.first, record.last["reason"] || record.last["text"]]
   ensure
     socket&.close

@@ -99,7 +99,7 @@ class DrainTest < Minitest::Test
   def test_pando_drain_waits_for_silence
     server = start
     text, progress, status = pando("drain", server: server)
-    assert_equal ["nobody sends requests any more\n", 0], [text, status]
+    assert_equal ["no more requests arrive\n", 0], [text, status]
     assert_match(/drain\.started reason="pando drain"/, progress)
     assert_equal 503, server.get("/up").status
     held = Thread.new { server.get("/held").status }
@@ -117,7 +117,7 @@ class DrainTest < Minitest::Test
   def test_pando_drain_needs_somebody_who_looks
     server = serve(config: "workers 1\ncontrol \"control.sock\"")
 
-    assert_equal ["failed", "nobody would notice: the setting `health` is off"], ask(server, "drain")
+    assert_equal ["failed", "the setting `health` is off: load balancers would not notice"], ask(server, "drain")
   end
 
   def test_the_delay_without_a_reactor

@@ -21,7 +21,7 @@ class GemInstallTest < Minitest::Test
         require "pando"
         require "pando/native"
         puts $LOADED_FEATURES.grep(/pando/)
-        require "pando/http/reactor_program"
+        require "pando/http/reactor_setup"
         puts [Pando::HTTP::ReactorProgram.path].select { |path| File.executable?(path) }
       RUBY
       assert_match(%r{^#{folder}/home/\S+/pando_ext\.so$}, loaded)

@@ -88,7 +88,7 @@ class PoolsTest < Minitest::Test
     outcome, said = @toy.ask("upgrade")
 
     assert_equal("failed", outcome)
-    assert_match(/the server has alpha, gamma, beta, and is to have alpha, beta/, said["reason"])
+    assert_match(/the server has alpha, gamma, beta, and the configuration alpha, beta/, said["reason"])
     assert_predicate(@toy.stop, :success?)
   end
 

@@ -30,6 +30,7 @@ class QuietReloadTest < Minitest::Test
 
       assert_predicate status, :success?, text
       assert_match(/every worker runs the new release, after [\d.]+ s, without proof: no request came/, text)
+      server.wait_past("reload.serving")
       assert_in_order(server, "canary.serving", "canary.unproven", "generation.rolling", "generation.current",
                       "reload.serving")
       assert_equal "GET / 200, GET /products?page=2 200", server.events("canary.unproven").last["replayed"]
@@ -137,6 +138,7 @@ class QuietReloadTest < Minitest::Test
 
     assert_predicate status, :success?, text
     assert_match(/without proof: no (job|request) came/, text)
+    server.wait_past("reload.serving")
     assert_equal(%w[folder web], server.events("canary.unproven").map { |event| event["pool"] }.sort)
     assert_equal 1, server.events("reload.serving").size
   end

@@ -52,7 +52,7 @@ class UpgradeTest < Minitest::Test
     ["lib/pando/cluster/protocol.rb", /PROTOCOL = \d+/, "PROTOCOL = 99",
      /speak protocol \d+, and Pando 2\.0\.\d speaks 99: stop and start the server instead/],
     ["lib/pando/cluster/upgrade/document.rb", /FORMAT = \d+/, "FORMAT = 99", /has format 99, not 1/],
-    ["lib/pando/cluster/throttling/backoff.rb", "failures: :integer", "failures: :flag",
+    ["lib/pando/cluster/backoff.rb", "failures: :integer", "failures: :flag",
      /has "\d+" for backoff\.failures/],
     ["exe/pando", %r{require "pando/cli"}, "warn 'no key'\nexit!(3)", /before it had read the state/],
     ["lib/pando/cluster/upgrade/resumption.rb", "take_up(monitor)\n",
@@ -132,7 +132,7 @@ class UpgradeTest < Minitest::Test
       RUBY
     end.link("1.1.0")
     @server.write("pando.rb", "log_format :json\n#{CONFIG.sub("control.sock", "another.sock")}")
-    assert_match(/was touched; pando reload takes over what has changed of: control\z/, ask!("upgrade"))
+    assert_match(/was touched; these settings differ from the configuration file, run pando reload: control\z/, ask!("upgrade"))
 
     @server.wait_past("workers.scaled", from: 2, to: 3)
     @server.wait_past("refork.started", "refork.refused")

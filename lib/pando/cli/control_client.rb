@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
-require "pando/cluster/control/record"
+require "pando/cluster/control/line"
 require "pando/errors"
 
 module Pando
@@ -10,7 +10,7 @@ module Pando
     #
     # @api private
     class ControlClient
-      Record = Cluster::Control::Record
+      Line = Cluster::Control::Line
 
       # There was no answer in time, or one that does not come from Pando.
       class Silent < Pando::Error; end
@@ -40,9 +40,9 @@ module Pando
       def ask(word, pairs = {}, timeout: nil, descriptors: [])
         @timeout = timeout
         deadline = timeout && (now + timeout)
-        say(Record.encode(word, pairs), descriptors)
+        say(Line.encode(word, pairs), descriptors)
         loop do
-          record = Record.decode(line(deadline)) or raise Silent, "the answer at #{@path} does not come from Pando"
+          record = Line.decode(line(deadline)) or raise Silent, "the answer at #{@path} does not come from Pando"
           return record if %w[ok failed].include?(record.first)
 
           yield(*record)

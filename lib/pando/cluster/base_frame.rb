@@ -2,20 +2,15 @@
 
 require "pando/cluster/fork_order"
 require "pando/cluster/mold"
-require "pando/cluster/pool_mold"
 require "pando/cluster/passing_fault"
 require "pando/cluster/worker"
 require "pando/cluster/service"
 
 module Pando
   module Cluster
-    # The frame to which every role returns before a fork. Forking from inside
-    # a role would leave its frames on the stack of each generation, until
-    # there is no room left for the application.
-    #
-    # Lives in molds, workers and services; #run is the outermost call of each.
-    #
-    # @api private
+    # The stack frame to which every role returns before a fork. A fork from inside a role would leave its frames on the
+    # stack of each generation, until the application had no room left. Used in molds, workers and services; #run is the
+    # outermost call of each.
     class BaseFrame
       ROLES = { mold: Mold, worker: Worker, service: Service }.freeze
 
@@ -27,7 +22,7 @@ module Pando
         end
         role
       rescue SystemExit, SignalException
-        raise # the application's wish
+        raise # the application wants to exit
       rescue Exception => e # rubocop:disable Lint/RescueException
         role.report_failure(e)
         exit(1)
@@ -57,7 +52,7 @@ module Pando
         passing?(error) ? :fork_failed : :fork_refused
       end
 
-      # Not the fault of this generation, which another try would do no good.
+      # Whether another try may succeed: the fault is not the generation's.
       def passing?(error)
         error.is_a?(SystemCallError) || PassingFault.of?(error) || (error.is_a?(Error) && error.passing?)
       end
@@ -72,7 +67,7 @@ module Pando
         role
       end
 
-      # Nothing may escape into the frames of the forker's life.
+      # No exception may escape into the frames that the fork has copied.
       def become(forker, order, trouble = nil)
         forker.abandon
         role = (order.pool ? PoolMold : ROLES.fetch(order.role)).new(order, forker.context)

@@ -6,21 +6,17 @@ require "pando/cluster/listening/listener"
 
 module Pando
   module Cluster
-    # The life of a process that the monitor started by exec: it becomes the
-    # mold of a cold boot, and its forks become all the rest.
-    #
-    # @api private
+    # Runs a process that the monitor started by exec. It becomes the mold of a cold boot; all other processes of its
+    # generation are its forks.
     class Boot
       VARIABLE = "PANDO_BOOT"
       # The descriptors that the monitor hands over (see Spawner#cold_mold).
       LINK = 3
       SCOREBOARD = 4
-      # Behind the listeners come, unless in direct mode, the channel and the eventfd that wakes the reactor.
+      # After the listeners come the channel and the eventfd that wakes the reactor, except in direct mode.
       FIRST_LISTENER = 5
 
-      Order = Struct.new(:seat, :slot, :generation, :link, :lane_descriptors)
-
-      # @yieldparam pool [String, nil] the name of the pool whose mold it becomes; nil: there is but one
+      # @yieldparam pool [String, nil] the name of the pool whose mold it becomes; nil: there is only one
       # @yieldreturn [Payload]
       # @return never: the process ends with its last role
       def self.run(&block) = new(ENV.delete(VARIABLE)).run(&block)
@@ -38,7 +34,8 @@ module Pando
         *numbers, listeners, @pool = value.split(":", -1).values_at(0..5)
         @listeners = listeners.split(",")
         @monitor_pid, seat, generation, @others = numbers.map { |number| Integer(number, 10) }
-        @mold = Mold.new(Order.new(seat, 0, generation, Link.for_fd(LINK)), context)
+        order = Message.new(:spawn, role: :mold, seat: seat, generation: generation)
+        @mold = Mold.new(ForkOrder.new(order, Link.for_fd(LINK)), context)
       end
 
       def run(&block)
@@ -58,7 +55,7 @@ module Pando
         scoreboard.close_fd # the mapping stays
         channel, eventfd = (0...@others).map { |place| inherit(FIRST_LISTENER + @listeners.size + place) }
         ingress = listeners
-        ingress.each(&:leave_to_reactor) if channel # else the port would be taken for as long as any of us lives
+        ingress.each(&:leave_to_reactor) if channel # else these processes would keep the port taken
         Context.new(monitor_pid: @monitor_pid, scoreboard: scoreboard, listeners: ingress,
                     channel: channel, reactor_eventfd: eventfd, pool: @pool)
       end
@@ -71,8 +68,8 @@ module Pando
         IO.for_fd(descriptor, "r+b").tap { |io| io.close_on_exec = true }
       end
 
-      # A mold carries the at_exit handlers of what it was forked from, whose
-      # files and sockets are still in use: it leaves without running them.
+      # A mold has inherited at_exit handlers of the worker that it was forked from, whose files and sockets are still
+      # in use. It leaves without running them.
       def leave(role)
         exit unless role.is_a?(Mold)
 

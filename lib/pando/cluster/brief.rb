@@ -2,10 +2,8 @@
 
 module Pando
   module Cluster
-    # What refers to many others is shown by its name alone. Ruby shows the receiver in the message of a NoMethodError,
-    # and would follow each reference.
-    #
-    # @api private
+    # Shortens #inspect of an object that refers to many others. Ruby shows the receiver in the message of a
+    # NoMethodError, and would follow each reference.
     module Brief
       # @return [String]
       def inspect = "#<#{self.class}>"

@@ -1,64 +1,77 @@
 # frozen_string_literal: true
 
-require "pando/cluster/child/serialization"
-require "pando/cluster/child/terms"
+require "pando/cluster/link"
+require "pando/cluster/reactor/message"
+require "pando/cluster/serializable"
 require "pando/sys"
 
 module Pando
   module Cluster
-    # A process as the monitor sees it: from the order to fork it until it has
-    # been reaped.
+    # A process as the monitor sees it, from the order to fork it until it has been reaped. Owned by the Roster, in the
+    # monitor.
     #
     #   ordered -> adopted -> ready -> leaving -> gone
-    #
-    # @api private
     class Child
-      include Child::Serialization
-      include Child::Terms
+      extend Serializable
+
+      # No child is starting when the monitor is upgraded: what only those need is missing here.
+      serialize state: %i[adopted ready leaving], deadline: :number, reason: :text, verdict: :text, unwanted: :text,
+                failure: :text, detail: :text, stack: :text, patient: :flag, overdue: :flag, suspect: :flag,
+                stuck: :flag, mute: :flag, excluded_as_source: :flag, signalled_deadline: :number,
+                replacement_reason: :text, declined_busy_since: :number, lines_due: :integer
 
       attr_reader :role, :seat, :slot, :generation, :link, :row, :pidfd, :state, :source
-      # @return [Integer] whose it is, see Pools
+      # @return [Integer] the number of its pool, see Pools
       attr_reader :pool
-      # Why the monitor ends it, or why it says it ends.
+      # Why the monitor ends it, or why it says that it ends.
       attr_accessor :reason
-      # Why the monitor killed it, nil: it did not.
+      # Why the monitor killed it; nil: it did not.
       attr_reader :verdict
-      # Why it is to leave as soon as it is ready, nil: it may stay.
+      # Why it must leave as soon as it is ready; nil: it may stay.
       attr_reader :unwanted
-      # Why it is to be replaced, though it serves on until then; nil: it is not.
+      # Why it is to be replaced, while it serves on until then; nil: it is not.
       attr_accessor :replacement_reason
       # The soft deadline that has been signalled.
       attr_accessor :signalled_deadline
-      # Seconds on Sys.now until which it may say what holds it up, before it is killed; nil: it was not told to.
-      attr_accessor :last_words_until
-      # Lines that its log has lost and not said so.
+      # Seconds on Sys.now until which it may show its threads' stacks before it is killed; nil: it was not told to.
+      attr_accessor :stacks_until
+      # Lines that its log has lost and not reported yet.
       # @return [Integer]
       attr_accessor :lines_due
-      # It broke the protocol: its link is read no more.
+      # It broke the protocol: the monitor no longer reads its link.
       attr_accessor :mute
-      # It failed as a source of molds and is not asked again.
+      # It failed as a source of molds, and is not asked again.
       attr_accessor :excluded_as_source
-      # Threads that its children would lack, by their keys: whether it has them; nil: it has not said so far.
+      # Threads that its children would lack, by their keys: whether it has them; nil: not known yet.
       # @return [Hash{String => Boolean, nil}]
       attr_reader :lost_threads
-      # Why it must not become a mold, in its words, nil: it has not said so; and of how many changes of other workers
-      # it has been told. See Generations::ChangedState.
+      # Why it refuses to become a mold, nil: it has not refused; and how many changes of other workers it has been told
+      # of. See Generations::ChangedState.
       attr_accessor :declined, :changes_told
       # How it ended, once it has been reaped.
       attr_accessor :ending
-      # What it wrote about its failure: the summary and the backtrace.
+      # The summary of its failure, as it reported it.
       attr_accessor :failure
-      # That was none of its own, see PassingFault.
+      # Whether that failure was a passing one, see PassingFault.
       attr_accessor :passing
-      # Its link ended before it reported.
+      # Whether its link ended before it reported.
       attr_accessor :cut_off
 
-      # The inode of its end of the link.
-      attr_reader :birthmark
-      # Where its threads stood when it was taken for stuck.
+      # Seconds on Sys.now by which it must reach its next state, nil: no limit.
+      attr_accessor :deadline
+      # Seconds on Sys.now after which the monitor searches for it if it has not reported; nil: never.
+      attr_accessor :expected_by
+      # The step of its self-check that it is at, nil: none.
+      attr_reader :step
+      # Seconds on Sys.now by which it must reach the next step, nil: no limit, or it has passed.
+      attr_reader :step_deadline
+
+      # The inode of its end of the link, by which it is found if it does not report.
+      attr_reader :link_inode
+      # The stacks of its threads when it was taken for stuck.
       attr_reader :stack
 
-      # @param source [Child, nil] who forks it; nil for a cold boot
+      # @param source [Child, nil] the process that forks it; nil for a cold boot
       def initialize(role, seat, slot, generation, link, row, source, pool = 0) # rubocop:disable Metrics/ParameterLists
         @role = role
         @seat = seat
@@ -75,6 +88,25 @@ module Pando
         @changes_told = 0
       end
 
+      # After an upgrade of the monitor.
+      # @param record [Upgrade::Record] @param state [Upgrade::State] @param scoreboard [Sys::Scoreboard]
+      # @return [Child]
+      # @raise [Upgrade::Unreadable]
+      def self.taken_up(record, state, scoreboard)
+        role = record.choice(:role, Roster::ROLES)
+        seat = record.integer(:seat, among: 0...scoreboard.seats)
+        link = Link.for_fd(state.take(record.integer(:link)), role == :reactor ? Reactor::Message : Message)
+        child = new(role, seat, record.integer(:slot), record.integer(:generation), link, scoreboard.row(seat), nil,
+                    state.place(record.read(:pool, :integer) || 0))
+        child.adopt(Sys::Pidfd.new(record.integer(:pid), state.take(record.integer(:pidfd))))
+        child.take_up(record)
+      end
+
+      def to_state(state)
+        state.add("child", role: role, seat: seat, slot: slot, generation: generation, link: state.keep(link),
+                           pid: pid, pidfd: state.keep(pidfd), pool: (pool if pool.positive?), **serialized_fields)
+      end
+
       def mold? = role == :mold
       def worker? = role == :worker
       def service? = role == :service
@@ -85,17 +117,17 @@ module Pando
       def patient? = leaving? && @patient
       def gone? = state == :gone
       def starting? = ordered? || state == :adopted
-      # SIGKILL has been sent: nothing is to be decided about it any more.
+      # The monitor has killed it: nothing is left to decide about it.
       def condemned? = !verdict.nil?
-      # It will be of use.
+      # It is starting and will be of use.
       def coming? = starting? && unwanted.nil?
-      # Is or will be of use.
+      # It is or will be of use.
       def staying? = coming? || ready?
       def pid = pidfd&.pid
 
-      # @param link [Link] its end
+      # @param link [Link] the child's end
       def expect(link, by)
-        @birthmark = link.to_io.stat.ino
+        @link_inode = link.to_io.stat.ino
         @expected_by = by
       end
 
@@ -104,7 +136,7 @@ module Pando
         @state = :adopted
       end
 
-      # Seconds on Sys.now when it was ready.
+      # Seconds on Sys.now when it became ready.
       attr_reader :began_at
 
       def become_ready
@@ -114,13 +146,19 @@ module Pando
         enter_step("", nil)
       end
 
-      # @param patient [Boolean] the deadline does not count while a request runs, which has its own, unless its
-      #   answer streams
+      # @param patient [Boolean] the deadline does not count while a request runs, which has its own deadline, unless
+      #   its answer streams
       def leave(reason, deadline, patient: false)
         @state = :leaving
         @patient = patient
         @reason ||= reason
         @deadline = deadline
+      end
+
+      # Orders it to leave, and gives it time until the deadline. (see #leave)
+      def ask_to_leave(reason, deadline, patient: false)
+        leave(reason, deadline, patient: patient)
+        order(Message.new(:leave))
       end
 
       def become_gone
@@ -130,8 +168,8 @@ module Pando
         @pidfd&.close
       end
 
-      # Before it has said that it is ready. A worker may be ready all the same, and
-      # have begun to serve: it is asked to leave. Whoever else serves nobody.
+      # Ends a child that has not reported that it is ready. A worker may be ready all the same, and have begun to
+      # serve, so it is asked to leave. All other roles serve no requests and are killed.
       def call_off(reason)
         @unwanted ||= reason
         return kill(reason) unless worker?
@@ -140,8 +178,8 @@ module Pando
         order(Message.new(:leave))
       end
 
-      # @param overdue [Boolean] its time is over
-      # @param suspect [Boolean] its job may be what it is killed for
+      # @param overdue [Boolean] its time was up
+      # @param suspect [Boolean] its job may be the reason for the kill
       # @return [Boolean] whether the signal was sent
       def kill(reason, overdue: false, suspect: false)
         @reason ||= reason
@@ -151,14 +189,34 @@ module Pando
         signal("KILL")
       end
 
-      # It was killed for the time it took.
+      # Whether it was killed because its time was up.
       def overdue? = !!@overdue
 
-      # It ended by what its job may have caused: nobody else should be given that job.
+      # Whether its job may have ended it: no other worker should get that job.
       def suspect? = !!@suspect
 
-      # It may have died of its job.
-      def blame_job = @suspect = true
+      def suspect_job = @suspect = true
+
+      # @param name [String] empty: it has taken all steps
+      def enter_step(name, deadline)
+        @step, @step_deadline = ([name, deadline] if starting? && !name.empty?)
+      end
+
+      # The step takes too long: another process finds out where the child stands.
+      def step_overdue
+        @step_deadline = nil
+      end
+
+      # It is still at the step that took too long.
+      def standing_still? = starting? && !step.nil? && step_deadline.nil? && !condemned?
+
+      # The whole server stood still, this child too: that time does not count.
+      # @param seconds [Float]
+      def postpone(seconds)
+        @deadline &&= @deadline + seconds
+        @step_deadline &&= @step_deadline + seconds
+        @expected_by &&= @expected_by + seconds
+      end
 
       # @return [Boolean] whether the signal was sent
       def signal(name) = pidfd ? pidfd.signal(name) : false
@@ -174,10 +232,10 @@ module Pando
 
       def stuck? = !!@stuck
 
-      # It ended in the midst of its self-check, and nobody wanted it to.
+      # Whether it ended unexpectedly during its self-check.
       def failed_check? = stuck? || (!step.nil? && !condemned? && unwanted.nil?)
 
-      # Its self-check did not come back: that may be its mold's fault. One that raises has come back.
+      # Whether its self-check hung or crashed, which may be its mold's fault. A check that raises has returned.
       def unfit? = stuck? || (failed_check? && !!ending&.crash?)
 
       DETAIL_BYTES = 32_768
@@ -189,37 +247,37 @@ module Pando
       # @return [String, nil] the application's own backtrace
       def detail = @detail.empty? ? nil : @detail
 
-      # Seconds after which a job is a long one.
+      # Seconds after which a job counts as long.
       LONG = 1.0
 
-      # It is at a long job.
+      # Whether it is at a long job.
       def engaged?
         since = row.busy_since
         !since.nil? && Sys.now - since > LONG
       end
 
-      # Seconds in which an idle worker shows several times that it lives (Worker::TICK).
+      # Seconds in which an idle worker beats several times (Worker::TICK).
       STILL = 1.5
 
-      # It is at no job, and has not shown for a while that it lives. Whether it never will is up to Deadlines.
+      # Whether it is idle and has shown no heartbeat for a while. Deadlines decides whether it is stuck.
       def still?
         beat = row.heartbeat
         !beat.nil? && row.busy_since.nil? && Sys.now - beat > STILL
       end
 
-      # It was asked to fork and never came to it, for it is at one job all the time.
+      # It was asked to fork and did not, since it is at one job all the time.
       def tie_up = @declined_busy_since = row.busy_since
       def declined_while_busy? = !@declined_busy_since.nil? && row.busy_since == @declined_busy_since
 
-      # What it was given before it was ready, for events.
-      # @return [Hash{Symbol => Object}] empty when nothing
+      # The pages that were prefaulted for it before it was ready, for events.
+      # @return [Hash{Symbol => Object}] empty: none
       def prefaulted
         bytes, seconds = row.prefaulted
         bytes.zero? ? {} : { prefaulted: bytes, prefault_seconds: seconds.round(4) }
       end
 
       def requests = row.requests
-      # Long-lived connections that it holds.
+      # Its long-lived connections.
       def connections = row.connections
       def sample = row.sample
       def fork_safe? = !row.fork_unsafe?
@@ -227,7 +285,7 @@ module Pando
       def excluded_as_source? = !!excluded_as_source
       def replacement_wanted? = !replacement_reason.nil?
 
-      # What it is doing, for events.
+      # Its running request, for events.
       # @return [Hash{Symbol => Object}] empty when idle
       def job
         since = row.busy_since
@@ -237,14 +295,14 @@ module Pando
         { request: "#{printable(verb)} #{printable(subject)}", seconds: (Sys.now - since).round(3) }
       end
 
-      # Who it is, for events.
+      # Its slot, generation and pid, for events.
       def identity
         return { pid: pid } if reactor?
 
         { slot: (slot unless mold?), generation: generation, pid: pid }.compact
       end
 
-      # It refers to its source, which refers to its own.
+      # Short, since a child refers to its source, which refers to its own.
       # @return [String]
       def inspect = "#<#{self.class} #{role} #{slot} gen #{generation} pid #{pid || "-"} #{state}>"
 

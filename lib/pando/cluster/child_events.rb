@@ -1,94 +1,90 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/cluster/exit_report"
-require "pando/cluster/unreported_child"
 require "pando/cluster/memory/oom_watch"
+require "pando/events"
 
 module Pando
   module Cluster
-    # What follows from what happens to a child: told by Inbox, Reaper and
-    # Deadlines, it tells generations, rollout and services.
-    #
-    # Owned by a Pool, in the monitor.
-    #
-    # @api private
+    # Decides what follows from what happens to a child. Inbox, Reaper and Deadlines call it; it calls the pool's
+    # generations, rollout and services. Owned by a Pool, in the monitor.
     class ChildEvents
       include Brief
 
-      # @param cluster [Pool]
+      # @param pool [Pool]
       # @param oom [Memory::OomWatch]
-      def initialize(cluster, payload, oom)
+      def initialize(pool, payload, oom)
         @oom = oom
-        @cluster = cluster
+        @pool = pool
         @payload = payload
         @options = payload.options
       end
 
       def child_adopted(child)
-        return @cluster.shutdown.end_late_comer(child) if stopping?
-        return child.call_off("its generation was discarded") if @cluster.generations.discarded?(child)
+        return @pool.shutdown.end_starting_child(child) if stopping?
+        return child.call_off("its generation was discarded") if @pool.generations.discarded?(child)
 
-        # A mold's deadline allowed for the request that its source was busy with. One that was forked from another
-        # pool's has to load its own part.
+        # The mold's first deadline allowed for the running request of its source. A mold that was forked from another
+        # pool's mold has to load its own part.
         child.deadline = Sys.now + (child.source.mold? ? @options.boot_timeout : @options.spawn_timeout) if child.mold?
       end
 
       def child_ready(child)
         return if child.condemned?
 
-        @cluster.shutdown.end_late_comer(child) if stopping?
-        return see_off(child) if child.unwanted || stopping?
+        @pool.shutdown.end_starting_child(child) if stopping?
+        return end_unwanted(child) if child.unwanted || stopping?
 
         case child.role
         when :mold then mold_ready(child)
         when :worker then worker_ready(child)
-        when :service then @cluster.services.ready(child)
-        when :reactor then @cluster.reactors.ready(child)
+        when :service then @pool.services.ready(child)
+        when :reactor then @pool.reactors.ready(child)
         end
       end
 
-      # If it has been forked, it has not come as far as its first report: a lock that the fork itself
-      # needs, or that a library takes right after it.
-      def birth_overdue(child)
-        pid = UnreportedChild.find(child.birthmark, @cluster.roster.everybody.filter_map(&:pid)) or return
-        @cluster.inbox.adopt(child, pid)
+      # A child that was forked and has not reported may wait for a lock, which the fork itself needs or a library takes
+      # right after it.
+      def report_overdue(child)
+        return unless @pool.inbox.adopt_unreported(child)
+
         child.enter_step("fork", Sys.now) unless child.gone?
       end
 
-      # It is about to take a step of its self-check.
-      # @param step [String] empty: it has taken all
+      # The child is about to take a step of its self-check.
+      # @param step [String] empty: it has taken all steps
       def child_checking(child, step) = child.enter_step(step, @options.check_timeout&.then { |time| Sys.now + time })
 
-      # It has been at one step for too long. Where it stands is found out by another process, and
-      # takes a while; it is killed only if it has not gone on by then.
+      # The child has been at one step for too long. Another process finds out where it stands, which takes a while. The
+      # child is killed only if it is still at that step then.
       def step_overdue(child)
-        @cluster.examiner.examine(child.pid) { |stack| child.kill_stuck(stack) if child.standing_still? }
+        @pool.examiner.examine(child.pid) { |stack| child.kill_stuck(stack) if child.standing_still? }
       end
 
       def child_leaving(child, reason)
         return unless child.ready?
 
-        @cluster.generations.worker_wasted(child, reason) if child.row.job.zero?
+        @pool.generations.worker_wasted(child, reason) if child.row.job.zero?
         child.leave(reason, Sys.now + @options.stop_timeout)
         Events.emit("worker.leaving", **child.identity, reason: reason)
       end
 
-      # It ends as soon as Ruby has written about it, and serves nobody meanwhile.
-      def child_crashing(child) = (@cluster.rollout.worker_crashing(child) unless stopping?)
+      # The child crashes: it serves no more requests, and ends when Ruby has written its crash report.
+      def child_crashing(child) = (@pool.rollout.worker_crashing(child) unless stopping?)
 
-      # It got TERM from somebody outside, and serves until it is told more.
-      def child_signalled(child, signal) = @cluster.external_signals.add(child, signal)
+      # The child got TERM from outside, and serves until it is told more.
+      def child_signalled(child, signal) = @pool.external_signals.add(child, signal)
 
-      # It has found out something about a thread.
+      # The child has found out something about a thread.
       def thread_reported(child, kind, text)
-        @cluster.generations.lost_threads.report(child, kind, text) unless stopping? || !child.worker?
+        @pool.generations.lost_threads.report(child, kind, text) unless stopping? || !child.worker?
       end
 
-      # It was asked to fork a mold, and requests have changed its process.
-      def state_reported(child, text) = (@cluster.generations.changed_state.report(child, text) unless stopping?)
+      # The child was asked to fork a mold, and reports that requests have changed its process.
+      def state_reported(child, text) = (@pool.generations.changed_state.report(child, text) unless stopping?)
 
-      # It would like to be replaced, and waits for our word. The last one that serves is to serve on until then.
+      # The child asks to be replaced, and waits for an answer. The last ready worker serves on until its successor is
+      # ready.
       def child_wants_replacement(child, reason)
         return unless child.ready?
 
@@ -97,58 +93,58 @@ module Pando
           return child.order(Message.new(:leave))
         end
 
-        @cluster.generations.worker_wasted(child, reason) if child.row.job.zero?
-        @cluster.rollout.renew(child, reason)
+        @pool.generations.worker_wasted(child, reason) if child.row.job.zero?
+        @pool.rollout.renew(child, reason)
         child.order(Message.new(:stay)) if child.ready?
       end
 
-      # It was told to try itself out.
-      # @param text [String] what it requested from itself, or why that failed
+      # The canary was told to request something from itself.
+      # @param text [String] what it requested, or why that failed
       def canary_tried(child, text, failed: false)
-        @cluster.generations.canary_tried(child, text, failed: failed) if child.ready?
+        @pool.generations.canary_tried(child, text, failed: failed) if child.ready?
       end
 
-      # Its forker lives, but the kernel or a hook refused.
-      # @param innocent [Boolean] it was the kernel: no fault of the generation
+      # The forker lives, but the kernel or a hook refused the fork.
+      # @param innocent [Boolean] the kernel refused, which is no fault of the generation
       def fork_failed(child, text, innocent:)
         child.reason = text
         if child.mold? && child.source.worker? && !innocent
-          @cluster.generations.promotion_refused(child, text)
+          @pool.generations.promotion_refused(child, text)
         else
           Events.emit("fork.failed", role: child.role, **child.identity, reason: text)
         end
         child_lost(child, nil, innocent: innocent, told: true)
       end
 
-      # Its forker must not become a mold; another worker may do.
+      # The forker must not become a mold; another worker may.
       def fork_declined(child, text)
-        @cluster.generations.promotion_declined(child, text) || fork_failed(child, text, innocent: false)
+        @pool.generations.promotion_declined(child, text) || fork_failed(child, text, innocent: false)
       end
 
       # A process is gone, or an order will never become one.
       # @param ending [Sys::Ending, nil]
-      # @param innocent [Boolean] the kernel did not let it become a process that we can watch
-      # @param told [Boolean] an event has said why it never became a process
+      # @param innocent [Boolean] the kernel refused the process, or refused to let the monitor watch it
+      # @param told [Boolean] an event has already given the reason
       def child_lost(child, ending, innocent: false, told: false)
         child.ending = ending
         starved = @oom.victim?(child)
         child.reason ||= "the kernel's OOM killer ended it" if starved
-        close_the_doors(child)
-        @cluster.poison.died(child, oom: starved)
+        refuse_connections_at_stop(child)
+        @pool.poison.died(child, oom: starved)
         exit_report = ExitReport.new(child, ending, oom: starved)
         tell(child, exit_report) unless told
-        failed = exit_report.failed? # while its row is still its own
-        take_stock(child, exit_report) unless exit_report.stillborn?
+        failed = exit_report.failed? # while the child's row is still its own
+        report_to_generations(child, exit_report) unless exit_report.never_ready?
         hook(:after_worker_exit, child, ending) if child.worker? && ending
-        @cluster.services.lost(child, exit_report, refused: innocent) if child.service? && !stopping?
-        @cluster.dismiss(child)
+        @pool.services.lost(child, exit_report, refused: innocent) if child.service? && !stopping?
+        @pool.dismiss(child)
         pass_on(child, exit_report, failed, innocent)
       end
 
-      # An order that was not carried out in time. A mold that does not fork is
-      # stuck; a worker may be in a long request, so only the order is dropped.
+      # The order to fork was not carried out in time. A mold that does not fork is stuck. A worker may be in a long
+      # request, so only the order is dropped.
       def spawn_overdue(child)
-        return if child.mold? && @cluster.generations.promotion_overdue(child)
+        return if child.mold? && @pool.generations.promotion_overdue(child)
         return child_lost(child, nil) if child.cut_off
 
         child.reason ||= "it was not forked in time"
@@ -156,7 +152,7 @@ module Pando
         child_lost(child, nil)
       end
 
-      def lane_corrupt(number) = @cluster.reactors.lane_corrupt(number)
+      def lane_corrupt(number) = @pool.reactors.lane_corrupt(number)
 
       def hard_timeout(child)
         return if child.condemned?
@@ -169,64 +165,67 @@ module Pando
 
       private
 
-      def stopping? = @cluster.shutdown.begun?
+      def stopping? = @pool.shutdown.begun?
 
       def tell(child, exit_report)
-        more = child.reactor? ? @cluster.reactors.in_flight : {}
-        # That of a first boot is told when the server ends for it.
-        more = { backtrace: child.detail }.compact if child.mold? && exit_report.stillborn? && @cluster.generations.proven?
+        more = child.reactor? ? @pool.reactors.in_flight : {}
+        # The backtrace of a failed first boot is printed when the server stops.
+        boot_failed = child.mold? && exit_report.never_ready?
+        more = { backtrace: child.detail }.compact if boot_failed && @pool.generations.proven?
         exit_report.tell(more)
-        exit_report.tell_check unless stopping?
+        exit_report.report_failed_check unless stopping?
       end
 
-      # The first worker that leaves has found the listeners' queues empty: who comes later
-      # would wait for the slowest, and be reset. The reactor does this by itself.
-      def close_the_doors(child) = (@cluster.refuse_connections if stopping? && child.worker? && child.ending&.success?)
+      # The first worker that leaves has found the listeners' queues empty. A client that came later would wait for the
+      # slowest worker, and then be reset. The reactor does this by itself.
+      def refuse_connections_at_stop(child)
+        @pool.refuse_connections if stopping? && child.worker? && child.ending&.success?
+      end
 
-      # It came up when nobody wanted it any more; it may be serving by now.
-      def see_off(child)
-        deadline = stopping? ? @cluster.shutdown.deadline : Sys.now + @options.stop_timeout
+      # A child that became ready when it was no longer wanted. It may be serving by now.
+      def end_unwanted(child)
+        deadline = stopping? ? @pool.shutdown.deadline : Sys.now + @options.stop_timeout
         child.leave(child.unwanted, deadline, patient: !stopping?)
         Events.emit("worker.leaving", **child.identity, reason: child.unwanted) if child.worker?
       end
 
       def mold_ready(child)
         Events.emit("mold.ready", **child.identity)
-        @cluster.generations.mold_ready(child)
+        @pool.generations.mold_ready(child)
       end
 
       def worker_ready(child)
         Events.emit("worker.ready", **child.identity, **child.prefaulted)
-        @cluster.rollout.worker_ready(child)
+        @pool.rollout.worker_ready(child)
       end
 
-      # While its row is still its own. Who is not only lost, but to blame for it, says something about its mold.
-      def take_stock(child, exit_report)
+      # Called while the child's row is still its own. A worker that caused its own end says something about its mold.
+      def report_to_generations(child, exit_report)
         return if stopping? || !child.worker?
 
         fault = :own unless exit_report.wanted?
         fault &&= :elsewhere if exit_report.killed_from_outside? && !child.condemned? && !@oom.victim?(child)
-        @cluster.generations.worker_gone(child, exit_report.reason, fault || :none)
+        @pool.generations.worker_gone(child, exit_report.reason, fault || :none)
       end
 
       def pass_on(child, exit_report, failed, innocent)
         reason = exit_report.reason
-        return @cluster.reactors.lost(reason) if child.reactor?
+        return @pool.reactors.lost(reason) if child.reactor?
         return if stopping?
 
         @payload.find_folder if child.mold?
-        generations = @cluster.generations
+        generations = @pool.generations
         return generations.mold_gone(child, reason, cause: cause(child, innocent)) if child.mold?
         return generations.child_unfit(child, reason) if child.unfit?
 
         return unless child.worker?
         return generations.worker_failed(child, reason, cause: cause(child, innocent)) if failed
 
-        @cluster.rollout.worker_lost(child, reason, working: exit_report.at_work?) if exit_report.accident?
+        @pool.rollout.worker_lost(child, reason, working: exit_report.at_work?) if exit_report.unexpected?
       end
 
-      # A node's runner takes jobs a moment before the node says that it is ready, and a job may be one that kills.
-      # @return [Symbol] see Generations#worker_failed
+      # A node's runner takes jobs a moment before the node reports that it is ready, and a job may kill it.
+      # @return [Symbol] see Generations::worker_failed
       def cause(child, innocent)
         return :refused if innocent
         return :passing if child.passing
@@ -238,6 +237,91 @@ module Pando
         @payload.run_hook(name, *arguments)
       rescue HookError => e
         Events.emit("hook.failed", hook: name, reason: e.message)
+      end
+    end
+
+    # Describes the end of a process: whether it was wanted, what the process was doing, and why it ended. Used by
+    # ChildEvents, in the monitor.
+    class ExitReport
+      # A worker that ends within so many seconds, without having begun a request, has failed.
+      YOUNG = 60.0
+
+      attr_reader :child, :ending, :reason
+
+      # @param ending [Sys::Ending, nil] nil: there never was a process
+      # @param oom [Boolean] the kernel's OOM killer ended it
+      def initialize(child, ending, oom: false)
+        @child = child
+        @ending = ending
+        @oom = oom
+        @was_starting = child.starting?
+        @at_work = child.worker? && !child.row.busy_since.nil?
+        @wanted = ((child.leaving? || child.replacement_wanted?) && ending&.success?) || called_off?
+        @reason = [child.failure || child.reason, child.verdict, (ending&.to_s unless @wanted)].compact.uniq.join(": ")
+      end
+
+      # Whether it never became ready.
+      def never_ready? = @was_starting
+
+      # Whether it ended by itself before it had begun any request. A worker that dies of a request says nothing about
+      # its mold.
+      def failed?
+        return true if never_ready?
+        return false if wanted? || killed_from_outside?
+
+        child.row.job.zero? && Sys.now - (child.row.started_at || 0) < YOUNG
+      end
+
+      # Whether the OOM killer, an operator, or the monitor killed it.
+      def killed_from_outside? = ending&.killed? && ending.number == Signal.list["KILL"]
+
+      # Whether it was ready, and neither was asked to leave nor killed by the monitor.
+      def unexpected? = !never_ready? && !wanted? && !child.condemned?
+
+      # Whether its request has probably ended it. Any process may be the cause when memory runs out.
+      def at_work? = @at_work && !@oom
+
+      # Whether it left as it was asked to, or was called off before it was ready.
+      def wanted? = @wanted
+
+      # @param more [Hash{Symbol => Object}] further fields of the event
+      def tell(more = {})
+        return if child.service? && !never_ready? # ServiceSupervisor emits its event
+
+        Events.emit(event, **child.identity, reason: reason, **of_worker, **more, **(@oom ? { cause: :oom } : {}))
+      end
+
+      # Emits check.failed if it ended in its self-check.
+      def report_failed_check
+        return unless child.failed_check?
+
+        Events.emit("check.failed", role: child.role, **child.identity, step: child.step, reason: reason,
+                                    backtrace: child.stack)
+      end
+
+      private
+
+      # A node that was stuck in its self-check may have begun jobs, so its end must be reported.
+      def called_off?
+        return false if !never_ready? || child.unwanted.nil? || child.stuck?
+
+        ending.nil? || ending.success? || child.condemned?
+      end
+
+      def of_worker
+        return {} unless child.worker?
+
+        return { backtrace: child.detail }.compact if never_ready?
+
+        { requests: child.requests, **(wanted? ? {} : child.job) }
+      end
+
+      def event
+        return "#{child.role}.failed" if never_ready? && !wanted?
+        return "mold.#{child.reason}" if child.mold? && Generations::ENDS.include?(child.reason)
+        return "#{child.role}.exited" if wanted?
+
+        ending&.killed? && child.condemned? ? "#{child.role}.killed" : "#{child.role}.lost"
       end
     end
   end

@@ -2,11 +2,9 @@
 
 module Pando
   module Cluster
-    # What the monitor executes for a cold boot, and the environment variables that its very start needs, such as one
-    # that makes a library be loaded before all others. They are not the application's, and its own children must not
-    # have them: {.settle}, in the new image, puts back what there was.
-    #
-    # @api private
+    # The command of a cold boot, and the environment variables that it needs at the very start, such as LD_PRELOAD for
+    # an allocator. The application and its children must not see them: {.settle}, in the new image, restores the former
+    # values.
     class ColdBootCommand
       CHANGED = "PANDO_CHANGED"
       FORMER = "PANDO_FORMER_"
@@ -18,7 +16,7 @@ module Pando
       # @return [ColdBootCommand]
       def self.of(command) = command.is_a?(self) ? command : new(command)
 
-      # In the new image, before anything of the application.
+      # Called in the new image, before any code of the application.
       # @return [nil]
       def self.settle(environment = ENV)
         environment.delete(CHANGED).to_s.split.each do |name|
@@ -34,7 +32,7 @@ module Pando
         @variables = variables
       end
 
-      # @param own [Hash{String => String}] of the process that executes it
+      # @param own [Hash{String => String}] of the process that executes the command
       # @return [Hash{String => String}]
       def environment(own = ENV.to_h)
         return own if @variables.empty?

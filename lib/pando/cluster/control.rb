@@ -2,17 +2,17 @@
 
 require "pando/cluster/brief"
 require "pando/cluster/control/commands"
-require "pando/cluster/control/default_place"
 require "pando/cluster/control/session"
 require "pando/cluster/control/spec"
 require "pando/cluster/listening/listeners"
+require "pando/cluster/listening/listener_socket"
 require "pando/events"
 
 module Pando
   module Cluster
-    # The UNIX socket at which `pando status`, `pando refork` and their like ask the monitor. Only the
-    # server's own user and root are heard. A client says one line, hears what happens (a record for
-    # each event), and in the end `ok` or `failed`.
+    # The UNIX socket at which `pando status`, `pando refork` and their like ask the monitor. It serves only the
+    # server's own user and root. A client sends one line, receives a record for each event, and in the end `ok` or
+    # `failed`.
     #
     # Owned by the monitor, in whose loop it runs.
     #
@@ -20,15 +20,18 @@ module Pando
     class Control
       include Brief
 
-      # Clients at a time: the oldest makes room.
+      # Clients at a time; a new one replaces the oldest.
       SESSIONS = 32
-      # Seconds that nobody is let in after the kernel had no descriptor for one.
+      # Seconds without accepting after the kernel had no descriptor for a client.
       PAUSE = 1.0
+      # What to do when there is no control socket.
+      ADVICE = "pando status cannot ask this server: write control \"PATH\" into the config file, with a path in a " \
+               "folder that it may write to and that no other server uses"
 
-      # @param spec [Spec, nil] nil: nobody is listened to
+      # @param spec [Spec, nil] nil: there is to be no socket
       # @param cluster [Monitor]
       # @return [Control]
-      # @raise [BootError] it is required, and the address cannot be listened on
+      # @raise [BootError] the socket is required, and cannot be opened
       def self.open(spec, cluster, poller)
         new(cluster, poller).tap do |control|
           control.prepare(spec)
@@ -49,33 +52,34 @@ module Pando
         @subscription = Events.subscribe { |event| tell(event) }
       end
 
-      # Opens what another configuration wants, and changes nothing yet.
-      # @param spec [Spec, nil] nil: nobody is listened to
-      # @raise [BootError] it is required, and the address cannot be listened on
+      # Opens the socket of another configuration, and does not use it yet.
+      # @param spec [Spec, nil] nil: there is to be no socket
+      # @raise [BootError] the socket is required, and cannot be opened
       def prepare(spec)
-        @upcoming = door(spec)
+        @upcoming = listener(spec)
       rescue BootError => e
         raise if spec.required
 
-        Events.emit("control.unavailable", reason: e.message, advice: DefaultPlace::ADVICE)
+        Events.emit("control.unavailable", reason: e.message, advice: ADVICE)
         @upcoming = nil
       end
 
-      # Those who are here already are heard to their end.
+      # Uses the socket that was prepared. Sessions of the old one go on.
       def adopt
-        return if @upcoming.equal?(@door)
+        return if @upcoming.equal?(@listener)
 
         shut
-        @door = @upcoming
-        @poller.add(@door.socket, %i[control newcomer]) if @door
+        @listener = @upcoming
+        @poller.add(@listener.socket, %i[control newcomer]) if @listener
       end
 
+      # Closes the socket that was prepared.
       def give_up
-        @upcoming.close if @upcoming && !@upcoming.equal?(@door)
-        @upcoming = @door
+        @upcoming.close if @upcoming && !@upcoming.equal?(@listener)
+        @upcoming = @listener
       end
 
-      # Somebody comes, or says something.
+      # A client connects or has sent something.
       # @param session [Session, :newcomer]
       def hear(session)
         return admit if session == :newcomer
@@ -98,31 +102,31 @@ module Pando
         forget_closed
       end
 
-      # Before an upgrade: who cannot be told the outcome by the monitor that follows is told that there is none.
-      def say_farewell
-        @sessions.each(&:say_farewell)
+      # Before an upgrade: answers the clients whose outcome the next monitor could not tell.
+      def fail_unfinished
+        @sessions.each(&:fail_unfinished)
         forget_closed
       end
 
       # @param state [Upgrade::State]
       def to_state(state)
-        @door&.to_state(state, "control")
+        @listener&.to_state(state, "control")
         @sessions.each { |session| session.to_state(state) }
       end
 
       # See .taken_up.
       def take_up(state, spec)
         record = state.any("control") or return
-        @door = @upcoming = Listening::OwnListener.taken_up(record, state, [spec].compact)
-        @poller.add(@door.socket, %i[control newcomer])
+        @listener = @upcoming = Listening::OwnListener.taken_up(record, state, [spec].compact)
+        @poller.add(@listener.socket, %i[control newcomer])
       end
 
-      # Its clients, who may wait for the end of the upgrade.
+      # Its clients, which may wait for the end of the upgrade.
       def from_state(state)
         @sessions = state.all("session").map { |record| Session.taken_up(record, state, @poller, @commands) }
       end
 
-      # Whoever hears the last words may start another server here at once.
+      # The socket goes first: a client that reads `ok` may start another server here at once.
       def close
         shut
         proceed
@@ -132,25 +136,43 @@ module Pando
 
       private
 
-      # The one that we have, if who goes to the path finds it.
-      def door(spec)
+      # The current one, if clients find it at the path.
+      def listener(spec)
         return unless spec
-        return @door if @door&.for?(spec)
+        return @listener if @listener&.for?(spec)
 
-        DefaultPlace.prepare(spec.path) unless spec.required
+        prepare_default(spec.path) unless spec.required
         Listening::OwnListener.open(spec, 0)
       end
 
-      def shut
-        return unless @door
+      # The folder of the default path is made. That of a path in the configuration is the user's to make, because a
+      # typing error would make another one.
+      # @raise [BootError] there is no such folder, or another server uses the path
+      def prepare_default(path)
+        make_folder(File.dirname(path))
+        pid = Listening::SocketFile.holder(path) or return
 
-        @poller.remove(@door.socket) unless @paused_until
-        @door.close
-        @door = @paused_until = nil
+        raise BootError, "another Pando of this folder runs (pid #{pid}) and has #{path}"
+      end
+
+      def make_folder(folder)
+        Dir.mkdir(folder) unless File.directory?(folder)
+      rescue Errno::EEXIST
+        nil # another server has just made it, or it is a file: then the socket cannot be opened
+      rescue SystemCallError => e
+        raise BootError, "there is no folder #{folder}, and it cannot be made: #{e.message}"
+      end
+
+      def shut
+        return unless @listener
+
+        @poller.remove(@listener.socket) unless @paused_until
+        @listener.close
+        @listener = @paused_until = nil
       end
 
       def admit
-        socket, = @door.socket.accept_nonblock(exception: false)
+        socket, = @listener.socket.accept_nonblock(exception: false)
         return if socket == :wait_readable
         return socket.close unless [0, Process.euid].include?(socket.getpeereid.first)
 
@@ -163,17 +185,17 @@ module Pando
         socket.close if socket.respond_to?(:close)
       end
 
-      # Who waits cannot be let in now, and would wake us again at once.
+      # A client in the queue would wake the monitor up again at once.
       def pause(error)
-        @poller.remove(@door.socket)
+        @poller.remove(@listener.socket)
         @paused_until = Sys.now + PAUSE
-        Events.emit("control.failed", reason: "nobody can be let in: #{error.message}")
+        Events.emit("control.failed", reason: "no client can be accepted: #{error.message}")
       end
 
       def resume
         return unless @paused_until && Sys.now >= @paused_until
 
-        @poller.add(@door.socket, %i[control newcomer])
+        @poller.add(@listener.socket, %i[control newcomer])
         @paused_until = nil
       rescue SystemCallError
         @paused_until = Sys.now + PAUSE
@@ -187,7 +209,7 @@ module Pando
         conclude(session)
       rescue Commands::Refused => e
         session.finish("failed", reason: e.message)
-      rescue StandardError => e # a fault of ours: the cluster does not end for a question
+      rescue StandardError => e # a fault of ours must not end the cluster
         Events.emit("control.failed", reason: "#{e.message} (#{e.class})", backtrace: e.backtrace)
         session.finish("failed", reason: "the server could not do it: #{e.message}")
       end

@@ -2,29 +2,24 @@
 
 module Pando
   module Cluster
-    # Everything that must not last for ever: requests (read from the
-    # scoreboard), starts, farewells, and processes that stand still.
-    #
-    # Owned by the monitor; looks at each turn of its loop.
-    #
-    # @api private
+    # Enforces everything that must not last for ever: requests (read from the scoreboard), starts, exits, and
+    # standstills of processes. Owned by a Pool, in the monitor; called at each turn of its loop.
     class Deadlines
-      # Seconds between two looks at the scoreboard: requests begin without telling us.
+      # Seconds between two looks at the scoreboard: requests begin without a message to the monitor.
       TICK = 0.25
-      # Seconds between two searches for one who was forked and has not reported.
+      # Seconds between two searches for a process that was forked and has not reported.
       SEARCH = 1.0
       # Seconds without a heartbeat after which an idle worker is taken for stuck, at least.
       STANDSTILL = 15.0
 
-      # Standstills of the whole server that are remembered: whatever runs for longer has no deadline.
+      # Standstills of the whole server that are remembered.
       KEPT = 32
 
-      # Seconds for a process with threads to show where they stand, before it is killed.
-      LAST_WORDS = 0.5
+      # Seconds that a job node has to print the stacks of its threads, before it is killed.
+      STACKS = 0.5
 
       # @param observer [ChildEvents]
-      # @param options [Options] among them the seconds that a worker may wait for a job that has begun to come; whether
-      #   workers do several at once, on threads
+      # @param options [Options] its timeouts, and whether workers do jobs
       def initialize(roster, observer, options)
         @options = options
         @roster = roster
@@ -33,7 +28,7 @@ module Pando
         @frozen = []
       end
 
-      # The whole server has stood still: that is no one's timeout.
+      # The whole server has stood still. That time counts for no timeout.
       # @param seconds [Float] until now
       def postpone(seconds, now = Sys.now)
         return if seconds.zero?
@@ -52,7 +47,7 @@ module Pando
       end
 
       def enforce(now = Sys.now)
-        # Who was stopped together with us (job control, a frozen container) gets time to stir.
+        # Processes that were stopped together with the monitor (job control, a frozen container) get time to go on.
         @awake_since = now if now - @looked_at > standstill / 3
         @looked_at = now
         @roster.to_a.each do |child|
@@ -60,7 +55,7 @@ module Pando
 
           enforce_request(child, now)
           enforce_standstill(child, now)
-          enforce_birth(child, now)
+          enforce_report(child, now)
           enforce_step(child, now)
           enforce_state(child, now)
         end
@@ -70,16 +65,17 @@ module Pando
 
       def standstill = STANDSTILL + @options.longest_wait
 
-      # What has been acted upon is no reason to wake up again.
+      # A deadline that has been signalled is no reason to wake up again.
       def request_deadlines(child)
         return unless working?(child)
 
         soft = child.row.soft_deadline
-        [moved(child, child.row.hard_deadline), (moved(child, soft) unless child.signalled_deadline == soft)]
+        [with_standstills(child, child.row.hard_deadline),
+         (with_standstills(child, soft) unless child.signalled_deadline == soft)]
       end
 
-      # A request's own deadlines are on the scoreboard, which is its worker's to write.
-      def moved(child, deadline)
+      # A request's deadlines are in its worker's row, which only the worker writes, so standstills are added here.
+      def with_standstills(child, deadline)
         return deadline if @frozen.empty? || deadline.nil?
 
         since = child.row.busy_since or return deadline
@@ -88,14 +84,14 @@ module Pando
 
       def working?(child) = child.worker? && child.pidfd && !child.condemned? && child.row.busy_since
 
-      # A job may move its deadlines: each new one is signalled anew.
+      # A job may move its deadlines. Each new one is signalled again.
       def enforce_request(child, now)
         return unless working?(child)
 
-        hard = moved(child, child.row.hard_deadline)
+        hard = with_standstills(child, child.row.hard_deadline)
         soft = child.row.soft_deadline
         return @observer.hard_timeout(child) if hard && now >= hard
-        return unless soft && now >= moved(child, soft) && child.signalled_deadline != soft
+        return unless soft && now >= with_standstills(child, soft) && child.signalled_deadline != soft
 
         child.signalled_deadline = soft
         child.signal("URG")
@@ -107,24 +103,24 @@ module Pando
         beat = child.row.heartbeat
         return unless beat && now - [beat, @awake_since].max > standstill
 
-        child.kill("it stood still for #{(now - beat).round} s") unless last_words?(child, now)
+        child.kill("it stood still for #{(now - beat).round} s") unless shows_stacks?(child, now)
       end
 
-      # Nobody else knows what holds it up.
-      # @return [Boolean] whether it is still to say so
-      def last_words?(child, now)
+      # Only the node itself can say what holds it up.
+      # @return [Boolean] whether it still has time for that
+      def shows_stacks?(child, now)
         return false unless @options.jobs && child.worker? && child.pidfd
-        return now < child.last_words_until if child.last_words_until
+        return now < child.stacks_until if child.stacks_until
 
-        child.last_words_until = now + LAST_WORDS
+        child.stacks_until = now + STACKS
         child.signal("URG")
       end
 
-      # A request that runs has a deadline of its own, and what is left to do after it has stop_timeout. A stream
-      # that it has begun may have none, and is not waited for.
+      # A running request has its own deadline, and after it the worker has stop_timeout for the rest. A stream may have
+      # no deadline, and is not waited for.
       def awaited?(child) = child.patient? && child.row.busy_since && !child.row.streaming?
 
-      # The setting that has given it its time, as of Spawner.
+      # The setting that limits its start, as in Spawner.
       def allowance(child)
         cold = child.mold? && (child.source.nil? || child.source.mold?)
         cold ? "boot_timeout #{seconds(@options.boot_timeout)}" : "spawn_timeout #{seconds(@options.spawn_timeout)}"
@@ -134,12 +130,12 @@ module Pando
 
       def expected_by(child) = (child.expected_by if child.ordered?)
 
-      # It may not have been forked yet, for its forker is busy; then it is looked for again.
-      def enforce_birth(child, now)
+      # The child may not be forked yet, since its forker is busy. Then the search is repeated.
+      def enforce_report(child, now)
         return unless expected_by(child) && now >= child.expected_by
 
         child.expected_by = now + SEARCH
-        @observer.birth_overdue(child)
+        @observer.report_overdue(child)
       end
 
       def enforce_step(child, now)
@@ -154,7 +150,7 @@ module Pando
         return child.deadline = now + @options.stop_timeout if awaited?(child)
         return if now < child.deadline
 
-        return child.deadline = child.last_words_until if last_words?(child, now)
+        return child.deadline = child.stacks_until if shows_stacks?(child, now)
 
         child.deadline = nil
         case child.state

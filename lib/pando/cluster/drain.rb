@@ -7,20 +7,17 @@ require "pando/events"
 
 module Pando
   module Cluster
-    # Whether load balancers shall send requests here. They ask the reactor; it is told of each change, and once a
-    # second that the monitor is at work. While the server drains, all that comes is served as ever. An operator begins
-    # and ends that (`pando drain`); a graceful stop begins it, and goes on when they have had time to notice.
-    #
-    # Owned by the monitor.
-    #
-    # @api private
+    # Decides whether load balancers should send requests to this server. Their health checks ask the reactor. The
+    # monitor tells the reactor of each change, and once a second that the monitor is at work. While the server drains,
+    # it serves requests as before. An operator begins and ends a drain (`pando drain`). A graceful stop begins one, and
+    # goes on after `drain_delay`. Owned by the monitor.
     class Drain
       include Brief
       extend Serializable
 
       serialize_as "drain", since: :number, reactor: :integer, visible: :flag
 
-      # Seconds between two words to the reactor, and until a full link is tried again.
+      # Seconds between two messages to the reactor, and until a full link is tried again.
       TELL = 1.0
       RETRY = 0.02
 
@@ -35,27 +32,26 @@ module Pando
         @told_at = 0.0
       end
 
-      # @return [Boolean] whether anybody can ask
+      # @return [Boolean] whether health checks can see it
       def visible?
-        know(@roster.reactor)
+        learn_settings_of(@roster.reactor)
         @visible
       end
 
       def begun? = !since.nil?
 
-      # @return [Boolean] a stop follows
+      # @return [Boolean] whether a stop follows
       def stop? = !@stop.nil?
 
-      # @return [Boolean]
       def welcome? = !begun? && !@shutdown.begun? && @roster.ready_workers.any?
 
-      # @return [Boolean] whether whoever looks now and then has seen it
+      # @return [Boolean] whether load balancers have had time to notice
       def noticed? = begun? && Sys.now >= noticed_at
 
       # @return [Float] seconds until then
       def left = noticed_at - Sys.now
 
-      # Load balancers shall send no more.
+      # Load balancers should send no more requests.
       def begin(reason)
         return if begun?
 
@@ -63,7 +59,7 @@ module Pando
         Events.emit("drain.started", reason: reason)
       end
 
-      # They may again.
+      # Load balancers may send requests again.
       def undo(reason)
         return unless begun?
 
@@ -71,7 +67,7 @@ module Pando
         Events.emit("drain.ended", reason: reason)
       end
 
-      # A graceful stop, when they have had time to notice; at once if it is asked for twice.
+      # Begins a graceful stop after drain_delay, or at once if it is asked for twice.
       def stop(reason)
         now = Sys.now
         @since ||= now
@@ -81,7 +77,7 @@ module Pando
         Events.emit("drain.started", reason: reason, seconds: (noticed_at - now).round(3))
       end
 
-      # Called at each turn of the monitor's loop, in its last ones too.
+      # Called at each turn of the monitor's loop, also while the server stops.
       def proceed
         tell
         @shutdown.gracefully(@stop) if @stop && noticed? && !@shutdown.begun?
@@ -89,13 +85,13 @@ module Pando
 
       # @return [Float, nil]
       def due
-        [(noticed_at if @stop && !@shutdown.begun?), (telling_at if listener)].compact.min
+        [(noticed_at if @stop && !@shutdown.begun?), (due_to_tell_at if listener)].compact.min
       end
 
       private
 
-      # A reactor answers as it was told to at its start: the one from before an upgrade by the settings of then.
-      def know(reactor)
+      # A reactor has the settings of its start. After an upgrade it may be older than the monitor.
+      def learn_settings_of(reactor)
         return if reactor.nil? || reactor.pid == @reactor
 
         @reactor = reactor.pid
@@ -105,16 +101,16 @@ module Pando
       def noticed_at = since + @options.drain_delay
       def listener = (@roster.reactor if visible?)
 
-      def telling_at = @told ? @told_at + TELL : Sys.now + RETRY
+      def due_to_tell_at = @told ? @told_at + TELL : Sys.now + RETRY
 
-      # A new reactor knows nothing.
+      # A new reactor knows nothing, so the message names it too.
       def tell
         reactor = listener or return
-        word = [reactor, welcome? ? :welcome : :unwelcome]
-        return if word == @told && Sys.now < telling_at
+        message = [reactor, welcome? ? :welcome : :unwelcome]
+        return if message == @told && Sys.now < due_to_tell_at
 
         @told_at = Sys.now
-        @told = (word if reactor.order(Reactor::Message.new(word.last)))
+        @told = (message if reactor.order(Reactor::Message.new(message.last)))
       end
     end
   end

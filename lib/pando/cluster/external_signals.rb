@@ -4,15 +4,11 @@ require "pando/events"
 
 module Pando
   module Cluster
-    # Molds and workers that somebody outside has sent TERM or QUIT. It may have gone to every process of the server (a
-    # control group, the group of a shell): then the monitor's own is about to come, and they serve until the stop needs
-    # them no more. Who got it alone is replaced.
-    #
-    # Owned by the monitor.
-    #
-    # @api private
+    # Handles TERM or QUIT that a mold or worker got from outside. If the signal went to every process of the server (a
+    # control group, the group of a shell), the monitor's own is about to come, and they serve until the stop. A process
+    # that alone got it is replaced. Owned by a Pool, in the monitor.
     class ExternalSignals
-      # Seconds within which everybody has got it.
+      # Seconds within which all processes have got it.
       SPREAD = 1.0
 
       def initialize(rollout, generations, options)
@@ -22,13 +18,13 @@ module Pando
         @asked = {}
       end
 
-      # @param child [Child] who has told of it
+      # @param child [Child] that reported it
       # @param signal [String]
       def add(child, signal)
         @asked[child] ||= [Sys.now + SPREAD, signal] if child.ready? && !child.service?
       end
 
-      # Called at each turn of the monitor's loop, while it does not stop.
+      # Called at each turn of the monitor's loop, until the server stops.
       def reconcile(now = Sys.now)
         @asked.select { |_, (due, _)| now >= due }.each do |child, (_, signal)|
           @asked.delete(child)
@@ -36,7 +32,7 @@ module Pando
         end
       end
 
-      # The server is about to stop: whoever has been told of that serves until then.
+      # The server is about to stop: the processes that got the signal serve until then.
       def forget = @asked.clear
 
       # @return [Float, nil]
@@ -49,8 +45,7 @@ module Pando
           @generations.worker_wasted(child, signal) if child.row.job.zero?
           @rollout.ask_to_leave(child, signal)
         else
-          child.leave(signal, Sys.now + @options.stop_timeout)
-          child.order(Message.new(:leave))
+          child.ask_to_leave(signal, Sys.now + @options.stop_timeout)
         end
       end
     end

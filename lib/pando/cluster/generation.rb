@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/serializable"
-require "pando/cluster/throttling/restart_throttle"
+require "pando/cluster/restart_throttles"
 require "pando/events"
 
 module Pando
@@ -43,11 +43,11 @@ module Pando
       end
 
       serialize state: NEXT.keys, reason: :text, began_at: :number, unfit: :integer, observed: :flag, released: :flag,
-                backoff: Throttling::RestartThrottle
+                backoff: RestartThrottle
 
       attr_reader :number, :purpose, :state, :source, :began_at
       # Between failed attempts to fork from its mold.
-      # @return [Throttling::RestartThrottle]
+      # @return [RestartThrottle]
       attr_reader :backoff
       attr_accessor :mold
       # Children whose self-check did not come back.
@@ -69,8 +69,8 @@ module Pando
         @purpose = purpose
         @source = source
         @state = :booting
-        @backoff = Throttling::RestartThrottle.new({ role: :worker, generation: number },
-                                                   limit: Throttling::Backoff::LIMIT, free: 0)
+        @backoff = RestartThrottle.new({ role: :worker, generation: number },
+                                                   limit: Backoff::LIMIT, free: 0)
         @began_at = Sys.now
         @unfit = 0
         @observed = @released = false

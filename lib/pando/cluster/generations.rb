@@ -10,7 +10,7 @@ require "pando/cluster/generations/lost_threads"
 require "pando/cluster/generations/promotion"
 require "pando/cluster/generations/reforks"
 require "pando/cluster/options"
-require "pando/cluster/throttling/restart_throttles"
+require "pando/cluster/restart_throttles"
 
 module Pando
   module Cluster
@@ -32,7 +32,7 @@ module Pando
       UNFIT = 2
 
       serialize newest: :integer, reforks: Reforks, cold_boots: ColdBoots, proven: :flag,
-                backoff: Throttling::Backoff, retired: RetiredGenerations
+                backoff: Backoff, retired: RetiredGenerations
 
       attr_reader :current, :upcoming, :reforks, :lost_threads, :changed_state, :cold_boots
 
@@ -51,20 +51,20 @@ module Pando
       # @param give_up [#call] called with a reason and a backtrace when an attempt has failed and no worker serves;
       #   returns false to go on trying
       # @param options [#canary, #refork_failures, #workers] how a generation proves itself
-      # @param throttles [Throttling::RestartThrottles] of the mold: one that dies again and again is replaced later
+      # @param throttles [RestartThrottles] of the mold: one that dies again and again is replaced later
       #   each time
       # @param heard_at [#call] see Canary::Stopwatch
       # @param origin [#call] given a purpose, returns the mold of another pool to fork instead of a cold boot; nil:
       #   none
       # @param measuring [Hash] gauge: and conditions: of Reforks; those and clock: of ColdBoots
-      def initialize(roster, spawner, policy, give_up, options = Options.new, throttles: Throttling::RestartThrottles.new,
+      def initialize(roster, spawner, policy, give_up, options = Options.new, throttles: RestartThrottles.new,
                      heard_at: :itself.to_proc, origin: ->(_purpose) {}, **measuring)
         @throttles = throttles
         @roster = roster
         @spawner = spawner
         @give_up = give_up
         @origin = origin
-        @backoff = Throttling::Backoff.new
+        @backoff = Backoff.new
         @newest = -1
         @retired = RetiredGenerations.new
         @lost_threads = LostThreads.new(roster, self, -> { measuring[:conditions]&.obstacle })

@@ -5,15 +5,13 @@ require "pando/cluster/link"
 
 module Pando
   module Cluster
-    # Reads what children report, and believes nothing but the kernel about who
-    # they are. Owned by the monitor.
-    #
-    # @api private
+    # Reads the reports of children and passes them to ChildEvents. Only the kernel's word counts for a sender's
+    # identity. Owned by the monitor.
     class Inbox
       include Brief
 
       # Seconds that a process may live on after its link has ended.
-      AFTERLIFE = 5.0
+      LINK_ENDED = 5.0
 
       # @param observer [ChildEvents]
       def initialize(roster, poller, observer)
@@ -22,16 +20,16 @@ module Pando
         @observer = observer
       end
 
-      # And that its source has to show whether it ends as well: then another one is asked.
-      PROMOTION = 1.0
-      # And that a mold has to say why it did not carry out an order, which ends the link of whoever it was to fork.
-      WORD = 0.25
+      # Seconds after which another worker is asked for the mold, if the source has ended as well.
+      SOURCE_END = 1.0
+      # Seconds that a mold has to report why it did not carry out an order to fork, which ends the new child's link.
+      MOLD_REPORT = 0.25
 
-      # Packets that one child may have read in a row: the others wait.
+      # Packets read from one child in a row, while the others wait.
       BURST = 64
 
-      # Reports that tell nothing new: a cold mold's pid we know from the start, and the
-      # reactor's exit status says that it has drained.
+      # Reports that tell nothing new: a cold mold's pid is known from the start, and the reactor's exit status says
+      # that it has drained.
       KNOWN = %i[adopted drained].freeze
       THREADS = Message::THREADS.keys.freeze
       private_constant :THREADS
@@ -39,11 +37,13 @@ module Pando
       COUNT = /\A\d{1,9}\z/
       private_constant :COUNT
 
-      # Reports of a child that the observer is told.
-      NEWS = %i[checking crashing leaving replacement_reason signalled lane_corrupt tried tried_in_vain lines_lost lines_due
-                state_changed reader_lost].freeze
+      # Reports that are a text and nothing else, and the method of the observer that takes it.
+      TEXTS = { checking: :child_checking, leaving: :child_leaving, signalled: :child_signalled,
+                replacement_wanted: :child_wants_replacement, state_changed: :state_reported,
+                reader_lost: :reader_lost }.freeze
+      private_constant :TEXTS
 
-      # Reads what a child has sent.
+      # Reads the packets that a child has sent.
       def read(child, burst = BURST)
         burst.times do
           return if child.gone? || child.mute
@@ -59,19 +59,28 @@ module Pando
         reject(child, e.message)
       end
 
-      # By the first packet of a forked child, or because it was found without one. Only a child of
-      # ours can be adopted.
+      # Called for the first packet of a forked child, or when it was found without one. Only a child of the monitor can
+      # be adopted.
       def adopt(child, pid)
         return drop(child, "a report without the kernel's word for its sender") unless pid.positive?
 
         child.adopt(Sys::Pidfd.of_child(pid))
-        child.kill(child.verdict) if child.condemned? # there was nobody to send it to then
+        child.kill(child.verdict) if child.condemned? # there was no process to signal then
         @poller.add(child.pidfd, [:exit, child])
         @observer.child_adopted(child)
       rescue Errno::ECHILD, Errno::ESRCH, Errno::EINVAL
         drop(child, "pid #{pid} is no child of the monitor")
-      rescue SystemCallError => e # it ends when it finds its link closed
+      rescue SystemCallError => e # the process ends when it finds its link closed
         drop(child, "pid #{pid} could not be adopted: #{e.message}", innocent: true)
+      end
+
+      # Adopts a child that was forked to order and has not reported. It is known by its end of the link, which only it
+      # and its forker have.
+      # @return [Boolean] whether there is such a process, where the kernel tells
+      def adopt_unreported(child)
+        pid = (children - @roster.filter_map(&:pid)).find { |one| holds?(one, "socket:[#{child.link_inode}]") }
+        adopt(child, pid) if pid
+        !pid.nil?
       end
 
       # After an upgrade.
@@ -89,50 +98,46 @@ module Pando
         return reject(child, objection) if objection
 
         message = packet.message
-        case message.kind
-        when *KNOWN then nil
+        return if KNOWN.include?(message.kind)
+
+        text_method = TEXTS[message.kind]
+        text_method ? @observer.public_send(text_method, child, message.text) : handle_other(child, message)
+      end
+
+      def handle_other(child, message)
+        kind = message.kind
+        case kind
         when :ready then ready(child)
         when :detail then child.add_detail(message.text)
         when :failed then fail(child, message)
-        when *NEWS then pass_on(child, message)
+        when :crashing then @observer.child_crashing(child)
+        when :tried, :tried_in_vain then @observer.canary_tried(child, message.text, failed: kind == :tried_in_vain)
+        when :lane_corrupt then @observer.lane_corrupt(message.lane)
+        when :lines_lost, :lines_due then lines_lost(child, message)
         when :fork_failed, :fork_refused, :fork_declined then fork_failed(child, message)
-        when *THREADS then @observer.thread_reported(child, message.kind, message.text)
+        when *THREADS then @observer.thread_reported(child, kind, message.text)
         else reject(child, "an order instead of a report")
         end
       end
 
-      # @return [String, nil] why that is no report of this child
+      # @return [String, nil] why this cannot be a report of the child
       def objection_to(child, packet)
         return "a report by pid #{packet.sender}" unless packet.sender == child.pid
 
-        # Whoever else ends is told to, or just ends: it would neither be asked for anything again nor be replaced.
+        # Only a worker announces that it leaves. Any other role would neither be asked for anything again nor be
+        # replaced.
         "a #{child.role} that says it leaves" if packet.message.kind == :leaving && !child.worker?
       end
 
-      def pass_on(child, message)
-        case message.kind
-        when :checking then @observer.child_checking(child, message.text)
-        when :crashing then @observer.child_crashing(child)
-        when :leaving then @observer.child_leaving(child, message.text)
-        when :signalled then @observer.child_signalled(child, message.text)
-        when :replacement_wanted then @observer.child_wants_replacement(child, message.text)
-        when :lane_corrupt then @observer.lane_corrupt(message.lane)
-        when :state_changed then @observer.state_reported(child, message.text)
-        when :reader_lost then @observer.reader_lost(child, message.text)
-        when :lines_lost, :lines_due then lines_lost(child, message)
-        else @observer.canary_tried(child, message.text, failed: message.kind == :tried_in_vain)
-        end
-      end
-
       def ready(child)
-        return if child.condemned? # it does not know yet
+        return if child.condemned? # it was killed and does not know yet
         return reject(child, "ready twice") unless child.starting?
 
         child.become_ready
         @observer.child_ready(child)
       end
 
-      # Of its log.
+      # The child's log has lost lines.
       def lines_lost(child, message)
         return reject(child, "no number of lines") unless COUNT.match?(message.text)
 
@@ -145,11 +150,11 @@ module Pando
         child.passing = message.passing?
       end
 
-      # A forker tells of the child that it could not have.
+      # A forker reports a child that it could not fork.
       def fork_failed(forker, message)
         unborn = @roster[message.seat]
         unless unborn&.ordered? && unborn.source == forker
-          return if forker.leaving? # what it had been ordered was called off then
+          return if forker.leaving? # its orders were called off
 
           return reject(forker, "a failed fork that was not ordered")
         end
@@ -159,9 +164,8 @@ module Pando
         @observer.fork_failed(unborn, message.text, innocent: message.kind == :fork_failed)
       end
 
-      # Before adoption there is no process to wait for. Afterwards only the
-      # pidfd tells of its death: helpers of the child may hold the link open,
-      # and a child may close its link and live.
+      # Before adoption there is no process to wait for. Afterwards only the pidfd tells that it is dead: helpers of the
+      # child may hold the link open, and a child may close its link and live.
       def end_of_link(child)
         reason = "it ended before it reported" unless child.pidfd
         patience = patience_with(child) or return drop(child, reason)
@@ -172,12 +176,31 @@ module Pando
         child.deadline = [child.deadline, Sys.now + patience].compact.min
       end
 
-      # @return [Float, nil] nil: nobody has more to say about it
+      # @return [Float, nil] nil: no other process will report on it
       def patience_with(child)
-        return AFTERLIFE if child.pidfd
-        return WORD if child.source&.mold? && child.source.ready?
+        return LINK_ENDED if child.pidfd
+        return MOLD_REPORT if child.source&.mold? && child.source.ready?
 
-        PROMOTION if child.mold? && child.source&.worker?
+        SOURCE_END if child.mold? && child.source&.worker?
+      end
+
+      # As subreaper the monitor is the parent of all of them.
+      def children
+        File.read("/proc/self/task/#{Process.pid}/children").split.map(&:to_i)
+      rescue SystemCallError
+        [] # the kernel does not tell
+      end
+
+      def holds?(pid, name)
+        Dir.each_child("/proc/#{pid}/fd").any? { |fd| link_target("/proc/#{pid}/fd/#{fd}") == name }
+      rescue SystemCallError
+        false # it has just ended
+      end
+
+      def link_target(path)
+        File.readlink(path)
+      rescue SystemCallError
+        nil # it was closed meanwhile
       end
 
       def drop(child, reason, **how)

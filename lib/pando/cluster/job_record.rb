@@ -1,13 +1,12 @@
 # frozen_string_literal: true
 
-require "pando/cluster/sampler"
+require "pando/sys"
 
 module Pando
   module Cluster
-    # How a worker tells what it is and does: in its row of the scoreboard, which the monitor reads, and in its title.
-    # One job after another, or several side by side, which are counted now and then.
-    #
-    # Of a worker, in its process.
+    # Writes what a worker does into its row of the scoreboard, which the monitor reads, and into its process title.
+    # Jobs come one after another, or several at once, which are counted now and then. Included by Worker, in the
+    # worker's process.
     module JobRecord
       # @return [Integer] jobs done since this process was forked
       def requests = row.requests
@@ -26,7 +25,7 @@ module Pando
         row.connections = count
       end
 
-      # It had better be replaced, when that suits the others, see Replacements.
+      # Tells the monitor that this worker should be replaced when that is convenient, see Replacements.
       # @param due [Boolean]
       def major_gc_due=(due)
         row.major_gc_due = due
@@ -35,7 +34,7 @@ module Pando
       def major_gc_due? = row.major_gc_due?
 
       # A job begins.
-      # @param verb [String] @param subject [String] what the log shall name, nothing secret
+      # @param verb [String] @param subject [String] for the log, without secrets
       # @param soft [Float, nil] seconds until the monitor signals @param hard [Float, nil] until it kills
       def job_started(verb, subject, soft, hard)
         row.start_job(verb, subject, soft, hard)
@@ -46,8 +45,7 @@ module Pando
       # @return [Float] now, in monotonic seconds
       def job_deadline(soft, hard) = row.set_deadlines(soft, hard)
 
-      # The running job has begun to give its result, and may take its time over it: a rollout does not wait for
-      # its end.
+      # The running job has begun to stream its result, which may take long: a rollout does not wait for its end.
       def job_streams = row.streaming!
 
       def job_finished
@@ -60,28 +58,27 @@ module Pando
         @recorder = @recorder.job_finished(job) if @recorder
       end
 
-      # The running job came to nothing, by a fault of ours. Counted once and when it is done: until then it is none
-      # of the requests that failures are a share of.
+      # The running job failed on the server's side. It is counted once, when it is done, so that failures stay a share
+      # of the finished jobs.
       def job_failed
         @job_failed = true
       end
 
-      # Of a process that does several jobs at once: so many more are done.
-      # @param failures [Integer] of those
+      # In a process that does several jobs at once: more of them are done.
+      # @param failures [Integer] how many of them failed
       def jobs_finished(count, failures)
         sampler.take if row.count_jobs(count, failures)
       end
 
-      # Nothing runs any more.
+      # No job runs any more.
       def jobs_rest
         row.rest
         Sys.end_title("idle") || Process.setproctitle("#{@title} idle")
       end
 
-      # As if nothing had been done yet.
+      # Resets the counts, as if no job had been done yet.
       def forget_jobs = row.restart
 
-      # @return [Boolean]
       def soft_deadline_passed?
         deadline = row.soft_deadline
         !deadline.nil? && Sys.now >= deadline
@@ -90,6 +87,37 @@ module Pando
       private
 
       def sampler = @sampler ||= Sampler.new(row, payload)
+    end
+
+    # Writes a worker's garbage collections, JIT code, page faults and CPU time (Sys::Sample) into its row: at its 1st,
+    # 2nd, 4th ... job while it is young, later at most four times a second, and when it becomes idle. Owned by a
+    # Worker, in its process.
+    class Sampler
+      # @param row [Sys::Row]
+      # @param payload [#code_bytes]
+      def initialize(row, payload)
+        @row = row
+        @payload = payload
+        @minor = minor
+        @major = major
+        @jobs = 0
+      end
+
+      # Between two jobs.
+      def take
+        @jobs = @row.requests
+        @row.take_sample(@payload.code_bytes, minor - @minor, major - @major)
+      end
+
+      # No further job may come for a while.
+      def take_if_changed
+        take unless @row.requests == @jobs
+      end
+
+      private
+
+      def minor = GC.stat(:minor_gc_count)
+      def major = GC.stat(:major_gc_count)
     end
   end
 end

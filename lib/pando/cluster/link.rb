@@ -4,32 +4,32 @@ require "pando/cluster/message"
 
 module Pando
   module Cluster
-    # One end of the line between the monitor and a child (AF_UNIX, SOCK_SEQPACKET).
-    # The monitor makes each pair, so it holds the line before the child exists.
-    #
-    # @api private
+    # One end of the socket pair between the monitor and a child (AF_UNIX, SOCK_SEQPACKET). The monitor makes the pair,
+    # so it holds its end before the child exists.
     class Link
-      # What came in: the message, the pid of who sent it by the kernel's word, descriptors.
+      # A received message, its sender's pid by the kernel's word, and its descriptors.
       Packet = Struct.new(:message, :sender, :descriptors)
 
-      # The peer broke the format: it is ended, not we.
+      # The peer broke the format, and must be ended for it.
       class Malformed < Pando::Error; end
 
+      # @param records [Class] what it carries: Message, or Reactor::Message
       # @return [Array(Link, Link)] the monitor's end and the child's
-      def self.pair
+      def self.pair(records = Message)
         ours, theirs = UNIXSocket.pair(:SEQPACKET)
         ours.setsockopt(Socket::SOL_SOCKET, Socket::SO_PASSCRED, 1)
-        [new(ours), new(theirs)]
+        [new(ours, records), new(theirs, records)]
       end
 
-      def self.for_fd(fd)
+      def self.for_fd(fd, records = Message)
         socket = UNIXSocket.for_fd(fd)
         socket.close_on_exec = true
-        new(socket)
+        new(socket, records)
       end
 
-      def initialize(socket)
+      def initialize(socket, records = Message)
         @socket = socket
+        @records = records
         @lost = false
       end
 
@@ -39,8 +39,8 @@ module Pando
       def closed? = @socket.closed?
 
       # Never blocks.
-      # @return [Boolean] false when the peer is gone, does not read (its queue is full), or too many descriptors of the
-      #   user's are on their way (ETOOMANYREFS, unix(7))
+      # @return [Boolean] false: the peer is gone, its queue is full, or too many of the user's descriptors are in
+      #   flight (ETOOMANYREFS, unix(7))
       def send(message, descriptors = [])
         Sys.send_record(@socket, message.encode, descriptors)
       rescue Errno::EPIPE, Errno::ECONNRESET, Errno::ECONNREFUSED, Errno::ENOTCONN
@@ -50,7 +50,7 @@ module Pando
         false
       end
 
-      # @return [Boolean] the peer was gone when something was sent
+      # @return [Boolean] whether the peer was gone when something was sent
       def lost? = @lost
 
       # Never blocks.
@@ -62,18 +62,17 @@ module Pando
         return :nothing unless record
 
         bytes, sender, descriptors, stripped = record
-        message = decode(bytes)
+        message = @records.decode(bytes)
         return Packet.new(message, sender, descriptors) if message
 
         close_all(descriptors)
-        message = decode(stripped)
+        message = @records.decode(stripped)
         return Packet.new(message, sender, []) if message&.bearable?
 
-        raise Malformed, "a record that is none of ours"
+        raise Malformed, "a record of an unknown format"
       end
 
-      # True when the other end has been closed: an order that came over a
-      # dead link was cancelled.
+      # Whether the other end has been closed, which cancels an order that came with this link.
       def dead?
         @socket.recv_nonblock(1, Socket::MSG_PEEK, exception: false).then { |peeked| peeked.nil? || peeked == "" }
       rescue SystemCallError
@@ -81,8 +80,6 @@ module Pando
       end
 
       private
-
-      def decode(bytes) = Message.decode(bytes)
 
       def close_all(descriptors)
         descriptors.each { |fd| Sys.close_fd(fd) }

@@ -2,11 +2,8 @@
 
 module Pando
   module Cluster
-    # One record on a link: a fixed head and a short text. Decoded without
-    # Marshal, eval or a Symbol made from input; whatever does not fit the
-    # format exactly is nil, and the reader drops its sender.
-    #
-    # @api private
+    # One record on a link: a fixed head and a short text. It is decoded without Marshal, eval or Symbols made from
+    # input. A record that does not fit the format exactly is nil, and the reader drops its sender.
     class Message
       VERSION = 1
       HEAD = "CCSLLLL"
@@ -26,7 +23,7 @@ module Pando
         lines_due: 38
       }.freeze
       NAMES = KINDS.invert.freeze
-      # Orders of which the descriptors may be missing.
+      # Orders whose descriptors may be missing.
       BEARABLE = %i[spawn promote observe].freeze
       ROLES = %i[mold worker service].freeze
       LARGEST = 0xffff_ffff
@@ -34,8 +31,8 @@ module Pando
 
       attr_reader :kind, :role, :seat, :slot, :generation, :lane, :text
 
-      # @param lane [Integer] of the reactor's channel, if the order is for a worker behind it; the time of a {hurry};
-      #   of a {failure} whether it is a passing one
+      # @param lane [Integer] the number of a worker's lane to the reactor; of a {hurry} its time; of a {failure}
+      #   whether it is a passing one
       # @param text [String] cut to TEXT_BYTES
       def initialize(kind, role: :worker, seat: 0, slot: 0, generation: 0, lane: 0, text: "")
         @kind = kind
@@ -47,15 +44,15 @@ module Pando
         @text = text
       end
 
-      # An order to be gone soon: whoever is busy reads it late, and its time has begun.
+      # An order to leave soon. A busy process reads it late, so it carries the time when it was sent.
       # @param kind [Symbol] leave or drain @param seconds [Float] from now
       def self.hurry(kind, seconds) = new(kind, lane: clock, text: seconds.round(3).to_s)
 
-      # A process cannot go on.
+      # A report that the process has failed.
       # @param passing [Boolean] see PassingFault
       def self.failure(passing, **fields) = new(:failed, lane: passing ? 1 : 0, **fields)
 
-      # Tenths of a second, as far as they fit.
+      # Tenths of a second, modulo 32 bits.
       def self.clock = (Sys.now * 10).to_i & LARGEST
       private_class_method :clock
 
@@ -64,10 +61,10 @@ module Pando
         lane.zero? ? 0.0 : ((Message.send(:clock) - lane) & LARGEST) / 10.0
       end
 
-      # @return [Boolean] whoever it is for knows what to do if this process has no room for its descriptors
+      # @return [Boolean] whether the receiver can handle it without its descriptors, if it has no room for them
       def bearable? = BEARABLE.include?(kind)
 
-      # @return [Boolean] of a {failure}
+      # @return [Boolean] whether it is a {failure} that may pass
       def passing? = kind == :failed && lane == 1
 
       # @return [String] at most HEAD_BYTES + TEXT_BYTES bytes, never empty
@@ -76,7 +73,7 @@ module Pando
           text.dup.force_encoding(Encoding::BINARY)[0, TEXT_BYTES]
       end
 
-      # @param bytes [String, nil] as received, from anybody
+      # @param bytes [String, nil] as received, from any process
       # @return [Message, nil] nil when malformed
       def self.decode(bytes)
         return if bytes.nil? || bytes.bytesize < HEAD_BYTES || bytes.bytesize > HEAD_BYTES + TEXT_BYTES

@@ -4,19 +4,18 @@ require "pando/cluster/role"
 
 module Pando
   module Cluster
-    # The process that workers and services are forked from. It serves nothing.
+    # The process that workers and services are forked from. It serves no requests.
     #
-    # Generation 0 is a fresh image (see Boot); each later mold is the child of
-    # a worker that has served.
+    # The mold of a cold boot is a fresh image (see Boot). Each later mold is forked from a worker that has served.
     class Mold < Role
-      # Seconds that it sleeps at most: a signal may come just before it falls asleep.
+      # Seconds that it sleeps at most, since a signal may come just before it falls asleep.
       TICK = 1.0
 
       # @api private
       def role = :mold
 
-      # The cold way to readiness: a direct child of the monitor, a fresh image.
-      # The block gives the payload; what it raises is the boot's failure.
+      # Runs a cold boot up to readiness, in a fresh image that is a direct child of the monitor. The block returns the
+      # payload; if it raises, the boot has failed.
       #
       # @api private
       def boot
@@ -38,7 +37,7 @@ module Pando
       def run
         until leaving?
           poller.wait(TICK)
-          pass_signal_on
+          report_signal
           order = read_orders
           return order if order
 
@@ -50,20 +49,20 @@ module Pando
       # @api private
       def start
         payload.attach(self)
-        take_oom_score(:mold) # as a worker it had a higher one
+        take_oom_score(:mold) # as a worker it had a higher score
         payload.run_hook(:after_mold_fork, self)
         payload.prepare
       end
 
       private
 
-      # What is free here need not be free in each of those that will be forked.
+      # Returns free memory to the kernel once, instead of in each process that will be forked.
       def started
         Sys.trim_memory
         name_process("")
       end
 
-      # With it comes the pagemap of one of its workers: what that has written to, others will.
+      # The order carries the pagemap of a worker. Other workers will write to the same pages.
       def obey(packet)
         return super unless packet.message.kind == :observe
 
@@ -75,6 +74,24 @@ module Pando
 
       def title = "gen #{generation}"
       def outlives_monitor? = false
+    end
+
+    # The first mold of another pool, forked from a cold-booted mold of the first pool to share what both load. It loads
+    # the rest and drops what belongs to clients. From then on it is a mold like any other.
+    class PoolMold < Mold
+      # @param order [ForkOrder]
+      # @param context [Context] of the mold that it was forked from
+      def initialize(order, context)
+        super(order, context.of_pool(order.pool))
+      end
+
+      # @api private
+      def start
+        Events.about(pool: context.pool)
+        context.payload = payload.become(context.pool)
+        step_by_step { |tell| payload.warm_up(self, &tell) }
+        super
+      end
     end
   end
 end

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/cluster"
-require "pando/cluster/listening/addresses"
-require "pando/cluster/assembly"
 require "pando/cluster/brief"
 require "pando/cluster/control"
 require "pando/cluster/drain"
@@ -20,41 +18,38 @@ require "pando/cluster/reload"
 require "pando/cluster/restart_file"
 require "pando/cluster/roster"
 require "pando/cluster/shutdown"
-require "pando/cluster/signal_orders"
 require "pando/cluster/signals"
 require "pando/cluster/systemd"
 require "pando/cluster/tally"
-require "pando/cluster/terminal"
 require "pando/cluster/turn_watch"
 require "pando/cluster/start"
 require "pando/cluster/upgrade"
 
 module Pando
   module Cluster
-    # The first process and the last one: owns listeners, links and the
-    # scoreboard, starts and watches all others, and never loads the
-    # application. One thread, one loop: wait, hear, bury, enforce, reconcile.
+    # The first process of a server and the last one. It owns listeners, links and the scoreboard, starts and watches
+    # all other processes, and never loads the application. It has one thread and one loop: wait for events, read them,
+    # reap, enforce deadlines, reconcile.
     class Monitor
       include Brief
       extend Forwardable
-      include Assembly
 
       TITLE = "pando monitor"
-      # Seconds that it waits when the kernel has no memory or descriptor for it.
+      # Seconds that it waits when the kernel refuses memory or descriptors.
       STARVED = 0.25
-      # Seconds that whoever reads stderr has at the end.
-      LAST_WORDS = 0.5
+      # Seconds that the reader of stderr has at the end.
+      LOG_PATIENCE = 0.5
 
       attr_reader :listeners, :roster, :pools, :shutdown, :reload, :inbox, :examiner, :drain, :tally, :reaper, :systemd,
                   :control, :upgrade, :quiet, :began_at, :payload
 
-      # Of the first pool, which is the only one of most servers.
+      # Those of the first pool, which is the only one of most servers.
       def_delegators :first_pool, :generations, :rollout, :reactors, :lanes
 
-      # @param payload [Payload] for its options and hooks, and for its companions; its application is never loaded here
+      # @param payload [Payload] for its options, hooks and companions; its application is never loaded here
       # @param specs [Array] see Listening::Listeners.open
-      # @param policy [#threshold, #manual?, #choose] when to refork and from whom
-      # @param command [Array<String>] what becomes the mold of a cold boot
+      # @param policy [#threshold, #manual?, #choose] when to refork, and from which worker
+      # @param command [Array<String>] the command that becomes the mold of a cold boot
       # @param start [Start, Upgrade::Resumption]
       def initialize(payload, specs, policy, command, start = Start.new)
         @payload = payload
@@ -65,9 +60,9 @@ module Pando
         @image = Upgrade::ProcessImage.current
       end
 
-      # Up to where it serves.
+      # Builds all parts and begins to boot.
       # @return [self]
-      # @raise [BootError] an address cannot be listened on
+      # @raise [BootError] it cannot listen on an address
       def prepare
         set_up
         @start.begin(self)
@@ -78,7 +73,7 @@ module Pando
       end
 
       # Serves until told to stop.
-      # @return [Integer] exit status: 0 after a wanted stop, 1 when nothing could be served
+      # @return [Integer] exit status: 0 after a wanted stop, 1 if it could not serve
       def run
         run_ready_hook
         until shutdown.complete?
@@ -93,7 +88,7 @@ module Pando
       # @return [Float] seconds since the start
       def age = Sys.now - @began_at
 
-      # @return [Boolean] whether every worker of every pool is ready, and the reactor, if there is one
+      # @return [Boolean] whether every worker of every pool is ready, and the reactor if there is one
       def complete? = pools.complete? && !reactors.heard_at(Sys.now).nil?
 
       # @return [Boolean] whether the server stops, now or after its `drain_delay`
@@ -118,7 +113,7 @@ module Pando
       def set_up
         @tally = Tally.new
         @companions = @payload.companions
-        @signals = Signals.new(quiet: quieted_by_signal?)
+        @signals = Signals.new(quiet: quieted_by_tstp?)
         @start.take_charge(@signals)
         @began_at = @start.began_at
         @pid_file = PidFile.new((@payload.options.pidfile unless @start.rehearsal?)).claim
@@ -132,8 +127,48 @@ module Pando
         build
       end
 
-      # A terminal's ^Z is to suspend a server that serves requests, as it does everybody.
-      def quieted_by_signal?
+      def build
+        @roster = @start.roster
+        @shutdown = Shutdown.new(roster, @payload.options, method(:read),
+                                 options_of: ->(child) { pools.of(child).options })
+        @pools = build_pools
+        @drain = Drain.new(pools.first.roster, shutdown, @payload.options)
+        @orders = SignalOrders.new(self, jobs: @payload.options.jobs)
+        @quiet = Quiet.new(pools)
+        build_watch
+        build_changes
+      end
+
+      def build_pools
+        plans = [Pools::Plan.new(payload: @payload, policy: @policy), *@companions]
+        common = build_common(plans.size > 1)
+        ingress = Pools::Ingress.new(listeners, @start.reactor(@payload))
+        Pools.new(plans, roster, shutdown) do |plan, roster, number|
+          Pool.new(self, plan, roster, number, common, number.zero? ? ingress : Pools::Ingress.none)
+        end
+      end
+
+      def build_common(several)
+        gauge = Memory::Gauge.new
+        Pools::Common.new(poller: @poller, command: @command, oom: Memory::OomWatch.new, gauge: gauge,
+                          shortage: Memory::Shortage.new(@payload.options, gauge), several: several)
+      end
+
+      def build_watch
+        @inbox = Inbox.new(roster, @poller, pools.child_event_router)
+        @reaper = Reaper.new(roster, @inbox, pools.child_event_router)
+        @examiner = Examiner.new(@poller, @payload.examination_command)
+        @systemd.ready_when { pools.serve? }
+      end
+
+      def build_changes
+        addresses = Reload::Addresses.new(listeners, @control, reactors)
+        @reload = Reload.new(pools.releases, @payload, @poller, addresses, method(:renew))
+        @upgrade = Upgrade.new(self, @payload, @poller, @signals, @image)
+      end
+
+      # TSTP quiets job nodes. At a terminal, ^Z suspends a server that serves requests, like any process.
+      def quieted_by_tstp?
         return true if @payload.options.jobs
 
         @companions.any? { |plan| plan.payload.options.jobs } && !Terminal.there?
@@ -145,8 +180,8 @@ module Pando
         Events.emit("hook.failed", hook: :after_monitor_ready, reason: e.message)
       end
 
-      # What the kernel refuses us in the midst of it is tried again with the next turn, a little later: we end
-      # for nothing that passes.
+      # If the kernel refuses memory or descriptors, the next turn tries again a little later. The monitor ends for
+      # nothing that passes.
       def turn
         take_turn
       rescue Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, NoMemoryError => e
@@ -174,25 +209,25 @@ module Pando
 
       def due
         always = [pools.deadline, *[@systemd, reactors, drain, @orders].filter_map(&:due)].min
-        return always if shutdown.begun? # nobody else is asked
+        return always if shutdown.begun? # no other part has work then
 
         [always, *[pools, examiner, reload, upgrade, @restart_file].filter_map(&:due)].min
       end
 
-      # Links before pidfds: a dead process's last words come first. Signals before
-      # pidfds: what shall end us may have been sent to the children as well, and
-      # then their death is no failure. One may be newer than the list of the ready.
+      # Links come before pidfds: the last reports of a dead process come first. Signals come before pidfds: a signal to
+      # stop may have been sent to the children as well, and then their death is no failure. It may have come after the
+      # wait.
       def hear(ready)
         signals = @signals.take.uniq
         children(ready, :link).each { |child| read(child) }
         (signals - ["CHLD"]).each { |name| @orders.obey(name) }
         @orders.proceed
-        children(ready, :exit).each { |child| @reaper.bury(child) }
+        children(ready, :exit).each { |child| @reaper.reap(child) }
         children(ready, :control).each { |session| @control.hear(session) }
         examiner.proceed
         reload.attend
         upgrade.hear
-        @reaper.bury_strangers if signals.include?("CHLD")
+        @reaper.reap_orphans if signals.include?("CHLD")
       end
 
       def read(child) = pools.about(pools.of(child)) { @inbox.read(child) }
@@ -203,13 +238,13 @@ module Pando
         return if upgrade.holds?
 
         @restart_file.proceed { |path| reload.request("#{path} was touched") }
-        reload.reconcile # first: a mold that is booted anew is to be of the release that serves
+        reload.reconcile # first, so that a mold that boots now is of the release that serves
         pools.reconcile(ending?)
         quiet.reconcile(ending?)
         @start.proceed(self)
       end
 
-      # Another release serves: its settings are ours from now on.
+      # A new release serves: its settings apply from now on.
       def renew(renewal) = pools.renew(renewal)
 
       def first_pool = pools.first
@@ -218,8 +253,8 @@ module Pando
         @signals.release
         Events.emit("monitor.stopped", pid: Process.pid, status: shutdown.status)
         @systemd.close
-        Events.proceed(LAST_WORDS)
-        shutdown.tell_failure(LAST_WORDS)
+        Events.proceed(LOG_PATIENCE)
+        shutdown.print_failure(LOG_PATIENCE)
         shutdown.status
       end
     end

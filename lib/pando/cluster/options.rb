@@ -2,37 +2,37 @@
 
 module Pando
   module Cluster
-    # What the cluster must know of the configuration. Times in seconds.
+    # The part of the configuration that the cluster needs. Times are in seconds.
     #
     #   workers         slots at the start
-    #   auto_workers    whether they may be fewer where memory asks for it
-    #   surge           replacements that may live beside those they replace
+    #   auto_workers    whether there may be fewer when memory is short
+    #   surge           replacements that may run beside the workers that they replace
     #   unavailable     slots that may stand empty during a rollout
     #   boot_timeout    from a cold mold's exec to its readiness
-    #   spawn_timeout   from an order to the readiness of the process it asked for
-    #   stop_timeout    from the wish to leave to SIGKILL
+    #   spawn_timeout   from an order to fork to the readiness of the new process
+    #   stop_timeout    from the order to leave to SIGKILL
     #   drain_delay     from the first sign of a graceful stop to its beginning
-    #   health          where the reactor is asked how we are; nil: nowhere
-    #   grace           what a request is given once it must end
-    #   give_up_after   that nobody has served, when a server that once did ends itself; nil: never
+    #   health          the path of the health check that the reactor answers; nil: none
+    #   grace           that a request has once it must end
+    #   give_up_after   without a ready worker, after which a server that has served stops; nil: never
     #   longest_request soft and hard timeout added up; nil: requests may last for ever
-    #   longest_wait    that an idle worker may spend on a job that has begun to come
+    #   longest_wait    that an idle worker may spend on a job that is still arriving
     #   check_timeout   from a step of a child's self-check to the next one; nil: as long as it takes
-    #   oom_score_adj   of workers; nil: left alone
-    #   control         where the monitor can be asked, see Control::Spec; nil: nowhere
+    #   oom_score_adj   of workers; nil: unchanged
+    #   control         the control socket, see Control::Spec; nil: none
     #   pidfile         where the monitor writes its process id; nil: nowhere
-    #   restart_file    a file that is touched to reload the application; nil: there is none
+    #   restart_file    a file that users touch to reload the application; nil: none
     #   memory          see Memory::Limits
-    #   canary          see Canary::Criteria; nil: a generation whose first worker comes up is good
-    #   refork_failures reforks in a row that may come to nothing before reforking is suspended; nil: any number
-    #   trainee         whether one worker is warmed up for all, as long as the policy says; :once_at_least: until the
+    #   canary          see Canary::Criteria; nil: a generation has passed when its first worker is ready
+    #   refork_failures failed reforks in a row after which reforking is suspended; nil: never
+    #   trainee         whether one worker is trained for all, as long as the policy says; :once_at_least: until the
     #                   first refork even if the policy does not know when that is
-    #   prefault        whether molds look at what their workers write to
-    #   mold            :keep; :release: it goes once its workers serve; :auto: if it has much for itself
-    #   exclusive       whether a worker must be gone before its successor in the same slot is born
-    #   shared          whether a mold that would boot from cold is forked from the first pool's instead, where that has
-    #                   booted from cold itself
-    #   jobs            whether workers do jobs, and several at once, and no requests
+    #   prefault        whether molds prefault the pages that their workers write to
+    #   mold            :keep; :release: it ends once its workers serve; :auto: if it has much private memory
+    #   exclusive       whether a worker must be gone before its successor in the same slot is forked
+    #   shared          whether a mold is forked from the first pool's instead of booting from cold, if that one has
+    #                   booted from cold
+    #   jobs            whether workers are nodes, which do several jobs at once and no requests
     #   poison          see Poison::Terms
     #   services        names, in the order in which the config declares them
     Options = Struct.new(:workers, :auto_workers, :surge, :unavailable, :boot_timeout, :spawn_timeout,

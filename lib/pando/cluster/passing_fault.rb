@@ -2,21 +2,18 @@
 
 module Pando
   module Cluster
-    # Tells which errors of a process that starts are none of its own: the kernel refuses something, or a server that it
-    # needs (a database, a broker) is out of reach. The same may succeed a moment later.
-    #
-    # Used in molds, workers and services that fail before they are ready.
-    #
-    # @api private
+    # Recognizes errors of a starting process that are not its fault: the kernel refuses something, or a server that it
+    # needs (a database, a broker) is out of reach. The same start may succeed a moment later. Used in molds, workers
+    # and services that fail before they are ready.
     module PassingFault
-      # What it refuses for want of something, and what connections come to.
+      # Errors of the kernel when resources are short, and errors of connections.
       KERNELS = [
         Errno::EAGAIN, Errno::EMFILE, Errno::ENFILE, Errno::ENOBUFS, Errno::ENOMEM, NoMemoryError,
         Errno::ECONNABORTED, Errno::ECONNREFUSED, Errno::ECONNRESET, Errno::EHOSTDOWN, Errno::EHOSTUNREACH,
         Errno::ENETDOWN, Errno::ENETUNREACH, Errno::EPIPE, Errno::ETIMEDOUT
       ].freeze
-      # What libraries that are not loaded everywhere make of it, by the names of their classes. Most of these errors
-      # have one of the kernel's as their cause, but not those of drivers in C, nor those of a name without an address.
+      # Errors of libraries, by class name, since the libraries are not loaded everywhere. Most such errors have one of
+      # the kernel's as their cause, but not those of drivers in C, nor those of failed name lookups.
       OF_LIBRARIES = %w[
         SocketError IO::TimeoutError Timeout::Error
         ActiveRecord::ConnectionFailed ActiveRecord::ConnectionNotEstablished ActiveRecord::ConnectionTimeoutError
@@ -24,18 +21,18 @@ module Pando
         RedisClient::ConnectionError RedisClient::TimeoutError Redis::BaseConnectionError
         Bunny::TCPConnectionFailed Bunny::NetworkFailure Mongo::Error::NoServerAvailable Dalli::NetworkError
       ].freeze
-      # As Ruby says that there can be no more of them.
+      # Ruby's message when there can be no more threads.
       THREAD = /\Acan't create Thread/
       private_constant :KERNELS, :OF_LIBRARIES, :THREAD
 
       class << self
         # @param error [Exception]
-        # @return [Boolean] whether it, or what it was caused by, is one
+        # @return [Boolean] whether the error, or one of its causes, is a passing fault
         def of?(error) = causes(error).any? { |one| KERNELS.any? { |kind| one.is_a?(kind) } || told?(one) }
 
         private
 
-        # A cause may be its own.
+        # An error may be its own cause.
         def causes(error)
           causes = []
           while error && causes.none? { |known| known.equal?(error) }

@@ -4,20 +4,20 @@ require "pando/cluster/brief"
 
 module Pando
   module Cluster
-    # What a cluster carries: the layer above subclasses this. One instance
-    # lives in the mold and is inherited by all that is forked from it.
+    # The application and what surrounds it, as the cluster sees it. The layer above subclasses this (Server::Payload).
+    # One instance lives in the monitor, for options and hooks; another lives in the mold, and all its forks inherit it.
     class Payload
       include Brief
 
-      # @return [String] of the kind of its workers: where there are several, events, status and commands name it;
-      #   letters, digits and underscores
+      # @return [String] the name of the pool, for events, status and commands if there are several; letters, digits and
+      #   underscores
       def name = "workers"
 
-      # What other workers there are to be beside these, each kind in a pool of its own.
+      # The other kinds of workers, each in its own pool.
       # @return [Array<Pools::Plan>]
       def companions = []
 
-      # What `server.ready` tells of it, beside what the monitor knows.
+      # Fields of `server.ready` beside those of the monitor.
       # @param _listen [Array<String>] the addresses
       # @return [Hash{Symbol => Object}]
       def introduction(_listen) = {}
@@ -28,38 +28,39 @@ module Pando
       # Loads the application. Runs once, in the mold of a cold boot.
       def load; end
 
-      # In a process that is to be the mold of another pool, forked from a mold of the first pool that has booted from
-      # cold: what of its application this one lacks is loaded.
+      # Runs in a process that is to be another pool's mold, forked from the first pool's cold-booted mold. Loads the
+      # part of the application that is missing.
       # @param name [String] of that pool
-      # @return [Payload] its own
+      # @return [Payload] that pool's
       def become(name) = raise(NoMethodError, "#{self.class} has nothing in common with #{name}")
 
-      # Sets up, in the mold of a cold boot, what each of its children would otherwise set up in memory of its own.
+      # Runs in the mold of a cold boot. Sets up what each of its children would otherwise set up in its private memory.
       # @param _role [Mold]
-      # @yieldparam step [String] what it does next, and may never come back from
+      # @yieldparam step [String] the next step, which may hang
       def warm_up(_role); end
 
-      # In the monitor, when a mold is gone and another may have to boot: the folder that we work in may have been
-      # removed and made anew.
+      # Runs in the monitor when a mold is gone and another may have to boot: the working directory may have been
+      # removed and made again.
       def find_folder; end
 
-      # What it would be if the server were started now; for a reload.
+      # The settings that a start of the server would have now, for a reload.
       # @param _poller [Sys::Poller] of the monitor
-      # @return [#ready?, #due, #within, #command, #listen, #control, #kept, #give_up] and what #adopt takes
-      # @raise [Pando::Error, SystemCallError] it could not
+      # @return [#ready?, #due, #within, #command, #listen, #control, #kept, #give_up] and all that #adopt takes
+      # @raise [Pando::Error, SystemCallError] the configuration cannot be read
       def renew(_poller) = raise(Pando::Error, "there is nothing to reload")
 
-      # Takes a renewal into use: #options and hooks are its own from now on.
+      # Applies a renewal: #options and hooks are the new ones from now on.
       # @param _renewal [Object] as #renew returned it
       def adopt(_renewal); end
 
-      # In the monitor, for an upgrade: starts what the server would be if it were started now, in its folder.
+      # Runs in the monitor, for an upgrade: gives the command that would start the server now, in its working
+      # directory.
       # @yieldparam command [Array<String>] @yieldparam variables [Hash{String => String}] the environment
       # @raise [Pando::Error, SystemCallError]
       def successor = raise(Pando::Error, "there is nothing to upgrade to")
 
-      # What a reactor and its workers share, made in the monitor:
-      # descriptors / lanes / lane / start / report / in_flight / state (see HTTP::ReactorSetup).
+      # The shared part of a reactor and its workers, made in the monitor: descriptors / lanes / lane / start / report /
+      # in_flight / state (see HTTP::ReactorSetup).
       # @param _descriptors [Array<Integer>, nil] of the former image, after an upgrade; nil: there was none
       # @return [Object, nil] nil: workers accept by themselves (direct mode)
       def reactor(_descriptors = nil) = nil
@@ -67,10 +68,11 @@ module Pando
       # @param _listeners [Array<Listener>]
       # @param _channel [IO, nil] to the reactor, nil in direct mode
       # @return [#start, #sources, #ready, #idle, #step_forward, #step_back, #resume, #stop, #serve_out, #rest?,
-      #   #patience, #go_on, #quiet, #try_out] what a worker does (HTTP::DirectHandler, HTTP::ReactorHandler, Swarm::Work)
+      #   #patience, #go_on, #quiet, #try_out] the work of a worker (HTTP::DirectHandler, HTTP::ReactorHandler,
+      #   Swarm::Work)
       def work(_listeners, _channel) = raise(NoMethodError, "#{self.class} must say what its workers do")
 
-      # @return [String] what a worker is called in the list of processes
+      # @return [String] a worker's name in the list of processes
       def worker_name = "worker"
 
       # @raise [HookError]
@@ -78,104 +80,103 @@ module Pando
 
       def hook?(_name) = false
 
-      # Around the fork itself: the block returns in the forker, and in the new process before {#after_fork}.
+      # Runs around the fork. The block returns in the forker, and in the new process before {#after_fork}.
       def around_fork = yield
 
-      # In the monitor: what writes to descriptor 3 where the threads of a process stand, whose pid
-      # follows as the last argument.
-      # @return [Array<String>, nil] a command; nil: nothing can
+      # Runs in the monitor. The command writes the stacks of a process's threads to descriptor 3; the pid follows as
+      # its last argument.
+      # @return [Array<String>, nil] a command; nil: there is none
       def examination_command = nil
 
-      # In a worker that leaves: what is queued inside the process is done, before and after the block.
-      # @param _role [Worker] @param _by [Float] what is not done by then is dropped; monotonic seconds
+      # Runs in a worker that leaves. Finishes what is queued inside the process, before and after the block.
+      # @param _role [Worker] @param _by [Float] monotonic seconds; what is not done by then is dropped
       # @yield runs the worker's last hook
       def finish_queues(_role, _by) = yield
 
-      # Runs in every forked process before anything else of the payload, the hooks too.
+      # Runs in every forked process before any other code of the payload and before its hooks.
       # @param _role [Mold, Worker, Service]
-      # @yieldparam step [String] what it does next, and may never come back from
+      # @yieldparam step [String] the next step, which may hang
       def after_fork(_role, &); end
 
-      # In a mold: looks at what one of its workers has made its own.
+      # Runs in a mold. Examines which pages one of its workers has written to.
       # @param _role [Mold] @param _pagemap [Integer] a descriptor of /proc/PID/pagemap
       # @return [nil]
       def observe(_role, _pagemap) = nil
 
-      # In a worker that was asked which pages of its memory are its own, and why.
-      # @param _worker [Worker] @param _wish [String] @param descriptors [Array<Integer>] ours from here on
-      # @return [#tick, #job_finished, #finish, nil] told of each turn, each job and the end; what it returns takes its
-      #   place, nil: it is done
+      # Runs in a worker that was asked which of its pages are private, and why.
+      # @param _worker [Worker] @param _wish [String] @param descriptors [Array<Integer>] owned by the callee
+      # @return [#tick, #job_finished, #finish, nil] called at each turn, after each job and at the end; its result
+      #   replaces it, nil: it is done
       def record_pages(_worker, _wish, descriptors)
         descriptors.each { |fd| Sys.close_fd(fd) }
         nil
       end
 
-      # Looks whether a forked process that is otherwise ready is fit to be used.
+      # Checks whether a forked process that is otherwise ready is fit for use.
       # @param _role [Mold, Worker, Service]
-      # @yieldparam step [String] what it does next, and may never come back from
-      # @raise [Exception] it is not
+      # @yieldparam step [String] the next step, which may hang
+      # @raise [Exception] it is not fit
       def verify(_role, &); end
 
-      # In a worker or mold that is about to fork, before the hooks of the user: what they may put an end to, and the
-      # new one is to have again.
-      # @param _of [:mold, :worker, :service] the new one's role
+      # Runs in a worker or mold that is about to fork, before the user's hooks. Remembers what the hooks may end and
+      # the new process needs again.
+      # @param _of [:mold, :worker, :service] the role of the new process
       def hand_down(_of); end
 
-      # In a new worker, when the hooks of the user are through: what its first job would otherwise wait for.
+      # Runs in a new worker, after the user's hooks. Does what its first job would otherwise wait for.
       def take_up; end
 
-      # In a worker that leaves, after its last job: the clients of long conversations are told to go elsewhere.
-      # @param _by [Float, nil] monotonic seconds until which it may wait for them; nil: as long as it likes
+      # Runs in a worker that leaves, after its last job. Tells the clients of long-lived connections to go elsewhere.
+      # @param _by [Float, nil] monotonic seconds until which it may wait for them; nil: no limit
       def say_goodbye(_by) = nil
 
-      # In a worker that leaves, after all else: what is queued in the process is done.
+      # Runs in a worker that leaves, after all else. Finishes what is queued in the process.
       # @param _role [Worker] @param _by [Float, nil] as above
       def before_exit(_role, _by) = nil
 
-      # In a process that forks, after the hooks of the user and just before the fork.
+      # Runs in a process that forks, after the user's hooks and just before the fork.
       # @param _role [Mold, Worker] of this process
-      # @param _of [:mold, :worker, :service] the new one's
-      # @raise [StandardError] it must not be forked
+      # @param _of [:mold, :worker, :service] the role of the new process
+      # @raise [StandardError] the process must not be forked
       def before_fork(_role, _of); end
 
-      # In a new process: the last look at it before it is ready.
+      # Runs in a new process: the last check before it is ready.
       # @param _role [Mold, Worker, Service]
       # @raise [StandardError] it must not become ready
       def audit(_role); end
 
-      # In a mold, when the hooks of the user are through: what is done once here need not be done in each of those
-      # that will be forked.
+      # Runs in a mold, after the user's hooks. Does once what each process forked from it would otherwise do.
       def prepare; end
 
-      # In a mold, at least once a second, unless it has more to do.
+      # Runs in a mold, at least once a second while it is idle.
       # @param _role [Mold]
       def tick(_role); end
 
-      # In a worker, at each turn of its loop.
+      # Runs in a worker, at each turn of its loop.
       # @param _worker [Worker]
       def watch(_worker); end
 
-      # In a worker: the monitor says that processes forked from one with this thread do not have it.
+      # Runs in a worker. The monitor says that forks of a worker with this thread do not have the thread.
       # @param _worker [Worker] @param _key [String] as it was reported
       def lost_thread(_worker, _key); end
 
-      # In a worker: another one has made this change to its process, too.
+      # Runs in a worker: another worker has made this change to its process, too.
       # @param _token [String] as it was reported, see Generations::ChangedState
       def state_seen(_token); end
 
-      # Tells the monitor what has been found out about a thread, see Generations::LostThreads.
+      # Reports what has been found out about a thread to the monitor, see Generations::LostThreads.
       # @param role [Role] of this process @param kind [Symbol] see Message @param text [String]
       def report_thread(role, kind, text) = role.report(kind, text: text)
 
-      # In a worker, now and then between two jobs.
-      # @return [Integer] bytes of machine code that Ruby has made of what it carries
+      # Runs in a worker, now and then between two jobs.
+      # @return [Integer] bytes of machine code that Ruby's JIT has compiled
       def code_bytes = 0
 
-      # In a worker that the next mold is to be forked from: it is given work before the others from now on.
+      # Runs in a worker that the next mold will be forked from: it takes work before the others from now on.
       # @param _role [Worker]
       def train(_role); end
 
-      # Tells the payload which role this process now has.
+      # Tells the payload the present role of this process.
       # @param _role [Mold, Worker, Service]
       def attach(_role); end
 

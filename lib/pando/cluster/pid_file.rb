@@ -4,11 +4,7 @@ require "pando/errors"
 
 module Pando
   module Cluster
-    # The file that holds the monitor's process id while the server runs.
-    #
-    # Owned by the monitor.
-    #
-    # @api private
+    # The file that holds the monitor's process id while the server runs. Owned by the monitor.
     class PidFile
       # @param path [String, nil] absolute; nil: there is no such file
       def initialize(path)
@@ -36,7 +32,7 @@ module Pando
         File.unlink(@path) if @claimed && owner == Process.pid
         @claimed = false
       rescue SystemCallError
-        nil # somebody has removed it, or its folder
+        nil # it has been removed, or its folder
       end
 
       private
@@ -55,8 +51,8 @@ module Pando
         nil
       end
 
-      # The id of a killed server may belong to any other process by now, in a container almost certainly. A server
-      # of this application works in the folder that we work in.
+      # The id of a killed server may belong to another process by now, in a container almost certainly. A server of
+      # this application has the same working directory.
       def server?(pid)
         File.readlink("/proc/#{pid}/cwd") == Dir.pwd
       rescue Errno::EACCES

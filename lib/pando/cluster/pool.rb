@@ -3,7 +3,7 @@
 require "forwardable"
 require "pando/cluster/brief"
 require "pando/cluster/child_events"
-require "pando/cluster/throttling/restart_throttles"
+require "pando/cluster/restart_throttles"
 require "pando/cluster/deadlines"
 require "pando/cluster/external_signals"
 require "pando/cluster/generations"
@@ -22,12 +22,8 @@ require "pando/refork/prefault"
 
 module Pando
   module Cluster
-    # Workers of one kind, with a lineage of molds of their own: what there is one of for each kind. Of a server's
-    # pools the first one has the reactor and the listeners; most servers have no other.
-    #
-    # Owned by Pools, in the monitor.
-    #
-    # @api private
+    # Workers of one kind, with their own molds and generations, and all parts that the monitor has once for each kind.
+    # The first pool has the reactor and the listeners; most servers have no other pool. Owned by Pools, in the monitor.
     class Pool
       include Brief
       extend Forwardable
@@ -35,58 +31,59 @@ module Pando
       attr_reader :number, :name, :payload, :roster, :listeners, :lanes, :reactors, :generations, :rollout, :services,
                   :memory, :sizing, :external_signals, :throttles, :child_events, :poison
 
-      # What there is one of for all: a pool is its child_events's cluster.
-      def_delegators :@cluster, :shutdown, :reload, :drain, :inbox, :examiner, :tally, :dismiss
+      # Parts that all pools share, for ChildEvents.
+      def_delegators :@monitor, :shutdown, :reload, :drain, :inbox, :examiner, :tally, :dismiss
 
-      # @param cluster [Monitor]
+      # @param monitor [Monitor]
       # @param plan [Pools::Plan]
       # @param roster [Roster, Roster::View] of its own children
       # @param number [Integer] its place among the pools
       # @param common [Pools::Common]
       # @param ingress [Pools::Ingress]
-      def initialize(cluster, plan, roster, number, common, ingress)
-        @cluster = cluster
+      def initialize(monitor, plan, roster, number, common, ingress)
+        @monitor = monitor
         @name = plan.name
         @payload = plan.payload
         @roster = roster
         @number = number
         @common = common
         @listeners = ingress.listeners
-        @throttles = Throttling::RestartThrottles.new
+        @throttles = RestartThrottles.new
         @poison = Poison.new(roster, payload.options)
         @child_events = ChildEvents.new(self, payload, common.oom)
-        build_entrance(ingress.setup)
+        build_ingress(ingress.setup)
         build_generations(plan.policy)
         build_watch
       end
 
       def options = payload.options
 
-      # Clients that wait at the listeners are to go elsewhere.
+      # Refuses clients that wait at the listeners, so that they can go elsewhere.
       def refuse_connections = listeners.refuse
 
-      # It loads the application, for the first time.
+      # Boots the first mold, which loads the application.
       def boot = generations.begin_boot
 
-      # @param purpose [Symbol] of a generation in another pool
-      # @return [Child, nil] a mold of the same release that has booted from cold, and may be forked in its place
+      # @param purpose [Symbol] of the generation in the other pool
+      # @return [Child, nil] a cold-booted mold of the same release, from which the other pool's mold can be forked
+      #   instead of booting
       def cold_mold_for(purpose)
         upcoming, current = [generations.upcoming, generations.current].map { |one| one if one&.forks? && !one.source }
         generation = { boot: current || upcoming, heal: current, reload: upcoming, reboot: current }.fetch(purpose)
         generation&.mold
       end
 
-      # @return [Boolean] it is to share the boot of the first pool, which goes on still
-      def waits? = shared? && !!@cluster.pools.first.generations.upcoming&.booting?
+      # @return [Boolean] whether it must wait for the first pool's boot, which it shares
+      def waits? = shared? && !!@monitor.pools.first.generations.upcoming&.booting?
 
-      # Called at each turn of the monitor's loop, whatever goes on.
+      # Called at each turn of the monitor's loop, also while the server stops.
       def enforce = @deadlines.enforce
 
-      # @param seconds [Float] in which nobody could do anything
+      # @param seconds [Float] in which the whole server stood still
       def postpone(seconds) = @deadlines.postpone(seconds)
 
-      # Called at each turn of the monitor's loop, unless the server stops.
-      # @param ending [Boolean] it is about to
+      # Called at each turn of the monitor's loop, until the server stops.
+      # @param ending [Boolean] whether the server is about to stop
       def reconcile(ending)
         generations.reconcile
         @prefault_orders.reconcile
@@ -101,16 +98,16 @@ module Pando
         throttles.reconcile
       end
 
-      # @return [Float] when a deadline passes
+      # @return [Float] when the next deadline passes
       def deadline = @deadlines.due
 
-      # @return [Float, nil] when it must look again
+      # @return [Float, nil] when it needs the next turn
       def due
-        [@deadlines, memory, generations, rollout, external_signals, throttles, sizing, @mold_releaser]
-          .filter_map(&:due).min
+        parts = [@deadlines, memory, generations, rollout, external_signals, throttles, sizing, @mold_releaser]
+        parts.filter_map(&:due).min
       end
 
-      # Another release serves: its settings are ours from now on.
+      # A new release serves: its settings apply from now on.
       # @param policy [#threshold, #manual?, #choose]
       def renew(renewal, policy)
         before = options.workers
@@ -120,13 +117,13 @@ module Pando
         rollout.resize(options.workers) unless options.workers == before
       end
 
-      # @return [Boolean] somebody serves in it
+      # @return [Boolean] whether a worker serves in it
       def serving? = roster.ready_workers.any?
 
-      # For a line of status.
+      # For the status line.
       def summary = "#{roster.ready_workers.size} of #{rollout.size}"
 
-      # In the order in which they are taken up: what refers to another comes after it.
+      # Restored in this order, since some refer to those before them.
       OWNERS = %i[throttles generations rollout services sizing].freeze
 
       # @param state [Upgrade::State::PoolState]
@@ -135,8 +132,8 @@ module Pando
 
       private
 
-      # Where nobody listens, direct mode has nothing to do.
-      def build_entrance(setup)
+      # In a pool without listeners, direct mode has nothing to do.
+      def build_ingress(setup)
         @lanes = setup ? Reactor::Lanes.new(setup, @common.oom) : Listening::DirectMode.new(roster, listeners)
         @spawner = Spawner.new(roster, @common.poller, listeners, options, @common.command, lanes,
                                pool: (name if @common.several))
@@ -155,8 +152,8 @@ module Pando
       end
 
       def shared? = options.shared && number.positive?
-      def origin = ->(purpose) { @cluster.pools.first.cold_mold_for(purpose) if shared? }
-      def give_up = ->(reason, detail) { @cluster.pools.give_up(self, reason, detail) }
+      def origin = ->(purpose) { @monitor.pools.first.cold_mold_for(purpose) if shared? }
+      def give_up = ->(reason, detail) { @monitor.pools.give_up(self, reason, detail) }
 
       def build_watch
         @deadlines = Deadlines.new(roster, child_events, options)

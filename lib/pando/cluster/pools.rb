@@ -2,27 +2,45 @@
 
 require "pando/cluster/brief"
 require "pando/cluster/pool"
-require "pando/cluster/pools/child_event_router"
-require "pando/cluster/pools/outage"
-require "pando/cluster/pools/plan"
-require "pando/cluster/pools/releases"
 require "pando/events"
 
 module Pando
   module Cluster
-    # The pools of a server, one for each kind of worker, in the order in which they were declared. Which there are is
-    # decided at the start. Where there are several, each event of one has its name.
-    #
-    # Owned by the monitor.
-    #
-    # @api private
+    # The pools of a server, one for each kind of worker, in the order of the configuration. They are fixed at the
+    # start. If there are several, each event carries the name of its pool. Owned by the monitor.
     class Pools
+      # The definition of a pool, from the layer above.
+      #
+      #   payload  see Payload; its name is the pool's
+      #   policy   when to refork, and from which worker
+      Plan = Struct.new(:payload, :policy, keyword_init: true) do
+        def name = payload.name
+      end
+
+      # The parts that all pools share.
+      #
+      #   poller    of the monitor's loop
+      #   command   the command that becomes the mold of a cold boot
+      #   oom       Memory::OomWatch
+      #   gauge     Memory::Gauge
+      #   shortage  Memory::Shortage, both of all processes together
+      #   several   whether there are several pools
+      Common = Struct.new(:poller, :command, :oom, :gauge, :shortage, :several, keyword_init: true)
+
+      # How clients reach a pool's workers. Only the first pool has listeners and a reactor.
+      #
+      #   listeners  Listening::Listeners
+      #   setup      see Payload#reactor
+      Ingress = Struct.new(:listeners, :setup) do
+        def self.none = new(Listening::Listeners.new, nil)
+      end
+
       include Brief
       include Enumerable
 
-      # @return [ChildEventRouter] who is told what happens to children
+      # @return [ChildEventRouter] takes what happens to children
       attr_reader :child_event_router
-      # @return [Generations, Releases] what a reload is a new one of
+      # @return [Generations, Releases] what makes the new generation of a reload
       attr_reader :releases
 
       # @param plans [Array<Plan>] @param roster [Roster] @param shutdown [Shutdown]
@@ -36,7 +54,7 @@ module Pando
         @releases = several? ? Releases.new(self) : first.generations
         @child_event_router = ChildEventRouter.new(self)
         @outage = Outage.new(@shutdown)
-        @unborn = []
+        @waiting = []
         @started = false
       end
 
@@ -45,29 +63,29 @@ module Pando
       def names = @pools.map(&:name)
 
       # @param child [Child]
-      # @return [Pool] whose it is
+      # @return [Pool] its pool
       def of(child) = @pools.fetch(child.pool)
 
-      # @param name [String] from anybody
+      # @param name [String] from any source
       # @return [Pool, nil]
       def named(name) = find { |pool| pool.name == name }
 
-      # What is told in the block is about this pool.
+      # Events in the block carry the pool's name.
       # @param pool [Pool]
       def about(pool, &block) = several? ? Events.about(pool: pool.name, &block) : yield
 
-      # @param pools [Enumerable<Pool>] those that are to boot, each as soon as it can
+      # @param pools [Enumerable<Pool>] the pools to boot, each as soon as it can
       def boot(pools = self)
-        @unborn = pools.reject do |pool|
+        @waiting = pools.reject do |pool|
           about(pool) { pool.boot } unless pool.waits?
         end
       end
 
-      # @return [Integer] workers that are wanted in all of them
+      # @return [Integer] the wanted number of workers in all pools
       def workers = sum { |pool| pool.rollout.size }
 
-      # @return [Hash{Symbol => Integer}] workers that serve requests and nodes that do jobs, as many as are wanted; a
-      #   kind that there is none of is missing
+      # @return [Hash{Symbol => Integer}] the wanted numbers of workers that serve requests and of nodes that do jobs;
+      #   without a kind that the server does not have
       def sizes
         kinds = group_by { |pool| pool.options.jobs ? :nodes : :workers }
         %i[workers nodes].filter_map { |kind| [kind, kinds[kind].sum { |one| one.rollout.size }] if kinds[kind] }.to_h
@@ -81,15 +99,15 @@ module Pando
 
       # (see Pool#reconcile)
       def reconcile(ending)
-        boot(@unborn) if @unborn.any?
+        boot(@waiting) if @waiting.any?
         @releases.reconcile if several?
-        (@pools - @unborn).each { |pool| about(pool) { pool.reconcile(ending) } }
+        (@pools - @waiting).each { |pool| about(pool) { pool.reconcile(ending) } }
         @started = true if serve?
-        @outage.look(select(&:serving?))
+        @outage.note_serving(select(&:serving?))
       end
 
-      # Another release serves.
-      # @param renewal [#command, #policy, #policy_of] whatever else its payloads take from it
+      # A new release serves: its settings apply from now on.
+      # @param renewal [#command, #policy, #policy_of] and what the payloads take from it
       def renew(renewal)
         each do |pool|
           policy = pool.equal?(first) ? renewal.policy : renewal.policy_of(pool.name)
@@ -100,40 +118,39 @@ module Pando
       # @return [Float] when a deadline passes
       def deadline = map(&:deadline).min
 
-      # @return [Float, nil] when one of them must look again
+      # @return [Float, nil] when one of them needs the next turn
       def due = filter_map(&:due).min
 
-      # @return [Boolean] whether each of them has a generation that serves
+      # @return [Boolean] whether each pool has a generation that serves
       def serve? = all? { |pool| pool.generations.current }
 
-      # @return [Boolean] whether each of them serves with as many workers as are wanted
+      # @return [Boolean] whether each pool serves with as many workers as it wants
       def complete? = serve? && all? { |pool| pool.roster.ready_workers.size >= pool.rollout.size }
 
-      # Nobody serves in one of them, and a try to mend that has failed. At a start that is the end, for whoever has
-      # started the server wants to know at once. Later the others serve on, and it is tried again.
+      # One pool has no ready worker, and a try to change that has failed. At the start the server stops, since its
+      # operator wants to know at once. Later the other pools serve on, and this one tries again.
       # @param pool [Pool] @param reason [String] @param detail [String, nil] a backtrace
       # @return [Boolean] whether the server stops
       def give_up(pool, reason, detail)
         others = @started && any?(&:serving?)
         if others
-          @outage.tell(pool) { Events.emit("pool.failing", reason: reason) }
+          @outage.report_once(pool) { Events.emit("pool.failing", reason: reason) }
           return false
         end
         named = several? ? "#{pool.name}: #{reason}" : reason
-        return @outage.bear(named, detail, first.options.give_up_after) if pool.generations.proven?
+        return @outage.note_failure(named, detail, first.options.give_up_after) if pool.generations.proven?
 
         @shutdown.fail(named, detail)
         true
       end
 
-      # For a line of status.
+      # For the status line.
       def summary
         return "#{first.summary} workers serve" unless several?
 
         "#{map { |pool| "#{pool.name}: #{pool.summary}" }.join(", ")} workers serve"
       end
 
-      # @param state [Upgrade::State]
       def to_state(state)
         each do |pool|
           state.add("pool", name: pool.name)
@@ -141,11 +158,99 @@ module Pando
         end
       end
 
-      # One that the configuration has got since begins to boot, see Upgrade::Resumption.
+      # A pool that is new in the configuration begins to boot, see Upgrade::Resumption.
       def from_state(state)
         @started = true
         each { |pool| state.part_of(pool.name)&.then { |part| pool.from_state(part) } }
       end
+
+      # The time in which no worker serves. It is reported once, and stops the server after `give_up_after` seconds, if
+      # that is set. The number of tries does not count. Owned by Pools, in the monitor.
+      class Outage
+        # @param shutdown [Shutdown]
+        def initialize(shutdown)
+          @shutdown = shutdown
+          @served_at = Sys.now
+          @told = []
+        end
+
+        # Called at each turn of the monitor's loop.
+        # @param serving [Array<Pool>] the pools with a ready worker
+        def note_serving(serving)
+          return if serving.empty?
+
+          @served_at = Sys.now
+          @begun = false
+          @told -= serving
+        end
+
+        # A pool without workers is reported once, until one serves in it again.
+        # @yield unless it has been reported
+        def report_once(pool)
+          yield unless @told.include?(pool)
+          @told |= [pool]
+        end
+
+        # A try to start a worker has failed, and no worker serves.
+        # @param detail [String, nil] a backtrace
+        # @param limit [Float, nil] seconds; nil: the server never stops for this
+        # @return [Boolean] whether the server stops
+        def note_failure(reason, detail, limit)
+          seconds = Sys.now - @served_at
+          Events.emit("server.failing", reason: reason, **left(limit, seconds)) unless @begun
+          @begun = true
+          return false unless limit && seconds >= limit
+
+          @shutdown.fail("nobody has served for #{seconds.floor} s (give_up after: #{format("%g", limit)}): #{reason}",
+                         detail)
+          true
+        end
+
+        private
+
+        def left(limit, seconds) = limit ? { seconds: [limit - seconds, 0].max.round(1) } : {}
+      end
+
+      # Passes what Inbox and Reaper report on to the ChildEvents of the child's pool. Owned by Pools, in the monitor.
+      class ChildEventRouter
+        # @param pools [Pools]
+        def initialize(pools)
+          @pools = pools
+        end
+
+        %i[child_adopted child_ready child_checking child_crashing child_leaving child_signalled child_wants_replacement
+           canary_tried fork_failed fork_declined thread_reported state_reported].each do |news|
+          define_method(news) do |child, *details, **more|
+            pool = @pools.of(child)
+            @pools.about(pool) { pool.child_events.public_send(news, child, *details, **more) }
+          end
+        end
+
+        def lane_corrupt(number) = @pools.first.child_events.lane_corrupt(number)
+
+        # Its log lines that are still due are lost with it.
+        def child_lost(child, *details, **more)
+          pool = @pools.of(child)
+          @pools.about(pool) do
+            pool.child_events.child_lost(child, *details, **more)
+            Events.emit("lines.lost", count: child.lines_due, pid: child.pid) if child.lines_due.positive?
+          end
+        end
+
+        # In direct mode a worker cuts off slow readers, with the event that the reactor emits elsewhere
+        # (HTTP::ReactorReport).
+        def reader_lost(child, text)
+          reader, request = text.split("\n", 2)
+          @pools.about(@pools.of(child)) do
+            Events.emit("requests.lost", **child.identity, count: 1, reason: "write_timeout (1)", slowest: reader,
+                                                           request: request)
+          end
+        end
+
+        def lines_lost(number) = @pools.first.tally.add_lost_lines(number)
+      end
     end
   end
 end
+
+require "pando/cluster/pools/releases"

@@ -2,14 +2,13 @@
 
 module Pando
   module Cluster
-    # What monitor, molds, workers and reactor say to each other: the records of links (Message,
-    # Reactor::Message), the descriptors and the variable that a cold mold is started with (Boot), and the
-    # layouts of scoreboard, channel and lanes. A change to any of them that the other side would take amiss gets
-    # the next number.
+    # The version of what monitor, molds, workers and reactor exchange: the records of links (Message,
+    # Reactor::Message), the descriptors and the variable that a cold mold is started with (Boot), and the layouts of
+    # scoreboard, channel and lanes. An incompatible change to any of them gets the next number.
     #
-    # A monitor speaks the protocol of its living children, and no other. So a release whose Pando has
-    # another number is not booted by a reload, and a Pando with another number does not take over a
-    # running cluster: there it is stop and start.
+    # A monitor speaks only the protocol of its living children. A reload does not boot a release whose Pando has
+    # another number, and a Pando with another number does not take over a running cluster: the server must be stopped
+    # and started.
     PROTOCOL = 5
   end
 end

@@ -6,12 +6,8 @@ require "pando/events"
 
 module Pando
   module Cluster
-    # Job nodes that take nothing new: what runs ends, and then they wait for the stop that whoever said so is about to
-    # send. Holds for those too that are born later. Workers that serve requests are not concerned.
-    #
-    # Owned by the monitor.
-    #
-    # @api private
+    # Quiets the job nodes: they finish running jobs, take no new ones, and wait for the stop that is about to follow.
+    # Nodes that are forked later are quiet too. Workers that serve requests are not affected. Owned by the monitor.
     class Quiet
       extend Serializable
 
@@ -35,7 +31,7 @@ module Pando
         @begun = true
       end
 
-      # No stop has come, and is not to come. A runner is quiet for good: its node is replaced.
+      # No stop follows. A quiet runner cannot resume, so its node is replaced.
       # @param reason [String]
       def undo(reason)
         return unless @begun
@@ -46,8 +42,8 @@ module Pando
         @told.clear
       end
 
-      # Called at each turn of the monitor's loop. Who is being born hears it first of all.
-      # @param ending [Boolean] the server is about to stop: no load balancer must notice that first to keep jobs away
+      # Called at each turn of the monitor's loop. A node that is starting reads the order first.
+      # @param ending [Boolean] the server is about to stop: nodes need not wait for load balancers
       def reconcile(ending)
         self.begin("the server stops") if ending && !@begun && concerns_anybody?
         return unless @begun

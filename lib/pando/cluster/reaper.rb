@@ -4,21 +4,17 @@ require "pando/cluster/serializable"
 
 module Pando
   module Cluster
-    # Buries processes: the children we know, through their pidfd, and the
-    # strangers that the app's own children left to us as their subreaper.
-    #
-    # Owned by the monitor.
-    #
-    # @api private
+    # Reaps processes: the known children, through their pidfds, and orphans that the application's own children left to
+    # the monitor as their subreaper. Owned by the monitor.
     class Reaper
       extend Serializable
 
       serialize_as "reaper", strangers: :integer
 
       # More packets than the kernel queues on a link.
-      LAST_WORDS = 10_000
+      WHOLE_LINK = 10_000
 
-      # @return [Integer] strangers reaped so far
+      # @return [Integer] orphans reaped so far
       attr_reader :strangers
 
       def initialize(roster, inbox, observer)
@@ -28,22 +24,22 @@ module Pando
         @strangers = 0
       end
 
-      # A pidfd is readable: its process is dead.
-      def bury(child)
+      # The child's pidfd is readable: its process is dead.
+      def reap(child)
         return if child.gone?
 
         ending = child.pidfd.reap
         return unless ending
 
-        @inbox.read(child, LAST_WORDS)
+        @inbox.read(child, WHOLE_LINK)
         @observer.child_lost(child, ending) unless child.gone?
       end
 
-      # Everybody dead that no pidfd of ours is about.
-      def bury_strangers
+      # Reaps all dead children, also those without a pidfd here.
+      def reap_orphans
         while (pid = Sys.ended_child)
           child = @roster.by_pid(pid)
-          next bury(child) if child
+          next reap(child) if child
 
           Process.wait(pid, Process::WNOHANG)
           @strangers += 1

@@ -6,11 +6,11 @@ require "pando/events"
 
 module Pando
   module Cluster
-    # Another release of the application, without losing a request: the configuration is read anew, in a process
-    # of its own; what it wants to listen on is opened; a fresh mold boots from cold beside the old one, and when
-    # its first worker has proved itself the others are replaced. Whatever fails on the way, the old release serves on
-    # and keeps its settings. While the new release is watched it serves already, but may still be taken back: its
-    # settings and services are taken up when the watch is over.
+    # Replaces the release of the application without losing a request. A helper process reads the configuration. Then
+    # the new sockets are opened, and a new mold boots from cold beside the old one. When its canary has passed, the
+    # other workers are replaced. If anything fails, the old release serves on and keeps its settings. While the new
+    # release is watched it serves already, but may still be taken back: its settings and services come into use when
+    # the watch is over.
     #
     # Owned by the monitor.
     #
@@ -23,11 +23,11 @@ module Pando
 
       ADVICE = "the old release serves on; pando reload tries again"
       LOST = "its mold is lost"
-      # Seconds after which whoever asks again does not wait for the one who reads the configuration: it may hang.
-      PATIENCE = 2.0
+      # Seconds after which a second request replaces the helper process that reads the configuration: it may hang.
+      READING_TIMEOUT = 2.0
 
-      # @param payload [Payload] that can renew itself
-      # @param addresses [Listening::Addresses] where we listen
+      # @param payload [Payload] that can be renewed
+      # @param addresses [Addresses] that the server listens on
       # @param adopt [#call] takes the renewal into use once its generation serves
       def initialize(generations, payload, poller, addresses, adopt)
         @generations = generations
@@ -37,17 +37,17 @@ module Pando
         @adopt = adopt
       end
 
-      # Another one that is asked for while one is under way follows it: the release may have changed again. If the
-      # configuration is still being read, after quite a while, it takes its place.
+      # A reload that is requested while another one is under way follows it: the release may have changed again. If the
+      # other one still reads its configuration after READING_TIMEOUT, the new one replaces it.
       # @param reason [String]
       # @param now [Boolean] the new release's first worker need not prove itself
       def request(reason, now: false)
-        failed("another one was asked for (#{reason})") if reading? && Sys.now - @began_at > PATIENCE
+        failed("another reload was requested (#{reason})") if reading? && Sys.now - @began_at > READING_TIMEOUT
         @wanted = reason
         @now = now
       end
 
-      # Nothing has come of it but that the configuration is, or has been, read.
+      # Cancels a reload whose generation has not begun.
       # @param reason [String]
       # @return [Boolean] false: there is none, or its generation is on its way
       def cancel(reason)
@@ -58,10 +58,10 @@ module Pando
         true
       end
 
-      # @return [Boolean] whether what it has begun would be lost
+      # @return [Boolean]
       def under_way? = !@renewal.nil?
 
-      # @return [Boolean] it begins once there is a mold to fall back to
+      # @return [Boolean] whether its generation begins once there is a mold to fall back to
       def awaits_mold? = !!@known && @generation.nil?
 
       # What a reload must wait for before it can go on.
@@ -75,7 +75,7 @@ module Pando
         ["#{"the reload before it: " if @wanted}#{reason}", seconds]
       end
 
-      # Hears the process that reads the configuration, whatever else is to be done.
+      # Reads what the helper process has sent.
       def attend
         @known = attempt { @renewal.ready? } if @renewal && !@known
       end
@@ -87,7 +87,7 @@ module Pando
         boot if @known && @generation.nil? && @generations.fallback_ready?
       end
 
-      # @return [Float, nil] when it must look again
+      # @return [Float, nil] when it must be called again
       def due = (@renewal.due if @renewal && !@known)
 
       # The server ends.
@@ -124,7 +124,7 @@ module Pando
         false
       end
 
-      # While it is watched it may still be taken back, and so the old settings stay.
+      # The old settings stay as long as the generation may be taken back.
       def conclude
         case @generation.state
         when :current then serve
@@ -133,9 +133,9 @@ module Pando
         end
       end
 
-      # Somebody who wants the next release does not wait for what this one will have shown.
+      # A request for the next release ends the watch over this one.
       def serve
-        @generations.end_watch("another reload was asked for") if @wanted
+        @generations.end_watch("another reload was requested") if @wanted
         return finished unless @generations.watching?
 
         tell_serving unless @serves
@@ -166,6 +166,53 @@ module Pando
       def forget
         @generation = @renewal = @serves = @untried = nil
         @known = false
+      end
+
+      # The addresses that a reload may change: the application's listeners and the control socket. New ones are opened
+      # before anything changes, and then either used or closed again.
+      #
+      # Owned by the monitor.
+      #
+      # @api private
+      class Addresses
+        # @param reactors [Reactor::Supervisor, Listening::DirectMode] told of changed listeners
+        def initialize(listeners, control, reactors)
+          @listeners = listeners
+          @control = control
+          @reactors = reactors
+        end
+
+        # @param renewal [#listen, #control]
+        # @raise [BootError] the server cannot listen on one of them
+        def prepare(renewal)
+          @change = @listeners.prepare(renewal.listen)
+          @control.prepare(renewal.control)
+        end
+
+        # @return [Array<Listener>] that the new release accepts from
+        def upcoming = @change.views
+
+        def adopt
+          before = @listeners.to_a
+          @reactors.listeners_changed(@listeners.adopt(@change))
+          @control.adopt
+          tell(before)
+          @change = nil
+        end
+
+        def give_up
+          @control.give_up
+          @listeners.give_up(@change) if @change
+          @change = nil
+        end
+
+        private
+
+        def tell(before)
+          after = @listeners.to_a
+          (after - before).each { |one| Events.emit("listener.opened", **one.identity) }
+          (before - after).each { |one| Events.emit("listener.closed", listen: one.name) }
+        end
       end
     end
   end

@@ -2,20 +2,16 @@
 
 module Pando
   module Cluster
-    # Replaces workers that had better be, by what they say in their rows: one after another, the successor first, and
-    # only while nothing else is going on. Where a refork is to be expected it is waited for, for a while: it replaces
-    # them all.
-    #
-    # Owned by a Pool, in the monitor.
-    #
-    # @api private
+    # Replaces workers whose row says that a major GC is due: one after another, the successor first, and only while
+    # nothing else is going on. It waits a while for an expected refork, which replaces all workers anyway. Owned by a
+    # Pool, in the monitor.
     class Replacements
       # Seconds between two looks.
       TICK = 1.0
-      # Seconds from one to the next, and that a refork is waited for.
+      # Seconds between two replacements, and the most that it waits for a refork.
       SPACING = 15.0
       PATIENCE = 60.0
-      # Seconds of CPU time that a worker is worth: to replace it takes some hundredths of a second.
+      # Seconds of CPU time after which a worker may be replaced, which takes some hundredths of a second.
       LIFE = 5.0
       REASON = "Ruby wants a full collection, which would make private what it shares"
 
@@ -45,11 +41,10 @@ module Pando
 
       private
 
-      # The oldest of those that have been worth their fork.
+      # The oldest of those that have served long enough.
       def longest_serving
-        @roster.ready_workers.select do |worker|
-          worker.major_gc_due? && worker.sample&.cpu.to_f >= LIFE
-        end.max_by(&:requests)
+        due = @roster.ready_workers.select { |worker| worker.major_gc_due? && worker.sample&.cpu.to_f >= LIFE }
+        due.max_by(&:requests)
       end
 
       def disturbed?

@@ -4,11 +4,7 @@ require "pando/sys"
 
 module Pando
   module Cluster
-    # A file that is touched to reload the application, such as tmp/restart.txt.
-    #
-    # Owned by the monitor.
-    #
-    # @api private
+    # Watches a file that users touch to reload the application, such as tmp/restart.txt. Owned by the monitor.
     class RestartFile
       # Seconds between two looks.
       INTERVAL = 1.0

@@ -1,31 +1,48 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/cluster/context"
-require "pando/cluster/line_losses"
 require "pando/cluster/link"
-require "pando/cluster/oom_score"
 require "pando/cluster/passing_fault"
 require "pando/events"
+require "pando/line_writer"
 
 module Pando
   module Cluster
-    # What mold, worker and service have in common: a link, a row on the
-    # scoreboard, and how a forked process becomes the monitor's child.
+    # The inherited, shared things that a process keeps when its role changes.
     #
-    # A role's #run returns nil when the process is to end, or a ForkOrder;
-    # after the fork it is called again and takes up where it was.
+    #   listeners        Array<Listener>; behind a reactor only their names
+    #   channel          the reactor's shared memory
+    #   reactor_eventfd  what wakes the reactor; both IOs, nil in direct mode
+    #   pool             the name of its pool; nil: there is only one
+    Context = Struct.new(:monitor_pid, :scoreboard, :listeners, :channel, :reactor_eventfd, :pool, :payload,
+                         keyword_init: true) do
+      def options = payload.options
+
+      # For a service, or for the first mold of another pool: without what belongs to clients.
+      # @param name [String, nil] of the pool
+      # @return [Context]
+      def of_pool(name)
+        ios.each(&:close)
+        self.class.new(**to_h, pool: name, listeners: [], channel: nil, reactor_eventfd: nil)
+      end
+
+      # @return [Array<IO>] what must stay open, whatever the application closes
+      def ios = [*listeners.map(&:socket), channel, reactor_eventfd].compact
+    end
+
+    # The part that mold, worker and service have in common: a link, a row on the scoreboard, and how a forked process
+    # becomes the monitor's child.
     #
-    # @api private
+    # #run returns nil when the process should end, or a ForkOrder. After the fork it is called again and continues.
     class Role
       include Brief
 
       DETAIL_LIMIT = 24_000 # bytes of a failure's backtrace
-      DEATH = 1.0 # seconds that the monitor's may take
+      DEATH = 1.0 # seconds that the monitor's death may take
 
       attr_reader :seat, :slot, :generation, :context, :row
 
-      # @param order [ForkOrder] or anything that answers alike
+      # @param order [ForkOrder]
       def initialize(order, context)
         @seat = order.seat
         @slot = order.slot
@@ -41,50 +58,50 @@ module Pando
 
       def pid = Process.pid
 
-      # @return [Array<IO>] what must stay open whatever the application closes
+      # @return [Array<IO>] what must stay open, whatever the application closes
       def ios = [@link.to_io, *context.ios, *@lane_descriptors&.ios]
 
       def payload = context.payload
       def options = context.options
 
-      # @return [Boolean] it takes nothing new; what it has begun it ends
+      # @return [Boolean] whether it takes nothing new and finishes what it has begun
       def leaving? = @leaving || Sys.orphaned?
 
-      # From the fork to the report of readiness.
+      # Runs from the fork to the report of readiness.
       # @param trouble [Exception, nil] what a library's fork hook raised in this process
       def enter(trouble = nil)
         Sys.wait_adoption(context.monitor_pid, options.spawn_timeout)
         bind_to_monitor
         name_process("booting")
-        exit!(1) unless report(:adopted) # the monitor gave this order up
+        exit!(1) unless report(:adopted) # the monitor has cancelled this order
         raise trouble if trouble
 
         take_seat
         set_traps
         step_by_step { |tell| payload.after_fork(self, &tell) }
         start
-        prove_fit
-        row.beat # its start may have taken long: it has not stood still
+        self_check
+        row.beat # its start may have taken long, which is no standstill
         report(:ready)
         started
       end
 
-      # Ends with the monitor: at once where nothing would be lost.
+      # The process ends with the monitor, at once if nothing would be lost.
       def bind_to_monitor
         outlives_monitor? ? Sys.outlive_parent!(options.grace) : Sys.die_with_parent!
         exit!(1) unless Sys.parent_pid == context.monitor_pid # it died before the signal was set
       end
 
-      # Not before the report: the seat of an order that was given up may be another's.
+      # Only after the report: the seat of a cancelled order may belong to another process.
       def take_seat = row.claim(Message::ROLES.index(role), slot, generation)
 
-      # A last look, when all is set up as it is to serve.
-      def prove_fit
+      # The last check, when all is set up as it will serve.
+      def self_check
         step_by_step { |tell| payload.verify(self, &tell) }
         payload.audit(self)
       end
 
-      # The monitor is told of each step before it is taken, for it may never end.
+      # Tells the monitor of each step before it begins, since a step may hang.
       # @yieldparam tell [#call] takes the name of a step
       def step_by_step
         told = false
@@ -92,7 +109,7 @@ module Pando
         report(:checking) if told
       end
 
-      # In a forked child, of the role that its forker had.
+      # In a forked child: closes what belongs to its forker's role.
       def abandon
         @link.close
         @lane_descriptors&.close
@@ -106,12 +123,12 @@ module Pando
         payload.before_fork(self, order.role)
       end
 
-      # @return [Boolean] false when the monitor is gone
+      # @return [Boolean] false: the monitor is gone
       def report(kind, seat: self.seat, text: "")
         @link.send(Message.new(kind, **place, seat: seat, text: text))
       end
 
-      # The summary in one record, the backtrace in as many as it takes.
+      # Sends the summary in one record, and the backtrace in as many as it takes.
       def report_failure(error)
         lines = ["#{error.message} (#{error.class})", *error.backtrace]
         cause = error.cause
@@ -124,23 +141,23 @@ module Pando
 
       private
 
-      # The monitor decides what a terminal's ^C or hang-up means, and what TERM to one process does, or to all of them.
+      # The monitor decides what a terminal's ^C or hang-up means, and what TERM to one process or to all does.
       def set_traps
         %w[INT HUP USR1 USR2 TTIN TTOU].each { |name| trap(name) { nil } }
-        %w[TERM QUIT].each { |name| trap(name) { told_by(name) } }
+        %w[TERM QUIT].each { |name| trap(name) { signalled(name) } }
         trap("CHLD", "DEFAULT")
       end
 
-      # In the handler.
-      def told_by(signal) = (@told_by = signal)
+      # Runs in the signal handler.
+      def signalled(signal) = (@signalled_by = signal)
 
-      def pass_signal_on
-        report(:signalled, text: @told_by) if @told_by
-        @told_by = nil
+      def report_signal
+        report(:signalled, text: @signalled_by) if @signalled_by
+        @signalled_by = nil
       end
 
-      # A monitor that dies ends its links a moment before the kernel tells of its death. What is to be done then the
-      # signal's handler does (see HTTP::DirectHandler#start), and this process may be the only one left to do it.
+      # A monitor that dies closes its links a moment before the kernel sends the parent-death signal. The handler of
+      # that signal shuts the listeners (see HTTP::DirectHandler#start), and this process may be the last one that can.
       def shut_listeners
         deadline = Sys.now + DEATH
         sleep(0.005) until context.listeners.none?(&:socket) || Sys.orphaned? || Sys.now > deadline
@@ -167,14 +184,14 @@ module Pando
         @poller ||= Sys::Poller.new.add(@link, @link)
       end
 
-      # Reads all orders on the link.
+      # Reads the orders on the link, up to one to fork.
       # @return [ForkOrder, nil]
       def read_orders
         loop do
           packet = @link.receive
           case packet
           when :nothing then return
-          when :closed then return be_orphaned
+          when :closed then return link_ended
           end
           order = obey(packet)
           return order if order
@@ -183,30 +200,30 @@ module Pando
         depart
       end
 
-      # Others are to be given work first.
+      # Lets other workers take work first.
       # @return [nil]
       def step_back; end
 
-      # To be given work first, for others are to be forked from it.
+      # Takes work first, since others will be forked from it.
       # @return [nil]
       def train; end
 
-      # The link tells it before the kernel's signal does, or because the monitor wants no more to do with this process:
-      # then it must be gone as soon.
-      def be_orphaned
+      # The link has ended: the monitor is dead, and the kernel's signal is about to come, or the monitor has dropped
+      # this process. Either way it must leave soon.
+      def link_ended
         @link_ended = true
         @leave_within = options.grace
         @told_at = Sys.now
         depart
       end
 
-      # Told to leave, or without a monitor: there is nothing to stay for.
+      # The process was told to leave, or has no monitor.
       def depart
         @leaving = true
         nil
       end
 
-      # Only a worker asks whether it may go.
+      # Only a worker asks whether it may leave.
       def stay; end
 
       def obey(packet)
@@ -223,7 +240,7 @@ module Pando
         end
       end
 
-      # Of an order that came without what it needs: there was no room for more descriptors here.
+      # An order may come without its descriptors if this process has no room for more.
       def fork_order(packet)
         order = ForkOrder.from(packet)
         report(:fork_failed, seat: packet.message.seat, text: Errno::EMFILE.new.message) unless order
@@ -231,6 +248,50 @@ module Pando
       end
 
       def place = { role: role, seat: seat, slot: slot, generation: generation }
+    end
+
+    # Counts the lines that this process's log has lost, for the monitor. The monitor reports them if the process ends
+    # before its log could. Owned by a Role, in its process.
+    class LineLosses
+      def initialize
+        @lost = LineWriter.lost
+        @before = LineWriter.due
+        @due = 0
+      end
+
+      # @yieldparam kind [Symbol] of a report @yieldparam lines [Integer]
+      def news
+        lost = LineWriter.lost - @lost
+        yield :lines_lost, lost if lost.positive?
+        @lost += lost
+        due = LineWriter.due - @before
+        yield :lines_due, due unless due == @due
+        @due = due
+      end
+    end
+
+    # Sets which process the kernel kills first when memory runs out: workers before the reactor, the reactor before the
+    # mold, and the monitor last, since the server ends with it. An unprivileged process may raise its oom_score_adj,
+    # and lower it to its initial value. So the monitor's own stays as it is and the others lie above it.
+    module OOMScore
+      # Shares of the way from the monitor's score to the workers'.
+      SHARES = { reactor: 1/2r, mold: 1/4r }.freeze
+
+      # Does nothing if a sandbox forbids it.
+      #
+      # @param role [Symbol]
+      # @param workers [Integer, nil] the score of workers; nil: no score is changed
+      # @param monitor [Integer, String] its pid @param pid [Integer, String] of the process
+      # @return [void]
+      def self.set(role, workers, monitor:, pid: "self")
+        return unless workers
+
+        base = File.read("/proc/#{monitor}/oom_score_adj").to_i
+        score = role == :worker ? workers : base + ([workers - base, 0].max * SHARES.fetch(role)).round
+        File.write("/proc/#{pid}/oom_score_adj", score.to_s)
+      rescue SystemCallError
+        nil
+      end
     end
   end
 end

@@ -6,14 +6,9 @@ require "pando/events"
 
 module Pando
   module Cluster
-    # Keeps every slot served, and replaces outdated workers: a replacement is
-    # ready before the old one is asked to leave, unless `unavailable` allows
-    # slots to stand empty meanwhile. Works from what is there, not from what
-    # it did before, so that any death is mended at the next turn.
-    #
-    # Owned by the monitor.
-    #
-    # @api private
+    # Keeps every slot served, and replaces outdated workers. A replacement is ready before the old worker is asked to
+    # leave, unless `unavailable` allows empty slots meanwhile. It works from the present state, not from its past
+    # actions, so the next turn repairs any death. Owned by a Pool, in the monitor.
     class Rollout
       include Brief
       extend Serializable
@@ -22,8 +17,8 @@ module Pando
 
       attr_reader :size
 
-      # @param throttles [Throttling::RestartThrottles] those of the slots
-      def initialize(roster, spawner, generations, options, throttles: Throttling::RestartThrottles.new)
+      # @param throttles [RestartThrottles] those of the slots
+      def initialize(roster, spawner, generations, options, throttles: RestartThrottles.new)
         @throttles = throttles
         @roster = roster
         @spawner = spawner
@@ -34,7 +29,7 @@ module Pando
 
       # @param size [Integer] slots
       # @param reason [String, nil] for the event
-      # @return [Boolean] whether there can be so many
+      # @return [Boolean] whether so many are possible
       def resize(size, reason = nil)
         return false if size < 1 || size > Roster::SEATS / 4
 
@@ -53,37 +48,38 @@ module Pando
         @generations.establish if complete?
       end
 
-      # A replacement has come up: whoever else is in its slot may go.
+      # A replacement is ready: other workers in its slot may leave.
       def worker_ready(child)
         @generations.worker_ready(child)
-        return if @generations.on_trial? && @options.surge.positive? # both serve, for they are compared
+        return if @generations.on_trial? && @options.surge.positive? # both serve, since they are compared
 
         @roster.in_slot(child.slot).each do |other|
           ask_to_leave(other, other.replacement_reason || "replaced") if other != child && other.ready?
         end
       end
 
-      # It died, and nobody wanted it to: its slot is filled again at once, unless that happens too often.
-      # @param working [Boolean] it was at a request, or at jobs
+      # A worker died unexpectedly. Its slot is filled again at once, unless that happens too often.
+      # @param working [Boolean] whether it was at a request, or at jobs
       def worker_lost(child, reason, working: false)
         return @throttles.pace(:worker, child.began_at || 0.0, slot: child.slot) if working && !@options.jobs
 
         @throttles.fail(:worker, reason, slot: child.slot)
       end
 
-      # It dies of its request, and has not ended yet: Ruby writes about it. No more of them than there are slots are
-      # replaced before they end, for where the CPUs are busy that takes long. Should it live after all, it leaves.
+      # A worker crashes in its request, and has not ended yet, since Ruby writes its crash report. On busy CPUs that
+      # takes long, so at most as many such workers as there are slots are replaced before they end. If the worker lives
+      # after all, it leaves.
       def worker_crashing(child)
         return unless child.worker? && child.ready? && child.row.busy_since
         return if @roster.workers.count(&:leaving?) >= size
 
         worker_lost(child, nil, working: true)
         Events.emit("worker.leaving", **child.identity, reason: "it crashes")
-        child.leave(nil, Sys.now + @options.stop_timeout, patient: true)
-        child.order(Message.new(:leave))
+        child.ask_to_leave(nil, Sys.now + @options.stop_timeout, patient: true)
       end
 
-      # It shall go, and its slot be filled again: at once, or, where nobody else serves, once its successor does.
+      # Asks a worker to leave, and fills its slot again. If no other worker serves, it leaves once its successor is
+      # ready.
       # @param child [Child] a worker that is ready
       # @param cause [Symbol, nil] for the event
       def renew(child, reason, cause: nil)
@@ -92,31 +88,30 @@ module Pando
         child.replacement_reason ||= reason
       end
 
-      # @return [Boolean] whether a worker is wanted in this slot and has not come up yet
+      # @return [Boolean] whether a worker is wanted in this slot and is not ready yet
       def awaited?(slot) = slot < size && !served?(slot)
 
       # @return [Boolean] whether a worker is to be forked
       def wanting? = slots.any? { |slot| empty?(slot) || outdated_in(slot) }
 
-      # Nobody else serves: it is not given up of our own will, unless its successor cannot live beside it.
+      # Whether no other worker serves. The last one stays until its successor is ready, unless the two cannot run side
+      # by side.
       # @param child [Child] a worker that is ready
       def last?(child) = !exclusive? && @roster.ready_workers == [child]
 
-      # Its slot is filled again at once.
+      # Asks a worker to leave. Its slot is filled again at once.
       # @param child [Child] a worker that is ready
       def ask_to_leave(child, reason, cause: nil)
         Events.emit("worker.leaving", **child.identity, reason: reason, **{ cause: cause }.compact)
-        child.leave(reason, Sys.now + @options.stop_timeout, patient: true)
-        child.order(Message.new(:leave))
+        child.ask_to_leave(reason, Sys.now + @options.stop_timeout, patient: true)
       end
 
       # @return [Float, nil] when an empty slot may be tried again
       def due = serving.filter_map { |one| one.backoff.due }.min
 
-      # @param state [Upgrade::State]
       def to_state(state) = state.add("rollout", configured: @options.workers, **serialized_fields)
 
-      # The configuration may ask for another number than it did before.
+      # The configuration may ask for another number than before the upgrade.
       def from_state(state)
         record = state.one("rollout")
         take_up(record)
@@ -136,14 +131,14 @@ module Pando
         @roster.in_slot(slot).find { |child| child.ready? && !outdated?(child) }
       end
 
-      # The last of all stays until one of the others has come up.
+      # The last ready worker stays until another one is ready.
       def dismiss_surplus
         @roster.workers.each do |child|
           ask_to_leave(child, "scaled down") if child.slot >= size && child.ready? && !last?(child)
         end
       end
 
-      # Who stood beside the canary in its slot, now that it has proved itself; or the canary, if it has not.
+      # Retires the old worker that shares the canary's slot once the canary passes, or the canary once it fails.
       def dismiss_replaced
         return if @generations.on_trial?
 
@@ -159,10 +154,10 @@ module Pando
 
       def empty?(slot) = !served?(slot) && !starting?(slot) && !taken?(slot)
 
-      # Whoever leaves it may be known to others by its number: it must be gone first.
+      # If workers must not run side by side (`exclusive`), the old one must be gone first.
       def taken?(slot) = exclusive? && @roster.in_slot(slot).any?
 
-      # Until the canary has shown itself, the mold that is known to work fills the gaps.
+      # Until the canary has passed, the mold that is known to work fills empty slots.
       def mold_for_filling
         upcoming, current = [@generations.upcoming, @generations.current].map { |one| one if one&.forks? }
         return current unless upcoming
@@ -171,10 +166,10 @@ module Pando
         current || (upcoming if alone_in_trial?(upcoming))
       end
 
-      # There is no mold but this one.
+      # The upcoming generation has the only mold.
       def alone_in_trial?(generation) = generation.canary? && (!canary_out? || @generations.on_trial?)
 
-      # A slot stands empty for its canary, which could not live beside who was there.
+      # A slot is empty for the canary, which must not run beside the old worker.
       def emptied_for?(generation) = exclusive? && generation.canary? && !canary_out?
 
       def canary_out?
@@ -208,16 +203,16 @@ module Pando
 
       def exclusive? = @options.exclusive
 
-      # Where there is but one left, his successor comes first, whatever the setting says.
+      # If only one worker is left, its successor comes first, whatever the setting says.
       def surge = @roster.ready_workers.size > 1 ? @options.surge : [@options.surge, 1].max
 
-      # Slots that may stand empty; where a successor cannot live beside who was there before, one must.
+      # The number of slots that may be empty. If two workers must not share a slot, one slot must.
       def room_for(generation)
         least = exclusive? ? 1 : 0
         generation.canary? ? least : [@options.unavailable, least].max
       end
 
-      # Break before make, as far as the setting allows; fill_slots does the rest.
+      # Breaks before it makes, as far as the setting allows; fill_slots does the rest.
       def make_room(allowed)
         return if allowed.zero?
 
@@ -245,7 +240,7 @@ module Pando
         Events.emit("worker.spawning", **child.identity)
       end
 
-      # One is on its way: while the kernel refuses, the others wait for what becomes of it.
+      # While the kernel refuses, one worker is tried at a time.
       def tried?(generation) = @roster.workers.any? { |one| one.starting? && one.generation == generation.number }
     end
   end

@@ -1,23 +1,40 @@
 # frozen_string_literal: true
 
+require "forwardable"
 require "pando/cluster/brief"
 require "pando/cluster/child"
 require "pando/cluster/message"
-require "pando/cluster/roster/view"
 
 module Pando
   module Cluster
-    # All children that the monitor has ordered and not yet reaped, each on a
-    # seat of the scoreboard.
-    #
-    # @api private
+    # All children that the monitor has ordered and not yet reaped, each on a seat of the scoreboard. Owned by the
+    # monitor.
     class Roster
+      # Queries on a list of children: all of them, or those of one pool.
+      module Selection
+        include Enumerable
+
+        # Asks the workers of a generation that are not ready yet to leave.
+        def call_off(generation, reason)
+          workers.each { |worker| worker.call_off(reason) if worker.generation == generation && worker.starting? }
+        end
+
+        def workers = select(&:worker?)
+        def molds = select(&:mold?)
+        def services = select(&:service?)
+        # @return [Child, nil]
+        def reactor = find(&:reactor?)
+        def ready_workers = select { |child| child.worker? && child.ready? }
+        def in_slot(slot) = select { |child| child.worker? && child.slot == slot }
+        def by_pid(pid) = find { |child| child.pid == pid }
+      end
+
       include Brief
       include Selection
 
       # Enough for the largest cluster twice over, as during a rollout.
       SEATS = 4096
-      # What the scoreboard calls them, by number: those that are forked to order, and the reactor.
+      # The roles on the scoreboard, by number.
       ROLES = [*Message::ROLES, :reactor].freeze
 
       attr_reader :scoreboard
@@ -32,7 +49,7 @@ module Pando
       def size = @children.size
       def empty? = @children.empty?
 
-      # Only those of a pool.
+      # The children of one pool.
       # @param pool [Integer]
       # @return [View]
       def of(pool) = View.new(self, pool)
@@ -40,18 +57,17 @@ module Pando
       # @return [self]
       def everybody = self
 
-      # @param pool [Integer] whose it is
+      # @param pool [Integer] its number
       # @return [Child]
       def admit(role, slot, generation, link, source, pool = 0)
         seat = (0...scoreboard.seats).find { |number| !@children.key?(number) }
         raise Pando::Error, "all #{scoreboard.seats} seats are taken" unless seat
 
         row = scoreboard.row(seat)
-        row.reset # only now: the last moment of its former owner may be asked for until here
+        row.reset # not earlier: the row's former owner could be asked about until now
         @children[seat] = Child.new(role, seat, slot, generation, link, row, source, pool)
       end
 
-      # @param state [Upgrade::State]
       def to_state(state)
         state.add("scoreboard", descriptor: state.keep(scoreboard))
         each { |child| child.to_state(state) }
@@ -61,7 +77,7 @@ module Pando
         state.roster = self
         state.all("child").each do |record|
           child = Child.taken_up(record, state, scoreboard)
-          raise Upgrade::Unreadable, "two have seat #{child.seat}" if @children.key?(child.seat)
+          raise Upgrade::Unreadable, "two children have seat #{child.seat}" if @children.key?(child.seat)
 
           @children[child.seat] = child
         end
@@ -70,6 +86,39 @@ module Pando
       def dismiss(child)
         child.become_gone
         @children.delete(child.seat)
+      end
+
+      # The children of one pool. The parts of a pool do not know that there are others.
+      class View
+        include Brief
+        extend Forwardable
+        include Selection
+
+        def_delegators :@roster, :scoreboard, :dismiss
+
+        # @param roster [Roster]
+        # @param pool [Integer]
+        def initialize(roster, pool)
+          @roster = roster
+          @pool = pool
+        end
+
+        def each
+          @roster.each { |child| yield child if child.pool == @pool }
+        end
+
+        # @return [Child, nil]
+        def [](seat) = @roster[seat]&.then { |child| child if child.pool == @pool }
+        def size = count
+        def empty? = none?
+
+        # (see Roster#admit)
+        def admit(role, slot, generation, link, source)
+          @roster.admit(role, slot, generation, link, source, @pool)
+        end
+
+        # @return [Roster] with the children of all pools
+        def everybody = @roster
       end
     end
   end

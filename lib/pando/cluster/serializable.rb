@@ -2,15 +2,13 @@
 
 module Pando
   module Cluster
-    # For what has facts that must outlive an upgrade of the monitor. A class declares its instance variables,
-    # each with its kind (see Upgrade::Record#read), or with the class of a part that is Serializable itself:
+    # For classes with facts that must survive an upgrade of the monitor. A class declares its instance variables, each
+    # with its kind (see Upgrade::Record#read), or with the class of a part that is Serializable itself:
     #
     #     extend Serializable
     #     serialize size: :integer, ends_at: :number, state: %i[on off], backoff: Backoff
     #
-    # A variable that a state does not have is left as #initialize made it.
-    #
-    # @api private
+    # A variable that is missing in the state keeps the value of #initialize.
     module Serializable
       # @return [Hash{Symbol => Symbol, Array<Symbol>, Class}]
       def serialized = @serialized ||= {}
@@ -20,17 +18,17 @@ module Pando
         include Methods
       end
 
-      # Of an owner (see Upgrade::State) that has no more to say than this.
-      # @param word [String] its record
+      # For an owner (see Upgrade::State) that has a single record.
+      # @param word [String] the name of the record
       def serialize_as(word, **fields)
         serialize(**fields)
         define_method(:to_state) { |state| state.add(word, **serialized_fields) }
         define_method(:from_state) { |state| state.any(word)&.then { |record| take_up(record) } }
       end
 
-      # In the objects.
+      # Methods of the objects.
       module Methods
-        # @return [Hash{Symbol => Object}] for Upgrade::Document#add; a part's fields have its name before them
+        # @return [Hash{Symbol => Object}] for Upgrade::Document#add; the fields of a part are prefixed with its name
         def serialized_fields
           self.class.serialized.each_with_object({}) do |(name, kind), fields|
             value = instance_variable_get(:"@#{name}")

@@ -4,11 +4,11 @@ require "pando/cluster/role"
 
 module Pando
   module Cluster
-    # A process that runs a loop of the user's, forked from the mold.
+    # A process that runs a loop of the user's. It is forked from the mold.
     #
     #   service(:flusher) { |service| flush until service.wait(10) }
     class Service < Role
-      # What belongs to clients is not its business.
+      # Closes what belongs to clients.
       def initialize(order, context)
         super(order, context.of_pool(context.pool))
       end
@@ -16,14 +16,14 @@ module Pando
       # @return [Symbol]
       def name = options.services.fetch(slot)
 
-      # @return [Boolean] the loop shall end now
+      # @return [Boolean] whether the loop should end now
       def stopping?
         read_orders unless @leaving
         proceed_with_log
         leaving?
       end
 
-      # Sleeps, but not past the wish to stop.
+      # Sleeps, but wakes up when the service should stop.
       # @param seconds [Float]
       # @return [Boolean] stopping?
       def wait(seconds)
@@ -58,8 +58,8 @@ module Pando
         name_process("")
       end
 
-      # Its loop is the user's own: whoever sent it, the monitor starts another if need be.
-      def told_by(_signal)
+      # The service just ends: the monitor starts another one if it is still wanted.
+      def signalled(_signal)
         @leaving = true
       end
 

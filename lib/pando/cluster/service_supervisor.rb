@@ -1,19 +1,14 @@
 # frozen_string_literal: true
 
-require "pando/cluster/throttling/restart_throttles"
+require "pando/cluster/restart_throttles"
 
 module Pando
   module Cluster
-    # Keeps one process alive for each service of the config. A service moves
-    # to a new generation break-before-make: it is one of a kind, and must not
-    # live twice.
-    #
-    # Owned by the monitor.
-    #
-    # @api private
+    # Keeps one process alive for each service of the configuration. A service moves to a new generation
+    # break-before-make, since it must not run twice. Owned by a Pool, in the monitor.
     class ServiceSupervisor
-      # @param throttles [Throttling::RestartThrottles] those of the services
-      def initialize(roster, spawner, generations, options, throttles: Throttling::RestartThrottles.new)
+      # @param throttles [RestartThrottles] those of the services
+      def initialize(roster, spawner, generations, options, throttles: RestartThrottles.new)
         @throttles = throttles
         @roster = roster
         @spawner = spawner
@@ -24,13 +19,13 @@ module Pando
       # Called at each turn of the monitor's loop.
       def reconcile
         generation = @generations.proved
-        return stand_in unless generation&.forks?
+        return fork_missing unless generation&.forks?
 
         dismiss_surplus
-        @options.services.each_index { |index| keep(index, generation) }
+        @options.services.each_index { |index| replace_or_start(index, generation) }
       end
 
-      # @return [Boolean] whether one is to be forked
+      # @return [Boolean] whether a service is to be forked
       def wanting? = @options.services.each_index.any? { |index| in_place(index).nil? }
 
       # @return [Symbol]
@@ -40,7 +35,7 @@ module Pando
         Events.emit("service.ready", name: name(child), **child.identity)
       end
 
-      # A service that ended is started again, later each time if that happens often.
+      # A service that ended is restarted, later each time if that happens often.
       # @param exit_report [ExitReport] @param refused [Boolean] the kernel had no process for it
       def lost(child, exit_report, refused:)
         Events.emit(exit_report.wanted? ? "service.exited" : "service.lost",
@@ -51,31 +46,29 @@ module Pando
       end
 
       def ask_to_leave(child, reason)
-        child.leave(reason, Sys.now + @options.stop_timeout)
-        child.order(Message.new(:leave))
-        child.signal("TERM") # it may be asleep in code of its own
+        child.ask_to_leave(reason, Sys.now + @options.stop_timeout)
+        child.signal("TERM") # its own code may be asleep
       end
 
-      # @param state [Upgrade::State]
       def to_state(state)
         @options.services.each { |name| state.add("service", name: name) }
       end
 
-      # Until a reload they are those that the mold knows, whatever the configuration says by now.
+      # Until a reload the services are those that the mold knows, whatever the configuration says by now.
       def from_state(state)
         @options.services = state.all("service").map { |record| record.text(:name) }
       end
 
       private
 
-      # A reload may have left fewer.
+      # A reload may have removed some.
       def dismiss_surplus
         @roster.services.each do |child|
           ask_to_leave(child, "no longer wanted") if child.slot >= @options.services.size && child.ready?
         end
       end
 
-      def keep(index, generation)
+      def replace_or_start(index, generation)
         child = in_place(index)
         if child.nil?
           start(index, generation)
@@ -84,14 +77,14 @@ module Pando
         end
       end
 
-      # A mold in the place of one that is gone replaces nobody.
+      # A mold that replaces a lost one (heal) does not make services outdated.
       def outdated?(child, generation)
         child.generation < generation.number && @generations.settled? && @generations.outdated?(child)
       end
 
-      # The mold that is known to work was let go before its successor was to be watched: what is missing cannot wait
-      # for the end of that.
-      def stand_in
+      # The last proved generation has no mold any more, and its successor is still on trial. Missing services cannot
+      # wait for the end of that, so the successor forks them.
+      def fork_missing
         generation = @generations.current
         return unless generation&.forks?
 

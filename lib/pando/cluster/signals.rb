@@ -4,25 +4,22 @@ require "pando/sys"
 
 module Pando
   module Cluster
-    # The monitor's signals, turned into something to read in its event loop.
-    # The handler only writes a byte, so it may run at any instant.
-    #
-    # @api private
+    # Turns signals to the monitor into bytes in a pipe, which its event loop reads. The handler only writes a byte, so
+    # it may run at any time.
     class Signals
       NAMES = %w[TERM QUIT INT USR2 TTIN TTOU CHLD HUP USR1].freeze
-      # Of a cluster that does jobs: any other one it suspends, as the kernel does.
+      # For a cluster that does jobs. Any other server it suspends, as the kernel does.
       QUIET = "TSTP"
-      # Seconds within which the same request to stop is one, though it comes twice: timeout(1) sends TERM to the
-      # process that it has started and then to the process group that this is in, a supervisor of a container may
-      # tell each process, and a shell passes on what a terminal has sent to all of them. A second one that is meant,
-      # "at once", comes from a hand, which is slower.
+      # Seconds within which a repeated signal to stop counts once. timeout(1) sends TERM to its child and then to the
+      # process group, a container's supervisor may signal each process, and a shell passes on what a terminal has sent
+      # to all of them. An operator who wants the second signal, "at once", is slower.
       ONE = 0.1
       STOPS = %w[TERM QUIT INT].freeze
-      # A write beyond RLIMIT_FSIZE fails with Errno::EFBIG, as on a full disk, and does not end the process:
-      # setrlimit(2). All that the monitor starts ignore it as well, for that survives fork and exec.
+      # If it is ignored, a write beyond RLIMIT_FSIZE fails with Errno::EFBIG, as on a full disk, and does not end the
+      # process (setrlimit(2)). All children ignore it as well, since that survives fork and exec.
       IGNORED = "XFSZ"
 
-      # @param quiet [Boolean] whether it quiets the nodes
+      # @param quiet [Boolean] whether TSTP quiets the nodes
       def initialize(quiet: false)
         @names = quiet ? [*NAMES, QUIET] : NAMES
         @reader, @writer = IO.pipe
@@ -44,14 +41,14 @@ module Pando
         bytes.is_a?(String) ? bytes.bytes.filter_map { |number| @names[number] } : []
       end
 
-      # @return [Boolean] whether one has come that is not obeyed yet
+      # @return [Boolean] whether a signal has come that is not obeyed yet
       def waiting?
         come = take
         remember(come)
         (come - ["CHLD"]).any?
       end
 
-      # They are to be obeyed still.
+      # Keeps signals that are not obeyed yet.
       # @param names [Array<String>]
       def remember(names) = (names & @names).each { |name| note(@names.index(name)) }
 
@@ -64,13 +61,148 @@ module Pando
 
       def note(number) = @writer.write_nonblock(number.chr, exception: false)
 
-      # In the handler, for it knows best when a signal has come. The first one counts.
+      # Runs in the handler, which knows best when a signal has come. The first one counts.
       def repeated?(name, number)
         now = Sys.now
         return true if STOPS.include?(name) && now - @noted_at[number] < ONE
 
         @noted_at[number] = now
         false
+      end
+    end
+
+    # Obeys signals to the monitor. Owned by the monitor.
+    class SignalOrders
+      # Seconds in which Pando checks repeatedly whether a ^C was meant for a debugger, while a request runs. A debugger
+      # switches the terminal's echo on for a moment after each line, and a ^C ends a line.
+      DOUBT = 0.5
+      LOOKS = 0.05 # seconds between two checks
+
+      # @param monitor [Monitor]
+      # @param jobs [Boolean] whether it only does jobs: then some signals have their usual meaning for job processors
+      # @param terminal [Terminal]
+      def initialize(monitor, jobs: false, terminal: Terminal.new)
+        @monitor = monitor
+        @jobs = jobs
+        @terminal = terminal
+      end
+
+      # @return [Float, nil] when to look again whether a ^C was meant for a debugger, on Sys.now
+      def due = (@look_at if @doubt_until)
+
+      # Called at each turn of the monitor's loop.
+      def proceed
+        return if @doubt_until.nil? || Sys.now < @look_at
+        return @doubt_until = nil if typed_at_prompt?
+        return @look_at = Sys.now + LOOKS if busy? && Sys.now < @doubt_until
+
+        @doubt_until = nil
+        interrupt
+      end
+
+      # @param signal [String]
+      def obey(signal)
+        case signal
+        when "TERM", "INT", "QUIT" then stop(signal)
+        when "TTIN" then @jobs ? show_stacks : scale(1)
+        when "TTOU" then scale(-1) unless @jobs
+        else change(signal) unless ending?
+        end
+      end
+
+      private
+
+      def change(signal)
+        case signal
+        when "HUP" then @monitor.reload.request("HUP") unless @terminal.lost?
+        when "USR2" then refork
+        when Signals::QUIET then @monitor.quiet.begin(signal)
+        end
+      end
+
+      def show_stacks = @monitor.roster.ready_workers.each { |worker| worker.signal("TTIN") }
+      def ending? = @monitor.ending?
+
+      def refork
+        pools = @monitor.pools
+        pools.each { |pool| pools.about(pool) { pool.generations.refork("USR2") } }
+      end
+
+      # Scales the first pool. `pando scale` scales any pool.
+      def scale(more) = @monitor.rollout.resize(@monitor.rollout.size + more)
+
+      # ^C at the prompt of a debugger is meant for the debugger, and the request that it has stopped is still busy.
+      def typed_at_prompt? = busy? && @terminal.prompt?
+
+      def busy? = @monitor.roster.workers.any? { |worker| worker.row.busy_since }
+
+      def stop(signal)
+        return interrupted if signal == "INT" && @terminal.had?
+        return interrupt if signal == "INT"
+        return @monitor.drain.stop(signal) unless ending?
+        return if signal == "QUIT" # QUIT never hurries a stop
+
+        shutdown = @monitor.shutdown
+        shutdown.begun? ? shutdown.at_once(signal) : @monitor.drain.stop(signal)
+      end
+
+      # A ^C at the terminal. A second one is certainly meant for the server.
+      def interrupted
+        return if typed_at_prompt?
+        return interrupt if @doubt_until || @monitor.shutdown.begun? || !busy?
+
+        @doubt_until = Sys.now + DOUBT
+        @look_at = Sys.now + LOOKS
+      end
+
+      def interrupt
+        shutdown = @monitor.shutdown
+        shutdown.begun? ? shutdown.at_once("INT") : shutdown.quickly("INT")
+      end
+    end
+
+    # The terminal that the server was started from, if any. When it is closed the kernel sends the SIGHUP that an
+    # operator means as an order to reload (credentials(7)). Owned by the monitor.
+    class Terminal
+      def self.there?
+        File.open("/dev/tty", File::RDONLY | File::NOCTTY, &:tty?)
+      rescue SystemCallError
+        false
+      end
+
+      def initialize
+        @had = Terminal.there?
+      end
+
+      # A line editor, such as that of `binding.irb` or a debugger, switches the echo off while it reads a line. It
+      # treats ^C as one of its keys, which the terminal sends to all processes.
+      #
+      # @return [Boolean] whether one of our processes reads from the terminal in this way
+      def prompt?
+        return false unless @had
+
+        require "io/console"
+        File.open("/dev/tty", File::RDWR | File::NOCTTY) { |tty| !tty.echo? } && foreground?
+      rescue SystemCallError, LoadError
+        false
+      end
+
+      # @return [Boolean] whether the server was started from one
+      def had? = @had
+
+      # @return [Boolean] once: whether it has gone since it was asked last
+      def lost?
+        lost = @had && !Terminal.there?
+        @had &&= !lost
+        lost
+      end
+
+      private
+
+      # Field 8 of proc_pid_stat(5) is the terminal's foreground process group.
+      def foreground?
+        fields = File.read("/proc/self/stat").rpartition(") ").last.split
+        fields[5].to_i == Process.getpgrp
       end
     end
   end

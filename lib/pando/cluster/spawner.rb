@@ -4,19 +4,16 @@ require "pando/cluster/boot"
 require "pando/cluster/brief"
 require "pando/cluster/cold_boot_command"
 require "pando/cluster/link"
-require "pando/cluster/oom_score"
-require "pando/cluster/reactor/link"
+require "pando/cluster/reactor/message"
 
 module Pando
   module Cluster
-    # Orders new processes. For each it makes the link first and keeps one end,
-    # so that a process that never reports is still noticed.
-    #
-    # @api private
+    # Orders new processes. It makes the link of each first and keeps one end, so that the monitor notices a process
+    # that never reports. Owned by a Pool, in the monitor.
     class Spawner
       include Brief
 
-      # What becomes a mold that boots from cold.
+      # The command that becomes the mold of a cold boot.
       attr_writer :command
       # @return [String, nil] why the last process could not be ordered
       attr_reader :refusal
@@ -34,7 +31,7 @@ module Pando
         @pool = pool
       end
 
-      # Generation 0, or any later cold boot: fork and exec of a clean image.
+      # Boots a mold from cold, by fork and exec of a clean image.
       # @param command [ColdBootCommand, Array<String>] of another release @param listeners [Array<Listener>] likewise
       # @return [Child, nil] nil when the kernel refused
       def cold_mold(generation, command = @command, listeners = @listeners.to_a)
@@ -48,14 +45,14 @@ module Pando
         end
       end
 
-      # In the place of a cold mold, from one of the first pool.
+      # Instead of a cold boot: forks the mold from one of the first pool.
       # @param origin [Child] that mold
       def mold_beside(origin, generation)
         fork_by(origin, :spawn, :mold, 0, generation, @options.boot_timeout, text: @pool)
       end
 
-      # The worker forks it between two requests, however long the running one takes. If it has just ended, the mold
-      # stays ordered until the monitor has heard of that, and Promotion asks another worker.
+      # The worker forks it between two requests, however long the running one takes. If the worker has just ended, the
+      # mold stays ordered until the monitor notices, and Promotion asks another worker.
       def mold_from(worker, generation)
         patience = @options.spawn_timeout + (@options.longest_request || 0)
         fork_by(worker, :promote, :mold, 0, generation, patience)
@@ -63,7 +60,7 @@ module Pando
 
       # @param setup [#start] see Payload#reactor
       def reactor(setup)
-        start(:reactor, 0, 0, nil, @options.spawn_timeout, Reactor::Link) do |child, their_end|
+        start(:reactor, 0, 0, nil, @options.spawn_timeout, Reactor::Message) do |child, their_end|
           pid = titled("pando reactor") { setup.start([*@listeners, *@listeners.leaving], their_end, @options.grace) }
           OOMScore.set(:reactor, @options.oom_score_adj, monitor: "self", pid: pid)
           child.row.claim(Roster::ROLES.index(:reactor), 0, 0)
@@ -74,8 +71,8 @@ module Pando
       def worker(mold, slot) = fork_by(mold, :spawn, :worker, slot, mold.generation, @options.spawn_timeout)
       def service(mold, index) = fork_by(mold, :spawn, :service, index, mold.generation, @options.spawn_timeout)
 
-      # An order that is not to be carried out: who finds its link closed gives it up, and a process that is born
-      # meanwhile ends.
+      # Cancels an order. The forker drops it when it finds the link closed, and a process that was forked meanwhile
+      # ends.
       def cancel(child)
         @poller.remove(child.link) unless child.link.closed?
         @poller.remove(child.pidfd) if child.pidfd
@@ -84,7 +81,7 @@ module Pando
 
       private
 
-      # No Ruby runs in the reactor, so it is born with its title, should it be a fork of ours.
+      # No Ruby runs in the reactor, so it inherits its title from the monitor.
       def titled(title)
         Process.setproctitle(title)
         yield
@@ -92,7 +89,7 @@ module Pando
         Process.setproctitle(Monitor::TITLE)
       end
 
-      # A process of which we could not hear must not live on; it is reaped as a stranger.
+      # A process that the monitor cannot watch is killed, and reaped as an orphan.
       def watch(child, pid)
         child.adopt(Sys::Pidfd.new(pid))
         @poller.add(child.pidfd, [:exit, child])
@@ -113,8 +110,8 @@ module Pando
         end
       end
 
-      def start(role, slot, generation, source, patience, link = Link)
-        our_end, their_end = link.pair
+      def start(role, slot, generation, source, patience, records = Message)
+        our_end, their_end = Link.pair(records)
         child = @roster.admit(role, slot, generation, our_end, source)
         child.deadline = Sys.now + patience
         @poller.add(our_end, [:link, child])

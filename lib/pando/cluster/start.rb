@@ -4,15 +4,13 @@ require "pando/cluster/listening/listeners"
 
 module Pando
   module Cluster
-    # How a monitor comes by what it owns: at the start of a server it opens and makes all of it.
+    # Opens and makes what the monitor owns, at the start of a server.
     #
-    # After an upgrade it has all of it already: see Upgrade::Resumption, which answers alike.
-    #
-    # @api private
+    # After an upgrade Upgrade::Resumption, with the same methods, restores it instead.
     class Start
-      # @return [Boolean] it is only a try
+      # @return [Boolean] whether this is only a rehearsal of an upgrade
       def rehearsal? = false
-      # @return [Boolean] a server begins; it does not go on under another monitor
+      # @return [Boolean] whether the server starts, and does not continue under a new monitor
       def fresh? = true
 
       # @param signals [Signals]
@@ -23,7 +21,7 @@ module Pando
       end
 
       def began_at = @began_at ||= Sys.now
-      # @return [Listening::Inherited] what a service manager has opened for us
+      # @return [Listening::Inherited] what a service manager has opened for the server
       def inherited_sockets = @inherited_sockets ||= Listening::Inherited.from(ENV)
       def listeners(specs) = Listening::Listeners.open(specs, inherited_sockets, Systemd::DescriptorStore.from(ENV))
       def roster = shared { Roster.new }
@@ -32,7 +30,7 @@ module Pando
       def systemd = Systemd.from(ENV)
       def control(cluster, spec, poller) = Control.open(spec, cluster, poller)
 
-      # All is built, and nobody lives yet.
+      # Called when all parts are built, and before any child is ordered.
       # @param monitor [Monitor]
       def begin(monitor)
         monitor.listeners.each { |one| Events.emit("listener.opened", **one.identity) }
@@ -41,8 +39,8 @@ module Pando
         monitor.pools.boot
       end
 
-      # Called at each turn of the monitor's loop. Tells once that every worker serves; a reload or a death later on
-      # does not make the server ready again.
+      # Called at each turn of the monitor's loop. Emits server.ready once every worker serves. A later reload or death
+      # does not repeat it.
       # @param monitor [Monitor]
       def proceed(monitor)
         return if @complete || !monitor.complete?
@@ -55,7 +53,7 @@ module Pando
 
       private
 
-      # Makes memory that processes share, which is a file to the kernel.
+      # The block makes memory that processes share, which is a file to the kernel.
       def shared
         yield
       rescue Errno::EFBIG

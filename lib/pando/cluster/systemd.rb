@@ -1,18 +1,16 @@
 # frozen_string_literal: true
 
 require "socket"
+require "pando/cluster/listening/inherited"
 require "pando/cluster/serializable"
 require "pando/events"
 
 module Pando
   module Cluster
-    # Tells the service manager how the server is, as sd_notify(3) describes it (Type=notify): ready with the
-    # first generation that serves, reloading, stopping, a line of status, and that the monitor's loop still
-    # turns (WatchdogSec=).
-    #
-    # Owned by the monitor. The addresses are taken out of the environment: no child speaks for us.
-    #
-    # @api private
+    # Reports the server's state to the service manager, as in sd_notify(3) (Type=notify): ready with the first
+    # generation that serves, reloading, stopping, a status line, and that the monitor's loop still turns
+    # (WatchdogSec=). Owned by the monitor. The addresses are removed from the environment, since no child may report
+    # for the server.
     class Systemd
       extend Serializable
 
@@ -22,10 +20,10 @@ module Pando
       WATCHDOG = "WATCHDOG_USEC"
       WATCHDOG_PID = "WATCHDOG_PID"
 
-      # Seconds that the end may take longer than was said.
+      # Seconds that a stop may take longer than announced.
       MARGIN = 10.0
 
-      # @return [Systemd] one that does nothing where nobody listens
+      # @return [Systemd] one that does nothing without a service manager
       def self.from(environment)
         path, microseconds, pid = [SOCKET, WATCHDOG, WATCHDOG_PID].map { |name| environment.delete(name) }
         meant = pid.nil? || pid.to_i == Process.pid
@@ -33,14 +31,13 @@ module Pando
       end
 
       # After an upgrade.
-      # @param state [Upgrade::State]
       def self.taken_up(state)
         record = state.any("systemd") or return new(nil, nil)
         new(record.text(:path), record.read(:watchdog, :number)).take_up(record)
       end
 
       # @param path [String, nil] of its socket; "@" stands for an abstract one
-      # @param watchdog [Float, nil] seconds within which it wants to hear of us
+      # @param watchdog [Float, nil] seconds within which it expects a message
       def initialize(path, watchdog)
         return unless path && !path.empty?
 
@@ -54,7 +51,7 @@ module Pando
       end
 
       # Called at each turn of the monitor's loop.
-      # @param status [#call] gives the line that `systemctl status` shows
+      # @param status [#call] returns the line that `systemctl status` shows
       def reconcile(now = Sys.now)
         return unless @socket
 
@@ -65,15 +62,14 @@ module Pando
         tell("WATCHDOG=1")
       end
 
-      # @yieldreturn [Boolean] whether a generation that serves is the last that was waited for
+      # @yieldreturn [Boolean] whether all pools serve
       def ready_when(&condition)
         @condition = condition
       end
 
-      # @return [Float, nil] when it must hear of us again
+      # @return [Float, nil] when the next message is due
       def due = (@told_at + @interval if @interval)
 
-      # @param state [Upgrade::State]
       def to_state(state)
         state.add("systemd", path: @path, watchdog: @watchdog, **serialized_fields) if @socket
       end
@@ -100,7 +96,7 @@ module Pando
         end
       end
 
-      # Its patience (TimeoutStopSec=) may be shorter than ours.
+      # TimeoutStopSec= may be shorter than Pando's own timeouts.
       def stopping(what, event)
         seconds = (event[:seconds] || 0) + MARGIN
         tell("STOPPING=1\nSTATUS=#{what}: #{event[:reason]}\nEXTEND_TIMEOUT_USEC=#{(seconds * 1e6).to_i}")
@@ -116,14 +112,81 @@ module Pando
         @status = status
       end
 
-      # Nobody waits for a service manager.
+      # Never blocks.
       def tell(text)
         @socket.sendmsg_nonblock(text, 0, @address, exception: false)
       rescue SystemCallError
-        nil # it is being restarted itself
+        nil # the service manager is being restarted
       end
 
       def microseconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :microsecond)
+
+      # Gives the service manager a copy of each listening socket that the server opens (FDSTORE=1 of sd_notify(3)). A
+      # server that is restarted after a crash gets them back, with the clients that have connected meanwhile. Owned by
+      # the monitor.
+      class DescriptorStore
+        # How many it takes (FileDescriptorStoreMax=); systemd announces this since version 254.
+        ROOM = "FDSTORE"
+
+        # @param environment [ENV, Hash] loses this variable
+        # @return [DescriptorStore, nil] nil: there is no store
+        def self.from(environment)
+          room = environment.delete(ROOM).to_i
+          path = environment[Systemd::SOCKET]
+          new(path, room) if room.positive? && path && !path.empty?
+        end
+
+        # After an upgrade.
+        # @return [DescriptorStore, nil]
+        def self.taken_up(state)
+          record = state.any("store") or return
+          names = state.all("stored").map { |one| one.text(:name) }
+          new(record.text(:path), record.integer(:room), names)
+        end
+
+        # @param names [Array<String>] of the sockets that it keeps
+        def initialize(path, room, names = [])
+          @path = path
+          @address = Socket.sockaddr_un(path.sub(/\A@/, "\0"))
+          @room = room
+          @names = names
+        end
+
+        def to_state(state)
+          state.add("store", path: @path, room: @room)
+          @names.each { |name| state.add("stored", name: name) }
+        end
+
+        # @param listener [Listening::OwnListener]
+        # @return [Boolean] whether it has been sent
+        def keep(listener)
+          return false if @names.size >= @room
+
+          sent = tell("FDSTORE=1\nFDNAME=#{name(listener)}", listener.socket)
+          @names.push(name(listener)) if sent
+          sent
+        end
+
+        # @return [Boolean] whether it has been sent
+        def forget(listener)
+          @names.delete(name(listener))
+          tell("FDSTOREREMOVE=1\nFDNAME=#{name(listener)}")
+        end
+
+        private
+
+        # A colon would end the name.
+        def name(listener) = "#{Listening::Inherited::STORED}#{listener.name.tr(":", "_")}"[0, 255]
+
+        def tell(text, socket = nil)
+          rights = socket && Socket::AncillaryData.unix_rights(socket)
+          Socket.open(:UNIX, :DGRAM) do |sender|
+            sender.sendmsg_nonblock(text, 0, @address, *rights, exception: false).is_a?(Integer)
+          end
+        rescue SystemCallError
+          false # the service manager is being restarted
+        end
+      end
     end
   end
 end

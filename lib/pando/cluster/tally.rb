@@ -5,20 +5,16 @@ require "pando/line_writer"
 
 module Pando
   module Cluster
-    # Counts what has gone wrong since the start, from the same events that are logged.
-    #
-    # Owned by the monitor.
-    #
-    # @api private
+    # Counts, from the logged events, what has gone wrong since the start. Owned by the monitor.
     class Tally
       EVENTS = %w[worker.failed worker.lost worker.killed mold.failed mold.lost mold.killed reactor.failed reactor.lost
                   reactor.killed service.failed service.lost request.killed spawn.failed fork.failed
                   generation.discarded restart.throttled memory.short orphan.reaped request.poison].freeze
-      # Those of which one tells of several requests.
+      # Events that report several requests at once.
       REQUESTS = %w[requests.lost requests.shed].freeze
-      # Of those that died, whom the kernel has killed for memory.
+      # Processes killed by the kernel's OOM killer.
       OOM = "oom.killed"
-      # Workers that were replaced for the memory they took.
+      # Workers replaced for the memory they took.
       FAT = "worker.outgrown"
       # Lines that are missing in the log, of all processes.
       LINES = "lines.lost"
@@ -29,22 +25,21 @@ module Pando
         @subscription = Events.subscribe { |event| count(event) }
       end
 
-      # @return [Hash{String => Integer}] by event; what never happened is missing
+      # @return [Hash{String => Integer}] by event, without those that never happened
       def counts
         lines = @counts[LINES] + LineWriter.lost - @lines_before
         lines.zero? ? @counts.except(LINES) : { **@counts, LINES => lines }
       end
 
-      # Of another process's log.
+      # Counts lines lost in another process's log.
       def add_lost_lines(number) = @counts[LINES] += number
 
-      # Before another one counts.
+      # Adds the counts of before an upgrade.
       # @param counts [Hash{String => Integer}]
       def restore(counts)
         counts.each { |name, number| @counts[name] += number if [*EVENTS, *REQUESTS, OOM, FAT, LINES].include?(name) }
       end
 
-      # @param state [Upgrade::State]
       def to_state(state)
         counts.each { |name, number| state.add("count", of: name, number: number) }
       end

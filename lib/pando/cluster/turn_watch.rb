@@ -5,25 +5,21 @@ require "pando/sys"
 
 module Pando
   module Cluster
-    # Notices turns of the monitor's loop that take too long: nobody is heard meanwhile. One that takes long and hardly
-    # any processor time is taken for time in which the whole server stood still, for its container was frozen, or job
-    # control had stopped it: that time is no one's timeout.
-    #
-    # Owned by the monitor.
-    #
-    # @api private
+    # Notices turns of the monitor's loop that take too long, since the monitor hears no child meanwhile. If such a turn
+    # took hardly any processor time, the whole server is taken to have stood still: its container was frozen, or job
+    # control had stopped it. That time counts for no timeout. Owned by the monitor.
     class TurnWatch
-      # Seconds that a turn may take, beyond what it was to wait for.
+      # Seconds that a turn may take, beyond its wait.
       LIMIT = 1.0
 
-      # @param processor [#call] seconds that this process has had on a CPU
+      # @param processor [#call] gives the CPU seconds of this process
       def initialize(processor: -> { Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) })
         @processor = processor
       end
 
-      # Called once a turn, when it has waited.
-      # @param asked [Float] seconds that it was to wait for, at most
-      # @return [Float] seconds in which nobody could do anything; 0.0: none
+      # Called once a turn, after the wait.
+      # @param asked [Float] the most seconds that it was to wait
+      # @return [Float] seconds in which the whole server stood still; 0.0: none
       def turned(asked)
         now = Sys.now
         processor = @processor.call

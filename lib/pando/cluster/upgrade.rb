@@ -1,22 +1,26 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/events"
-require "pando/cluster/upgrade/process_image"
-require "pando/cluster/upgrade/exec"
 require "pando/cluster/upgrade/probe"
+require "pando/cluster/upgrade/signal_buffer"
 require "pando/cluster/upgrade/state"
+require "pando/events"
 
 module Pando
   module Cluster
-    # Another Pando takes the place of this monitor, in the same process, and everybody else lives on:
+    # Replaces this monitor by another version of Pando, in the same process, while all other processes live on:
     #
     #   waiting -> probing -> settling -> the other image runs
-    #         \________ \_________ \_______> this one goes on, and says why
+    #         \________ \_________ \_______> this image goes on, and an event says why
     #
-    # It waits until nothing is begun that only this monitor's memory knows of (a generation on its way, a process
-    # that starts). Then the other image is tried in a child (Probe), and executed when it has shown that it can
-    # read the state of this cluster (Exec).
+    # It waits until nothing is under way that only this monitor's memory knows of (a generation that rolls out, a
+    # process that starts). Then a child tries the other image (Probe). If that image can read the state of this
+    # cluster, the monitor executes it.
+    #
+    # Children notice nothing: their parent is the monitor's only thread, which goes on (prctl(2), PR_SET_PDEATHSIG).
+    # That the monitor is their subreaper, its limits and its folder stay as well. Signals that came before are obeyed
+    # first, later ones by the other image (SignalBuffer). SIGCHLD has a harmless default, and the other image looks for
+    # dead children.
     #
     # Owned by the monitor.
     #
@@ -24,12 +28,12 @@ module Pando
     class Upgrade
       include Brief
 
-      # Seconds until the cluster must have come to rest, before the probe and after it.
-      PATIENCE = 120.0
-      # Seconds in which nothing new is begun, so that it comes to rest.
+      # Seconds until the cluster must be quiescent, before the probe and after it.
+      TIMEOUT = 120.0
+      # Seconds in which nothing new begins, so that the cluster becomes quiescent.
       HOLD = 2.0
-      # Seconds between two looks.
-      LOOK = 0.02
+      # Seconds between two checks.
+      INTERVAL = 0.02
 
       # @param cluster [Monitor]
       # @param image [ProcessImage] that it runs
@@ -37,13 +41,13 @@ module Pando
         @cluster = cluster
         @payload = payload
         @poller = poller
+        @signals = signals
         @image = image
-        @passage = Exec.new(cluster, signals, image)
         @phase = :none
       end
 
       # @param reason [String]
-      # @return [nil] an event tells how it ends, now or later; a second wish shares the outcome of the first
+      # @return [nil] an event tells how it ends, now or later; a second request shares the outcome of the first
       def request(reason)
         return unless @phase == :none
 
@@ -54,69 +58,63 @@ module Pando
 
       def under_way? = @phase != :none
 
-      # @return [Array(String, Float), nil] what it waits for, in words, and seconds that it does so at most; nil: for
-      #   nothing
+      # @return [Array(String, Float), nil] what it waits for, in words, and for how many seconds at most; nil: nothing
       def waiting
         reason = obstacle if %i[waiting settling].include?(@phase)
         [reason, @deadline - Sys.now] if reason
       end
 
-      # @return [Boolean] nothing that takes time is to be begun now
+      # @return [Boolean] whether nothing that takes time may begin now
       def holds? = @phase == :settling && Sys.now < @held_until && generations.none?(&:upcoming)
 
       # @return [Float, nil]
       def due
         return if @phase == :none
 
-        @phase == :probing ? @probe.due : Sys.now + LOOK
+        @phase == :probing ? @probe.due : Sys.now + INTERVAL
       end
 
-      # Called at each turn of the monitor's loop, before dead processes that nobody knows are reaped.
+      # Called at each turn of the monitor's loop, before unknown dead processes are reaped.
       def hear
         outcome = @probe.proceed if @phase == :probing
         return unless outcome
 
         @probe = nil
-        return fail(outcome.reason, outcome.words) if outcome.reason
+        return fail(outcome.reason, outcome.errors) if outcome.reason
 
         @outcome = outcome
         @held_until = Sys.now + HOLD
         enter(:settling)
       end
 
-      # Called at the end of each turn of the monitor's loop. May not return: then another image runs.
+      # Called at the end of each turn of the monitor's loop. Does not return if the other image runs.
       def proceed(now = Sys.now)
         return if @phase == :none
         return give_up("the server stops") if @cluster.ending?
         return if @phase == :probing
 
         obstacle = self.obstacle
-        return step unless obstacle
+        return @phase == :waiting ? probe : replace unless obstacle
 
-        give_up("after #{PATIENCE.round} s still #{obstacle}") if now >= @deadline
+        give_up("after #{TIMEOUT.round} s still #{obstacle}") if now >= @deadline
       end
 
       private
 
       def enter(phase)
         @phase = phase
-        @deadline = Sys.now + PATIENCE
+        @deadline = Sys.now + TIMEOUT
       end
 
-      def step = @phase == :waiting ? probe : pass
-
-      # What only this image of the monitor could bring to its end.
-      # @return [String, nil]
-      def obstacle = unsettled_generation || unfinished_business
-
-      def unsettled_generation = generations.filter_map(&:occupation).first&.first
+      # @return [String, nil] what only this image of the monitor could finish
+      def obstacle = generations.filter_map(&:occupation).first&.first || unfinished_business
 
       def generations = @cluster.pools.map(&:generations)
 
       def unfinished_business
         return "a reload is under way" if @cluster.reload.under_way?
-        return "it is being found out where a process stands" if @cluster.examiner.due
-        return "somebody outside has told a process to end" if @cluster.pools.any? { |pool| pool.external_signals.due }
+        return "a stuck process is being examined" if @cluster.examiner.due
+        return "a process was told from outside to end" if @cluster.pools.any? { |pool| pool.external_signals.due }
         return "the reactor has not read its orders" unless @cluster.lanes.told?
         return "a listener is being closed" unless @cluster.reactors.told?
 
@@ -126,20 +124,40 @@ module Pando
 
       def probe
         state = State.of(@cluster, @image)
-        state.to_s
         @probe = Probe.new(state, @poller) { |spawn| @payload.successor(&spawn) }
         enter(:probing)
       rescue StandardError => e
         fail(describe(e))
       end
 
-      def pass
-        @passage.go(@outcome.image) do
-          Events.emit("monitor.upgrading", from: Pando::VERSION, to: @outcome.version, pid: Process.pid,
-                                           seconds: (Sys.now - @began_at).round(3))
-        end
-      rescue StandardError => e # a fault of ours: the cluster does not end for it
+      # A signal comes first: then it is tried again at the next turn.
+      def replace
+        return if @signals.waiting?
+
+        Events.emit("monitor.upgrading", from: Pando::VERSION, to: @outcome.version, pid: Process.pid,
+                                         seconds: (Sys.now - @began_at).round(3))
+        @cluster.control.fail_unfinished
+        execute(@outcome.image)
+      rescue StandardError => e # a fault of ours must not end the cluster
         fail(describe(e))
+      ensure
+        @signals.trap_all
+      end
+
+      # @raise [SystemCallError, Pando::Error] this image goes on
+      def execute(image)
+        state = State.of(@cluster, @image)
+        memory = IO.for_fd(Sys.sealed_memory("pando-state", state.to_s))
+        passed = [memory.fileno, *state.kept]
+        Descriptors.close_on_exec(passed, false)
+        buffered = SignalBuffer.pass_on(@signals.take)
+        image.execute(Resumption::VARIABLE => "take:#{memory.fileno}", Resumption::REASON => nil, **buffered)
+      rescue SystemCallError
+        @signals.remember(buffered.fetch(SignalBuffer::VARIABLE).split(",")) if buffered
+        Descriptors.close_on_exec(passed, true) if passed
+        raise
+      ensure
+        memory&.close
       end
 
       def describe(error)
@@ -155,10 +173,10 @@ module Pando
         fail(reason)
       end
 
-      def fail(reason, words = nil)
+      def fail(reason, errors = nil)
         @phase = :none
         Events.emit("upgrade.failed", from: Pando::VERSION, reason: reason,
-                                      backtrace: (words unless words.nil? || words.empty?))
+                                      backtrace: (errors unless errors.nil? || errors.empty?))
       end
     end
   end

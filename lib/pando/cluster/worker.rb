@@ -2,35 +2,35 @@
 
 require "pando/cluster/job_record"
 require "pando/cluster/listening/listener"
-require "pando/cluster/refusals"
-require "pando/cluster/pending_promotion"
+require "pando/cluster/poison"
 require "pando/cluster/role"
-require "pando/cluster/worker/orders"
 
 module Pando
   module Cluster
-    # A process in a slot that does jobs: it waits for its work and for orders in one epoll, and obeys orders between
+    # A process in a slot that does jobs. It waits for its work and for orders in one epoll, and obeys orders between
     # two jobs, or while threads of its own do them.
     #
-    # What the work is, it does not know, see Payload#work.
+    # It does not know what the work is: see Payload#work.
     class Worker < Role
       include JobRecord
-      include Orders
 
-      # Seconds an idle worker sleeps at most: then it shows that it lives and
-      # tries an accept, for a wake-up may have been lost (DESIGN.md, direct mode).
+      # Seconds that an idle worker sleeps at most. Then it shows that it lives, and tries an accept, since a wake-up
+      # may have been lost (DESIGN.md, direct mode).
       TICK = 0.5
-      # Jobs that are measured after each order to step back: it is being compared.
+      # Seconds between two looks at whether the work rests, while a fork waits for that.
+      LOOK = 0.02
+      # Jobs that are measured after each order to step back: the worker is being compared.
       MEASURED = 64
 
       # Seconds that it waits at most for the monitor's word on whether it may leave.
       PATIENCE = 1.0
 
-      # Seconds that the end itself may take, where there is so much: runners interrupt jobs and give them back.
-      FAREWELL = 2.0
+      # Seconds of its stop_timeout that the exit itself may take, if there are so many: runners interrupt jobs and
+      # give them back.
+      EXIT_TIME = 2.0
 
-      # To be replaced after the running job. The monitor has the last word: where nobody else serves, this one goes
-      # on until somebody does.
+      # Asks to be replaced after the running job. The monitor decides: while no other worker serves, this one goes on
+      # until its successor does.
       # @param reason [String]
       def leave(reason)
         return if @leaving
@@ -46,10 +46,11 @@ module Pando
       def lane_memory = @lane_descriptors&.memory
       def reactor_eventfd = context.reactor_eventfd
 
-      # @return [Integer, nil] seconds for which such a job is not to be begun, for it has ended others; nil: it may be
+      # @return [Integer, nil] seconds for which such a job is refused, since it has ended other workers; nil: it may
+      #   begin
       def refused_for(verb, subject) = (refusals.seconds(verb, subject) if @serves)
 
-      # Somebody took what a job gave too slowly, and was cut off.
+      # A client that read the answer too slowly was cut off.
       # @param reader [String] its address and rate, for the log @param job [String]
       def reader_lost(reader, job) = report(:reader_lost, text: "#{reader}\n#{job}")
 
@@ -61,14 +62,14 @@ module Pando
 
       # @api private
       def run
-        @rest.over
+        end_promotion
         until leaving? && !asked?
-          ready = poller.wait(@called ? 0 : @rest.pace(TICK))
+          ready = poller.wait(sleep_time)
           row.beat
-          pass_signal_on
+          report_signal
           payload.watch(self)
           proceed_with_log
-          order = attend(ready) || @rest.order
+          order = attend(ready) || take_promotion
           @recorder = @recorder.tick if @recorder
           return end_recording("it was forked").then { order } if order
         end
@@ -83,10 +84,9 @@ module Pando
         payload.run_hook(:after_worker_fork, self)
         payload.take_up
         @work = payload.work(context.listeners, context.channel)
-        read_orders # what was said while it was born
+        read_orders # those that came while it started
         @work.start(self)
         @work.sources.each { |io, manner| poller.add(io, io, manner) }
-        @rest = PendingPromotion.new(self, @work)
         @idle_by = 0.0
         @title = full_title
         # Before the report: if it raises, this worker never counts as ready.
@@ -96,7 +96,7 @@ module Pando
       private
 
       def started
-        @serves = true # its self-test is over: from now on it is clients that ask
+        @serves = true # its self-test is over: from now on clients send the requests
         Sys.announce_crash(@link.to_io, Message.new(:crashing, **place).encode) unless options.jobs
         idle = "#{@title} idle"
         Process.setproctitle(idle)
@@ -108,7 +108,7 @@ module Pando
         by = leave_by
         @work.stop(@draining ? Sys.now + (options.stop_timeout / 2) : nil, by)
         payload.say_goodbye(by)
-        payload.finish_queues(self, by || (Sys.now + share(options.stop_timeout))) do
+        payload.finish_queues(self, by || (Sys.now + usable(options.stop_timeout))) do
           payload.run_hook(:before_worker_exit, self)
         end
         payload.before_exit(self, by)
@@ -117,7 +117,7 @@ module Pando
         nil
       end
 
-      # It wants to leave, and waits to be told whether it may.
+      # It wants to leave, and waits for the monitor's answer.
       def asked? = !@asked_until.nil? && Sys.now < @asked_until && !Sys.orphaned?
 
       def stay
@@ -132,38 +132,88 @@ module Pando
         super
       end
 
-      # Orders may come all the time, while a canary is on trial: they keep it from nothing.
+      # @return [Numeric] seconds
+      def sleep_time
+        return 0 if @pending
+
+        @promotion ? LOOK : TICK
+      end
+
+      # Orders come all the time while a canary is on trial. They must not keep the worker from its idle work.
       def attend(ready)
         idle if ready.empty? || (ready == [@link] && Sys.now >= @idle_by)
         order = read_orders if ready.delete(@link)
-        serve(@called ? @called | ready : ready)
+        serve(@pending ? @pending | ready : ready)
         order
       end
 
-      # Who is to fork does so before it begins anything else: a mold is wanted, and what is begun may take long.
-      # Who has called meanwhile may not do so again, and is remembered.
+      # A fork that is due comes first, since a job may take long. Sources that are ready may not show it again, so the
+      # worker remembers them.
       def serve(sources)
-        return @called = sources if sources.any? && @rest.due?
+        return @pending = sources if sources.any? && promotion_due?
 
-        @called = nil
+        @pending = nil
         sources.each { |source| @work.ready(source) unless leaving? }
       end
 
-      # When whoever told it to go ends its patience, less what the end itself takes; nil: nobody is in a hurry.
-      def leave_by
-        patience = Sys.orphaned? ? options.grace : @leave_within
-        patience && (@told_at + share(patience))
+      # The order to fork the next mold waits until the work rests: HTTP rests between two requests; a node's jobs may
+      # end in time, else the monitor asks another node.
+      # @param order [ForkOrder]
+      # @return [nil]
+      def begin_promotion(order)
+        @promotion&.close
+        @promotion = order
+        @promotion_until = Sys.now + @work.patience
+        nil
       end
 
-      def share(patience) = (patience - FAREWELL).clamp(patience * 0.4, patience * 0.8)
+      # @return [Boolean] whether nothing is left to wait for: no job begins before the fork
+      def promotion_due? = !@promotion.nil? && !@promotion.cancelled? && !leaving? && @work.rest?
+
+      # @return [ForkOrder, nil] one that is to be carried out now
+      def take_promotion
+        return unless @promotion
+        return abandon_promotion if @promotion.cancelled? || leaving?
+        return refuse_promotion if !@work.rest? && Sys.now >= @promotion_until
+        return unless @work.rest?
+
+        @forked = true
+        @promotion.tap { @promotion = nil }
+      end
+
+      # In the forker, when the fork is done or has failed.
+      def end_promotion
+        @work.go_on if @forked
+        @forked = false
+      end
+
+      def refuse_promotion
+        report(:fork_refused, seat: @promotion.seat, text: "its jobs did not end within #{@work.patience} s")
+        abandon_promotion
+      end
+
+      def abandon_promotion
+        @promotion.close
+        @promotion = nil
+        @work.go_on
+        nil
+      end
+
+      # @return [Float, nil] when it must be gone, less what the exit itself takes; nil: there is no hurry
+      def leave_by
+        patience = Sys.orphaned? ? options.grace : @leave_within
+        patience && (@told_at + usable(patience))
+      end
+
+      def usable(patience) = (patience - EXIT_TIME).clamp(patience * 0.4, patience * 0.8)
 
       def idle
         @idle_by = Sys.now + TICK
-        sampler.catch_up
+        sampler.take_if_changed
         @work.idle unless leaving?
       end
 
-      # In direct mode the kernel wakes them in the order in which they came to a listener (epoll_ctl(2)).
+      # In direct mode the kernel wakes workers in the order in which they came to a listener (epoll_ctl(2)).
       def step_back
         row.measure(MEASURED)
         @work.step_back
@@ -180,17 +230,38 @@ module Pando
 
       def obey(packet)
         case packet.message.kind
-        when :promote then fork_order(packet)&.then { |order| @rest.begin(order) }
+        when :promote then fork_order(packet)&.then { |order| begin_promotion(order) }
         when :quiet then @work.quiet
-        when *NEWS then hear(packet.message)
         when :try_out then try_out
         when :serve_out then serve_out(packet)
         when :record_pages then record_pages(packet)
+        when :refuse, :lost_thread, :state_seen then hear(packet.message)
         else super
         end
       end
 
-      # A listener that a reload has taken out: whoever waits there is served, and nobody comes after him.
+      # Takes news about other workers.
+      # @return [nil]
+      def hear(message)
+        case message.kind
+        when :refuse then refusals.add(message.text)
+        when :lost_thread then payload.lost_thread(self, message.text)
+        when :state_seen then payload.state_seen(message.text)
+        end
+        nil
+      end
+
+      # It is a canary without traffic: its work requests something from itself, and the monitor learns how that went.
+      # @return [nil]
+      def try_out
+        report(:tried, text: @work.try_out)
+        nil
+      rescue Pando::Error => e
+        report(:tried_in_vain, text: e.message)
+        nil
+      end
+
+      # A reload has taken this listener out: clients that wait there are served, and no more come.
       def serve_out(packet)
         descriptor, *others = packet.descriptors
         others.each { |fd| Sys.close_fd(fd) }
@@ -200,20 +271,19 @@ module Pando
         listener&.close
       end
 
-      # Somebody wants to know why its memory is its own. One at a time: the former one ends.
+      # A user wants to know why this worker's memory is private. One recording at a time: the former one ends.
       def record_pages(packet)
         end_recording("another one was asked for")
         @recorder = payload.record_pages(self, packet.message.text, packet.descriptors)
         nil
       end
 
-      # What it has seen until then is handed over.
+      # Ends the recording, which hands over what it has.
       def end_recording(reason)
         @recorder = @recorder&.finish(reason)
       end
 
-      def refusals = @refusals ||= Refusals.new
-
+      def refusals = @refusals ||= Poison::Refusals.new
       def full_title = "pando #{payload.worker_name} #{title}"
       def title = "#{slot} gen #{generation}"
       def outlives_monitor? = true

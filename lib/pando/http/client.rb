@@ -1,244 +1,132 @@
 # frozen_string_literal: true
 
+require "pando/fork_safety"
 require "pando/http/errors"
-require "pando/http/handover"
-require "pando/http/outflow"
-require "pando/http/queue_time"
-require "pando/native"
+require "socket"
 
 module Pando
   module HTTP
-    # The other end of one connection in direct mode: its socket, with a bound on
-    # every wait. Owned by a {Connection}; whatever goes wrong with the socket is
-    # {ClientGone}. With a reactor {LaneClient} stands in its place.
+    # The client of one request, as all that answers it sees it: {SocketClient} in direct mode, {LaneClient} behind the
+    # reactor. This module is their contract. Each of them has
+    #
+    #   introduce(env, reader)    adds to the environment what only this kind of client knows
+    #   remote, timeout=          the address (nil: a UNIX socket); the request's {Timeout}, stopped during waits
+    #   persistent?, last!        whether another request may follow on this connection; the answer is the last one
+    #   over?                     whether the answer is sent, or the connection is the application's
+    #   connected?, half_closed?  whether the client waits for its answer; whether it sends no more
+    #   inform(text)              sends a whole interim response
+    #   answer(line, fields, body, ending)   sends a whole ordinary answer in one step; false: nothing was done
+    #   transmit(parts), transmit_last(parts), transmit_file(file, size)   send parts of an answer, and its end
+    #   sent                      bytes of the answer that were sent
+    #   slow_rate                 bytes a second that a client took that was too slow, else nil
+    #   take_over                 the connection's socket, no longer the server's
+    #   finish(buffer, linger)    ends a whole answer
+    #   reset                     ends an answer that is not whole, so that the client notices
+    #
+    # All that sends or receives raises {ClientGone} if the client is gone or too slow. Owned by a {Connection}, for one
+    # request.
     #
     # @api private
-    class Client
-      include Handover
-      include Outflow
-
-      # Seconds that unread input is drained before a connection is closed, and
-      # seconds of silence that end it sooner.
-      LINGER = 2.0
-      SILENCE = 0.5
-      # Bytes read or sent per call.
-      PORTION = 65_536
-
-      # @return [Integer] bytes of the response sent so far
-      attr_reader :sent
-      # @return [Integer, nil] bytes a second that it took once it was waited for, if that was too slow
-      attr_reader :slow_rate
-      # @return [String, nil] the address; nil on a UNIX socket. A proxy may know better.
-      attr_accessor :remote
-      # @return [Timeout, nil] stopped while this client is waited for
-      attr_writer :timeout
-
-      # @param descriptor [Integer] of a socket in non-blocking mode, which is now the client's
-      # @param write_timeout [Float] seconds
-      # @param remote [String, nil] the address of the peer
-      # @param proxied [Boolean] whether a PROXY header comes first
-      def initialize(descriptor, write_timeout, remote = nil, proxied = false) # rubocop:disable Style/OptionalBooleanParameter -- as Connection#close
-        @fd = descriptor
-        @write_timeout = write_timeout
-        @remote = remote
-        @proxied = proxied
-        @sent = @taken = 0
-        @ended = @silent = false
-      end
-
-      # Adds to the environment what only the kind of client knows.
+    module Client
+      # A connection's socket, as applications know sockets. It belongs to this process alone: a mold that is forked
+      # while it is open closes its copy.
       #
-      # @param reader [RequestReader] that has read the head
-      def introduce(env, reader)
-        @reader = reader
-        @silent = !reader.parser.keep_alive?
-        waited = QueueTime.of(env, nil)
-        env["pando.queue_time"] = waited if waited
+      # @param descriptor [Integer] which is now the socket's
+      # @param received [String] bytes from the client that are to be read first; IO.select knows of them
+      # @return [TCPSocket, UNIXSocket]
+      def self.socket(descriptor, received)
+        kind = Sys.borrow(descriptor, Socket) { |any| any.local_address.ip? ? TCPSocket : UNIXSocket }
+        socket = kind.for_fd(descriptor)
+        socket.ungetbyte(received) unless received.empty?
+        ForkSafety.keep_from_children(socket)
+        socket
       end
 
-      # @return [Boolean] whether a PROXY header comes first
-      def proxied? = @proxied
-
-      # @return [Boolean] whether another request may follow on this connection
-      def persistent? = false
-
-      # The answer is the last one on this connection.
-      def last! = nil
-
-      # @return [Boolean] whether this connection is answered, or somebody else's
-      def over? = @fd.nil?
-
-      # @return [Boolean] whether, as far as the kernel knows, somebody waits for the answer
-      def connected? = !@fd.nil? && !Wire.gone?(@fd)
-
-      # @return [Boolean] whether the client sends no more
-      def half_closed? = @fd.nil? || Wire.half_closed?(@fd)
-
-      # Puts bytes behind the first `offset` ones of buffer.
-      #
-      # @return [Integer] how many; 0 if the client sends no more
-      # @raise [ClientGone]
-      def receive(buffer, offset, max, pace)
-        until (count = Wire.receive(@fd, buffer, offset, max))
-          while_suspended { pace.wait { |seconds| Wire.wait_readable(@fd, seconds) } }
-        end
-        pace.moved(count)
-        @ended = count.zero?
-        count
-      rescue SystemCallError => e
-        gone(e)
-      end
-
-      # A whole answer in one step, if it is ordinary. It travels with the connection's
-      # end, for which it waits a little: {#finish} must come at once.
-      #
-      # @param line [String] the status line @param fields [Object] @param body [Array]
-      # @param ending [String] of the head
-      # @return [Boolean] false: nothing was done
-      # @raise [ClientGone]
-      def answer(line, fields, body, ending)
-        refuse_if_over
-        sent = Wire.answer(@fd, line, fields, body, ending)
-        return false unless sent
-
-        sent.is_a?(Integer) ? moved(sent) : send_rest(*sent)
-        true
-      rescue SystemCallError => e
-        gone(e)
-      end
-
-      # Sends all parts.
-      #
-      # @param parts [Array<String>]
-      # @raise [ClientGone]
-      def transmit(parts)
-        send_all(parts)
-      end
-
-      # Sends a whole interim response, which is no part of the answer.
-      #
-      # @param text [String]
-      # @raise [ClientGone]
-      def inform(text)
-        send_all([text])
-        @sent = @taken = 0 # last: who is interrupted before has begun an answer
-      end
-
-      # As {#transmit}, for the end of the response: {#finish} comes next.
-      alias transmit_last transmit
-
-      # Sends a file's first `size` bytes without reading them.
-      #
-      # @return [Integer] bytes sent; less than size if the file has shrunk
-      # @raise [ClientGone]
-      def transmit_file(file, size)
-        done = 0
-        while done < size
-          count = Wire.sendfile(@fd, file.fileno, done, [size - done, 1 << 30].min)
-          break if count&.zero?
-
-          count ? done += moved(count) : wait_writable
-        end
-        done
-      rescue SystemCallError => e
-        gone(e)
-      end
-
-      # Closes so that the client can read all of the answer: close(2) with
-      # unread input is a reset, which may overtake what was sent (RFC 9112 section 9.6).
-      #
-      # @param buffer [String] scratch space
-      # @param linger [Boolean] more input is to be expected
-      def finish(buffer, linger)
-        return unless @fd
-
-        drain(buffer) if !@ended && (linger || talks_on?(buffer))
-      rescue SystemCallError
-        nil # the client was faster
-      ensure
-        release { |descriptor| close(descriptor) }
-      end
-
-      # Closes so that the client notices that its answer is not whole.
-      def reset
-        release { |descriptor| abort(descriptor) }
-      end
-
-      # The connection is another's.
+      # Gives the whole connection to the application, instead of an answer.
       #
       # @return [TCPSocket, UNIXSocket]
-      def take_over
-        release do |descriptor|
-          @handed_over = true
-          Handover.socket(descriptor, @reader.rest)
-        end
+      # @raise [IOError] the answer has begun, or is over
+      # @raise [ClientGone]
+      def hijack
+        raise IOError, "the request is over: its connection cannot be hijacked any more" if over?
+        raise IOError, "the response has begun: the connection cannot be hijacked any more" if sent.positive?
+
+        take_over.tap { answering }
+      end
+
+      # For an answer that goes on when the application has returned.
+      #
+      # @return [DetachedClient]
+      # @raise [ClientGone]
+      def detach
+        DetachedClient.new(take_over, @write_timeout)
+      end
+
+      # Called before the application's answer begins.
+      #
+      # @raise [RequestTimeout] it comes too late
+      # @return [void]
+      def check_timeout = @timeout&.check
+
+      # Called when the head of the application's answer was sent, or its connection was hijacked.
+      #
+      # @return [void]
+      def answering = @timeout&.answering
+
+      # @return [Boolean] whether the application has the connection
+      def handed_over?
+        @handed_over || false
+      end
+
+      # @return [Boolean] whether the server can still answer as it likes
+      def unanswered?
+        !handed_over? && sent.zero?
       end
 
       private
 
-      # @param done [Integer] bytes of them that were sent already
-      def send_all(parts, done = 0)
-        refuse_if_over
-        total = Wire.bytes(parts)
-        while done < total
-          count = Wire.transmit(@fd, parts, done)
-          count ? done += moved(count) : wait_writable
-        end
-      rescue SystemCallError => e
-        gone(e)
-      end
-
-      def send_rest(done, text)
-        moved(done)
-        send_all([text], done)
-      end
-
-      # What an application kept of an earlier request must not get into another connection.
-      def refuse_if_over
-        raise ClientGone, "the response is over" unless @fd
-      end
-
-      def close(descriptor) = Wire.close(descriptor)
-      def abort(descriptor) = Wire.reset(descriptor)
-
-      # Once: the number may be another's afterwards.
-      def release
-        descriptor = @fd
-        @fd = nil
-        yield descriptor if descriptor
-      end
-
-      # The client's time is not the application's.
+      # Waits for the client do not count for the application's timeout.
       def while_suspended(&waiting)
         @timeout ? @timeout.suspend(&waiting) : waiting.call
       end
+    end
 
-      # Who has asked for the connection's end sends no more (RFC 9112 section 9.6).
-      def talks_on?(buffer)
-        !@silent && unread?(buffer)
-      end
+    # How long a request has waited for a worker: since the first proxy saw it, if X-Request-Start says so, else since
+    # the reactor had all of it. In direct mode only the proxy knows.
+    #
+    # Proxies write that field in seconds, milliseconds or microseconds of Unix time, with or without "t=" before it;
+    # the magnitude tells. Impossible values are ignored, because a client may send the field as well.
+    #
+    # @api private
+    module QueueTime
+      FIELD = "HTTP_X_REQUEST_START"
+      # Seconds that a request waits at most.
+      LONGEST = 3600.0
 
-      def unread?(buffer)
-        count = Wire.receive(@fd, buffer, 0, PORTION)
-        !count.nil? && count.positive?
-      end
-
-      def drain(buffer)
-        Wire.finish(@fd)
-        limit = now + LINGER
-        while (left = limit - now).positive?
-          count = Wire.receive(@fd, buffer, 0, PORTION)
-          return if count&.zero? || (count.nil? && !Wire.wait_readable(@fd, [left, SILENCE].min))
+      class << self
+        # @param env [Hash]
+        # @param waited [Float, nil] seconds in the reactor's queue
+        # @return [Float, nil] seconds
+        def of(env, waited)
+          field = env[FIELD]
+          (field && since(field)) || waited
         end
-      end
 
-      def gone(error)
-        @ended = true
-        raise ClientGone, error.message
-      end
+        private
 
-      def now
-        Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        def since(field)
+          digits = field[/\A(?:t=)?(\d{10,16}(?:\.\d{1,9})?)\z/, 1]
+          return unless digits
+
+          seconds = Process.clock_gettime(Process::CLOCK_REALTIME) - unix_time(digits.to_f)
+          seconds.clamp(0.0, nil) if seconds.between?(-1.0, LONGEST) # clocks of two machines
+        end
+
+        def unix_time(number)
+          return number if number < 1e11
+
+          number < 1e14 ? number / 1e3 : number / 1e6
+        end
       end
     end
   end

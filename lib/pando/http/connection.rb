@@ -1,44 +1,38 @@
 # frozen_string_literal: true
 
 require "pando/events"
+require "pando/fork_safety/audit/sites"
 require "pando/http/client_handle"
-require "pando/http/early_hints"
-require "pando/http/exchange"
+require "pando/http/errors"
 require "pando/http/request"
+require "pando/http/response"
+require "pando/http/timeout"
 
 module Pando
   module HTTP
-    # One request from its first byte to the end of its answer, and in direct mode
-    # all of its connection. No client, however broken, makes {#serve} raise. One per
-    # worker, for one client after the other: a request is too short for objects of
-    # its own.
+    # Serves one request from its first byte to the end of its answer: reads it, calls the application, sends the
+    # response, closes its body. In direct mode that is all of a connection. No client, however broken, makes {#serve}
+    # raise, and whatever the application raises becomes an answer.
+    #
+    # Owned by a handler: one per worker, for one client after the other, because a request is too short for objects of
+    # its own. The methods stand in the order in which a request runs through them.
     #
     # @api private
     class Connection
       # @param context [WorkerContext]
       def initialize(context)
         @context = context
-        @exchange = Exchange.new(context)
         @spare_request = Request.new
       end
 
-      # @param client [Client, LaneClient]
-      # @param environment [Environment] of the listener that he came by
-      # @raise [HookError, SystemExit, SignalException] what the application's own code asks for
+      # @param client [Client]
+      # @param environment [Environment] of the listener that the client came by
+      # @raise [HookError, SystemExit, SignalException] from the application's own code
       def serve(client, environment)
         @client = client
         @environment = environment
         @closed = false
-        read
-      ensure
-        @client.reset unless @closed
-        forget
-      end
-
-      private
-
-      def read
-        @context.reader.read_head(@client) ? work : close
+        @context.reader.read_head(client) ? handle : close
       rescue Refused => e
         refuse(e)
       rescue NoProxy => e
@@ -47,63 +41,172 @@ module Pando
         close
       rescue ClientGone
         close
+      ensure
+        @client.reset unless @closed
+        forget
       end
 
-      # What an idle worker holds on to is memory that nobody else can have.
-      def forget
-        @client = @request = @spool = nil
-        @spare_request.forget
-      end
+      private
 
       def reader = @context.reader
       def worker = @context.worker
 
-      def work
-        parser = reader.parser
-        env = @environment.build(parser, reader.buffer, @client.remote)
-        introduce_client(env, parser)
-        @request = @spare_request.begin(env, parser.minor)
-        refuse_what_we_are_not(parser)
-        refuse_what_ends_workers
+      # The head is read.
+      def handle
+        build_request(reader.parser)
         worker.job_started(@request.verb, @request.path, nil, nil)
         begin
-          @request.attach(@spool = reader.read_body(@client, @request.path))
-          exchange
+          @request.attach(@body = reader.read_body(@client, @request.path))
+          answer
         rescue SystemExit, SignalException => e
           raise # and the monitor sees which request ended this process
         ensure
-          @spool&.close
+          @body&.close
           worker.job_finished unless e
         end
       end
 
-      def introduce_client(env, parser)
+      # @raise [Refused]
+      def build_request(parser)
+        env = @environment.build(parser, reader.buffer, @client.remote)
         @client.introduce(env, reader)
         env["rack.hijack"] = env["pando.client"] = ClientHandle.new(@client, env)
         env["rack.early_hints"] = EarlyHints.new(@client) if @context.limits.early_hints && parser.minor.positive?
-      end
-
-      def exchange
-        @exchange.run(@client, @request)
-      ensure
-        @exchange.whole? ? close(reader.unfinished?) : lose
-        @exchange.finish
-      end
-
-      def refuse_what_we_are_not(parser)
+        @request = @spare_request.begin(env, parser.minor)
         raise Refused.new(501, "CONNECT is for proxies") if parser.connect?
         raise Refused.new(421, "https on a plain connection") if parser.https?
+
+        refuse_poison
       end
 
-      def refuse_what_ends_workers
+      # Requests of this method and path have ended workers.
+      def refuse_poison
         seconds = worker.refused_for(@request.verb, @request.path) or return
         raise Refused.new(503, "#{@request.verb} #{@request.path} has ended workers", "retry-after" => seconds.to_s)
       end
 
+      # The request is complete, but for a body that is streamed.
+      def answer
+        call_with_timeout
+      ensure
+        @whole ? close(reader.unfinished?) : lose
+        finish
+      end
+
+      # Sets @whole if the client has got a whole answer.
+      def call_with_timeout
+        @whole = false
+        @timeout = start_timeout
+        @context.soft_timeout.during(@timeout) { call_and_deliver }
+      rescue RequestTimeout => e
+        timed_out(e)
+      rescue ClientGone => e
+        @error = e
+      rescue Exception => e # rubocop:disable Lint/RescueException
+        came_to_nothing(e)
+      ensure
+        # The application has rescued RequestTimeout. If it has raised something else, or its body was not usable,
+        # the client has no answer yet.
+        timed_out(@timeout.error(@error)) if @timeout&.fired? && !@error.is_a?(RequestTimeout)
+      end
+
+      def start_timeout
+        limits = @context.limits
+        @started = limits.timeout ? worker.job_deadline(limits.timeout, limits.hard_timeout) : now
+        timeout = Timeout.new(worker, limits.timeout, limits.timeout_grace, @started,
+                              patience: limits.patience, streaming: limits.timeout_streaming)
+        @request.env["pando.timeout"] = @client.timeout = timeout
+      end
+
+      def call_and_deliver
+        body = nil
+        @status, @fields, body = call_application
+        worker.job_failed if @status.to_i >= 500
+        unless @client.handed_over?
+          @timeout.check
+          Response.deliver(@client, @request, @status, @fields, body)
+        end
+        @whole = true
+      ensure
+        body.close if body.respond_to?(:close)
+      end
+
+      def call_application
+        @context.app.call(@request.env)
+      ensure
+        end_stray if @context.stray?
+      end
+
+      # A process that the application forked must not return as a second worker.
+      def end_stray
+        Events.emit("orphan.exited", pid: Process.pid, parent: @context.pid,
+                                     reason: "it was forked in a request and came back from it: let it end by exit!")
+        exit!(1)
+      end
+
+      # After a RequestTimeout, {#call_with_timeout} tells also what the application made of it.
+      def came_to_nothing(error)
+        @error = error
+        worker.leave("out of memory") if error.is_a?(NoMemoryError)
+        unless @timeout&.exceeded?
+          error.is_a?(Refused) ? refused_late(error) : failed(error)
+        end
+        raise error if error.is_a?(SystemExit) || error.is_a?(SignalException)
+      end
+
+      def failed(error)
+        worker.job_failed
+        emit("request.failed", error)
+        answer_with(500)
+      end
+
+      # The client's fault, found while the application read a streamed body.
+      def refused_late(refused)
+        tell_refused(refused)
+        answer_with(refused.status)
+      end
+
+      # The worker leaves, because the state of the application is unknown from here on.
+      def timed_out(error)
+        @error = error
+        worker.job_failed
+        emit("request.timed_out", error, ForkSafety::Audit::Sites.application_line(error.backtrace))
+        answer_with(504)
+        worker.run_hook(:after_worker_timeout, error)
+      ensure
+        worker.leave("timeout")
+      end
+
+      # Sends an answer of the server's own, unless it is too late for that.
+      def answer_with(status)
+        return unless @client.unanswered?
+
+        Response.plain(@client, @request, status).deliver
+        @status = status
+        @fields = nil
+        @whole = true
+      rescue ClientGone
+        nil # nobody is left to tell
+      end
+
+      # The client has its answer: runs the application's callbacks, then the hook.
+      def finish
+        @request.env["rack.response_finished"]&.reverse_each { |callback| run_callback(callback) }
+        @timeout&.finish
+        worker.run_hook(:after_request_complete, @request.env) if worker.hook?(:after_request_complete)
+      ensure
+        @timeout = @status = @fields = @error = nil
+      end
+
+      def run_callback(callback)
+        callback.call(@request.env, @status, @fields, @error)
+      rescue StandardError => e
+        emit("request.failed", e)
+      end
+
+      # Answers a request that the application does not get.
       def refuse(refused)
-        Events.emit("request.refused", slot: worker.slot, generation: worker.generation, pid: Process.pid,
-                                       status: refused.status, reason: refused.message, remote: @client.remote,
-                                       method: @request&.verb, path: @request&.path)
+        tell_refused(refused)
         @client.last!
         Response.plain(@client, @request, refused.status, refused.fields).deliver
         close(true)
@@ -117,19 +220,36 @@ module Pando
         @client.finish(reader.buffer, linger)
       end
 
+      # The answer is not whole.
       def lose
-        tell_of_slow_reader if @client.slow_rate
-        reset
-      end
-
-      def tell_of_slow_reader
-        worker.reader_lost("#{@client.remote || "a client without an address"}, #{@client.slow_rate} bytes/s",
-                           "#{@request.verb} #{@request.path}")
-      end
-
-      def reset
+        if (rate = @client.slow_rate)
+          worker.reader_lost("#{@client.remote || "a client without an address"}, #{rate} bytes/s",
+                             "#{@request.verb} #{@request.path}")
+        end
         @closed = true
         @client.reset
+      end
+
+      # An idle worker must not keep the request's memory.
+      def forget
+        @client = @request = @body = nil
+        @spare_request.forget
+      end
+
+      def tell_refused(refused)
+        Events.emit("request.refused", slot: worker.slot, generation: worker.generation, pid: Process.pid,
+                                       status: refused.status, reason: refused.message, remote: @client.remote,
+                                       method: @request&.verb, path: @request&.path)
+      end
+
+      def emit(name, error, location = nil)
+        Events.emit(name, slot: worker.slot, generation: worker.generation, pid: Process.pid,
+                          method: @request.verb, path: @request.path, seconds: now - @started,
+                          queued: @request.env["pando.queue_time"], location: location, error: error)
+      end
+
+      def now
+        Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

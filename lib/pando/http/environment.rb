@@ -1,25 +1,25 @@
 # frozen_string_literal: true
 
-require "pando/http/no_body"
+require "pando/http/request_body"
 require "pando/version"
 
 module Pando
   module HTTP
-    # Makes the Rack environment of each request that one listener receives: a
-    # copy of what is always the same, filled in from the parsed head.
+    # Makes the Rack environment of each request that one listener receives: a copy of a template, filled in from the
+    # parsed head.
     #
-    # Rack 3 and Rack 2 want different things in it; which of them the application
-    # has loaded is seen when the worker starts. Without Rack it is Rack 3's.
+    # Rack 3 and Rack 2 specify different environments. The loaded Rack decides when the worker starts; without Rack it
+    # is Rack 3's. Owned by the handler, one for each listener.
     #
     # @api private
     class Environment
-      # A client on this machine, as applications that trust local proxies expect it.
+      # The address of a client on a UNIX socket, for applications that trust local proxies.
       LOCAL = "127.0.0.1"
 
       # Keys of an environment without many fields; tables come in powers of two.
       ROOM = 20
 
-      # Of every request, with what most say: a Hash that has the keys already need not grow.
+      # The keys of every request, with their most frequent values: a Hash that has the keys already need not grow.
       REQUEST = { "REQUEST_METHOD" => "GET", "REQUEST_URI" => nil, "PATH_INFO" => nil, "QUERY_STRING" => nil,
                   "SERVER_PROTOCOL" => "HTTP/1.1", "REMOTE_ADDR" => nil }.freeze
 
@@ -28,7 +28,7 @@ module Pando
         defined?(::Rack::RELEASE) ? ::Rack::RELEASE.split(".").first(2).map(&:to_i) : [3, 1]
       end
 
-      # @param listener [Socket] names the server where the request does not
+      # @param listener [Socket] names the server if the request does not
       # @param proxies [TrustedProxies, nil] nil: nobody is trusted
       # @param errors [IO] `rack.errors`
       def initialize(listener, proxies: nil, errors: $stderr, rack: Environment.rack_release)

@@ -4,21 +4,21 @@ require "pando/errors"
 
 module Pando
   module HTTP
-    # The client cannot be reached any more. An IOError, so that an application
-    # that streams may treat it as it would treat a socket's.
+    # The client cannot be reached any more. An IOError, so that an application that streams may treat it as an error of
+    # a socket.
     class ClientGone < IOError; end
 
     # The client sends or takes its bytes more slowly than the settings allow.
     class ClientTooSlow < ClientGone; end
 
-    # The connection does not open as one from a proxy must.
+    # The connection does not begin with a PROXY header.
     class NoProxy < ClientGone; end
 
-    # The request gets no further than the server itself, which answers it.
+    # The server answers this request itself, and the application does not get it.
     class Refused < Pando::Error
       # @return [Integer]
       attr_reader :status
-      # @return [Hash{String => String}] beside what the answer has anyway
+      # @return [Hash{String => String}] beside the usual ones
       attr_reader :fields
 
       # @param status [Integer] what to answer

@@ -1,20 +1,18 @@
 # frozen_string_literal: true
 
-require "pando/http/errors"
-require "pando/http/handover"
+require "pando/http/client"
 require "pando/http/pace"
-require "pando/http/queue_time"
+require "pando/native"
+require "pando/sys"
 
 module Pando
   module HTTP
-    # The client of one request as a worker behind the reactor sees him: a place in
-    # the worker's lane, with the interface of {Client}. The reactor holds the
-    # connection; it takes what is put here and tells if nobody wants it any more.
-    # Owned by a {Connection}, for one request.
+    # The client of one request behind the reactor: a place in the worker's lane. The reactor holds the connection; it
+    # takes the answer from the lane, and tells if the client is gone. See {Client}.
     #
     # @api private
     class LaneClient
-      include Handover
+      include Client
 
       # A file up to this size travels in frames, a larger one as a descriptor. Bytes.
       SMALL_FILE = 65_536
@@ -47,36 +45,34 @@ module Pando
         @persistent = reader.parser.keep_alive? && !@lane.last?
       end
 
-      # @return [Boolean] whether another request may follow on this connection
+      # @return [Boolean]
       def persistent?
         @persistent &&= !@channel.draining?
       end
 
-      # The answer is the last one on this connection.
+      # @return [void]
       def last!
         @persistent = false
       end
 
-      # @return [Boolean] whether the lane could not be freed of this request: the
-      #   reactor does not read it, and no other request can be answered on it
+      # @return [Boolean] whether the lane is unusable: the reactor does not read it, and no other request can be
+      #   answered on it
       def stuck?
         @stuck
       end
 
-      # @return [Boolean] whether this request is answered, or its connection somebody else's
+      # @return [Boolean]
       def over? = @ended
 
-      # @return [nil] a slow reader is the reactor's to wait for
+      # @return [nil] the reactor deals with slow clients
       def slow_rate = nil
 
-      # @return [Boolean] whether, as far as the reactor knows, somebody waits for the answer
+      # @return [Boolean] as far as the reactor knows
       def connected? = !@ended && @lane.wanted?
 
-      # @return [Boolean] whether the client sends no more
+      # @return [Boolean]
       def half_closed? = !connected? || @lane.half_closed?
 
-      # Sends a whole interim response, which is no part of the answer.
-      #
       # @param text [String] that fits into one frame
       # @raise [ClientGone]
       def inform(text)
@@ -84,11 +80,9 @@ module Pando
         persist { @lane.put_interim(text) }
       end
 
-      # A whole answer in one step, if it is ordinary and there is room for it.
-      #
       # @param line [String] the status line @param fields [Object] @param body [Array]
       # @param ending [String] of the head
-      # @return [Boolean] false: nothing was done
+      # @return [Boolean] false: nothing was done, because the answer is special or there is no room for it
       # @raise [ClientGone]
       def answer(line, fields, body, ending)
         refuse_if_over
@@ -105,7 +99,7 @@ module Pando
         offset += put(parts, offset, nil) while offset < total
       end
 
-      # As {#transmit}, for the end of the response. The connection is the reactor's then.
+      # Afterwards the connection is the reactor's.
       def transmit_last(parts)
         total = Wire.bytes(parts)
         offset = put(parts, 0, @persistent)
@@ -126,7 +120,7 @@ module Pando
         size
       end
 
-      # The request's body, or all of it, where that is in a file.
+      # The request's body, or the whole request, if the reactor has put it into a file.
       #
       # @return [File]
       # @raise [ClientGone]
@@ -135,17 +129,17 @@ module Pando
         @link.fetch
       end
 
-      # The connection is another's, and the reactor forgets it.
+      # The reactor forgets the connection.
       #
       # @return [TCPSocket, UNIXSocket]
       # @raise [ClientGone]
       def take_over
-        take_descriptor { |descriptor, received| Handover.socket(descriptor, received) }
+        take_descriptor { |descriptor, received| Client.socket(descriptor, received) }
       end
 
-      # As {#take_over}. A timeout waits: between the steps the socket would be nobody's.
+      # As {#take_over}. A timeout is postponed, because between the steps the socket has no owner.
       #
-      # @yieldparam descriptor [Integer] @yieldparam received [String] behind what was read of the request
+      # @yieldparam descriptor [Integer] @yieldparam received [String] what the client has sent behind the request
       # @return [Object] what the block returns
       # @raise [ClientGone]
       def take_descriptor
@@ -161,7 +155,7 @@ module Pando
         raise
       end
 
-      # The answer is whole, if there is one. What {Client} needs for it is the reactor's affair.
+      # The arguments are for {SocketClient}: here the reactor drains the connection.
       def finish(_buffer, _linger)
         return if @ended
         return reset if @broken || sent.zero?
@@ -171,7 +165,6 @@ module Pando
         reset
       end
 
-      # Lets the reactor tell the client that his answer is not whole.
       def reset
         return if @ended
 
@@ -182,7 +175,7 @@ module Pando
       # After {#take_descriptor}: the reactor keeps the connection until now, to answer in place of a worker that dies.
       def let_go
         pace = Pace.new(@write_timeout)
-        @link.wait_for_room(pace) while @lane.abort.nil? # its place is reserved: no slow client makes us wait
+        @link.wait_for_room(pace) while @lane.abort.nil? # its place is reserved: a slow client cannot block it
       rescue ClientTooSlow
         @stuck = true
       end
@@ -196,7 +189,7 @@ module Pando
         count
       end
 
-      # Until there is room.
+      # Repeats the block until there is room in the lane.
       def persist
         while (outcome = yield).nil?
           while_suspended { wait_for_room }
@@ -207,7 +200,7 @@ module Pando
         raise
       end
 
-      # However long that takes, as long as the reactor is alive: it is the one that ends a client that is too slow.
+      # Waits as long as the reactor is alive: it is the reactor that ends a client that is too slow.
       def wait_for_room
         @link.wait_for_room(pace)
       rescue ClientTooSlow
@@ -223,11 +216,6 @@ module Pando
         raise ClientGone, "the client is gone"
       end
 
-      # The reactor's time is not the application's.
-      def while_suspended(&waiting)
-        @timeout ? @timeout.suspend(&waiting) : waiting.call
-      end
-
       # Made when it is needed: few requests wait.
       def pace
         @pace ||= Pace.new(@write_timeout).tap { |pace| pace.moved(sent) }
@@ -241,9 +229,125 @@ module Pando
         0
       end
 
-      # What an application kept of an earlier request must not get into the next one's answer.
+      # Objects that an application kept of an earlier request must not write into the next one's answer.
       def refuse_if_over
         raise ClientGone, "the response is over" if @ended
+      end
+    end
+
+    # A worker's {Lane} with the two descriptors that belong to it: the eventfd by which the reactor wakes the worker,
+    # and the socket on which files travel. Owned by {ReactorHandler}, one per worker; each {LaneClient} waits by it.
+    #
+    # @api private
+    class LaneLink
+      # Seconds that the reactor may take to pass a file, and between two checks whether the request is still wanted.
+      TIMEOUT = 10.0
+      INTERVAL = 0.25
+      # Bytes of a packet: a ticket, and what a client has sent ahead.
+      PACKET = 16_384 + 64
+
+      # @return [Lane]
+      attr_reader :lane
+
+      # @param lane [Lane]
+      # @param eventfd [IO]
+      # @param socket [UNIXSocket] of packets
+      def initialize(lane, eventfd, socket)
+        @lane = lane
+        @eventfd = eventfd
+        @socket = socket
+      end
+
+      # Waits until the reactor has read enough for a frame of any size to fit.
+      #
+      # @param pace [Pace]
+      # @raise [ClientTooSlow]
+      def wait_for_room(pace)
+        @lane.drain # it has counted earlier calls
+        return unless @lane.starve
+
+        pace.wait { |seconds| Wire.wait_readable(@eventfd.fileno, seconds) }
+      ensure
+        @lane.fed
+      end
+
+      # Puts a descriptor on the socket; its frame comes next.
+      #
+      # @param file [File]
+      # @param pace [Pace]
+      # @raise [ClientGone] if there is no reactor
+      def pass(file, pace)
+        Sys.send_record(@socket, @lane.ticket, [file])
+      rescue Errno::EAGAIN, Errno::ENOBUFS
+        pace.wait { |seconds| Wire.wait_writable(@socket.fileno, seconds) }
+        retry
+      rescue SystemCallError => e
+        raise ClientGone, e.message
+      end
+
+      # The request's file, after the frame that asks for it.
+      #
+      # @return [File] for reading, at its beginning
+      # @raise [ClientGone]
+      def fetch
+        descriptor, = await(TIMEOUT)
+        File.for_fd(descriptor, File::RDONLY | File::BINARY).tap(&:rewind)
+      end
+
+      # The client's socket, after the frame that asks for it. The client may have to take earlier answers first.
+      #
+      # @param timeout [Float] seconds
+      # @return [Array(Integer, String)] a descriptor, and what the client has sent behind its request
+      # @raise [ClientGone]
+      def fetch_socket(timeout)
+        await([timeout, TIMEOUT].max)
+      end
+
+      private
+
+      def await(timeout)
+        ticket = @lane.ticket
+        limit = now + timeout
+        loop do
+          wanted = @lane.wanted? # checked first: the packet may come with the request's end
+          found = receive(ticket)
+          return found if found
+          raise ClientGone, "the reactor does not pass what belongs to the request" if !wanted || now > limit
+
+          Wire.wait_readable(@socket.fileno, INTERVAL)
+        end
+      end
+
+      # @return [Array(Integer, String), nil] nil: nothing came yet
+      def receive(ticket)
+        while (record = next_record)
+          bytes, _sender, descriptors = record
+          lose(descriptors) unless bytes
+          mine, *others = bytes.start_with?(ticket) ? descriptors : [nil, *descriptors]
+          others.each { |other| Sys.close_fd(other) }
+          return [mine, bytes.byteslice(ticket.bytesize..)] if mine
+          raise ClientGone, "the client is gone" if bytes.start_with?(ticket)
+        end
+      end
+
+      # The record was cut short and its descriptors are lost: waiting would be in vain.
+      def lose(descriptors)
+        descriptors.each { |descriptor| Sys.close_fd(descriptor) }
+        raise ClientGone, "there is no free descriptor for what belongs to the request"
+      end
+
+      # @return [Array, false] false: there is none
+      def next_record
+        record = Sys.receive_record(@socket, PACKET)
+        raise ClientGone, "the reactor is gone" if record.nil?
+
+        record
+      rescue SystemCallError => e
+        raise ClientGone, e.message
+      end
+
+      def now
+        Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

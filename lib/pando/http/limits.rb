@@ -2,8 +2,7 @@
 
 module Pando
   module HTTP
-    # What the settings allow a client, read once per worker. Sizes in bytes,
-    # times in seconds.
+    # The settings that limit a client, read once per worker. Sizes in bytes, times in seconds.
     #
     # @api private
     class Limits
@@ -15,18 +14,18 @@ module Pando
       # @return [Float, nil] until the worker is killed
       attr_reader :hard_timeout
 
-      # @param config [#max_header_bytes] a Pando::Config, or whatever has its readers
+      # @param config [#max_header_bytes] a Pando::Config, or an object with its readers
       def initialize(config)
         NAMES.each { |name| instance_variable_set(:"@#{name}", config.public_send(name)) }
         @hard_timeout = timeout + timeout_grace if timeout
         freeze
       end
 
-      # @return [Float] for which a client is waited for at a time, at most
+      # @return [Float] the longest wait for a client
       def patience = [body_timeout, write_timeout].max
 
       # @param path [String] of a request
-      # @return [Boolean] whether its body is not waited for; as the reactor sees it
+      # @return [Boolean] whether its body is streamed; by the reactor's rule
       def streamed?(path)
         stream_bodies.any? do |one|
           path.start_with?(one) && (path.size == one.size || one.end_with?("/") || path[one.size] == "/")

@@ -2,23 +2,22 @@
 
 module Pando
   module HTTP
-    # How long one worker waits for one client, in one direction. Only the time
-    # spent waiting counts, so that a slow application costs its client nothing.
+    # Limits how long one worker waits for one client, in one direction. Only the time spent waiting counts, so that a
+    # slow application costs its client nothing.
     #
-    # A single pause may last `pause` seconds; all pauses together that long too,
-    # plus, where a rate is given, what the bytes moved earn at that rate. Without
-    # the sum, one byte now and then would hold a worker for ever. What is earned in
-    # advance is {WINDOW} seconds at most: a fast beginning pays for no slow end.
+    # A single pause may last `pause` seconds. So may all pauses together, plus the time that the moved bytes earn at
+    # `rate`: without this sum, one byte now and then would hold a worker for ever. At most {WINDOW} seconds are earned
+    # in advance, so that a fast beginning does not pay for a slow end. Owned by a client, a reader or a body.
     #
     # @api private
     class Pace
-      # Bytes per second below which a client only holds the worker up.
+      # Bytes per second below which a client is too slow.
       SLOWEST = 1024.0
       # Seconds; the reactor's is the same (ext/pando/http/reactor_timers.c).
       WINDOW = 10.0
 
       # @param pause [Float] seconds
-      # @param rate [Float] bytes per second that keep the client welcome
+      # @param rate [Float] bytes per second that a client must reach
       def initialize(pause, rate: SLOWEST)
         @pause = pause
         @rate = rate
@@ -31,12 +30,12 @@ module Pando
         self
       end
 
-      # @param bytes [Integer] that the client has sent or taken
+      # @param bytes [Integer] that the client has sent or received
       def moved(bytes)
         @ahead = [@ahead + (bytes / @rate), WINDOW].min
       end
 
-      # @yieldparam seconds [Float] how long to wait at most
+      # @yieldparam seconds [Float] longest wait
       # @yieldreturn [Object] false or nil if nothing happened
       # @raise [ClientTooSlow]
       def wait

@@ -4,7 +4,7 @@ require "pando/errors"
 
 module Pando
   module HTTP
-    # Loads the application from a rackup file.
+    # Loads the application from a rackup file, in a mold that boots.
     module Rackup
       class << self
         # @param path [String]

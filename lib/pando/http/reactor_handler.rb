@@ -1,34 +1,16 @@
 # frozen_string_literal: true
 
-require "pando/http/at_rest"
-require "pando/http/serve_budget"
-require "pando/http/client"
-require "pando/http/connection"
-require "pando/http/detached_client"
-require "pando/http/environment"
-require "pando/http/forwarded_client"
-require "pando/http/worker_context"
+require "pando/http/handler"
 require "pando/http/lane_client"
-require "pando/http/lane_link"
-require "pando/http/limits"
-require "pando/http/queued_reader"
-require "pando/http/request_reader"
-require "pando/http/self_test"
-require "pando/http/soft_timeout"
-require "pando/http/trusted_proxies"
-require "pando/refork/collector"
+require "pando/native"
 
 module Pando
   module HTTP
-    # What an HTTP worker does behind the reactor, as Cluster::Worker wants it: it
-    # takes complete requests from its lane while there are any, and sleeps on the
-    # lane's eventfd when there are none. Made in the mold, started
-    # in each worker; {DirectHandler} is the same for direct mode.
-    class ReactorHandler
-      include AtRest
-
-      # Seconds between two looks whether others' requests still wait, in a worker that leaves.
-      LOOK = 0.05
+    # What an HTTP worker does behind the reactor: it takes complete requests from its lane while there are any, and
+    # sleeps on the lane's eventfd when there are none. See {Handler}.
+    class ReactorHandler < Handler
+      # Seconds between two checks in a worker that leaves whether other workers' requests still wait.
+      INTERVAL = 0.05
 
       # @param app [#call] the Rack application
       # @param listeners [Array<Cluster::Listening::Listener>] that the reactor accepts from
@@ -36,40 +18,34 @@ module Pando
       # @param channel [Channel]
       # @param self_test [String, nil] see SelfTest
       def initialize(app, listeners, config, channel, self_test: config.self_test)
-        @app = app
-        @listeners = listeners
-        @limits = Limits.new(config)
-        @proxies = TrustedProxies.of(config.trusted_proxies)
+        super(app, listeners, config, self_test: self_test)
         @channel = channel
-        @self_test = self_test
-        @safe_paths = config.rollout_safe_paths
-        @collector = Refork::Collector.new(config.gc_between_requests, Refork::MajorGCDeferral.new(config.gc_major))
       end
 
       # In the new worker, before it reports ready.
       #
-      # @param worker [Cluster::Worker] who also answers lane_number, lane_memory,
+      # @param worker [Cluster::Worker] that also answers lane_number, lane_memory,
       #   lane_eventfd (IO), lane_socket (UNIXSocket) and reactor_eventfd (IO)
       # @return [void]
       def start(worker)
         take_lane(worker)
-        @reader = QueuedReader.new(@limits, @lane)
+        @reader = LaneReader.new(@limits, @lane)
         @context = WorkerContext.for(worker, @app, @limits, @reader)
         @connection = Connection.new(@context)
-        @direct_kit = @context.dup.tap { |context| context.reader = RequestReader.new(@limits) }
-        @direct_connection = Connection.new(@direct_kit)
+        @direct_context = @context.dup.tap { |context| context.reader = SocketReader.new(@limits) }
+        @direct_connection = Connection.new(@direct_context)
         @environments = @listeners.to_h { |each| [each.number, Environment.new(each, proxies: @proxies)] }
-        SelfTest.run(@self_test, worker) { |descriptor| serve_ourselves(descriptor) }
+        run_self_test
         @collector.start(worker)
-        rest
+        sleep_unless_called
       end
 
-      # This one is to be woken first, until it steps back.
+      # The reactor wakes this worker first, until it steps back.
       #
       # @return [void]
       def step_forward = @lane.step_forward
 
-      # Others are to be woken first.
+      # The reactor wakes other workers first.
       #
       # @return [void]
       def step_back = @lane.step_back
@@ -78,7 +54,7 @@ module Pando
       #
       # @param app [#call]
       def app=(app)
-        @context.app = @direct_kit.app = app
+        @context.app = @direct_context.app = app
       end
 
       # @return [Array<Array(IO, Symbol)>] to watch, and in which manner (Sys::Poller)
@@ -86,50 +62,49 @@ module Pando
         [[@eventfd, :edge]]
       end
 
-      # The reactor has woken this worker: serve what waits, but not for ever, since
-      # its link may have orders.
+      # The reactor has woken this worker: serves what waits, but not for ever, because its link may have orders.
       #
       # @return [void]
       def ready(_eventfd)
         return if worker.leaving?
 
-        ServeBudget.serve(worker) { serve }
-        count_connections(worker)
+        serve_within_budget { serve }
+        count_connections
         @collector.between { !@lane.waiting? }
-        rest unless worker.leaving?
+        sleep_unless_called unless worker.leaving?
       end
 
-      # Now and then, though nobody called: a wake-up may have been lost, or the word that this worker sleeps.
+      # Called now and then without an event: a wake-up, or the message that this worker sleeps, may have been lost.
       #
       # @return [void]
       def idle
         return ready(@eventfd) if @lane.offered?
 
-        count_connections(worker)
-        rest unless @lane.asleep?
+        count_connections
+        sleep_unless_called unless @lane.asleep?
       end
 
-      # The worker wanted to leave, and goes on: what has come meanwhile is served.
+      # The worker was about to leave, and goes on: serves what has come meanwhile.
       #
       # @return [void]
       def resume = ready(@eventfd)
 
-      # In a canary that no client asks for anything: requests the paths that the application calls safe.
+      # As {Handler#try_out}. The reactor must not give this worker a request meanwhile.
       #
       # @return [String] see SelfTest.replay
       # @raise [SelfTest::Failed]
       def try_out
-        @lane.close # the reactor must not hand it a request meanwhile
-        SelfTest.replay(@safe_paths, worker) { |descriptor| serve_ourselves(descriptor) }
+        @lane.close
+        super
       ensure
         ready(@eventfd)
       end
 
-      # Before the worker leaves. What waits is the others', and so is what this one was offered.
+      # Before the worker leaves. Requests that wait go to other workers, also those that were offered to this one.
       #
       # @param deadline [Float, nil] the server ends: serve all that waits, but
       #   begin nothing after this moment (monotonic seconds)
-      # @param _by [Float, nil] when whoever told us to go ends its patience; no request is cut short for it
+      # @param _by [Float, nil] when the monitor stops waiting; no request is cut short for it
       # @return [void]
       def stop(deadline = nil, _by = nil)
         nil while deadline && Sys.now < deadline && (serve || wait_for_more(deadline))
@@ -138,8 +113,6 @@ module Pando
 
       private
 
-      def worker = @context.worker
-
       def take_lane(worker)
         @eventfd = worker.lane_eventfd
         @reactor_eventfd = worker.reactor_eventfd # kept from the garbage collector: the lane knows the numbers only
@@ -147,20 +120,20 @@ module Pando
         @link = LaneLink.new(@lane, @eventfd, worker.lane_socket)
       end
 
-      # Others' requests wait: the reactor has them for us as soon as it knows that we are free.
+      # If other workers' requests wait, the reactor gives them to this one as soon as it knows that it is free.
       #
       # @return [Boolean] whether there may be one now
       def wait_for_more(deadline)
         return false unless @lane.waiting?
         return true unless @lane.sleep
 
-        Wire.wait_readable(@eventfd.fileno, (deadline - Sys.now).clamp(0, LOOK))
+        Wire.wait_readable(@eventfd.fileno, (deadline - Sys.now).clamp(0, INTERVAL))
         @lane.drain
         true
       end
 
-      # To sleep until the reactor calls, or at once to the poller if something waits.
-      def rest
+      # Sleeps until the reactor calls; if a request waits already, makes the poller return at once.
+      def sleep_unless_called
         @lane.nudge unless @lane.sleep
       end
 
@@ -179,11 +152,7 @@ module Pando
         true
       end
 
-      def serve_ourselves(descriptor)
-        @direct_connection.serve(Client.new(descriptor, @limits.write_timeout), @environments.each_value.first)
-      end
-
-      # The body is not here yet: this worker reads it from the client's socket itself.
+      # The body has not arrived yet: this worker reads it from the client's socket itself.
       def serve_streamed(client, environment)
         direct = client.take_descriptor do |descriptor, received|
           ForwardedClient.new(descriptor, @limits.write_timeout, @reader.buffer + received, @lane, client)
@@ -191,6 +160,10 @@ module Pando
         @direct_connection.serve(direct, environment)
       rescue ClientGone
         client.reset
+      end
+
+      def serve_self_test(descriptor)
+        @direct_connection.serve(SocketClient.new(descriptor, @limits.write_timeout), @environments.each_value.first)
       end
     end
   end

@@ -2,17 +2,16 @@
 
 require "socket"
 require "pando/events"
-require "pando/http/reactor_stall"
+require "pando/sys"
 
 module Pando
   module HTTP
-    # Tells as events what the reactor has counted, for the reactor itself has no
-    # Ruby: at most one of a kind for all that happened between two looks. Owned
-    # by the monitor, of which it wants nothing but {Events}.
+    # Emits as events what the reactor has counted, because the reactor itself has no Ruby: at most one event of each
+    # kind for all that happened between two calls. Owned by {ReactorSetup}, in the monitor.
     #
     # @api private
     class ReactorReport
-      # What is counted of each kind of trouble, and the word for it in the event.
+      # The counters of each event, and the reasons in it.
       REFUSED = { "refused_malformed" => "malformed", "refused_cut_off" => "cut off",
                   "refused_too_large" => "too large", "refused_body_size" => "max_body_bytes",
                   "refused_spool_size" => "larger than the spool",
@@ -26,7 +25,7 @@ module Pando
       LOST = { "failed_502" => "answered with 502", "failed_504" => "answered with 504", "resets" => "reset",
                "slow_readers" => "write_timeout", "cut_readers" => "the slowest reader, for want of room" }.freeze
 
-      # What to set for those that were refused although they may be welcome.
+      # The settings that refuse requests which may be welcome.
       ADVICE = {
         "refused_body_size" => "set max_body_bytes higher, or to false for no limit, if such bodies are welcome",
         "refused_spool_size" => "set spool's total: higher if bodies larger than it are welcome and the disk has room"
@@ -34,30 +33,30 @@ module Pando
 
       SPOOL = "free some space there, let `spool total:` be less than there is, or name another directory with `spool`"
 
-      # Seconds in the queue, of the slowest in a hundred, that are worth a word; and the share of queue_timeout, if
-      # that is less.
+      # The 99th percentile of seconds in the queue that counts as a delay; and the share of queue_timeout, if that is
+      # less.
       DELAY = 1.0
       SHARE = 0.25
-      # Looks between two events about one delay.
-      AGAIN = 60
+      # Calls between two events about one delay.
+      REPEAT = 60
 
       # @param channel [#stats, #waits] a {Channel}
       # @param queue_timeout [Float, nil] seconds
-      # @param stall [ReactorStall, nil] nil: a queue that stands still is not told of
+      # @param stall [ReactorStall, nil] nil: a stalled queue causes no event
       # @param spool [String, nil] its directory
       def initialize(channel, queue_timeout: nil, stall: nil, spool: nil)
         @channel = channel
         @spool = spool
         @delay = [DELAY, queue_timeout && (queue_timeout * SHARE)].compact.min
         @stall = stall
-        @looks = 0 # since the delay began; 0: there is none
+        @calls = 0 # since the delay began; 0: there is none
         @stats = channel.stats
         @waits = channel.waits
       end
 
-      # Emits what happened since the last time. To be called about once a second.
+      # Emits what happened since the last call. Called about once a second.
       #
-      # @param jobs [Cluster::Reactor::Jobs] what the workers are at
+      # @param jobs [Cluster::Reactor::Jobs] the workers' current requests
       # @return [void]
       def tick(jobs)
         before = @stats
@@ -108,7 +107,7 @@ module Pando
 
       def load_of(jobs) = { waiting: @stats["queued"], connections: @stats["connections"], busy: jobs.to_line }
 
-      # The last of them, with its address as far as one counts: of IPv6 the first 64 bits.
+      # The last of them. Of an IPv6 address the first 64 bits count.
       def slowest_reader
         family, network, rate = @stats.values_at("cut_family", "cut_network", "cut_rate")
         bytes = [network].pack("Q")
@@ -132,23 +131,23 @@ module Pando
       def watch_queue
         waits = new_waits
         requests = waits.sum
-        return if requests.zero? && @stats["queued"].positive? # nobody knows yet
+        return if requests.zero? && @stats["queued"].positive? # not known yet
 
         slowest = requests.zero? ? 0.0 : percentile(waits, 0.99)
         slowest >= @delay ? delayed(waits, slowest) : recovered(slowest)
       end
 
       def delayed(waits, slowest)
-        if (@looks % AGAIN).zero?
+        if (@calls % REPEAT).zero?
           Events.emit("queue.delayed", count: waits.sum, median: percentile(waits, 0.5), p99: slowest,
                                        waiting: @stats["queued"])
         end
-        @looks += 1
+        @calls += 1
       end
 
       def recovered(slowest)
-        Events.emit("queue.recovered", p99: slowest) if @looks.positive?
-        @looks = 0
+        Events.emit("queue.recovered", p99: slowest) if @calls.positive?
+        @calls = 0
       end
 
       def new_waits
@@ -162,6 +161,44 @@ module Pando
         rank = (waits.sum * share).ceil
         seen = 0
         (2**waits.index { |count| (seen += count) >= rank }) / 1e6
+      end
+    end
+
+    # Reports once a queue that is stalled because every worker is at a request. In development that may last for ever,
+    # because there are few workers and no deadlines: an app that sends requests to itself waits like that. Owned by
+    # {ReactorReport}, in the monitor.
+    #
+    # @api private
+    class ReactorStall
+      # Seconds that the queue stands still before that is reported.
+      THRESHOLD = 5.0
+
+      # Called at each report.
+      #
+      # @param waiting [Integer] requests in the queue
+      # @param jobs [Cluster::Reactor::Jobs]
+      # @return [void]
+      def look(waiting, jobs)
+        before = @standstill
+        @standstill = (jobs.standstill if waiting.positive?)
+        @told = false unless waiting.positive?
+        @since = Sys.now if @standstill != before
+        return if @told || @standstill.nil? || Sys.now - @since < THRESHOLD
+
+        @told = true
+        tell(waiting, jobs)
+      end
+
+      private
+
+      def tell(waiting, jobs)
+        Events.emit("queue.stalled", waiting: waiting, seconds: (Sys.now - @since).floor, busy: jobs.to_line,
+                                     advice: advice(jobs.workers))
+      end
+
+      def advice(workers)
+        what = workers == 1 ? "the only worker is at this request" : "all #{workers} workers are at requests"
+        "#{what}; to serve more at once, write workers #{workers + 1} or set WEB_CONCURRENCY=#{workers + 1}"
       end
     end
   end

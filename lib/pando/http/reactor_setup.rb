@@ -1,16 +1,15 @@
 # frozen_string_literal: true
 
 require "socket"
-require "pando/http/reactor_program"
+require "pando/events"
 require "pando/http/reactor_report"
-require "pando/http/reactor_settings"
 require "pando/http/reactor_spool"
 require "pando/native"
 
 module Pando
   module HTTP
-    # What the reactor and the workers share, and how a reactor is started.
-    # Owned by the monitor, where it is all of HTTP that is loaded.
+    # What the reactor and the workers share, and how a reactor is started. Owned by the monitor, which loads nothing
+    # else of HTTP.
     class ReactorSetup
       ONE = [1].pack("Q").freeze # what an eventfd is written (eventfd(2))
       private_constant :ONE
@@ -19,7 +18,7 @@ module Pando
       def lanes = Channel::LANES
 
       # @param config [Config]
-      # @param descriptors [Array(Integer, Integer), nil] those that another image of this process had as {#descriptors}
+      # @param descriptors [Array(Integer, Integer), nil] the {#descriptors} that the former image of the monitor had
       # @raise [SystemCallError] the kernel gives no memory or descriptor, or that is no channel of this layout
       def initialize(config, descriptors = nil)
         @spool = ReactorSpool.new(config.spool)
@@ -34,10 +33,10 @@ module Pando
                                               spool: @spool.path)
       end
 
-      # @return [Boolean] whether a reactor has something to say before there is a worker
+      # @return [Boolean] whether a reactor is needed before there is a worker: for health checks
       def early? = !@health.nil?
 
-      # @return [Array<IO, Channel>] what each mold inherits: the channel, and what wakes the reactor
+      # @return [Array<IO, Channel>] what each mold inherits: the channel, and the eventfd that wakes the reactor
       def descriptors = [@channel, @eventfd]
 
       # What a new lane needs.
@@ -64,17 +63,17 @@ module Pando
       end
 
       # Called about once a second while a reactor lives.
-      # @param jobs [Cluster::Reactor::Jobs] what the workers are at
+      # @param jobs [Cluster::Reactor::Jobs] the workers' current requests
       def report(jobs) = @report.tick(jobs)
 
-      # Asks the reactor for one more of its {#turns}.
+      # Wakes the reactor up: its loop makes one more of its {#turns}.
       def nudge
-        # Full: whoever wrote that had no business to, and one that is full wakes nobody.
+        # The counter is full: a broken process wrote that, and a full eventfd wakes nobody.
         @eventfd.read_nonblock(8, exception: false) if @eventfd.write_nonblock(ONE, exception: false) == :wait_writable
       end
 
-      # @return [Boolean] whether requests wait for a worker, or were sent away since the last call because too many do,
-      #   and none was answered meanwhile, though the reactor has turned
+      # @return [Boolean] whether requests wait for a worker, or were refused since the last call because too many wait,
+      #   and none was answered meanwhile, though the reactor's loop has turned
       def blocked?
         before = @seen
         @seen = stats = @channel.stats
@@ -94,10 +93,10 @@ module Pando
 
       private
 
-      # Elsewhere queue_timeout and timeout end it, and are told of.
+      # In production queue_timeout and timeout end such a queue, with an event.
       def stall(config) = (ReactorStall.new if development?(config))
 
-      # Where nobody but the developer asks, no memory runs out: many machines have a tmpfs for temporary files.
+      # In development a spool in memory is no danger: many machines have a tmpfs for temporary files.
       def warn(config)
         warn_of_limit unless @settings.enough_descriptors?
         @spool.warn(of_memory: !development?(config))
@@ -111,6 +110,95 @@ module Pando
       end
 
       def eventfd = IO.for_fd(Channel.eventfd, "r+b")
+    end
+
+    # The settings as the reactor wants them (ext/pando/bind_reactor.c): seconds and bytes, nil for no limit. Owned by
+    # {ReactorSetup}.
+    #
+    # @api private
+    class ReactorSettings
+      %i[max_header_bytes max_target_bytes max_headers max_body_bytes body_memory answer_memory
+         answer_memory_total spool_total buffer_memory header_timeout body_timeout
+         write_timeout idle_timeout queue_timeout max_connections_per_address max_queue
+         retry_after stream_bodies].each do |name|
+        define_method(name) { @config.public_send(name) || nil }
+      end
+
+      # Descriptors that the reactor needs beside those of its connections: for lanes, for large bodies, and for clients
+      # that it refuses because there are too many.
+      RESERVE = 256
+      BODIES = 8 # one for so many connections
+
+      # @param config [Config]
+      # @param descriptors [Integer] that the reactor may open
+      # @param spool [ReactorSpool]
+      def initialize(config, descriptors: Process.getrlimit(:NOFILE).last, spool: ReactorSpool.new(config.spool))
+        @config = config
+        @spool = spool
+        @room = [(descriptors - RESERVE) * BODIES / (BODIES + 1), descriptors / 2].max
+      end
+
+      # @return [Integer] the setting, or less if there are too few descriptors
+      def max_connections = [@config.max_connections, @room].min
+
+      # @return [Boolean] whether the limit of open files allows what the config wants
+      def enough_descriptors? = @config.max_connections <= @room
+
+      def spool_in_memory = @spool.memory?
+      def retry = @config.retry_requests
+
+      def ready_path = @config.health
+      def live_path = @config.health_live
+
+      # Of one connection.
+      def max_requests = @config.max_keepalive_requests || nil
+    end
+
+    # Starts the reactor's process: it executes the program that is built beside the extension, which shares no memory
+    # with the monitor. If that fails, the reactor is a fork of the monitor.
+    #
+    # The program is opened once, so that a server keeps the one that it started with even if the file is replaced.
+    # Owned by {ReactorSetup}, in the monitor.
+    #
+    # @api private
+    class ReactorProgram
+      NAME = "pando-reactor"
+
+      # @return [String] where it is installed
+      def self.path = File.join(File.dirname($LOADED_FEATURES.grep(%r{/pando_ext\.so\z}).last), NAME)
+
+      # @param channel [#epoch] of the reactors that it starts
+      def initialize(channel, path = self.class.path)
+        @channel = channel
+        @file = File.open(path)
+      rescue SystemCallError => e
+        @obstacle = e.message
+      end
+
+      # @param arguments as Reactor.fork takes them
+      # @return [Integer] its pid
+      # @raise [SystemCallError] the kernel gives no process
+      def start(*arguments)
+        execute(arguments) || Reactor.fork(*arguments).tap { Events.emit("reactor.fallback", reason: @obstacle) }
+      end
+
+      private
+
+      # @return [Integer, nil] nil: it is impossible
+      def execute(arguments)
+        return unless @file
+        return refuse("#{NAME} ended before it had begun") if @epoch == @channel.epoch
+
+        epoch = @channel.epoch
+        Reactor.spawn(@file, *arguments).tap { @epoch = epoch } # a reactor that starts changes it
+      rescue SystemCallError => e
+        refuse(e.message)
+      end
+
+      def refuse(reason)
+        @obstacle = reason
+        nil
+      end
     end
   end
 end

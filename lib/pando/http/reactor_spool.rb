@@ -5,9 +5,8 @@ require "tmpdir"
 
 module Pando
   module HTTP
-    # The directory in which the reactor keeps what is too large for memory: where
-    # it is, and what is to be said of it at the start. Owned by {ReactorSetup}, and
-    # made by `pando --check`.
+    # The directory for bodies and answers that are too large for the reactor's memory: where it is, and the warnings
+    # about it at the start. Owned by {ReactorSetup}, in the monitor; `pando --check` makes one, too.
     #
     # @api private
     class ReactorSpool
@@ -39,8 +38,8 @@ module Pando
         false
       end
 
-      # Tells once what is wrong with it.
-      # @param of_memory [Boolean] whether that it takes memory is news
+      # Emits an event if something is wrong with it.
+      # @param of_memory [Boolean] also if it takes memory
       def warn(of_memory: true)
         if obstacle
           Events.emit("spool.unavailable", path: @path || "/tmp", advice: ADVICE,
@@ -52,7 +51,7 @@ module Pando
         end
       end
 
-      # @return [String, nil] what stands against writing there
+      # @return [String, nil] why it cannot be used
       def obstacle
         return "it cannot be written" if @path.nil?
         return "it does not exist" unless File.exist?(@path)

@@ -2,8 +2,8 @@
 
 module Pando
   module HTTP
-    # One request as the server needs it after the application had its hands on
-    # the environment.
+    # What the server needs of a request after the application may have changed the environment. Owned by a
+    # {Connection}, which uses one object for all requests.
     #
     # @api private
     class Request
@@ -45,15 +45,15 @@ module Pando
         @minor.positive? && @env.key?("HTTP_UPGRADE")
       end
 
-      # What stands for a request that could not be read.
+      # Stands for a request that could not be read.
       UNKNOWN = new.begin({ "REQUEST_METHOD" => "GET", "PATH_INFO" => "" }, 1).freeze
 
-      # @param spool [Spool, StreamedBody, nil] without a size if that is not known yet
-      def attach(spool)
-        return unless spool
+      # @param body [Spool, ReceivedBody, StreamedBody, nil] see request_body.rb
+      def attach(body)
+        return unless body
 
-        @env["CONTENT_LENGTH"] ||= spool.size.to_s if spool.size
-        @env["rack.input"] = @input = spool.input
+        @env["CONTENT_LENGTH"] ||= body.size.to_s if body.size
+        @env["rack.input"] = @input = body.input
       end
     end
   end

@@ -1,13 +1,12 @@
 # frozen_string_literal: true
 
 require "pando/http/response_head"
-require "pando/http/sink"
 require "pando/http/stream"
 
 module Pando
   module HTTP
-    # Sends what an application returned, in the way that its body, the request
-    # and the status demand. Closing the body is the caller's.
+    # Sends an application's response, as its body, the request and the status demand. The caller closes the body. Made
+    # by {Connection} for responses that {.deliver} cannot send in one step.
     #
     # @api private
     class Response
@@ -22,7 +21,7 @@ module Pando
         new(client, request || Request::UNKNOWN, status, { "content-type" => "text/plain", **fields }, [text])
       end
 
-      # What {#deliver} does, in one step where nothing about the answer is special, as in most.
+      # As {#deliver}, but in one step if nothing about the answer is special, as in most.
       #
       # @raise [ClientGone] @raise [InvalidResponse]
       def self.deliver(client, request, status, fields, body)
@@ -36,7 +35,7 @@ module Pando
       end
       private_class_method :deliver_plainly
 
-      # @param client [Client, LaneClient]
+      # @param client [Client]
       # @param request [Request]
       # @param status [Integer] @param fields [#each] @param body [#each, #call, #to_ary]
       # @raise [InvalidResponse] before a byte is sent
@@ -74,7 +73,7 @@ module Pando
 
       def body? = @body.respond_to?(:each) || @body.respond_to?(:call) || !@head.hijack.nil?
 
-      # RFC 9110 section 15.2.2: from here on it is not HTTP, and the connection the application's.
+      # RFC 9110 section 15.2.2: from here on it is not HTTP, and the application owns the connection.
       def deliver_upgrade
         talk = @head.hijack || (@body if @body.respond_to?(:call))
         unless @head.status == 101 && @request.upgrade? && talk
@@ -129,10 +128,10 @@ module Pando
         path = @body.to_path if @body.respond_to?(:to_path)
         path && File.open(path, File::RDONLY | File::BINARY | File::NONBLOCK) { |file| send_file(file) }
       rescue Errno::ENOENT, Errno::EACCES, Errno::ENXIO
-        nil # each may still know how
+        nil # the body's each may still work
       end
 
-      # @return [Boolean] false if it is not what the head has promised
+      # @return [Boolean] false: its size is not the announced one
       def send_file(file)
         size = file.stat.file? && file.size
         return false unless size && (@head.length.nil? || @head.length == size)
@@ -169,7 +168,7 @@ module Pando
         return SizedSink.new(@client, head(length), length) if length
         return ChunkedSink.new(@client, head(:chunked)) if @request.minor.positive?
 
-        @client.last! # its end is the body's
+        @client.last! # it ends the body
         Sink.new(@client, head(nil))
       end
 

@@ -2,15 +2,59 @@
 
 require "pando/http/environment"
 require "pando/http/errors"
-require "pando/http/status_line"
 
 module Pando
   module HTTP
-    # The head of a response as the application wants it: checked, and without
-    # the fields that say where the body ends, which {#complete} writes.
+    # Status lines and the phrases in them (RFC 9110 section 15).
     #
-    # Field names and values that could end their line early are refused, so that
-    # no data of the application becomes a field (RFC 9110 section 5.5).
+    # @api private
+    module StatusLine
+      PHRASES = {
+        101 => "Switching Protocols", 103 => "Early Hints",
+        200 => "OK", 201 => "Created", 202 => "Accepted", 203 => "Non-Authoritative Information",
+        204 => "No Content", 205 => "Reset Content", 206 => "Partial Content", 207 => "Multi-Status",
+        208 => "Already Reported", 226 => "IM Used",
+        300 => "Multiple Choices", 301 => "Moved Permanently", 302 => "Found", 303 => "See Other",
+        304 => "Not Modified", 305 => "Use Proxy", 307 => "Temporary Redirect", 308 => "Permanent Redirect",
+        400 => "Bad Request", 401 => "Unauthorized", 402 => "Payment Required", 403 => "Forbidden",
+        404 => "Not Found", 405 => "Method Not Allowed", 406 => "Not Acceptable",
+        407 => "Proxy Authentication Required", 408 => "Request Timeout", 409 => "Conflict", 410 => "Gone",
+        411 => "Length Required", 412 => "Precondition Failed", 413 => "Content Too Large", 414 => "URI Too Long",
+        415 => "Unsupported Media Type", 416 => "Range Not Satisfiable", 417 => "Expectation Failed",
+        421 => "Misdirected Request", 422 => "Unprocessable Content", 423 => "Locked", 424 => "Failed Dependency",
+        425 => "Too Early", 426 => "Upgrade Required", 428 => "Precondition Required", 429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large", 451 => "Unavailable For Legal Reasons",
+        500 => "Internal Server Error", 501 => "Not Implemented", 502 => "Bad Gateway", 503 => "Service Unavailable",
+        504 => "Gateway Timeout", 505 => "HTTP Version Not Supported", 506 => "Variant Also Negotiates",
+        507 => "Insufficient Storage", 508 => "Loop Detected", 510 => "Not Extended",
+        511 => "Network Authentication Required"
+      }.freeze
+
+      LINES = PHRASES.to_h { |status, phrase| [status, "HTTP/1.1 #{status} #{phrase}\r\n"] }.freeze
+      # Without interim responses, and without those that have no body.
+      BEFORE_BODY = LINES.except(101, 103, 204, 205, 304).freeze
+      private_constant :LINES, :BEFORE_BODY
+
+      class << self
+        # @param status [Object]
+        # @return [String, nil] with CRLF; nil if there is anything special about that status
+        def before_body(status)
+          BEFORE_BODY[status]
+        end
+
+        # @param status [Integer] three digits
+        # @return [String] with CRLF; the phrase may be empty (RFC 9112 section 4)
+        def for(status)
+          LINES.fetch(status) { "HTTP/1.1 #{status} \r\n" }
+        end
+      end
+    end
+
+    # The head of a response as the application wants it: checked, and without the fields that say where the body ends,
+    # which {#complete} writes. Owned by a {Response}.
+    #
+    # Field names and values that could end their line early are refused, so that no data of the application becomes a
+    # field (RFC 9110 section 5.5).
     #
     # @api private
     class ResponseHead
@@ -30,7 +74,7 @@ module Pando
 
       # The end of a head, with what becomes of the connection (RFC 9112 sections 9.3 and 9.6, appendix C.2.2).
       #
-      # @param client [Client, LaneClient] @param request [Request]
+      # @param client [Client] @param request [Request]
       # @return [String]
       def self.ending(client, request)
         return CLOSE unless client.persistent?
@@ -110,9 +154,9 @@ module Pando
         end
       end
 
-      # Called by Head.lines for each field that is more than a String that means nothing to the server.
+      # Called by Head.lines for each field that has a meaning for the server, or whose value is no String.
       #
-      # @return [String, nil] what it comes to in the head
+      # @return [String, nil] its lines in the head
       def add(name, value)
         name = name.to_s
         case kind = Head.kind(name)
@@ -123,7 +167,7 @@ module Pando
         end
       end
 
-      # The server writes these itself. A nil says nothing, as in any other field.
+      # The server writes these itself. A nil is ignored, as in any other field.
       #
       # @return [nil]
       def note(kind, name, value)
@@ -147,8 +191,8 @@ module Pando
         Head.line(name, text) || raise(InvalidResponse, "the value of #{name} holds a control character")
       end
 
-      # Rack 3 has Arrays for them, and a line feed in a String is an error. Of early hints its specification says
-      # nothing, and older releases of Rails join them with line feeds.
+      # In Rack 3 several values are an Array, and a line feed in a String is an error. Its specification does not
+      # mention early hints, and older releases of Rails join them with line feeds.
       def several_in_lines?
         @status == 103 || Environment.rack_release.first < 3
       end

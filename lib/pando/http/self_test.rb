@@ -1,28 +1,35 @@
 # frozen_string_literal: true
 
 require "pando/errors"
+require "pando/http/connection"
+require "pando/http/environment"
+require "pando/http/limits"
+require "pando/http/request_reader"
+require "pando/http/socket_client"
+require "pando/http/timeout"
+require "pando/http/worker_context"
 require "io/nonblock"
 require "socket"
 
 module Pando
   module HTTP
-    # Requests that a worker sends itself: through the whole of HTTP and the application, as any other, with its
-    # deadline. In each new worker before it takes traffic, if `self_test` is set; in a canary on a quiet server for
-    # each of the paths that the application calls safe.
+    # Requests that a worker sends itself: through the whole of HTTP and the application, with a deadline as any other.
+    # In each new worker before it takes traffic, if `self_test` is set; in a canary on a quiet server for each of the
+    # paths that the configuration calls safe.
     #
     # @api private
     class SelfTest
-      # The application did not answer it as it should; the worker must not become ready.
+      # The application's answer was wrong; the worker must not become ready.
       class Failed < Pando::Error; end
 
-      # What of the answer is read: it begins with the status.
+      # Bytes of the answer that are read: it begins with the status.
       HEAD = 4096
       FIELDS = "HTTP/1.1\r\nhost: localhost\r\nuser-agent: pando self-test\r\nconnection: close\r\n\r\n"
 
       class << self
         # @param request [String, nil] "GET /up"; nil: there is none
         # @param worker [Cluster::Worker]
-        # @yieldparam descriptor [Integer] of the socket that it comes from, which is now the block's
+        # @yieldparam descriptor [Integer] of the socket that the request comes from, which is now the block's
         # @raise [Failed]
         def run(request, worker, &serve)
           apart(worker) { new(request, "the self-test").run(&serve) } if request
@@ -31,7 +38,7 @@ module Pando
         # @param paths [Array<String>]
         # @param worker [Cluster::Worker]
         # @yieldparam descriptor [Integer] as for {run}
-        # @return [String] what was requested and the status of each answer; empty: nothing was
+        # @return [String] each request and the status of its answer; empty: there were none
         # @raise [Failed]
         def replay(paths, worker, &serve)
           answers = paths.map do |path|
@@ -43,8 +50,8 @@ module Pando
 
         private
 
-        # Such a request is not a client's, and is not counted. If clients' requests came first, it counts like them:
-        # their record cannot be kept without it.
+        # Such a request does not count, because it is not a client's. If clients' requests came first, it counts like
+        # them: their record cannot be kept without it.
         def apart(worker)
           first = worker.requests.zero?
           yield
@@ -71,7 +78,7 @@ module Pando
 
       private
 
-      # The thread is there for answers that are larger than a socket's buffer.
+      # The thread reads answers that are larger than a socket's buffer.
       def answer
         ours, theirs = UNIXSocket.pair
         theirs.nonblock = true
@@ -93,6 +100,41 @@ module Pando
       end
 
       def status(head) = head && head[%r{\AHTTP/1\.\d (\d{3})}, 1]&.to_i
+    end
+
+    # One request to an application of our own, in the mold of a cold boot. What Ruby caches when code runs for the
+    # first time (where a method is, what a constant means) then lies in memory that all workers share, and not in each
+    # one's.
+    #
+    # @api private
+    module WarmUp
+      REQUEST = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+      APP = ->(_env) { [200, { "content-type" => "text/plain" }, ["well"]] }
+
+      # @param config [Config]
+      # @param listener [Socket, nil] whose address the request names
+      # @return [nil] also if it failed: nothing depends on it
+      def self.run(config, listener)
+        return unless listener
+
+        ours, theirs = UNIXSocket.pair
+        ours.write(REQUEST)
+        serve(config, listener, theirs)
+        nil
+      rescue StandardError
+        nil
+      ensure
+        [ours, theirs].compact.each(&:close)
+      end
+
+      def self.serve(config, listener, socket)
+        limits = Limits.new(config)
+        context = WorkerContext.new(APP, NoWorker, limits, SocketReader.new(limits), SoftTimeout.new(NoWorker),
+                                    Process.pid, Sys.forks)
+        client = SocketClient.new(Sys.disown(socket.dup), limits.write_timeout) # which closes it
+        Connection.new(context).serve(client, Environment.new(listener))
+      end
+      private_class_method :serve
     end
   end
 end

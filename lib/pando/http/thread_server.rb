@@ -2,23 +2,22 @@
 
 require "io/nonblock"
 require "pando/config"
-require "pando/http/client"
 require "pando/http/connection"
 require "pando/http/environment"
-require "pando/http/worker_context"
 require "pando/http/limits"
-require "pando/http/no_worker"
 require "pando/http/request_reader"
+require "pando/http/socket_client"
+require "pando/http/worker_context"
 require "socket"
 
 module Pando
   module HTTP
-    # Serves an application from threads of the calling process: a thread for each connection, a request for each
-    # connection. For tests, whose application lives in the test process; there is no worker, deadline or restart.
+    # Serves an application from threads of the calling process: a thread for each connection, with one request. For
+    # tests, whose application lives in the test process. There is no worker, deadline or restart.
     #
     # @api private
     class ThreadServer
-      # In place of SoftTimeout, whose signal reaches the main thread only.
+      # Replaces SoftTimeout, whose signal reaches the main thread only.
       class NoTimeout
         def during(_timeout) = yield
       end
@@ -46,7 +45,7 @@ module Pando
       def serve(socket, environment)
         remote = socket.remote_address.ip_address
         socket.nonblock = true
-        client = Client.new(Sys.disown(socket), @limits.write_timeout, remote)
+        client = SocketClient.new(Sys.disown(socket), @limits.write_timeout, remote)
         Thread.new do
           Thread.current.report_on_exception = false # what the app raises is answered, and in the event
           Connection.new(context).serve(client, environment)
@@ -56,7 +55,7 @@ module Pando
       end
 
       def context
-        WorkerContext.new(@app, NoWorker, @limits, RequestReader.new(@limits), NoTimeout.new, Process.pid, Sys.forks)
+        WorkerContext.new(@app, NoWorker, @limits, SocketReader.new(@limits), NoTimeout.new, Process.pid, Sys.forks)
       end
     end
   end

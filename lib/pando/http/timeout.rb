@@ -4,14 +4,12 @@ require "pando/errors"
 
 module Pando
   module HTTP
-    # `env["pando.timeout"]`: the deadline of one request, for the application to
-    # look at and to move.
+    # `env["pando.timeout"]`: the deadline of one request. The application can read it and move it.
     #
     #     env["pando.timeout"].extend_by(60) if report?
     #
-    # It writes to the worker's scoreboard row only; the monitor watches the row and
-    # signals, and {SoftTimeout} then interrupts. Used in the worker's main thread.
-    # When the request is over it answers nil and changes nothing.
+    # It writes to the worker's scoreboard row. The monitor watches the row and sends a signal, by which {SoftTimeout}
+    # interrupts. Used in the worker's main thread. After the request it returns nil and changes nothing.
     class Timeout
       MESSAGE = "the request outlived its timeout"
       private_constant :MESSAGE
@@ -20,7 +18,7 @@ module Pando
       # @param seconds [Float, nil] until RequestTimeout is raised; nil: never
       # @param grace [Float] seconds from then until the worker is killed
       # @param started [Float] when the request was, monotonic seconds
-      # @param patience [Float, nil] seconds that a client may be waited for at a time
+      # @param patience [Float, nil] longest wait for a client, seconds
       # @param streaming [Float, nil] seconds from the head of the answer to its end; nil: for ever
       # @api private
       def initialize(worker, seconds, grace, started = now, patience: nil, streaming: nil)
@@ -67,8 +65,8 @@ module Pando
         nil
       end
 
-      # The application has rescued RequestTimeout and answers in a way of its own: its answer is
-      # sent instead of 504, if it comes within the grace. The worker is replaced all the same.
+      # The application has rescued RequestTimeout and answers by itself: its answer is sent instead of 504, if it comes
+      # within the grace. The worker is replaced all the same.
       #
       # @return [Boolean] false if RequestTimeout was not raised
       def handled!
@@ -77,14 +75,14 @@ module Pando
         @handled = true
       end
 
-      # For logs of the environment: without the worker and all that hangs on it.
+      # For logs of the environment: without the worker and all that it refers to.
       def inspect = "#<#{self.class} remaining=#{remaining&.round(3).inspect}>"
 
       # @return [Boolean] whether RequestTimeout was raised
       # @api private
       def fired? = !@fired.nil?
 
-      # @return [Boolean] whether it was raised, and the application has not declared its answer to be good
+      # @return [Boolean] whether it was raised, and {#handled!} was not called
       # @api private
       def exceeded? = !@fired.nil? && !@handled
 
@@ -96,7 +94,7 @@ module Pando
         raise error if exceeded?
       end
 
-      # The head of the answer is out: from here on a time of its own counts, or none.
+      # The head of the answer was sent: from here on `timeout_streaming` counts.
       #
       # @api private
       def answering
@@ -117,9 +115,8 @@ module Pando
         RequestTimeout.new([MESSAGE, *outcome(other)].join("; ")).tap { |error| error.set_backtrace(@fired) }
       end
 
-      # Stops the clock while the server waits for a client that takes the answer
-      # slowly: that has a limit of its own, and says nothing about the application. A worker
-      # that has not come back long after this limit has been stopped.
+      # Stops the clock while the server waits for a slow client: that has a limit of its own, and is not the
+      # application's fault. A worker that has not come back long after this limit was stopped by somebody.
       #
       # @api private
       def suspend
@@ -155,7 +152,7 @@ module Pando
 
       private
 
-      # A framework may rescue every exception, as Rails does: that is no fault of the application's.
+      # A framework such as Rails may rescue every exception.
       # @return [String, nil] what has become of the exception in the application
       def outcome(other)
         return "it became #{other.class}: #{other.message}" if other
@@ -166,6 +163,47 @@ module Pando
 
       def now
         Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+    end
+
+    # Turns the monitor's signal into RequestTimeout, only while the application runs. The handler asks the scoreboard
+    # whether the deadline of the running request has passed, because a signal may come late. One per worker.
+    #
+    # @api private
+    class SoftTimeout
+      SIGNAL = "URG"
+      # Lines of the backtrace that is kept.
+      FRAMES = 200
+
+      # @param worker [#soft_deadline_passed?]
+      def initialize(worker)
+        @worker = worker
+        @timeout = nil
+      end
+
+      # @return [self]
+      def install
+        trap(SIGNAL) { interrupt }
+        self
+      end
+
+      # Runs the block which may be interrupted.
+      #
+      # @param timeout [Timeout]
+      # @raise [RequestTimeout] at most once; possibly from the very end of this method
+      def during(timeout)
+        @timeout = timeout
+        yield
+      ensure
+        @timeout = nil
+      end
+
+      private
+
+      def interrupt
+        timeout = @timeout
+        # Without this method and the handler the backtrace begins where the request is.
+        timeout.fire(caller(2, FRAMES)) if timeout && @worker.soft_deadline_passed?
       end
     end
   end

@@ -4,10 +4,9 @@ require "ipaddr"
 
 module Pando
   module HTTP
-    # Which peers are believed when they say whom they speak for, and what follows
-    # from it: the client's address and the scheme of his request. Peers that are
-    # not believed change nothing; what they sent stays in the environment, for the
-    # application may know better. One per worker.
+    # Takes the client's address and the request's scheme from the fields of proxies that are trusted. The fields of
+    # other peers change nothing, but they stay in the environment for the application. Owned by a handler, one per
+    # worker.
     #
     # @api private
     class TrustedProxies
@@ -18,19 +17,19 @@ module Pando
       }.freeze
       UNIX = "unix"
 
-      # The last proxies that are looked at: each of them is one more that a client may have made up.
+      # The number of proxies that are checked, from the last: a client may have made the others up.
       HOPS = 32
       # Addresses that are remembered.
       KNOWN = 2048
 
-      # What a scheme is to the application, which need not know of WebSocket's own.
+      # The scheme for the application, which need not know WebSocket's schemes.
       SCHEMES = { "https" => "https", "wss" => "https", "http" => "http", "ws" => "http" }.freeze
 
       # "192.0.2.1", "192.0.2.1:80", "2001:db8::1" and "[2001:db8::1]:80"
       ADDRESS = /\A(?:(\d+\.\d+\.\d+\.\d+)(?::\d{1,5})?|\[(\h*:[\h:.]+)\](?::\d{1,5})?|([\h:.]+))\z/
 
       # @param names [Array<String>] as the setting has them
-      # @return [TrustedProxies, nil] nil if nobody is trusted
+      # @return [TrustedProxies, nil] nil: no proxy is trusted
       def self.of(names)
         new(names) unless names.empty?
       end
@@ -42,7 +41,7 @@ module Pando
       end
 
       # @param env [Hash] where REMOTE_ADDR, rack.url_scheme and SERVER_PORT may change
-      # @param peer [String, nil] who sent the request; nil on a UNIX socket
+      # @param peer [String, nil] the sender of the request; nil on a UNIX socket
       def apply(env, peer)
         clients = env["HTTP_X_FORWARDED_FOR"]
         scheme = env["HTTP_X_FORWARDED_PROTO"]
@@ -62,7 +61,7 @@ module Pando
 
       private
 
-      # Each proxy adds at the end whom it was asked by: the last that is none of ours is the client.
+      # Each proxy adds its peer's address at the end: the last address that is not trusted is the client's.
       def client_of(list)
         client = nil
         list.split(",").last(HOPS).reverse_each do |hop|
@@ -75,12 +74,12 @@ module Pando
         client
       end
 
-      # The nearest proxy's word is the last.
+      # The nearest proxy has added the last scheme.
       def scheme_of(list)
         SCHEMES[list] || SCHEMES[list.split(",").last.to_s.strip.downcase]
       end
 
-      # The port is what the client's own URL means where it names none.
+      # Port 80 means that the client's URL named none: then it is that of https.
       def secure(env)
         env["rack.url_scheme"] = "https"
         env["SERVER_PORT"] = "443" if env["SERVER_PORT"] == "80" && !env["HTTP_HOST"].to_s.end_with?(":80")

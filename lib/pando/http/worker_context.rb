@@ -1,13 +1,12 @@
 # frozen_string_literal: true
 
-require "pando/http/soft_timeout"
+require "pando/http/timeout"
 require "pando/sys"
 
 module Pando
   module HTTP
-    # What a connection needs of its worker: the application, the worker object,
-    # {Limits}, the reader of requests, the {SoftTimeout}, its pid and how many forks led
-    # to it. One per worker.
+    # What a connection needs of its worker: the application, the worker object, {Limits}, the {RequestReader}, the
+    # {SoftTimeout}, its pid and how many forks led to it. One per worker.
     #
     # @api private
     WorkerContext = Struct.new(:app, :worker, :limits, :reader, :soft_timeout, :pid, :forks) do
@@ -18,6 +17,28 @@ module Pando
 
       # @return [Boolean] whether this is a process that the application forked
       def stray? = Sys.forks != forks
+    end
+
+    # Stands for the worker in a process that answers requests without being one: a mold that warms itself up, and a
+    # test process that serves system tests. It records nothing.
+    #
+    # @api private
+    module NoWorker
+      module_function
+
+      def slot = 0
+      def generation = 0
+      def refused_for(*) = nil
+      def job_started(*) = nil
+      def job_deadline(*) = Sys.now
+      def job_streams = nil
+      def job_failed = nil
+      def job_finished = nil
+      def reader_lost(*) = nil
+      def soft_deadline_passed? = false
+      def leave(_reason) = nil
+      def leaving? = false
+      def hook?(_name) = false
     end
   end
 end

@@ -4,7 +4,7 @@ require "json"
 require "pando/config"
 require "pando/measure/subject"
 require "pando/server/reexec_without_gems"
-require "pando/server/time_scale"
+require "pando/server/cluster_options"
 require "pando/version"
 
 module Pando

@@ -20,7 +20,7 @@ module Pando
       #   each job and ends with the recording. The recorder closes both.
       # @return [Recorder, nil] nil: it is over already
       def self.start(worker, order, descriptors)
-        _, wanted = Cluster::Control::Record.decode(order)
+        _, wanted = Cluster::Control::Line.decode(order)
         jobs, seconds = wanted&.values_at("jobs", "seconds")&.map { |text| Integer(text.to_s, 10, exception: false) }
         if descriptors.size == 2 && JOBS.cover?(jobs) && SECONDS.cover?(seconds)
           files = descriptors.map { |fd| IO.for_fd(fd, "wb", autoclose: false) }
@@ -98,7 +98,7 @@ module Pando
                       "steps" => steps, "pages" => pages)
       end
 
-      def record(name, pairs) = Cluster::Control::Record.encode(name, pairs)
+      def record(name, pairs) = Cluster::Control::Line.encode(name, pairs)
 
       def give_up(error)
         Sys.watched_pages

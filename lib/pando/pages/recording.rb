@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/control/record"
+require "pando/cluster/control/line"
 require "pando/errors"
 
 module Pando
@@ -12,7 +12,7 @@ module Pando
       # The file is incomplete, or is no recording.
       class Broken < Pando::Error; end
 
-      Record = Cluster::Control::Record
+      Record = Cluster::Control::Line
       # A look at the pages: the number of the job before it, what made pages private, and figures of the look.
       Step = Struct.new(:job, :cause, :faults, :fresh, :gone, :microseconds)
       # A private page: its number, whether it belongs to a file, and the index of the step that found it.
@@ -57,12 +57,12 @@ module Pando
       private_class_method :part
 
       # @return [Hash{String => String}]
-      def facts = @facts ||= Record.decode(parts["facts"])&.last || raise(Broken, "the facts are malformed")
+      def facts = @facts ||= Line.decode(parts["facts"])&.last || raise(Broken, "the facts are malformed")
 
       # @return [Array<Hash{String => String}>] of each job: "request", "compiled"
       def jobs
         @jobs ||= parts["jobs"].each_line.map do |line|
-          Record.decode(line)&.last || raise(Broken, "a job is malformed")
+          Line.decode(line)&.last || raise(Broken, "a job is malformed")
         end
       end
 

@@ -2,29 +2,28 @@
 
 require "etc"
 require "pando/errors"
-require "pando/server/jemalloc"
 require "pando/sys"
 
 module Pando
   class Server
-    # Which malloc the application gets, decided by the monitor before each cold boot: that is an exec, so it can have
-    # jemalloc loaded before the C library. Forked processes keep more of what they share then (docs/sharing.md).
+    # Decides in the monitor, before each cold boot, which malloc the application gets. A cold boot is an exec, so it
+    # can load jemalloc before the C library. Then forked processes keep more memory shared (docs/sharing.md).
     #
     # @api private
     class Allocator
       PRELOAD = "LD_PRELOAD"
       CONF = "MALLOC_CONF"
-      # No thread of its own, which would not live in a child, and no huge pages, of which more than one page may
-      # become a child's own at once. Other options made no difference.
+      # No background thread, because it would not live in a child. No huge pages, because one write would make a whole
+      # one private to a child. Other options made no difference.
       DEFAULTS = "background_thread:false,thp:never"
-      # Of pages larger than those that it was built for jemalloc can make nothing.
+      # Bytes. jemalloc does not work with pages larger than those that it was built for.
       PAGE = 4096
       PACKAGE = "Debian and Ubuntu have it as libjemalloc2, Fedora as jemalloc"
 
       # @param wanted [:auto, :jemalloc, :glibc]
       # @param environment [Hash{String => String}] of this process
       # @param library [Jemalloc, nil] the newest there is
-      # @param loaded [String, nil] the version of the one that this process has itself
+      # @param loaded [String, nil] the version that this process has loaded itself
       # @param page [Integer] bytes
       def initialize(wanted, environment: ENV.to_h, library: Jemalloc.newest, loaded: Sys.jemalloc,
                      page: Etc.sysconf(Etc::SC_PAGESIZE))
@@ -44,7 +43,7 @@ module Pando
         { PRELOAD => [@library.path, *preloaded].join(":"), CONF => [DEFAULTS, *@environment[CONF]].join(",") }
       end
 
-      # @return [String, nil] why it cannot be loaded
+      # @return [String, nil] why jemalloc cannot be loaded
       def obstacle
         if !@library then "there is no libjemalloc.so.2 for this Ruby (#{PACKAGE})"
         elsif !@library.safe?
@@ -65,6 +64,62 @@ module Pando
         text = @environment[PRELOAD].to_s.strip
         text unless text.empty?
       end
+    end
+
+    # A jemalloc in a file, which is read without loading it. Made by Allocator.
+    #
+    # @api private
+    class Jemalloc
+      FOLDERS = %w[/usr/local/lib /usr/lib/*-linux-gnu* /usr/lib64 /usr/lib].freeze
+      FILE = "libjemalloc.so.2"
+      # Its soname is the same since 2010; this is the text that mallctl "version" returns.
+      VERSION = /(?<![\d.])(\d{1,2})\.(\d{1,3})\.(\d{1,3})-\d+-g\h{8,40}\0/n
+      # Before 5.3 a child may inherit a lock that a thread holds which it does not have.
+      SAFE = [5, 3].freeze
+      LARGEST = 32 * (1024**2)
+      # Of an ELF file (elf(5)): word size and byte order, and behind them the kind of CPU.
+      KIND = 4..5
+      MACHINE = 18..19
+
+      class << self
+        # @param folders [Array<String>] patterns
+        # @return [Jemalloc, nil] the newest that this Ruby could load
+        def newest(folders = FOLDERS)
+          return if musl?
+
+          found = folders.flat_map { |folder| Dir.glob(File.join(folder, FILE)) }.uniq { |path| File.realpath(path) }
+          found.map { |path| new(path) }.select(&:ours?).max_by(&:number)
+        rescue SystemCallError
+          nil
+        end
+
+        # @return [Boolean] whether the C library is musl, whose malloc cannot be replaced
+        def musl? = RUBY_PLATFORM.include?("musl")
+      end
+
+      # @return [String]
+      attr_reader :path
+
+      def initialize(path)
+        @path = path
+      end
+
+      # @return [String, nil] "5.3.0"
+      def version = (number.join(".") if number.any?)
+
+      # @return [Boolean]
+      def safe? = number.any? && (number.first(2) <=> SAFE) >= 0
+
+      # @return [Boolean] whether it is for the same kind of process as this one
+      def ours? = head.start_with?("\x7fELF".b) && kind(head) == kind(File.binread("/proc/self/exe", 64))
+
+      # @return [Array<Integer>] empty: not known
+      def number = @number ||= File.binread(path, LARGEST)[VERSION].to_s.split("-").first.to_s.split(".").map(&:to_i)
+
+      private
+
+      def head = @head ||= File.binread(path, 64).to_s
+      def kind(head) = [head[KIND], head[MACHINE]]
     end
   end
 end

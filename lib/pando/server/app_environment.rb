@@ -4,8 +4,8 @@ require "pando/config/settings"
 
 module Pando
   class Server
-    # The variables in which frameworks look for the name of the environment. The monitor compares them with the
-    # configuration, the mold sets them before it loads the application.
+    # The variables from which frameworks read the name of the environment. The monitor compares them with the
+    # configuration, and the mold sets them before it loads the application.
     #
     # @api private
     class AppEnvironment
@@ -18,7 +18,7 @@ module Pando
         @variables = variables
       end
 
-      # @return [String, nil] what is wrong with the variables, and what to do, for one line of the log
+      # @return [String, nil] the contradiction and the remedy, in one line
       def contradiction
         return unless VARIABLES.include?(@config.source(:environment))
 
@@ -30,8 +30,8 @@ module Pando
           "set both alike, or unset #{others.join(" and ")}"
       end
 
-      # Tells the application. An APP_ENV of another value is left alone where RAILS_ENV or RACK_ENV has decided: many
-      # deployments use that name for something else.
+      # Sets the variables for the application. An APP_ENV of another value stays if RAILS_ENV or RACK_ENV decides,
+      # because many deployments use that name for something else.
       def apply
         VARIABLES.each { |name| @variables[name] = @config.environment unless foreign?(name) }
       end

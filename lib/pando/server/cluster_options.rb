@@ -4,12 +4,13 @@ require "pando/cluster/control/spec"
 require "pando/cluster/memory/guard"
 require "pando/cluster/poison"
 require "pando/cluster/canary/criteria"
-require "pando/server/time_scale"
+require "pando/errors"
+require "pando/server/kinds"
 require "pando/sys/control_group"
 
 module Pando
   class Server
-    # A configuration as the cluster, which knows nothing of it, wants to be told.
+    # Translates a configuration into options of the cluster, which knows nothing of it. Made by a Payload.
     #
     # @api private
     class ClusterOptions
@@ -45,13 +46,14 @@ module Pando
       end
 
       def canary
-        terms = canary_terms or return
-        Cluster::Canary::Criteria.new(**(terms == :auto ? Config::Types::Canary::DEFAULT : terms)).faster(TimeScale.read)
+        wanted = canary_terms or return
+        wanted = Config::Types::Canary::DEFAULT if wanted == :auto
+        Cluster::Canary::Criteria.new(**wanted).faster(TimeScale.read)
       end
 
       def canary_terms = @config.rollout_canary
 
-      # By whom all others come to their JIT is trained however reforks come about.
+      # With `jit :trainee` one worker is always trained: the others inherit its compiled code.
       def trainee = @config.jit == :trainee ? :once_at_least : @config.refork_trainee
 
       def auto? = @config.entries(:workers).first&.value == :auto
@@ -68,10 +70,68 @@ module Pando
                                    refuse: @config.poison_refuse)
       end
 
-      # The default is a convenience, and so it is done without where it does not fit.
+      # The default is a convenience: the server starts without it where it cannot be had.
       def control
         path = @config.control
         Cluster::Control::Spec.new(path: path, required: !@config.default?(:control)) if path
+      end
+    end
+
+    # As ClusterOptions, for one kind of job nodes.
+    #
+    # @api private
+    class NodeOptions < ClusterOptions
+      # @param config [Config] @param kind [Swarm::Kind]
+      # @return [Cluster::Options]
+      def self.of(config, kind) = new(config, kind).options
+
+      def initialize(config, kind)
+        super(config)
+        @kind = kind
+      end
+
+      def options
+        super.tap do |options|
+          options.workers = @kind.count
+          options.exclusive = @kind.exclusive
+          options.mold = :keep # to fork another one, a node would have to end its jobs
+          options.surge = @kind.surge
+          options.unavailable = @kind.unavailable
+          options.shared = @kind.shared
+          options.jobs = true
+          options.health = nil
+          options.services = [] unless first?
+        end
+      end
+
+      private
+
+      def auto? = false
+      def canary_terms = @kind.canary
+
+      # Services run once, however many kinds of worker there are.
+      def first? = Kinds.names(@config).first == @kind.name
+
+      def deadlines = super.merge(longest_request: @kind.quiet_timeout, longest_wait: 0.0)
+
+      def memory = super.tap { |limits| limits.worker = @kind.memory }
+    end
+
+    # The scale of a load test: one of its seconds stands for many of production. `refork :auto` and the canary divide
+    # their seconds by it (docs/lab.md). Read in the monitor.
+    #
+    # @api private
+    module TimeScale
+      VARIABLE = "PANDO_TIME_SCALE"
+
+      # @return [Float] 1.0 unless the environment says otherwise
+      # @raise [ConfigError] not a number of 1 or more
+      def self.read(environment = ENV)
+        scale = Float(environment.fetch(VARIABLE, "1"), exception: false)
+        return scale if scale && scale >= 1 && scale.finite?
+
+        raise ConfigError, "#{VARIABLE} must be a number of 1 or more, and is #{environment[VARIABLE].inspect}: " \
+                           "set it for load tests only, or leave it out"
       end
     end
   end

@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
-# What the monitor executes for a cold boot. It reads the same arguments as the
-# monitor did, and so the same configuration, but from a clean image.
+# The monitor executes this for a cold boot. It reads the same arguments, and so the same configuration, as the monitor
+# did, in a clean process.
 
-# Until the role has handlers of its own: a terminal sends these to all of us, but they are the monitor's.
+# Until the role has handlers of its own: a terminal sends these to all processes, but they are for the monitor.
 %w[INT TERM QUIT HUP].each { |name| trap(name, "IGNORE") }
 
 require "pando/cluster"
 
 Pando::Cluster::Boot.run do |pool|
-  # Not all of "pando": it loads the Railtie, and for that the application requires it once Rails is there.
+  # Not all of "pando", which loads the Railtie: the application requires that when Rails is loaded.
   require "pando/server"
   server = Pando::Server.new(Pando::Config.load(ARGV))
   server.subscribe

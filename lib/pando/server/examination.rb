@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What the monitor executes to find out where a process stands: prints to descriptor 3.
+# The monitor executes this to find out where a process is stuck. It prints to descriptor 3.
 
 require "pando/fork_safety/examination"
 

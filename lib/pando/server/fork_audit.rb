@@ -7,23 +7,22 @@ require "pando/sys"
 
 module Pando
   class Server
-    # Does with the findings of the audit what the configuration says: in a worker that is about to
-    # be promoted, in each new mold before it is ready, and in what is forked from it. Ruby threads are
-    # left to ThreadWatch. Lives in molds and is inherited by all that is forked from them. docs/audit.md
-    # is its description.
+    # Applies the configuration to the findings of the audit: in a worker that is about to be promoted, in each new mold
+    # before it is ready, and in the processes that are forked from it. ThreadWatch deals with Ruby threads. Made by
+    # ForkCare in a mold that boots, and inherited by all that is forked from it. See docs/audit.md.
     #
     # @api private
     class ForkAudit
-      # A process that must not go on, or a promotion that must not be.
+      # A process must not go on, or a worker must not be promoted.
       class Refused < Pando::Error; end
 
       SETTINGS = {
         shared_socket: :fork_safety_sockets, shared_pipe: :fork_safety_pipes, shared_position: :fork_safety_files,
         shared_event_source: :fork_safety_events, native_thread: :fork_safety_native_threads
       }.freeze
-      # Found in the workers themselves: the rest was told of when their mold was looked at.
+      # Reported in workers, too: everything else was reported when their mold was audited.
       IN_WORKERS = %i[shared_socket].freeze
-      # Events that one look may cause.
+      # Events of one audit.
       MOST = 20
 
       def initialize(config)
@@ -48,7 +47,7 @@ module Pando
         refuse(findings.select { |one| %i[refuse fail].include?(policy(one)) })
       end
 
-      # @param role [Cluster::Role] of a process that is all but ready
+      # @param role [Cluster::Role] of a process that is almost ready
       # @raise [Refused]
       def examine(role)
         mold = role.role == :mold
@@ -71,27 +70,27 @@ module Pando
         finding = watch.check
         tell([finding], role) if finding
       rescue Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM
-        nil # there is no room for a look now: it is nothing to die of
+        nil # a later call will check it
       end
 
-      # @return [Boolean] this is the mold of a cold boot: nothing was promoted
+      # @return [Boolean] whether this is the mold of a cold boot
       def cold? = @booted == Process.pid
 
       private
 
-      # In most workers there is none that could have been inherited. A full look at each of them would cost more
-      # memory of its own than all the rest of its birth.
+      # Most workers have no connection that they could have inherited. A full audit of each of them would cost more
+      # private memory than all the rest of its start.
       def connection?(role)
         Sys.connection_beside?(role.ios.map(&:fileno))
       rescue SystemCallError
-        true # the full look will say so
+        true # the full audit reports it
       end
 
       def policy(finding) = SETTINGS.key?(finding.kind) ? @config.public_send(SETTINGS[finding.kind]) : :report
       def wanted(report) = report.findings.reject { |one| one.kind == :lost_thread || policy(one) == :allow }
       def thread?(finding) = finding.kind == :native_thread
 
-      # A note is no reason to act, but for a connection: there the setting is meant word by word.
+      # A note is no reason to act, unless it is a connection: there the setting applies to all.
       def grave?(finding) = finding.severity != :note || finding.kind == :shared_socket
 
       def closable?(finding) = policy(finding) == :close && grave?(finding)
@@ -107,7 +106,7 @@ module Pando
         ForkSafety::Audit.close(doomed.map { |one| report.subject_of(one) })
       end
 
-      # What is alike is told once.
+      # Reports equal findings once.
       def tell(findings, role)
         findings = findings.reject { |one| one.severity == :note && !closable?(one) }
         alike = findings.group_by { |one| [one.severity, one.fingerprint, one.location] }.values
@@ -137,7 +136,7 @@ module Pando
                                       seconds: report.seconds.round(4), reason: report.error)
       end
 
-      # What cannot be seen cannot be ruled out.
+      # Descriptors that cannot be read may be shared ones.
       def refuse_blind(report)
         return unless report.error && @config.fork_safety_sockets == :refuse
 

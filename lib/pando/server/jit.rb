@@ -5,31 +5,31 @@ require "pando/yjit"
 
 module Pando
   class Server
-    # Ruby's just-in-time compiler, as the setting `jit` wants it: on in all workers, or in the trainee until the first
-    # refork, when everybody else comes from it. Made in a mold that boots from cold, inherited by all that is forked
-    # from it.
+    # Ruby's just-in-time compiler, as the setting `jit` wants it: on in all workers, or only in the trainee until the
+    # first refork, after which the other workers come from it. Made by Payload in a mold that boots from cold, and
+    # inherited by all that is forked from it.
     #
     # @api private
     class Jit
-      # @return [Boolean] it can be enabled in a Ruby that runs
+      # @return [Boolean] whether it can be enabled in a running Ruby
       def self.possible? = defined?(RubyVM::YJIT) && RubyVM::YJIT.respond_to?(:enable)
 
       # Costs three microseconds.
-      # @return [Integer] that it has compiled; 0: it is off, or there is none
+      # @return [Integer] bytes of compiled code; 0: it is off, or this Ruby has none
       def self.code_bytes
         return 0 unless YJIT.enabled?
 
         RubyVM::YJIT.runtime_stats.to_h.values_at(:inline_code_size, :outlined_code_size).sum(&:to_i)
       end
 
-      # @param setting [:all, :trainee, nil] nil: it is left alone
+      # @param setting [:all, :trainee, nil] nil: do nothing
       def initialize(setting)
         @setting = setting
         @home = Process.pid
         @from_the_start = YJIT.enabled?
       end
 
-      # The application has been: what its boot would have compiled is not run again.
+      # After the application was loaded, because the code of its boot does not run again.
       def loaded
         return if @setting.nil?
         return complain if @setting == :trainee && YJIT.enabled?
@@ -47,14 +47,14 @@ module Pando
         Events.emit("jit.enabled", slot: worker.slot, generation: worker.generation, pid: Process.pid)
       end
 
-      # In a new mold: whoever it was forked from, its workers are to have one.
+      # In a new mold, whichever worker it was forked from: its workers use the JIT.
       def promoted
         enable if @setting == :trainee && Process.pid != @home
       end
 
       private
 
-      # @return [Boolean] it is on by this
+      # @return [Boolean] whether this call has enabled it
       def enable
         return false if YJIT.enabled? || YJIT.displaced? || !Jit.possible?
 

@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-require "pando/cluster/pools/plan"
-require "pando/server/refork_policy"
+require "pando/cluster"
+require "pando/refork"
 
 module Pando
   class Server
-    # The kinds of worker that a configuration asks for, by the names of their pools: those that serve requests, unless
-    # there are none, then the job nodes in the order of the file.
+    # The kinds of worker in a configuration, by the names of their pools: first HTTP workers, unless there are none,
+    # then job nodes in the order of the file.
     #
     # @api private
     module Kinds
@@ -19,7 +19,13 @@ module Pando
 
         # @param name [String]
         # @return [Refork::Policy]
-        def policy(config, name) = ReforkPolicy.of(config, node(config, name)&.refork)
+        def policy(config, name)
+          require "pando/server/cluster_options"
+          refork = node(config, name)&.refork
+          worth = config.jit != :trainee # the others' JIT waits for the first refork
+          rules = Refork::Auto::Rules.for(config.refork_prefer, scale: TimeScale.read, worth: worth)
+          Refork.policy(refork.nil? ? config.refork : refork, rules)
+        end
 
         # @param server [Server]
         # @param name [String]
@@ -29,14 +35,13 @@ module Pando
           require "pando/server/payload"
           return Payload.new(server) if name == WEB
 
-          require "pando/server/node_payload"
           kind = node(server.config, name) or
             raise BootError, "the configuration has no #{name}, but #{names(server.config).join(", ")}"
           NodePayload.new(server, kind)
         end
 
         # @param server [Server]
-        # @return [Array<Cluster::Pools::Plan>] all but the first
+        # @return [Array<Cluster::Pools::Plan>] of all pools but the first
         def companions(server)
           names(server.config).drop(1).map do |name|
             Cluster::Pools::Plan.new(payload: payload(server, name), policy: policy(server.config, name))

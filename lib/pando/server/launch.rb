@@ -2,12 +2,13 @@
 
 require "pando/cluster/cold_boot_command"
 require "pando/server/allocator"
+require "pando/server/surroundings"
 require "pando/yjit"
 require "rbconfig"
 
 module Pando
   class Server
-    # How a clean image of this very Ruby, with this very Pando or a new release's, is started.
+    # How to start a clean process of this Ruby, with this Pando or that of a new release.
     #
     # @api private
     module Launch
@@ -19,7 +20,7 @@ module Pando
 
       module_function
 
-      # What becomes a mold.
+      # Starts a mold.
       # @param folders [Array<String>] where its Pando is
       # @return [Cluster::ColdBootCommand]
       # @raise [BootError] it cannot be as it was asked for
@@ -30,13 +31,31 @@ module Pando
       # @return [Array<String>] for exec
       def command(config, *folders) = image("pando/server/cold_mold.rb", config, folders)
 
-      # What becomes of the configuration, see ProbedRelease.
+      # Reads the configuration of a new release, see ProbedRelease.
       # @return [Array<String>] for exec
       def probe(config) = image("pando/server/probe.rb", config, [])
 
+      # Finds out where a process is stuck.
       # @return [Array<String>] for exec, before a pid
       def examination
         [RbConfig.ruby, "--disable=gems", "-W0", "-I", LIBRARY, EXAMINATION]
+      end
+
+      # Yields what the server would be if it were started now, by the same command in the same folder: a link may lead
+      # to another release by now, with another Gemfile and another Pando. The block runs in that folder.
+      # @param config [Config] in use
+      # @yieldparam command [Array<String>] @yieldparam variables [Hash{String => String}]
+      # @raise [Pando::Error, SystemCallError]
+      def successor(config)
+        origin = Origin.noted or raise Error, "it is not known how this server was started"
+        surroundings = Surroundings.new(config.directory)
+        surroundings.within do |before|
+          program, *libraries = [origin.program, *origin.libraries].map { |path| surroundings.moved(path, before) }
+          raise Error, "#{program}, by which the server was started, is no more" unless File.file?(program)
+
+          folders = libraries.flat_map { |folder| ["-I", folder] }
+          yield [RbConfig.ruby, *jit, *folders, program, *config.argv], ENV.to_h
+        end
       end
 
       def image(script, config, folders)
@@ -59,6 +78,53 @@ module Pando
 
         YJIT.enabled? ? ["--yjit"] : []
       end
+    end
+
+    # How this server was started: the program and the folders of code on the command line, with links as they were
+    # given. The monitor cannot see them itself, because it has executed itself without RubyGems (ReexecWithoutGems). An
+    # upgrade starts the same program again (Launch.successor).
+    #
+    # @api private
+    class Origin
+      # In the environment of the image without gems.
+      PROGRAM = "PANDO_PROGRAM"
+      LIBRARIES = "PANDO_LIBRARIES"
+
+      class << self
+        # @return [Origin] of this process, once it has been noted
+        attr_reader :noted
+
+        # Called first, in the folder in which the command was run.
+        # @param folder [String] as the user sees it
+        def note(folder, environment = ENV)
+          program, libraries = [PROGRAM, LIBRARIES].map { |name| environment.delete(name) }
+          @noted = new(program || File.expand_path($PROGRAM_NAME, folder), libraries&.split(":") || own_libraries)
+        end
+
+        private
+
+        # RubyGems and Bundler find the code of a gem by themselves, in the right version.
+        def own_libraries
+          here = File.expand_path("../..", __dir__)
+          by_gem = defined?(Gem) ? Gem.loaded_specs["pando"]&.full_require_paths.to_a : []
+          return [] if by_gem.any? { |folder| File.identical?(folder, here) }
+
+          $LOAD_PATH.map(&:to_s).select { |folder| File.identical?(folder, here) }
+        end
+      end
+
+      # @return [String]
+      attr_reader :program
+      # @return [Array<String>]
+      attr_reader :libraries
+
+      def initialize(program, libraries)
+        @program = program
+        @libraries = libraries
+      end
+
+      # @return [Hash{String => String}]
+      def environment = { PROGRAM => program, LIBRARIES => libraries.join(":") }
     end
   end
 end

@@ -5,12 +5,12 @@ require "pando/sys"
 
 module Pando
   class Server
-    # What the kernel is told of the application's pages: in a mold that boots from cold, before the application is
-    # loaded, and so for all that is forked from it.
+    # Sets how the kernel treats the application's memory pages: in a mold that boots from cold, before the application
+    # is loaded, and so for all that is forked from it. Called by Payload.
     #
     # @api private
     module PageSettings
-      # Whether the kernel's thread that looks for pages that are alike runs (ksm.rst of Linux): 1.
+      # 1 if the kernel's thread that looks for equal pages runs (ksm.rst of Linux).
       KSM = "/sys/kernel/mm/ksm/run"
       KSM_OFF = "KSM does not run: as root, write 1 to #{KSM}".freeze
       LACKING = { transparent_huge_pages: "this kernel cannot turn them off for a process (%s)",
@@ -18,8 +18,8 @@ module Pando
 
       module_function
 
-      # What the kernel lacks is told, and nothing more.
-      # @param huge [Boolean] they may be @param merge [Boolean]
+      # Emits an event if the kernel does not support a setting, and continues without it.
+      # @param huge [Boolean] whether there may be huge pages @param merge [Boolean] whether equal pages are merged
       # @return [nil]
       def apply(huge:, merge:, kernel: Sys, ksm: KSM)
         ask(:transparent_huge_pages) { kernel.disable_huge_pages! } unless huge
@@ -28,7 +28,7 @@ module Pando
         tell(:same_page_merging, KSM_OFF) unless running?(ksm)
       end
 
-      # @return [Boolean] it could be done
+      # @return [Boolean] whether the kernel has accepted it
       def ask(setting)
         yield
       rescue SystemCallError => e
@@ -39,7 +39,7 @@ module Pando
       def running?(ksm)
         File.read(ksm).to_i == 1
       rescue SystemCallError
-        true # not for us to know
+        true # this process may not read it
       end
 
       def tell(setting, reason)

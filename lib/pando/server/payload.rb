@@ -5,25 +5,25 @@ require "pando/current_role"
 require "pando/refork/preparation"
 require "pando/server/app_environment"
 require "pando/server/cluster_options"
-require "pando/server/optional_features"
 require "pando/server/jit"
-require "pando/server/surroundings" # not when it is needed: there may be no descriptor left to read it
+require "pando/server/surroundings" # not when it is needed: there may be no free descriptor to read it
 
 module Pando
   class Server
-    # A Rack application as the cluster carries it. In the monitor it only
-    # answers for options and hooks; the mold loads the application.
+    # A Rack application as the cluster carries it, see Cluster::Payload. In the monitor it only answers for options and
+    # hooks; the mold loads the application, and all that is forked from it inherits the payload.
     #
     # @api private
     class Payload < Cluster::Payload
       extend Forwardable
-      include OptionalFeatures
 
       def initialize(server)
         super()
         @server = server
         @config = @first = server.config
       end
+
+      # In the monitor.
 
       def name = Kinds::WEB
 
@@ -59,51 +59,8 @@ module Pando
         options.members.each { |name| options[name] = fresh[name] }
       end
 
-      def successor(&start)
-        require "pando/server/successor"
-        Successor.new(@config).launch(&start)
-      end
-
-      def load
-        require "pando/server/fork_care"
-        AppEnvironment.new(@config).apply
-        Pando.serving = true
-        $stdout.sync = true # what a process has said is not to die with it
-        apply_page_settings
-        @care = ForkCare.new(@server)
-        @care.begin
-        load_first_request if @config.first_request_profile
-        @jit = Jit.new(@config.jit)
-        load_application
-        @jit.loaded
-        @care.loaded
-        load_extras
-      end
-
-      def become(name)
-        Kinds.payload(@server, name).tap { |payload| payload.load_beside(@care) }
-      end
-
-      # The application is there already.
-      # @param care [ForkCare] of the one that has loaded it
-      def load_beside(care)
-        @care = care
-        @jit = Jit.new(@config.jit)
-        load_application
-        @care.loaded
-        load_extras
-      end
-
-      def options_of(config) = ClusterOptions.of(config)
-      private :options_of
-
-      def load_application
-        require "pando/http"
-        require "pando/http/rackup"
-        @app = HTTP::Rackup.load(@config.rackup)
-        check_collections
-      end
-      private :load_application
+      def successor(&start) = Launch.successor(@config, &start)
+      def examination_command = Launch.examination
 
       def reactor(descriptors = nil)
         return unless descriptors || @config.reactor
@@ -112,43 +69,50 @@ module Pando
         @reactor ||= HTTP::ReactorSetup.new(@config, descriptors)
       end
 
-      def work(listeners, channel)
-        return (@work ||= http_work(@app, listeners, channel)).dup unless @first_request
+      # In the mold.
 
-        app = @first_request.wrap(@app, @server.role)
-        http_work(app, listeners, channel).tap { |work| app.afterwards { |plain| work.app = plain } }
+      def load
+        require "pando/server/fork_care"
+        AppEnvironment.new(@config).apply
+        Pando.serving = true
+        $stdout.sync = true # a process that dies must not lose its output
+        apply_page_settings
+        @care = ForkCare.new(@server)
+        @care.begin
+        load_first_request if @config.first_request_profile
+        load_with(Jit.new(@config.jit))
       end
 
-      def http_work(app, listeners, channel)
-        return HTTP::DirectHandler.new(app, listeners, @config, self_test: self_test) unless channel
-
-        @channel ||= HTTP::Channel.attach(Sys.disown(channel.dup))
-        HTTP::ReactorHandler.new(app, listeners, @config, @channel, self_test: self_test)
+      def become(name)
+        Kinds.payload(@server, name).tap { |payload| payload.load_beside(@care) }
       end
-      private :http_work
 
-      # What each child would otherwise do for the first time, in memory of its own.
+      # As #load, where another payload has loaded the application already.
+      # @param care [ForkCare] of that payload
+      def load_beside(care)
+        @care = care
+        load_with(Jit.new(@config.jit))
+      end
+
+      # Does what each child would otherwise do for the first time, in memory of its own.
       def warm_up(role, &step)
         tell_allocator(role)
         @care.warm_up(&step)
-        require "pando/pages/recorder" # loaded by a worker it would be of its private memory that it is asked for
-        rehearse(role)
+        require "pando/pages/recorder" # a worker that loads it later would do so in its private memory
+        warm_up_http(role)
       end
-
-      # A request in the mold, whose traces the children share.
-      def rehearse(role)
-        work(role.context.listeners, role.context.channel)
-        HTTP::Rehearsal.run(@config, role.context.listeners.first)
-      end
-      private :rehearse
-
-      def tell_allocator(role)
-        version = Sys.jemalloc or return
-        Events.emit("allocator.loaded", generation: role.generation, pid: role.pid, name: "jemalloc", version: version)
-      end
-      private :tell_allocator
 
       def prepare = Refork::Preparation.run(@config.gc_mold)
+
+      def observe(mold, pagemap)
+        @prefault&.observe(mold, pagemap)
+        nil
+      end
+
+      # Around forks, and in the processes that are forked from the mold.
+
+      def_delegators :@care, :say_goodbye, :before_exit, :before_fork, :around_fork, :verify, :audit, :tick,
+                     :finish_queues, :watch, :lost_thread, :state_seen
 
       def hand_down(of)
         return unless of == :mold
@@ -159,28 +123,11 @@ module Pando
 
       def take_up = @reconnection&.run
 
-      def_delegators :@care, :say_goodbye, :before_exit, :before_fork, :around_fork, :verify, :audit, :tick,
-                     :finish_queues, :watch, :lost_thread, :state_seen
-
-      def observe(mold, pagemap)
-        @prefault&.observe(mold, pagemap)
-        nil
-      end
-
-      # First what makes all else faster.
+      # First the prefault, which makes the rest faster.
       def after_fork(role, &step)
         @prefault&.populate(role) if role.role == :worker
         @care.after_fork(role, &step)
       end
-
-      def record_pages(worker, wish, descriptors) = Pages::Recorder.start(worker, wish, descriptors)
-
-      def code_bytes = Jit.code_bytes
-      def train(worker) = @jit.train(worker)
-      def examination_command = Launch.examination
-
-      def run_hook(name, *arguments) = @config.hooks.run(name, @server, *arguments)
-      def hook?(name) = @config.hooks.any?(name)
 
       def attach(role)
         Pando.current_role = @server.role = role
@@ -188,6 +135,91 @@ module Pando
         @jit.promoted if role.role == :mold
         ForkSafety.on_unsafe(&(tell_safety(role) if role.role == :worker))
         ForkSafety.on_callback_failure { |failure| tell(role, failure) }
+      end
+
+      def work(listeners, channel)
+        return (@work ||= handler(@app, listeners, channel)).dup unless @first_request
+
+        app = @first_request.wrap(@app, @server.role)
+        handler(app, listeners, channel).tap { |work| app.afterwards { |plain| work.app = plain } }
+      end
+
+      def run_service(index, service)
+        @config.services.fetch(options.services.fetch(index)).call(service)
+      end
+
+      def record_pages(worker, wish, descriptors) = Pages::Recorder.start(worker, wish, descriptors)
+      def code_bytes = Jit.code_bytes
+      def train(worker) = @jit.train(worker)
+      def run_hook(name, *arguments) = @config.hooks.run(name, @server, *arguments)
+      def hook?(name) = @config.hooks.any?(name)
+
+      private
+
+      def options_of(config) = ClusterOptions.of(config)
+
+      def load_with(jit)
+        @jit = jit
+        load_application
+        @jit.loaded
+        @care.loaded
+        load_prefault if @config.refork_prefault
+        @reconnection = Reconnection.new if @config.refork_reconnect
+      end
+
+      def load_application
+        require "pando/http"
+        @app = HTTP::Rackup.load(@config.rackup)
+        check_collections
+      end
+
+      def apply_page_settings
+        require "pando/server/page_settings"
+        PageSettings.apply(huge: @config.transparent_huge_pages, merge: @config.same_page_merging)
+      end
+
+      def load_first_request
+        require "pando/telemetry/first_request"
+        @first_request = Telemetry::FirstRequest.new(@config.first_request_profile_folder)
+      end
+
+      def load_prefault
+        require "pando/refork/prefault"
+        @prefault = Refork::Prefault.new(**@config.refork_prefault)
+      end
+
+      # Emits an event only if the configuration asks for the deferral, and not the default.
+      def check_collections
+        return if @config.gc_major == :ruby || @config.default?(:gc_major)
+
+        reason = Refork::MajorGC.obstacle or return
+        Events.emit("gc.deferral_unavailable", setting: "gc major: #{@config.gc_major.inspect}", reason: reason)
+      end
+
+      def tell_allocator(role)
+        version = Sys.jemalloc or return
+        Events.emit("allocator.loaded", generation: role.generation, pid: role.pid, name: "jemalloc", version: version)
+      end
+
+      # A request in the mold: the children share the caches that it fills.
+      def warm_up_http(role)
+        work(role.context.listeners, role.context.channel)
+        HTTP::WarmUp.run(@config, role.context.listeners.first)
+      end
+
+      def handler(app, listeners, channel)
+        return HTTP::DirectHandler.new(app, listeners, @config, self_test: self_test) unless channel
+
+        @channel ||= HTTP::Channel.attach(Sys.disown(channel.dup))
+        HTTP::ReactorHandler.new(app, listeners, @config, @channel, self_test: self_test)
+      end
+
+      # By default Rails' health check, if the application has that route.
+      # @return [String, nil]
+      def self_test
+        return @config.self_test unless @config.default?(:self_test)
+
+        @config.self_test if defined?(Railtie) && Railtie.health_check?
       end
 
       # A worker that must not be forked serves on, but is not promoted.
@@ -198,17 +230,58 @@ module Pando
           reason ? Events.emit("worker.unsafe", **identity, reason: reason) : Events.emit("worker.safe", **identity)
         end
       end
-      private :tell_safety
 
       def tell(role, failure)
         Events.emit("hook.failed", hook: "fork callback", slot: role.slot, generation: role.generation, pid: Pando.pid,
                                    reason: failure.message)
       end
-      private :tell
+    end
 
-      def run_service(index, service)
-        @config.services.fetch(options.services.fetch(index)).call(service)
+    # Job nodes of one kind as the cluster carries them: there is no Rack application, and no listener.
+    #
+    # @api private
+    class NodePayload < Payload
+      # @param kind [Swarm::Kind]
+      def initialize(server, kind)
+        super(server)
+        @kind = kind
       end
+
+      def name = @kind.name
+      def worker_name = name
+      def reactor(_descriptors = nil) = nil
+
+      # All of its kind may have changed but the name.
+      def adopt(renewal)
+        @kind = Kinds.node(renewal.config, name)
+        super
+      end
+
+      def work(_listeners, _channel) = Swarm::Work.new(@kind, @make, @config.timeout_grace)
+
+      private
+
+      def options_of(config) = NodeOptions.of(config, @kind)
+
+      def load_application
+        check_independence
+        require "pando/swarm"
+        require "pando/swarm/work"
+        runner = Swarm::Runners.load(@kind.runner) if @kind.runner
+        runner ? runner.load(@kind) : Swarm::RequiredFiles.load(@kind)
+        @make = runner ? runner.method(:new) : @kind.factory
+      end
+
+      # Its first mold may be forked from the HTTP workers', but later ones may have to boot by themselves.
+      def check_independence
+        return unless @kind.shared && @kind.runner && @kind.files.empty?
+
+        raise BootError, "#{@kind.source}: node :#{@kind.runner} needs require: with shared: true as well, for when " \
+                         "#{Kinds.names(@config).first} has been reforked it boots by itself"
+      end
+
+      # There is no HTTP.
+      def warm_up_http(_role); end
     end
   end
 end

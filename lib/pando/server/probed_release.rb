@@ -1,18 +1,18 @@
 # frozen_string_literal: true
 
 require "rbconfig"
-require "pando/cluster/control/record"
+require "pando/cluster/control/line"
 require "pando/cluster/protocol"
 require "pando/version"
 
 module Pando
   class Server
-    # A new release as the process sees it that is sent to look at it, and tells the monitor line by line
-    # (Renewal reads them). It may hang or die: it is not the monitor.
+    # Reads the configuration of a new release and reports it line by line to the monitor (Renewal). It runs in a helper
+    # process, because the configuration may hang or end its process.
     #
     # @api private
     class ProbedRelease
-      ORDER = "PANDO_PROBE" # the monitor's pid, what it speaks, and 1 once we have gone over to the release's own Pando
+      ORDER = "PANDO_PROBE" # the monitor's pid, its protocol, and 1 in the release's own Pando
       ANSWER = 3
       HERE = File.expand_path("../..", __dir__)
       SCRIPT = "pando/server/probe.rb"
@@ -51,7 +51,7 @@ module Pando
         nil # its deadline holds all the same
       end
 
-      # Where the Pando is that the release has in its bundle; none: the monitor's own will do.
+      # The folders of the Pando in the release's bundle; none: the monitor's own Pando serves.
       def folders_of_bundle
         specification = defined?(Gem) && Gem.loaded_specs["pando"]
         specification ? specification.full_require_paths.select { |folder| File.directory?(folder) } : []
@@ -59,7 +59,7 @@ module Pando
 
       def version = (defined?(Gem) && Gem.loaded_specs["pando"]&.version) || VERSION
 
-      # One from before there was a number speaks nothing that we know.
+      # 0: a Pando from before there was a number, which this one does not understand.
       def protocol_in(folders)
         return Cluster::PROTOCOL unless elsewhere?(folders)
 
@@ -71,7 +71,7 @@ module Pando
         folders.any? && folders.none? { |folder| File.identical?(folder, HERE) }
       end
 
-      # Its configuration may have settings that only it knows.
+      # Executes the release's own Pando: the configuration may have settings that only it knows.
       def go_over_to(folders)
         script = folders.map { |folder| File.join(folder, SCRIPT) }.find { |path| File.file?(path) } or return
         order = { ORDER => "#{@monitor}:#{@protocol}:1" }
@@ -79,20 +79,73 @@ module Pando
       end
 
       def configuration
-        $stdout.reopen(File::NULL) # the mold will say it again
-        require "pando/server/transcript"
+        $stdout.reopen(File::NULL) # the mold will print it again
+        require "pando/config"
         began = now
         config = Config.load(@argv).tap(&:require_rackup)
         Transcript.of(config).each { |line| @answer.write(line) }
         say("done", seconds: (now - began).round(3))
-      rescue SystemExit => e # at a start it ends the server; one that serves already is not the file's to end
+      rescue SystemExit => e # at a start that ends the server, but it must not end one that serves already
         say("failed", reason: "the configuration ends its process: #{e.message}, #{e.backtrace&.first}")
       rescue StandardError => e
         say("failed", reason: e.message)
       end
 
-      def say(word, **pairs) = @answer.write(Cluster::Control::Record.encode(word, pairs))
+      def say(word, **pairs) = @answer.write(Cluster::Control::Line.encode(word, pairs))
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+
+    # A configuration as lines of text, for the monitor, which must not run the file: each setting as a flag would give
+    # it, and the names of services. Config.replay reads them.
+    #
+    # @api private
+    class Transcript
+      LONGEST = Cluster::Control::Line::VALUE_LIMIT
+
+      # @param config [Config]
+      # @return [Array<String>]
+      def self.of(config) = new(config).lines
+
+      def initialize(config)
+        @config = config
+      end
+
+      def lines
+        settings = @config.in_file.flat_map { |name, entries| entries.map { |entry| set(Config::Settings[name], entry) } }
+        settings + services + nodes + blocks_of_monitor
+      end
+
+      private
+
+      def set(setting, entry)
+        text = setting.type.text(entry.value)
+        return whole("#{setting.title} is long") if text.bytesize > LONGEST
+
+        line("set", name: setting.name, source: entry.source, value: text, **options(setting, entry.value))
+      end
+
+      def options(setting, value)
+        return {} unless setting.options.any? && value.respond_to?(:options)
+
+        value.options.to_h { |name, option| [:"option_#{name}", setting.options.fetch(name).type.text(option)] }
+      end
+
+      def services
+        @config.blocks.select { |block| block.kind == :service }
+               .map { |block| line("service", name: block.name, source: block.source) }
+      end
+
+      def nodes = @config.node_lines.map { |node| line("node", **node.to_h) }
+
+      def blocks_of_monitor
+        block = @config.blocks.find { |one| one.kind == :event || Hooks::OF_MONITOR.include?(one.name) }
+        block ? [whole("#{block.source}: #{block.title} runs in the monitor")] : []
+      end
+
+      # The monitor must run the file itself.
+      def whole(reason) = line("whole", reason: reason)
+
+      def line(word, **pairs) = Cluster::Control::Line.encode(word, pairs)
     end
   end
 end

@@ -2,28 +2,23 @@
 
 require "rbconfig"
 require "pando/server/launch"
-require "pando/server/origin"
 
 module Pando
   class Server
-    # The monitor shares no page with the mold, so all that it carries is paid
-    # for in full, and of a fresh Ruby that `bundle exec` has started half is
-    # RubyGems and Bundler. It needs neither. Before it opens anything it
-    # executes itself again without them: same process, same arguments, same
-    # configuration. A configuration that turns out to need a gem after all is
-    # given the full image back.
+    # Executes the monitor again without RubyGems and Bundler, which it does not need: they are half of the memory of a
+    # fresh Ruby under `bundle exec`, and the monitor shares no memory with the mold. It happens before the monitor
+    # opens anything; process, arguments and configuration stay the same. If the configuration turns out to need a gem,
+    # the monitor executes itself with gems again.
     #
     # @api private
     module ReexecWithoutGems
-      # Set in the image without gems: what RUBYOPT was, for those that it starts.
+      # Set in the image without gems: the former RUBYOPT, for the processes that it starts.
       DONE = "PANDO_SLIM"
-      # Set in the image that was given its gems back.
+      # Set in the image that has its gems again.
       FULL = "PANDO_FULL"
       FEATURES = ["gems", "did_you_mean", "error_highlight", ("syntax_suggest" if RUBY_VERSION >= "3.2"),
                   ("yjit" if defined?(RubyVM::YJIT))].compact.freeze
       PROGRAM = File.expand_path("../../../exe/pando", __dir__)
-      # The user's code that runs in the monitor may want gems when its time comes.
-      MONITOR_HOOKS = %i[after_monitor_ready after_worker_exit after_worker_hard_timeout].freeze
 
       class << self
         # Returns in the image that is to be the monitor.
@@ -49,8 +44,9 @@ module Pando
           ENV["RUBYOPT"] = options unless options.empty?
         end
 
+        # Hooks in the monitor may need gems.
         def worth?(config)
-          defined?(Gem) && config.subscriptions.empty? && MONITOR_HOOKS.none? { |name| config.hooks.any?(name) }
+          defined?(Gem) && config.subscriptions.empty? && Hooks::OF_MONITOR.none? { |name| config.hooks.any?(name) }
         end
 
         def environment

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/inquiry"
+require "pando/cluster/helper_process"
 require "pando/cluster/protocol"
 require "pando/config"
 require "pando/server/cluster_options"
@@ -11,20 +11,20 @@ require "pando/server/surroundings"
 
 module Pando
   class Server
-    # The configuration as it is now in the release folder, beside the one in use. Made by the monitor for
-    # a reload, and either taken into use or given up. The file is run by another process first, for it may
-    # hang; the monitor takes what that one has read, and runs the file itself only for blocks that are its own.
+    # The configuration that is now in the release folder, beside the one in use. Made by Payload for a reload, in the
+    # monitor, and either adopted or given up. A helper process runs the file first, because it may hang. The monitor
+    # takes its settings from there, and runs the file itself only if it has blocks that run in the monitor.
     #
     # @api private
     class Renewal
-      # What the monitor and the reactor have made at their start, and keep.
+      # Settings that the monitor and the reactor read only at their start.
       AT_START = %i[reactor pidfile].freeze
       OF_REACTOR = %i[max_target_bytes max_header_bytes max_headers max_body_bytes body_memory
                       answer_memory answer_memory_total spool spool_total buffer_memory header_timeout
                       body_timeout write_timeout idle_timeout queue_timeout max_queue max_connections
                       max_connections_per_address max_keepalive_requests retry_after retry_requests
                       stream_bodies health health_live].freeze
-      # Seconds that the monitor may stand still while it runs the file itself.
+      # Seconds that the monitor may be blocked while it runs the file itself.
       LONGEST_IN_MONITOR = 5.0
 
       # @return [Config] once it is #ready?
@@ -39,7 +39,7 @@ module Pando
         @old = old
         @first = first
         @surroundings = Surroundings.new(old.directory)
-        @inquiry = within { Cluster::Inquiry.new(poller, Launch.probe(old), environment, old.boot_timeout) }
+        @reader = within { Cluster::HelperProcess.new(poller, Launch.probe(old), environment, old.boot_timeout) }
       end
 
       # Called at each turn of the monitor's loop until it is true.
@@ -47,19 +47,19 @@ module Pando
       # @raise [SystemCallError] the release folder is gone
       def ready?
         return true if @config
-        return false unless @inquiry.proceed
+        return false unless @reader.proceed
 
         read
         true
       end
 
-      # @return [Float, nil] when it must be looked at again
-      def due = (@inquiry.deadline unless @inquiry.ending)
+      # @return [Float, nil] when #ready? must be called again
+      def due = (@reader.deadline unless @reader.ending)
 
       # In the new release's folder.
       def within(&block) = @surroundings.within(&block)
 
-      # @return [Cluster::ColdBootCommand] what becomes the new release's mold
+      # @return [Cluster::ColdBootCommand] that starts the new release's mold
       # @raise [BootError]
       def command = @command ||= Launch.mold(config, *(@folders if @folders.any?))
 
@@ -69,20 +69,20 @@ module Pando
       def policy_of(name) = Kinds.policy(config, name)
       def listen = @server.listen(config)
 
-      # @return [Cluster::Control::Spec, nil] where it can be asked
+      # @return [Cluster::Control::Spec, nil]
       def control = ClusterOptions.of(config).control
 
-      # @return [Array<Symbol, String>] settings that are not what the server was started with, and need a restart
+      # @return [Array<Symbol, String>] settings that differ from those at the server's start, and need a restart
       def kept
         settings = [*AT_START, *(OF_REACTOR if @first.reactor)].reject { |name| same?(name) }
         [*settings, *(Kinds.names(config) - Kinds.names(@first)).map { |name| "node #{name} (or pando upgrade)" }]
       end
 
-      # It is the one in use from now on.
+      # Uses it from now on.
       def settle = @surroundings.enter
 
-      # Nobody wants to know any more.
-      def give_up = @inquiry.abandon
+      # The reload is cancelled or has failed.
+      def give_up = @reader.abandon
 
       private
 
@@ -95,7 +95,7 @@ module Pando
       end
 
       def read
-        @said = @inquiry.answer.lines.filter_map { |line| Cluster::Control::Record.decode(line) }
+        @said = @reader.answer.lines.filter_map { |line| Cluster::Control::Line.decode(line) }
         @folders = all("folder").map { |said| said["path"] }
         check_protocol
         raise ConfigError, one("failed")["reason"].to_s if one("failed")
@@ -104,8 +104,7 @@ module Pando
         @config = within { configuration }.tap { |config| check_kinds(config) }
       end
 
-      # Which pools there are is decided at the start, whatever a reload has asked for since: the processes of one
-      # cannot be left to themselves.
+      # A reload cannot remove a pool that the server was started with, because its processes would have no owner.
       def check_kinds(config)
         old, new = [@first, config].map { |one| Kinds.names(one) }
         return if (old - new).empty? && old.first == new.first
@@ -120,7 +119,7 @@ module Pando
         return Config.load(@old.argv) if seconds < LONGEST_IN_MONITOR
 
         raise ConfigError, "the configuration takes #{seconds} s to read: the monitor, which must read it as well, " \
-                           "would stand still (#{one("whole")["reason"]})"
+                           "would be blocked (#{one("whole")["reason"]})"
       end
 
       def check_protocol
@@ -131,15 +130,15 @@ module Pando
                            "#{VERSION}: run pando upgrade first"
       end
 
-      # Why its reader has said nothing of its end.
+      # Why the helper process has not finished.
       def untold
-        how = @inquiry.late? ? "it was not read within #{@old.boot_timeout} s" : "its reader ended: #{@inquiry.ending}"
+        how = @reader.late? ? "it was not read within #{@old.boot_timeout} s" : "its reader ended: #{@reader.ending}"
         ["the new release has no configuration that can be read: #{how}", *complaint].join(": ")
       end
 
-      # Such as Bundler's, of a gem that is missing: no colours, no places in the code of others.
+      # Such as Bundler's of a missing gem, without colours and backtrace.
       def complaint
-        lines = @inquiry.complaint.gsub(/\e\[[\d;]*m/, "").lines.map(&:strip)
+        lines = @reader.errors.gsub(/\e\[[\d;]*m/, "").lines.map(&:strip)
         text = lines.reject { |line| line.empty? || line.start_with?("from ") }.join(" ")
         text.empty? ? nil : text[0, 800]
       end

@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
 require "pando/cluster/start"
-require "pando/cluster/upgrade/rehearsal"
+require "pando/cluster/upgrade/resumption"
 
 module Pando
   class Server
-    # Whether this process is to start a server, to go on with one whose monitor another image of it has been, or
-    # only to try whether it could: the environment says so.
+    # Decides by the environment whether this process starts a server, continues one whose monitor another image of the
+    # same process was, or only tries whether it could.
     #
     # @api private
     module StartMode
@@ -26,8 +26,7 @@ module Pando
           Rehearsal.perform { |start| yield(start).prepare }
         end
 
-        # It did not come to a monitor that serves: a cluster that lives is given back to whoever had it. Returns
-        # where there is none.
+        # No monitor has begun to serve. Gives a running cluster back to the former image. Returns if there is none.
         #
         # @param error [Exception]
         # @return [nil]

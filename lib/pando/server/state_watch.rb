@@ -5,19 +5,19 @@ require "pando/fork_safety/process_state"
 
 module Pando
   class Server
-    # Sees to it that what one request has changed in its process does not become the whole cluster's: the state of a
-    # worker when its hooks were through is compared with that in which it is asked to fork the next mold.
+    # Prevents that the next mold, and so the whole cluster, inherits what one request has changed in its process:
+    # compares the state of a worker after its hooks with its state when it is asked to fork the next mold.
     #
-    # What a child can have as it was, the next mold gets so. What libraries do on their first use is inherited where a
-    # second worker has done the same, as the monitor tells (Cluster::Generations::ChangedState); anything else
-    # declines the promotion. See docs/audit.md.
+    # A change that a child can undo is put back in the next mold. A change that libraries make on their first use is
+    # inherited if a second worker has made it too, as the monitor tells (Cluster::Generations::ChangedState). Any other
+    # change declines the promotion. See docs/audit.md.
     #
-    # Made in the mold of a cold boot and inherited by all that is forked from it.
+    # Made by ForkCare in the mold of a cold boot, and inherited by all that is forked from it.
     #
     # @api private
     class StateWatch
       State = ForkSafety::ProcessState
-      # Changes that one look tells of.
+      # Changes that are reported at once.
       MOST = 20
       private_constant :State, :MOST
 
@@ -27,10 +27,10 @@ module Pando
         @policy = policy.is_a?(Hash) ? policy[:otherwise] : policy
         @allowed = policy.is_a?(Hash) ? policy[:allow] : []
         @known = [] # tokens of changes that another worker has made too
-        @doomed = []
+        @to_restore = []
       end
 
-      # In a new worker, and in a mold, after the user's hooks. What is alike is kept once.
+      # In a new worker, and in a mold, after the user's hooks. An equal state is kept once.
       # @param role [Cluster::Role]
       def born(role)
         return if @policy == :allow
@@ -40,7 +40,7 @@ module Pando
         @state = state unless state == @state
       end
 
-      # In a worker that is to be promoted, before the user's hooks: what they change now is no request's doing.
+      # In a worker that is to be promoted, before the user's hooks: requests have not made the changes of these hooks.
       def hand_down
         @before = @state && State.take.changes_since(@state).map(&:key)
       end
@@ -49,19 +49,19 @@ module Pando
       # @param role [Cluster::Role] of this process @param of [Symbol] the new one's
       # @raise [ForkDeclined]
       def before_fork(role, of)
-        @doomed = []
+        @to_restore = []
         changes = wanted(role) if role.role == :worker && of == :mold && @state && @before
         judge(role, changes) if changes&.any?
       end
 
-      # In the new process, before anything else is done there.
+      # In the new process, first of all.
       # @raise [SystemCallError]
       def after_fork
-        @doomed.each(&:put_back)
-        @doomed = []
+        @to_restore.each(&:put_back)
+        @to_restore = []
       end
 
-      # In a worker: another one has made this change as well.
+      # In a worker: another worker has made this change as well.
       # @param token [String] see ForkSafety::ProcessState::Change#token
       def seen(token) = @known |= [token]
 
@@ -71,12 +71,13 @@ module Pando
         now = State.take
         changes = now.changes_since(@state).select { |one| @before.include?(one.key) }
         @state = now.with(@state, changes.map(&:key))
-        changes = changes.select(&:root?) if changes.any?(&:root?) # nothing else looks the same from there
+        changes = changes.select(&:root?) if changes.any?(&:root?) # from another root nothing else can be compared
         others = elsewhere(role) if changes.any?
         changes.reject { |one| one.shared?(others) || @allowed.any? { |pattern| one.match?(pattern) } }
       end
 
-      # Somebody may give all processes of the server other limits (prlimit, renice): that is no request's doing.
+      # An operator may give all processes of the server other limits (prlimit, renice): no request has made that
+      # change.
       def elsewhere(role)
         [@mold, role.context.monitor_pid].compact.map { |pid| State::Reading.outside(pid) }.find(&:any?) || {}
       end
@@ -86,8 +87,8 @@ module Pando
 
         bad = changes.reject { |one| one.restorable? || known?(one) }
         decline(role, bad) if bad.any?
-        @doomed, inherited = changes.partition(&:restorable?)
-        tell(role, @doomed, "put back")
+        @to_restore, inherited = changes.partition(&:restorable?)
+        tell(role, @to_restore, "put back")
         tell(role, inherited, "")
       end
 
@@ -101,7 +102,7 @@ module Pando
         raise ForkDeclined, "#{first.message}#{more}. #{first.advice}"
       end
 
-      # The monitor makes events of it: this process may have lost its standard error.
+      # The monitor emits the events, because this process may have lost its standard error.
       # @param action [String] what is done about them; empty: nothing
       def tell(role, changes, action)
         changes.first(MOST).each do |one|

@@ -2,8 +2,8 @@
 
 module Pando
   class Server
-    # The folder that the monitor works in and hands down to the molds it boots, with the Gemfile and lock file in it.
-    # A release folder is often named by a symbolic link that leads elsewhere by now.
+    # The working directory of the monitor and the molds that it boots, with the Gemfile and lock file in it. A release
+    # directory is often named by a symbolic link that may lead elsewhere by now. Made in the monitor.
     #
     # @api private
     class Surroundings
@@ -11,7 +11,7 @@ module Pando
       LOCKFILE = "BUNDLE_LOCKFILE" # set by Bundler from version 4 on
       private_constant :GEMFILE, :LOCKFILE
 
-      # Goes there if the folder that we are in is no more.
+      # Goes to the directory if the current one was removed.
       # @param directory [String]
       # @return [nil]
       def self.find(directory)
@@ -21,18 +21,18 @@ module Pando
         begin
           Dir.chdir(directory)
         rescue SystemCallError
-          nil # whoever boots will say so
+          nil # the next cold boot reports it
         end
         nil
       end
 
-      # @param directory [String] as it was given, links and all
+      # @param directory [String] as it was given, with its links
       def initialize(directory)
         @directory = directory
       end
 
-      # For as long as the block runs, or starts others.
-      # @yieldparam before [String] the folder that we come from
+      # Goes there for the time of the block.
+      # @yieldparam before [String] the former directory
       # @raise [SystemCallError] it is not there
       def within
         folder = self.folder
@@ -43,7 +43,7 @@ module Pando
         leave(folder, files) if folder
       end
 
-      # For good.
+      # Goes there for good.
       # @raise [SystemCallError] it is not there
       def enter
         before = folder
@@ -53,9 +53,9 @@ module Pando
         ENV[LOCKFILE] = moved_lockfile(lockfile, before) if lockfile
       end
 
-      # Bundler, for one, names the Gemfile by its real path, which is that of the old release.
+      # Bundler names the Gemfile by its real path, which is that of the old release.
       # @param path [String]
-      # @param before [String] the folder that we come from
+      # @param before [String] the former directory
       # @return [String] where that is now
       def moved(path, before)
         return path unless inside?(before, path)
@@ -66,22 +66,22 @@ module Pando
 
       private
 
-      # Deployments that put each release in the same place remove the one that we are in.
+      # Some deployments put each release in the same place, and remove the current directory.
       def folder
         Dir.pwd
       rescue Errno::ENOENT
         File.readlink("/proc/self/cwd").delete_suffix(" (deleted)") # proc(5)
       end
 
-      # Back to where we were, if that is still there.
+      # Goes back, if the former directory still exists.
       def leave(folder, files)
         Dir.chdir(folder)
         ENV.update(files)
       rescue SystemCallError
-        nil # the old release has been removed: what is to be booted can only be the new one
+        nil # the old release was removed: only the new one can boot
       end
 
-      # By the name that its folder had, which may be gone.
+      # Finds the file under its former name, whose folder may be gone.
       def moved_file(path, before)
         there = moved(path, before)
         return there if File.file?(there)
@@ -90,7 +90,8 @@ module Pando
         File.file?(same) ? same : path
       end
 
-      # The old release's says nothing of the new one. Without one Bundler takes what is beside the Gemfile.
+      # The lock file of the old release does not fit the new one. Without one Bundler takes the file beside the
+      # Gemfile.
       # @return [String, nil]
       def moved_lockfile(path, before)
         there = moved_file(path, before)

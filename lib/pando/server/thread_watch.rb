@@ -8,40 +8,40 @@ module Pando
   class Server
     # Finds threads that a refork would lose, and whether they come back in forked processes by themselves.
     #
-    # A process inherits from its forker which threads lived there. Whatever lives or begins again in a worker of that
-    # lineage has come back, and is no reason against a later refork. So nothing has to be looked up but the threads
-    # that nobody has forked yet: these the first worker of the next generation tries out, see docs/audit.md.
+    # A process inherits from its forker the list of threads that lived there. A thread that lives or begins again in a
+    # worker of that lineage has come back, and is no reason against a later refork. Only threads that were in no forker
+    # yet are unknown: the first worker of the next generation tries them, see docs/audit.md.
     #
-    # Made in the mold of a cold boot and inherited by all that is forked from it. What it finds it tells the monitor
-    # (Cluster::Generations::LostThreads), which decides.
+    # Made by ForkCare in the mold of a cold boot, and inherited by all that is forked from it. It reports to the
+    # monitor (Cluster::Generations::LostThreads), which decides.
     #
     # @api private
     class ThreadWatch
-      # A boot that must not be.
+      # The configuration forbids this boot.
       class Refused < Pando::Error; end
 
-      # A thread that lived in the forker: how to describe it, and how many requests of a worker it has to come back.
+      # A thread that lived in the forker: its description, and the requests of a worker until it must have come back.
       Awaited = Struct.new(:origin, :advice, :requests)
 
-      # Threads of one origin that have begun in a worker: after how many requests the first did, and how many.
+      # Threads of one origin that have begun in a worker: the requests before the first, and the number of threads.
       Begun = Struct.new(:earliest, :times) do
         # @param requests [Integer] that the worker has served
         # @return [Integer] requests until one begins
         def interval(requests) = [earliest + 1, (requests.fdiv(times).ceil if times > 1)].compact.max
       end
 
-      # Requests that a thread has at least to come back, if the canary's own terms do not say.
+      # Requests that a thread has at least to come back, if the canary's criteria name no number.
       LEAST = 20
-      # It took the forker some requests to start such a thread: its child has so many times as much.
+      # A child has so many times the requests after which its forker started the thread.
       TIMES = 3
       MOST = 2000
-      # In generation 0 nothing can be refused any more: there is time to be certain.
-      PATIENCE = 5
+      # In generation 0, which is not refused any more, the factor on LEAST.
+      GENERATION_0_FACTOR = 5
       # Threads that are remembered.
       LIMIT = 1000
-      # Seconds between two looks whether a worker still has a thread that is refused.
-      LOOK = 0.5
-      # Seconds that a thread has to end which a hook has just stopped.
+      # Seconds between two checks whether a worker still has a thread that is refused.
+      INTERVAL = 0.5
+      # Seconds that a thread has to end after a hook has stopped it.
       SETTLE = 0.1
       PAUSE = 0.005
 
@@ -52,12 +52,12 @@ module Pando
         @allowed = policy.is_a?(Hash) ? policy[:allow] : []
         @least = config.rollout_canary.is_a?(Hash) ? config.rollout_canary[:requests] : LEAST
         @handed = {}
-        @lineage = {} # key of each thread that an ancestor had when it was forked => whether it has come back
+        @lineage = {} # key of each thread that an ancestor had when it forked => whether it has come back
         @awaited = {}
-        @refused = {} # key of each that the monitor knows to be lost => whether this worker has it
+        @refused = {} # key of each thread that the monitor knows to be lost => whether this worker has it
         @begun = {}
         @news = []
-        @next_look = 0.0
+        @next_check = 0.0
       end
 
       # In the mold of a cold boot, when the application is loaded.
@@ -65,7 +65,7 @@ module Pando
         @loaded = current
       end
 
-      # In the mold of a cold boot, when it is all but ready.
+      # In the mold of a cold boot, when it is almost ready.
       # @raise [Refused]
       def boot
         one = current.first if @policy == :fail
@@ -80,7 +80,7 @@ module Pando
 
         lost = @loaded.select { |one| one.thread.alive? }
         @loaded = nil
-        await(lost.to_h { |one| [one.key, Awaited.new(one.origin, one.advice, @least * PATIENCE)] })
+        await(lost.to_h { |one| [one.key, Awaited.new(one.origin, one.advice, @least * GENERATION_0_FACTOR)] })
       end
 
       # In the new process, before the user's hooks.
@@ -103,8 +103,8 @@ module Pando
       # In a worker, between two requests.
       def tick(worker)
         come_back(worker, @news.shift) until @news.empty?
-        give_up_waiting(worker) if @awaited.any?
-        compare(worker) if @refused.any? && Sys.now >= @next_look
+        report_missing(worker) if @awaited.any?
+        compare(worker) if @refused.any? && Sys.now >= @next_check
       end
 
       # The monitor says that this thread is lost.
@@ -116,8 +116,8 @@ module Pando
 
       private
 
-      # What would be missing in a child, has never been in an ancestor, and so was never tried out. The monitor may
-      # know better, and gives the new generation up then.
+      # Finds the threads that were in no ancestor: whether they come back is not known. If the monitor knows that they
+      # do not, it discards the new generation.
       def promote(role)
         @handed = {}
         untried = settle
@@ -127,7 +127,7 @@ module Pando
         report(role, :thread_tried, *@handed.each_value) unless @policy == :report
       end
 
-      # A thread that a hook has just ended may take a moment to be gone.
+      # A thread that a hook has stopped may take a moment to end.
       def settle
         deadline = Sys.now + SETTLE
         untried = list
@@ -140,7 +140,7 @@ module Pando
 
       def list = current.reject { |one| @lineage.key?(one.key) }
 
-      # Those that nothing excuses, one of each origin.
+      # Threads without an excuse, one of each origin.
       def current
         return [] if @policy == :allow
 
@@ -171,7 +171,7 @@ module Pando
         worker.payload.report_thread(worker, :thread_back, key)
       end
 
-      def give_up_waiting(worker)
+      def report_missing(worker)
         requests = worker.requests
         late = @awaited.select { |_, one| requests >= one.requests }
         return if late.empty?
@@ -180,9 +180,9 @@ module Pando
         report(worker, :thread_missing, *late.each_value)
       end
 
-      # The monitor is told of what has changed.
+      # Reports to the monitor which refused threads have come or gone.
       def compare(worker)
-        @next_look = Sys.now + LOOK
+        @next_check = Sys.now + INTERVAL
         now = living
         @refused.each do |key, held|
           holds = now.include?(key)
@@ -202,7 +202,7 @@ module Pando
         end
       end
 
-      # Called in each new thread. No iseq event: compiled code stays compiled.
+      # Called in each new thread. It is no iseq event, so compiled code stays compiled.
       def tracer
         @tracer ||= TracePoint.new(:thread_begin) { note(Thread.current) }
       end

@@ -3,15 +3,15 @@
 require "test_helper"
 require_relative "support/generations_case"
 
-# Crash loops are damped by their rate, and by nothing that happened long ago.
+# Crash loops are throttled by their rate, and by nothing that happened long ago.
 class CrashLoopTest < Minitest::Test
   include ClusterSupport::GenerationsCase
 
-  QUIET = Pando::Cluster::Throttling::Backoff::QUIET
+  QUIET = Pando::Cluster::Backoff::QUIET
 
   def kill(slot = 0) = cluster.die(cluster.worker_in(slot)).turn
   def refilled?(slot = 0) = !cluster.roster.in_slot(slot).empty?
-  def damped = events("restart.throttled").map(&:payload)
+  def throttled = events("restart.throttled").map(&:payload)
 
   # Who serves and is killed again and again, from outside or by its requests.
   def kill_served(times)
@@ -29,8 +29,8 @@ class CrashLoopTest < Minitest::Test
     booted(workers: 2)
 
     assert_equal [true, true, true, *[false] * 7], kill_served(10)
-    assert_equal([0.25, 0.5, 1.0, 2.0, 2.0], damped.first(5).map { |payload| payload[:seconds] })
-    assert_equal([[:worker, 0]], damped.map { |payload| payload.values_at(:role, :slot) }.uniq)
+    assert_equal([0.25, 0.5, 1.0, 2.0, 2.0], throttled.first(5).map { |payload| payload[:seconds] })
+    assert_equal([[:worker, 0]], throttled.map { |payload| payload.values_at(:role, :slot) }.uniq)
     assert_equal [0, 1], cluster.slots
   end
 
@@ -41,19 +41,19 @@ class CrashLoopTest < Minitest::Test
       elapse(3600)
     end
 
-    assert_empty damped
+    assert_empty throttled
   end
 
   # What kills them comes from outside: whoever else waits for a worker of this slot is not to wait for that too.
   def test_workers_that_die_at_their_requests_are_replaced_at_once_for_ever
     booted(workers: 2)
     at_once = Array.new(20) do
-      elapse(Pando::Cluster::Throttling::RestartThrottles::PACE)
+      elapse(Pando::Cluster::RestartThrottles::PACE)
       die_at_work
     end
 
     assert_equal [true], at_once.uniq
-    assert_empty damped
+    assert_empty throttled
   end
 
   def test_who_dies_of_its_first_request_again_and_again_is_replaced_twice_a_second_at_most
@@ -62,7 +62,7 @@ class CrashLoopTest < Minitest::Test
     die_at_work
 
     refute die_at_work
-    elapse(Pando::Cluster::Throttling::RestartThrottles::PACE)
+    elapse(Pando::Cluster::RestartThrottles::PACE)
     cluster.turn
 
     assert_predicate self, :refilled?
@@ -124,7 +124,7 @@ class CrashLoopTest < Minitest::Test
       cluster.settle(2)
     end
 
-    assert_empty damped
+    assert_empty throttled
   end
 
   def test_a_mold_that_dies_again_and_again_is_replaced_later_each_time
@@ -139,7 +139,7 @@ class CrashLoopTest < Minitest::Test
     end
 
     assert_equal [true, true, true, false, false, false], at_once
-    assert_equal([[:mold, 0.25], [:mold, 0.5], [:mold, 1.0]], damped.map { |one| one.values_at(:role, :seconds) })
+    assert_equal([[:mold, 0.25], [:mold, 0.5], [:mold, 1.0]], throttled.map { |one| one.values_at(:role, :seconds) })
     assert_equal [0, 1], cluster.slots
   end
 
@@ -152,19 +152,19 @@ class CrashLoopTest < Minitest::Test
       elapse(QUIET + 1)
     end
 
-    assert_empty damped
+    assert_empty throttled
   end
 
   def test_a_worker_that_fails_to_start_is_damped_with_an_event
     booted(workers: 2)
     kill
     cluster.die(cluster.starting.first, ClusterSupport.ended(1))
-    assert_empty(damped, "one failure has been told by its own event")
+    assert_empty(throttled, "one failure has been told by its own event")
     elapse(1)
     cluster.turn
     cluster.die(cluster.starting.first, ClusterSupport.ended(1))
 
-    assert_equal([{ role: :worker, generation: 0, rate: 2, seconds: 0.5 }], damped.map { |one| one.except(:reason) })
+    assert_equal([{ role: :worker, generation: 0, rate: 2, seconds: 0.5 }], throttled.map { |one| one.except(:reason) })
   end
 
   # Reforks that came to nothing are no boots: a clean image is tried before all is given up.

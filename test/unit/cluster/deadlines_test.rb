@@ -324,7 +324,7 @@ class ClusterDeadlinesTest < Minitest::Test
     assert_empty @observer.calls
     enforce_for(2)
 
-    assert_equal [[:birth_overdue, unborn]] * 2, @observer.calls
+    assert_equal [[:report_overdue, unborn]] * 2, @observer.calls
   end
 
   def test_a_step_of_the_self_check_has_its_time

@@ -50,17 +50,17 @@ class ClusterExaminerTest < Minitest::Test
 
   def test_one_that_hangs_is_ended
     examiner("IO.for_fd(3, 'w').syswrite('so far'); sleep").examine(42) { |text| @found << text }
-    elapse(Examiner::PATIENCE + 1)
+    elapse(Examiner::TIMEOUT + 1)
     @examiner.proceed
     proceed until @found.size == 1
 
     assert_includes [nil, "so far"], @found.first
   end
 
-  def test_more_than_a_pipe_holds
+  def test_a_long_text
     text = found_by("IO.for_fd(3, 'w').write_nonblock('x' * 60_000); exit!(0)")
 
-    assert_operator text.bytesize, :<=, Examiner::TEXT_BYTES
+    assert_operator text.bytesize, :<=, Pando::Cluster::HelperProcess::ANSWER_BYTES
   end
 
   def test_bytes_that_are_no_text

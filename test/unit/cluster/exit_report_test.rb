@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "pando/cluster/generations"
-require "pando/cluster/exit_report"
+require "pando/cluster/child_events"
 require_relative "support/clock"
 require_relative "support/fakes"
 
@@ -67,7 +67,7 @@ class ClusterFarewellTest < Minitest::Test
 
     assert_equal ["worker.failed", "hook raised: status 1", "its backtrace"],
                  [event.name, event[:reason], event[:backtrace]]
-    assert_predicate ExitReport.new(worker, ended(1)), :stillborn?
+    assert_predicate ExitReport.new(worker, ended(1)), :never_ready?
     assert_predicate ExitReport.new(worker, ended(1)), :failed?
   end
 

@@ -16,6 +16,20 @@ class ClusterInboxTest < Minitest::Test
     assert watched?(child.pidfd)
   end
 
+  # Forked to order, it has said nothing: its end of the link gives it away.
+  def test_a_child_that_has_not_reported_is_found_and_adopted
+    bystander = adopted
+    child, theirs = order
+    child.expect(theirs, nil)
+    refute @inbox.adopt_unreported(child), "it is not born"
+    @pids << fork { stay }
+    theirs.close
+
+    assert @inbox.adopt_unreported(child)
+    assert_equal [@pids.last, :adopted], [child.pid, child.state]
+    refute @inbox.adopt_unreported(bystander), "it has reported"
+  end
+
   # Its lane was found damaged, for one.
   def test_a_child_that_was_condemned_before_it_was_adopted_is_killed_then
     child = born { |link| link.send(Message.new(:adopted)) }
@@ -94,6 +108,18 @@ class ClusterInboxTest < Minitest::Test
     hear(child) while told(:child_leaving).empty?
 
     assert_equal [[:child_leaving, child, "too large"]], told(:child_leaving)
+  end
+
+  # Each report that a child may make reaches the method that takes it, and is no breach of the protocol.
+  def test_each_report_is_passed_on_with_its_text
+    { checking: :child_checking, signalled: :child_signalled, replacement_wanted: :child_wants_replacement,
+      state_changed: :state_reported, reader_lost: :reader_lost }.each do |kind, name|
+      child = adopted { |link| link.send(Message.new(kind, text: "a text")) }
+      hear(child) while told(name).empty?
+
+      assert_equal [[name, child, "a text"]], told(name)
+      refute child.mute
+    end
   end
 
   # It would never be replaced, for it is not gone, nor forked from, for it is leaving.
@@ -241,7 +267,7 @@ class ClusterInboxTest < Minitest::Test
 
     assert_empty told(:child_lost)
     assert_equal "it ended before it reported", child.reason
-    assert_in_delta Pando::Sys.now + Pando::Cluster::Inbox::PROMOTION, child.deadline, 2
+    assert_in_delta Pando::Sys.now + Pando::Cluster::Inbox::SOURCE_END, child.deadline, 2
     refute watched?(child.link)
   end
 
@@ -254,7 +280,7 @@ class ClusterInboxTest < Minitest::Test
 
     assert_empty told(:child_lost)
     assert child.cut_off
-    assert_in_delta Pando::Sys.now + Pando::Cluster::Inbox::WORD, child.deadline, 2
+    assert_in_delta Pando::Sys.now + Pando::Cluster::Inbox::MOLD_REPORT, child.deadline, 2
   end
 
   def test_a_failure_that_passes
@@ -268,7 +294,7 @@ class ClusterInboxTest < Minitest::Test
     child = adopted(&:close)
     hear(child) until child.deadline
 
-    assert_in_delta Pando::Sys.now + Pando::Cluster::Inbox::AFTERLIFE, child.deadline, 2
+    assert_in_delta Pando::Sys.now + Pando::Cluster::Inbox::LINK_ENDED, child.deadline, 2
     refute watched?(child.link)
     assert_empty told(:child_lost)
   end

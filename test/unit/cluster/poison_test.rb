@@ -2,7 +2,6 @@
 
 require "test_helper"
 require "pando/cluster/poison"
-require "pando/cluster/refusals"
 require_relative "support/clock"
 require_relative "support/fakes"
 
@@ -190,7 +189,7 @@ class PoisonRecordsTest < Minitest::Test
     settle(refuse: 30.0)
     other = worker(1)
     3.times { died("/\xC3 ü") }
-    refusals = Pando::Cluster::Refusals.new
+    refusals = Poison::Refusals.new
     other.link.texts.each { |text| refusals.add(text) }
 
     assert_equal 30, refusals.seconds("GET", "/\xC3 ü")
@@ -233,7 +232,7 @@ class PoisonRecordsTest < Minitest::Test
   end
 
   def test_a_worker_takes_no_record_that_it_does_not_understand
-    refusals = Pando::Cluster::Refusals.new
+    refusals = Poison::Refusals.new
     ["", "x", "1", "1 R0VU", "nan? R0VU Lw==", "9e9 % %", "#{now + 9} R0VU"].each { |text| refusals.add(text) }
 
     assert_nil refusals.seconds("GET", "/")

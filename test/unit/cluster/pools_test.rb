@@ -215,7 +215,7 @@ class PoolsUnitTest < Minitest::Test
     @jobs.generations.occupation = ["generation 1 is watched", 12.0]
     assert_equal([true, 12.0, ["generation 1 is watched", 12.0]],
                  [releases.watching?, releases.remaining, releases.occupation])
-    releases.end_watch("another reload was asked for")
+    releases.end_watch("another reload was requested")
 
     refute_predicate(releases, :watching?)
   end

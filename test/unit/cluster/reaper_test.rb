@@ -24,7 +24,7 @@ class ClusterReaperTest < Minitest::Test
 
   def test_who_lives_is_not_buried
     child = adopted
-    @reaper.bury(child)
+    @reaper.reap(child)
 
     assert_empty told(:child_lost)
     assert_nil child.pidfd.reap
@@ -33,7 +33,7 @@ class ClusterReaperTest < Minitest::Test
   def test_who_is_dead_is_buried_with_how_it_ended
     child = adopted { exit!(7) }
     ended(child)
-    @reaper.bury(child)
+    @reaper.reap(child)
 
     assert_equal [[:child_lost, child, Pando::Sys::Ending.new(:exited, 7)]], told(:child_lost)
     assert_raises(Errno::ECHILD) { Process.wait(@pids.last) }
@@ -45,7 +45,7 @@ class ClusterReaperTest < Minitest::Test
       exit!(1)
     end
     ended(child)
-    @reaper.bury(child)
+    @reaper.reap(child)
 
     assert_equal "last words", child.failure
     assert_equal 1, told(:child_lost).size
@@ -57,7 +57,7 @@ class ClusterReaperTest < Minitest::Test
       exit!(1)
     end
     ended(child)
-    @reaper.bury(child)
+    @reaper.reap(child)
 
     assert_operator child.detail.bytesize, :>, Pando::Cluster::Inbox::BURST
   end
@@ -68,7 +68,7 @@ class ClusterReaperTest < Minitest::Test
       exit!(0)
     end
     ended(child)
-    @reaper.bury(child)
+    @reaper.reap(child)
 
     assert_equal 1, told(:child_lost).size
   end
@@ -77,14 +77,14 @@ class ClusterReaperTest < Minitest::Test
     child = adopted { exit!(0) }
     ended(child)
     @observer.define_singleton_method(:child_lost) { |lost, _| (@calls << [:child_lost, lost]) && lost.become_gone }
-    3.times { @reaper.bury(child) }
+    3.times { @reaper.reap(child) }
 
     assert_equal 1, told(:child_lost).size
   end
 
   def test_strangers_are_reaped_and_counted
     pids = Array.new(3) { stranger }
-    @reaper.bury_strangers
+    @reaper.reap_orphans
 
     assert_equal 3, @reaper.strangers
     assert_equal pids.sort, events("orphan.reaped").map { |event| event[:pid] }.sort
@@ -99,7 +99,7 @@ class ClusterReaperTest < Minitest::Test
     @observer.define_singleton_method(:child_lost) do |lost, ending|
       (@calls << [:child_lost, ending.number]) && lost.become_gone
     end
-    @reaper.bury_strangers
+    @reaper.reap_orphans
 
     assert_equal 1, @reaper.strangers
     assert_equal [[:child_lost, 3]], told(:child_lost)
@@ -108,7 +108,7 @@ class ClusterReaperTest < Minitest::Test
   def test_a_child_that_another_waited_for_is_buried_all_the_same
     child = adopted { exit!(0) }
     Process.wait(child.pid)
-    @reaper.bury(child)
+    @reaper.reap(child)
 
     assert_equal(["status unknown"], told(:child_lost).map { |_, _, ending| ending.to_s })
   end

@@ -64,7 +64,7 @@ class ClusterReloadTest < Minitest::Test
     turn
 
     assert_equal([true, nil], @renewals.map(&:given_up))
-    assert_equal(["another one was asked for (HUP)"], reasons("reload.failed"))
+    assert_equal(["another reload was requested (HUP)"], reasons("reload.failed"))
     assert_match(/\Athe old release serves on; /, events("reload.failed").first[:advice])
     assert_equal(%w[test HUP], reasons("reload.started"))
   end
@@ -122,7 +122,7 @@ class ClusterReloadTest < Minitest::Test
     @reload.request("HUP")
     turn
 
-    assert_equal("another reload was asked for", @generations.ended)
+    assert_equal("another reload was requested", @generations.ended)
     assert_equal([1, 2], [events("reload.finished").size, events("reload.started").size])
   end
 

@@ -42,9 +42,9 @@ class ServiceSupervisorTest < Minitest::Test
 
     [0.25, 0.5, 1.0].zip(waits) { |expected, wait| assert_in_delta expected, wait, 0.2 }
     assert_equal(["signal KILL"] * 4, events("service.lost").map { |event| event[:reason] })
-    damped = events("restart.throttled").map(&:payload)
+    throttled = events("restart.throttled").map(&:payload)
     assert_equal([[:service, :clock, 2], [:service, :clock, 3], [:service, :clock, 4]],
-                 damped.map { |payload| payload.values_at(:role, :name, :rate) })
+                 throttled.map { |payload| payload.values_at(:role, :name, :rate) })
     assert_predicate service(1), :ready?
   end
 
@@ -54,7 +54,7 @@ class ServiceSupervisorTest < Minitest::Test
       @cluster.die(service(0)).turn
       refute_nil service(0)
       @cluster.settle(1)
-      elapse(Pando::Cluster::Throttling::Backoff::QUIET + 1)
+      elapse(Pando::Cluster::Backoff::QUIET + 1)
     end
 
     assert_empty events("restart.throttled")

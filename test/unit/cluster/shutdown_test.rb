@@ -113,7 +113,7 @@ class ClusterShutdownTest < Minitest::Test
     shutdown.instance_variable_set(:@begun, true)
     shutdown.instance_variable_set(:@deadline, Pando::Sys.now + 10)
     @cluster.adopt(late)
-    shutdown.end_late_comer(booting)
+    shutdown.end_starting_child(booting)
 
     assert_equal [[:leave], []], [late.link.orders, late.pidfd.signals], "it may serve already"
     assert_equal ["KILL"], booting.pidfd.signals
@@ -123,19 +123,19 @@ class ClusterShutdownTest < Minitest::Test
     shutdown.fail("the reason", "the app's backtrace")
 
     assert_equal 1, shutdown.status
-    assert_output(nil, /\Apando could not start.*the app's backtrace\n\z/) { shutdown.tell_failure }
+    assert_output(nil, /\Apando could not start.*the app's backtrace\n\z/) { shutdown.print_failure }
   end
 
   def test_a_failure_without_a_backtrace
     shutdown.fail("the reason", nil)
 
-    assert_output(nil, /the reason/) { shutdown.tell_failure }
+    assert_output(nil, /the reason/) { shutdown.print_failure }
   end
 
   def test_without_a_failure_nothing_is_told
     shutdown.gracefully("TERM")
 
-    assert_silent { shutdown.tell_failure }
+    assert_silent { shutdown.print_failure }
   end
 
   # --- with a reactor, in two phases
@@ -152,7 +152,7 @@ class ClusterShutdownTest < Minitest::Test
     assert workers.all?(&:ready?), "they serve what the reactor holds"
     assert_equal [[:drain]], orders_of([@cluster.current_mold]), "nobody is to be forked any more"
     assert_equal ["TERM"], service.pidfd.signals
-    assert_in_delta now + 10 + Pando::Cluster::Shutdown::LAST_WORDS, reactor.deadline, 1
+    assert_in_delta now + 10 + Pando::Cluster::Shutdown::REACTOR_EXTRA, reactor.deadline, 1
   end
 
   def test_they_are_asked_when_the_reactor_is_gone
@@ -228,7 +228,7 @@ class ClusterShutdownTest < Minitest::Test
 
     assert_equal [[:drain], *[[:leave]] * 2], orders_of([reactor, *workers])
     workers.each { |worker| assert_in_delta now + 1, worker.deadline, 0.5 }
-    assert_in_delta now + 1 + Pando::Cluster::Shutdown::LAST_WORDS, reactor.deadline, 0.5
+    assert_in_delta now + 1 + Pando::Cluster::Shutdown::REACTOR_EXTRA, reactor.deadline, 0.5
     shutdown.proceed
     assert_equal [[:leave]] * 2, orders_of(workers)
   end

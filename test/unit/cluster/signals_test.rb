@@ -4,6 +4,8 @@ require "test_helper"
 require "pando/cluster/signals"
 require "pando/cluster/upgrade/signal_buffer"
 require "support/in_child"
+require "pty"
+require_relative "support/simulation"
 
 # Signals as the monitor reads them, and as they are passed on when it executes itself.
 class SignalsTest < Minitest::Test
@@ -61,5 +63,149 @@ class SignalsTest < Minitest::Test
     end
 
     assert_equal([%w[TERM INT TTIN], %w[TTIN], %w[TERM INT TTIN], %w[TERM INT TTIN]], said)
+  end
+end
+
+# What ^C means while a request runs, and before and after that.
+class ClusterSignalOrdersTest < Minitest::Test
+  include ClusterSupport::Clock
+
+  # @!attribute had [Boolean]
+  # @!attribute prompt [Boolean]
+  Terminal = Struct.new(:had, :prompt) do
+    def had? = had
+    def prompt? = prompt
+  end
+
+  Cluster = Struct.new(:roster, :shutdown)
+  Roster = Struct.new(:workers)
+  Worker = Struct.new(:row)
+  Row = Struct.new(:busy_since)
+
+  # Stands for Shutdown.
+  class Stop
+    attr_reader :told
+
+    def initialize = @told = []
+    def begun? = @told.any?
+    def quickly(signal) = @told << [:quickly, signal]
+    def at_once(signal) = @told << [:at_once, signal]
+  end
+
+  def setup
+    super
+    @row = Row.new(now)
+    @terminal = Terminal.new(true, false)
+    @stop = Stop.new
+    @orders = Pando::Cluster::SignalOrders.new(Cluster.new(Roster.new([Worker.new(@row)]), @stop), terminal: @terminal)
+  end
+
+  def look(seconds)
+    elapse(seconds)
+    @orders.proceed
+  end
+
+  def test_at_a_prompt_it_is_the_debuggers
+    @terminal.prompt = true
+    @orders.obey("INT")
+
+    assert_nil @orders.due
+    assert_empty @stop.told
+  end
+
+  def test_a_prompt_that_comes_back_after_its_line
+    @orders.obey("INT")
+    look(@orders.due - now)
+    @terminal.prompt = true
+    look(@orders.due - now)
+
+    assert_nil @orders.due
+    look(1)
+
+    assert_empty @stop.told
+  end
+
+  def test_a_request_without_a_prompt_is_interrupted_soon
+    @orders.obey("INT")
+
+    assert_empty @stop.told
+    look(Pando::Cluster::SignalOrders::DOUBT + 0.01)
+
+    assert_equal [[:quickly, "INT"]], @stop.told
+    assert_nil @orders.due
+  end
+
+  def test_a_request_that_ends_leaves_no_doubt
+    @orders.obey("INT")
+    @row.busy_since = nil
+    look(@orders.due - now)
+
+    assert_equal [[:quickly, "INT"]], @stop.told
+  end
+
+  def test_the_second_one_is_obeyed_at_once
+    2.times { @orders.obey("INT") }
+
+    assert_equal [[:quickly, "INT"]], @stop.told
+    @orders.obey("INT")
+
+    assert_equal [:at_once, "INT"], @stop.told.last
+  end
+
+  def test_without_a_request_it_is_obeyed_at_once
+    @row.busy_since = nil
+    @orders.obey("INT")
+
+    assert_equal [[:quickly, "INT"]], @stop.told
+  end
+
+  def test_without_a_terminal_it_is_obeyed_at_once
+    @terminal.had = false
+    @orders.obey("INT")
+
+    assert_equal [[:quickly, "INT"]], @stop.told
+  end
+end
+
+# Whether the terminal is still there.
+class ClusterTerminalTest < Minitest::Test
+  # In a session of its own.
+  def in_session
+    reader, writer = IO.pipe
+    pid = fork do
+      Process.setsid
+      trap("HUP", "IGNORE")
+      writer.puts(yield.inspect)
+    ensure
+      exit!(0)
+    end
+    writer.close
+    reader.read.chomp
+  ensure
+    Process.wait(pid) if pid
+  end
+
+  # A session leader's first terminal becomes the one that controls it.
+  def terminal
+    master, slave = PTY.open
+    File.open(slave.path, &:itself)
+    slave.close
+    master
+  end
+
+  def test_a_terminal_that_hangs_up_is_lost_once
+    told = in_session do
+      master = terminal
+      watched = Pando::Cluster::Terminal.new
+      before = watched.lost?
+      master.close
+      [before, watched.lost?, watched.lost?]
+    end
+
+    assert_equal("[false, true, false]", told)
+  end
+
+  def test_without_a_terminal_none_is_lost
+    assert_equal("[false, false]", in_session { Array.new(2) { Pando::Cluster::Terminal.new.lost? } })
   end
 end

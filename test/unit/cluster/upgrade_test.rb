@@ -13,7 +13,7 @@ class UpgradeUnitTest < Minitest::Test
   Upgrade = Pando::Cluster::Upgrade
   # As much of the monitor as is asked.
   Cluster = Struct.new(:generations, :reload, :examiner, :lanes, :reactors, :roster, :ending, :external_signals,
-                       keyword_init: true) do
+                       :control, keyword_init: true) do
     def ending? = ending
     def pools = [self]
   end
@@ -31,14 +31,13 @@ class UpgradeUnitTest < Minitest::Test
     def due = 99.0
   end
 
-  # Stands for the step itself, after which this image runs no more.
-  class Exec
-    attr_reader :image
+  # Stands for the signals that the monitor has got.
+  class Signals
+    attr_accessor :waiting
+    alias waiting? waiting
+    attr_reader :trapped
 
-    def go(image)
-      yield
-      @image = image
-    end
+    def trap_all = @trapped = true
   end
 
   def setup
@@ -49,8 +48,10 @@ class UpgradeUnitTest < Minitest::Test
     @cluster = Cluster.new(generations: @generations, reload: Answer.new(under_way?: false),
                            examiner: Answer.new(due: nil), lanes: @lanes, reactors: Answer.new(told?: true),
                            roster: @roster, external_signals: Answer.new(due: nil))
-    @upgrade = Upgrade.new(@cluster, nil, nil, nil, nil)
-    @upgrade.instance_variable_set(:@passage, @passage = Exec.new)
+    @cluster.control = @control = Struct.new(:failed) { def fail_unfinished = self.failed = true }.new
+    @upgrade = Upgrade.new(@cluster, nil, nil, @signals = Signals.new, nil)
+    @executed = executed = []
+    @upgrade.define_singleton_method(:execute) { |image| image == :gone ? raise(Errno::ENOENT) : executed << image }
     probe = @probe = Probe.new
     @upgrade.define_singleton_method(:probe) do
       @probe = probe
@@ -62,10 +63,11 @@ class UpgradeUnitTest < Minitest::Test
     @upgrade.request("test")
     turn
 
-    assert_nil(@passage.image)
+    assert_empty(@executed)
     @probe.outcome = outcome(image: :other, version: "2")
     turn
-    assert_equal(:other, @passage.image)
+    assert_equal([:other], @executed)
+    assert(@control.failed)
     assert_equal(%w[upgrade.started monitor.upgrading], event_names)
     assert_equal("2", events("monitor.upgrading").first[:to])
   end
@@ -74,7 +76,7 @@ class UpgradeUnitTest < Minitest::Test
     @generations.occupation = ["generation 3 (refork) is rolling out", 9.0]
     @upgrade.request("test")
     turn
-    elapse(Upgrade::PATIENCE - 60)
+    elapse(Upgrade::TIMEOUT - 60)
     turn
     assert_empty(events("upgrade.failed"))
     elapse(60)
@@ -102,7 +104,7 @@ class UpgradeUnitTest < Minitest::Test
     assert_equal("a reload is under way", obstacle)
     @cluster.reload = Answer.new(under_way?: false)
     @cluster.examiner = Answer.new(due: 1.0)
-    assert_equal("it is being found out where a process stands", obstacle)
+    assert_equal("a stuck process is being examined", obstacle)
   end
 
   # So that it comes to rest.
@@ -112,10 +114,35 @@ class UpgradeUnitTest < Minitest::Test
     assert_predicate(@upgrade, :holds?)
     elapse(Upgrade::HOLD)
     refute_predicate(@upgrade, :holds?)
-    assert_nil(@passage.image)
+    assert_empty(@executed)
     @roster.dismiss(starting)
     turn
-    assert_equal(:other, @passage.image)
+    assert_equal([:other], @executed)
+  end
+
+  def test_a_signal_is_obeyed_first
+    @signals.waiting = true
+    @upgrade.request("test")
+    turn
+    @probe.outcome = outcome(image: :other, version: "2")
+    turn
+
+    assert_empty(@executed)
+    assert(@signals.trapped)
+    refute(@control.failed)
+    @signals.waiting = false
+    turn
+    assert_equal([:other], @executed)
+  end
+
+  def test_what_cannot_be_executed_is_the_end
+    @upgrade.request("test")
+    turn
+    @probe.outcome = outcome(image: :gone, version: "2")
+    turn
+
+    assert_equal("No such file or directory", reason)
+    assert(@signals.trapped)
   end
 
   def test_a_generation_on_its_way_is_not_held_up
@@ -128,7 +155,7 @@ class UpgradeUnitTest < Minitest::Test
   def test_a_failed_try_is_the_end
     @upgrade.request("test")
     turn
-    @probe.outcome = outcome(reason: "no such gem", words: "Bundler::GemNotFound")
+    @probe.outcome = outcome(reason: "no such gem", errors: "Bundler::GemNotFound")
     turn
 
     assert_equal(["no such gem", "Bundler::GemNotFound"],

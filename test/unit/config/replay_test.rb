@@ -4,7 +4,7 @@ require "test_helper"
 require "tmpdir"
 require "pando/cluster"
 require "pando/config"
-require "pando/server/transcript"
+require "pando/server/probed_release"
 
 # What a file says, told line by line and repeated elsewhere, is the same configuration.
 class ReplayTest < Minitest::Test
@@ -25,7 +25,7 @@ class ReplayTest < Minitest::Test
     in_folder(text) do |folder|
       config = Config.load([], env: {}, dir: folder)
       lines = Pando::Server::Transcript.of(config)
-      yield config, lines.map { |line| Pando::Cluster::Control::Record.decode(line) }, folder
+      yield config, lines.map { |line| Pando::Cluster::Control::Line.decode(line) }, folder
     end
   end
 

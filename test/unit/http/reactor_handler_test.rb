@@ -175,7 +175,7 @@ class HTTPQueuedWorkTest < Minitest::Test
     @stage.work.ready(nil)
 
     assert_equal %i[want_file abort], reactor.frames.map(&:kind)
-    assert_operator Pando::Sys.now - began, :<, Pando::HTTP::LaneLink::PATIENCE
+    assert_operator Pando::Sys.now - began, :<, Pando::HTTP::LaneLink::TIMEOUT
   end
 
   def test_the_connection_comes_over_the_socket_with_what_the_client_sent_ahead

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "pando/config"
-require "pando/http/reactor_settings"
+require "pando/http/reactor_setup"
 require_relative "support/served_queue"
 
 # Bounds that take the reactor as it is in a server: its process, its settings, and a worker that knows of them.

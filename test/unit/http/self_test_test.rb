@@ -1,7 +1,10 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "socket"
+require "pando/http"
 require_relative "support/served_work"
+require_relative "support/fake_worker"
 
 # The request that a worker sends itself before it takes traffic.
 class HTTPSelfTestTest < Minitest::Test
@@ -88,5 +91,47 @@ class HTTPSelfTestTest < Minitest::Test
     assert_match(/was answered with 503/, assert_raises(Failed) { start(status: 503) }.message)
     assert_match(/answered with 500/, assert_raises(Failed) { start { |_| raise IOError, "no database" } }.message)
     assert_match(/had no answer/, assert_raises(Failed) { start { |env| env["rack.hijack"].call.close } }.message)
+  end
+end
+
+class HTTPWarmUpTest < Minitest::Test
+  include HTTPSupport::Events
+
+  WarmUp = Pando::HTTP::WarmUp
+
+  def listener = @listener ||= TCPServer.new("127.0.0.1", 0)
+  def teardown = @listener&.close
+
+  def warm_up = WarmUp.run(HTTPSupport.settings, listener)
+
+  # A failure would go unnoticed: nothing depends on it.
+  def test_the_request_is_answered
+    ours, theirs = UNIXSocket.pair
+    ours.write(WarmUp::REQUEST)
+    WarmUp.send(:serve, HTTPSupport.settings, listener, theirs)
+    theirs.close
+    head, body = ours.read.split("\r\n\r\n")
+
+    assert_equal(["HTTP/1.1 200 OK", "well"], [head.lines.first.chomp, body])
+  ensure
+    [ours, theirs].compact.each(&:close)
+  end
+
+  def test_it_leaves_nothing_behind
+    trap("URG", "DEFAULT") # other tests have left a handler
+    warm_up
+    GC.disable # which would close what other tests have left
+    before = [Dir.children("/proc/self/fd"), trap("URG", "DEFAULT")]
+    seen = events_of { warm_up }
+
+    assert_equal(before, [Dir.children("/proc/self/fd"), trap("URG", "DEFAULT")])
+    assert_empty(seen)
+  ensure
+    GC.enable
+  end
+
+  def test_what_goes_wrong_is_passed_over
+    assert_nil(WarmUp.run(nil, listener))
+    assert_nil(WarmUp.run(HTTPSupport.settings, nil))
   end
 end

@@ -103,7 +103,7 @@ class PagesRecordingTest < Minitest::Test
   def recording
     Recording.new(
       "facts" => "facts pid=1 slot=2 generation=0 served=4 ruby=x private=20480\n",
-      "jobs" => Pando::Cluster::Control::Record.encode("job", request: "GET /<script>\e[31mevil", compiled: 3),
+      "jobs" => Pando::Cluster::Control::Line.encode("job", request: "GET /<script>\e[31mevil", compiled: 3),
       "maps" => MAPS, "heap" => [0x10000].pack("Q*"),
       "steps" => [[0, 0, 0, 2, 0, 9], [1, 1, 2, 2, 0, 9], [1, 3, 1, 1, 0, 9]].flatten.pack("L*"),
       "pages" => [page(1, 0), page(2, 1), page(16, 2), page(48, 1), page(99, 0) | (1 << 18)].pack("Q*")

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/server/reconnection"
+require "pando/server/fork_care"
 require "support/in_child"
 
 # What a worker is connected to before it serves.

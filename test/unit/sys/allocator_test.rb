@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "open3"
-require "pando/server/jemalloc"
+require "pando/server/allocator"
 
 # Whose malloc a process has, and free memory given back.
 class SysAllocatorTest < Minitest::Test

@@ -8,12 +8,14 @@ module Pando
     class Control
       # What a client may ask for, by the first word of its line.
       #
+      # Owned by Control, in the monitor.
+      #
       # @api private
       class Commands
-        # What cannot be done as it was asked for; the message goes to the client.
+        # The command cannot be carried out. The message goes to the client.
         class Refused < Pando::Error; end
 
-        # What is begun, and what takes it back.
+        # What begins, and what undoes it.
         PAUSES = { "drain" => [Tasks::Drain, Tasks::Undrain], "quiet" => [Tasks::BeQuiet, Tasks::Unquiet] }.freeze
         STOPS = { "gracefully" => :gracefully, "quickly" => :quickly, "at_once" => :at_once }.freeze
 
@@ -22,12 +24,12 @@ module Pando
           @cluster = cluster
         end
 
-        # @param line [String] from anybody
-        # @param session [Session] told at once if the answer is known
-        # @return [Task, nil] what it must wait for
+        # @param line [String] untrusted
+        # @param session [Session] that gets the answer, if it is known at once
+        # @return [Tasks::Task, nil] that the client must wait for
         # @raise [Refused]
         def call(line, session)
-          word, arguments = Record.decode(line)
+          word, arguments = Line.decode(line)
           case word
           when "status", "pages" then answer(word, arguments, session)
           when "refork" then task(refork(arguments))
@@ -42,7 +44,7 @@ module Pando
 
         private
 
-        # @return [nil] there is nothing to wait for
+        # @return [nil] the client need not wait
         def answer(word, arguments, session)
           word == "status" ? status(session) : pages(arguments, session)
           session.finish("ok")
@@ -53,19 +55,19 @@ module Pando
           Snapshot.new(@cluster).each { |role, pairs| session.say(role, pairs) }
         end
 
-        # From here on the worker and who asks have a file between them; the monitor reads none of it.
+        # The worker writes to the client's own file; the monitor reads none of it.
         def pages(arguments, session)
           worker = worker_of(arguments)
           raise Refused, "a file and a pipe must come along" unless session.descriptors.size == 2
 
-          wish = Record.encode("pages", jobs: whole(arguments, "jobs"), seconds: whole(arguments, "seconds"))
+          wish = Line.encode("pages", jobs: whole(arguments, "jobs"), seconds: whole(arguments, "seconds"))
           raise Refused, "the worker does not listen" unless
             worker.order(Message.new(:record_pages, text: wish), session.descriptors)
 
           session.say("worker", **worker.identity, pool: arguments["pool"], mold: mold_of(worker)&.pid)
         end
 
-        # Without a slot, who has served most.
+        # Without a slot, the worker that has served most.
         def worker_of(arguments)
           workers = pool(arguments).roster.ready_workers
           workers.select! { |worker| worker.slot == whole(arguments, "slot") } if arguments["slot"]
@@ -92,14 +94,14 @@ module Pando
           Tasks::ReloadRelease.new(@cluster, now: arguments["now"] == "yes")
         end
 
-        # All of them, unless one is named.
+        # All pools, unless the client names one.
         def refork(arguments)
           pools = arguments["pool"] ? [pool(arguments)] : @cluster.pools
           force = arguments["force"] == "yes"
           Tasks::Together.new(@cluster, pools.map { |pool| Tasks::Refork.new(@cluster, pool, force) })
         end
 
-        # Without a name, the first one.
+        # The first pool, unless the client names one.
         # @return [Pool]
         def pool(arguments)
           name = arguments["pool"] or return @cluster.pools.first
@@ -113,7 +115,7 @@ module Pando
           raise Refused, "workers must be a number"
         end
 
-        # A second one may be more impatient than the first.
+        # A second command may be more impatient than the first, so it does not matter whether the server is stopping.
         def stop(arguments)
           how = STOPS.fetch(arguments.fetch("how", "gracefully")) { raise Refused, "no such way to stop" }
           Tasks::Stop.new(@cluster, how)

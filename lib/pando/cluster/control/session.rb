@@ -2,13 +2,13 @@
 
 require "pando/cluster/brief"
 require "pando/cluster/serializable"
-require "pando/cluster/control/record"
+require "pando/cluster/control/line"
 
 module Pando
   module Cluster
     class Control
-      # One client of the control socket: it asks for one thing, is told how that goes on, and
-      # then how it ended. It can neither stall the monitor nor fill its memory.
+      # One client of the control socket: it sends one command, and receives its progress and its outcome. It can
+      # neither stall the monitor nor fill its memory.
       #
       # Owned by Control, in the monitor.
       #
@@ -19,12 +19,12 @@ module Pando
 
         serialize input: :bytes, output: :bytes, since: :number, asked: :bytes
 
-        # Bytes that may wait for a client which does not read.
+        # Bytes of output that may wait for a slow client.
         BACKLOG = 1_048_576
-        # That may come along with a command.
+        # Descriptors that a command may bring.
         DESCRIPTORS = 2
-        # Seconds that a client may take to say what it wants.
-        PATIENCE = 10.0
+        # Seconds that a client may take to send its command, and to read the outcome.
+        TIMEOUT = 10.0
 
         # @param socket [UNIXSocket]
         # @param poller [Sys::Poller] that it stays in until it is closed
@@ -37,12 +37,9 @@ module Pando
           @since = Sys.now
         end
 
-        # What it waits for, nil: it has not said what it wants, or has been told.
-        # @return [Task, nil]
+        # @return [Tasks::Task, nil] that the client waits for; nil: no command yet, or it is answered
         attr_accessor :task
-
-        # What came along with its command, until it is answered.
-        # @return [Array<Integer>] descriptors
+        # @return [Array<Integer>] descriptors that came with its command, until it is answered
         attr_reader :descriptors
 
         # After an upgrade.
@@ -59,17 +56,17 @@ module Pando
           finish("failed", reason: e.message)
         end
 
-        # Before an upgrade: to wait for what ends with this image of the monitor is in vain.
-        def say_farewell
+        # Before an upgrade: the next image of the monitor cannot tell how this task ends.
+        def fail_unfinished
           return if task.nil? || task.lasting?
 
           finish("failed", reason: "the monitor has been upgraded meanwhile: ask `pando status` what became of it")
         end
 
-        # One that has been told the last words, or does not read, ends with this image.
+        # A session that is answered, or whose client does not read, ends with this image.
         # @param state [Upgrade::State]
         def to_state(state)
-          return if closed? || @finished || @output.bytesize > Record::LIMIT
+          return if closed? || @finished || @output.bytesize > Line::LIMIT
 
           state.add("session", descriptor: state.keep(@socket), **serialized_fields)
         end
@@ -86,7 +83,7 @@ module Pando
 
         # @return [String, nil] its command, once the line is whole
         def command
-          chunk, _, descriptors = Sys.receive_record(@socket, Record::LIMIT)
+          chunk, _, descriptors = Sys.receive_record(@socket, Line::LIMIT)
           return if chunk == false
           return close && nil unless take_descriptors(descriptors) && chunk && !chunk.empty?
           return if @asked
@@ -100,11 +97,11 @@ module Pando
         def say(word, pairs = {})
           return if closed?
 
-          @output << Record.encode(word, pairs)
+          @output << Line.encode(word, pairs)
           @output.bytesize > BACKLOG ? close : flush
         end
 
-        # Its task must wait for something, and that is news.
+        # Tells the client once what its task waits for.
         def tell_obstacle
           reason, seconds = @task&.obstacle
           return if reason == @obstacle
@@ -113,7 +110,7 @@ module Pando
           say("waiting", reason: reason, seconds: seconds&.then { |left| [left, 0.0].max.ceil }) if reason
         end
 
-        # The last word: the connection ends when it has been read.
+        # Sends the outcome. The connection ends when the client has read it.
         def finish(word, pairs = {})
           @task = nil
           @finished = true
@@ -123,14 +120,14 @@ module Pando
 
         # Called at each turn of the monitor's loop.
         def proceed
-          return close if !@asked && Sys.now - @since > PATIENCE
+          return close if !@asked && Sys.now - @since > TIMEOUT
 
           flush
         end
 
         private
 
-        # @return [Boolean] false: more than anybody needs
+        # @return [Boolean] false: too many
         def take_descriptors(descriptors)
           @descriptors.concat(descriptors.to_a)
           return @descriptors.size <= DESCRIPTORS unless @asked
@@ -147,8 +144,8 @@ module Pando
         def take_line
           if (line = @input[/\A[^\n]*\n/])
             @asked = line
-          elsif @input.bytesize >= Record::LIMIT
-            finish("failed", reason: "a command is a line of less than #{Record::LIMIT} bytes")
+          elsif @input.bytesize >= Line::LIMIT
+            finish("failed", reason: "a command is a line of less than #{Line::LIMIT} bytes")
             nil
           end
         end
@@ -165,10 +162,10 @@ module Pando
           close
         end
 
-        # Who does not read his last words is not waited for.
+        # Does not wait for a client that never reads its outcome.
         def give_up_late
           @finished_at ||= Sys.now if @finished
-          close if @finished_at && Sys.now - @finished_at > PATIENCE
+          close if @finished_at && Sys.now - @finished_at > TIMEOUT
         end
       end
     end

@@ -1,18 +1,20 @@
 # frozen_string_literal: true
 
-require "pando/cluster/control/pool_snapshot"
+require "pando/counted"
 require "pando/version"
 
 module Pando
   module Cluster
     class Control
-      # The cluster at this moment, as records: one of the server, one of each listener, pool (but for workers that
-      # are alone), generation and process. What can be read from outside (memory, from /proc) is left to who asks.
+      # The state of the cluster, as records: one of the server, and one of each listener, pool (unless it is the only
+      # one), generation and process. The client itself reads what it can from outside (memory, from /proc).
+      #
+      # Made by Commands for one `status`, in the monitor.
       #
       # @api private
       class Snapshot
         ROLES = %i[reactor mold worker service].freeze
-        # Of a pool.
+        # Methods of PoolSnapshot.
         PARTS = %i[pool generations policy leak lost_threads changed_states refused_paths throttles].freeze
 
         def initialize(cluster)
@@ -33,7 +35,7 @@ module Pando
 
         private
 
-        # What serves requests goes without saying where there is nothing else.
+        # A server with one pool of HTTP workers has no pool names.
         def named?(pool) = @cluster.pools.several? || pool.options.jobs
 
         def server
@@ -46,7 +48,6 @@ module Pando
 
         def state
           return "stopping" if @cluster.shutdown.begun?
-
           return "draining" if @cluster.drain.begun?
 
           @cluster.roster.ready_workers.any? ? "serving" : "booting"
@@ -57,10 +58,147 @@ module Pando
           children.map { |child| [child.role, @pools[child.pool].process(child)] }
         end
 
-        # What has gone wrong since the start.
+        # Failures since the start.
         def counts = @cluster.tally.counts.to_h { |name, number| [name.tr(".", "_").to_sym, number] }
 
         def order(child) = [ROLES.index(child.role), child.pool, child.slot, child.generation, child.seat]
+      end
+
+      # The state of one pool, as records for Snapshot.
+      #
+      # @api private
+      class PoolSnapshot
+        include Counted
+
+        # @param pool [Pool]
+        # @param name [String, nil] nil: the records do not name it
+        def initialize(pool, name)
+          @pool = pool
+          @name = name
+        end
+
+        def reforks = @pool.generations.reforks.count
+        def failures = suspension.failures
+        def suspended? = suspension.suspended?
+        def sizing = @pool.sizing.explain
+
+        # @return [Array<Array(String, Hash)>] one at most, as the following
+        def pool
+          return [] unless @name
+
+          [["pool", { name: @name, kind: (@pool.options.jobs ? "node" : "worker"),
+                      workers: @pool.rollout.size, ready: @pool.roster.ready_workers.size,
+                      reforks: reforks, failures: failures, suspended: (true if suspended?), sizing: sizing }]]
+        end
+
+        def generations = known.map { |generation| ["generation", { pool: @name, **facts(generation) }] }
+
+        # What the refork policy waits for.
+        def policy
+          facts = @pool.generations.reforks.explain
+          facts.any? ? [["refork", { pool: @name, **facts }]] : []
+        end
+
+        # Memory that each mold inherits and hands down.
+        # @return [Array<Array(String, Hash)>] one at most
+        def leak
+          facts = @pool.generations.cold_boots.explain
+          facts.any? ? [["leak", { pool: @name, **facts }]] : []
+        end
+
+        # Threads that forked processes lack.
+        def lost_threads
+          size = @pool.roster.ready_workers.size
+          @pool.generations.lost_threads.explain.map do |one|
+            ["lost_thread", { pool: @name, **one, workers: (size if one[:held]) }]
+          end
+        end
+
+        # Workers that are not promoted because a request has changed their process.
+        def changed_states
+          @pool.generations.changed_state.explain.map { |one| ["changed_state", { pool: @name, **one }] }
+        end
+
+        # Paths that workers refuse because they have ended others.
+        def refused_paths
+          @pool.poison.refused.map do |one|
+            ["refused_path", { pool: @name, **one, seconds: one[:seconds].round(1) }]
+          end
+        end
+
+        # Restarts that are throttled.
+        def throttles
+          states = [*@pool.throttles.states, *known.map(&:backoff).reject(&:calm?).map(&:state)]
+          states.map { |state| ["throttle", { pool: @name, **state }] }
+        end
+
+        # @param child [Child] of this pool
+        # @return [Hash{Symbol => Object}]
+        def process(child)
+          return worker(child) if child.worker?
+
+          { pool: (@name unless child.reactor?), name: (@pool.services.name(child) if child.service?),
+            generation: (child.generation unless child.reactor?), pid: child.pid, state: child.state }
+        end
+
+        private
+
+        def suspension = @pool.generations.reforks.suspension
+
+        def known
+          all = @pool.generations
+          [(all.proved unless all.proved.equal?(all.current)), all.current, all.upcoming].compact
+        end
+
+        def facts(generation)
+          { number: generation.number, state: generation.state, purpose: generation.purpose,
+            mold: generation.mold&.pid, age: generation.age,
+            released: (true if generation.released?), **proof(generation) }
+        end
+
+        # The progress of the canary, or of the watch over all workers after the rollout.
+        def proof(generation)
+          all = @pool.generations
+          return { proof: progress, waits: waits(all) } if all.on_trial? && generation.equal?(all.upcoming)
+
+          all.watching? && generation.equal?(all.current) ? { watch: progress, unproven: generation.unproven } : {}
+        end
+
+        def waits(all)
+          question = all.lost_threads.question
+          "#{question}, for #{all.remaining.ceil} s at most" if question
+        end
+
+        def progress
+          requests, seconds = @pool.generations.progress.values_at(:requests, :seconds)
+          "#{counted(requests, @pool.options.jobs ? "job" : "request")} in #{seconds.round} s"
+        end
+
+        def worker(child)
+          job = child.pidfd ? child.job : {}
+          { pool: @name, slot: child.slot, generation: child.generation, pid: child.pid, state: doing(child, job),
+            requests: child.requests, connections: (child.connections if child.connections.positive?),
+            seconds: job[:seconds], job: job[:request],
+            unsafe: (true unless child.fork_safe?), major_gc_due: (true if child.major_gc_due?), **warmth(child),
+            **(@pool.options.jobs ? load(child.row) : {}) }
+        end
+
+        # The jobs of a node.
+        def load(row) = { running: row.running, failed: row.failures, lag: row.lag }
+
+        # The last sample of its warmth.
+        def warmth(worker)
+          sample = worker.sample
+          { trainee: (true if worker.equal?(@pool.generations.reforks.trainee)),
+            code: sample&.code_bytes, full: sample&.major_gcs, kinds: sample&.kinds,
+            faults: sample&.faults_per_job&.round(2) }
+        end
+
+        def doing(child, job)
+          return child.state unless child.ready?
+
+          job.empty? ? "idle" : "busy"
+        end
       end
     end
   end

@@ -3,7 +3,7 @@
 module Pando
   module Cluster
     class Control
-      # Where the control socket is, as ListenerSocket wants to be told. Nobody but its owner may even connect.
+      # Where the control socket is, with the interface that ListenerSocket needs. Only its owner may connect.
       #
       #   required   without it the server does not start
       #

@@ -5,7 +5,7 @@ require "pando/cluster/generations/conditions"
 require "pando/cluster/memory/gauge"
 require "pando/cluster/message"
 require "pando/cluster/serializable"
-require "pando/cluster/throttling/backoff"
+require "pando/cluster/backoff"
 require "pando/counted"
 require "pando/events"
 require "pando/refork/survey"
@@ -84,7 +84,7 @@ module Pando
 
         # @param policy [#threshold, #measures?, #resting?, #manual?, #choose, #justify, #trains?] see
         #   Pando::Refork::Policy
-        # @param backoff [Throttling::Backoff] until the next attempt
+        # @param backoff [Backoff] until the next attempt
         # @param options [#refork_failures, #trainee, #jobs]
         # @param conditions [#obstacle, #quiet?] further obstacles to an automatic refork
         def initialize(roster, policy, generations, backoff, options,
@@ -97,7 +97,7 @@ module Pando
           @conditions = conditions
           @survey = Refork::Survey.new(roster, generations, gauge, options)
           @suspension = Suspension.new(-> { options.refork_failures })
-          @pause = Throttling::Backoff.new
+          @pause = Backoff.new
           @count = 0
           @told = []
           @asked = true

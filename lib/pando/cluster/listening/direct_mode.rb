@@ -5,12 +5,9 @@ require "pando/cluster/message"
 module Pando
   module Cluster
     module Listening
-      # In direct mode there is neither reactor nor lane: workers accept by themselves. A listener that a
-      # reload has taken out is served out by one of the new release's.
-      #
-      # Owned by the monitor.
-      #
-      # @api private
+      # Stands for reactor and lanes in direct mode, where workers accept connections themselves. A listener that a
+      # reload has removed is served by a worker of the new release until its queue is empty. Owned by a Pool, in the
+      # monitor.
       class DirectMode
         def initialize(roster, listeners)
           @roster = roster
@@ -26,7 +23,7 @@ module Pando
         def to_state(_state) = nil
         def from_state(_state) = nil
 
-        # They came with their mold.
+        # Workers have inherited the listeners from their mold.
         # @param _changed [Array<Listener>]
         def listeners_changed(_changed); end
 
@@ -39,7 +36,7 @@ module Pando
 
         private
 
-        # One that is not at a job does it at once.
+        # Idle workers come first, since they serve at once.
         def serve_out(listener)
           order = Message.new(:serve_out, text: listener.encode)
           workers = @roster.ready_workers.sort_by { |worker| [worker.row.busy_since ? 1 : 0, -worker.generation] }

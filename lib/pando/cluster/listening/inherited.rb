@@ -6,19 +6,16 @@ require "pando/events"
 module Pando
   module Cluster
     module Listening
-      # The sockets that a service manager has opened for us (sd_listen_fds(3)), until a line of the
-      # configuration claims them. They are the service manager's: we neither shut them down nor remove their
-      # files.
-      #
-      # Owned by the monitor. What tells of them is taken out of the environment: it is not for children.
-      #
-      # @api private
+      # The sockets that a service manager has opened for the server (sd_listen_fds(3)), until a line of the
+      # configuration claims them. They belong to the service manager: the server neither shuts them down nor removes
+      # their files. Owned by the monitor. The variables about them are removed from the environment, since they are not
+      # for children.
       class Inherited
         FIRST = 3
         MOST = 100
         VARIABLES = %w[LISTEN_FDS LISTEN_PID LISTEN_FDNAMES LISTEN_PIDFDID].freeze
 
-        # What the names begin with that we give.
+        # The prefix of names that Pando has given.
         STORED = "pando "
 
         # A socket and the name that the service manager has for it (FileDescriptorName=).
@@ -26,10 +23,10 @@ module Pando
           # @return [String] its address
           def to_s = ListenerSocket.name(socket)
 
-          # @return [Boolean] an earlier life of this server has opened it
+          # @return [Boolean] whether an earlier run of this server has opened it
           def stored? = name.start_with?(STORED)
 
-          # @param spec [#kind, #host, #port, #path] "systemd" is for all, or all of a name
+          # @param spec [#kind, #host, #port, #path] a line of kind systemd asks for all, or for all of one name
           def for?(spec)
             return ListenerSocket.at?(socket, spec) unless spec.kind == :systemd
 
@@ -37,7 +34,7 @@ module Pando
           end
         end
 
-        # @param environment [ENV, Hash] loses what is about them
+        # @param environment [ENV, Hash] loses the variables about them
         def self.from(environment)
           count, pid, names = VARIABLES.map { |name| environment.delete(name) }
           return none unless pid.to_i == Process.pid && count.to_i.between?(1, MOST)
@@ -49,8 +46,7 @@ module Pando
         def self.none = new([])
 
         # After an upgrade.
-        # @param state [Upgrade::State]
-        # @param environment [ENV, Hash] loses what is about them
+        # @param environment [ENV, Hash] loses the variables about them
         def self.taken_up(state, environment)
           VARIABLES.each { |name| environment.delete(name) }
           entries = state.all("inherited").map do |record|
@@ -67,7 +63,7 @@ module Pando
                                          reason: "it is no stream socket that listens")
           socket.close
           nil
-        rescue SystemCallError => e # no socket at all: it may be anybody's
+        rescue SystemCallError => e # no socket at all: it may belong to any code
           Events.emit("listener.unused", listen: "descriptor #{descriptor}", name: name, reason: e.message)
           nil
         end
@@ -79,7 +75,6 @@ module Pando
           @any = any
         end
 
-        # @param state [Upgrade::State]
         def to_state(state)
           @entries.each { |entry| state.add("inherited", descriptor: state.keep(entry.socket), name: entry.name) }
         end
@@ -88,17 +83,17 @@ module Pando
         def any? = @any
 
         # @param spec [Config::Listen]
-        # @return [Array<Entry>] that it is about, which are the caller's now
+        # @return [Array<Entry>] those that it asks for; they belong to the caller now
         def take(spec)
           taken = @entries.select { |entry| entry.for?(spec) }
           @entries -= taken
           taken
         end
 
-        # @param entry [Entry] that the caller needs no more
+        # @param entry [Entry] that the caller no longer needs
         def put_back(entry) = @entries.push(entry)
 
-        # Says which of them nobody wants: whoever connects there is not served.
+        # Reports those that no line asks for, since clients that connect there are not served.
         def tell_unused
           @entries.each do |entry|
             Events.emit("listener.unused", listen: entry.to_s, name: entry.name,

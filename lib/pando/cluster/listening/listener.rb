@@ -1,18 +1,20 @@
 # frozen_string_literal: true
 
+require "pando/cluster/listening/inherited"
+require "pando/cluster/listening/listener_socket"
+require "pando/cluster/serializable"
+
 module Pando
   module Cluster
     module Listening
-      # A listening socket, and what a process must know of it that has it: the monitor, which opened
-      # it, and molds and workers, which inherited it. Behind a reactor these know of it, and do not have it.
-      #
-      # @api private
+      # A listening socket with its number and flags, as molds and workers know it. Behind a reactor they know its
+      # address and do not have the socket.
       class Listener
         PROXIED = 1
         HELD = 2
         WRITTEN = /\A(\d{1,4})(p?)(h?)\z/
 
-        # @return [Integer] what reactor and workers know it by, as long as it lives; not its place in the configuration
+        # @return [Integer] its name for reactor and workers as long as it lives; not its place in the configuration
         attr_reader :number
         # @return [Socket, nil]
         attr_reader :socket
@@ -26,7 +28,7 @@ module Pando
         end
 
         # @param proxied [Boolean] each connection opens with a PROXY header
-        # @param held [Boolean] a service manager has it too, and goes on listening: it is never shut down
+        # @param held [Boolean] a service manager has it too, and goes on listening, so it is never shut down
         def initialize(socket, number: 0, proxied: false, held: false)
           @socket = socket
           @number = number
@@ -39,29 +41,143 @@ module Pando
         def fileno = socket.fileno
         def local_address = @local_address || socket.local_address
 
-        # @return [Integer] as the reactor wants them (ext/pando/http/reactor.h)
+        # @return [Integer] as the reactor expects them (ext/pando/http/reactor.h)
         def flags = (proxied? ? PROXIED : 0) | (held? ? HELD : 0)
 
         # @return [String] for .decode
         def encode = "#{number}#{"p" if proxied?}#{"h" if held?}"
 
-        # A client that is refused at once can go elsewhere.
+        # Refuses clients at once, so that they can go elsewhere.
         def refuse
           ListenerSocket.refuse(socket) unless held?
         end
 
-        # In a process that was handed it.
+        # In a process that has inherited it.
         def close = socket.close
 
-        # In a process that only has to know its address.
+        # In a process that only needs its address.
         def leave_to_reactor
           @local_address = local_address
           close
           @socket = nil
         end
       end
+
+      # A listening socket as the monitor has it: with its line of the configuration, and the file of a UNIX socket.
+      class OwnListener < Listener
+        extend Serializable
+
+        serialize number: :integer, proxied: :flag, held: :flag, stored: :flag, path: :text, file: :integers
+
+        KINDS = %i[tcp unix abstract systemd].freeze
+
+        # A line that the configuration no longer has, as an upgrade has recorded it.
+        Former = Struct.new(:kind, :path, :name, :proxy_protocol) do
+          def self.of(record)
+            new(record.choice(:kind, KINDS), nil, record.text(:spec), false)
+          end
+
+          def tcp? = kind == :tcp
+          def backlog = nil
+          def mode = nil
+          def umask = nil
+          def to_s = name
+        end
+
+        # @return [Config::Listen] or what answers alike
+        attr_reader :spec
+        # @return [Inherited::Entry, nil] nil: the monitor has opened it
+        attr_reader :entry
+
+        # @return [OwnListener] a new socket
+        # @raise [BootError]
+        def self.open(spec, number) = new(ListenerSocket.open(spec), spec, number)
+
+        # @param entry [Inherited::Entry]
+        def self.of(entry, spec, number) = new(entry.socket, spec, number, entry)
+
+        # After an upgrade.
+        # @param record [Upgrade::Record] @param state [Upgrade::State]
+        # @param specs [Array] the lines of the configuration
+        def self.taken_up(record, state, specs)
+          socket = Socket.for_fd(state.take(record.integer(:descriptor)))
+          entry = Inherited::Entry.new(socket, record.text(:entry)) if record.key?(:entry)
+          spec = specs.find { |one| one.to_s == record.text(:spec) } || Former.of(record)
+          new(socket, spec, 0, entry).take_up(record)
+        end
+
+        # @param entry [Inherited::Entry, nil] if given, the socket is not shut down and its file not removed
+        def initialize(socket, spec, number, entry = nil)
+          super(socket, number: number, proxied: spec.proxy_protocol, held: !entry.nil?)
+          @spec = spec
+          @name = ListenerSocket.name(socket)
+          @entry = entry
+          @stored = entry&.stored?
+          @path = ListenerSocket.real_path(spec) if entry.nil? || @stored
+          @file = ListenerSocket.file(@path)
+        end
+
+        # @param state [Upgrade::State] @param word [String] the name of its record
+        def to_state(state, word)
+          state.add(word, descriptor: state.keep(socket), spec: spec.to_s, kind: spec.kind, entry: entry&.name,
+                          **serialized_fields)
+        end
+
+        # The service manager keeps a copy for the next start of the server.
+        def hold
+          @held = @stored = true
+        end
+
+        def stored? = @stored
+
+        # The service manager keeps it no longer.
+        def release
+          @held = @stored = false
+          @entry = nil
+        end
+
+        # Found out when it is opened: later there may be no room for the thread in which Ruby 3.3 looks up an address.
+        # @return [String] with the port that the kernel chose for port 0
+        attr_reader :name
+
+        def inherited? = !entry.nil?
+
+        # Its address, for events.
+        def identity = { listen: name, inherited: (true if inherited?) }.compact
+
+        # @return [Boolean] whether it is the listener that this line asks for
+        def for?(spec)
+          return entry.for?(spec) if entry
+          return false unless spec == self.spec || (spec.tcp? && ListenerSocket.at?(socket, spec))
+
+          @file == ListenerSocket.file(ListenerSocket.real_path(spec)) # a link on its path may lead elsewhere by now
+        end
+
+        # @return [Listener] with the options of this line
+        def as(spec) = Listener.new(socket, number: number, proxied: spec.proxy_protocol, held: held?)
+
+        # The same address is wanted with other options.
+        # @return [Boolean] whether the processes that accept from it must be told
+        # @raise [SystemCallError] the kernel refuses
+        def adopt(spec)
+          before = flags
+          ListenerSocket.adjust(socket, @spec, spec) unless entry
+          @proxied = spec.proxy_protocol
+          @spec = spec
+          before != flags
+        end
+
+        # Removes its file, so that no new client finds it.
+        def hide
+          ListenerSocket.unlink(@path, @file) unless held?
+          @file = nil
+        end
+
+        def close
+          hide
+          super
+        end
+      end
     end
   end
 end
-
-require "pando/cluster/listening/listener_socket"

@@ -1,15 +1,16 @@
 # frozen_string_literal: true
 
 require "fcntl"
-require "pando/cluster/listening/socket_file"
+require "socket"
 
 module Pando
   module Cluster
     module Listening
-      # Opens and closes one listening socket; the rules differ between TCP and UNIX.
-      #
-      # @api private
+      # Functions on one listening socket; the rules differ between TCP and UNIX. Used in the monitor.
       module ListenerSocket
+        # The kernel's constant, which Ruby's Socket does not name on every platform (tcp(7)).
+        TCP_DEFER_ACCEPT = 9
+
         module_function
 
         # @raise [BootError]
@@ -21,7 +22,7 @@ module Pando
           raise BootError, "cannot listen on #{spec}: #{e.message}"
         end
 
-        # Many wake up for one connection: those that come late must not wait.
+        # Many processes wake up for one connection. The late ones must not block.
         # @return [Socket]
         def prepare(socket)
           socket.close_on_exec = true
@@ -36,7 +37,7 @@ module Pando
             socket.setsockopt(:IPV6, :V6ONLY, 1) if address.ipv6?
             # Accepted sockets inherit it: no extra call per connection.
             socket.setsockopt(:TCP, :NODELAY, 1) if spec.tcp_nodelay
-            socket.setsockopt(:TCP, Listeners::TCP_DEFER_ACCEPT, spec.defer_accept.to_i) if spec.defer_accept
+            socket.setsockopt(:TCP, TCP_DEFER_ACCEPT, spec.defer_accept.to_i) if spec.defer_accept
           end
         end
 
@@ -66,7 +67,7 @@ module Pando
           File.umask(before) if before
         end
 
-        # @param descriptor [Integer] that this process was handed
+        # @param descriptor [Integer] that this process has inherited
         # @return [TCPServer, UNIXServer]
         def server(descriptor)
           kind = Sys.borrow(descriptor, Socket) { |any| any.local_address.unix? ? UNIXServer : TCPServer }
@@ -93,12 +94,12 @@ module Pando
           wanted = Addrinfo.tcp(spec.host, spec.port)
           wanted.ip_address == address.ip_address || (wanted.ipv4? && any?(wanted) && any?(address) && both?(socket))
         rescue SocketError
-          false # whoever opens it will say so
+          false # the attempt to open it will say so
         end
 
         def any?(address) = %w[0.0.0.0 ::].include?(address.ip_address)
 
-        # Of "::", every IPv4 address as well (ipv6(7)).
+        # Whether "::" covers every IPv4 address as well (ipv6(7)).
         def both?(socket) = !socket.getsockopt(:IPV6, :V6ONLY).bool
 
         # @return [Boolean] whether connections can be accepted from it
@@ -106,26 +107,26 @@ module Pando
           socket.getsockopt(:SOCKET, :ACCEPTCONN).bool && socket.getsockopt(:SOCKET, :TYPE).int == Socket::SOCK_STREAM
         end
 
-        # The options of another line for the same address.
+        # Sets the options of another line for the same address.
         # @raise [SystemCallError]
         def adjust(socket, old, new)
           socket.listen(new.backlog) unless old.backlog == new.backlog
           if new.tcp?
             socket.setsockopt(:TCP, :NODELAY, new.tcp_nodelay ? 1 : 0)
-            socket.setsockopt(:TCP, Listeners::TCP_DEFER_ACCEPT, new.defer_accept.to_i)
+            socket.setsockopt(:TCP, TCP_DEFER_ACCEPT, new.defer_accept.to_i)
           elsif new.kind == :unix && [old.mode, old.umask] != [new.mode, new.umask]
             File.chmod(new.mode || (0o777 & ~(new.umask || File.umask)), new.path)
           end
         end
 
-        # Nobody is let in any more, whoever else has the socket open.
+        # Refuses new connections, even if other processes have the socket open.
         def refuse(socket)
           socket.shutdown
         rescue Errno::ENOTCONN, Errno::EINVAL
-          nil # it is shut already
+          nil # it is shut down already
         end
 
-        # Of a listening TCP socket, the number that tcp_info calls tcpi_unacked is the length of its queue.
+        # The length of a listening TCP socket's queue, which tcp_info calls tcpi_unacked.
         # @return [Integer, nil]
         def waiting(socket)
           return if socket.local_address.unix?
@@ -133,27 +134,101 @@ module Pando
           socket.getsockopt(:TCP, :INFO).data.unpack1("x24L")
         end
 
-        # @return [String, nil] of its file, without links that may lead elsewhere later
+        # @return [String, nil] the path of its file, without symbolic links that may change later
         def real_path(spec)
           File.join(File.realpath(File.dirname(spec.path)), File.basename(spec.path)) if spec.kind == :unix && spec.path
         rescue SystemCallError
-          nil # somebody tidied up before us
+          nil # it has been removed
         end
 
-        # @return [Array(Integer, Integer), nil] what tells the file of a UNIX socket from any other
+        # @return [Array(Integer, Integer), nil] device and inode of the file
         def file(path)
           stat = path && File.lstat(path)
           stat && [stat.dev, stat.ino]
         rescue SystemCallError
-          nil # somebody tidied up before us
+          nil # it has been removed
         end
 
-        # The number of a file is not used again while its socket is open.
-        # @param file [Array, nil] see .file: another server may have put its own there since
+        # Removes the file, unless another server has put its own there. An inode is not used again while its socket is
+        # open.
+        # @param file [Array, nil] see .file
         def unlink(path, file)
           File.unlink(path) if file && file == self.file(path)
         rescue SystemCallError
-          nil # somebody tidied up before us
+          nil # it has been removed
+        end
+      end
+
+      # Takes the path of a UNIX socket, one server at a time. Without a lock, two servers that start could both find a
+      # stale file there before either of them listens. Used by ListenerSocket, in the monitor.
+      module SocketFile
+        # Seconds that it waits for another server's lock. Any user who can read a folder can lock it for ever.
+        PATIENCE = 5.0
+        PAUSE = 0.01
+
+        class << self
+          # @param path [String]
+          # @param patience [Float] seconds
+          # @yield when no server is there; the block binds the socket and listens
+          # @return [Object] what the block returns
+          # @raise [BootError] the file there is not a socket
+          # @raise [Errno::EADDRINUSE] another server has it
+          def take(path, patience: PATIENCE)
+            folder = locked(File.dirname(path), patience)
+            remove_stale(path)
+            yield
+          ensure
+            folder&.close
+          end
+
+          # @param path [String]
+          # @return [Integer, nil] the process that listens there; nil: none, or it is not known
+          def holder(path)
+            socket = Socket.new(:UNIX, :STREAM, 0)
+            return unless socket.connect_nonblock(Socket.sockaddr_un(path), exception: false) == 0
+
+            pid = socket.getsockopt(:SOCKET, :PEERCRED).data.unpack1("i")
+            pid if pid.positive? # 0: it is of another PID namespace
+          rescue SystemCallError, ArgumentError
+            nil
+          ensure
+            socket&.close
+          end
+
+          private
+
+          # @return [File, nil] the lock ends when it is closed; nil: there is no lock
+          def locked(path, patience)
+            folder = File.new(path)
+            deadline = Sys.now + patience
+            sleep(PAUSE) until folder.flock(File::LOCK_EX | File::LOCK_NB) || Sys.now > deadline
+            folder
+          rescue SystemCallError
+            folder&.close
+          end
+
+          # Removes the file of a killed server, but not that of a running one.
+          def remove_stale(path)
+            return unless File.exist?(path)
+            raise BootError, "cannot listen on unix:#{path}: what is there is not a socket" unless File.socket?(path)
+
+            served?(path) ? raise(Errno::EADDRINUSE) : File.unlink(path)
+          rescue Errno::ENOENT
+            nil # its server has just removed it
+          end
+
+          # Does not wait for room in its queue: a full queue belongs to a server.
+          def served?(path)
+            socket = Socket.new(:UNIX, :STREAM, 0)
+            socket.connect_nonblock(Socket.sockaddr_un(path), exception: false)
+            true
+          rescue Errno::ECONNREFUSED
+            false
+          rescue Errno::EAGAIN
+            true
+          ensure
+            socket&.close
+          end
         end
       end
     end

@@ -1,45 +1,40 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/cluster/systemd/descriptor_store"
+require "pando/cluster/systemd"
 require "pando/cluster/listening/inherited"
-require "pando/cluster/listening/own_listener"
+require "pando/cluster/listening/listener"
 
 module Pando
   module Cluster
     module Listening
-      # The listening sockets. The monitor opens and owns them for the life of
-      # the server, or until a reload takes one out; molds and workers inherit them.
-      #
-      # @api private
+      # The listening sockets. The monitor opens and owns them for the life of the server, or until a reload removes
+      # one; molds and workers inherit them.
       class Listeners
         include Brief
         include Enumerable
 
-        # The kernel's constant, which Ruby's Socket does not name on every platform (tcp(7)).
-        TCP_DEFER_ACCEPT = 9
-        # As many as a cold mold can be handed with all else that it needs.
+        # As many as a cold mold can inherit beside its other descriptors.
         MOST = 100
         # The reactor has as many places (ext/pando/http/reactor.h).
         NUMBERS = 1024
 
-        # What another configuration would have: the listeners of each of its lines, and those among them that
-        # only it has.
+        # A change to another configuration: the listeners of each of its lines, and those among them that are new.
         Change = Struct.new(:lines, :fresh) do
           # @return [Array<OwnListener>]
           def listeners = lines.values.flatten
 
-          # @return [Array<Listener>] as it has them
+          # @return [Array<Listener>] with the options of that configuration
           def views = lines.flat_map { |spec, listeners| listeners.map { |listener| listener.as(spec) } }
         end
 
-        # @return [Array<OwnListener>] that a reload has taken out; who waits there is to be served still
+        # @return [Array<OwnListener>] that a reload has removed; clients that wait there are still to be served
         attr_reader :leaving
 
-        # @param specs [Array<Config::Listen>] or what answers alike
-        # @param inherited [Inherited] what a service manager has opened for us
-        # @param store [#keep, #forget, nil] where those that we open are kept for whoever comes after us
-        # @raise [BootError] the address is in use, not ours, or not allowed
+        # @param specs [Array<Config::Listen>] or objects with the same methods
+        # @param inherited [Inherited] what a service manager has opened for the server
+        # @param store [#keep, #forget, nil] keeps copies of new ones for the next start of the server
+        # @raise [BootError] the address is in use, not local, or not allowed
         def self.open(specs, inherited = Inherited.none, store = nil)
           listeners = new(inherited, store)
           listeners.adopt(listeners.prepare(specs))
@@ -47,10 +42,9 @@ module Pando
           listeners
         end
 
-        # After an upgrade. What the configuration wants otherwise by now is a reload's affair.
-        # @param state [Upgrade::State]
+        # After an upgrade. Changes of the configuration since then need a reload.
         # @param specs [Array] of the configuration
-        # @param inherited [Inherited] those of a service manager that nobody has claimed
+        # @param inherited [Inherited] those of a service manager that no line has claimed
         def self.taken_up(state, specs, inherited)
           new(inherited, Systemd::DescriptorStore.taken_up(state)).tap { |listeners| listeners.take_up(state, specs) }
         end
@@ -65,7 +59,6 @@ module Pando
 
         def each(&block) = @listeners.each(&block)
 
-        # @param state [Upgrade::State]
         def to_state(state)
           each { |listener| listener.to_state(state, "listener") }
           @inherited.to_state(state)
@@ -95,7 +88,7 @@ module Pando
         end
 
         # @param change [Change]
-        # @return [Array<OwnListener>] those that are new, or have other #flags
+        # @return [Array<OwnListener>] those that are new or have other #flags
         def adopt(change)
           gone = @listeners - change.listeners
           @listeners = change.listeners
@@ -106,28 +99,28 @@ module Pando
           change.fresh | changed
         end
 
-        # @param change [Change] that came to nothing
+        # @param change [Change] that is not adopted
         def give_up(change) = put_away(change.fresh)
 
-        # Nobody waits there any more.
+        # No client waits there any more.
         # @param listeners [Array<OwnListener>] of #leaving
         def forget(listeners)
           @leaving -= listeners
           put_away(listeners)
         end
 
-        # Where we listen, with the port that the kernel chose for port 0.
+        # The addresses, with the port that the kernel chose for port 0.
         # @return [Array<String>]
         def names = map(&:name)
 
-        # How many connections have come that nobody has accepted yet.
-        # @return [Hash{String => Integer, nil}] by address; nil where the kernel does not tell
+        # The numbers of connections that are not accepted yet.
+        # @return [Hash{String => Integer, nil}] by address; nil: the kernel does not tell
         def waiting = to_h { |listener| [listener.name, ListenerSocket.waiting(listener.socket)] }
 
-        # A client that is refused at once can go elsewhere.
+        # Refuses clients at once, so that they can go elsewhere.
         def refuse = each(&:refuse)
 
-        # Closes all and removes the files of UNIX sockets that are still ours.
+        # Closes all, and removes the files of UNIX sockets that still belong to them.
         def close
           [*@listeners, *@leaving].each(&:close)
           @inherited.close
@@ -162,7 +155,7 @@ module Pando
           raise BootError, "#{e.message}. It is this server itself, at #{rival.name}: that takes a restart"
         end
 
-        # One that nobody has had for long: a request may still name the listener that it came by.
+        # The number that is unused for longest, since a running request may still name its listener.
         def number(change)
           taken = [*@listeners, *@leaving, *change.fresh].map(&:number)
           @number = (@number + 1) % NUMBERS while taken.include?(@number) || @number.negative?
@@ -182,7 +175,7 @@ module Pando
           false
         end
 
-        # Those of a service manager may be wanted again.
+        # The sockets of a service manager may be needed again.
         def put_away(listeners)
           listeners.each { |listener| listener.entry ? @inherited.put_back(listener.entry) : listener.close }
         end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/cluster/throttling/backoff"
+require "pando/cluster/backoff"
 require "pando/events"
 require "pando/mebibytes"
 require "pando/sys/memory"
@@ -36,7 +36,7 @@ module Pando
           @group = group
           @pressure = pressure
           @short = @critical = @near = false
-          @respite = Throttling::Backoff.new(LONGEST_RESPITE, first: RESPITE)
+          @respite = Backoff.new(LONGEST_RESPITE, first: RESPITE)
           @relieved_at = 0.0
           @guards = []
         end

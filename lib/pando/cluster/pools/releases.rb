@@ -3,13 +3,10 @@
 module Pando
   module Cluster
     class Pools
-      # What a reload is of where there are several pools: a new generation of each. All their molds boot before a
-      # worker of any is replaced, and the first pool, which has the clients, waits until the canaries of the others
-      # have proved themselves. If one comes to nothing, the others are taken back as far as that can be done still.
-      #
-      # Owned by Pools, in the monitor; answers Reload as Generations does.
-      #
-      # @api private
+      # A reload with several pools: a new generation of each. All molds boot before any worker is replaced. The first
+      # pool, which has the clients, waits until the canaries of the others have passed. If the new generation of one
+      # pool fails, the others are rolled back as far as possible. Owned by Pools, in the monitor. It has the methods of
+      # Generations that Reload uses.
       class Releases
         # @param pools [Pools]
         def initialize(pools)
@@ -46,7 +43,7 @@ module Pando
         def reconcile
           return unless @release
 
-          return take_back if @release.lost
+          return roll_back if @release.lost
 
           @release.proceed
           @release = nil if @release.state == :current && !watching?
@@ -54,17 +51,15 @@ module Pando
 
         private
 
-        def take_back
-          @release.take_back("#{@release.lost.name} does not run the new release")
+        def roll_back
+          @release.roll_back("#{@release.lost.name} does not run the new release")
           @release = nil
         end
       end
 
-      # A generation of each pool, as if it were one.
-      #
-      # @api private
+      # The new generations of all pools, seen by Reload as one generation. Owned by Releases, in the monitor.
       class Release
-        # Its first worker has proved itself.
+        # The canary has passed.
         PROVED = %i[rolling current kept retired].freeze
 
         # @param pools [Pools]
@@ -77,7 +72,7 @@ module Pando
           @served = []
         end
 
-        # One that shares the first one's boot comes later, and may have begun to refork meanwhile.
+        # A pool that shares the first one's boot joins later, and may have begun to refork meanwhile.
         def begin
           missing = @pools.reject { |pool| @members.key?(pool) }
           missing.each do |pool|
@@ -87,7 +82,7 @@ module Pando
 
         # Called at each turn of the monitor's loop.
         def proceed
-          look
+          note_current
           self.begin
           @members.each do |pool, generation|
             @pools.about(pool) { generation.go_on } if generation.ready? && may_go_on?(pool)
@@ -103,26 +98,26 @@ module Pando
         # (see Generation#unproven)
         def unproven = @members.each_value.filter_map(&:unproven).first
 
-        # @return [Integer] the first pool's
+        # @return [Integer] of the first pool's generation
         def number = @members[@pools.first]&.number
 
         # (see Generation#state)
         def state
-          look
+          note_current
           return :refused if @absent
           return @members[lost].state if lost
 
           (@pools.to_a - @served).empty? ? :current : :booting
         end
 
-        # @return [String, nil] why it came to nothing
+        # @return [String, nil] why it failed
         def reason = lost && [lost.name, @absent ? @obstacle : @members[lost].reason].compact.join(": ")
 
-        # @return [Pool, nil] whose it came to nothing
+        # @return [Pool, nil] the pool whose generation failed
         def lost = @absent || @members.find { |pool, generation| lost?(generation, @served.include?(pool)) }&.first
 
         # @param reason [String]
-        def take_back(reason)
+        def roll_back(reason)
           @members.except(lost).each do |pool, generation|
             @pools.about(pool) { pool.generations.withdraw(generation, reason) }
           end
@@ -130,7 +125,7 @@ module Pando
 
         private
 
-        # The kernel may have no process for it.
+        # The kernel may refuse the process.
         def join(pool)
           @members[pool] = reload(pool).tap(&:hold)
         rescue Pando::Error => e
@@ -143,8 +138,8 @@ module Pando
           pool.generations.reload(@command, listeners).tap { |generation| generation.untried = @untried }
         end
 
-        # Remembers who has served: its mold may be lost since.
-        def look
+        # Remembers the pools that have served: their molds may be lost since.
+        def note_current
           @served |= @members.select { |_, generation| generation.current? }.keys
         end
 

@@ -1,39 +1,33 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/cluster/reactor/lane"
 require "pando/cluster/reactor/message"
 
 module Pando
   module Cluster
     module Reactor
-      # The lanes that are given to workers, and what the reactor must be told of
-      # them. What it cannot take now, because its link is full or because there is
-      # no reactor, waits here.
-      #
-      # Owned by the monitor.
-      #
-      # @api private
+      # The lanes of the workers, and the messages about them for the reactor. Messages that the reactor cannot take
+      # now, since its link is full or there is no reactor, wait here. Owned by the first Pool, in the monitor.
       class Lanes
         include Brief
 
-        # Their handler is the kernel's or the interpreter's: the request may have caused it.
+        # Signals of crashes, which the request may have caused.
         CRASHES = %w[SEGV BUS ABRT ILL FPE TRAP SYS].map { |name| Signal.list.fetch(name) }.freeze
 
         # @param setup [#lane, #lanes] see Payload#reactor
         def initialize(setup, oom)
           @setup = setup
           @oom = oom
-          # The longest unused first: the reactor knows of a death long before the number comes back.
+          # The longest unused number comes first: the reactor knows of a death long before the number is used again.
           @free = (0...setup.lanes).to_a
           @open = {}
           @untold = []
         end
 
-        # @return [Array<IO>] what every mold inherits
+        # @return [Array<IO>] the descriptors that every mold inherits
         def descriptors = @setup.descriptors
 
-        # @param child [Child] who is about to be ordered
+        # @param child [Child] that is about to be ordered
         # @return [Lane]
         # @raise [Pando::Error] all are taken
         # @raise [SystemCallError] the kernel has no descriptor left
@@ -46,30 +40,30 @@ module Pando
           lane
         end
 
-        # @return [Child, nil] whose lane this is
+        # @return [Child, nil] the lane's worker
         def owner(number) = @open[number]&.child
 
-        # Whose worker is gone: the reactor answers for what it has left undone.
+        # Closes the lanes of workers that are gone. The reactor answers the requests that they have left undone.
         def close_deserted
           deserted = @open.each_value.select { |lane| lane.child.gone? }
           deserted.each { |lane| close(lane) }
         end
 
-        # For a new reactor, which knows of none.
+        # Queues a message for each open lane, for a new reactor.
         def tell_all
           @untold.clear
           @open.each_value { |lane| tell_open(lane) }
         end
 
-        # There is no reactor; the next one will be told all.
+        # There is no reactor; the next one will be told of all lanes.
         # @return [false]
-        def tell_nobody
+        def forget_messages
           @untold.clear
           false
         end
 
         # @param reactor [Child]
-        # @return [Boolean] whether it knows all now
+        # @return [Boolean] whether the reactor knows all now
         def tell(reactor)
           @untold.shift while @untold.any? && reactor.order(*@untold.first)
           @untold.empty?
@@ -78,7 +72,6 @@ module Pando
         # @return [Boolean] whether the reactor knows all, if there is one
         def told? = @untold.empty?
 
-        # @param state [Upgrade::State]
         def to_state(state)
           state.add("channel", descriptors: descriptors.map { |one| state.keep(one) }, free: @free)
           @open.each_value { |lane| lane.to_state(state) }
@@ -86,7 +79,7 @@ module Pando
 
         def from_state(state)
           state.all("lane").each do |record|
-            child = state.roster[record.integer(:seat)] or raise Upgrade::Unreadable, "a lane is nobody's"
+            child = state.roster[record.integer(:seat)] or raise Upgrade::Unreadable, "a lane has no worker"
 
             @open[record.integer(:number, among: 0...@setup.lanes)] = Lane.taken_up(record, state, child)
           end
@@ -99,7 +92,7 @@ module Pando
           @untold << [Message.new(:lane_open, lane: lane.number), lane.for_reactor]
         end
 
-        # What was not told of its opening has nobody to interest.
+        # If the reactor was not told of its opening, that message is dropped.
         def close(lane)
           @open.delete(lane.number)
           @untold.reject! { |message, _| message.lane == lane.number }
@@ -121,6 +114,46 @@ module Pando
 
           CRASHES.include?(child.ending.number) || @oom.victim?(child) ? :suspect : :died
         end
+      end
+
+      # A worker's lane to the reactor: its number, the memory that the reactor shares with this worker only, the
+      # eventfd with which the reactor wakes the worker, and the reactor's end of the socket for descriptors. All are
+      # new for each worker, since another worker may have damaged them. The monitor keeps them for the next reactor.
+      class Lane
+        attr_reader :number, :child
+
+        # @param record [Upgrade::Record] @param state [Upgrade::State]
+        def self.taken_up(record, state, child)
+          eventfd, socket, memory = %i[eventfd socket memory].map { |key| state.take(record.integer(key)) }
+          new(record.integer(:number), child, IO.for_fd(eventfd, "r+b"), [UNIXSocket.for_fd(socket), nil],
+              IO.for_fd(memory, "r+b"))
+        end
+
+        # The worker has its own ends.
+        def to_state(state)
+          state.add("lane", number: number, seat: child.seat,
+                            eventfd: state.keep(@eventfd), socket: state.keep(@socket), memory: state.keep(@memory))
+        end
+
+        # @param eventfd [IO] @param sockets [Array(UNIXSocket, UNIXSocket)] the reactor's end and the worker's
+        # @param memory [IO]
+        def initialize(number, child, eventfd, sockets, memory)
+          @number = number
+          @child = child
+          @eventfd = eventfd
+          @socket, @worker_socket = sockets
+          @memory = memory
+        end
+
+        # @return [Array<IO>] the descriptors that go with the order to fork the worker
+        def for_worker = [@eventfd, @worker_socket, @memory]
+        # @return [Array<IO>] the descriptors for a reactor
+        def for_reactor = [@eventfd, @socket, @memory]
+
+        # Closes the worker's end here, once it has been sent or could not be.
+        def hand_over = @worker_socket.close
+
+        def close = [@eventfd, @socket, @worker_socket, @memory].compact.each(&:close)
       end
     end
   end

@@ -3,10 +3,8 @@
 module Pando
   module Cluster
     module Reactor
-      # One record on the reactor's link, of the shape that ext/pando/http/reactor.h
-      # declares: the reactor is C, and cannot read what other children do.
-      #
-      # @api private
+      # One record on the reactor's link, as ext/pando/http/reactor.h declares it. The reactor is C, and its records
+      # differ from those of other children (Message).
       class Message
         FORMAT = "L4" # kind, lane or number of a listener, cause or its flags, 0
         BYTES = 16
@@ -18,7 +16,7 @@ module Pando
           ready: 16, drained: 17, lane_corrupt: 18
         }.freeze
         NAMES = KINDS.invert.freeze
-        # Why a worker is dead: of what its request hardly caused, of a deadline, or of what it may have caused.
+        # Why a worker is dead: its request hardly caused it, a deadline passed, or its request may have caused it.
         CAUSES = { died: 0, timeout: 1, suspect: 2 }.freeze
 
         attr_reader :kind, :lane

@@ -2,22 +2,16 @@
 
 require "pando/cluster/brief"
 require "pando/cluster/serializable"
-require "pando/cluster/throttling/restart_throttles"
-require "pando/cluster/reactor/disk_wait"
-require "pando/cluster/reactor/jobs"
-require "pando/cluster/reactor/progress"
+require "pando/cluster/reactor/message"
+require "pando/cluster/restart_throttles"
 require "pando/events"
 
 module Pando
   module Cluster
     module Reactor
-      # Keeps one reactor alive, and tells it of the workers. The first one starts
-      # with the first worker that is ready, unless it has to answer for our health:
-      # until then clients wait in the listeners' queues, as they do while there is none.
-      #
-      # Owned by the monitor.
-      #
-      # @api private
+      # Keeps one reactor alive, and tells it of the workers. It starts with the first ready worker, or at once if it
+      # has to answer health checks. While there is no reactor, clients wait in the listeners' queues. Owned by the
+      # first Pool, in the monitor.
       class Supervisor
         include Brief
         extend Serializable
@@ -29,15 +23,24 @@ module Pando
         REPORT = 1.0
         # Seconds without a turn of its loop after which a reactor is taken for stuck.
         STANDSTILL = 15.0
-        # Seconds if it waits for a disk meanwhile, which most often comes back: to kill it costs every connection.
+        # Seconds if it waits for a disk meanwhile, which mostly recovers: to kill the reactor costs every connection.
         DISK_STANDSTILL = 60.0
-        # Seconds between two looks whether idle workers get what waits, once there is doubt; and seconds after which
-        # new workers that get nothing either are no longer taken for the cause.
+        # Seconds between two checks whether idle workers take waiting requests, and seconds after a replacement of
+        # workers in which the next fault is the reactor's.
         LOOK = 0.5
         CURE = 10.0
 
-        # @param throttles [Throttling::RestartThrottles] that of the reactor
-        def initialize(roster, spawner, lanes, listeners, setup, throttles: Throttling::RestartThrottles.new)
+        # @param pid [Integer]
+        # @return [Boolean] whether the process waits for a disk or a file server, and cannot be interrupted: state D
+        #   in proc(5)
+        def self.waits_for_disk?(pid)
+          File.read("/proc/#{pid}/stat").rpartition(") ").last.start_with?("D")
+        rescue SystemCallError
+          false
+        end
+
+        # @param throttles [RestartThrottles] the pool's
+        def initialize(roster, spawner, lanes, listeners, setup, throttles: RestartThrottles.new)
           @throttles = throttles
           @roster = roster
           @jobs = Jobs.new(roster)
@@ -51,19 +54,19 @@ module Pando
           @reported_at = @looked_at = @moved_at = Sys.now
         end
 
-        # Called at each turn of the monitor's loop, in its last ones too.
+        # Called at each turn of the monitor's loop, also while the server stops.
         def reconcile(stopping)
           @lanes.close_deserted
           start if !stopping && reactor.nil? && due_to_start?
-          @behind = reactor ? !(@lanes.tell(reactor) && tell_listeners) : @lanes.tell_nobody
+          @behind = reactor ? !(@lanes.tell(reactor) && tell_listeners) : @lanes.forget_messages
           report
           look_for_progress
         end
 
-        # @param changed [Array<Listener>] it has them not, or not with these flags
+        # @param changed [Array<Listener>] the reactor does not have them, or has other flags
         def listeners_changed(changed) = @opened.concat(changed)
 
-        # @return [Boolean] whether it knows all listeners
+        # @return [Boolean] whether the reactor knows all listeners
         def told? = @opened.empty? && @listeners.leaving.empty?
 
         # @return [Float, nil]
@@ -80,20 +83,20 @@ module Pando
         # @return [Float, nil] on Sys.now, when the reactor was last seen to be at work; nil: there is none
         def heard_at(_now) = (@moved_at if reactor&.ready? && !reactor.condemned?)
 
-        # @return [Hash{Symbol => Integer}] what a reactor that is gone has left undone
+        # @return [Hash{Symbol => Integer}] what a lost reactor has left undone
         def in_flight = @setup.in_flight
 
-        # Another one follows at once, unless that happens often.
+        # The next reactor follows at once, unless that happens often.
         def lost(reason = nil)
-          @setup.report(@jobs) # what it did last
+          @setup.report(@jobs) # counts the last work of the lost reactor
           @throttles.fail(:reactor, reason)
         end
 
-        # What it holds at this moment.
+        # The requests and connections that the reactor holds at this moment.
         # @return [Hash{Symbol => Integer}]
         def state = @setup.state
 
-        # It cannot be read any more, so what its worker answers reaches nobody.
+        # The lane cannot be read any more, so the answers of its worker are lost.
         def lane_corrupt(number)
           worker = @lanes.owner(number)
           worker&.kill("its lane to the reactor is damaged")
@@ -109,11 +112,11 @@ module Pando
           return @throttles.fail(:reactor, "it could not be started", refused: true) unless @spawner.reactor(@setup)
 
           @started = true
-          @opened.clear # it was born with them
+          @opened.clear # it has inherited them
           @lanes.tell_all
         end
 
-        # @return [Boolean] whether it knows all now
+        # @return [Boolean] whether the reactor knows all now
         def tell_listeners
           @opened.shift while @opened.any? && reactor.order(Message.opening(@opened.first), [@opened.first.socket])
           told = @listeners.leaving.take_while { |listener| reactor.order(Message.closing(listener)) }
@@ -124,23 +127,23 @@ module Pando
         def report
           return if reactor.nil? || Sys.now < @reported_at + REPORT
 
-          slept = Sys.now - @reported_at > STANDSTILL / 3 # we did, and whoever was stopped with us
+          slept = Sys.now - @reported_at > STANDSTILL / 3 # the monitor slept, with all that were stopped together
           @reported_at = Sys.now
           @setup.report(@jobs)
           watch(slept)
         end
 
-        # A worker is exchanged first, which costs no request; if that was no help, the reactor.
+        # Replaces the idle workers first, which costs no request, and the reactor if that did not help.
         def look_for_progress
           return if reactor.nil? || !reactor.ready? || reactor.condemned? || Sys.now < @looked_at + LOOK
 
           idle = @progress.look(@setup.blocked?)
           @looked_at = Sys.now
           @setup.nudge if @progress.doubtful?
-          exchange(idle) if idle.any?
+          replace(idle) if idle.any?
         end
 
-        def exchange(idle)
+        def replace(idle)
           suspects = @cured_at && Sys.now - @cured_at < CURE ? [reactor] : idle
           @cured_at = Sys.now
           @progress.forget
@@ -149,7 +152,7 @@ module Pando
           suspects.each { |suspect| suspect.kill("requests waited, and none was taken by an idle worker") }
         end
 
-        # Each report asks for a turn; the next one sees whether it came.
+        # Each report asks the reactor for a turn of its loop; the next one checks whether it came.
         def watch(slept)
           turns = @setup.turns
           moved if slept || turns != @turns
@@ -166,12 +169,89 @@ module Pando
         end
 
         def stood_still(seconds)
-          return reactor.kill("it stood still") if seconds > DISK_STANDSTILL || !DiskWait.of?(reactor.pid)
+          return reactor.kill("it stood still") if seconds > DISK_STANDSTILL || !Supervisor.waits_for_disk?(reactor.pid)
           return if @stalled
 
           @stalled = true
           Events.emit("reactor.stalled", pid: reactor.pid, seconds: seconds.floor,
                                          reason: "it waits for a disk: that of TMPDIR, or of files that are sent")
+        end
+      end
+
+      # The running requests of the workers behind a reactor, for reports of waiting requests. Owned by the
+      # {Supervisor}.
+      class Jobs
+        # Requests that are named.
+        NAMED = 3
+
+        def initialize(roster)
+          @roster = roster
+        end
+
+        # @return [Integer] ready workers
+        def workers = @roster.ready_workers.size
+
+        # If it has the same value twice, no worker has finished or begun a request in between.
+        # @return [Array, nil] nil: a worker is idle, or there is none
+        def standstill
+          jobs = @roster.ready_workers.map { |worker| [worker.pid, worker.row.busy_since, worker.requests] }
+          jobs if jobs.any? && jobs.all? { |_, since, _| since }
+        end
+
+        # @return [String, nil] "GET /orders", "GET /orders (2), POST /cart"; nil: no worker is at a request
+        def to_line
+          counts = @roster.ready_workers.filter_map { |worker| worker.job[:request] }.tally
+          return if counts.empty?
+
+          named = counts.max_by(NAMED) { |_, count| count }
+          rest = counts.values.sum - named.sum(&:last)
+          line = named.map { |request, count| count > 1 ? "#{request} (#{count})" : request }.join(", ")
+          rest.positive? ? "#{line}, and #{rest} more" : line
+        end
+      end
+
+      # Detects that the server is alive and answers no requests, whatever the reason: requests wait, none is answered,
+      # and an idle worker with a heartbeat takes none of them. A slow machine does not explain that, since an idle
+      # worker looks for requests with each heartbeat. While some requests are answered, a fast worker may simply get
+      # them all. Owned by the {Supervisor}.
+      class Progress
+        # An idle worker: its number of requests when it was first seen idle, its last heartbeat, and the number of
+        # checks that found a new heartbeat.
+        Idler = Struct.new(:requests, :heartbeat, :beats)
+
+        # Heartbeats of a worker that stays idle beside waiting requests, after which it is taken for blocked.
+        PROOF = 2
+
+        # @param roster [Roster::Selection]
+        def initialize(roster)
+          @roster = roster
+          @idlers = {}
+        end
+
+        # @return [Boolean] whether the next check should come soon
+        def doubtful? = @idlers.any?
+
+        # @param waiting [Boolean] whether requests wait, none is answered, and the reactor's loop turns
+        # @return [Array<Child>] idle workers that should have taken some
+        def look(waiting)
+          before = @idlers
+          @idlers = waiting ? idle_workers.to_h { |worker| [worker.pid, idler(worker, before[worker.pid])] } : {}
+          idle_workers.select { |worker| @idlers[worker.pid]&.beats.to_i >= PROOF }
+        end
+
+        # Starts again after a replacement.
+        def forget = @idlers = {}
+
+        private
+
+        def idle_workers = @roster.ready_workers.reject { |worker| worker.row.busy_since || worker.condemned? }
+
+        def idler(worker, before)
+          heartbeat = worker.row.heartbeat
+          return Idler.new(worker.requests, heartbeat, 0) if before&.requests != worker.requests
+
+          beats = heartbeat == before.heartbeat ? before.beats : before.beats + 1
+          Idler.new(before.requests, heartbeat, beats)
         end
       end
     end

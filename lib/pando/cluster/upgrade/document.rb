@@ -1,34 +1,37 @@
 # frozen_string_literal: true
 
-require "pando/cluster/upgrade/record"
+require "pando/cluster/control/line"
+require "pando/errors"
 
 module Pando
   module Cluster
     class Upgrade
-      # Records as text, between two images of the monitor: each a line of a word and `key=value` pairs, with
-      # %XX for every byte of a value that is not plain. The first line names the format, the last one counts
-      # the others, so that half a document is none.
+      # A state, or a report, that is not what it must be. The message says what is wrong.
+      class Unreadable < Pando::Error; end
+
+      # Records as text, between two images of the monitor. Each record is a line of a word and `key=value` pairs, with
+      # %XX for every byte of a value that is not plain. The first line names the format. The last line counts the
+      # others, so that half a document is recognized.
       #
       #     pando 1
       #     rollout size=4
       #     child seat=1 role=worker slot=0 state=ready
       #     end records=2
       #
-      # What a reader does not know it passes over, and what it misses is as it would be at a start: so a new
-      # field needs no new format. The number changes when an older reader would go wrong.
+      # A reader ignores what it does not know, and what is missing stays as it is at a start: so a new field needs no
+      # new format. The number changes when an older reader would go wrong.
       #
       # @api private
       class Document
         FORMAT = 1
         # With records of several pools, which an older reader would take for one.
         SEVERAL = 2
-        # Bytes of a whole one.
+        # Bytes of a whole document.
         LIMIT = 32 * 1_048_576
-        PLAIN = %r{[^\w.:/,+@-]}n
         WORD = /\A[a-z_]{1,32}\z/
         KEY = /\A[a-z_]{1,32}(\.[a-z_]{1,32})*\z/
 
-        # @param bytes [String] from anybody
+        # @param bytes [String] untrusted
         # @return [Document]
         # @raise [Unreadable]
         def self.parse(bytes)
@@ -49,7 +52,7 @@ module Pando
             raise Unreadable, "it has a line that is no record: #{line.inspect[0, 60]}"
           end
 
-          Record.new(word, pairs.to_h { |key, value| [key, value.gsub(/%(\h\h)/n) { Regexp.last_match(1).hex.chr }] })
+          Record.new(word, pairs.to_h { |key, value| [key, Control::Line.unescape(value)] })
         end
         private_class_method :record
 
@@ -78,15 +81,97 @@ module Pando
 
         # @return [String]
         def to_s
-          lines = ["pando #{format_number}", *@records.map { |record| line(record) }, "end records=#{@records.size}"]
-          "#{lines.join("\n")}\n"
+          format = all("pool").size > 1 ? SEVERAL : FORMAT
+          ["pando #{format}\n", *@records.map { |record| "#{record}\n" }, "end records=#{@records.size}\n"].join
+        end
+      end
+
+      # One line of a document: a word and named values, each read as what it must be and nothing else.
+      #
+      # @api private
+      class Record
+        NUMBERS = 0..(2**62)
+
+        # @return [String]
+        attr_reader :word
+        # @return [Hash{String => String}]
+        attr_reader :fields
+
+        # @param fields [Hash{String => String}]
+        def initialize(word, fields)
+          @word = word
+          @fields = fields
+        end
+
+        # @return [String]
+        def to_s = [word, *fields.map { |key, value| "#{key}=#{Control::Line.escape(value.b)}" }].join(" ")
+
+        def key?(key) = @fields.key?(key.to_s)
+
+        # @param kind [Symbol, Array<Symbol>] :integer, :number, :text, :bytes, :flag, :integers, :numbers, or the
+        #   symbols that it may be
+        # @return [Object, nil] nil: it is not there
+        # @raise [Unreadable]
+        def read(key, kind)
+          return unless key?(key)
+          return choice(key, kind) if kind.is_a?(Array)
+
+          public_send(kind, key)
+        end
+
+        # @return [Integer] not negative
+        def integer(key, among: NUMBERS)
+          value = Integer(field(key), 10)
+          among.cover?(value) ? value : wrong(key)
+        rescue ArgumentError
+          wrong(key)
+        end
+
+        # @return [Array<Integer>]
+        def integers(key)
+          field(key).split(",").map { |text| Integer(text, 10) }
+        rescue ArgumentError
+          wrong(key)
+        end
+
+        # @return [Float]
+        def number(key) = float(key, field(key))
+
+        # @return [Array<Float>]
+        def numbers(key) = field(key).split(",").map { |text| float(key, text) }
+
+        # @return [Boolean]
+        def flag(key)
+          { "true" => true, "false" => false }.fetch(field(key)) { wrong(key) }
+        end
+
+        # @return [String] in UTF-8
+        def text(key) = bytes(key).force_encoding(Encoding::UTF_8).scrub("?")
+
+        # @return [String] as it was
+        def bytes(key) = field(key).dup.force_encoding(Encoding::BINARY)
+
+        # @param symbols [Array<Symbol>]
+        def choice(key, symbols)
+          text = field(key)
+          symbols.find { |symbol| symbol.name == text } || wrong(key)
         end
 
         private
 
-        def format_number = all("pool").size > 1 ? SEVERAL : FORMAT
-        def line(record) = [record.word, *record.fields.map { |key, value| "#{key}=#{escape(value)}" }].join(" ")
-        def escape(value) = value.b.gsub(PLAIN) { |byte| format("%%%02X", byte.ord) }
+        def float(key, text)
+          text == "Infinity" ? Float::INFINITY : Float(text)
+        rescue ArgumentError
+          wrong(key)
+        end
+
+        def field(key)
+          @fields.fetch(key.to_s) { raise Unreadable, "a record #{word} has no #{key}" }
+        end
+
+        def wrong(key)
+          raise Unreadable, "a record #{word} has #{field(key).inspect[0, 60]} for #{key}"
+        end
       end
     end
   end

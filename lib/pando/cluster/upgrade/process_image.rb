@@ -5,7 +5,7 @@ require "pando/cluster/brief"
 module Pando
   module Cluster
     class Upgrade
-      # What a process was executed as: its arguments and its environment.
+      # The arguments and the environment that a process was executed with.
       #
       # @api private
       class ProcessImage
@@ -16,7 +16,7 @@ module Pando
         # @return [Hash{String => String}]
         attr_reader :variables
 
-        # Of this process, which must not have given itself a title yet.
+        # The image of this process, which must not have set its title yet.
         def self.current
           arguments, variables = %w[cmdline environ].map { |name| File.binread("/proc/self/#{name}").split("\0", -1) }
           new(arguments[0..-2], variables.map { |text| text.split("=", 2) }.select { |pair| pair.size == 2 }.to_h)
@@ -40,7 +40,7 @@ module Pando
           variables.each { |name, value| state.add("variable", name: name, value: value) }
         end
 
-        # This process goes on as it.
+        # Executes this image in the current process.
         # @param more [Hash{String => String, nil}] variables
         # @raise [SystemCallError] the kernel cannot execute it
         def execute(more)

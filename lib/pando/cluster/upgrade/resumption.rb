@@ -8,23 +8,25 @@ require "pando/cluster/upgrade/state"
 module Pando
   module Cluster
     class Upgrade
-      # How a monitor comes by what it owns when another image of the same process has owned it: from the state
-      # that this has left. Answers as Start does.
+      # How a monitor gets what another image of the same process has owned: from the state that this image has left.
+      # Has the interface of Start.
       #
-      # Whatever fails before the monitor's first turn, the former image can be gone back to: the state and all
-      # descriptors are as it left them.
+      # Whatever fails before the monitor's first turn, the process can go back to the former image: the state and all
+      # descriptors are as that image left them.
+      #
+      # Owned by the new monitor, until it has begun.
       #
       # @api private
       class Resumption
-        # Says in the environment that there is a state: `take:NUMBER` of its descriptor, or `back:NUMBER` in an
-        # image that is gone back to.
+        # Says in the environment that there is a state: `take:NUMBER` of its descriptor, or `back:NUMBER` if
+        # the process goes back to the image that wrote the state.
         VARIABLE = "PANDO_UPGRADE"
         # Why the former image runs again.
         REASON = "PANDO_UPGRADE_REASON"
 
         # @param text [String] of VARIABLE
         # @param reason [String, nil] of REASON
-        # @raise [UsageError] it is none of ours
+        # @raise [UsageError] the variable does not come from a monitor
         def self.from(text, reason)
           manner, number = text.match(/\A(take|back):(\d{1,9})\z/)&.captures
           raise UsageError, "#{VARIABLE} is for the pando monitor only" unless manner
@@ -32,7 +34,7 @@ module Pando
           new(Integer(number, 10), manner == "back" ? reason.to_s : nil)
         end
 
-        # The image that the state is from goes on with it.
+        # Executes the image again that wrote the state.
         # @param text [String] of VARIABLE
         # @param reason [String]
         # @return [nil] there is none, as far as can be seen
@@ -43,13 +45,13 @@ module Pando
 
           Descriptors.close_on_exec([number, *document.one("descriptors").integers(:numbers)], false)
           ProcessImage.from_state(document).execute(VARIABLE => "back:#{number}", REASON => reason,
-                                             **SignalBuffer.pass_on([*@signals&.take]))
+                                                    **SignalBuffer.pass_on([*@signals&.take]))
         rescue SystemCallError, Unreadable
           nil
         end
 
         class << self
-          # @return [Signals, nil] where those are that have come since they are the monitor's again
+          # @return [Signals, nil] that have come since the monitor has handlers of its own
           attr_writer :signals
         end
 
@@ -59,7 +61,7 @@ module Pando
           @number = number
           @refusal = refusal
           @file = IO.for_fd(number, autoclose: false)
-          # What is given up half made must not close what the former image needs.
+          # Objects that are dropped half made must not close what the former image needs.
           GC.disable
           @state = State.read(@file, Descriptors.new)
           raise UsageError, "#{VARIABLE} is of another process" unless @state.pid == Process.pid
@@ -86,7 +88,7 @@ module Pando
           Listening::Listeners.taken_up(@state, specs, inherited_sockets)
         end
 
-        def roster = Roster.new(scoreboard)
+        def roster = Roster.new(Sys::Scoreboard.attach(take(@state.one("scoreboard").integer(:descriptor))))
         def systemd = Systemd.taken_up(@state)
 
         def control(cluster, spec, poller)
@@ -94,7 +96,7 @@ module Pando
           Control.taken_up(@state, cluster, spec, poller)
         end
 
-        # @return [Object, nil] in the mode that the workers were begun in
+        # @return [Object, nil] in the mode that the workers were started in
         def reactor(payload)
           record = @state.any("channel")
           payload.reactor(record.integers(:descriptors).map { |number| take(number) }) if record
@@ -108,9 +110,8 @@ module Pando
           @file.autoclose = true
           @file.close
           GC.enable
-          tell_changed
           tell
-          monitor.reaper.bury_strangers # nobody has told us of those who died meanwhile
+          monitor.reaper.reap_orphans # children may have died between the two images
         end
 
         # The server was ready when it started, see Start#proceed.
@@ -120,19 +121,13 @@ module Pando
 
         def take(number) = @state.take(number)
 
-        # Whether the configuration in the folder wants other sockets than those that are open.
+        # Notes a setting if the configuration in the folder wants other sockets than those that are open.
         def compare(setting, word, specs)
           open = @state.all(word).map { |record| record.text(:spec) }
           changed << setting unless open.uniq.sort == specs.map(&:to_s).uniq.sort
         end
 
         def changed = @changed ||= []
-
-        def tell_changed
-          Events.emit("upgrade.incomplete", settings: changed.join(", ")) if changed.any?
-        end
-
-        def scoreboard = Sys::Scoreboard.attach(take(@state.one("scoreboard").integer(:descriptor)))
 
         def take_up(monitor)
           @state.meet(monitor.pools.names)
@@ -141,11 +136,59 @@ module Pando
         end
 
         def tell
+          Events.emit("upgrade.incomplete", settings: changed.join(", ")) if changed.any?
           return Events.emit("upgrade.failed", from: @state.version, reason: @refusal) if @refusal
 
           Events.emit("monitor.upgraded", from: @state.version, to: Pando::VERSION, pid: Process.pid,
                                           seconds: (Sys.now - @state.upgraded_at).round(3))
         end
+      end
+
+      # Tries in a child of the monitor whether another image could take over: reads the state and builds a monitor
+      # from it, with sockets of its own in place of all that it must not touch. Reports to the monitor (Probe) the
+      # outcome, and what it was executed as.
+      #
+      # @api private
+      class Rehearsal < Resumption
+        # The value of VARIABLE.
+        VALUE = "probe"
+        # Its descriptors, from the Probe of any version: the state, the report, the memory that the processes share.
+        STATE = 3
+        REPORT = 4
+        MEMORIES = 5
+
+        def initialize # rubocop:disable Lint/MissingSuper
+          stand_ins = StandIns.new
+          @state = Sys.borrow(STATE) { |file| State.read(file, stand_ins) }
+          @state.memories.each_with_index { |number, place| stand_ins.real[number] = MEMORIES + place }
+        end
+
+        def rehearsal? = true
+
+        # Signals are the monitor's.
+        def take_charge(_signals); end
+
+        def begin(monitor) = take_up(monitor)
+
+        # @yieldparam rehearsal [Rehearsal] to build a monitor with
+        # @return never
+        # @raise [Exception] it could not take over
+        def self.perform
+          image = ProcessImage.current
+          yield new
+          tell("ready", version: Pando::VERSION, protocol: PROTOCOL) { |report| image.to_state(report) }
+        end
+
+        # @return never
+        def self.fail(reason) = tell("failed", reason: reason)
+
+        def self.tell(word, **fields)
+          report = Document.new.add(word, **fields)
+          yield report if block_given?
+          IO.for_fd(REPORT, "w").tap { |io| io.sync = true }.write(report.to_s)
+          exit!(0)
+        end
+        private_class_method :tell
       end
     end
   end

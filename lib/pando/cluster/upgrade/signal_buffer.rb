@@ -3,10 +3,10 @@
 module Pando
   module Cluster
     class Upgrade
-      # The signals that come while the process is no monitor: from the moment in which one image of it is executed
-      # until that one has taken up its duties. They are remembered, and obeyed then. exe/pando loads this first,
-      # so it requires nothing. What comes while the bare Ruby starts, for some hundredths of a second, cannot be
-      # remembered by anybody: Ruby lifts a mask that would keep it waiting in the kernel. It is ignored.
+      # Buffers the signals that come while the process is not a monitor: from the moment in which one image of it is
+      # executed until that image has taken up its duties, and obeys them then. exe/pando loads this first, so it
+      # requires nothing. A signal that comes while the bare Ruby starts, for some hundredths of a second, is ignored:
+      # Ruby lifts a mask that would keep it waiting in the kernel.
       #
       # @api private
       module SignalBuffer
@@ -14,24 +14,24 @@ module Pando
         # In the environment: those that had come before.
         VARIABLE = "PANDO_UPGRADE_SIGNALS"
 
-        @come = []
+        @received = []
 
         class << self
           # In the new image, as early as can be.
           def begin(environment = ENV)
             return unless (names = environment.delete(VARIABLE))
 
-            @come = NAMES & names.split(",")
-            NAMES.each { |name| trap(name) { @come |= [name] } }
+            @received = NAMES & names.split(",")
+            NAMES.each { |name| trap(name) { @received |= [name] } }
           end
 
-          # The monitor has handlers of its own.
+          # The monitor has handlers of its own from now on.
           # @return [Array<String>] names
           def take
-            @come.tap { @come = [] }
+            @received.tap { @received = [] }
           end
 
-          # Another image is to be executed, which would end by them.
+          # Another image is to be executed, which these signals would end.
           # @return [Hash{String => String}] environment for it
           def pass_on(names)
             NAMES.each { |name| trap(name, "IGNORE") }

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
+require "forwardable"
+require "socket"
 require "pando/cluster/protocol"
-require "pando/cluster/upgrade/descriptors"
 require "pando/cluster/upgrade/document"
-require "pando/cluster/upgrade/pool_state"
 require "pando/version"
 
 module Pando
@@ -11,19 +11,17 @@ module Pando
     class Upgrade
       # What a monitor knows that cannot be found out again, on its way from one image of it to the next.
       #
-      # To have one more fact carried over: add it to the `serialize` line of the class that owns it (see Serializable).
-      # An owner that has none yet is added to OWNERS under the name that Monitor has for it, and answers
-      # `to_state(state)` and `from_state(state)`: the former adds records (`state.add`) and names the
-      # descriptors that are kept (`state.keep(io)`), the latter reads them (`state.any`, `state.take(number)`).
-      # A fact is optional: a state that an older Pando wrote does not have it.
+      # To carry over one more fact, add it to the `serialize` line of the class that owns it (see Serializable). A new
+      # owner is added to OWNERS under the name that Monitor has for it. It answers `to_state(state)` and
+      # `from_state(state)`: the former adds records (`state.add`) and names the descriptors that are kept
+      # (`state.keep(io)`), the latter reads them (`state.any`, `state.take(number)`). A fact is optional: a state that
+      # an older Pando wrote does not have it.
       #
       # Times are of the monotonic clock, which goes on.
       #
       # @api private
       class State
-        # Bytes of what is read.
-        LIMIT = Document::LIMIT
-        # In the order in which they are taken up: what refers to another comes after it.
+        # Owners in the order in which they are restored: those that refer to another come after it.
         OWNERS = %i[tally listeners roster lanes pools reactors drain reload reaper systemd control quiet].freeze
 
         # @param monitor [Monitor]
@@ -43,7 +41,7 @@ module Pando
         # @return [State] that is of this Pando's format and protocol
         # @raise [Unreadable]
         def self.read(io, descriptors)
-          document = Document.parse(io.pread([io.stat.size, LIMIT + 1].min, 0))
+          document = Document.parse(io.pread([io.stat.size, Document::LIMIT + 1].min, 0))
           head = document.one("monitor")
           unless (protocol = head.integer(:protocol)) == PROTOCOL
             raise Unreadable, "the running processes speak protocol #{protocol}, and Pando #{Pando::VERSION} speaks " \
@@ -61,7 +59,7 @@ module Pando
           @kept = []
         end
 
-        # @return [Roster] once it has been taken up: others refer to its children by their seats
+        # @return [Roster] once it has been restored: others refer to its children by their seats
         attr_accessor :roster
         # @return [Array<Integer>] descriptors that are to be passed on
         attr_reader :kept
@@ -87,11 +85,11 @@ module Pando
         def any(word) = @document.any(word)
         def all(word) = @document.all(word)
 
-        # @return [Integer] of a descriptor that this process owns from now on, or of one that stands for it
+        # @return [Integer] of a descriptor that this process owns from now on, or of a stand-in
         # @raise [Unreadable]
         def take(number) = @descriptors.take(number)
 
-        # @param pool [Integer] its place among the pools of whoever wrote this
+        # @param pool [Integer] its place among the pools of the monitor that wrote this
         # @return [PoolState]
         def part(pool) = PoolState.new(self, pool)
 
@@ -99,16 +97,16 @@ module Pando
         # @return [PoolState, nil] nil: there is no such pool yet
         def part_of(name) = names_of_pools.index(name)&.then { |number| part(number) }
 
-        # Before anything is taken up.
-        # @param names [Array<String>] of the pools that there are to be
-        # @raise [Unreadable] the processes of one would be nobody's
+        # Called before anything is restored.
+        # @param names [Array<String>] of the pools of the new configuration
+        # @raise [Unreadable] a pool with processes is missing
         def meet(names)
           @names = names
           lost = names_of_pools - names
           return if lost.empty? && names_of_pools.first == names.first
 
-          raise Unreadable, "the server has #{names_of_pools.join(", ")}, and is to have #{names.join(", ")}: what " \
-                            "there is cannot go by an upgrade, stop and start the server instead"
+          raise Unreadable, "the server has #{names_of_pools.join(", ")}, and the configuration #{names.join(", ")}: " \
+                            "an upgrade cannot remove a pool, stop and start the server instead"
         end
 
         # @param pool [Integer] as it was written
@@ -126,13 +124,13 @@ module Pando
           [one("scoreboard").integer(:descriptor), *any("channel")&.integers(:descriptors)]
         end
 
-        # Those that nobody has taken are nobody's.
+        # Closes the descriptors that no owner has taken.
         def close_rest = @descriptors.close_rest
 
         # @return [String] of the Pando that wrote it
         def version = one("monitor").text(:version)
 
-        # @return [Integer] of the monitor whose it is
+        # @return [Integer] of the monitor that wrote it
         def pid = one("monitor").integer(:pid)
 
         def began_at = one("monitor").number(:began_at)
@@ -147,6 +145,83 @@ module Pando
           names = all("pool").map { |record| record.text(:name) }
           @names_of_pools = names.any? ? names : @names.first(1)
         end
+      end
+
+      # What a state says of one pool. The records of the first pool look as they do where there is no other.
+      #
+      # @api private
+      class PoolState
+        extend Forwardable
+
+        def_delegators :@state, :roster, :keep, :take
+
+        # @param state [State] @param pool [Integer]
+        def initialize(state, pool)
+          @state = state
+          @pool = pool
+        end
+
+        def add(word, **fields) = @state.add(word, **fields, pool: (@pool if @pool.positive?))
+        def all(word) = @state.all(word).select { |record| (record.read(:pool, :integer) || 0) == @pool }
+        def any(word) = all(word).first
+        def one(word) = any(word) || raise(Unreadable, "it has no record #{word}")
+      end
+
+      # The descriptors that an image of the monitor has left to this one: open under the numbers that its state
+      # names, and without close-on-exec.
+      #
+      # @api private
+      class Descriptors
+        # @param numbers [Array<Integer>]
+        # @raise [SystemCallError] one is not open
+        def self.close_on_exec(numbers, value)
+          numbers.each { |number| Sys.borrow(number) { |io| io.close_on_exec = value } }
+        end
+
+        # @param numbers [Array<Integer>] of all
+        def expect(numbers)
+          @left = numbers
+        end
+
+        # @return [Integer] the same number
+        def take(number)
+          raise Unreadable, "descriptor #{number} was not passed on, or is taken twice" unless @left.delete(number)
+
+          Descriptors.close_on_exec([number], true)
+          number
+        rescue SystemCallError => e
+          raise Unreadable, "descriptor #{number}: #{e.message}"
+        end
+
+        def close_rest
+          @left.each { |number| Sys.close_fd(number) }
+        end
+      end
+
+      # As Descriptors, in the process that only tries whether it could take over (Rehearsal): a few are real, the
+      # others are sockets of its own that nothing writes to.
+      #
+      # @api private
+      class StandIns
+        # @return [Hash{Integer => Integer}] number there => number here
+        attr_reader :real
+
+        def initialize
+          @real = {}
+          @dummy, @other_end = UNIXSocket.pair
+        end
+
+        def expect(numbers)
+          @left = numbers.dup
+        end
+
+        def take(number)
+          raise Unreadable, "descriptor #{number} is named twice" unless @left.delete(number)
+
+          @real.fetch(number) { Sys.disown(@dummy.dup) }
+        end
+
+        def close_rest; end
       end
     end
   end

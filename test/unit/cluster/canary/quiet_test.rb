@@ -184,7 +184,7 @@ class CanaryQuietTrialTest < Minitest::Test
     cluster.settle
     assert_predicate generations, :watching?
     assert_equal 30, generations.occupation.last.round
-    generations.end_watch("another reload was asked for")
+    generations.end_watch("another reload was requested")
     refute_predicate generations, :watching?
     assert_nil generations.occupation
   end

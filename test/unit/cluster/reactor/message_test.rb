@@ -3,7 +3,8 @@
 require "test_helper"
 require "pando/native"
 require "pando/cluster"
-require "pando/cluster/reactor/link"
+require "pando/cluster/link"
+require "pando/cluster/reactor/message"
 
 # The reactor's records: C's on one side, Ruby's on the other.
 class ReactorMessageTest < Minitest::Test
@@ -34,7 +35,7 @@ class ReactorMessageTest < Minitest::Test
   end
 
   def test_its_link_reads_no_message_of_other_children
-    ours, theirs = Pando::Cluster::Reactor::Link.pair
+    ours, theirs = Pando::Cluster::Link.pair(Message)
     theirs.send(Message.new(:ready))
     assert_equal :ready, ours.receive.message.kind
 

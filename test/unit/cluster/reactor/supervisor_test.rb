@@ -100,7 +100,7 @@ class ReactorSupervisorTest < Minitest::Test
       die(reactors.last)
       turn
       refute_nil @roster.reactor
-      elapse(Pando::Cluster::Throttling::Backoff::QUIET + 1)
+      elapse(Pando::Cluster::Backoff::QUIET + 1)
     end
 
     assert_empty events("restart.throttled")

@@ -1,7 +1,12 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "pando/cluster/reactor/supervisor"
+require "pando/cluster"
+require "support/c_program"
+require "support/waiting"
 require_relative "../support/reactor_supervisor_case"
+require_relative "../support/fakes"
 
 # Whether the reactor turns, and whether what waits is taken: who must go if not.
 class ReactorSupervisorWatchTest < Minitest::Test
@@ -24,7 +29,7 @@ class ReactorSupervisorWatchTest < Minitest::Test
     @setup.stuck = true
     told = []
     subscription = Pando::Events.subscribe("reactor.stalled") { |event| told << event[:pid] }
-    Pando::Cluster::Reactor::DiskWait.stub(:of?, ->(pid) { pid == reactor.pid }) do
+    Pando::Cluster::Reactor::Supervisor.stub(:waits_for_disk?, ->(pid) { pid == reactor.pid }) do
       58.times { elapse(1) && turn }
       assert_empty reactor.pidfd.signals
       assert_equal [reactor.pid], told
@@ -119,5 +124,123 @@ class ReactorSupervisorWatchTest < Minitest::Test
     turn
 
     assert_empty reactor.pidfd.signals
+  end
+end
+
+# Which workers let requests wait that they could take.
+class ReactorProgressTest < Minitest::Test
+  def setup
+    @roster = ClusterSupport.roster
+    @progress = Pando::Cluster::Reactor::Progress.new(@roster)
+  end
+
+  def worker
+    child = @roster.admit(:worker, @roster.size, 0, ClusterSupport::FakeLink.new, nil)
+    child.adopt(ClusterSupport::FakePidfd.new(1000 + @roster.size))
+    child.become_ready
+    child.row.beat
+    child
+  end
+
+  def look(waiting: true, beating: @roster.workers)
+    @progress.look(waiting).tap { beating.each { |child| child.row.beat } }
+  end
+
+  def test_two_signs_of_life_beside_a_waiting_request_are_proof
+    idle = worker
+
+    assert_equal([[], [], [idle]], Array.new(3) { look })
+    @progress.forget
+    refute_predicate @progress, :doubtful?
+    assert_empty look
+  end
+
+  def test_whoever_shows_no_life_may_not_have_been_asked
+    worker
+
+    assert_empty(Array.new(5) { look(beating: []) }.flatten)
+  end
+
+  def test_whoever_was_busy_meanwhile_is_not_to_blame
+    only = worker
+    5.times do
+      assert_empty look
+      only.row.start_job("GET", "/", nil, nil)
+      assert_empty look
+      only.row.finish_job
+    end
+  end
+
+  def test_a_moment_without_a_request_begins_anew
+    worker
+    2.times { look }
+    assert_predicate @progress, :doubtful?
+    look(waiting: false)
+
+    refute_predicate @progress, :doubtful?
+    assert_empty(Array.new(2) { look }.flatten)
+  end
+end
+
+# What a report says the workers are at.
+class ReactorJobsTest < Minitest::Test
+  def setup
+    @roster = ClusterSupport.roster
+    @jobs = Pando::Cluster::Reactor::Jobs.new(@roster)
+  end
+
+  def worker(path = nil)
+    child = @roster.admit(:worker, @roster.size, 0, ClusterSupport::FakeLink.new, nil)
+    child.adopt(ClusterSupport::FakePidfd.new(1000 + @roster.size))
+    child.become_ready
+    child.row.start_job("GET", path, nil, nil) if path
+    child
+  end
+
+  def test_without_a_worker_nothing_stands_still
+    assert_nil @jobs.standstill
+    assert_nil @jobs.to_line
+    assert_equal 0, @jobs.workers
+  end
+
+  def test_an_idle_worker_is_no_standstill
+    worker("/slow")
+    worker
+
+    assert_nil @jobs.standstill
+    assert_equal "GET /slow", @jobs.to_line
+    assert_equal 2, @jobs.workers
+  end
+
+  def test_a_standstill_lasts_until_another_request_begins
+    slow = worker("/slow")
+    before = @jobs.standstill
+    refute_nil before
+    assert_equal before, @jobs.standstill
+
+    slow.row.finish_job
+    slow.row.start_job("GET", "/slow", nil, nil)
+    refute_equal before, @jobs.standstill
+  end
+
+  def test_the_most_frequent_are_named_and_the_others_counted
+    %w[/b /a /b /c /d /c /b].each { |path| worker(path) }
+
+    assert_match %r{\AGET /b \(3\), GET /c \(2\), GET /[ad], and 1 more\z}, @jobs.to_line
+  end
+end
+
+class ReactorSupervisorDiskTest < Minitest::Test
+  include Support::Waiting
+
+  def test_a_process_that_cannot_be_interrupted
+    IO.popen([Support::CProgram.path("disk_wait", [], sanitizers: [])], "w") do |waiting|
+      wait_until { Pando::Cluster::Reactor::Supervisor.waits_for_disk?(waiting.pid) }
+    end
+  end
+
+  def test_any_other
+    refute Pando::Cluster::Reactor::Supervisor.waits_for_disk?(Process.pid)
+    refute Pando::Cluster::Reactor::Supervisor.waits_for_disk?(2**30)
   end
 end

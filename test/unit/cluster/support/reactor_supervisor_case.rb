@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/throttling/backoff"
+require "pando/cluster/backoff"
 require "pando/cluster/reactor/lanes"
 require "pando/cluster/memory/oom_watch"
 require "pando/cluster/reactor/supervisor"
@@ -82,9 +82,10 @@ module ClusterSupport
       @setup = Setup.new
       @lanes = Pando::Cluster::Reactor::Lanes.new(@setup, Pando::Cluster::Memory::OomWatch.new)
       @spawner = Spawner.new(@roster)
-      @throttles = Pando::Cluster::Throttling::RestartThrottles.new
+      @throttles = Pando::Cluster::RestartThrottles.new
       listeners = Pando::Cluster::Listening::Listeners.new
-      @supervisor = Pando::Cluster::Reactor::Supervisor.new(@roster, @spawner, @lanes, listeners, @setup, throttles: @throttles)
+      @supervisor = Pando::Cluster::Reactor::Supervisor.new(@roster, @spawner, @lanes, listeners, @setup,
+                                                            throttles: @throttles)
     end
 
     def reactors = @spawner.born

@@ -97,11 +97,11 @@ module ClusterSupport
       @policy = Policy.new(nil, true)
       @shutdown = Pando::Cluster::Shutdown.new(@roster, options, ->(child) { @reports&.call(child) })
       @generations = Pando::Cluster::Generations.new(@roster, @spawner, @policy, method(:give_up), options,
-                                                     throttles: @throttles = Pando::Cluster::Throttling::RestartThrottles.new,
+                                                     throttles: @throttles = Pando::Cluster::RestartThrottles.new,
                                                      heard_at: ->(now) { @deaf_since || now }, **measuring)
       @rollout = Pando::Cluster::Rollout.new(@roster, @spawner, @generations, options, throttles: @throttles)
       @services = Pando::Cluster::ServiceSupervisor.new(@roster, @spawner, @generations, options,
-                                                    throttles: @throttles)
+                                                        throttles: @throttles)
       @reactors = Reactors.new
       @poison = Pando::Cluster::Poison.new(@roster, options)
       @examiner = Examiner.new

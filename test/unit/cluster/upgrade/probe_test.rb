@@ -55,7 +55,7 @@ class UpgradeProbeTest < Minitest::Test
     outcome = run_program("warn 'no such gem'; exit!(1)")
 
     assert_equal("it ended before it had read the state: no such gem", outcome.reason)
-    assert_equal("no such gem\n", outcome.words)
+    assert_equal("no such gem\n", outcome.errors)
     assert_equal("it ended before it had read the state", run_program("exit!(1)").reason)
   end
 
@@ -68,8 +68,8 @@ class UpgradeProbeTest < Minitest::Test
 
   def test_it_has_a_deadline
     probe = start("$stderr.write('x'); sleep")
-    wait_until { probe.proceed || probe.instance_variable_get(:@pipes).values.include?("x") }
-    elapse(Upgrade::Probe::PATIENCE)
+    wait_until { probe.proceed || probe.instance_variable_get(:@process).errors == "x" }
+    elapse(Upgrade::Probe::TIMEOUT)
 
     assert_equal("it was not ready within 30 s", ended(probe).reason)
   end

@@ -93,7 +93,7 @@ class UpgradeStateTest < Minitest::Test
     state = several(@cluster.roster)
 
     error = assert_raises(Upgrade::Unreadable) { state.meet(%w[web]) }
-    assert_match(/has web, jobs, and is to have web:/, error.message)
+    assert_match(/has web, jobs, and the configuration web:/, error.message)
     assert_raises(Upgrade::Unreadable) { several(@cluster.roster).meet(%w[jobs web]) }
   end
 

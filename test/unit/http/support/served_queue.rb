@@ -3,8 +3,7 @@
 require "delegate"
 require "fcntl"
 require "pando/config"
-require "pando/http/reactor_program"
-require "pando/http/reactor_settings"
+require "pando/http/reactor_setup"
 require "pando/sys"
 require_relative "served_work"
 

@@ -1,17 +1,15 @@
 # frozen_string_literal: true
 
-require "pando/cluster/control/task"
-
 module Pando
   module Cluster
     class Control
       module Tasks
-        # The next generation from a warm worker.
+        # Forks the next generation from a warm worker.
         class Refork < Task
           REFUSALS = %w[refork.refused refork.withheld].freeze
           private_constant :REFUSALS
 
-          # @param pool [Pool] whose it is
+          # @param pool [Pool] of which
           # @param force [Boolean] see Generations#refork
           def initialize(cluster, pool, force)
             super(cluster)
@@ -20,7 +18,7 @@ module Pando
             @force = force
           end
 
-          # Workers that come or go, as they do after the last refork, are waited for; but not for ever.
+          # Waits a while for workers that start or leave, as they do after the last refork.
           def start
             @until = Sys.now + @pool.options.stop_timeout + @pool.options.longest_request.to_f
             check
@@ -42,7 +40,7 @@ module Pando
           end
 
           def obstacle
-            return coming_or_going unless @begun
+            return starting_or_leaving unless @begun
 
             upcoming = @pool.generations.upcoming
             return unless upcoming && upcoming.number == @number
@@ -63,20 +61,20 @@ module Pando
             end
           end
 
-          # Said once of each: that its request has ended is no news.
-          def coming_or_going
+          # Describes each worker once: that its request has ended is no news.
+          def starting_or_leaving
             worker = @pool.generations.reforks.blocking_worker or return
-            @told ||= {}.compare_by_identity
-            @told[worker] ||= passing(worker)
-            [@told[worker], @until - Sys.now]
+            @descriptions ||= {}.compare_by_identity
+            @descriptions[worker] ||= describe(worker)
+            [@descriptions[worker], @until - Sys.now]
           end
 
-          def passing(worker)
+          def describe(worker)
             busy = ", and #{engagement(worker)}" if worker.pid && worker.job.any?
             "#{title(worker)} is #{worker.leaving? ? "leaving" : "starting"}#{busy}"
           end
 
-          # The worker that was chosen forks between two requests.
+          # The source of the mold forks between two requests.
           def source_at_work(mold)
             return unless mold&.ordered? && mold.source&.job&.any?
 

@@ -1,17 +1,15 @@
 # frozen_string_literal: true
 
-require "pando/cluster/control/task"
-
 module Pando
   module Cluster
     class Control
       module Tasks
-        # More workers, or fewer. It is over when all of them are ready and those that were too many are gone; if that
-        # does not come about in time, it says why. The number stays what was asked for: the monitor goes on trying.
+        # Starts more workers, or ends some. It is over when all workers are ready and the surplus has left. If that
+        # takes too long, it says why; the monitor keeps the number and goes on trying.
         class Scale < Task
-          # Events about a worker that did not come up.
+          # Events about a worker that failed to start.
           FAILURES = %w[worker.failed fork.failed spawn.failed check.failed].freeze
-          # So many of them, and it is not waited for any longer.
+          # After so many of them it waits no longer.
           TRIES = 3
 
           # @param pool [Pool] of which
@@ -33,10 +31,10 @@ module Pando
 
           def check
             now = @pool.rollout.size
-            return give_up("somebody has asked for #{counted(now, "worker")} since") if now != @size
-            return achieve(words) if workers.size == @size && workers.all?(&:ready?)
+            return give_up("another command has asked for #{counted(now, "worker")} since") if now != @size
+            return achieve(success) if workers.size == @size && workers.all?(&:ready?)
 
-            give_up(missing("after #{patience.round} s")) if Sys.now >= deadline
+            give_up(missing("after #{timeout.round} s")) if Sys.now >= deadline
           end
 
           # @param event [Event]
@@ -62,11 +60,11 @@ module Pando
 
           def workers = @pool.roster.workers
 
-          # After an upgrade of the monitor it begins anew.
-          def deadline = @deadline ||= Sys.now + patience
+          # It starts again after an upgrade of the monitor.
+          def deadline = @deadline ||= Sys.now + timeout
 
-          # Seconds in which a worker comes up, or ends its request and leaves.
-          def patience
+          # Seconds in which a worker starts, or ends its request and leaves.
+          def timeout
             options = @pool.options
             options.spawn_timeout + options.stop_timeout + options.longest_request.to_f +
               (@pool.generations.current&.forks? ? 0.0 : options.boot_timeout)
@@ -80,10 +78,10 @@ module Pando
           end
 
           def unbootable(reason)
-            "#{@name} cannot be booted, and is to have #{counted(@size, "worker")} when it can: #{reason}"
+            "#{@name} cannot be booted, and gets #{counted(@size, "worker")} when it can: #{reason}"
           end
 
-          def words = [*@name, "#{counted(@size, "worker")} #{@size == 1 ? "is" : "are"} ready"].join(": ")
+          def success = [*@name, "#{counted(@size, "worker")} #{@size == 1 ? "is" : "are"} ready"].join(": ")
         end
       end
     end

@@ -58,7 +58,7 @@ class ScaleTaskTest < Minitest::Test
     refute_predicate @task, :over?
     tell
 
-    assert_equal "jobs cannot be booted, and is to have 2 workers when it can: no luck", @task.failure
+    assert_equal "jobs cannot be booted, and gets 2 workers when it can: no luck", @task.failure
   end
 
   def test_workers_that_fail_again_and_again_are_not_waited_for

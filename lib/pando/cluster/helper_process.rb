@@ -1,0 +1,120 @@
+# frozen_string_literal: true
+
+require "pando/sys"
+
+module Pando
+  module Cluster
+    # A short-lived process that finds something out for the monitor, which must not block: a configuration file or a
+    # debugger may hang. The process writes its answer to one descriptor and its errors to standard error. Both are read
+    # up to a limit, and the process is killed when its time is over.
+    #
+    # Owned by Examiner, Upgrade::Probe or Server::Renewal, in the monitor, whose loop calls {#proceed} at each turn.
+    #
+    # @api private
+    class HelperProcess
+      # Stands for the answer's pipe in the list of descriptors.
+      ANSWER = :answer
+      ANSWER_BYTES = 65_536
+      ERROR_BYTES = 16_384
+      CHUNK = 16_384
+      # Seconds that the process may take to die of SIGKILL.
+      KILL_TIMEOUT = 1.0
+
+      # @return [Float] on Sys.now, when the process is killed
+      attr_reader :deadline
+      # @return [Sys::Ending, nil] nil while the process runs
+      attr_reader :ending
+
+      # @param poller [Sys::Poller] woken up by output and by the end
+      # @param command [Array<String>] @param environment [Hash{String => String}]
+      # @param timeout [Float] seconds
+      # @param descriptors [Array<#fileno, Integer, ANSWER>] what the process finds open from descriptor 3 on
+      # @raise [SystemCallError] the process cannot be started
+      def initialize(poller, command, environment, timeout, descriptors: [ANSWER], answer_bytes: ANSWER_BYTES)
+        @poller = poller
+        @deadline = Sys.now + timeout
+        @limits = [answer_bytes, ERROR_BYTES]
+        @texts = [+"".b, +"".b]
+        start(command, environment.map { |name, text| "#{name}=#{text}" }, descriptors)
+      end
+
+      # @return [Boolean] whether the process has ended
+      def proceed(now = Sys.now)
+        return true if ending
+
+        kill_late if now >= deadline
+        read
+        @ending = @process.reap or return false
+        read # what it wrote just before its end
+        close
+        true
+      end
+
+      # @return [Boolean] whether the process was killed because its time was over
+      def late? = !!@late
+
+      # @return [String] bytes
+      def answer = @texts.first[0, @limits.first]
+
+      # @return [String] in UTF-8
+      def errors = @texts.last[0, @limits.last].force_encoding(Encoding::UTF_8).scrub("?")
+
+      # Kills the process: its answer is not needed any more.
+      def abandon
+        return if ending
+
+        @process.signal("KILL")
+        @ending = wait_for_end || Sys::Ending.new(:unknown)
+        close
+      end
+
+      private
+
+      def start(command, environment, descriptors)
+        @pipes = []
+        theirs = 2.times.map { IO.pipe.then { |ours, other| (@pipes << ours) && other } }
+        given = descriptors.map { |one| one == ANSWER ? theirs.first : one }
+        @process = Sys::Pidfd.new(Sys.spawn(command, environment, [theirs.last, *given], 2))
+        [@process, *@pipes].each { |io| @poller.add(io, [:helper, self]) }
+      rescue SystemCallError
+        @pipes.each(&:close)
+        raise
+      ensure
+        theirs&.each(&:close)
+      end
+
+      def kill_late
+        @late = true
+        @deadline = Sys.now + KILL_TIMEOUT
+        @process.signal("KILL")
+      end
+
+      # Bytes beyond the limit are dropped, so that their writer need not wait.
+      def read
+        @pipes.zip(@texts, @limits) do |pipe, text, limit|
+          while (chunk = pipe.read_nonblock(CHUNK, exception: false)).is_a?(String)
+            text << chunk if text.bytesize < limit
+          end
+          @poller.remove(pipe) if chunk.nil? # a closed pipe would wake the poller up again and again
+        end
+      end
+
+      # The monitor's poller would also wake up for other children.
+      def wait_for_end
+        poller = Sys::Poller.new.add(@process, true)
+        deadline = Sys.now + KILL_TIMEOUT
+        poller.wait(deadline - Sys.now) until (ending = @process.reap) || Sys.now >= deadline
+        ending
+      ensure
+        poller&.close
+      end
+
+      def close
+        [@process, *@pipes].each do |io|
+          @poller.remove(io)
+          io.close
+        end
+      end
+    end
+  end
+end

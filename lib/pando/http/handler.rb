@@ -1,0 +1,119 @@
+# frozen_string_literal: true
+
+require "pando/fork_safety/libraries"
+require "pando/fork_safety/queued_work"
+require "pando/http/connection"
+require "pando/http/environment"
+require "pando/http/limits"
+require "pando/http/request_reader"
+require "pando/http/self_test"
+require "pando/http/socket_client"
+require "pando/http/trusted_proxies"
+require "pando/http/worker_context"
+require "pando/refork/collector"
+require "pando/sys"
+
+module Pando
+  module HTTP
+    # What an HTTP worker does, as Cluster::Worker wants it (see Cluster::Payload#work): {DirectHandler} accepts
+    # connections itself, {ReactorHandler} takes requests from the reactor. This class is what both have in common. Made
+    # in the mold, started in each worker.
+    #
+    # Here is also when a worker can be forked: between two requests. Clients of connections that the application has
+    # taken over are told to connect again elsewhere, and the fork waits a little for them. It also waits for a moment
+    # in which no job runs in the background, because a job's thread may hold a lock that would stay locked in the
+    # child. The jobs stay with this process, so a busy queue delays the fork but never prevents it. Requests are
+    # served meanwhile.
+    #
+    # @api private
+    class Handler
+      # Between two looks at the worker's link: so many requests, and none begins after so many seconds.
+      BUDGET_REQUESTS = 16
+      BUDGET_SECONDS = 0.01
+      # Seconds to wait for a moment without background jobs.
+      REST_TIMEOUT = 2.0
+      # Seconds of these that clients have to close their connections.
+      GOODBYE = 1.0
+      # Seconds between two counts of the connections.
+      COUNT_INTERVAL = 0.25
+
+      # @param app [#call] the Rack application
+      # @param listeners [Array<Cluster::Listening::Listener>] non-blocking, shared with other processes
+      # @param config [Config]
+      # @param self_test [String, nil] see SelfTest
+      def initialize(app, listeners, config, self_test: config.self_test)
+        @app = app
+        @listeners = listeners
+        @limits = Limits.new(config)
+        @proxies = TrustedProxies.of(config.trusted_proxies)
+        @self_test = self_test
+        @safe_paths = config.rollout_safe_paths
+        @collector = Refork::Collector.new(config.gc_between_requests, Refork::MajorGCDeferral.new(config.gc_major))
+      end
+
+      # Called again and again before a fork.
+      # @return [Boolean] whether the fork may come now
+      def rest?
+        @rest_by ||= Sys.now + REST_TIMEOUT
+        told = told_goodbye?
+        Sys.now >= @rest_by || (told && !ForkSafety::QueuedWork.pending?)
+      end
+
+      # @return [Float] seconds that {#rest?} takes, at most
+      def patience = REST_TIMEOUT * 5
+
+      # The worker has been forked, or will not be, and serves on.
+      def go_on
+        @rest_by = nil
+      end
+
+      # Nothing to do: the clients decide when requests come. `pando drain` takes the server out of rotation.
+      # @return [nil]
+      def quiet = nil
+
+      # In a canary that gets no requests: requests the paths that the configuration calls safe.
+      #
+      # @return [String] see SelfTest.replay
+      # @raise [SelfTest::Failed]
+      def try_out
+        SelfTest.replay(@safe_paths, worker) { |descriptor| serve_self_test(descriptor) }
+      end
+
+      private
+
+      def worker = @context.worker
+
+      def run_self_test
+        SelfTest.run(@self_test, worker) { |descriptor| serve_self_test(descriptor) }
+      end
+
+      # @yieldreturn [Boolean] whether there was a request
+      def serve_within_budget
+        limit = coarse_now + BUDGET_SECONDS
+        left = BUDGET_REQUESTS
+        left -= 1 while left.positive? && !worker.leaving? && yield && coarse_now < limit
+      end
+
+      # To the few milliseconds of a clock that costs next to nothing.
+      def coarse_now = Process.clock_gettime(Process::CLOCK_MONOTONIC_COARSE)
+
+      # @return [Boolean] whether no client would have to connect again, or all have had their time
+      def told_goodbye?
+        return true if ForkSafety.connections.zero?
+
+        ForkSafety::Libraries.say_goodbye || Sys.now >= @rest_by - REST_TIMEOUT + GOODBYE
+      end
+
+      # Tells the monitor, which prefers a worker without connections as the source of a mold.
+      def count_connections
+        now = coarse_now
+        return if @counted_at && now - @counted_at < COUNT_INTERVAL
+
+        @counted_at = now
+        count = ForkSafety.connections
+        worker.connections = count unless count == @connections
+        @connections = count
+      end
+    end
+  end
+end
