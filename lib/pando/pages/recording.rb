@@ -12,7 +12,7 @@ module Pando
       # The file is incomplete, or is no recording.
       class Broken < Pando::Error; end
 
-      Record = Cluster::Control::Line
+      Line = Cluster::Control::Line
       # A look at the pages: the number of the job before it, what made pages private, and figures of the look.
       Step = Struct.new(:job, :cause, :faults, :fresh, :gone, :microseconds)
       # A private page: its number, whether it belongs to a file, and the index of the step that found it.
