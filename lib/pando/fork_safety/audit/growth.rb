@@ -78,7 +78,7 @@ module Pando
 
         def finding(group, of_kind, added)
           what, location = group
-          message = "#{added} descriptors more than at first, #{of_kind.size} of them of one kind: #{what}"
+          message = "#{added} more descriptors than at first, #{of_kind.size} of them of one kind: #{what}"
           Finding.new(:growing_descriptors, subject: what, location: location, message: message,
                                             details: { added: added, alike: of_kind.size, total: @counts.last,
                                                        io: of_kind.first.io&.class&.name }.compact)

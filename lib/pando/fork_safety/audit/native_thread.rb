@@ -86,7 +86,7 @@ module Pando
         def finding
           return if excuse
 
-          message = "A #{label} runs: no forked process has it, and a lock that it holds stays locked there"
+          message = "A #{label} is running: no forked process has it, and a lock that it holds stays locked there"
           Finding.new(:native_thread, subject: label, message: message, details: to_h)
         end
 

@@ -66,15 +66,15 @@ module Pando
         def message
           called = " (#{name.inspect})" if name
           "No forked process has the thread#{called} of #{owner} that #{place} starts: " \
-            "what it does silently stops there"
+            "its work silently stops there"
         end
 
         # @param row [String, nil] what the library table says is to be done
         # @return [String] what to do about it
         def advice(row = nil)
-          "#{row || "Stop it in before_fork and start it again in after_worker_fork, or register it with " \
+          "#{row || "Stop the thread in before_fork and start it again in after_worker_fork, or register it with " \
                     "Pando::ForkSafety.thread (docs/fork-hooks.md)."} " \
-            "To accept the loss: fork_safety threads: { allow: [#{(gem_name || place).inspect}] }."
+            "To accept the loss, set fork_safety threads: { allow: [#{(gem_name || place).inspect}] }."
         end
 
         # @param pattern [String] a gem's name, or a path or its end, with or without the line

@@ -68,14 +68,16 @@ module Pando
         # A native thread does not exist in a child, but what it held and what waits for it does.
         def refuse_threads(library, strict)
           count = Threads.names.count { |name| library.thread?(name) }
-          fail_for(library, Unsafe.new("#{count} of its native threads live"), strict) if count.positive?
+          return unless count.positive?
+
+          fail_for(library, Unsafe.new("#{count} of its native threads are alive, and a child has none of them"), strict)
         end
 
         def refuse_use(library)
           rule = library.rule
           return if rule.nil? || @prepared.include?(library.name) || !rule.refuses?
 
-          fail_for(library, Unsafe.new("#{rule.note} Remedy: #{rule.advice}"), true)
+          fail_for(library, Unsafe.new("#{rule.note} #{rule.advice}"), true)
         end
 
         # Its first use was to be noticed, and it was not there yet when that was arranged.

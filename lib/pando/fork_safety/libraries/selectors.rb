@@ -18,7 +18,7 @@ module Pando
       # @api private
       module Selectors
         OBSTACLE = :nio4r
-        REASON = "nio4r: a selector is open, whose epoll set a child would share"
+        REASON = "nio4r: a selector is open, and a child would share its epoll set"
 
         # Notices when a selector is made or closed.
         module Watch

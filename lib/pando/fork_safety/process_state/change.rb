@@ -69,9 +69,9 @@ module Pando
         # @return [Finding]
         def finding
           Finding.new(:changed_state, subject: name, severity: (:warning if customary? || restorable?),
-                                      message: "The application has changed its process while it served: #{self}",
-                                      advice: "#{Finding::KINDS.fetch(:changed_state).advice} To accept it: " \
-                                              "fork_safety state: { allow: [#{name.inspect}] }.")
+                                      message: "The app changed its process while it served requests: #{self}",
+                                      advice: "#{Finding::KINDS.fetch(:changed_state).advice} To accept the " \
+                                              "change, set fork_safety state: { allow: [#{name.inspect}] }.")
         end
 
         private
