@@ -65,7 +65,7 @@ class LibrariesTest < Minitest::Test
       1.1.3 fine
       1.1.2 refused Parent and child share the position in its file, so a lookup may find another type.
       1.1.3.beta1 fine
-      no version unknown Nothing is known of this version.
+      no version unknown Pando knows nothing about this version.
     TEXT
       require "pando/fork_safety/libraries"
       module MiniMime; class Db; end; end

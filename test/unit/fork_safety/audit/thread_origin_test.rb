@@ -63,7 +63,7 @@ class ThreadOriginTest < Minitest::Test
     require "timeout"
     thread = eval("Thread.new { sleep }", binding, "/gems/timeout-0.4.1/lib/timeout.rb", 98) # rubocop:disable Style/EvalWithLocation
 
-    assert_equal("timeout has it again in each child", LiveThread.new(thread).excuse)
+    assert_equal("timeout starts it again in each child", LiveThread.new(thread).excuse)
   ensure
     thread&.kill
   end

@@ -3,7 +3,7 @@
 require "pando/fork_safety/libraries/cable_server"
 require "pando/fork_safety/libraries/selectors"
 
-# Action Cable and what it works with. The first rows: what solid_cable has queued is written by ActiveRecord.
+# Action Cable and its adapters. These rows come first, because ActiveRecord writes what solid_cable has queued.
 Pando::ForkSafety::Libraries::Known.define do
   server = Pando::ForkSafety::Libraries::CableServer
   selectors = Pando::ForkSafety::Libraries::Selectors

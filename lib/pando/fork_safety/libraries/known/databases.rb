@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Databases and caches, and the queue that is in a database.
+# Databases, caches, and the job queue in a database.
 Pando::ForkSafety::Libraries::Known.define do
   describe "sequel", constant: "Sequel::Database", tested: true do
     handled note: "It does not notice a fork. Pando closes its connections before the fork, except those to SQLite " \

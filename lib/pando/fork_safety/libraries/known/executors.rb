@@ -3,7 +3,7 @@
 require "pando/fork_safety/libraries/concurrent_executors"
 require "rbconfig"
 
-# What does work later in threads of the same process.
+# Libraries that do work later, in threads of the same process.
 Pando::ForkSafety::Libraries::Known.define do
   describe "concurrent-ruby", constant: "Concurrent::ThreadPoolExecutor", tested: true do
     fine since: "1.1.7",

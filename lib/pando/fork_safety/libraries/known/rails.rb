@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Rails, and what a default Rails app loads.
+# Rails, and libraries that a default Rails app loads.
 Pando::ForkSafety::Libraries::Known.define do
   describe "activerecord", constant: "ActiveRecord::Base", tested: true do
     fine since: "7.0.0",
@@ -10,7 +10,7 @@ Pando::ForkSafety::Libraries::Known.define do
             note: "It does not notice a fork through Process._fork. Pando closes its connections before the fork.",
             source: "https://github.com/rails/rails/commit/fe4ead7fc62"
     before_fork { Pando::ForkSafety::Libraries::ActiveRecordPools.disconnect }
-    # The reaper: a pool that a child makes has it watched by a thread of that child.
+    # The reaper: a pool that a child makes gets a reaper thread in that child.
     revives_threads at: %r{/active_record/connection_adapters/abstract/connection_pool/reaper\.rb:\d+\z}
   end
 

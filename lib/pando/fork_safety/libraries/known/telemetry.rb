@@ -39,7 +39,7 @@ Pando::ForkSafety::Libraries::Known.define do
     fine since: "0.12.1",
          note: "The thread that sends spans starts again in a child with the first span that ends.",
          source: "https://github.com/open-telemetry/opentelemetry-ruby/blob/main/sdk/CHANGELOG.md (0.12.1)"
-    # Until it is configured there is a stand-in, which cannot.
+    # Until it is configured, the provider is a proxy that cannot flush.
     flush do |seconds|
       provider = OpenTelemetry.tracer_provider
       provider.force_flush(timeout: seconds) if provider.respond_to?(:force_flush)
