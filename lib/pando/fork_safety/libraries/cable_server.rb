@@ -66,7 +66,7 @@ module Pando
             [*PARTS, :@connections].each { |name| server.instance_variable_set(name, nil) }
             @told = WeakSet.new
             cable = server.config.cable
-            cable.delete(:id) if cable.respond_to?(:delete) && OWN_ID.match?(cable[:id].to_s) # it contains the parent's pid
+            cable.delete(:id) if cable.respond_to?(:delete) && OWN_ID.match?(cable[:id].to_s) # it has the parent's pid
             nil
           end
 

@@ -30,7 +30,7 @@ module Pando
         def fine(**facts) = rule(:fine, **facts)
         # Pando runs the blocks below around the fork, as with limits_reforking.
         def handled(**facts) = rule(:handled, **facts)
-        # The library works, but Pando does not promote a worker that has used it. {unsafe_after} and {threads} say when.
+        # The library works, but Pando does not promote a worker that has used it, see {unsafe_after} and {threads}.
         def limits_reforking(**facts) = rule(:limits_reforking, **facts)
         # Pando promotes no worker that uses it until the user has done what `advice` says.
         # @param used [Proc, nil] whether this process uses it now; nil: it always does. If only its threads matter,

@@ -19,7 +19,7 @@ module Pando
       # @api private
       class Preparation
         # @param libraries [Array<Library>] in the order of preparation
-        # @param on_failure [Proc, nil] called with a library's name and an error, if something failed and the fork goes on
+        # @param on_failure [Proc, nil] called with a library's name and an error, if a step failed and the fork goes on
         # @param prepared [Array<String>] libraries that the user's hooks take care of
         def initialize(libraries, on_failure = nil, prepared: [])
           @libraries = libraries
@@ -70,7 +70,8 @@ module Pando
           count = Threads.names.count { |name| library.thread?(name) }
           return unless count.positive?
 
-          fail_for(library, Unsafe.new("#{count} of its native threads are alive, and a child has none of them"), strict)
+          reason = "#{count} of its native threads are alive, and a child has none of them"
+          fail_for(library, Unsafe.new(reason), strict)
         end
 
         def refuse_use(library)
