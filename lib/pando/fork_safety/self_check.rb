@@ -4,9 +4,9 @@ require "pando/fork_safety/self_check/steps"
 
 module Pando
   module ForkSafety
-    # Before a forked child serves, it uses each part of the process that has a lock once.
-    # If another thread held such a lock at the fork, nothing in the child will ever release
-    # it, and the child hangs here.
+    # Before a forked child serves, it uses once each part of the process that has a lock. If
+    # another thread held such a lock at the fork, nothing in the child will ever release it,
+    # and the child hangs here.
     #
     #   ForkSafety::SelfCheck.run { |step| puts step }
     #

@@ -135,22 +135,22 @@ module Pando
             sockets&.each { |one| attempt { one.close } }
           end
 
-          # PostgreSQL's looks for an order to end once a second, and would be started for the sake of it. It
+          # PostgreSQL's listener checks once a second whether to end, and a shutdown would first start it. It
           # disconnects when it is killed.
           def end_listener(adapter, listener)
-            return false unless adapter.class.name.end_with?("::PostgreSQL") # nothing may be loaded here to compare it
+            return false unless adapter.class.name.end_with?("::PostgreSQL") # by name, to load nothing here
 
             part(:@thread, listener)&.kill&.join(LONGEST)
             true
           end
 
-          # Rails waits for ever where the server of the adapter is not reached.
+          # Rails waits for ever if it cannot reach the adapter's server.
           def shut_down(adapter, by)
             thread = Thread.new { adapter.shutdown }
             thread.report_on_exception = false
             !thread.join([by - Sys.now, 0].max).nil?
           rescue StandardError
-            true # the adapter has failed; nothing of it is used again
+            true # the adapter has failed, and is not used again
           ensure
             thread&.kill
           end

@@ -46,7 +46,7 @@ module Pando
             @handlers << [block, place] unless Places.suite?(place.absolute_path || place.path)
           end
 
-          # @return [Array<(String, String)>] paths of files that older processes made, each with the block's "file:line"
+          # @return [Array<(String, String)>] paths of files that older processes made, with the block's "file:line"
           def run
             [File, Dir].each { |one| one.singleton_class.prepend(Deletions) }
             @handlers.reverse_each do |block, place|
