@@ -29,19 +29,19 @@ static VALUE row_fork_safe(VALUE self)
     return Qtrue;
 }
 
-/* It had better be replaced, when that suits. */
-static VALUE row_worn_p(VALUE self)
+/* Ruby wants a major GC that the worker has put off; the monitor replaces the worker when that suits. */
+static VALUE row_major_gc_due_p(VALUE self)
 {
-    return flag(self, PANDO_ROW_WORN);
+    return flag(self, PANDO_ROW_MAJOR_GC_DUE);
 }
 
-static VALUE row_set_worn(VALUE self, VALUE worn)
+static VALUE row_set_major_gc_due(VALUE self, VALUE due)
 {
-    if (RTEST(worn))
-        set(self, PANDO_ROW_WORN);
+    if (RTEST(due))
+        set(self, PANDO_ROW_MAJOR_GC_DUE);
     else
-        atomic_fetch_and_explicit(&pando_row_of(self)->flags, ~(uint32_t)PANDO_ROW_WORN, memory_order_release);
-    return worn;
+        atomic_fetch_and_explicit(&pando_row_of(self)->flags, ~(uint32_t)PANDO_ROW_MAJOR_GC_DUE, memory_order_release);
+    return due;
 }
 
 /* The head of the running request's answer is out. The end of the request takes the flag back. */
@@ -61,8 +61,8 @@ void pando_init_row_flags(VALUE row)
     rb_define_method(row, "fork_unsafe?", row_fork_unsafe_p, 0);
     rb_define_method(row, "fork_unsafe!", row_fork_unsafe, 0);
     rb_define_method(row, "fork_safe!", row_fork_safe, 0);
-    rb_define_method(row, "worn?", row_worn_p, 0);
-    rb_define_method(row, "worn=", row_set_worn, 1);
+    rb_define_method(row, "major_gc_due?", row_major_gc_due_p, 0);
+    rb_define_method(row, "major_gc_due=", row_set_major_gc_due, 1);
     rb_define_method(row, "streaming?", row_streaming_p, 0);
     rb_define_method(row, "streaming!", row_streaming, 0);
 }

@@ -9,48 +9,52 @@ require "pando/batch/run"
 require "pando/batch/shift"
 
 module Pando
-  # Threads that work off what your own consumer of Kafka, RabbitMQ or SQS brings, fed by a queue. For anybody's use,
-  # with or without the server: `require "pando/batch"`.
+  # Processes messages on several threads. Your own consumer fetches them, from Kafka, RabbitMQ or SQS. It works with or
+  # without the server: `require "pando/batch"`.
   #
   #     batch = Pando::Batch.new(threads: 5, attempts: 3, dead_letter: ->(message, error) { park(message, error) })
   #
   #     result = batch.run(messages, key: :partition_key) { |message| handle(message) }  # waits for all of them
   #     result.done, result.failed, result.unfinished
   #
-  # or item by item, where `push` waits while too much is open:
+  # or item by item, where `push` waits while too many items are open:
   #
   #     batch = Pando::Batch.new(threads: 5) { |delivery| handle(delivery) }
   #     batch.push(delivery, key: delivery.order_id)
   #
-  # Items of one key are done in their order and never two at a time; those of other keys, and those without one, beside
-  # them. Nothing is lost in silence: each item ends as done, as failed (its error is in the result, and the dead letter
-  # has it), or as unfinished, also when its code is left by `throw`, `exit` or Thread#kill.
+  # Items of one key are processed in their order and never two at a time. Items of other keys, and items without a key,
+  # run at the same time. Each item ends as done, as failed (its error is in the result, and the dead letter gets it) or
+  # as unfinished, also when its code is left by `throw`, `exit` or Thread#kill.
   #
-  # The threads start with the first item, and no thread is left after {#stop}. It has what a runner of `pando swarm`
-  # has: start, quiet, stop, busy?, progress; {Consumer} adds the loop that fetches. In a process that was forked
-  # meanwhile what was open is the parent's, and the child's threads start with its own first item.
+  # The threads start with the first item. After {#stop} no thread is left. A Batch has the methods of a runner of
+  # `pando swarm`: start, quiet, stop, busy?, progress. {Consumer} adds the loop that fetches. After a fork, open items
+  # belong to the parent; the child starts threads of its own with its own first item.
   class Batch
-    # Items that may be open for each thread.
+    # Default capacity: open items per thread.
     AHEAD = 20
 
-    # @return [Integer] attempts that have ended, well or not: grows as long as work is done
+    # @return [Integer] attempts that have ended, successful or not: grows as long as work is done
     def progress = @tally.attempts
     # @return [Integer] items
     def done = @tally.done
-    # @return [Integer] items that no attempt is left for
+    # @return [Integer] items that have used up their attempts
     def failed = @tally.failed
 
-    # @param threads [Integer] items that are done at once
-    # @param capacity [Integer, nil] items that may be open: `push` and `run` wait for room; nil: {AHEAD} a thread
-    # @param attempts [Integer] of each item, the first included
+    # @param threads [Integer] number of items processed at once
+    # @param capacity [Integer, nil] maximum number of open items: `push` and `run` wait for room; nil: {AHEAD} per
+    #   thread
+    # @param attempts [Integer] attempts per item, including the first
     # @param backoff [Range<Numeric>, #call] seconds before the second attempt, doubled for each further one up to the
-    #   longest, less a random part of up to one half; or what returns them for a number of attempts
-    # @param retry_on [Class, #call, Array] errors after which there is another attempt: classes, or procs that say so
+    #   maximum, less a random part of up to one half; or a callable that gets the number of attempts and returns
+    #   seconds
+    # @param retry_on [Class, #call, Array] errors after which an item is retried: classes, or procs that get the error
+    #   and return true or false
     # @param dead_letter [#call, nil] called with item and error when no attempt is left, in the item's turn: the next
-    #   of its key waits for it. If it raises, the item is unfinished. nil: results tell; of a pushed item, stderr
-    # @param grace [Numeric] seconds that running items have when it is stopped
-    # @param name [String] of the threads
-    # @yieldparam item [Object] what to do with each; `run` may bring a block of its own
+    #   item of its key waits for it. If it raises, the item is unfinished. nil: the result names failed items; errors
+    #   of pushed items go to stderr
+    # @param grace [Numeric] seconds that running items get at a stop
+    # @param name [String] name of the threads
+    # @yieldparam item [Object] the block processes one item; `run` and `push` may bring a block of their own
     # @raise [ArgumentError]
     def initialize(threads:, capacity: nil, attempts: 1, backoff: Retries::BACKOFF, retry_on: StandardError,
                    dead_letter: nil, grace: 5, name: "batch", &work)
@@ -66,14 +70,16 @@ module Pando
       @quiet = false
     end
 
-    # Waits until each of the items is done or has failed.
+    # Waits until each item is done or has failed.
     #
     # @param items [Enumerable] finite
-    # @param key [#to_proc, nil] of an item; nil, or nil for an item: it has no order
-    # @param timeout [Numeric, nil] seconds; afterwards what has not begun is withdrawn, and what has is not waited for
+    # @param key [#to_proc, nil] gets the key of an item; an item with the key nil has no order
+    # @param timeout [Numeric, nil] seconds; then items that have not begun are withdrawn, and running ones are not
+    #   waited for
     # @return [Result]
-    # @raise [Closed] it is quiet or stopped. A run that goes on meanwhile returns, with what is unfinished
-    # @raise [ThreadError] in one of its own threads, which would wait for itself
+    # @raise [Closed] the batch is quiet or stopped. A run that is under way at a stop returns, with its unfinished
+    #   items
+    # @raise [ThreadError] the caller is one of the batch's own threads, which would wait for itself
     # @raise [ArgumentError]
     def run(items, key: nil, timeout: nil, &work)
       Demand.items(items)
@@ -81,14 +87,14 @@ module Pando
       Run.new(outside(shift), items, key&.to_proc, work_of(work)).call(timeout)
     end
 
-    # Hands over one item, and waits while `capacity` items are open.
+    # Hands over one item. Waits while `capacity` items are open.
     #
     # @param item [Object]
     # @param key [Object, nil]
     # @param timeout [Numeric, nil] seconds to wait for room
-    # @return [Boolean] false: there was no room in time, the item is not taken
-    # @raise [Closed] it is quiet or stopped: the item is not taken
-    # @raise [Full] no room, and this is one of its own threads, which must not wait for itself
+    # @return [Boolean] false: there was no room in time, and the item was not taken
+    # @raise [Closed] the batch is quiet or stopped: the item was not taken
+    # @raise [Full] there is no room, and the caller is one of the batch's own threads, which must not wait for itself
     def push(item, key: nil, timeout: nil, &work)
       shift.push(Job.new(item, key, work_of(work)), Deadline.in(timeout))
     end
@@ -99,13 +105,13 @@ module Pando
       self
     end
 
-    # Waits until nothing is open.
+    # Waits until no item is open.
     #
     # @param timeout [Numeric, nil] seconds
-    # @return [Boolean] false: not in time
+    # @return [Boolean] false: the time was over before that
     def wait(timeout = nil) = (shift = mine) ? outside(shift).wait(Deadline.in(timeout)) : true
 
-    # Takes items again, also after {#stop}; the threads are there when it returns.
+    # Accepts items again, also after {#stop}. The threads exist when it returns.
     #
     # @return [self]
     def start
@@ -114,20 +120,20 @@ module Pando
       self
     end
 
-    # Takes nothing new from now on; what is open is done. Returns at once.
+    # Accepts no new items from now on. Open items are still processed. Returns at once.
     #
     # @return [void]
     def quiet
       @quiet = true
     end
 
-    # Begins nothing any more, waits for what is being done, kills its threads if they do not come to an end. No
-    # thread is left, unless one resists even that, which is said on stderr.
+    # Starts no further item, waits for the running ones, and kills its threads if they do not end. No thread is left,
+    # unless one resists even that; a message on stderr says so.
     #
     # @param within [Numeric] seconds
-    # @return [Array<Object>] items that are unfinished
-    # @raise [ThreadError] in one of its own threads, which would wait for itself: nothing has changed then. {#quiet}
-    #   may be called there
+    # @return [Array<Object>] the unfinished items
+    # @raise [ThreadError] the caller is one of the batch's own threads, which would wait for itself. Nothing has
+    #   changed then. Such a thread may call {#quiet}
     def stop(within: @grace)
       shift = mine
       outside(shift) if shift
@@ -139,8 +145,8 @@ module Pando
       items
     end
 
-    # @return [Boolean] whether items are being done, or could be at once. Threads that wait for items are not busy, nor
-    #   are items that wait for their next attempt: a stop gives them back
+    # @return [Boolean] whether items are being processed, or could begin at once. Threads that wait for items are not
+    #   busy, and neither are items that wait for their next attempt: a stop gives them back
     def busy? = mine&.busy? || false
 
     # @api private
@@ -148,10 +154,10 @@ module Pando
     def member? = mine&.member? || false
 
     # @api private
-    # @return [Boolean] whether all that is open waits for another attempt
+    # @return [Boolean] whether all open items wait for another attempt
     def resting? = mine&.resting? || false
 
-    # @return [Integer] items that are being done
+    # @return [Integer] items being processed now
     def in_progress = mine&.in_progress || 0
 
     # @return [String, nil] what is wrong
@@ -159,7 +165,7 @@ module Pando
 
     private
 
-    # Never that of the process which forked this one.
+    # The shift of this process; never the one of its parent.
     def mine = (@shift if @pid == Process.pid)
 
     def shift
@@ -179,6 +185,6 @@ module Pando
       shift
     end
 
-    def work_of(block) = block || @work || raise(ArgumentError, "what is to be done with the items? A block is missing")
+    def work_of(block) = block || @work || raise(ArgumentError, "no block given: pass a block that processes an item")
   end
 end

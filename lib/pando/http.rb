@@ -8,13 +8,13 @@ module Pando
   # one request of each, calls the Rack application, sends its answer. Loaded in
   # molds and workers only; the monitor never needs it.
   #
-  # Entry points are {HTTP::QueuedWork} (behind the reactor) and {HTTP::Work} (direct
+  # Entry points are {HTTP::ReactorHandler} (behind the reactor) and {HTTP::DirectHandler} (direct
   # mode), what a Cluster::Worker is given to do.
   module HTTP
   end
 end
 
-require "pando/http/queued_work"
+require "pando/http/reactor_handler"
 require "pando/http/rackup"
 require "pando/http/rehearsal"
-require "pando/http/work"
+require "pando/http/direct_handler"

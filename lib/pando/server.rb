@@ -4,7 +4,7 @@ require "pando/cluster"
 require "pando/compat/notices"
 require "pando/config"
 require "pando/server/app_environment"
-require "pando/server/entrance"
+require "pando/server/start_mode"
 require "pando/server/kinds"
 require "pando/server/launch"
 require "pando/telemetry/log"
@@ -36,7 +36,7 @@ module Pando
     # @raise [BootError] an address cannot be listened on
     def prepare
       require "pando/server/payload"
-      Entrance.enter { |start| monitor(start) }
+      StartMode.enter { |start| monitor(start) }
     end
 
     # Where nothing is said about it, what a service manager has opened for us comes before the default.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/http/batch"
+require "pando/http/serve_budget"
 require "support/servers"
 
 # The worker that is to fork the next mold is at a request, and another one waits for it already: the fork is first.
@@ -11,7 +11,7 @@ class BusySourceTest < Minitest::Test
   # A request lasts until there is a file of its name, and longer than a worker goes on without a look at its orders.
   APP = <<~RUBY.freeze
     run ->(env) {
-      sleep #{Pando::HTTP::Batch::SECONDS * 2}
+      sleep #{Pando::HTTP::ServeBudget::SECONDS * 2}
       name = env["PATH_INFO"].delete("/")
       File.write("\#{name}.begun", "")
       sleep 0.01 until name.empty? || File.exist?(name)

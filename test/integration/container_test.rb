@@ -53,7 +53,7 @@ class ContainerTest < Minitest::Test
     assert_equal 1, server.wait_past("monitor.listening")["pid"]
     assert_match(/ of 1, /, server.get("/").body)
     orphan = server.get("/orphan").body.to_i
-    assert_equal orphan, server.wait_past("stranger.reaped")["pid"]
+    assert_equal orphan, server.wait_past("orphan.reaped")["pid"]
     server.wait_for("worker.ready", slot: 1) { signal(server, "TTIN") }
     server.wait_for("worker.exited", slot: 1) { signal(server, "TTOU") }
     server.wait_for("refork.finished") { signal(server, "USR2") }
@@ -82,7 +82,7 @@ class ContainerTest < Minitest::Test
     refute_equal 1, monitor
     assert_match(/ of #{monitor}, /, server.get("/").body)
     orphan = server.get("/orphan").body.to_i
-    assert_equal orphan, server.wait_past("stranger.reaped")["pid"], "it is the monitor's, not the init's"
+    assert_equal orphan, server.wait_past("orphan.reaped")["pid"], "it is the monitor's, not the init's"
     signal(server, "TERM")
 
     assert_equal 0, server.wait_for_exit.exitstatus

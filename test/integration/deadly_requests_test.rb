@@ -42,7 +42,7 @@ class DeadlyRequestsTest < Minitest::Test
 
   def test_a_child_that_comes_back_from_a_request_does_not_serve
     worker = @server.workers.first.pid.to_s
-    event = @server.wait_for("stranger.ended") { assert_equal worker, get("/fork").body }
+    event = @server.wait_for("orphan.exited") { assert_equal worker, get("/fork").body }
 
     assert_equal worker.to_i, event["parent"]
     assert_equal([worker], Array.new(10) { get("/").body }.uniq)

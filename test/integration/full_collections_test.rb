@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "support/servers"
-require "pando/refork/full_marks"
+require "pando/refork/major_gc"
 
 # Promise: with `gc major: :postpone` reforked workers do without full collections; whatever is forked from one, the
 # next mold too, has them. Where Ruby does not know how, all is as ever, and that is told.
@@ -28,7 +28,7 @@ class FullCollectionsTest < Minitest::Test
   def setup
     super
     @server = serve(app: APP, config: CONFIG)
-    @obstacle = Pando::Refork::FullMarks.obstacle
+    @obstacle = Pando::Refork::MajorGC.obstacle
   end
 
   def test_workers_do_without
@@ -40,14 +40,14 @@ class FullCollectionsTest < Minitest::Test
 
       assert_equal "worker false, child true, mold true", @server.get("/").body
     end
-    assert_empty @server.events("collection.unavailable")
+    assert_empty @server.events("gc.deferral_unavailable")
   end
 
   def test_where_that_cannot_be_it_is_told
     skip "this Ruby knows how" unless @obstacle
 
     assert_equal "fine", @server.get("/").body
-    told = @server.events("collection.unavailable")
+    told = @server.events("gc.deferral_unavailable")
 
     assert_equal(["gc major: :postpone"], told.map { |event| event["setting"] })
     assert_includes told.first["reason"], "3.4"

@@ -82,7 +82,7 @@ class KernelRefusalsTest < Minitest::Test
     server = serve(config: "workers 3\nrefork :manual", wrapper: user.wrapper)
     assert_kept(server) do
       without_forks(server) { many(server, "fork.failed", role: "worker") { kill(*server.workers) } }
-      server.wait_past("restarts.recovered", role: "worker")
+      server.wait_past("restart.recovered", role: "worker")
     end
   end
 

@@ -54,7 +54,7 @@ class ProcessTreeTest < Minitest::Test
   # The monitor is their subreaper, and must not take them for its own.
   def test_what_the_app_leaves_behind_is_buried
     server = serve(app: APP, config: CONFIG)
-    server.wait_for("stranger.reaped") { server.get("/stray") }
+    server.wait_for("orphan.reaped") { server.get("/stray") }
 
     assert_predicate(holdings(server), :any?)
     assert_family(server)
@@ -68,7 +68,7 @@ class ProcessTreeTest < Minitest::Test
 
     assert_equal(200, server.get("/").status)
     Process.kill("KILL", helper)
-    server.wait_past("stranger.reaped", pid: helper)
+    server.wait_past("orphan.reaped", pid: helper)
   end
 
   private

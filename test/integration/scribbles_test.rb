@@ -53,7 +53,7 @@ class ScribblesTest < Minitest::Test
 
     assert_match(/\A0 /, server.get("/").body)
     assert_equal pid, server.workers.first.pid
-    assert_equal(["stranger.ended"], server.complaints.map { |event| event["event"] }) # it came back from its request
+    assert_equal(["orphan.exited"], server.complaints.map { |event| event["event"] }) # it came back from its request
   end
 
   def test_a_worker_that_lives_and_takes_nothing

@@ -59,7 +59,7 @@ class ServicesTest < Minitest::Test
       service(:short) { nil }
     RUBY
     broken = server.wait_past("service.lost", name: "broken")
-    assert_equal("error", server.wait_past("restarts.damped", role: "service", name: "broken")["level"])
+    assert_equal("error", server.wait_past("restart.throttled", role: "service", name: "broken")["level"])
     server.wait_past("service.lost", name: "short")
 
     assert_includes(broken["reason"], "no good")

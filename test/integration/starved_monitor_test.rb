@@ -20,7 +20,7 @@ class StarvedMonitorTest < Minitest::Test
     limit = starve(server)
     failed = server.wait_for("spawn.failed", role: "worker") { kill(server.workers.first) }
     assert_match(/Too many open files/, failed["reason"])
-    damped = server.wait_past("restarts.damped", role: "worker")
+    damped = server.wait_past("restart.throttled", role: "worker")
     assert_operator(damped["seconds"], :>, 0)
     assert_equal(200, server.get("/").status)
     assert_equal(2, server.workers.size)

@@ -66,7 +66,7 @@ class ReforkTest < Minitest::Test
   end
 
   def test_every_policy_chooses_the_best_candidate
-    row = Struct.new(:requests, :generation, :fork_safe?, :barred?, :sample)
+    row = Struct.new(:requests, :generation, :fork_safe?, :excluded_as_source?, :sample)
     workers = [row.new(5, 1, true, false), row.new(9, 1, true, false), row.new(99, 1, false, false)]
 
     [:auto, :manual, { after: [1] }].each do |setting|

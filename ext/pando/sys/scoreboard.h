@@ -15,7 +15,7 @@
 #define PANDO_RECENT 64  /* of later ones that were measured, the last */
 #define PANDO_STEPS 9    /* page faults are read at the job 1, 2, 4, ... 256 */
 
-enum pando_row_flag { PANDO_ROW_FORK_UNSAFE = 1, PANDO_ROW_LEAVING = 2, PANDO_ROW_WORN = 4, PANDO_ROW_STREAMING = 8 };
+enum pando_row_flag { PANDO_ROW_FORK_UNSAFE = 1, PANDO_ROW_LEAVING = 2, PANDO_ROW_MAJOR_GC_DUE = 4, PANDO_ROW_STREAMING = 8 };
 
 struct pando_row {
     /* line 0: who, written seldom */

@@ -6,7 +6,7 @@ require "pando/batch/mailbox"
 
 module Pando
   class Batch
-    # Does things later, in a thread that there is once something was put off.
+    # Runs actions later, in a thread that starts with the first action.
     #
     # @api private
     class Clock
@@ -16,26 +16,26 @@ module Pando
 
       def initialize(name)
         @inbox = Mailbox.new
-        @entries = [] # by time; the thread's own
+        @entries = [] # by time; only the thread uses it
         @crew = Crew.new(1, name) { keep }
       end
 
       # @param seconds [Numeric]
-      # @param moot [#call] whether there is nothing to wait for any more
-      # @yield short, and without errors
+      # @param moot [#call] whether there is no reason to wait any more
+      # @yield a short action that raises nothing
       def after(seconds, moot, &action)
         @crew.start
         @inbox << Entry.new(Deadline.now + seconds, moot, action)
       end
 
-      # What has become moot is done now.
+      # Runs all actions that have become moot now.
       def review
         @inbox << REVIEW unless @crew.empty?
       end
 
-      # What was put off is not done any more.
+      # Actions that have not run are dropped.
       #
-      # @return [Array<Thread>] that live even so
+      # @return [Array<Thread>] threads that are still alive
       def stop(deadline)
         @inbox << STOP
         @crew.stop(deadline)
@@ -53,7 +53,7 @@ module Pando
         end
       end
 
-      # nil: it is time for the first entry.
+      # nil: the first entry is due.
       def receive
         seconds = @entries.empty? ? nil : [@entries.first.time - Deadline.now, 0.0].max
         Thread.handle_interrupt(Object => :on_blocking) { @inbox.pop(timeout: seconds) }

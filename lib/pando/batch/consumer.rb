@@ -4,7 +4,8 @@ require "pando/batch"
 
 module Pando
   class Batch
-    # Fetch, work off, settle, over and over: a consumer of your own, with all that a runner of `pando swarm` has.
+    # Fetches, processes and settles, again and again: a consumer of your own, with all methods of a runner of `pando
+    # swarm`.
     #
     #     node(:orders, count: 2) do
     #       client = Broker.connect
@@ -14,37 +15,37 @@ module Pando
     #                                  close:  -> { client.close }) { |message| handle(message) }
     #     end
     #
-    # `fetch` and `settle` are called in one thread of its own, one after the other. An error in either is told on
-    # stderr and followed by a wait that grows up to {LONGEST} seconds: a broker that is away is asked again, without
-    # haste.
+    # The consumer calls `fetch` and `settle` in one thread of its own, one after the other. It writes an error in
+    # either to stderr and then pauses, longer each time, up to {LONGEST} seconds. So a broker that is down is asked
+    # again, with pauses.
     class Consumer
-      # Seconds of the first wait after an error, and of the longest.
+      # Seconds of the first pause after an error, and of the longest.
       FIRST = 0.5
       LONGEST = 15.0
-      # Seconds that `settle` has at a stop, and a `fetch` that was told to wake.
+      # Seconds that `settle` gets at a stop, and a `fetch` that was told to wake.
       SETTLE = 5.0
 
-      # @return [Integer] items, those that failed too
+      # @return [Integer] items, including failed ones
       def done = @batch.done + @batch.failed
-      # @return [Integer] items that no attempt is left for
+      # @return [Integer] items that have used up their attempts
       def failed = @batch.failed
-      # @return [Integer] items that are being done
+      # @return [Integer] items being processed now
       def in_progress = @batch.in_progress
 
-      # @param fetch [#call] returns an Array of items, or nil. It may wait for some, as brokers' clients do
-      # @param settle [#call, nil] called with the Result of what was fetched: acknowledge, commit. Not called if this
-      #   process dies before, and then the broker delivers again
-      # @param key [#to_proc, nil] of an item: see Batch#run
-      # @param wake [#call, nil] ends a `fetch` that waits; called by {#quiet}, on whichever thread that is
+      # @param fetch [#call] returns an Array of items, or nil. It may wait for items, as brokers' clients do
+      # @param settle [#call, nil] called with the Result of what was fetched: acknowledge, commit. If this process dies
+      #   first, it is not called, and the broker delivers again
+      # @param key [#to_proc, nil] gets the key of an item: see Batch#run
+      # @param wake [#call, nil] ends a `fetch` that waits; {#quiet} calls it on its caller's thread
       # @param close [#call, nil] called at the end of {#stop}, once no thread is left
-      # @param idle [Numeric] seconds that a `fetch` which brought nothing takes at least
-      # @param grace [Numeric] seconds that running items have at a stop, after those in which it was quiet; and then
-      #   a `fetch` that nothing wakes
-      # @param options what Batch.new takes
+      # @param idle [Numeric] minimum duration in seconds of a `fetch` that brought nothing
+      # @param grace [Numeric] seconds that running items get at a stop, after the time since {#quiet}; then the same
+      #   time for a `fetch` that nothing wakes
+      # @param options further options of Batch.new
       # @yieldparam item [Object]
       # @raise [ArgumentError]
       def initialize(fetch:, settle: nil, key: nil, wake: nil, close: nil, idle: 0.5, grace: 0.1, **options, &work)
-        raise ArgumentError, "what is to be done with the items? A block is missing" unless work
+        raise ArgumentError, "no block given: pass a block that processes an item" unless work
 
         Demand.callable(:fetch, fetch)
         { settle: settle, wake: wake, close: close }.compact.each { |name, value| Demand.callable(name, value) }
@@ -74,8 +75,8 @@ module Pando
         self
       end
 
-      # Fetches nothing more; what has been fetched is done and settled. What a `fetch` that goes on still brings is not
-      # begun: `settle` gets it as unfinished.
+      # Fetches nothing more. Items that were fetched are processed and settled. If a `fetch` that is under way still
+      # brings items, they do not begin: `settle` gets them as unfinished.
       #
       # @return [void]
       def quiet
@@ -88,14 +89,14 @@ module Pando
         Complaint.make("a consumer's wake raised", e)
       end
 
-      # What is not done by now is in the last result that `settle` gets, as unfinished.
+      # The last result that `settle` gets has the remaining items, as unfinished.
       #
       # @return [void]
-      # @raise [ThreadError] in one of its own threads, which would wait for itself: nothing has changed then. {#quiet}
-      #   may be called there
+      # @raise [ThreadError] the caller is one of the consumer's own threads, which would wait for itself. Nothing has
+      #   changed then. Such a thread may call {#quiet}
       def stop
         if Thread.current.equal?(@thread) || @batch.member?
-          raise ThreadError, "a thread of the consumer cannot wait for its end"
+          raise ThreadError, "a thread of the consumer cannot stop the consumer: call quiet there"
         end
 
         quiet
@@ -104,14 +105,14 @@ module Pando
         @close&.call
       end
 
-      # @return [Boolean] whether something that was fetched is being done or settled. If all that is left of it waits
-      #   for another attempt it is not: a stop gives that back
+      # @return [Boolean] whether fetched items are being processed or settled. If all that are left wait for another
+      #   attempt, it is not busy: a stop gives them back
       def busy? = @stage == :work && !@batch.resting?
 
-      # @return [Integer] attempts and settlements
+      # @return [Integer] attempts and settlements that have ended
       def progress = @batch.progress + @rounds
 
-      # @return [String, nil] what is wrong. That the broker is away is not this process's fault
+      # @return [String, nil] what is wrong. A broker that is down does not count: that is not this process's fault
       def healthy? = @thread && !@thread.alive? && !@quiet ? "the thread that fetches has died" : @batch.healthy?
 
       private
@@ -149,7 +150,7 @@ module Pando
         items
       end
 
-      # Fetched while it became quiet or was stopped: all of it is unfinished.
+      # If these items were fetched while the consumer became quiet or stopped, all of them are unfinished.
       def work_off(items)
         raise Closed if @stage == :give_back
 
@@ -169,7 +170,7 @@ module Pando
         nil
       end
 
-      # Ends early when it is quiet.
+      # Ends early when the consumer becomes quiet.
       def pause(seconds)
         @bell.pop(timeout: seconds) if seconds.positive? && !@quiet
       end

@@ -5,12 +5,13 @@ require "pando/fork_safety/threads/native_thread"
 
 module Pando
   class Batch
-    # A number of threads that do the same, until that returns. One that ends otherwise (Thread#kill, Thread#raise) is
-    # replaced. Interrupts are held off in them: what they do lets them in where it can bear them.
+    # A fixed number of threads that run the same task until it returns. A thread that ends in any other way
+    # (Thread#kill, Thread#raise) is replaced. The threads hold interrupts off; the task lets them in where that is
+    # safe.
     #
     # @api private
     class Crew
-      # Seconds in which a killed thread has to end.
+      # Seconds that a killed thread has to end.
       KILL = 1.0
 
       def initialize(size, name, &task)
@@ -18,7 +19,7 @@ module Pando
         @name = name
         @task = task
         @threads = []
-        @replaced = [] # which may take a moment to end
+        @replaced = [] # threads that may take a moment to end
         @lock = Mutex.new
         @over = false
       end
@@ -29,21 +30,21 @@ module Pando
         self
       end
 
-      # @return [Boolean] whether this is one of its threads
+      # @return [Boolean] whether the current thread is one of its threads
       def member? = @threads.include?(Thread.current)
 
-      # @return [Integer] threads
+      # @return [Integer] number of threads
       def size = @threads.size
 
-      # @return [Boolean] whether it has not been needed yet
+      # @return [Boolean] whether no thread has been started yet
       def empty? = @threads.empty?
 
       # @return [Boolean] whether a thread could not be replaced
       def short? = @lock.synchronize { size < @size && !@over }
 
-      # Waits for those who have been told to end, kills who has not by then.
+      # Waits for threads that have been told to end. Kills those that have not ended by the deadline.
       #
-      # @return [Array<Thread>] that live even so
+      # @return [Array<Thread>] threads that are still alive
       def stop(deadline)
         threads = @lock.synchronize do
           @over = true
@@ -52,8 +53,8 @@ module Pando
         Crew.end_all(threads, deadline)
       end
 
-      # @param threads [Array<Thread>] @param deadline [Deadline] who has not ended by then is killed
-      # @return [Array<Thread>] that live even so
+      # @param threads [Array<Thread>] @param deadline [Deadline] a thread that has not ended by then is killed
+      # @return [Array<Thread>] threads that are still alive
       def self.end_all(threads, deadline)
         natives = threads.map(&:native_thread_id)
         threads.each { |thread| thread.join(deadline.left) }
@@ -66,7 +67,8 @@ module Pando
 
       private
 
-      # A new thread holds interrupts off from its first instruction, as the one that makes it.
+      # A new thread inherits the mask of the thread that makes it, so it holds interrupts off from its first
+      # instruction.
       def hire
         Thread.handle_interrupt(Object => :never) { @threads << Thread.new { work } }
       end
@@ -82,7 +84,7 @@ module Pando
         ForkSafety::NativeThread.rest
       end
 
-      # When the process ends, Ruby kills all threads and waits until there are none.
+      # When the process ends, Ruby kills all threads and waits until none is left: make no new one then.
       def replace
         @lock.synchronize do
           @threads.delete(Thread.current)

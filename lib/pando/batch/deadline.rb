@@ -2,13 +2,13 @@
 
 module Pando
   class Batch
-    # A moment until which is waited, on the only clock that knows no jumps.
+    # A point in time to wait until, on the monotonic clock.
     #
     # @api private
     class Deadline
       def self.now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-      # @param seconds [Numeric, nil] nil: there is none
+      # @param seconds [Numeric, nil] nil: no deadline
       def self.in(seconds) = new(seconds && (now + seconds))
 
       def initialize(moment)

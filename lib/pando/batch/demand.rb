@@ -2,7 +2,7 @@
 
 module Pando
   class Batch
-    # What the arguments of Batch and Consumer must be: who makes one is told, and not whoever uses it later.
+    # Checks the arguments of Batch and Consumer when they are made, so that the error does not come up later, in use.
     #
     # @api private
     module Demand
@@ -22,12 +22,12 @@ module Pando
           refuse(name, "something to call", value) unless value.respond_to?(:call)
         end
 
-        # `key:` of an item.
+        # The `key:` option.
         def key(value)
           refuse(:key, "a Symbol or something to call", value) unless value.nil? || value.respond_to?(:to_proc)
         end
 
-        # Errors that are worth another attempt.
+        # The `retry_on:` option.
         def errors(name, values)
           values.each do |one|
             fits = one.is_a?(Module) || one.respond_to?(:call)

@@ -2,7 +2,7 @@
 
 module Pando
   class Batch
-    # What nobody waits for goes to stderr.
+    # Writes errors that no caller gets to stderr.
     #
     # @api private
     module Complaint
@@ -11,24 +11,24 @@ module Pando
       def self.make(what, error)
         warn "pando: #{what} #{error.full_message(highlight: false)}"
       rescue IOError, SystemCallError
-        nil # there is no stderr
+        nil # stderr is closed
       end
     end
 
-    # It takes nothing new: it is quiet, or has been stopped.
+    # The batch accepts no new items: it is quiet or stopped.
     class Closed < Error
-      def initialize(message = "the batch takes nothing new: it is quiet or has been stopped") = super
+      def initialize(message = "the batch accepts no new items: it is quiet or stopped") = super
     end
 
-    # There is no room, and who asks must not wait for it.
+    # There is no room, and the calling thread must not wait for it.
     class Full < Error
       def initialize(message = "the batch is full, and one of its own threads cannot wait for room") = super
       def passing? = true
     end
 
-    # The thread that did the item has ended in the middle of it: by Thread#kill or Thread.exit.
+    # The thread that processed the item ended before the item did: by Thread#kill or Thread.exit.
     class ThreadKilled < Error
-      def initialize(message = "the thread was killed in the middle of the item") = super
+      def initialize(message = "the thread was killed while it processed the item") = super
     end
   end
 end

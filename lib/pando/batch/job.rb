@@ -2,8 +2,8 @@
 
 module Pando
   class Batch
-    # One item on its way: what is to be done with it, and what has become of it. One thread at a time has it in hand;
-    # its state belongs to the Ledger.
+    # One item on its way through the batch: the work to do, and its outcome. Only one thread at a time works on it. Its
+    # state belongs to the Ledger.
     #
     # @api private
     class Job
@@ -11,7 +11,7 @@ module Pando
       # :done, :failed, or :unfinished until it is one of these
       attr_accessor :state
 
-      # @param done [Mailbox, nil] where somebody waits for its end
+      # @param done [Mailbox, nil] gets the job when it has ended; nil: no caller waits for it
       def initialize(item, key, work, done = nil)
         @item = item
         @key = key
@@ -22,17 +22,18 @@ module Pando
         @answered = @withdrawn = @buried = false
       end
 
-      # Somebody may have been killed before the error of the last attempt was seen to.
+      # Whether the last attempt has an outcome. A thread may be killed after the attempt and before it has dealt with
+      # the error.
       def answered? = @answered
 
-      # Nobody waits for it any more: it need not be done.
+      # No caller waits for it any more: it need not be done.
       def withdrawn? = @withdrawn
 
       def withdraw
         @withdrawn = true
       end
 
-      # Lets nothing through but the end of the thread; of that, too, it leaves an error behind.
+      # Rescues everything. If the thread is killed, the job gets an error for that, too.
       def attempt
         @attempts += 1
         @value = Thread.handle_interrupt(Object => :immediate) { @work.call(@item) }
@@ -47,10 +48,10 @@ module Pando
         @answered = false
       end
 
-      # @return [Boolean] true once: who comes again was killed in the middle of its dead letter
+      # @return [Boolean] true once; false: the thread was killed in the middle of its dead letter
       def bury! = !@buried && (@buried = true)
 
-      # Who waits for it gets the error; else nobody would ever see it.
+      # The waiting caller gets the error. If there is none, it goes to stderr.
       def tell
         Complaint.make("an item failed, and there is no dead_letter:", @error) unless @done
         true
@@ -60,7 +61,7 @@ module Pando
 
       private
 
-      # Where it was killed nobody knows: the stack is gone.
+      # The stack of the killed thread is gone, so the backtrace is the block's place.
       def killed
         ThreadKilled.new.tap { |error| error.set_backtrace([@work.source_location&.join(":")].compact) }
       end

@@ -2,8 +2,8 @@
 
 module Pando
   class Batch
-    # The order of jobs. A lane is the jobs of one key, the first of which may be done; a job without a key has a lane
-    # of its own. A lane is in one place only: waiting in the queue, in the hands of a thread, or put off.
+    # The order of jobs. A lane has the jobs of one key; only its first job may run. A job without a key has a lane of
+    # its own. A lane is in exactly one place: in the queue, in a thread, or put off for a retry.
     #
     # @api private
     class Lanes
@@ -11,7 +11,7 @@ module Pando
         @lanes = {}
       end
 
-      # @return [Array<Job>, nil] the lane, if it is new and so not in any place yet
+      # @return [Array<Job>, nil] the lane, if it is new and so in no place yet
       def add(job)
         return [job] if job.key.nil?
 
@@ -22,9 +22,9 @@ module Pando
         nil
       end
 
-      # Its first job has come to its end.
+      # Removes the lane's first job, which has ended.
       #
-      # @return [Array<Job>, nil] the lane, if it goes on
+      # @return [Array<Job>, nil] the lane, if it has further jobs
       def advance(lane)
         job = lane.shift
         return lane unless lane.empty?

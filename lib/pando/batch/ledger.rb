@@ -5,15 +5,15 @@ require "pando/batch/mailbox"
 
 module Pando
   class Batch
-    # Counters that are read without a lock.
+    # Counters that can be read without a lock.
     #
     # @api private
     Tally = Struct.new(:attempts, :done, :failed) do
       def initialize = super(0, 0, 0)
     end
 
-    # Which jobs are open, in what order they may be done, who waits until there are none. All of it under one lock,
-    # held for a moment.
+    # Which jobs are open, in what order they may run, and which callers wait until none is. One lock protects all of
+    # it, each time for a moment only.
     #
     # @api private
     class Ledger
@@ -27,13 +27,13 @@ module Pando
         @closed = false
       end
 
-      # @return [Boolean] whether there is a lane that can be worked on now, or is
+      # @return [Boolean] whether a lane is being worked on or could be
       def active? = @active.positive?
 
-      # @return [Boolean] whether all that is open waits for another attempt
+      # @return [Boolean] whether all open jobs wait for another attempt
       def resting? = @lock.synchronize { !@open.empty? && !active? }
 
-      # @return [Array<Job>, nil] a lane that can be worked on now
+      # @return [Array<Job>, nil] a lane that a thread can work on now
       # @raise [Closed]
       def admit(job)
         @lock.synchronize do
@@ -44,7 +44,7 @@ module Pando
         end
       end
 
-      # An attempt has ended; the job stays open, and its lane waits for the next one.
+      # An attempt has ended. The job stays open, and its lane waits for the next attempt.
       def put_off
         @lock.synchronize do
           @tally.attempts += 1
@@ -52,11 +52,11 @@ module Pando
         end
       end
 
-      # The wait is over.
+      # The lane's wait for its next attempt is over.
       def resume = @lock.synchronize { @active += 1 }
 
-      # @param state [Symbol] that the lane's first job has come to
-      # @return [Array<Job>, nil] the lane, if it goes on
+      # @param state [Symbol] the outcome of the lane's first job
+      # @return [Array<Job>, nil] the lane, if it has further jobs
       def settle(lane, state)
         @lock.synchronize do
           job = lane.first
@@ -68,12 +68,12 @@ module Pando
         end
       end
 
-      # They need not be done any more, if they are not yet.
+      # These jobs need not be done any more, unless they are already.
       #
-      # @return [Boolean] whether some were still open
+      # @return [Boolean] whether some of them were still open
       def withdraw(jobs) = @lock.synchronize { jobs.each(&:withdraw).any? { |job| @open.key?(job) } }
 
-      # @return [Boolean] false: not in time
+      # @return [Boolean] false: the time was over before that
       def wait(deadline)
         mailbox = Mailbox.new
         @lock.synchronize do
@@ -86,10 +86,10 @@ module Pando
         @lock.synchronize { @idle.delete(mailbox) }
       end
 
-      # Admits nothing any more.
+      # Admits no job any more.
       def close = @lock.synchronize { @closed = true }
 
-      # @return [Array<Job>] what is still open, and will stay as it is
+      # @return [Array<Job>] jobs that are still open; their state no longer changes
       def clear
         @lock.synchronize do
           jobs = @open.each_key(&:withdraw).keys

@@ -4,7 +4,7 @@ require "pando/batch/deadline"
 
 module Pando
   class Batch
-    # What a single thread waits for, while any thread may push. It pops with a timeout, as Thread::Queue does by itself
+    # A queue with a single reader and any number of writers. It pops with a timeout, which Thread::Queue can do only
     # from Ruby 3.2 on.
     #
     # @api private

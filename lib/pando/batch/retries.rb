@@ -2,13 +2,13 @@
 
 module Pando
   class Batch
-    # Whether there is another attempt, and after how long. Random, so that what has failed together does not come back
-    # together.
+    # Decides whether an item is retried, and after how long. The pause is random, so that items that failed together
+    # are not retried together.
     #
     # @api private
     class Retries
       BACKOFF = (0.5..30)
-      # Doublings after which any limit is reached.
+      # After so many doublings, any maximum is reached.
       DOUBLINGS = 30
 
       # @see Batch#initialize
@@ -16,7 +16,7 @@ module Pando
         Demand.count(:attempts, attempts)
         Demand.errors(:retry_on, Array(errors))
         unless backoff.respond_to?(:call) || seconds?(backoff)
-          raise ArgumentError, "backoff: a Range of seconds, or a callable"
+          raise ArgumentError, "backoff: must be a Range of seconds, or something to call"
         end
 
         @attempts = attempts
@@ -24,14 +24,14 @@ module Pando
         @errors = Array(errors)
       end
 
-      # @param job [Job] whose last attempt has failed
-      # @return [Float, nil] seconds; nil: it was the last one
+      # @param job [Job] a job whose last attempt has failed
+      # @return [Float, nil] seconds until the next attempt; nil: there is none
       def delay(job)
         return if job.attempts >= @attempts || @errors.none? { |pattern| matches?(pattern, job.error) }
 
         [Float(@backoff.respond_to?(:call) ? @backoff.call(job.attempts) : doubled(job.attempts)), 0.0].max
       rescue StandardError => e
-        Complaint.make("no further attempt, since the retry policy raised", e)
+        Complaint.make("an item is not retried, because retry_on or backoff raised", e)
       end
 
       private

@@ -4,7 +4,7 @@ require "pando/batch/mailbox"
 
 module Pando
   class Batch
-    # Room for a number of jobs. Who finds none waits for its turn, first come, first served.
+    # Room for a limited number of jobs. A caller that finds none waits for its turn, first come, first served.
     #
     # @api private
     class Room
@@ -15,10 +15,10 @@ module Pando
         @closed = false
       end
 
-      # Called where interrupts are held off: they are let in while it waits, and then no place is lost.
+      # Call this with interrupts held off. It lets them in while it waits, and then no place is lost.
       #
       # @param deadline [Deadline]
-      # @return [Boolean] false: no room in time, or it was closed
+      # @return [Boolean] false: there was no room in time, or the room was closed
       def take(deadline)
         turn = nil
         @lock.synchronize do
@@ -33,7 +33,7 @@ module Pando
         await(turn, deadline)
       end
 
-      # A place is free again.
+      # Gives a place back.
       def give
         @lock.synchronize do
           turn = @waiting.shift
@@ -41,7 +41,7 @@ module Pando
         end
       end
 
-      # Sends away those who wait, and all who come.
+      # Turns away all waiting and all future callers.
       def close
         @lock.synchronize do
           @closed = true
@@ -62,7 +62,7 @@ module Pando
         give if !returned && last_word(turn)
       end
 
-      # @return [Boolean] whether a place was given in the very moment of giving up
+      # @return [Boolean] whether a place was given at the very moment of giving up
       def last_word(turn)
         @lock.synchronize { @waiting.delete(turn) ? false : !turn.empty? && turn.pop }
       end

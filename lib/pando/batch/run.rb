@@ -7,7 +7,8 @@ require "pando/batch/result"
 
 module Pando
   class Batch
-    # One call of Batch#run, in the caller's thread. It knows how many jobs it has handed over, and so how often to pop.
+    # One call of Batch#run, in the caller's thread. It counts the jobs that it has handed over, and so knows how often
+    # to pop.
     #
     # @api private
     class Run
@@ -25,14 +26,14 @@ module Pando
 
       private
 
-      # However it is left, the states of the jobs are final then.
+      # However this method is left, the states of the jobs are final then.
       def wait(deadline)
         hand_over(deadline).times { break unless @ended.pop(timeout: deadline.left) }
       ensure
         @shift.withdraw(@jobs)
       end
 
-      # @return [Integer] jobs: all, unless there was no room in time or it was stopped
+      # @return [Integer] jobs handed over: all, unless there was no room in time or the batch was stopped
       def hand_over(deadline)
         count = 0
         @jobs.each { |job| @shift.push(job, deadline) ? count += 1 : break }

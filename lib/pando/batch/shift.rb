@@ -9,15 +9,16 @@ require "pando/batch/room"
 
 module Pando
   class Batch
-    # All that lives from a start to a stop: the threads, the queue that feeds them, what is open. Made by Batch, in the
-    # process that uses it; a forked child has another.
+    # All that lives from a start to a stop: the threads, the queue that feeds them, the open jobs. Batch makes it in
+    # the process that uses it; a forked child has another one.
     #
-    # A job goes from the queue to a thread and from there to its end, or is put off for its next attempt. The threads
-    # hold interrupts off but for the user's code and the wait for work, so that a kill finds each job in one place.
+    # A job goes from the queue to a thread, and from there to its end, or it is put off for its next attempt. The
+    # threads hold interrupts off except in the user's code and while they wait for work. So a kill finds each job in
+    # exactly one place.
     #
     # @api private
     class Shift
-      # What a Batch was told when it was made.
+      # The options of a Batch.
       Terms = Struct.new(:name, :threads, :capacity, :retries, :dead_letter)
 
       def initialize(terms, tally)
@@ -35,7 +36,7 @@ module Pando
       end
 
       # @param deadline [Deadline] for room
-      # @return [Boolean] false: not taken, there was no room in time
+      # @return [Boolean] false: there was no room in time, and the job was not taken
       # @raise [Closed, Full]
       def push(job, deadline)
         Thread.handle_interrupt(Object => :never) do
@@ -46,19 +47,19 @@ module Pando
         end
       end
 
-      # Jobs that nobody waits for. Those that wait for another attempt are not to hold up their keys.
+      # No caller waits for these jobs any more. Those that wait for another attempt must not hold up their keys.
       def withdraw(jobs)
         @clock.review if @ledger.withdraw(jobs)
       end
 
       def wait(deadline) = @ledger.wait(deadline)
 
-      # @return [Array<Object>] items that are unfinished
+      # @return [Array<Object>] the unfinished items
       def stop(seconds)
         deadline = Deadline.in(seconds)
         close
         resisting = @crew.stop(deadline) + @clock.stop(Deadline.in(Crew::KILL))
-        resisting.each { |one| Complaint.make("a thread lives on:", ThreadError.new("#{one} resists Thread#kill")) }
+        resisting.each { |one| Complaint.make("a thread is alive:", ThreadError.new("#{one} resists Thread#kill")) }
         @ledger.clear.each(&:report).map(&:item)
       end
 
@@ -79,7 +80,7 @@ module Pando
         false
       end
 
-      # Nothing is begun from here on.
+      # No job begins from here on.
       def close
         @closed = true
         @ledger.close
@@ -91,23 +92,23 @@ module Pando
       def enqueue(lane)
         @queue << lane if lane
       rescue ClosedQueueError
-        nil # it stays open, and so is given back
+        nil # the job stays open, so the stop gives it back
       end
 
-      # The thread of a crew.
+      # The body of a crew's thread.
       def serve
         while (lane = next_lane)
           attend(lane)
         end
       end
 
-      # Who is to be killed is so before it takes a lane.
+      # A thread that is to be killed is killed before it takes a lane.
       def next_lane
         Thread.handle_interrupt(Object => :immediate) { nil } if Thread.pending_interrupt?
         Thread.handle_interrupt(Object => :on_blocking) { @queue.pop }
       end
 
-      # A thread that is killed leaves the job to the one that comes in its place.
+      # If the thread is killed, its replacement goes on with the job.
       def attend(lane)
         job = lane.first
         job.attempt unless job.withdrawn? || job.answered?
@@ -140,7 +141,7 @@ module Pando
         @ledger.put_off
       end
 
-      # @return [Boolean] whether somebody knows of the failure
+      # @return [Boolean] whether the failure has been reported
       def bury(job)
         raise ThreadKilled, "the thread was killed in the middle of its dead letter" unless job.bury!
         return job.tell unless @terms.dead_letter
@@ -149,7 +150,7 @@ module Pando
         true
       rescue Exception => e # rubocop:disable Lint/RescueException
         Complaint.make("an item failed:", job.error)
-        Complaint.make("and its dead letter too:", e)
+        Complaint.make("and its dead letter failed too:", e)
         false
       end
     end

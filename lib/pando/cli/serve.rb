@@ -28,15 +28,15 @@ module Pando
 
       # A process that is to go on as the monitor of a living cluster has nothing to show for an error of its own.
       def monitor
-        require "pando/server/slim"
+        require "pando/server/reexec_without_gems"
         Server::Origin.note(directory)
-        Server::Slim.enter(@arguments) { require_rackup && config }
+        Server::ReexecWithoutGems.enter(@arguments) { require_rackup && config }
         Dir.chdir(config.directory)
         require "pando/server"
         Server.new(config).prepare
       rescue Exception => e # rubocop:disable Lint/RescueException
-        require "pando/server/entrance"
-        Server::Entrance.refuse(e)
+        require "pando/server/start_mode"
+        Server::StartMode.refuse(e)
         raise
       end
 

@@ -44,7 +44,7 @@ module Pando
       def collections
         workers = all("worker")
         made = workers.sum { |pairs| pairs["full"].to_i }
-        due = workers.count { |pairs| pairs["worn"] }
+        due = workers.count { |pairs| pairs["major_gc_due"] }
         wait = "; #{counted(due, "worker")} to be replaced in place of one" if due.positive?
         "full collections: #{made} in #{counted(workers.size, "worker")}#{wait}" if made.positive? || due.positive?
       end

@@ -23,9 +23,9 @@ module Pando
       def build_pools
         plans = [Pools::Plan.new(payload: @payload, policy: @policy), *@companions]
         common = build_common(plans.size > 1)
-        doors = Pools::Doors.new(listeners, @start.reactor(@payload))
+        ingress = Pools::Ingress.new(listeners, @start.reactor(@payload))
         Pools.new(plans, roster, shutdown) do |plan, roster, number|
-          Pool.new(self, plan, roster, number, common, number.zero? ? doors : Pools::Doors.none)
+          Pool.new(self, plan, roster, number, common, number.zero? ? ingress : Pools::Ingress.none)
         end
       end
 
@@ -37,8 +37,8 @@ module Pando
       end
 
       def build_watch
-        @inbox = Inbox.new(roster, @poller, pools.caretakers)
-        @reaper = Reaper.new(roster, @inbox, pools.caretakers)
+        @inbox = Inbox.new(roster, @poller, pools.child_event_router)
+        @reaper = Reaper.new(roster, @inbox, pools.child_event_router)
         @examiner = Examiner.new(@poller, @payload.examination_command)
         @systemd.ready_when { pools.serve? }
       end

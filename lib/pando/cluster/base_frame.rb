@@ -2,7 +2,7 @@
 
 require "pando/cluster/fork_order"
 require "pando/cluster/mold"
-require "pando/cluster/offshoot"
+require "pando/cluster/pool_mold"
 require "pando/cluster/passing_fault"
 require "pando/cluster/worker"
 require "pando/cluster/service"
@@ -75,7 +75,7 @@ module Pando
       # Nothing may escape into the frames of the forker's life.
       def become(forker, order, trouble = nil)
         forker.abandon
-        role = (order.pool ? Offshoot : ROLES.fetch(order.role)).new(order, forker.context)
+        role = (order.pool ? PoolMold : ROLES.fetch(order.role)).new(order, forker.context)
         role.enter(trouble)
         role
       rescue Exception => e # rubocop:disable Lint/RescueException

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/base_frame"
-require "pando/cluster/image"
+require "pando/cluster/cold_boot_command"
 require "pando/cluster/listening/listener"
 
 module Pando
@@ -18,7 +18,7 @@ module Pando
       # Behind the listeners come, unless in direct mode, the channel and the eventfd that wakes the reactor.
       FIRST_LISTENER = 5
 
-      Order = Struct.new(:seat, :slot, :generation, :link, :equipment)
+      Order = Struct.new(:seat, :slot, :generation, :link, :lane_descriptors)
 
       # @yieldparam pool [String, nil] the name of the pool whose mold it becomes; nil: there is but one
       # @yieldreturn [Payload]
@@ -34,7 +34,7 @@ module Pando
       def initialize(value)
         raise UsageError, "this is run by the pando monitor only" unless value
 
-        Image.settle
+        ColdBootCommand.settle
         *numbers, listeners, @pool = value.split(":", -1).values_at(0..5)
         @listeners = listeners.split(",")
         @monitor_pid, seat, generation, @others = numbers.map { |number| Integer(number, 10) }
@@ -57,9 +57,9 @@ module Pando
         scoreboard = Sys::Scoreboard.attach(SCOREBOARD).guard
         scoreboard.close_fd # the mapping stays
         channel, eventfd = (0...@others).map { |place| inherit(FIRST_LISTENER + @listeners.size + place) }
-        doors = listeners
-        doors.each(&:leave_to_reactor) if channel # else the port would be taken for as long as any of us lives
-        Context.new(monitor_pid: @monitor_pid, scoreboard: scoreboard, listeners: doors,
+        ingress = listeners
+        ingress.each(&:leave_to_reactor) if channel # else the port would be taken for as long as any of us lives
+        Context.new(monitor_pid: @monitor_pid, scoreboard: scoreboard, listeners: ingress,
                     channel: channel, reactor_eventfd: eventfd, pool: @pool)
       end
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/child/carriage"
+require "pando/cluster/child/serialization"
 require "pando/cluster/child/terms"
 require "pando/sys"
 
@@ -13,7 +13,7 @@ module Pando
     #
     # @api private
     class Child
-      include Child::Carriage
+      include Child::Serialization
       include Child::Terms
 
       attr_reader :role, :seat, :slot, :generation, :link, :row, :pidfd, :state, :source
@@ -26,7 +26,7 @@ module Pando
       # Why it is to leave as soon as it is ready, nil: it may stay.
       attr_reader :unwanted
       # Why it is to be replaced, though it serves on until then; nil: it is not.
-      attr_accessor :outworn
+      attr_accessor :replacement_reason
       # The soft deadline that has been signalled.
       attr_accessor :signalled_deadline
       # Seconds on Sys.now until which it may say what holds it up, before it is killed; nil: it was not told to.
@@ -37,7 +37,7 @@ module Pando
       # It broke the protocol: its link is read no more.
       attr_accessor :mute
       # It failed as a source of molds and is not asked again.
-      attr_accessor :barred
+      attr_accessor :excluded_as_source
       # Threads that its children would lack, by their keys: whether it has them; nil: it has not said so far.
       # @return [Hash{String => Boolean, nil}]
       attr_reader :lost_threads
@@ -208,8 +208,8 @@ module Pando
       end
 
       # It was asked to fork and never came to it, for it is at one job all the time.
-      def tie_up = @tied_since = row.busy_since
-      def tied_up? = !@tied_since.nil? && row.busy_since == @tied_since
+      def tie_up = @declined_busy_since = row.busy_since
+      def declined_while_busy? = !@declined_busy_since.nil? && row.busy_since == @declined_busy_since
 
       # What it was given before it was ready, for events.
       # @return [Hash{Symbol => Object}] empty when nothing
@@ -223,9 +223,9 @@ module Pando
       def connections = row.connections
       def sample = row.sample
       def fork_safe? = !row.fork_unsafe?
-      def worn? = row.worn?
-      def barred? = !!barred
-      def outworn? = !outworn.nil?
+      def major_gc_due? = row.major_gc_due?
+      def excluded_as_source? = !!excluded_as_source
+      def replacement_wanted? = !replacement_reason.nil?
 
       # What it is doing, for events.
       # @return [Hash{Symbol => Object}] empty when idle

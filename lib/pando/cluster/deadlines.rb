@@ -22,7 +22,7 @@ module Pando
       # Seconds for a process with threads to show where they stand, before it is killed.
       LAST_WORDS = 0.5
 
-      # @param observer [Caretaker]
+      # @param observer [ChildEvents]
       # @param options [Options] among them the seconds that a worker may wait for a job that has begun to come; whether
       #   workers do several at once, on threads
       def initialize(roster, observer, options)

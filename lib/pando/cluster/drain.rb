@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/cluster/carried"
+require "pando/cluster/serializable"
 require "pando/cluster/reactor/message"
 require "pando/events"
 
@@ -16,9 +16,9 @@ module Pando
     # @api private
     class Drain
       include Brief
-      extend Carried
+      extend Serializable
 
-      carry_as "drain", since: :number, reactor: :integer, visible: :flag
+      serialize_as "drain", since: :number, reactor: :integer, visible: :flag
 
       # Seconds between two words to the reactor, and until a full link is tried again.
       TELL = 1.0

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/damping/damper"
+require "pando/cluster/throttling/restart_throttle"
 require "pando/events"
 
 module Pando
@@ -15,7 +15,7 @@ module Pando
     #
     # @api private
     class Generation
-      extend Carried
+      extend Serializable
 
       NEXT = {
         booting: %i[ready discarded refused retired],
@@ -31,15 +31,15 @@ module Pando
       WORDS = %w[generation generation_without_mold].freeze
 
       # Stands for a source that has ended since, after an upgrade.
-      Former = Struct.new(:pid, :slot, :barred) do
-        def tied_up? = false
+      Former = Struct.new(:pid, :slot, :excluded_as_source) do
+        def declined_while_busy? = false
       end
 
-      carry state: NEXT.keys, reason: :text, began_at: :number, unfit: :integer, observed: :flag, released: :flag,
-            backoff: Damping::Damper
+      serialize state: NEXT.keys, reason: :text, began_at: :number, unfit: :integer, observed: :flag, released: :flag,
+            backoff: Throttling::RestartThrottle
 
       attr_reader :number, :purpose, :state, :source, :began_at
-      # Between failed attempts to fork from its mold; a Damper.
+      # Between failed attempts to fork from its mold; a RestartThrottle.
       attr_reader :backoff
       attr_accessor :mold
       # Children whose self-check did not come back.
@@ -61,7 +61,7 @@ module Pando
         @purpose = purpose
         @source = source
         @state = :booting
-        @backoff = Damping::Damper.new({ role: :worker, generation: number }, limit: Damping::Backoff::LIMIT, free: 0)
+        @backoff = Throttling::RestartThrottle.new({ role: :worker, generation: number }, limit: Throttling::Backoff::LIMIT, free: 0)
         @began_at = Sys.now
         @unfit = 0
         @observed = @released = false
@@ -82,7 +82,7 @@ module Pando
       def to_state(state)
         purpose = reboot? ? :reload : self.purpose # an older Pando does not know the other one
         state.add(WORDS[released? ? 1 : 0], number: number, purpose: purpose, mold: mold&.seat,
-                                            source_pid: source&.pid, source_slot: source&.slot, **carried_fields)
+                                            source_pid: source&.pid, source_slot: source&.slot, **serialized_fields)
       end
 
       NEXT.each_key { |state| define_method(:"#{state}?") { @state == state } }

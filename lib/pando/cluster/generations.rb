@@ -2,10 +2,10 @@
 
 require "forwardable"
 require "pando/cluster/brief"
-require "pando/cluster/damping/dampers"
-require "pando/cluster/floor"
+require "pando/cluster/throttling/restart_throttles"
+require "pando/cluster/retired_generations"
 require "pando/cluster/generation"
-require "pando/cluster/generations/carriage"
+require "pando/cluster/generations/serialization"
 require "pando/cluster/generations/changed_state"
 require "pando/cluster/generations/cold_boots"
 require "pando/cluster/generations/faults"
@@ -13,7 +13,7 @@ require "pando/cluster/options"
 require "pando/cluster/generations/lost_threads"
 require "pando/cluster/generations/occupation"
 require "pando/cluster/generations/promotion"
-require "pando/cluster/proof/proving"
+require "pando/cluster/canary/evaluation"
 require "pando/cluster/generations/reforks"
 require "pando/cluster/generations/verdicts"
 
@@ -26,7 +26,7 @@ module Pando
     class Generations
       include Brief
       extend Forwardable
-      include Generations::Carriage
+      include Generations::Serialization
       include Generations::Faults
       include Generations::Occupation
       include Generations::Verdicts
@@ -37,18 +37,18 @@ module Pando
       # Two Generation, a LostThreads, a ChangedState and a ColdBoots.
       attr_reader :current, :upcoming, :lost_threads, :changed_state, :cold_boots
 
-      # reforks: how many since the last mold that booted from cold; passer: see Reforks. proving?: the upcoming
+      # reforks: how many since the last mold that booted from cold; passer: see Reforks. on_trial?: the upcoming
       # generation's first worker serves, and what it does is looked at; progress: how far that is. watching?: the
       # current generation serves, and its predecessor's mold is kept meanwhile. passed?: of a generation, by its
       # number; discarded?: of a child, whether it was forked for one that came to nothing.
       def_delegator :@reforks, :count, :reforks
       def_delegator :@reforks, :expected?, :refork_expected?
       def_delegators :@reforks, :suspension, :training, :explain, :policy=, :heir, :passer
-      def_delegators :@proving, :progress, :worker_gone, :remaining
-      def_delegator :@proving, :tried, :canary_tried
-      def_delegator :@proving, :trial?, :proving?
-      def_delegator :@proving, :watch?, :watching?
-      def_delegators :@floor, :passed?, :discarded?
+      def_delegators :@evaluation, :progress, :worker_gone, :remaining
+      def_delegator :@evaluation, :tried, :canary_tried
+      def_delegator :@evaluation, :trial?, :on_trial?
+      def_delegator :@evaluation, :watch?, :watching?
+      def_delegators :@retired, :passed?, :discarded?
       # The order to fork the upcoming generation's mold was not carried out in time; see Promotion.
       def_delegator :@promotion, :overdue, :promotion_overdue
 
@@ -56,24 +56,24 @@ module Pando
       # @param give_up [#call] called with a reason and a backtrace when a try has failed and nobody serves; returns
       #   false: go on trying
       # @param options [#canary, #refork_failures, #workers] how a generation proves itself
-      # @param dampers [Damping::Dampers] that of the mold: one that dies again and again is replaced later each time
-      # @param heard_at [#call] see Proof::Stopwatch
+      # @param throttles [Throttling::RestartThrottles] that of the mold: one that dies again and again is replaced later each time
+      # @param heard_at [#call] see Canary::Stopwatch
       # @param origin [#call] given a purpose, the mold of another pool that is to be forked in the place of a cold
       #   boot; nil: there is none
       # @param measuring [Hash] gauge: and conditions: of Reforks; those and clock: of ColdBoots
-      def initialize(roster, spawner, policy, give_up, options = Options.new, dampers: Damping::Dampers.new,
+      def initialize(roster, spawner, policy, give_up, options = Options.new, throttles: Throttling::RestartThrottles.new,
                      heard_at: :itself.to_proc, origin: ->(_purpose) {}, **measuring)
-        @dampers = dampers
+        @throttles = throttles
         @roster = roster
         @spawner = spawner
         @give_up = give_up
         @origin = origin
-        @backoff = Damping::Backoff.new
+        @backoff = Throttling::Backoff.new
         @newest = -1
-        @floor = Floor.new
+        @retired = RetiredGenerations.new
         @lost_threads = LostThreads.new(roster, self, -> { measuring[:conditions]&.obstacle })
         @changed_state = ChangedState.new(roster, self)
-        @proving = Proof::Proving.new(roster, options, self, heard_at)
+        @evaluation = Canary::Evaluation.new(roster, options, self, heard_at)
         @reforks = Reforks.new(roster, policy, self, @backoff, options, **measuring.except(:clock))
         @cold_boots = ColdBoots.new(roster, self, @reforks, **measuring)
         @promotion = Promotion.new(self, @reforks, options)
@@ -85,12 +85,12 @@ module Pando
       def settled? = !current.nil? && upcoming.nil? && !watching?
 
       # @return [Boolean] whether a rollout would replace it
-      def outdated?(worker) = @floor.above?(worker)
+      def outdated?(worker) = @retired.above?(worker)
 
       # Called at each turn of the monitor's loop. Nothing is begun in the turn in which a watch ends: if it was over a
       # reload, that one's settings say what is to be done, and the next turn brings them.
       def reconcile
-        return if @proving.reconcile
+        return if @evaluation.reconcile
 
         @promotion.reconcile
         @lost_threads.reconcile
@@ -99,26 +99,26 @@ module Pando
         @reforks.training.reconcile
         @cold_boots.reconcile
         return if upcoming || !@backoff.over?
-        return (heal if @dampers.over?(:mold)) unless current
+        return (heal if @throttles.over?(:mold)) unless current
 
         @reforks.wanted&.then { |reason| refork(reason, asked: false) }
       end
 
       # When reconcile has something to do again, nil: at the next event.
       def due
-        [@backoff.due, @proving.due, @changed_state.due, @cold_boots.due,
+        [@backoff.due, @evaluation.due, @changed_state.due, @cold_boots.due,
          (@reforks.due if current && upcoming.nil?)].compact.min
       end
 
       # @return [Generation, nil] the last one that need not prove anything
-      def proved = @proving.kept || current
+      def proved = @evaluation.kept || current
 
       # @return [Boolean] a generation has served: the failure of another one does not end the server
       def proven? = @proven
 
       def begin_boot = begin_generation(:boot)
 
-      # See MoldKeeper.
+      # See MoldReleaser.
       def release_mold(reason) = current.release_mold(reason)
       def released? = !!current&.released?
 
@@ -162,7 +162,7 @@ module Pando
       def mold_gone(child, reason, cause: :own)
         if upcoming&.mold.equal?(child) then fail_mold(child, reason, cause)
         elsif current&.mold.equal?(child) then lose_current(reason)
-        elsif @proving.kept&.mold.equal?(child) then let_go(reason)
+        elsif @evaluation.kept&.mold.equal?(child) then let_go(reason)
         end
       end
 
@@ -170,7 +170,7 @@ module Pando
         serving_generation(child)&.backoff&.succeed
         return unless upcoming&.number == child.generation && upcoming.canary?
 
-        roll unless @proving.try(upcoming, child)
+        roll unless @evaluation.try(upcoming, child)
       end
 
       # The rollout is through, or there was none to do.
@@ -182,8 +182,8 @@ module Pando
         @changed_state.established(generation)
         @proven = true
         @unwilling = []
-        kept = @proving.established(generation, last)
-        kept ? last.enter(:kept, **@proving.terms_for(generation).facts) : retire(last)
+        kept = @evaluation.established(generation, last)
+        kept ? last.enter(:kept, **@evaluation.terms_for(generation).facts) : retire(last)
         @reforks.established(generation)
         @cold_boots.established(generation)
         generation.become_current
@@ -192,7 +192,7 @@ module Pando
 
       # New workers are to come from the upcoming generation from now on.
       def raise_floor
-        @floor.raise_to(upcoming.number) unless upcoming.heal?
+        @retired.raise_to(upcoming.number) unless upcoming.heal?
       end
 
       private
@@ -202,10 +202,10 @@ module Pando
         mold = source ? @spawner.mold_from(source, @newest + 1) : cold_mold(purpose, release)
         return put_off(purpose, source) if mold.nil? && proven?
 
-        let_go("the next generation is on its way") if @proving.kept
+        let_go("the next generation is on its way") if @evaluation.kept
         @newest += 1
         tell_source(source) if purpose == :refork
-        @proving.begin
+        @evaluation.begin
         @upcoming = Generation.new(@newest, purpose, source)
         upcoming.mold = mold
         @promotion.begin(source) if source
@@ -234,7 +234,7 @@ module Pando
       def serving_generation(child) = [upcoming, current].compact.find { |one| one.number == child.generation }
 
       def lose_current(reason)
-        @dampers.fail(:mold, reason)
+        @throttles.fail(:mold, reason)
         let_go("its successor's mold is lost")
         current.tap { @current = nil }.enter(:retired, reason: reason)
       end
@@ -247,7 +247,7 @@ module Pando
       end
 
       # The mold that was kept is no longer needed.
-      def let_go(reason) = retire(@proving.release, reason)
+      def let_go(reason) = retire(@evaluation.release, reason)
     end
   end
 end

@@ -15,7 +15,7 @@ module Pando
       # Seconds that a process may live on after its link has ended.
       AFTERLIFE = 5.0
 
-      # @param observer [Caretaker]
+      # @param observer [ChildEvents]
       def initialize(roster, poller, observer)
         @roster = roster
         @poller = poller
@@ -40,7 +40,7 @@ module Pando
       private_constant :COUNT
 
       # Reports of a child that the observer is told.
-      NEWS = %i[checking crashing leaving outworn signalled lane_corrupt tried tried_in_vain lines_lost lines_due
+      NEWS = %i[checking crashing leaving replacement_reason signalled lane_corrupt tried tried_in_vain lines_lost lines_due
                 state_changed reader_lost].freeze
 
       # Reads what a child has sent.
@@ -115,7 +115,7 @@ module Pando
         when :crashing then @observer.child_crashing(child)
         when :leaving then @observer.child_leaving(child, message.text)
         when :signalled then @observer.child_signalled(child, message.text)
-        when :outworn then @observer.child_outworn(child, message.text)
+        when :replacement_wanted then @observer.child_wants_replacement(child, message.text)
         when :lane_corrupt then @observer.lane_corrupt(message.lane)
         when :state_changed then @observer.state_reported(child, message.text)
         when :reader_lost then @observer.reader_lost(child, message.text)

@@ -27,12 +27,12 @@ module Pando
       end
 
       # It had better be replaced, when that suits the others, see Replacements.
-      # @param worn [Boolean]
-      def worn=(worn)
-        row.worn = worn
+      # @param due [Boolean]
+      def major_gc_due=(due)
+        row.major_gc_due = due
       end
 
-      def worn? = row.worn?
+      def major_gc_due? = row.major_gc_due?
 
       # A job begins.
       # @param verb [String] @param subject [String] what the log shall name, nothing secret

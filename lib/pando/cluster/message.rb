@@ -21,7 +21,7 @@ module Pando
         state_seen: 15,
         # reports, to the monitor
         adopted: 16, ready: 17, failed: 18, detail: 19, fork_failed: 20, leaving: 21, fork_refused: 22, checking: 23,
-        signalled: 24, outworn: 25, tried: 26, tried_in_vain: 27, **THREADS,
+        signalled: 24, replacement_wanted: 25, tried: 26, tried_in_vain: 27, **THREADS,
         state_changed: 33, fork_declined: 34, lines_lost: 35, crashing: 36, reader_lost: 37,
         lines_due: 38
       }.freeze

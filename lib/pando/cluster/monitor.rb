@@ -63,7 +63,7 @@ module Pando
         @policy = policy
         @command = command
         @start = start
-        @image = Upgrade::Image.current
+        @image = Upgrade::ProcessImage.current
       end
 
       # Up to where it serves.

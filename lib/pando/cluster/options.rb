@@ -23,7 +23,7 @@ module Pando
     #   pidfile         where the monitor writes its process id; nil: nowhere
     #   restart_file    a file that is touched to reload the application; nil: there is none
     #   memory          see Memory::Limits
-    #   canary          see Proof::Terms; nil: a generation whose first worker comes up is good
+    #   canary          see Canary::Criteria; nil: a generation whose first worker comes up is good
     #   refork_failures reforks in a row that may come to nothing before reforking is suspended; nil: any number
     #   trainee         whether one worker is warmed up for all, as long as the policy says; :once_at_least: until the
     #                   first refork even if the policy does not know when that is

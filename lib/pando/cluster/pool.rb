@@ -2,22 +2,22 @@
 
 require "forwardable"
 require "pando/cluster/brief"
-require "pando/cluster/caretaker"
-require "pando/cluster/damping/dampers"
+require "pando/cluster/child_events"
+require "pando/cluster/throttling/restart_throttles"
 require "pando/cluster/deadlines"
-require "pando/cluster/dismissals"
+require "pando/cluster/external_signals"
 require "pando/cluster/generations"
 require "pando/cluster/generations/hot_sets"
-require "pando/cluster/generations/mold_keeper"
+require "pando/cluster/generations/mold_releaser"
 require "pando/cluster/listening/direct_mode"
-require "pando/cluster/memory/keeper"
+require "pando/cluster/memory/guard"
 require "pando/cluster/memory/sizing"
 require "pando/cluster/poison"
-require "pando/cluster/reactor/keeper"
+require "pando/cluster/reactor/supervisor"
 require "pando/cluster/reactor/lanes"
 require "pando/cluster/replacements"
 require "pando/cluster/rollout"
-require "pando/cluster/service_keeper"
+require "pando/cluster/service_supervisor"
 require "pando/cluster/spawner"
 
 module Pando
@@ -33,9 +33,9 @@ module Pando
       extend Forwardable
 
       attr_reader :number, :name, :payload, :roster, :listeners, :lanes, :reactors, :generations, :rollout, :services,
-                  :memory, :sizing, :dismissals, :dampers, :caretaker, :poison
+                  :memory, :sizing, :external_signals, :throttles, :child_events, :poison
 
-      # What there is one of for all: a pool is its caretaker's cluster.
+      # What there is one of for all: a pool is its child_events's cluster.
       def_delegators :@cluster, :shutdown, :reload, :drain, :inbox, :examiner, :tally, :dismiss
 
       # @param cluster [Monitor]
@@ -43,19 +43,19 @@ module Pando
       # @param roster [Roster, Roster::View] of its own children
       # @param number [Integer] its place among the pools
       # @param common [Pools::Common]
-      # @param doors [Pools::Doors]
-      def initialize(cluster, plan, roster, number, common, doors)
+      # @param ingress [Pools::Ingress]
+      def initialize(cluster, plan, roster, number, common, ingress)
         @cluster = cluster
         @name = plan.name
         @payload = plan.payload
         @roster = roster
         @number = number
         @common = common
-        @listeners = doors.listeners
-        @dampers = Damping::Dampers.new
+        @listeners = ingress.listeners
+        @throttles = Throttling::RestartThrottles.new
         @poison = Poison.new(roster, payload.options)
-        @caretaker = Caretaker.new(self, payload, common.oom)
-        build_entrance(doors.setup)
+        @child_events = ChildEvents.new(self, payload, common.oom)
+        build_entrance(ingress.setup)
         build_generations(plan.policy)
         build_watch
       end
@@ -93,12 +93,12 @@ module Pando
         rollout.reconcile
         services.reconcile
         poison.reconcile
-        ending ? dismissals.forget : dismissals.reconcile
+        ending ? external_signals.forget : external_signals.reconcile
         @replacements.reconcile unless ending
-        @mold_keeper.reconcile(reload.awaits_mold?)
+        @mold_releaser.reconcile(reload.awaits_mold?)
         memory.reconcile
         sizing.reconcile
-        dampers.reconcile
+        throttles.reconcile
       end
 
       # @return [Float] when a deadline passes
@@ -106,7 +106,7 @@ module Pando
 
       # @return [Float, nil] when it must look again
       def due
-        [@deadlines, memory, generations, rollout, dismissals, dampers, sizing, @mold_keeper].filter_map(&:due).min
+        [@deadlines, memory, generations, rollout, external_signals, throttles, sizing, @mold_releaser].filter_map(&:due).min
       end
 
       # Another release serves: its settings are ours from now on.
@@ -126,9 +126,9 @@ module Pando
       def summary = "#{roster.ready_workers.size} of #{rollout.size}"
 
       # In the order in which they are taken up: what refers to another comes after it.
-      OWNERS = %i[dampers generations rollout services sizing].freeze
+      OWNERS = %i[throttles generations rollout services sizing].freeze
 
-      # @param state [Upgrade::State::Part]
+      # @param state [Upgrade::State::PoolState]
       def to_state(state) = OWNERS.each { |owner| public_send(owner).to_state(state) }
       def from_state(state) = OWNERS.each { |owner| public_send(owner).from_state(state) }
 
@@ -139,16 +139,16 @@ module Pando
         @lanes = setup ? Reactor::Lanes.new(setup, @common.oom) : Listening::DirectMode.new(roster, listeners)
         @spawner = Spawner.new(roster, @common.poller, listeners, options, @common.command, lanes,
                                pool: (name if @common.several))
-        keeper = Reactor::Keeper.new(roster, @spawner, lanes, listeners, setup, dampers: dampers) if setup
-        @reactors = keeper || lanes
+        supervisor = Reactor::Supervisor.new(roster, @spawner, lanes, listeners, setup, throttles: throttles) if setup
+        @reactors = supervisor || lanes
       end
 
       def build_generations(policy)
         @conditions = Generations::Conditions.new(self)
         @generations = Generations.new(roster, @spawner, policy, give_up, options,
-                                       dampers: dampers, heard_at: reactors.method(:heard_at), origin: origin,
+                                       throttles: throttles, heard_at: reactors.method(:heard_at), origin: origin,
                                        gauge: @common.gauge, conditions: @conditions)
-        @rollout = Rollout.new(roster, @spawner, generations, options, dampers: dampers)
+        @rollout = Rollout.new(roster, @spawner, generations, options, throttles: throttles)
         @replacements = Replacements.new(roster, generations, rollout, @conditions)
         @hot_sets = Generations::HotSets.new(roster, generations, options)
       end
@@ -158,15 +158,15 @@ module Pando
       def give_up = ->(reason, detail) { @cluster.pools.give_up(self, reason, detail) }
 
       def build_watch
-        @deadlines = Deadlines.new(roster, caretaker, options)
-        @services = ServiceKeeper.new(roster, @spawner, generations, options, dampers: dampers)
-        @dismissals = Dismissals.new(rollout, generations, options)
-        @mold_keeper = Generations::MoldKeeper.new(self, @conditions, @common.gauge)
+        @deadlines = Deadlines.new(roster, child_events, options)
+        @services = ServiceSupervisor.new(roster, @spawner, generations, options, throttles: throttles)
+        @external_signals = ExternalSignals.new(rollout, generations, options)
+        @mold_releaser = Generations::MoldReleaser.new(self, @conditions, @common.gauge)
         build_memory
       end
 
       def build_memory
-        @memory = Memory::Keeper.new(roster, options, rollout, generations.method(:worker_wasted),
+        @memory = Memory::Guard.new(roster, options, rollout, generations.method(:worker_wasted),
                                      gauge: @common.gauge, shortage: @common.shortage, relief: @common.relief)
         @sizing = Memory::Sizing.new(roster, rollout, options, @common.gauge)
       end

@@ -2,7 +2,7 @@
 
 require "pando/cluster/brief"
 require "pando/cluster/pool"
-require "pando/cluster/pools/caretakers"
+require "pando/cluster/pools/child_event_router"
 require "pando/cluster/pools/outage"
 require "pando/cluster/pools/plan"
 require "pando/cluster/pools/releases"
@@ -20,8 +20,8 @@ module Pando
       include Brief
       include Enumerable
 
-      # @return [Caretakers] who is told what happens to children
-      attr_reader :caretakers
+      # @return [ChildEventRouter] who is told what happens to children
+      attr_reader :child_event_router
       # @return [Generations, Releases] what a reload is a new one of
       attr_reader :releases
 
@@ -34,7 +34,7 @@ module Pando
           yield plan, (plans.one? ? roster : roster.of(number)), number
         end
         @releases = several? ? Releases.new(self) : first.generations
-        @caretakers = Caretakers.new(self)
+        @child_event_router = ChildEventRouter.new(self)
         @outage = Outage.new(@shutdown)
         @unborn = []
         @started = false

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/carried"
+require "pando/cluster/serializable"
 require "pando/cluster/message"
 require "pando/events"
 
@@ -13,9 +13,9 @@ module Pando
     #
     # @api private
     class Quiet
-      extend Carried
+      extend Serializable
 
-      carry_as "quiet", begun: :flag
+      serialize_as "quiet", begun: :flag
 
       # @param pools [Enumerable<Pool>]
       def initialize(pools)
@@ -64,7 +64,7 @@ module Pando
       def replace(pool)
         told, unborn = pool.roster.workers.select { |child| @told[child] }.partition(&:ready?)
         told.each { |child| pool.rollout.renew(child, "it was quiet") }
-        unborn.each { |child| child.outworn ||= "it was quiet" if child.starting? }
+        unborn.each { |child| child.replacement_reason ||= "it was quiet" if child.starting? }
       end
     end
   end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/carried"
+require "pando/cluster/serializable"
 
 module Pando
   module Cluster
@@ -11,9 +11,9 @@ module Pando
     #
     # @api private
     class Reaper
-      extend Carried
+      extend Serializable
 
-      carry_as "reaper", strangers: :integer
+      serialize_as "reaper", strangers: :integer
 
       # More packets than the kernel queues on a link.
       LAST_WORDS = 10_000
@@ -47,7 +47,7 @@ module Pando
 
           Process.wait(pid, Process::WNOHANG)
           @strangers += 1
-          Events.emit("stranger.reaped", pid: pid, total: @strangers)
+          Events.emit("orphan.reaped", pid: pid, total: @strangers)
         end
       rescue Errno::ECHILD
         nil

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/cluster/carried"
+require "pando/cluster/serializable"
 require "pando/events"
 
 module Pando
@@ -17,9 +17,9 @@ module Pando
     # @api private
     class Reload
       include Brief
-      extend Carried
+      extend Serializable
 
-      carry_as "reload", wanted: :text, now: :flag
+      serialize_as "reload", wanted: :text, now: :flag
 
       ADVICE = "the old release serves on; pando reload tries again"
       LOST = "its mold is lost"

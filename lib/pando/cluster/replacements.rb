@@ -35,24 +35,24 @@ module Pando
         return if now < @looked_at + TICK
 
         @looked_at = now
-        worker = worn or return @since = nil
+        worker = longest_serving or return @since = nil
         @since ||= now
         return if now < @replaced_at + SPACING || disturbed? || waits?(now)
 
         @replaced_at = now
-        worker.outworn ||= REASON
+        worker.replacement_reason ||= REASON
       end
 
       private
 
       # The oldest of those that have been worth their fork.
-      def worn
-        @roster.ready_workers.select { |worker| worker.worn? && worker.sample&.cpu.to_f >= LIFE }.max_by(&:requests)
+      def longest_serving
+        @roster.ready_workers.select { |worker| worker.major_gc_due? && worker.sample&.cpu.to_f >= LIFE }.max_by(&:requests)
       end
 
       def disturbed?
         !@generations.settled? || !@conditions.obstacle.nil? || incomplete? ||
-          @roster.workers.any? { |worker| !worker.ready? || worker.outworn? || @generations.outdated?(worker) }
+          @roster.workers.any? { |worker| !worker.ready? || worker.replacement_wanted? || @generations.outdated?(worker) }
       end
 
       def incomplete? = @rollout.size.times.any? { |slot| @rollout.awaited?(slot) }

@@ -31,7 +31,7 @@ module Pando
         @slot = order.slot
         @generation = order.generation
         @link = order.link
-        @equipment = order.equipment
+        @lane_descriptors = order.lane_descriptors
         @context = context
         @leaving = @draining = false
         @told_at = Sys.now
@@ -42,7 +42,7 @@ module Pando
       def pid = Process.pid
 
       # @return [Array<IO>] what must stay open whatever the application closes
-      def ios = [@link.to_io, *context.ios, *@equipment&.ios]
+      def ios = [@link.to_io, *context.ios, *@lane_descriptors&.ios]
 
       def payload = context.payload
       def options = context.options
@@ -95,7 +95,7 @@ module Pando
       # In a forked child, of the role that its forker had.
       def abandon
         @link.close
-        @equipment&.close
+        @lane_descriptors&.close
         @poller&.close
       end
 
@@ -140,7 +140,7 @@ module Pando
       end
 
       # A monitor that dies ends its links a moment before the kernel tells of its death. What is to be done then the
-      # signal's handler does (see HTTP::Work#start), and this process may be the only one left to do it.
+      # signal's handler does (see HTTP::DirectHandler#start), and this process may be the only one left to do it.
       def shut_listeners
         deadline = Sys.now + DEATH
         sleep(0.005) until context.listeners.none?(&:socket) || Sys.orphaned? || Sys.now > deadline

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/cluster/carried"
+require "pando/cluster/serializable"
 require "pando/events"
 
 module Pando
@@ -16,15 +16,15 @@ module Pando
     # @api private
     class Rollout
       include Brief
-      extend Carried
+      extend Serializable
 
-      carry size: :integer
+      serialize size: :integer
 
       attr_reader :size
 
-      # @param dampers [Damping::Dampers] those of the slots
-      def initialize(roster, spawner, generations, options, dampers: Damping::Dampers.new)
-        @dampers = dampers
+      # @param throttles [Throttling::RestartThrottles] those of the slots
+      def initialize(roster, spawner, generations, options, throttles: Throttling::RestartThrottles.new)
+        @throttles = throttles
         @roster = roster
         @spawner = spawner
         @generations = generations
@@ -56,19 +56,19 @@ module Pando
       # A replacement has come up: whoever else is in its slot may go.
       def worker_ready(child)
         @generations.worker_ready(child)
-        return if @generations.proving? && @options.surge.positive? # both serve, for they are compared
+        return if @generations.on_trial? && @options.surge.positive? # both serve, for they are compared
 
         @roster.in_slot(child.slot).each do |other|
-          ask_to_leave(other, other.outworn || "replaced") if other != child && other.ready?
+          ask_to_leave(other, other.replacement_reason || "replaced") if other != child && other.ready?
         end
       end
 
       # It died, and nobody wanted it to: its slot is filled again at once, unless that happens too often.
       # @param working [Boolean] it was at a request, or at jobs
       def worker_lost(child, reason, working: false)
-        return @dampers.pace(:worker, child.began_at || 0.0, slot: child.slot) if working && !@options.jobs
+        return @throttles.pace(:worker, child.began_at || 0.0, slot: child.slot) if working && !@options.jobs
 
-        @dampers.fail(:worker, reason, slot: child.slot)
+        @throttles.fail(:worker, reason, slot: child.slot)
       end
 
       # It dies of its request, and has not ended yet: Ruby writes about it. No more of them than there are slots are
@@ -89,7 +89,7 @@ module Pando
       def renew(child, reason, cause: nil)
         return ask_to_leave(child, reason, cause: cause) unless last?(child)
 
-        child.outworn ||= reason
+        child.replacement_reason ||= reason
       end
 
       # @return [Boolean] whether a worker is wanted in this slot and has not come up yet
@@ -114,7 +114,7 @@ module Pando
       def due = serving.filter_map { |one| one.backoff.due }.min
 
       # @param state [Upgrade::State]
-      def to_state(state) = state.add("rollout", configured: @options.workers, **carried_fields)
+      def to_state(state) = state.add("rollout", configured: @options.workers, **serialized_fields)
 
       # The configuration may ask for another number than it did before.
       def from_state(state)
@@ -130,7 +130,7 @@ module Pando
       def served?(slot) = @roster.in_slot(slot).any?(&:ready?)
       def starting?(slot) = @roster.in_slot(slot).any?(&:coming?)
       def outdated_in(slot) = @roster.in_slot(slot).find { |child| child.ready? && outdated?(child) }
-      def outdated?(child) = !child.outworn.nil? || @generations.outdated?(child)
+      def outdated?(child) = !child.replacement_reason.nil? || @generations.outdated?(child)
 
       def up_to_date_in(slot)
         @roster.in_slot(slot).find { |child| child.ready? && !outdated?(child) }
@@ -145,11 +145,11 @@ module Pando
 
       # Who stood beside the canary in its slot, now that it has proved itself; or the canary, if it has not.
       def dismiss_replaced
-        return if @generations.proving?
+        return if @generations.on_trial?
 
         slots.each do |slot|
           outdated = outdated_in(slot)
-          ask_to_leave(outdated, outdated.outworn || "replaced") if outdated && up_to_date_in(slot)
+          ask_to_leave(outdated, outdated.replacement_reason || "replaced") if outdated && up_to_date_in(slot)
         end
       end
 
@@ -172,7 +172,7 @@ module Pando
       end
 
       # There is no mold but this one.
-      def alone_in_trial?(generation) = generation.canary? && (!canary_out? || @generations.proving?)
+      def alone_in_trial?(generation) = generation.canary? && (!canary_out? || @generations.on_trial?)
 
       # A slot stands empty for its canary, which could not live beside who was there.
       def emptied_for?(generation) = exclusive? && generation.canary? && !canary_out?
@@ -223,7 +223,7 @@ module Pando
 
         allowed -= slots.count { |slot| !served?(slot) }
         slots.filter_map { |slot| outdated_in(slot) }.first([allowed, 0].max).each do |child|
-          ask_to_leave(child, child.outworn || "replaced") unless last?(child)
+          ask_to_leave(child, child.replacement_reason || "replaced") unless last?(child)
         end
       end
 
@@ -236,7 +236,7 @@ module Pando
       end
 
       def order(slot, generation)
-        return unless generation&.backoff&.over? && @dampers.over?(:worker, slot: slot)
+        return unless generation&.backoff&.over? && @throttles.over?(:worker, slot: slot)
         return if generation.backoff.refused? && tried?(generation)
 
         child = @spawner.worker(generation.mold, slot)

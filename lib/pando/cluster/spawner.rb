@@ -2,7 +2,7 @@
 
 require "pando/cluster/boot"
 require "pando/cluster/brief"
-require "pando/cluster/image"
+require "pando/cluster/cold_boot_command"
 require "pando/cluster/link"
 require "pando/cluster/oom_score"
 require "pando/cluster/reactor/link"
@@ -21,7 +21,7 @@ module Pando
       # @return [String, nil] why the last process could not be ordered
       attr_reader :refusal
 
-      # @param command [Image, Array<String>] the executable and arguments of a cold mold
+      # @param command [ColdBootCommand, Array<String>] the executable and arguments of a cold mold
       # @param lanes [Reactor::Lanes, Listening::DirectMode] for workers
       # @param pool [String, nil] its name, if there are several
       def initialize(roster, poller, listeners, options, command, lanes, pool: nil)
@@ -35,13 +35,13 @@ module Pando
       end
 
       # Generation 0, or any later cold boot: fork and exec of a clean image.
-      # @param command [Image, Array<String>] of another release @param listeners [Array<Listener>] likewise
+      # @param command [ColdBootCommand, Array<String>] of another release @param listeners [Array<Listener>] likewise
       # @return [Child, nil] nil when the kernel refused
       def cold_mold(generation, command = @command, listeners = @listeners.to_a)
         start(:mold, 0, generation, nil, @options.boot_timeout) do |child, their_end|
           others = @lanes.descriptors
           value = Boot.value(Process.pid, child.seat, generation, listeners, others.size, @pool)
-          image = Image.of(command)
+          image = ColdBootCommand.of(command)
           environment = { **image.environment, Boot::VARIABLE => value }.map { |name, text| "#{name}=#{text}" }
           pid = Sys.spawn(image.command, environment, [their_end, @roster.scoreboard, *listeners, *others])
           watch(child, pid)

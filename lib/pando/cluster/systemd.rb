@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
-require "pando/cluster/carried"
+require "pando/cluster/serializable"
 require "pando/events"
 
 module Pando
@@ -14,9 +14,9 @@ module Pando
     #
     # @api private
     class Systemd
-      extend Carried
+      extend Serializable
 
-      carry ready: :flag, status: :text
+      serialize ready: :flag, status: :text
 
       SOCKET = "NOTIFY_SOCKET"
       WATCHDOG = "WATCHDOG_USEC"
@@ -75,7 +75,7 @@ module Pando
 
       # @param state [Upgrade::State]
       def to_state(state)
-        state.add("systemd", path: @path, watchdog: @watchdog, **carried_fields) if @socket
+        state.add("systemd", path: @path, watchdog: @watchdog, **serialized_fields) if @socket
       end
 
       # See .taken_up.

@@ -13,7 +13,7 @@ module Pando
     class Tally
       EVENTS = %w[worker.failed worker.lost worker.killed mold.failed mold.lost mold.killed reactor.failed reactor.lost
                   reactor.killed service.failed service.lost request.killed spawn.failed fork.failed
-                  generation.discarded restarts.damped memory.short stranger.reaped request.poison].freeze
+                  generation.discarded restart.throttled memory.short orphan.reaped request.poison].freeze
       # Those of which one tells of several requests.
       REQUESTS = %w[requests.lost requests.shed].freeze
       # Of those that died, whom the kernel has killed for memory.

@@ -2,8 +2,8 @@
 
 require "pando/cluster/brief"
 require "pando/events"
-require "pando/cluster/upgrade/image"
-require "pando/cluster/upgrade/passage"
+require "pando/cluster/upgrade/process_image"
+require "pando/cluster/upgrade/exec"
 require "pando/cluster/upgrade/probe"
 require "pando/cluster/upgrade/state"
 
@@ -32,13 +32,13 @@ module Pando
       LOOK = 0.02
 
       # @param cluster [Monitor]
-      # @param image [Image] that it runs
+      # @param image [ProcessImage] that it runs
       def initialize(cluster, payload, poller, signals, image)
         @cluster = cluster
         @payload = payload
         @poller = poller
         @image = image
-        @passage = Passage.new(cluster, signals, image)
+        @passage = Exec.new(cluster, signals, image)
         @phase = :none
       end
 
@@ -116,7 +116,7 @@ module Pando
       def unfinished_business
         return "a reload is under way" if @cluster.reload.under_way?
         return "it is being found out where a process stands" if @cluster.examiner.due
-        return "somebody outside has told a process to end" if @cluster.pools.any? { |pool| pool.dismissals.due }
+        return "somebody outside has told a process to end" if @cluster.pools.any? { |pool| pool.external_signals.due }
         return "the reactor has not read its orders" unless @cluster.lanes.told?
         return "a listener is being closed" unless @cluster.reactors.told?
 

@@ -3,7 +3,7 @@
 require "pando/cluster/job_record"
 require "pando/cluster/listening/listener"
 require "pando/cluster/refusals"
-require "pando/cluster/rest"
+require "pando/cluster/pending_promotion"
 require "pando/cluster/role"
 require "pando/cluster/worker/orders"
 
@@ -36,14 +36,14 @@ module Pando
         return if @leaving
 
         @leaving = true
-        @asked_until = Sys.now + PATIENCE if report(:outworn, text: reason)
+        @asked_until = Sys.now + PATIENCE if report(:replacement_wanted, text: reason)
       end
 
       # This worker's place in the reactor's channel; nil in direct mode.
-      def lane_number = @equipment&.number
-      def lane_eventfd = @equipment&.eventfd
-      def lane_socket = @equipment&.socket
-      def lane_memory = @equipment&.memory
+      def lane_number = @lane_descriptors&.number
+      def lane_eventfd = @lane_descriptors&.eventfd
+      def lane_socket = @lane_descriptors&.socket
+      def lane_memory = @lane_descriptors&.memory
       def reactor_eventfd = context.reactor_eventfd
 
       # @return [Integer, nil] seconds for which such a job is not to be begun, for it has ended others; nil: it may be
@@ -86,7 +86,7 @@ module Pando
         read_orders # what was said while it was born
         @work.start(self)
         @work.sources.each { |io, manner| poller.add(io, io, manner) }
-        @rest = Rest.new(self, @work)
+        @rest = PendingPromotion.new(self, @work)
         @idle_by = 0.0
         @title = full_title
         # Before the report: if it raises, this worker never counts as ready.

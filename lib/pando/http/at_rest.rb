@@ -12,7 +12,7 @@ module Pando
     # ever open. The jobs stay with this process, so a busy queue delays the fork but never prevents it. Requests are
     # served meanwhile.
     #
-    # Included by Work and QueuedWork, in a worker.
+    # Included by Work and ReactorHandler, in a worker.
     #
     # @api private
     module AtRest

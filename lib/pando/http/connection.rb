@@ -15,10 +15,10 @@ module Pando
     #
     # @api private
     class Connection
-      # @param kit [Kit]
-      def initialize(kit)
-        @kit = kit
-        @exchange = Exchange.new(kit)
+      # @param context [WorkerContext]
+      def initialize(context)
+        @context = context
+        @exchange = Exchange.new(context)
         @spare_request = Request.new
       end
 
@@ -38,7 +38,7 @@ module Pando
       private
 
       def read
-        @kit.reader.read_head(@client) ? work : close
+        @context.reader.read_head(@client) ? work : close
       rescue Refused => e
         refuse(e)
       rescue NoProxy => e
@@ -55,8 +55,8 @@ module Pando
         @spare_request.forget
       end
 
-      def reader = @kit.reader
-      def worker = @kit.worker
+      def reader = @context.reader
+      def worker = @context.worker
 
       def work
         parser = reader.parser
@@ -80,7 +80,7 @@ module Pando
       def introduce_client(env, parser)
         @client.introduce(env, reader)
         env["rack.hijack"] = env["pando.client"] = ClientHandle.new(@client, env)
-        env["rack.early_hints"] = EarlyHints.new(@client) if @kit.limits.early_hints && parser.minor.positive?
+        env["rack.early_hints"] = EarlyHints.new(@client) if @context.limits.early_hints && parser.minor.positive?
       end
 
       def exchange

@@ -14,9 +14,9 @@ module Pando
     #
     # @api private
     class Exchange
-      # @param kit [Kit]
-      def initialize(kit)
-        @kit = kit
+      # @param context [WorkerContext]
+      def initialize(context)
+        @context = context
       end
 
       # @return [Boolean] whether the client has a whole answer
@@ -33,7 +33,7 @@ module Pando
         @request = request
         @whole = false
         @timeout = start_timeout
-        @kit.soft_timeout.during(@timeout) { answer }
+        @context.soft_timeout.during(@timeout) { answer }
       rescue RequestTimeout => e
         timed_out(e)
       rescue ClientGone => e
@@ -55,10 +55,10 @@ module Pando
 
       private
 
-      def worker = @kit.worker
+      def worker = @context.worker
 
       def start_timeout
-        limits = @kit.limits
+        limits = @context.limits
         @started = limits.timeout ? worker.job_deadline(limits.timeout, limits.hard_timeout) : now
         timeout = Timeout.new(worker, limits.timeout, limits.timeout_grace, @started,
                               patience: limits.patience, streaming: limits.timeout_streaming)
@@ -80,13 +80,13 @@ module Pando
 
       # A process that the application forked must not come back as a second worker.
       def call_application
-        @kit.app.call(@request.env)
+        @context.app.call(@request.env)
       ensure
-        end_stray if @kit.stray?
+        end_stray if @context.stray?
       end
 
       def end_stray
-        Events.emit("stranger.ended", pid: Process.pid, parent: @kit.pid,
+        Events.emit("orphan.exited", pid: Process.pid, parent: @context.pid,
                                       reason: "it was forked in a request and came back from it: let it end by exit!")
         exit!(1)
       end

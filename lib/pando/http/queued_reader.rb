@@ -9,7 +9,7 @@ module Pando
     # Reads requests that the reactor has received: {RequestReader}'s interface over
     # a {Lane}. The reactor has checked the head already; it is parsed once more,
     # with the same parser, for a worker believes nothing that shared memory says.
-    # Owned by {QueuedWork}; one per worker.
+    # Owned by {ReactorHandler}; one per worker.
     #
     # @api private
     class QueuedReader

@@ -33,7 +33,7 @@ module Pando
       # @return [Integer] its pid
       # @raise [SystemCallError] the kernel gives no process
       def start(*arguments)
-        execute(arguments) || Reactor.fork(*arguments).tap { Events.emit("reactor.forked", reason: @obstacle) }
+        execute(arguments) || Reactor.fork(*arguments).tap { Events.emit("reactor.fallback", reason: @obstacle) }
       end
 
       private

@@ -3,7 +3,7 @@
 require "pando/http/client"
 require "pando/http/connection"
 require "pando/http/environment"
-require "pando/http/kit"
+require "pando/http/worker_context"
 require "pando/http/limits"
 require "pando/http/no_worker"
 require "pando/http/request_reader"
@@ -39,10 +39,10 @@ module Pando
 
       def self.serve(config, listener, socket)
         limits = Limits.new(config)
-        kit = Kit.new(APP, NoWorker, limits, RequestReader.new(limits), SoftTimeout.new(NoWorker), Process.pid,
+        context = WorkerContext.new(APP, NoWorker, limits, RequestReader.new(limits), SoftTimeout.new(NoWorker), Process.pid,
                       Sys.forks)
         client = Client.new(Sys.disown(socket.dup), limits.write_timeout) # which closes it
-        Connection.new(kit).serve(client, Environment.new(listener))
+        Connection.new(context).serve(client, Environment.new(listener))
       end
       private_class_method :serve
     end

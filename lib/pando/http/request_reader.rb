@@ -9,7 +9,7 @@ require "pando/http/streamed_body"
 module Pando
   module HTTP
     # Reads one request after another, each from its own client, into one buffer
-    # that is used again. Owned by {Work}; one per worker.
+    # that is used again. Owned by {DirectHandler}; one per worker.
     #
     # @api private
     class RequestReader

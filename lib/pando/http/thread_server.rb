@@ -5,7 +5,7 @@ require "pando/config"
 require "pando/http/client"
 require "pando/http/connection"
 require "pando/http/environment"
-require "pando/http/kit"
+require "pando/http/worker_context"
 require "pando/http/limits"
 require "pando/http/no_worker"
 require "pando/http/request_reader"
@@ -49,14 +49,14 @@ module Pando
         client = Client.new(Sys.disown(socket), @limits.write_timeout, remote)
         Thread.new do
           Thread.current.report_on_exception = false # what the app raises is answered, and in the event
-          Connection.new(kit).serve(client, environment)
+          Connection.new(context).serve(client, environment)
         end
       rescue SystemCallError
         socket.close # the client has gone
       end
 
-      def kit
-        Kit.new(@app, NoWorker, @limits, RequestReader.new(@limits), NoTimeout.new, Process.pid, Sys.forks)
+      def context
+        WorkerContext.new(@app, NoWorker, @limits, RequestReader.new(@limits), NoTimeout.new, Process.pid, Sys.forks)
       end
     end
   end

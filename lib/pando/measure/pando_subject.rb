@@ -3,7 +3,7 @@
 require "json"
 require "pando/config"
 require "pando/measure/subject"
-require "pando/server/slim"
+require "pando/server/reexec_without_gems"
 require "pando/server/time_scale"
 require "pando/version"
 
@@ -60,7 +60,7 @@ module Pando
         flags = Config::Flags.parse(@config.argv)
         given = flags.given.reject { |one| OURS.include?(one.setting.name) }
         positional, flagged = given.partition { |one| one.flag.nil? }
-        [*ruby, *Server::Launch.load_path, Server::Slim::PROGRAM, "serve", *flagged.flat_map(&:argv), *own_flags,
+        [*ruby, *Server::Launch.load_path, Server::ReexecWithoutGems::PROGRAM, "serve", *flagged.flat_map(&:argv), *own_flags,
          *positional.flat_map(&:argv)]
       end
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/carried"
+require "pando/cluster/serializable"
 require "pando/mebibytes"
 require "pando/refork/auto/cycle"
 require "pando/refork/auto/rules"
@@ -20,7 +20,7 @@ module Pando
     # Owned by Cluster::Reforks, in the monitor.
     class Auto < Policy
       include Mebibytes
-      extend Cluster::Carried
+      extend Cluster::Serializable
 
       # What a refork must save to be worth it: a share of the memory, and bytes a worker.
       WORTH = 0.03
@@ -42,7 +42,7 @@ module Pando
       # Nothing stands against a refork.
       Undisturbed = Struct.new(:obstacle, :quiet?).new(nil, true).freeze
 
-      carry generation: :integer, reforks: :integer, warm: :flag, told: :text, lived: :number, ancestor: :number,
+      serialize generation: :integer, reforks: :integer, warm: :flag, told: :text, lived: :number, ancestor: :number,
             costs: :numbers, pace: :number, cycle: Cycle
 
       # @param rules [Rules]

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/refork/full_marks"
+require "pando/refork/major_gc"
 require "pando/refork/preparation"
 
 module Pando
@@ -26,9 +26,9 @@ module Pando
       POSTPONED = 3
 
       # @param percent [Numeric, nil] of the worker's CPU time; nil: it is Ruby's own business
-      # @param postponement [Postponement, nil] of full collections, looked at in between
+      # @param postponement [MajorGCDeferral, nil] of full collections, looked at in between
       # @param full_marks [#wanted, #dear?]
-      def initialize(percent, postponement = nil, full_marks: FullMarks)
+      def initialize(percent, postponement = nil, full_marks: MajorGC)
         @share = percent && (percent / 100.0)
         @postponement = postponement
         @full_marks = full_marks

@@ -7,7 +7,7 @@ module Pando
     # full collection, it had better be replaced; when it has grown by more, and nobody has replaced it, Ruby has its
     # way.
     #
-    # Decides by what it is shown, and reads nothing itself. Of a Postponement, in a worker.
+    # Decides by what it is shown, and reads nothing itself. Of a MajorGCDeferral, in a worker.
     #
     # @api private
     class Deferral

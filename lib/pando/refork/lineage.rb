@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/carried"
+require "pando/cluster/serializable"
 
 module Pando
   module Refork
@@ -11,7 +11,7 @@ module Pando
     # A function of what it is shown: it reads no clock and no process. Owned by Cluster::Generations::ColdBoots, in the
     # monitor.
     class Lineage
-      extend Cluster::Carried
+      extend Cluster::Serializable
 
       # A mold at its birth: the number of its generation, requests of its line, bytes, and what all workers have had
       # since the line began: seconds of CPU, and requests.
@@ -49,7 +49,7 @@ module Pando
       # Births that are remembered.
       MOST = 48
 
-      carry boot: :number, seen_at: :integer
+      serialize boot: :number, seen_at: :integer
 
       # @param boot [Float, nil] seconds of CPU that the boot took; nil: nobody has seen it
       def initialize(boot = nil)
@@ -106,10 +106,10 @@ module Pando
       # @return [Boolean] whether what a boot from cold gives back is worth its price
       def pays?(pss, cpu) = !leak.nil? && pss.positive? && leak.grown * cpu >= RHO * price * pss
 
-      # (see Cluster::Carried)
-      def carried_fields = super.merge(Birth.members.to_h { |name| [name, @births.map(&name)] })
+      # (see Cluster::Serializable)
+      def serialized_fields = super.merge(Birth.members.to_h { |name| [name, @births.map(&name)] })
 
-      # (see Cluster::Carried)
+      # (see Cluster::Serializable)
       def take_up(record, prefix = "")
         super
         lists = Birth.members.map { |name| record.read("#{prefix}#{name}", name == :cpu ? :numbers : :integers).to_a }

@@ -66,9 +66,9 @@ module Pando
         true
       end
 
-      # What must outlive an upgrade of the monitor, see Cluster::Carried: nothing.
+      # What must outlive an upgrade of the monitor, see Cluster::Serializable: nothing.
       # @return [Hash{Symbol => Object}]
-      def carried_fields
+      def serialized_fields
         {}
       end
 

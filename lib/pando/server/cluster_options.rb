@@ -3,7 +3,7 @@
 require "pando/cluster/control/spec"
 require "pando/cluster/memory/limits"
 require "pando/cluster/poison"
-require "pando/cluster/proof/terms"
+require "pando/cluster/canary/criteria"
 require "pando/server/time_scale"
 require "pando/sys/control_group"
 
@@ -46,7 +46,7 @@ module Pando
 
       def canary
         terms = canary_terms or return
-        Cluster::Proof::Terms.new(**(terms == :auto ? Config::Types::Canary::DEFAULT : terms)).faster(TimeScale.read)
+        Cluster::Canary::Criteria.new(**(terms == :auto ? Config::Types::Canary::DEFAULT : terms)).faster(TimeScale.read)
       end
 
       def canary_terms = @config.rollout_canary

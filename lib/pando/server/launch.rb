@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/image"
+require "pando/cluster/cold_boot_command"
 require "pando/server/allocator"
 require "pando/yjit"
 require "rbconfig"
@@ -21,10 +21,10 @@ module Pando
 
       # What becomes a mold.
       # @param folders [Array<String>] where its Pando is
-      # @return [Cluster::Image]
+      # @return [Cluster::ColdBootCommand]
       # @raise [BootError] it cannot be as it was asked for
       def mold(config, *folders)
-        Cluster::Image.new(command(config, *folders), Allocator.new(config.allocator).variables)
+        Cluster::ColdBootCommand.new(command(config, *folders), Allocator.new(config.allocator).variables)
       end
 
       # @return [Array<String>] for exec

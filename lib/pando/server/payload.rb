@@ -5,7 +5,7 @@ require "pando/current_role"
 require "pando/refork/preparation"
 require "pando/server/app_environment"
 require "pando/server/cluster_options"
-require "pando/server/extras"
+require "pando/server/optional_features"
 require "pando/server/jit"
 require "pando/server/surroundings" # not when it is needed: there may be no descriptor left to read it
 
@@ -17,7 +17,7 @@ module Pando
     # @api private
     class Payload < Cluster::Payload
       extend Forwardable
-      include Extras
+      include OptionalFeatures
 
       def initialize(server)
         super()
@@ -120,10 +120,10 @@ module Pando
       end
 
       def http_work(app, listeners, channel)
-        return HTTP::Work.new(app, listeners, @config, self_test: self_test) unless channel
+        return HTTP::DirectHandler.new(app, listeners, @config, self_test: self_test) unless channel
 
         @channel ||= HTTP::Channel.attach(Sys.disown(channel.dup))
-        HTTP::QueuedWork.new(app, listeners, @config, @channel, self_test: self_test)
+        HTTP::ReactorHandler.new(app, listeners, @config, @channel, self_test: self_test)
       end
       private :http_work
 

@@ -59,7 +59,7 @@ module Pando
       # In the new release's folder.
       def within(&block) = @surroundings.within(&block)
 
-      # @return [Cluster::Image] what becomes the new release's mold
+      # @return [Cluster::ColdBootCommand] what becomes the new release's mold
       # @raise [BootError]
       def command = @command ||= Launch.mold(config, *(@folders if @folders.any?))
 

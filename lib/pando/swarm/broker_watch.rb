@@ -4,8 +4,8 @@ require "pando/events"
 
 module Pando
   module Swarm
-    # Tells when a node has lost its broker and when it has found it again, once each, and how long to wait until the
-    # next try. Owned by what keeps the connection, in a node.
+    # Emits one event when a node loses its broker and one when it reaches it again, and says how long to wait until the
+    # next try. Owned by the object that keeps the connection, in a node.
     #
     # @api private
     class BrokerWatch
@@ -18,9 +18,9 @@ module Pando
         @pause = FIRST_PAUSE
       end
 
-      # A try has failed.
+      # A try to reach the broker has failed.
       # @param error [Exception]
-      # @return [Float] seconds until the next one
+      # @return [Float] seconds until the next try
       def lost(error)
         tell("lost", reason: "#{error.message} (#{error.class})") unless @since
         @since ||= now
@@ -29,8 +29,8 @@ module Pando
         pause
       end
 
-      # A try has not.
-      # @return [Boolean] whether it had been lost
+      # A try has succeeded.
+      # @return [Boolean] whether the broker had been lost
       def found
         return false unless @since
 

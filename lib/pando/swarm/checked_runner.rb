@@ -5,8 +5,8 @@ require "pando/sys"
 
 module Pando
   module Swarm
-    # A runner as its node asks it. What it answers is looked at where it comes in, so that an error names the runner,
-    # the method, what came and the `node` line, and not some part of Pando; what it does not answer has its default.
+    # Wraps a runner and checks its answers, so that an error names the runner, the method, the value and the `node`
+    # line, instead of some part of Pando. It has defaults for the methods that the runner lacks.
     #
     # Owned by Work, on the node's main thread.
     #
@@ -14,22 +14,21 @@ module Pando
     class CheckedRunner
       NEEDED = %i[start quiet stop busy? progress].freeze
       COUNT = 0..((2**62) - 1)
-      # What the scoreboard has room for.
+      # The largest number that the scoreboard can hold.
       MOST = 4_000_000_000
-      # Seconds that each answer may take.
+      # Seconds after which an answer is late.
       WHILE = 0.3
 
-      # @param runner [Object] what the kind's block has returned
+      # @param runner [Object] the value that the kind's block returned
       # @param kind [Kind]
-      # @raise [Error] it is none
+      # @raise [Error] it is not a runner
       def initialize(runner, kind)
         @runner = runner
         @kind = kind
         missing = NEEDED.reject { |name| runner.respond_to?(name) }
         return if missing.empty?
 
-        fail_with("the block has returned #{shown(runner)}, which is no runner: it does not answer " \
-                  "#{missing.join(", ")}")
+        fail_with("the block returned #{shown(runner)}, which is not a runner: it lacks #{missing.join(", ")}")
       end
 
       def start = ask(:start)
@@ -39,7 +38,7 @@ module Pando
       def busy? = !!ask(:busy?)
       # @return [Integer]
       def progress = count(:progress, ask(:progress))
-      # @return [Integer] jobs; of a runner that does not count them, every step is one
+      # @return [Integer] jobs; if the runner does not count them, each step of progress counts as one
       def done = counted(:done) || progress
       # @return [Integer]
       def failed = counted(:failed) || 0
@@ -54,7 +53,7 @@ module Pando
         said.is_a?(Integer) ? said.clamp(0, MOST) : refuse(:lag, "an Integer or nil", said)
       end
 
-      # @return [String, nil] why it cannot go on
+      # @return [String, nil] why the runner cannot go on
       def trouble
         said = optional(:healthy?)
         return said if said.is_a?(String)
@@ -62,13 +61,13 @@ module Pando
         said.nil? || said == true ? nil : refuse(:healthy?, "nil, or a String that says what is wrong", said)
       end
 
-      # What is wrong from the beginning is to be the failure of its node's start.
+      # Asks for every answer right after the start, so that a wrong one fails the node's start.
       # @raise [Error]
       def verify
         [progress, done, failed, in_progress, lag, trouble]
       end
 
-      # What it was asked and has not answered for a while. May be called in a handler of a signal.
+      # Names the method that has not returned for a while. May be called in a signal handler.
       # @return [String, nil]
       def silence(now = Sys.now)
         seconds = now - (@asked_at || now)
@@ -106,7 +105,7 @@ module Pando
 
       def place = "#{@kind.source}: node #{@kind.name}"
 
-      # Some objects show all that they hold.
+      # Some objects print everything that they hold, so this cuts the text.
       def shown(object) = object.inspect.then { |text| text.size > 100 ? "#{text[0, 100]}..." : text }
     end
   end

@@ -2,17 +2,16 @@
 
 module Pando
   module Swarm
-    # Threads that wait for items and work at one each. Whoever gives items sees to it that they do not become too many
-    # (a broker's prefetch, for instance). Owned by a runner, in a node.
+    # Threads that process items, one at a time each. The caller that gives items must limit their number (by a broker's
+    # prefetch, for instance). Owned by a runner, in a node.
     #
-    # An item is either among those that wait or among those in progress, at any moment: {#busy?} is never false between
-    # the two.
+    # At any moment an item is either waiting or in progress: {#busy?} is never false between the two.
     #
     # @api private
     class Crew
-      # @param size [Integer] threads @param name [String] theirs, with a number after it
+      # @param size [Integer] number of threads @param name [String] their name, followed by a number
       # @yieldparam item [Object]
-      # @yieldreturn [Boolean] false: the item has failed. What it raises counts as that too, and is gone
+      # @yieldreturn [Boolean] false: the item has failed. An exception counts as a failure too, and goes no further
       def initialize(size, name, &work)
         @work = work
         @lock = Mutex.new
@@ -23,16 +22,16 @@ module Pando
         @threads = Array.new(size) { |number| Thread.new { run }.tap { |one| one.name = "#{name} #{number}" } }
       end
 
-      # @return [Integer] items that are worked at
+      # @return [Integer] items being processed
       attr_reader :in_progress
-      # @return [Integer] items that were worked at, with and without success
+      # @return [Integer] items that were processed, with and without success
       attr_reader :done
-      # @return [Integer] those without
+      # @return [Integer] items that have failed
       attr_reader :failed
 
       def busy? = @in_progress > 0
 
-      # @return [Boolean] false: it takes nothing new
+      # @return [Boolean] false: it accepts no new items
       def give(item)
         @lock.synchronize do
           return false if @quiet
@@ -43,8 +42,8 @@ module Pando
         end
       end
 
-      # From now on nothing is begun.
-      # @return [Array<Object>] items that were given and not begun
+      # No item begins from now on.
+      # @return [Array<Object>] items that were given and have not begun
       def quiet
         @lock.synchronize do
           @quiet = true
@@ -52,9 +51,9 @@ module Pando
         end
       end
 
-      # Ends the threads; what is in progress is broken off.
+      # Ends the threads. Items in progress are broken off.
       # @param within [Numeric] seconds
-      # @return [Boolean] whether they are gone
+      # @return [Boolean] whether all threads are gone
       def stop(within)
         quiet
         @lock.synchronize do
@@ -66,7 +65,7 @@ module Pando
         @threads.map { |thread| thread.join([deadline - now, 0].max) }.all?
       end
 
-      # @return [Boolean] whether each thread lives that is needed; an item may have ended its own
+      # @return [Boolean] whether all needed threads are alive; an item may have ended its thread
       def complete? = @quiet || @threads.all?(&:alive?)
 
       private
@@ -76,7 +75,7 @@ module Pando
           begin
             success = nil
             success = attempt(item.first)
-          ensure # the job may end its thread, and a stop does
+          ensure # a job may end its thread, and so does a stop
             finish(success)
           end
         end
@@ -93,14 +92,14 @@ module Pando
         end
       end
 
-      # Nothing that a job raises may end the thread, nor the node: `exit` in a job is the job's failure.
+      # An exception in a job must not end the thread or the node: `exit` in a job is the job's failure.
       def attempt(item)
         @work.call(item) != false
       rescue Exception # rubocop:disable Lint/RescueException
         false
       end
 
-      # @param success [Boolean, nil] nil: it was broken off
+      # @param success [Boolean, nil] nil: the item was broken off
       def finish(success)
         @lock.synchronize do
           @in_progress -= 1

@@ -2,9 +2,9 @@
 
 module Pando
   module Swarm
-    # How the start of a thread went: who has begun it waits for that, and the thread says it once.
+    # Reports how the start of a thread went. The starting thread waits for the report; the new thread makes it once.
     #
-    # Made by a runner's part that connects in a thread of its own, in a node.
+    # Made by a part of a runner that connects in a thread of its own, in a node.
     #
     # @api private
     class FirstWord
@@ -12,14 +12,14 @@ module Pando
         @queue = Thread::Queue.new
       end
 
-      # Returns when the start went well.
-      # @raise [Exception] what the thread has met instead
+      # Returns when the start has succeeded.
+      # @raise [Exception] the error that the thread met instead
       def wait
         error = @queue.pop
         raise error if error
       end
 
-      # @param error [Exception, nil] nil: all is well. Whatever comes later is not the start's any more
+      # @param error [Exception, nil] nil: success. Later calls have no effect
       # @return [void]
       def say(error = nil)
         return if said?

@@ -2,17 +2,17 @@
 
 module Pando
   module Swarm
-    # What a runner is told of the process that it runs in. Lives in that process, a worker of the cluster.
+    # What a runner knows about its process. Lives in that process, a worker of the cluster.
     class Node
       # @return [String] the name of its kind
       attr_reader :kind
-      # @return [Integer] 0 and up among the nodes of its kind; who replaces this node has the same
+      # @return [Integer] from 0, among the nodes of its kind; the replacement of a node has the same number
       attr_reader :number
-      # @return [Integer] jobs that it is to do at once
+      # @return [Integer] jobs that the node runs at once
       attr_reader :concurrency
       # @return [Array<String>]
       attr_reader :queues
-      # @return [Hash{Symbol => Object}] what else the `node` line says
+      # @return [Hash{Symbol => Object}] the other keywords of the `node` line
       attr_reader :options
 
       # @param kind [Kind] @param number [Integer]

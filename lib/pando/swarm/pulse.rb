@@ -2,9 +2,9 @@
 
 module Pando
   module Swarm
-    # Tells a node that works from one that hangs: by what its jobs come to, never by a thread that ticks. Jobs that
-    # run and have brought nothing for `timeout` seconds stand still; the monitor reads that deadline from the row and
-    # acts upon it, whatever has become of this process.
+    # Tells a working node from one that hangs, by the progress of its jobs and not by a thread that is merely alive. If
+    # jobs run and make no progress for `timeout` seconds, the node hangs. The monitor reads this deadline from the
+    # node's row and enforces it, whatever state this process is in.
     #
     # Owned by Work, on the node's main thread.
     #
@@ -12,7 +12,7 @@ module Pando
     class Pulse
       # @param worker [Cluster::Worker]
       # @param runner [CheckedRunner]
-      # @param timeout [Float, nil] seconds @param grace [Float] seconds from being told to being killed
+      # @param timeout [Float, nil] seconds @param grace [Float] seconds between the warning and the kill
       def initialize(worker, runner, timeout, grace)
         @worker = worker
         @runner = runner
@@ -59,7 +59,7 @@ module Pando
         @worker.row.set_load(@running, @runner.lag)
       end
 
-      # Its time begins anew.
+      # Restarts the deadline.
       def work
         @worker.job_started("jobs", "#{@running} running", @timeout, @timeout && (@timeout + @grace))
         @working = true

@@ -4,27 +4,27 @@ require "pando/errors"
 
 module Pando
   module Swarm
-    # What `require:` of a `node` line names. Loaded in a mold, looked for by `--check`.
+    # The files of `require:` in a `node` line. A mold loads them; `--check` looks for them.
     #
     # @api private
     module RequiredFiles
-      # What loads a Rails application, in its folder.
+      # The file that loads a Rails app, relative to its folder.
       RAILS = "config/environment.rb"
 
       class << self
         # @param kind [Kind]
-        # @return [Array<String>] a folder is that of a Rails application
+        # @return [Array<String>] files; a folder is taken for that of a Rails app
         def of(kind) = kind.files.map { |file| File.directory?(file) ? File.join(file, RAILS) : file }
 
         # @param kind [Kind]
-        # @raise [BootError] one is not there
+        # @raise [BootError] a file is missing
         def load(kind)
           of(kind).each { |file| load_file(kind, file) }
         end
 
-        # Later ones than the first may be found by what the first does to the load path.
+        # The first file may change the load path, so later files are checked only if their paths are absolute.
         #
-        # @param kind [Kind] @param directory [String] where the server is to run
+        # @param kind [Kind] @param directory [String] the directory that the server will run in
         # @return [String, nil] what is wrong
         def trouble(kind, directory)
           name = of(kind).find.with_index { |file, index| (index.zero? || path?(file)) && !found?(file) }

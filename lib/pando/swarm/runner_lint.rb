@@ -7,24 +7,24 @@ require "pando/swarm/runner_lint/life"
 
 module Pando
   module Swarm
-    # Checks whether a runner keeps to what `node` lines ask of it, for its author's tests. It leads runners through
-    # their life as a node does: made, started, quieted, stopped; again in the same process; and once more in a child
-    # that was forked in between, as a refork does it.
+    # Checks whether a runner keeps the rules for runners; for the tests of its author. It takes runners through their
+    # life as a node does: create, start, quiet, stop; again in the same process; and once more in a child that was
+    # forked in between, as in a refork.
     #
     #     problems = Pando::Swarm::RunnerLint.check { MyRunner.new }
     #     assert_empty problems
     #
-    # Runs in the process that calls it, and forks once. docs/swarm/custom.md says what a runner owes.
+    # Runs in the process that calls it, and forks once. docs/swarm/custom.md has the rules.
     module RunnerLint
-      # @param work [#call, nil] gives the runner something to do: jobs, put where it takes them from. Progress is
-      #   waited for then
-      # @param within [Numeric] seconds that are waited for progress, and for rest
-      # @param settle [Numeric] seconds that threads and descriptors have to go when the runner has stopped
+      # @param work [#call, nil] gives the runner something to do: puts jobs where it takes them from. The lint then
+      #   waits for progress
+      # @param within [Numeric] seconds to wait for progress, and for the runner to come to rest
+      # @param settle [Numeric] seconds that threads and descriptors have to disappear after the stop
       # @param name [String] @param concurrency [Integer] @param queues [Array<String>] @param options [Hash] what the
       #   runner finds in its node
       # @yieldparam node [Node] as for the block of a `node` line
       # @yieldreturn [Object] a new runner, each time
-      # @return [Array<String>] what is wrong; empty: nothing was found
+      # @return [Array<String>] the problems; empty: none was found
       def self.check(work: nil, within: 10, settle: 2, name: "lint", concurrency: 5, queues: %w[default], options: {},
                      &make)
         raise ArgumentError, "RunnerLint.check needs a block that makes a runner" unless make
@@ -50,7 +50,7 @@ module Pando
         end
         writer.close
         text = reader.read
-        text.empty? ? ["it has ended without a word"] : JSON.parse(text)
+        text.empty? ? ["the process ended without a report"] : JSON.parse(text)
       ensure
         reader.close
         Process.wait(child)

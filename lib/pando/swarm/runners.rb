@@ -5,15 +5,16 @@ require "pando/swarm/required_files"
 
 module Pando
   module Swarm
-    # The adapters to job libraries that Pando brings along. Known by name everywhere, loaded in molds only.
+    # The runners that come with Pando: adapters to job libraries. Every process knows their names; only molds load
+    # them.
     #
     # @api private
     module Runners
-      # The class of a runner, the file that defines it, whether two nodes of one number must never live at once, and
-      # whether its library comes with the Rails application that `require:` loads, instead of before it.
+      # The class of a runner; the file that defines it; whether two nodes with the same number must never run at once;
+      # and whether its library comes with the Rails app that `require:` loads, instead of being loaded before it.
       Known = Struct.new(:class_name, :file, :exclusive, :in_rails)
 
-      # @return [Hash{Symbol => Known}] a later runner adds a line here and a file in runners/
+      # @return [Hash{Symbol => Known}] a new runner adds a line here and a file in runners/
       ALL = {
         sidekiq: Known.new(:Sidekiq, "pando/swarm/runners/sidekiq", false),
         karafka: Known.new(:Karafka, "pando/swarm/runners/karafka", true),
@@ -24,7 +25,7 @@ module Pando
       }.freeze
 
       # @param name [Symbol] one of ALL
-      # @return [Class] loaded
+      # @return [Class] the runner's class, loaded
       # @raise [BootError] the library is missing
       def self.load(name)
         known = ALL.fetch(name)
@@ -32,9 +33,9 @@ module Pando
         const_get(known.class_name)
       end
 
-      # For a runner that needs a gem: loads it, or says which one is missing.
+      # Loads the gem that a runner needs, or says that it is missing.
       #
-      # @param feature [String] what is required @param gem [String] what brings it
+      # @param feature [String] the file to require @param gem [String] the gem that has it
       # @raise [BootError]
       def self.require_gem(feature, gem)
         require feature

@@ -2,8 +2,8 @@
 
 module Pando
   module Swarm
-    # Where the threads of this process stand, on stderr. May be called in a handler of a signal, and so takes no lock
-    # and asks no logger.
+    # Writes the stack traces of all threads to stderr. May be called in a signal handler, so it takes no lock and uses
+    # no logger.
     #
     # @api private
     module Stacks
@@ -15,7 +15,7 @@ module Pando
         text = Thread.list.map { |thread| "#{head}: #{name(thread)}\n#{frames(thread)}" }.join
         $stderr.write(text)
       rescue SystemCallError, IOError
-        nil # nobody reads it
+        nil # stderr is closed
       end
 
       def self.name(thread)

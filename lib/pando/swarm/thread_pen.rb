@@ -2,9 +2,9 @@
 
 module Pando
   module Swarm
-    # The threads of somebody else's library, kept together: Ruby gives a new thread the group of the one that starts
-    # it, so whatever is started in a thread of the pen is in the pen too, and can be ended and waited for.
-    # Owned by a runner, in a node.
+    # Keeps the threads of another library together. Ruby gives a new thread the group of the thread that starts it. So
+    # every thread that is started in a thread of the pen is in the pen too, and can be ended and waited for. Owned by a
+    # runner, in a node.
     #
     # @api private
     class ThreadPen
@@ -13,7 +13,7 @@ module Pando
       end
 
       # @param name [String] of the thread
-      # @return [Thread] in the pen before it does anything
+      # @return [Thread] it joins the pen before it does anything else
       def start(name)
         Thread.new do
           @group.add(Thread.current)
@@ -22,12 +22,12 @@ module Pando
         end
       end
 
-      # @return [Array<Thread>] those alive
+      # @return [Array<Thread>] its threads that are alive
       def threads = @group.list
 
-      # Ends all of them, whatever they do.
+      # Kills all its threads, whatever they are doing.
       # @param within [Numeric] seconds
-      # @return [Boolean] whether none is left
+      # @return [Boolean] whether no thread is left
       def clear(within)
         deadline = now + within
         until (left = threads - [Thread.current]).empty?
@@ -41,7 +41,7 @@ module Pando
 
       private
 
-      # What a thread has died of is told by Ruby.
+      # Ruby itself reports the exception that a thread died of.
       def ended?(thread, seconds)
         thread.join(seconds)
       rescue Exception # rubocop:disable Lint/RescueException

@@ -9,26 +9,26 @@ require "pando/sys"
 
 module Pando
   module Swarm
-    # What a job node does, as Cluster::Worker wants it: a runner's threads do the jobs, and the main thread looks now
-    # and then how far they are, and brings them to rest when the process is to be forked or to end.
+    # The work of a job node, in the form that Cluster::Worker expects. A runner's threads run the jobs. The main thread
+    # checks their progress now and then, and brings them to rest before a fork or the end of the process.
     #
-    # Made in the mold, started in each node; everything here runs on its main thread.
+    # Made in the mold, started in each node. Everything here runs on the node's main thread.
     #
     # @api private
     class Work
-      # Seconds between two looks whether the last jobs have ended.
+      # Seconds between two checks whether the last jobs have ended.
       LOOK = 0.02
 
       # @param kind [Kind]
-      # @param make [#call] makes a runner, of a Node
-      # @param grace [Float] seconds from the word that jobs stand still to the node's end
+      # @param make [#call] makes a runner for a Node
+      # @param grace [Float] seconds from the report that jobs make no progress to the node's end
       def initialize(kind, make, grace)
         @kind = kind
         @make = make
         @grace = grace
       end
 
-      # In the new node, before it reports ready.
+      # Runs in the new node, before it reports ready.
       # @param worker [Cluster::Worker]
       def start(worker)
         @worker = worker
@@ -37,7 +37,7 @@ module Pando
         begin_runner
       end
 
-      # @return [Array] nothing to watch: jobs come to the runner
+      # @return [Array] nothing to watch: the runner fetches its jobs itself
       def sources = []
 
       def ready(_source); end
@@ -46,7 +46,7 @@ module Pando
       def serve_out(_listener, _deadline); end
       def resume; end
 
-      # A node has no job of its own that it could try itself out with.
+      # A node has no job with which it could test itself.
       # @return [String]
       def try_out = ""
 
@@ -60,14 +60,15 @@ module Pando
         complain
       end
 
-      # Nothing new is taken from now on. For good, unless it is forked: who is told so is about to end.
+      # The node takes no new jobs from now on. Unless it is forked, this is final: the node is about to end.
       # @return [nil]
       def quiet
         @told_to_rest = true
         quieten
       end
 
-      # Whether nothing of the runner is left, so that the process can be forked. Asked again and again until then.
+      # Whether the runner is completely gone, so that the process can be forked. The worker asks again and again until
+      # then.
       # @return [Boolean]
       def rest?
         return true unless @runner
@@ -80,20 +81,20 @@ module Pando
         true
       end
 
-      # @return [Float] seconds that jobs are given to end before a fork
+      # @return [Float] seconds that jobs get to finish before a fork
       def patience = @kind.quiet_timeout
 
-      # It has been forked, or will not be: as before. A runner that has been told to take nothing new ends its jobs
-      # first, however long they take: they are not to suffer for a fork that has not come about.
+      # The process has been forked, or will not be: it goes on as before. A runner that was told to be quiet lets its
+      # jobs finish first, however long they take. They must not suffer from a fork that did not happen.
       def go_on
         return begin_anew unless @runner
 
         @anew = @quiet
       end
 
-      # Running jobs end, or are given back to whom they came from.
-      # @param _drain_until [Float, nil] for those whom requests reach
-      # @param by [Float, nil] when we must be gone, nearly; nil: in our own time
+      # Running jobs finish, or go back to the broker.
+      # @param _drain_until [Float, nil] for workers that serve requests; not used here
+      # @param by [Float, nil] when the node should be gone; nil: no hurry
       def stop(_drain_until = nil, by = nil)
         return unless @runner
 
@@ -105,7 +106,7 @@ module Pando
 
       private
 
-      # Who is to take nothing new needs none.
+      # A node that was told to take no new jobs needs no runner.
       def begin_runner
         return if @told_to_rest
 
@@ -120,7 +121,7 @@ module Pando
         end_runner if @runner
         begin_runner
       rescue StandardError => e
-        @worker.leave("its runner did not start again: #{e.message} (#{e.class})")
+        @worker.leave("its runner failed to restart: #{e.message} (#{e.class})")
       end
 
       def quieten
@@ -141,18 +142,18 @@ module Pando
         @pulse.take
       end
 
-      # A runner that cannot go on is replaced with its node.
+      # Replaces the node if its runner cannot go on.
       def complain
         reason = @runner.trouble
         @worker.leave(reason) if reason
       end
 
-      # Why somebody wants to know where it stands. In the handler.
+      # Why the monitor asks for stack traces. Runs in a signal handler.
       def plight
-        @runner&.silence || (@pulse&.working? ? "its jobs make no progress" : "it does not go on")
+        @runner&.silence || (@pulse&.working? ? "its jobs make no progress" : "its main thread hangs")
       end
 
-      # The handlers do what may be done in one, or only take a note.
+      # The handlers do only what is allowed in one, or set a flag.
       def set_traps
         trap("TTIN") { Stacks.write }
         trap("URG") { Stacks.write(plight) }

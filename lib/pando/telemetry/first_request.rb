@@ -9,14 +9,14 @@ require "pando/telemetry/profilers"
 
 module Pando
   module Telemetry
-    # Profiles the first request that a generation serves: what it does is what was not done at boot. Made by the
-    # mold of a cold boot, inherited by all that comes from it.
+    # Profiles the first request that a generation serves. The profile shows the work that was not done at boot. The
+    # mold of a cold boot makes this object, and all processes that are forked from it inherit it.
     #
     # @api private
     class FirstRequest
-      # @param folder [String] of the profiles; made if it isn't there
+      # @param folder [String] of the profiles; created if it does not exist
       # @param profiler [Class] see {Profilers.installed}
-      # @raise [BootError] no profiler is installed, or the folder cannot be written to
+      # @raise [BootError] if no profiler is installed, or the folder is not writable
       def initialize(folder, profiler = Profilers.installed)
         @profiler = profiler
         @folder = folder
@@ -24,7 +24,7 @@ module Pando
         prepare_folder
       end
 
-      # What stands before the application until the first request is over.
+      # Wraps the application until its first request is over.
       #
       # @param app [#call]
       # @param worker [Cluster::Worker]
@@ -32,7 +32,7 @@ module Pando
       def wrap(app, worker) = App.new(app, self, worker)
 
       # @param generation [Integer]
-      # @return [Artefact, nil] nil when another worker of the generation has it
+      # @return [Artefact, nil] nil if another worker of the generation has claimed it
       def claim(generation)
         Artefact.claim(File.join(@folder, "first-request-#{@run}-generation-#{generation}.#{@profiler::NAME}.json"))
       end

@@ -7,15 +7,14 @@ require "pando/telemetry/printable"
 
 module Pando
   module Telemetry
-    # An event as a line of JSON, in ASCII: `time` (UTC), `event`, `level`, then
-    # the payload. nil is left out; an error is an object of class, message and
-    # backtrace.
+    # Formats an event as a line of JSON, in ASCII: `time` (UTC), `event`, `level`, then the payload. Leaves out nil.
+    # An error becomes an object with class, message, backtrace and cause.
     #
     #     {"time":"2031-05-04T12:03:22.123Z","event":"worker.ready","level":"info","slot":3}
     #
     # @api private
     class JSONFormat
-      # Characters of a value and frames of a backtrace; fewer if it does not fit.
+      # Characters of a value and frames of a backtrace. The first pair whose line fits is used.
       LIMITS = [[1024, 100], [1024, 50], [1024, 25], [256, 10], [64, 0]].freeze
       MAX_DEPTH = 4
       MAX_ITEMS = 100
@@ -23,7 +22,7 @@ module Pando
       private_constant :RESERVED
 
       # @param event [Event]
-      # @param longest [Integer] bytes that the line may have
+      # @param longest [Integer] the most bytes that the line may have
       # @return [String] with a newline at its end
       def format(event, longest: LineWriter::LONGEST)
         lines = LIMITS.lazy.map { |limits| encode(head(event).merge(payload(event, *limits))) }
@@ -32,7 +31,7 @@ module Pando
 
       private
 
-      # DEL is the one control character that JSON leaves alone.
+      # DEL is the only control character that JSON does not escape.
       def encode(object)
         "#{JSON.generate(object, ascii_only: true).gsub("\x7F", "\\u007f")}\n"
       end

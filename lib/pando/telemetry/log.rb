@@ -6,17 +6,17 @@ require "pando/line_writer"
 
 module Pando
   module Telemetry
-    # Writes every event of this process, or those from a level upwards, as one line: text for a human, or JSON on
-    # request. Subscribed in each process that emits events; all of them write
-    # to the same stderr, a line is never mixed with another one's, and nobody waits for whoever reads it.
+    # Writes each event of this process as one line: text for a human, or JSON on request. A level limits which events
+    # it writes. Each process that emits events has its own log. All of them write to the same stderr without mixing
+    # their lines, and none waits for the reader.
     #
     #     Pando::Telemetry::Log.attach(format: :json)
     class Log
       # @return [Array<Symbol>]
       FORMATS = %i[text json].freeze
-      # What each level shows: the events of these levels in the catalogue, and NOTICES with :notice.
+      # For each level of the log, the levels of the events that it shows. :notice shows NOTICES as well.
       LEVELS = { info: %i[info warn error], notice: %i[warn error], warn: %i[warn error], error: %i[error] }.freeze
-      # What somebody wants to read who has the server at a terminal, and no more.
+      # The events of level :info that matter to a user who runs the server at a terminal.
       NOTICES = %w[server.ready setting.followed reload.started reload.finished refork.finished monitor.upgraded
                    monitor.stopping].freeze
 
@@ -29,7 +29,7 @@ module Pando
       # @param format [Symbol, String] one of {FORMATS}
       # @param level [Symbol] one of {LEVELS}
       # @return [Events::Subscription]
-      # @raise [ArgumentError] for another format
+      # @raise [ArgumentError] for an unknown format
       def self.attach(io = $stderr, format: :text, level: :info)
         log = new(io, format: format, level: level)
         Events.subscribe(each_turn: log.method(:catch_up), &log)
@@ -50,9 +50,9 @@ module Pando
         @writer.write(line(event)) if show?(event) && !ours?(event)
       end
 
-      # Writes what its reader did not take before.
+      # Writes lines that the reader did not take before.
       #
-      # @param patience [Float] seconds that it may take
+      # @param patience [Float] the most seconds that this may take
       # @return [nil]
       def catch_up(patience = 0.0) = @writer.flush(patience)
 
@@ -65,17 +65,17 @@ module Pando
 
       def line(event) = @formatter.format(event, longest: @writer.longest_line)
 
-      # Its line is written whatever the level is, and before the event is told.
+      # This line is written at every log level, and before the event is emitted.
       def lost(lines) = Event.new(LOST, { count: lines, pid: Process.pid })
 
       def tell(lines) = Events.emit(LOST, count: lines, pid: Process.pid)
 
-      # The writer has said so itself.
+      # The writer has already written this process's own lines.lost.
       def ours?(event) = event.name == LOST && event[:pid] == Process.pid
 
       def show?(event) = @shown.include?(Events::Catalogue.level_of(event)) || @notices.include?(event.name)
 
-      # Each is loaded on demand: the monitor stays small, and json is not small.
+      # Loads a format only when it is used: json is large, and the monitor should stay small.
       def formatter(name)
         case name
         when :text
@@ -84,7 +84,7 @@ module Pando
         when :json
           require "pando/telemetry/json_format"
           JSONFormat.new
-        else raise ArgumentError, "unknown log format #{name.inspect}; there are #{FORMATS.join(" and ")}"
+        else raise ArgumentError, "unknown log format #{name.inspect}; use #{FORMATS.join(" or ")}"
         end
       end
     end

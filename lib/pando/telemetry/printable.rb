@@ -2,20 +2,20 @@
 
 module Pando
   module Telemetry
-    # Makes text from outside (a request's path, an error's message) safe to
-    # print: it can neither end a line, nor steer a terminal, nor be endless.
+    # Makes text from outside (a request's path, an error's message) safe to print. The result cannot end a line or
+    # steer a terminal, and its length is limited.
     #
     # @api private
     module Printable
-      # Control characters and everything else that is not seen: bidirectional
-      # overrides, zero-width characters, line separators, unassigned ones.
+      # Control characters and other invisible ones: bidirectional overrides, zero-width characters, line separators,
+      # unassigned characters.
       HIDDEN = /[\p{C}\p{Zl}\p{Zp}]/
       SHORT = { "\n" => "\\n", "\r" => "\\r", "\t" => "\\t", "\e" => "\\e" }.freeze
       private_constant :HIDDEN, :SHORT
 
       class << self
         # @param value [#to_s]
-        # @param limit [Integer] characters of it that are shown
+        # @param limit [Integer] the most characters that are shown
         # @return [String] in UTF-8, hidden characters as backslash escapes
         def escape(value, limit)
           text = head(value.to_s, limit).b.gsub("\\") { "\\\\" }.force_encoding(Encoding::UTF_8)
@@ -24,20 +24,20 @@ module Pando
 
         # @param text [String] of any encoding, valid or not
         # @param limit [Integer] characters
-        # @return [String] valid UTF-8, wrong bytes as `\xNN`, cut with an ellipsis
+        # @return [String] valid UTF-8, invalid bytes as `\xNN`, cut with an ellipsis
         def utf8(text, limit)
           scrub(head(text, limit))
         end
 
         private
 
-        # No more than can be shown is looked at: four bytes a character.
+        # Reads only as many bytes as can be shown: at most four per character.
         def head(text, limit)
           start = to_utf8(text.byteslice(0, (limit * 4) + 4))
           start.length > limit ? "#{start[0, limit]}…" : start
         end
 
-        # Bytes without a known meaning are most often UTF-8.
+        # Bytes of unknown encoding are most often UTF-8.
         def to_utf8(text)
           case text.encoding
           when Encoding::UTF_8 then text

@@ -4,8 +4,8 @@ require "pando/errors"
 
 module Pando
   module Telemetry
-    # The profilers that Pando knows how to use. They are gems of the application's: none is required
-    # before a setting asks for it.
+    # The profilers that Pando can use. They are gems in the application's bundle. Pando requires one only if a setting
+    # asks for it.
     #
     # @api private
     module Profilers
@@ -13,8 +13,8 @@ module Pando
       # In order of preference.
       NAMES = %w[vernier stackprof].freeze
 
-      # @return [Class] of the first that is installed: .new starts nothing yet, #start, #stop, #write(path)
-      # @raise [BootError] there is none
+      # @return [Class] the first one that is installed. Its instances have #start, #stop and #write(path)
+      # @raise [BootError] if none is installed
       def self.installed
         name = NAMES.find { |gem| available?(gem) }
         raise BootError, "first_request_profile needs a profiler: #{ADVICE}" unless name

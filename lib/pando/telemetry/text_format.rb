@@ -5,18 +5,18 @@ require "pando/telemetry/printable"
 
 module Pando
   module Telemetry
-    # An event as a line for a human:
+    # Formats an event as a line for a human:
     #
     #     2031-05-04T14:03:22.123+02:00 pando worker.ready slot=3 generation=2 pid=4711
     #
     # The time is local, as ISO 8601 with the offset from UTC. The backtrace of an error, or the one in the payload,
-    # follows, indented, one frame to a line. Values that hold spaces are quoted; nil is left out.
+    # follows on indented lines, one frame each. Values that contain spaces are quoted. nil is left out.
     #
     # @api private
     class TextFormat
-      # Characters shown of one value; fewer if the line would not fit.
+      # Characters shown of one value. The first limit whose line fits is used.
       LIMITS = [1024, 256, 64].freeze
-      # Bytes of a line, less than PIPE_BUF of Linux, within which a write is atomic.
+      # The most bytes of a line. Linux writes up to PIPE_BUF (4096) bytes to a pipe atomically.
       MAX_LINE = 4095
       MAX_FRAMES = 100
       CAUSE_FRAMES = 20
@@ -77,7 +77,7 @@ module Pando
         list.size > limit ? "#{text}#{indent}(#{list.size - limit} more)\n" : text
       end
 
-      # One level of it: enough to know what a hook or a wrapper hid.
+      # Shows one level of causes: enough to see the error that a hook or a wrapper hid.
       def cause(error)
         return "" unless error
 

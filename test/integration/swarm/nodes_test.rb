@@ -116,9 +116,9 @@ class SwarmNodesTest < Minitest::Test
   def test_one_that_cannot_start_again_is_tried_less_and_less_often
     server = swarm("count: 1")
     File.write(File.join(server.folder, "no start"), "")
-    server.wait_for("restarts.damped") { Process.kill("KILL", server.nodes("folder").first.pid) }
-    wait_until(message: -> { server.output }) { server.events("restarts.damped").size >= 3 }
-    damped = server.events("restarts.damped")
+    server.wait_for("restart.throttled") { Process.kill("KILL", server.nodes("folder").first.pid) }
+    wait_until(message: -> { server.output }) { server.events("restart.throttled").size >= 3 }
+    damped = server.events("restart.throttled")
     FileUtils.rm(File.join(server.folder, "no start"))
     order(server, "after")
     wait_for_jobs(server, "done", ["after"])

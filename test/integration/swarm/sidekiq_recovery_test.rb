@@ -233,8 +233,8 @@ class SidekiqRecoveryTest < Minitest::Test
 
     assert_equal([1, 2, 3], told.map { |payload| payload[:deaths] })
     assert_equal(%w[jobs Mail 1], told.first.values_at(:node, :name, :id))
-    alone = "it is done again, alone in its node"
-    assert_equal(["it is done again", alone, alone], told.map { |payload| payload[:reason] })
+    alone = "it runs again, alone in its node"
+    assert_equal(["it runs again", alone, alone], told.map { |payload| payload[:reason] })
     assert_equal([[], [JOB]], [waiting("default"), suspects])
   end
 

@@ -14,7 +14,7 @@ class CLITest < ConfigTestCase
   # Stays in the image that knows the stub.
   SLIM = <<~RUBY
     require "pando/server"
-    Pando::Server::Slim = Module.new { def self.enter(_argv) = yield }
+    Pando::Server::ReexecWithoutGems = Module.new { def self.enter(_argv) = yield }
     Pando::Server::Origin = Module.new { def self.note(_folder) = nil }
   RUBY
 
@@ -302,7 +302,7 @@ class CLITest < ConfigTestCase
 
   def pando(*arguments, env: {})
     write("stub/pando/server.rb", SERVER)
-    write("stub/pando/server/slim.rb", SLIM)
+    write("stub/pando/server/reexec_without_gems.rb", SLIM)
     ruby, *rest = Support::Checkout.pando(*arguments)
     clean = { "PORT" => nil, "WEB_CONCURRENCY" => nil, "RAILS_ENV" => nil, "RACK_ENV" => nil, "APP_ENV" => nil }
     out, err, status = Open3.capture3(clean.merge(env), ruby, "-w", "-I", "#{@dir}/stub", *rest, chdir: @dir)

@@ -101,7 +101,7 @@ class StatusReportTest < Minitest::Test
   end
 
   def test_full_collections
-    workers = [{ "full" => "2" }, { "full" => "1", "worn" => "true" }, {}].map { |pairs| ["worker", pairs] }
+    workers = [{ "full" => "2" }, { "full" => "1", "major_gc_due" => "true" }, {}].map { |pairs| ["worker", pairs] }
 
     assert_includes report(*workers).text, "full collections: 3 in 3 workers; 1 worker to be replaced in place of one"
     refute_includes report(["worker", { "full" => "0" }]).text, "collections"

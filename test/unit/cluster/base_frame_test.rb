@@ -15,7 +15,7 @@ class ClusterBaseFrameTest < Minitest::Test
   Cluster = Pando::Cluster
   Message = Cluster::Message
   Link = Cluster::Link
-  Order = Struct.new(:seat, :slot, :generation, :link, :equipment)
+  Order = Struct.new(:seat, :slot, :generation, :link, :lane_descriptors)
 
   # Work that does nothing, for workers that are only to come up.
   class Work

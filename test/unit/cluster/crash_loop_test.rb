@@ -7,11 +7,11 @@ require_relative "support/generations_case"
 class CrashLoopTest < Minitest::Test
   include ClusterSupport::GenerationsCase
 
-  QUIET = Pando::Cluster::Damping::Backoff::QUIET
+  QUIET = Pando::Cluster::Throttling::Backoff::QUIET
 
   def kill(slot = 0) = cluster.die(cluster.worker_in(slot)).turn
   def refilled?(slot = 0) = !cluster.roster.in_slot(slot).empty?
-  def damped = events("restarts.damped").map(&:payload)
+  def damped = events("restart.throttled").map(&:payload)
 
   # Who serves and is killed again and again, from outside or by its requests.
   def kill_served(times)
@@ -19,7 +19,7 @@ class CrashLoopTest < Minitest::Test
       cluster.serve(cluster.worker_in(0))
       kill
       at_once = refilled?
-      elapse((cluster.dampers.due || now) - now + 0.01)
+      elapse((cluster.throttles.due || now) - now + 0.01)
       cluster.settle(2)
       at_once
     end
@@ -48,7 +48,7 @@ class CrashLoopTest < Minitest::Test
   def test_workers_that_die_at_their_requests_are_replaced_at_once_for_ever
     booted(workers: 2)
     at_once = Array.new(20) do
-      elapse(Pando::Cluster::Damping::Dampers::PACE)
+      elapse(Pando::Cluster::Throttling::RestartThrottles::PACE)
       die_at_work
     end
 
@@ -62,7 +62,7 @@ class CrashLoopTest < Minitest::Test
     die_at_work
 
     refute die_at_work
-    elapse(Pando::Cluster::Damping::Dampers::PACE)
+    elapse(Pando::Cluster::Throttling::RestartThrottles::PACE)
     cluster.turn
 
     assert_predicate self, :refilled?
@@ -80,7 +80,7 @@ class CrashLoopTest < Minitest::Test
 
   # @return [Boolean] whether another one is forked at once
   def die_at_work
-    elapse((cluster.dampers.due || now) - now)
+    elapse((cluster.throttles.due || now) - now)
     cluster.settle(2)
     worker = cluster.worker_in(0)
     worker.row.start_job("GET", "/deadly", nil, nil)
@@ -95,7 +95,7 @@ class CrashLoopTest < Minitest::Test
     times = Array.new(6) do
       kill
       refilled?.tap do
-        elapse((cluster.dampers.due || now) - now + 0.01)
+        elapse((cluster.throttles.due || now) - now + 0.01)
         cluster.settle(2)
       end
     end
@@ -110,7 +110,7 @@ class CrashLoopTest < Minitest::Test
     elapse(10 * QUIET)
     cluster.turn
 
-    assert_equal [{ role: :worker, slot: 0 }], events("restarts.recovered").map(&:payload)
+    assert_equal [{ role: :worker, slot: 0 }], events("restart.recovered").map(&:payload)
     assert_equal [true], kill_served(1)
   end
 
@@ -132,7 +132,7 @@ class CrashLoopTest < Minitest::Test
     at_once = Array.new(6) do
       cluster.die(cluster.current_mold).turn
       soon = !generations.upcoming.nil?
-      elapse((cluster.dampers.due || now) - now + 0.01)
+      elapse((cluster.throttles.due || now) - now + 0.01)
       cluster.settle(3)
       refute_nil generations.current
       soon
@@ -192,13 +192,13 @@ class CrashLoopTest < Minitest::Test
     generations.refork("test")
     source.row.start_job("GET", "/stream", nil, nil)
     elapse(25)
-    cluster.caretaker.spawn_overdue(cluster.upcoming_mold)
+    cluster.child_events.spawn_overdue(cluster.upcoming_mold)
 
-    refute_predicate source, :barred?
-    assert_predicate source, :tied_up?
+    refute_predicate source, :excluded_as_source?
+    assert_predicate source, :declined_while_busy?
     assert_equal cluster.worker_in(1), generations.upcoming.source
     source.row.finish_job
-    refute_predicate source, :tied_up?
+    refute_predicate source, :declined_while_busy?
   end
 
   def test_where_all_are_at_requests_without_end_a_lost_mold_is_booted_from_cold
@@ -208,7 +208,7 @@ class CrashLoopTest < Minitest::Test
     cluster.die(cluster.current_mold).turn
     refute_nil generations.upcoming.source
     elapse(25)
-    cluster.caretaker.spawn_overdue(cluster.upcoming_mold)
+    cluster.child_events.spawn_overdue(cluster.upcoming_mold)
     elapse(1)
     cluster.turn
 

@@ -88,7 +88,7 @@ class ClusterFailingGenerationsTest < Minitest::Test
     sources = Array.new(4) do
       cluster.turn
       source = generations.upcoming.source
-      cluster.caretaker.child_lost(cluster.upcoming_mold, nil, innocent: true)
+      cluster.child_events.child_lost(cluster.upcoming_mold, nil, innocent: true)
       elapse(1)
       source&.slot
     end
@@ -96,7 +96,7 @@ class ClusterFailingGenerationsTest < Minitest::Test
     assert_equal([0, 1, nil], sources.first(3).sort_by { |slot| slot || 9 })
     refute_nil sources.last
     assert_empty events("generation.discarded")
-    assert cluster.roster.workers.none?(&:barred?)
+    assert cluster.roster.workers.none?(&:excluded_as_source?)
   end
 
   def passing(child)

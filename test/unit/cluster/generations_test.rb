@@ -151,7 +151,7 @@ class ClusterGenerationsTest < Minitest::Test
     assert_equal [0, nil], [generations.current.number, generations.upcoming]
     assert_equal [0] * 3, cluster.generations_of_workers
     assert_equal [:leave], mold.link.orders
-    assert_predicate source, :barred?
+    assert_predicate source, :excluded_as_source?
     failed, discarded = %w[worker.failed generation.discarded].map { |name| events(name).last.payload }
     assert_equal([[1, "hook raised: status 1", "its backtrace"], [1, "hook raised: status 1", nil]],
                  [failed, discarded].map { |event| event.values_at(:generation, :reason, :backtrace) })
@@ -217,7 +217,7 @@ class ClusterGenerationsTest < Minitest::Test
     booted
     generations.refork("test")
     mold = cluster.upcoming_mold
-    cluster.caretaker.spawn_overdue(mold)
+    cluster.child_events.spawn_overdue(mold)
     late = cluster.roster.admit(:mold, 0, 1, ClusterSupport::FakeLink.new, nil)
     cluster.ready(late)
 

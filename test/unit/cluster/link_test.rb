@@ -136,11 +136,11 @@ class ClusterLinkTest < Minitest::Test
     @ours.send(Message.new(:spawn, lane: 9), [theirs_of_new, eventfd, extra.last, memory])
     order = Pando::Cluster::ForkOrder.from(@theirs.receive)
 
-    assert_equal 9, order.equipment.number
+    assert_equal 9, order.lane_descriptors.number
     extra[1].sendmsg("ticket")
-    assert_equal "ticket", order.equipment.socket.recv(100)
+    assert_equal "ticket", order.lane_descriptors.socket.recv(100)
     order.close
-    assert(order.equipment.ios.all?(&:closed?))
+    assert(order.lane_descriptors.ios.all?(&:closed?))
   ensure
     [theirs_of_new, *extra, eventfd, memory].compact.each(&:close)
   end

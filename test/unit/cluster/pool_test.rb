@@ -10,7 +10,7 @@ class PoolTest < Minitest::Test
   include ClusterSupport::Listening
 
   Cluster = Pando::Cluster
-  TICK = Cluster::Generations::MoldKeeper::TICK
+  TICK = Cluster::Generations::MoldReleaser::TICK
 
   # Stands for the monitor.
   Monitor = Struct.new(:roster, :shutdown, :reload, :drain, keyword_init: true) do
@@ -36,7 +36,7 @@ class PoolTest < Minitest::Test
 
   # Whoever is due is asked: else the monitor would not come to rest.
   def test_in_the_delay_of_a_stop_nothing_is_overdue
-    @roster.each { |child| @pool.caretaker.child_signalled(child, "TERM") }
+    @roster.each { |child| @pool.child_events.child_signalled(child, "TERM") }
     @drain[:begun?] = true
     4.times do
       elapse(TICK + 1)
@@ -51,7 +51,7 @@ class PoolTest < Minitest::Test
   def test_in_the_delay_of_a_stop_a_mold_is_forked_if_it_is_wanted
     @pool.generations.release_mold("test")
     @drain[:begun?] = true
-    @pool.caretaker.child_lost(@roster.ready_workers.first, ClusterSupport.killed)
+    @pool.child_events.child_lost(@roster.ready_workers.first, ClusterSupport.killed)
     2.times { @pool.reconcile(true) }
 
     assert_same(@roster.ready_workers.first, @pool.generations.upcoming&.source)
@@ -65,7 +65,7 @@ class PoolTest < Minitest::Test
     plan = Cluster::Pools::Plan.new(payload: payload, policy: ClusterSupport::Simulation::Policy.new(nil, true))
     monitor = Monitor.new(roster: @roster, shutdown: Shutdown.new(false), reload: Reload.new(false, false),
                           drain: @drain)
-    Cluster::Pool.new(monitor, plan, @roster, 0, common(options), Cluster::Pools::Doors.none)
+    Cluster::Pool.new(monitor, plan, @roster, 0, common(options), Cluster::Pools::Ingress.none)
   end
 
   def common(options)
@@ -89,6 +89,6 @@ class PoolTest < Minitest::Test
   def ready(child)
     child.adopt(ClusterSupport::FakePidfd.new(ClusterSupport::Simulation::Spawner.pid)) if child.ordered?
     child.become_ready
-    @pool.caretaker.child_ready(child)
+    @pool.child_events.child_ready(child)
   end
 end

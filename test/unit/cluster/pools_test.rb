@@ -14,7 +14,7 @@ class PoolsUnitTest < Minitest::Test
 
   # Stands for a pool: the test says how it is.
   class FakePool
-    attr_reader :name, :number, :roster, :generations, :caretaker, :boots
+    attr_reader :name, :number, :roster, :generations, :child_events, :boots
     attr_accessor :waits
 
     # As much of Generations as is asked.
@@ -37,7 +37,7 @@ class PoolsUnitTest < Minitest::Test
       @roster = roster
       @number = number
       @generations = Generations.new
-      @caretaker = ClusterSupport::Recorder.new
+      @child_events = ClusterSupport::Recorder.new
     end
 
     def reconcile(_ending) = nil
@@ -68,7 +68,7 @@ class PoolsUnitTest < Minitest::Test
 
   def test_a_reader_that_a_worker_gave_up_is_told_of_as_the_reactor_tells
     worker = worker(@jobs, slot: 1)
-    ["192.0.2.1, 5 bytes/s\nGET /a b", "nonsense", ""].each { |text| @pools.caretakers.reader_lost(worker, text) }
+    ["192.0.2.1, 5 bytes/s\nGET /a b", "nonsense", ""].each { |text| @pools.child_event_router.reader_lost(worker, text) }
 
     fields = { **worker.identity, pool: "jobs", count: 1, reason: "write_timeout (1)" }
     assert_equal([{ **fields, slowest: "192.0.2.1, 5 bytes/s", request: "GET /a b" },
@@ -80,7 +80,7 @@ class PoolsUnitTest < Minitest::Test
     silent, loud = Array.new(2) { |slot| worker(@jobs, slot: slot) }
     loud.lines_due = 3
     pid = loud.pid
-    [silent, loud].each { |child| @pools.caretakers.child_lost(child, nil) }
+    [silent, loud].each { |child| @pools.child_event_router.child_lost(child, nil) }
 
     assert_equal([{ pool: "jobs", count: 3, pid: pid }], events("lines.lost").map(&:payload))
   end
@@ -119,12 +119,12 @@ class PoolsUnitTest < Minitest::Test
   end
 
   def test_news_of_a_child_go_to_its_own_caretaker_and_name_its_pool
-    @jobs.caretaker.define_singleton_method(:child_ready) { |*| Pando::Events.emit("thing.happened", slot: 0) }
-    @pools.caretakers.child_ready(worker(@jobs))
-    @pools.caretakers.fork_failed(child = worker(@web), "no", innocent: true)
+    @jobs.child_events.define_singleton_method(:child_ready) { |*| Pando::Events.emit("thing.happened", slot: 0) }
+    @pools.child_event_router.child_ready(worker(@jobs))
+    @pools.child_event_router.fork_failed(child = worker(@web), "no", innocent: true)
 
     assert_equal({ pool: "jobs", slot: 0 }, events("thing.happened").first.payload)
-    assert_equal([[:fork_failed, child, "no", { innocent: true }]], @web.caretaker.calls)
+    assert_equal([[:fork_failed, child, "no", { innocent: true }]], @web.child_events.calls)
     Pando::Events.emit("thing.happened")
     assert_empty(events("thing.happened").last.payload)
   end

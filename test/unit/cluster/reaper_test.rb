@@ -87,7 +87,7 @@ class ClusterReaperTest < Minitest::Test
     @reaper.bury_strangers
 
     assert_equal 3, @reaper.strangers
-    assert_equal pids.sort, events("stranger.reaped").map { |event| event[:pid] }.sort
+    assert_equal pids.sort, events("orphan.reaped").map { |event| event[:pid] }.sort
     pids.each { |pid| assert_raises(Errno::ECHILD) { Process.wait(pid) } }
     assert_empty @observer.calls
   end

@@ -25,7 +25,7 @@ class ReplacementsTest < Minitest::Test
 
   # It has served for long, and wants no more.
   def wear(child, cpu: Pando::Cluster::Replacements::LIFE)
-    child.row.worn = true
+    child.row.major_gc_due = true
     child.define_singleton_method(:sample) { Struct.new(:cpu).new(cpu) }
   end
 
@@ -36,7 +36,7 @@ class ReplacementsTest < Minitest::Test
     chosen
   end
 
-  def chosen = @cluster.roster.workers.select(&:outworn?).map(&:slot)
+  def chosen = @cluster.roster.workers.select(&:replacement_wanted?).map(&:slot)
 
   def test_who_says_nothing_is_left_alone
     assert_empty look
@@ -50,7 +50,7 @@ class ReplacementsTest < Minitest::Test
     assert_predicate old, :ready?
     @cluster.settle
     refute_equal old, worker
-    refute_predicate worker, :outworn?
+    refute_predicate worker, :replacement_wanted?
     assert_equal([Pando::Cluster::Replacements::REASON], events("worker.leaving").map { |event| event[:reason] })
   end
 

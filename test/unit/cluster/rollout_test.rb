@@ -146,7 +146,7 @@ class ClusterRolloutTest < Minitest::Test
     worker = cluster.worker_in(1)
     elapse(1)
     worker.row.start_job("GET", "/", nil, nil)
-    cluster.caretaker.child_crashing(worker)
+    cluster.child_events.child_crashing(worker)
     cluster.turn
     assert_equal [1], cluster.starting.map(&:slot)
     assert_predicate worker, :leaving?
@@ -163,7 +163,7 @@ class ClusterRolloutTest < Minitest::Test
       elapse(1)
       worker = cluster.worker_in(0)
       worker.row.start_job("GET", "/", nil, nil)
-      cluster.caretaker.child_crashing(worker)
+      cluster.child_events.child_crashing(worker)
       cluster.turn
       cluster.starting.each { |child| cluster.ready(child) }
       worker
@@ -179,7 +179,7 @@ class ClusterRolloutTest < Minitest::Test
     cluster = booted(workers: 1)
     worker = cluster.worker_in(0)
     worker.row.start_job("GET", "/", nil, nil)
-    cluster.caretaker.child_crashing(worker)
+    cluster.child_events.child_crashing(worker)
     cluster.turn
     assert_empty cluster.starting
 
@@ -190,7 +190,7 @@ class ClusterRolloutTest < Minitest::Test
 
   def test_a_crash_of_a_worker_that_is_idle_or_of_a_mold_is_known_by_its_end
     cluster = booted(workers: 1)
-    [cluster.worker_in(0), cluster.current_mold].each { |child| cluster.caretaker.child_crashing(child) }
+    [cluster.worker_in(0), cluster.current_mold].each { |child| cluster.child_events.child_crashing(child) }
 
     assert_empty cluster.leaving
   end
@@ -237,7 +237,7 @@ class ClusterRolloutTest < Minitest::Test
   def test_who_wants_to_leave_is_replaced
     cluster = booted(workers: 2)
     cluster.serve(worker = cluster.worker_in(0))
-    cluster.caretaker.child_leaving(worker, "too large")
+    cluster.child_events.child_leaving(worker, "too large")
     cluster.turn
 
     assert_equal [0], cluster.starting.map(&:slot)
@@ -251,7 +251,7 @@ class ClusterRolloutTest < Minitest::Test
     200.times do
       cluster.turn
       cluster.starting.each { |child| cluster.ready(child) && (starts += 1) }
-      cluster.roster.ready_workers.each { |child| cluster.caretaker.child_leaving(child, "I do not like it here") }
+      cluster.roster.ready_workers.each { |child| cluster.child_events.child_leaving(child, "I do not like it here") }
       cluster.leaving.each { |child| cluster.die(child, ClusterSupport.ended) }
     end
 
@@ -264,10 +264,10 @@ class ClusterRolloutTest < Minitest::Test
   def test_a_wish_to_leave_is_heard_once
     cluster = booted(workers: 1)
     worker = cluster.worker_in(0)
-    cluster.caretaker.child_leaving(worker, "first")
+    cluster.child_events.child_leaving(worker, "first")
     deadline = worker.deadline
     elapse(5)
-    cluster.caretaker.child_leaving(worker, "again")
+    cluster.child_events.child_leaving(worker, "again")
 
     assert_equal deadline, worker.deadline
     assert_equal 1, events("worker.leaving").size

@@ -15,9 +15,9 @@ class ClusterSelfCheckTest < Minitest::Test
   # @return [Child]
   def get_stuck(child = cluster.turn.starting.first)
     cluster.adopt(child)
-    cluster.caretaker.child_checking(child, "loader")
+    cluster.child_events.child_checking(child, "loader")
     child.step_overdue
-    cluster.caretaker.step_overdue(child)
+    cluster.child_events.step_overdue(child)
     cluster.die(child)
     child
   end
@@ -35,7 +35,7 @@ class ClusterSelfCheckTest < Minitest::Test
     lose_worker
     child = cluster.turn.starting.first
     cluster.adopt(child)
-    cluster.caretaker.child_checking(child, "loader")
+    cluster.child_events.child_checking(child, "loader")
 
     assert_equal "loader", child.step
     assert_in_delta now + 5, child.step_deadline, 0.1
@@ -110,10 +110,10 @@ class ClusterSelfCheckTest < Minitest::Test
     lose_worker
     child = cluster.turn.starting.first
     cluster.adopt(child)
-    cluster.caretaker.child_checking(child, "loader")
+    cluster.child_events.child_checking(child, "loader")
     child.step_overdue
-    cluster.examiner.meanwhile = -> { cluster.caretaker.child_checking(child, "thread") }
-    cluster.caretaker.step_overdue(child)
+    cluster.examiner.meanwhile = -> { cluster.child_events.child_checking(child, "thread") }
+    cluster.child_events.step_overdue(child)
 
     assert_nil child.verdict
     cluster.ready(child)
@@ -126,7 +126,7 @@ class ClusterSelfCheckTest < Minitest::Test
     2.times do
       child = cluster.turn.starting.first
       cluster.adopt(child)
-      cluster.caretaker.child_checking(child, "openssl")
+      cluster.child_events.child_checking(child, "openssl")
       cluster.die(child, ClusterSupport.killed(11))
       elapse(1)
     end
@@ -141,7 +141,7 @@ class ClusterSelfCheckTest < Minitest::Test
     3.times do
       child = cluster.turn.starting.first
       cluster.adopt(child)
-      cluster.caretaker.child_checking(child, "self_check at config/pando.rb:3")
+      cluster.child_events.child_checking(child, "self_check at config/pando.rb:3")
       child.failure = "no database"
       cluster.die(child, ClusterSupport.ended(1))
       elapse(5)
@@ -157,7 +157,7 @@ class ClusterSelfCheckTest < Minitest::Test
     lose_worker
     child = cluster.turn.starting.first
     cluster.adopt(child)
-    cluster.caretaker.child_checking(child, "loader")
+    cluster.child_events.child_checking(child, "loader")
     child.kill("it was not ready in time")
     cluster.die(child)
 

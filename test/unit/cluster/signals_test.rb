@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "pando/cluster/signals"
-require "pando/cluster/upgrade/interim"
+require "pando/cluster/upgrade/signal_buffer"
 require "support/in_child"
 
 # Signals as the monitor reads them, and as they are passed on when it executes itself.
@@ -24,7 +24,7 @@ class SignalsTest < Minitest::Test
   end
 
   def test_from_one_image_to_the_next_they_are_remembered
-    interim = Pando::Cluster::Upgrade::Interim
+    interim = Pando::Cluster::Upgrade::SignalBuffer
     said = in_child do
       passed = interim.pass_on(%w[HUP CHLD])
       Process.kill("TERM", Process.pid) # ignored: it would have ended the process

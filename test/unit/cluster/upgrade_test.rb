@@ -12,7 +12,7 @@ class UpgradeUnitTest < Minitest::Test
 
   Upgrade = Pando::Cluster::Upgrade
   # As much of the monitor as is asked.
-  Cluster = Struct.new(:generations, :reload, :examiner, :lanes, :reactors, :roster, :ending, :dismissals,
+  Cluster = Struct.new(:generations, :reload, :examiner, :lanes, :reactors, :roster, :ending, :external_signals,
                        keyword_init: true) do
     def ending? = ending
     def pools = [self]
@@ -32,7 +32,7 @@ class UpgradeUnitTest < Minitest::Test
   end
 
   # Stands for the step itself, after which this image runs no more.
-  class Passage
+  class Exec
     attr_reader :image
 
     def go(image)
@@ -48,9 +48,9 @@ class UpgradeUnitTest < Minitest::Test
     @lanes = Struct.new(:told) { alias_method :told?, :told }.new(true)
     @cluster = Cluster.new(generations: @generations, reload: Answer.new(under_way?: false),
                            examiner: Answer.new(due: nil), lanes: @lanes, reactors: Answer.new(told?: true),
-                           roster: @roster, dismissals: Answer.new(due: nil))
+                           roster: @roster, external_signals: Answer.new(due: nil))
     @upgrade = Upgrade.new(@cluster, nil, nil, nil, nil)
-    @upgrade.instance_variable_set(:@passage, @passage = Passage.new)
+    @upgrade.instance_variable_set(:@passage, @passage = Exec.new)
     probe = @probe = Probe.new
     @upgrade.define_singleton_method(:probe) do
       @probe = probe

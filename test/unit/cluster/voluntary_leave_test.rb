@@ -57,7 +57,7 @@ class VoluntaryLeaveTest < Minitest::Test
     @cluster.spawner.refusing = false
     settle_serving
     assert_equal [0, 1], @cluster.slots
-    refute_predicate @cluster.worker_in(1), :outworn?
+    refute_predicate @cluster.worker_in(1), :replacement_wanted?
   end
 
   def test_a_refork_that_may_leave_all_slots_empty
@@ -104,7 +104,7 @@ class VoluntaryLeaveTest < Minitest::Test
   def test_a_worker_that_wants_to_leave_by_itself_stays_until_another_one_serves
     booted(workers: 1)
     before = @cluster.worker_in(0)
-    @cluster.caretaker.child_outworn(before, "timeout")
+    @cluster.child_events.child_wants_replacement(before, "timeout")
 
     assert_predicate before, :ready?
     assert_equal [:stay], before.link.orders
@@ -116,7 +116,7 @@ class VoluntaryLeaveTest < Minitest::Test
   def test_among_others_it_goes_at_once
     booted(workers: 2)
     before = @cluster.worker_in(0)
-    @cluster.caretaker.child_outworn(before, "timeout")
+    @cluster.child_events.child_wants_replacement(before, "timeout")
 
     assert_predicate before, :leaving?
     assert_equal [:leave], before.link.orders
@@ -127,7 +127,7 @@ class VoluntaryLeaveTest < Minitest::Test
     before = @cluster.worker_in(0)
     @cluster.shutdown.instance_variable_set(:@begun, true) # and this one serves what the reactor holds
     @cluster.shutdown.instance_variable_set(:@deadline, Pando::Sys.now + 10)
-    @cluster.caretaker.child_outworn(before, "timeout")
+    @cluster.child_events.child_wants_replacement(before, "timeout")
 
     assert_predicate before, :leaving?
     assert_equal [:leave], before.link.orders

@@ -10,13 +10,13 @@ require "pando/doctor/subject/work"
 # A worker knows of its work only what Cluster::Payload#work lists: whatever can be run in one must answer to all that
 # a worker asks of it, the doctor's stage too.
 class WorkContractTest < Minitest::Test
-  WORKER_FILES = %w[worker rest].map { |name| File.expand_path("../../../lib/pando/cluster/#{name}.rb", __dir__) }
+  WORKER_FILES = %w[worker pending_promotion].map { |name| File.expand_path("../../../lib/pando/cluster/#{name}.rb", __dir__) }
   ASKED = WORKER_FILES.flat_map { |file| File.read(file).scan(/@work\.(\w+\??)/) }.flatten.uniq.sort.freeze
 
-  [Pando::HTTP::Work, Pando::HTTP::QueuedWork, Pando::Swarm::Work, Pando::Doctor::Subject::Work].each do |kind|
+  [Pando::HTTP::DirectHandler, Pando::HTTP::ReactorHandler, Pando::Swarm::Work, Pando::Doctor::Subject::Work].each do |kind|
     define_method(:"test_#{kind.name.downcase.gsub("::", "_")}") do
       asked = ASKED.map(&:to_sym)
-      asked.delete(:serve_out) if kind == Pando::HTTP::QueuedWork # the reactor has the listeners, and is told
+      asked.delete(:serve_out) if kind == Pando::HTTP::ReactorHandler # the reactor has the listeners, and is told
       assert_empty(asked - kind.public_instance_methods)
       assert_includes([-1, -3, 2], kind.instance_method(:stop).arity, "until when to serve all, and when patience ends")
     end

@@ -15,14 +15,14 @@ class HTTPAtRestTest < Minitest::Test
   Libraries = Pando::ForkSafety::Libraries
 
   # Includes it as Work does.
-  class Work
+  class DirectHandler
     include Pando::HTTP::AtRest
 
     public :count_connections
   end
 
   def setup
-    @work = Work.new
+    @work = DirectHandler.new
     @goodbyes = 0
   end
 

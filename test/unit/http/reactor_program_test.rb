@@ -93,7 +93,7 @@ class HTTPReactorProgramTest < Minitest::Test
   def assert_forked(path, reason)
     events = record { @pid = PROGRAM.new(@setup.descriptors.first, path).start(*arguments) }
 
-    assert_equal([["reactor.forked", reason]], events.map { |event| [event.name, event[:reason]] })
+    assert_equal([["reactor.fallback", reason]], events.map { |event| [event.name, event[:reason]] })
     assert_ready
     assert_serves
   end

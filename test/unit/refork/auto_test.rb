@@ -388,7 +388,7 @@ class ReforkAutoTest < Minitest::Test
     (100..1000).step(100) { |age| look(age, 100 + (age / 50.0)) }
     before = look(1100, 122.0)
     read = Pando::Cluster::Upgrade::Document.parse(
-      Pando::Cluster::Upgrade::Document.new.add("policy", **auto.carried_fields).to_s
+      Pando::Cluster::Upgrade::Document.new.add("policy", **auto.serialized_fields).to_s
     )
     told = auto.explain[:decided]
     @auto = Pando::Refork::Auto.new(@rules).take_up(read.one("policy"))

@@ -4,12 +4,12 @@ require "test_helper"
 require "pando/refork/candidates"
 
 class ReforkCandidatesTest < Minitest::Test
-  Row = Struct.new(:slot, :requests, :safe, :barred, :sample) do
+  Row = Struct.new(:slot, :requests, :safe, :excluded_as_source, :sample) do
     def fork_safe? = safe
-    def barred? = barred
+    def excluded_as_source? = excluded_as_source
   end
 
-  def row(slot, requests, safe: true, barred: false) = Row.new(slot, requests, safe, barred)
+  def row(slot, requests, safe: true, excluded_as_source: false) = Row.new(slot, requests, safe, excluded_as_source)
   def best(*rows) = Pando::Refork::Candidates.best(rows)&.slot
 
   def test_the_one_that_served_most
@@ -21,7 +21,7 @@ class ReforkCandidatesTest < Minitest::Test
   end
 
   def test_never_an_unsafe_or_barred_one
-    assert_equal 3, best(row(1, 90, safe: false), row(2, 80, barred: true), row(3, 5))
+    assert_equal 3, best(row(1, 90, safe: false), row(2, 80, excluded_as_source: true), row(3, 5))
     assert_nil best(row(1, 90, safe: false))
   end
 

@@ -62,7 +62,7 @@ class CollectorTest < Minitest::Test
     Pando::Refork::Preparation.price = nil
   end
 
-  # Stands for Refork::Postponement.
+  # Stands for Refork::MajorGCDeferral.
   class Postponed
     attr_reader :worker, :looks
 
@@ -82,7 +82,7 @@ class CollectorTest < Minitest::Test
     assert_operator seen.last, :>, 0
   end
 
-  # Stands for Refork::FullMarks.
+  # Stands for Refork::MajorGC.
   Wishes = Struct.new(:wanted, :dear) do
     def dear? = dear
   end

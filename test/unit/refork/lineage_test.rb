@@ -181,7 +181,7 @@ class LineageTest < Minitest::Test
     lineage = Lineage.new
     (0..500).each { |number| add(lineage, number, number * 100) }
 
-    assert_equal [Lineage::MOST], lineage.carried_fields.values.grep(Array).map(&:size).uniq
+    assert_equal [Lineage::MOST], lineage.serialized_fields.values.grep(Array).map(&:size).uniq
     assert_equal 0.25 * MIB, lineage.leak.rate
   end
 
@@ -190,7 +190,7 @@ class LineageTest < Minitest::Test
     [lineage, Lineage.new(3.0)].each do |one|
       taken = carried(one)
 
-      assert_equal one.carried_fields, taken.carried_fields
+      assert_equal one.serialized_fields, taken.serialized_fields
       assert_equal [one.leak, one.price], [taken.leak, taken.price]
     end
   end
@@ -198,7 +198,7 @@ class LineageTest < Minitest::Test
   def test_a_state_without_it_is_that_of_an_older_pando
     record = Pando::Cluster::Upgrade::Record.new("generations", {})
 
-    assert_equal Lineage.new.carried_fields, Lineage.new.take_up(record, "line.").carried_fields
+    assert_equal Lineage.new.serialized_fields, Lineage.new.take_up(record, "line.").serialized_fields
   end
 
   private
@@ -211,7 +211,7 @@ class LineageTest < Minitest::Test
   end
 
   def carried(lineage)
-    text = Pando::Cluster::Upgrade::Document.new.add("line", **lineage.carried_fields).to_s
+    text = Pando::Cluster::Upgrade::Document.new.add("line", **lineage.serialized_fields).to_s
     Lineage.new.take_up(Pando::Cluster::Upgrade::Document.parse(text).one("line"))
   end
 end

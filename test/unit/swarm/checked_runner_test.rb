@@ -27,7 +27,7 @@ class SwarmCheckedRunnerTest < Minitest::Test
   end
 
   def test_what_a_block_has_returned
-    says("the block has returned nil, which is no runner: it does not answer start, quiet, stop, busy?, progress") do
+    says("the block returned nil, which is not a runner: it lacks start, quiet, stop, busy?, progress") do
       Pando::Swarm::CheckedRunner.new(nil, KIND)
     end
   end

@@ -48,7 +48,7 @@ class RunnerLintTest < Minitest::Test
   end
 
   def test_what_it_must_answer
-    assert_equal(["it does not answer start, quiet, stop, busy?, progress"], check { Object.new })
+    assert_equal(["it lacks start, quiet, stop, busy?, progress"], check { Object.new })
     assert_match(/\Amaking it raised RuntimeError: no \(/, check { raise "no" }.first)
     assert_match(/\Astart raised NoMethodError/, check { with(:start) { nil.connect } }.first)
   end
@@ -80,16 +80,16 @@ class RunnerLintTest < Minitest::Test
   def test_handlers_of_signals_belong_to_the_node
     before = trap("TTIN", "DEFAULT")
     problems = check(settle: 0.1) { with(:start) { super().tap { trap("TTIN") { nil } } } }
-    assert_equal ["after stop the handler of TTIN is another one"], problems
+    assert_equal ["after stop the handler of TTIN has changed"], problems
   ensure
     trap("TTIN", before || "DEFAULT")
   end
 
   def test_progress
-    assert_equal(["progress is nil, and no Integer"], check { with(:progress) { nil } })
+    assert_equal(["progress must be an Integer, but is nil"], check { with(:progress) { nil } })
     falling = 10
     assert_equal(["progress fell from 9 to 8"], check { with(:progress) { falling -= 1 } })
-    assert_equal ["progress has not grown within 0.05 s, though there was work"],
+    assert_equal ["progress did not grow within 0.05 s, although there was work"],
                  check(within: 0.05, work: -> {}) { Good.new }
   end
 
@@ -97,25 +97,26 @@ class RunnerLintTest < Minitest::Test
     problems = check do
       with(:busy?) { nil }.tap { |one| one.define_singleton_method(:lag) { "many" } }
     end
-    assert_equal ["busy? is nil, neither true nor false", "lag is \"many\", and no Integer"], problems.uniq
+    assert_equal ["busy? must be true or false, but is nil", "lag must be Integer or NilClass, but is \"many\""],
+                 problems.uniq
     problems = check { with(:healthy?) { "no" } }
     assert_equal ["healthy? says right after start: no", "healthy? says after quiet: no"], problems
   end
 
   def test_one_that_does_not_come_to_rest
-    assert_equal ["it is still busy? 0.05 s after quiet"], check(within: 0.05) { with(:busy?) { true } }
+    assert_equal ["busy? is still true 0.05 s after quiet"], check(within: 0.05) { with(:busy?) { true } }
     problems = check { with(:quiet) { (@told = !@told) ? super() : raise } }
     assert_match(/\Aa second quiet raised RuntimeError/, problems.first)
   end
 
   def test_one_that_works_only_once_or_only_in_one_process
     lives = 0
-    assert_equal(["the second one in the same process: progress is nil, and no Integer"],
+    assert_equal(["the second one in the same process: progress must be an Integer, but is nil"],
                  check { (lives += 1) == 2 ? with(:progress) { nil } : Good.new })
     here = Process.pid
-    assert_equal(["in a forked process: progress is nil, and no Integer"],
+    assert_equal(["in a forked process: progress must be an Integer, but is nil"],
                  check { Process.pid == here ? Good.new : with(:progress) { nil } })
-    assert_equal(["in a forked process: it has ended without a word"],
+    assert_equal(["in a forked process: the process ended without a report"],
                  check { Process.pid == here ? Good.new : exit! })
   end
 

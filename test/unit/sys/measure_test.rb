@@ -2,12 +2,12 @@
 
 require "test_helper"
 require "pando/sys"
-require "pando/cluster/proof/curve"
+require "pando/cluster/canary/curve"
 
 # What a row of the scoreboard tells of single jobs.
 class SysMeasureTest < Minitest::Test
   Scoreboard = Pando::Sys::Scoreboard
-  Curve = Pando::Cluster::Proof::Curve
+  Curve = Pando::Cluster::Canary::Curve
 
   def setup
     @board = Scoreboard.create(2)

@@ -88,10 +88,10 @@ class SysScoreboardTest < Minitest::Test
 
   def test_what_stood_against_forking_may_be_gone
     @row.fork_unsafe!
-    @row.worn = true
+    @row.major_gc_due = true
     @row.fork_safe!
 
-    assert_equal [false, true], [@row.fork_unsafe?, @row.worn?]
+    assert_equal [false, true], [@row.fork_unsafe?, @row.major_gc_due?]
   end
 
   def test_connections
@@ -116,14 +116,14 @@ class SysScoreboardTest < Minitest::Test
   end
 
   def test_a_worn_one
-    refute_predicate @row, :worn?
-    @row.worn = true
+    refute_predicate @row, :major_gc_due?
+    @row.major_gc_due = true
 
-    assert_equal [true, false], [@row.worn?, @row.fork_unsafe?]
+    assert_equal [true, false], [@row.major_gc_due?, @row.fork_unsafe?]
     @row.fork_unsafe!
-    @row.worn = false
+    @row.major_gc_due = false
 
-    assert_equal [false, true], [@row.worn?, @row.fork_unsafe?]
+    assert_equal [false, true], [@row.major_gc_due?, @row.fork_unsafe?]
   end
 
   def test_a_job_from_its_start_to_its_end

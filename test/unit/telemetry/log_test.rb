@@ -70,7 +70,7 @@ class TelemetryLogTest < Minitest::Test
   def test_another_format_is_refused
     error = assert_raises(ArgumentError) { Pando::Telemetry::Log.new($stderr, format: :xml) }
 
-    assert_includes error.message, "text and json"
+    assert_includes error.message, "text or json"
   end
 
   def test_the_text_log_does_not_load_json

@@ -68,9 +68,9 @@ module Pando
         end
 
         # Who dies too often.
-        def dampers
-          states = [*@pool.dampers.states, *known.map(&:backoff).reject(&:calm?).map(&:state)]
-          states.map { |state| ["damper", { pool: @name, **state }] }
+        def throttles
+          states = [*@pool.throttles.states, *known.map(&:backoff).reject(&:calm?).map(&:state)]
+          states.map { |state| ["throttle", { pool: @name, **state }] }
         end
 
         # @param child [Child] of this pool
@@ -100,7 +100,7 @@ module Pando
         # How far the canary is, or the watch over all after the rollout.
         def proof(generation)
           all = @pool.generations
-          return { proof: progress, waits: waits(all) } if all.proving? && generation.equal?(all.upcoming)
+          return { proof: progress, waits: waits(all) } if all.on_trial? && generation.equal?(all.upcoming)
 
           all.watching? && generation.equal?(all.current) ? { watch: progress, unproven: generation.unproven } : {}
         end
@@ -120,7 +120,7 @@ module Pando
           { pool: @name, slot: child.slot, generation: child.generation, pid: child.pid, state: doing(child, job),
             requests: child.requests, connections: (child.connections if child.connections.positive?),
             seconds: job[:seconds], job: job[:request],
-            unsafe: (true unless child.fork_safe?), worn: (true if child.worn?), **warmth(child),
+            unsafe: (true unless child.fork_safe?), major_gc_due: (true if child.major_gc_due?), **warmth(child),
             **(@pool.options.jobs ? load(child.row) : {}) }
         end
 

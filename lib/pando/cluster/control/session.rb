@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/cluster/carried"
+require "pando/cluster/serializable"
 require "pando/cluster/control/record"
 
 module Pando
@@ -15,9 +15,9 @@ module Pando
       # @api private
       class Session
         include Brief
-        extend Carried
+        extend Serializable
 
-        carry input: :bytes, output: :bytes, since: :number, asked: :bytes
+        serialize input: :bytes, output: :bytes, since: :number, asked: :bytes
 
         # Bytes that may wait for a client which does not read.
         BACKLOG = 1_048_576
@@ -71,7 +71,7 @@ module Pando
         def to_state(state)
           return if closed? || @finished || @output.bytesize > Record::LIMIT
 
-          state.add("session", descriptor: state.keep(@socket), **carried_fields)
+          state.add("session", descriptor: state.keep(@socket), **serialized_fields)
         end
 
         def closed? = @socket.closed?

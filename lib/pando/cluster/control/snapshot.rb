@@ -13,7 +13,7 @@ module Pando
       class Snapshot
         ROLES = %i[reactor mold worker service].freeze
         # Of a pool.
-        PARTS = %i[pool generations policy leak lost_threads changed_states refused_paths dampers].freeze
+        PARTS = %i[pool generations policy leak lost_threads changed_states refused_paths throttles].freeze
 
         def initialize(cluster)
           @cluster = cluster

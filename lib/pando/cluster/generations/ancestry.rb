@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/cluster/carried"
+require "pando/cluster/serializable"
 require "pando/refork/lineage"
 
 module Pando
@@ -15,12 +15,12 @@ module Pando
       # @api private
       class Ancestry
         include Brief
-        extend Carried
+        extend Serializable
 
         # A mold that has not served yet, see Refork::Lineage#add.
-        Newborn = Struct.new(:number, :ancestor, :requests, :bytes, :boot, :cpu, :served)
+        NewWorker = Struct.new(:number, :ancestor, :requests, :bytes, :boot, :cpu, :served)
 
-        carry lineage: Refork::Lineage, cpu: :number, served: :integer
+        serialize lineage: Refork::Lineage, cpu: :number, served: :integer
 
         # @return [Refork::Lineage] since the last boot from cold
         attr_reader :lineage
@@ -41,7 +41,7 @@ module Pando
 
           bytes = @gauge.anonymous(generation.mold.pid) or return
           line = source ? [source.generation, source.requests] : [nil, 0]
-          @newborn = Newborn.new(generation.number, *line, bytes, @clock.cpu_time(generation.mold.pid), *spent)
+          @newborn = NewWorker.new(generation.number, *line, bytes, @clock.cpu_time(generation.mold.pid), *spent)
         end
 
         # @param generation [Generation] that serves in all slots

@@ -101,7 +101,7 @@ module Pando
         end
 
         def declined_workers = @roster.ready_workers.select(&:declined)
-        def replaceable = declined_workers.find { |worker| !worker.outworn? }
+        def replaceable = declined_workers.find { |worker| !worker.replacement_wanted? }
 
         # Who has declined is not asked again: that one change is not to pass for two.
         def tell
@@ -117,7 +117,7 @@ module Pando
 
         def replace(now)
           worker = replaceable or return
-          worker.outworn = REASON
+          worker.replacement_reason = REASON
           @due = now + @spacing
           @spacing = [@spacing * 2, LONGEST].min
         end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/cluster/carried"
+require "pando/cluster/serializable"
 require "pando/cluster/generations/ancestry"
 require "pando/cluster/generations/conditions"
 require "pando/cluster/memory/gauge"
@@ -25,7 +25,7 @@ module Pando
         include Counted
         include Mebibytes
 
-        extend Carried
+        extend Serializable
 
         # Seconds between two looks.
         LOOK = 30.0
@@ -40,7 +40,7 @@ module Pando
         SEARCH = "`pando doctor` finds what grows with each request (growth_per_request)"
         private_constant :SELF, :BY_HAND, :SEARCH
 
-        carry ancestry: Ancestry, told: :flag, rounds: :integer, least: :integer, failures: :integer, until: :number,
+        serialize ancestry: Ancestry, told: :flag, rounds: :integer, least: :integer, failures: :integer, until: :number,
               reason: :text
 
         # @param generations [#current, #settled?, #watching?, #reboot]

@@ -26,7 +26,7 @@ module Pando
           bad = generation.equal?(upcoming) ? !tolerable?(generation, cause) : hopeless?(generation)
           return discard(generation, reason, child.detail, told: true) if bad
 
-          @proving.worker_failed(reason) unless cause == :job || generation.equal?(upcoming)
+          @evaluation.worker_failed(reason) unless cause == :job || generation.equal?(upcoming)
         end
 
         # A worker could not be had, and the generation is not to blame. Where one has served it is tried for ever.

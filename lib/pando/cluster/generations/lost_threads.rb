@@ -131,7 +131,7 @@ module Pando
           end
         end
 
-        # @param state [Upgrade::State::Part]
+        # @param state [Upgrade::State::PoolState]
         def to_state(state)
           @lost.each_value { |one| state.add("lost_thread", **one.to_h) }
         end

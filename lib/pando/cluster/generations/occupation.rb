@@ -25,7 +25,7 @@ module Pando
         private
 
         def trial
-          question = lost_threads.question if proving?
+          question = lost_threads.question if on_trial?
           ": its first worker is to show #{question}" if question
         end
       end

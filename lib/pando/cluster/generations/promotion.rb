@@ -36,7 +36,7 @@ module Pando
         def begin(worker, first: true)
           @asked = [] if first
           @asked += [worker]
-          @outworn = worker.outworn
+          @replacement_reason = worker.replacement_reason
           @request = nil
           @since = Sys.now
         end
@@ -83,7 +83,7 @@ module Pando
           mold.source if mold&.ordered? && mold.source&.worker?
         end
 
-        def here?(source) = source.ready? && !source.condemned? && source.outworn == @outworn
+        def here?(source) = source.ready? && !source.condemned? && source.replacement_reason == @replacement_reason
 
         def substitute(**how)
           @reforks.substitute(@generations.upcoming, @asked, **how) if @asked.size < MOST
@@ -104,7 +104,7 @@ module Pando
         end
 
         def fate(source)
-          why = source.outworn || source.reason
+          why = source.replacement_reason || source.reason
           return "was replaced after #{@request || "its request"} timed out" if TIMEOUTS.include?(why)
 
           "#{source.gone? || source.condemned? ? "ended" : "is being replaced"}: #{why || source.ending}"

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 require "pando/cluster/brief"
-require "pando/cluster/carried"
+require "pando/cluster/serializable"
 require "pando/cluster/generations/conditions"
 require "pando/cluster/generations/sources"
 require "pando/cluster/generations/survey"
 require "pando/cluster/generations/training"
 require "pando/cluster/memory/gauge"
-require "pando/cluster/proof/suspension"
+require "pando/cluster/canary/suspension"
 require "pando/counted"
 require "pando/events"
 
@@ -21,7 +21,7 @@ module Pando
         include Brief
         include Counted
 
-        extend Carried
+        extend Serializable
 
         # Obstacles that are remembered as told.
         TOLD = 20
@@ -35,17 +35,17 @@ module Pando
         private_constant :UNSETTLED, :LONE
 
         # A policy too may remember something.
-        carry count: :integer, suspension: Proof::Suspension, survey: Survey, policy: Object
+        serialize count: :integer, suspension: Canary::Suspension, survey: Survey, policy: Object
 
         # @return [Integer] since the last mold that booted from cold
         attr_reader :count
-        # @return [Proof::Suspension]
+        # @return [Canary::Suspension]
         attr_reader :suspension
         # @return [Training]
         attr_reader :training
 
         # @param policy [#threshold, #measures?, #resting?, #manual?, #choose, #justify, #trains?] see Pando::Refork::Policy
-        # @param backoff [Damping::Backoff] until the next try
+        # @param backoff [Throttling::Backoff] until the next try
         # @param options [#refork_failures, #trainee, #jobs]
         # @param conditions [#obstacle, #quiet?] what else speaks against a refork that nobody has asked for
         def initialize(roster, policy, generations, backoff, options,
@@ -59,8 +59,8 @@ module Pando
           @survey = Survey.new(roster, generations, gauge, options)
           @sources = Sources.new(roster, policy, generations.method(:outdated?), generations.lost_threads)
           @training = Training.new(roster, @sources, -> { trains?(options.trainee) })
-          @suspension = Proof::Suspension.new(-> { options.refork_failures })
-          @pause = Damping::Backoff.new
+          @suspension = Canary::Suspension.new(-> { options.refork_failures })
+          @pause = Throttling::Backoff.new
           @count = 0
           @told = []
           @asked = true

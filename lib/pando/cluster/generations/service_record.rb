@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/carried"
+require "pando/cluster/serializable"
 require "pando/sys/scheduler"
 
 module Pando
@@ -13,9 +13,9 @@ module Pando
       #
       # @api private
       class ServiceRecord
-        extend Carried
+        extend Serializable
 
-        carry shared: :number
+        serialize shared: :number
 
         # What one has done: requests, and seconds of CPU.
         Done = Struct.new(:requests, :cpu) do

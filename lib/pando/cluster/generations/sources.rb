@@ -43,9 +43,9 @@ module Pando
         def heir(except = [])
           return if !@policy.manual? || @lost_threads.no_heir?
 
-          willing = fit.reject(&:barred?) - except
+          willing = fit.reject(&:excluded_as_source?) - except
           free = willing.reject(&:engaged?)
-          @policy.choose(free.any? || @roster.any?(&:tied_up?) ? free : willing)
+          @policy.choose(free.any? || @roster.any?(&:declined_while_busy?) ? free : willing)
         end
 
         # @return [Array<Child>] those that need not end a long job first, if there are such
@@ -55,14 +55,14 @@ module Pando
         end
 
         # @return [Boolean] it may be asked at any time
-        def fit?(worker) = worker.ready? && may_fork?(worker) && !worker.barred?
+        def fit?(worker) = worker.ready? && may_fork?(worker) && !worker.excluded_as_source?
 
         private
 
         # Once all have failed as sources, the fault was likely elsewhere: all are asked again.
         def asked
-          willing = fit.reject(&:barred?)
-          willing.empty? ? fit.each { |worker| worker.barred = false } : willing
+          willing = fit.reject(&:excluded_as_source?)
+          willing.empty? ? fit.each { |worker| worker.excluded_as_source = false } : willing
         end
 
         def unattached(workers) = rather(workers) { |worker| worker.connections.positive? }
@@ -77,7 +77,7 @@ module Pando
         def fit = @roster.ready_workers.select { |worker| may_fork?(worker) }
 
         def may_fork?(worker)
-          !@outdated.call(worker) && worker.fork_safe? && !worker.condemned? && !worker.tied_up? &&
+          !@outdated.call(worker) && worker.fork_safe? && !worker.condemned? && !worker.declined_while_busy? &&
             !worker.declined && @lost_threads.fit?(worker)
         end
       end

@@ -2,7 +2,7 @@
 
 require "pando/cluster/brief"
 require "pando/cluster/generations/footprint"
-require "pando/cluster/generations/mold_keeper"
+require "pando/cluster/generations/mold_releaser"
 require "pando/cluster/generations/service_record"
 require "pando/cluster/generations/vitals"
 
@@ -17,7 +17,7 @@ module Pando
       # @api private
       class Survey
         include Brief
-        extend Carried
+        extend Serializable
 
         # Seconds between two looks, and for each worker: one costs some 25 microseconds.
         TICK = 0.5
@@ -27,11 +27,11 @@ module Pando
         # And while nothing is to be decided.
         CALM = 5.0
 
-        carry number: :integer, line: :integer, began_at: :number, record: ServiceRecord
+        serialize number: :integer, line: :integer, began_at: :number, record: ServiceRecord
 
         # @param generations [#current, #outdated?, #passed?]
         # @param gauge [Memory::Gauge]
-        # @param options [#mold] a mold that may be let go is not counted, see MoldKeeper
+        # @param options [#mold] a mold that may be let go is not counted, see MoldReleaser
         def initialize(roster, generations, gauge, options)
           @roster = roster
           @generations = generations
@@ -99,7 +99,7 @@ module Pando
         def serves?(number) = !number.nil? && !@generations.passed?(number)
 
         # Whether what it alone has is there to stay.
-        def counts?(workers) = @options.mold == :keep || workers.size < MoldKeeper::LEAST
+        def counts?(workers) = @options.mold == :keep || workers.size < MoldReleaser::LEAST
 
         # What a mold has had since it was promoted is in the price; one that booted from cold has loaded the app.
         def begin_with(generation, now)

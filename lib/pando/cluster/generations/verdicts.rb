@@ -3,7 +3,7 @@
 module Pando
   module Cluster
     class Generations
-      # What follows when a generation has been judged: by Proof::Proving, by what its source has come to (Promotion),
+      # What follows when a generation has been judged: by Canary::Evaluation, by what its source has come to (Promotion),
       # or, where a reload is of several pools, by what has become of the others.
       #
       # @api private
@@ -21,8 +21,8 @@ module Pando
           generation = upcoming
           @upcoming = nil
           @lost_threads.forget_trial
-          @floor.discard(generation.number)
-          @proving.discarded(generation)
+          @retired.discard(generation.number)
+          @evaluation.discarded(generation)
           generation.enter(:refused, reason: reason)
           generation.end_mold("refused")
           @roster.call_off(generation.number, "its generation was refused")
@@ -120,7 +120,7 @@ module Pando
 
         def take_back(reason)
           bad = current
-          @current = @proving.release
+          @current = @evaluation.release
           discard(bad, reason, nil)
           current.enter(:current)
         end
@@ -128,9 +128,9 @@ module Pando
         # @param told [Boolean] whether an event of its own has told the detail: it is not to come last as well
         def discard(generation, reason, detail, told: false)
           drop(generation)
-          @floor.discard(generation.number)
-          @proving.discarded(generation)
-          generation.source&.then { |source| source.barred = true unless source.tied_up? }
+          @retired.discard(generation.number)
+          @evaluation.discarded(generation)
+          generation.source&.then { |source| source.excluded_as_source = true unless source.declined_while_busy? }
           @reforks.failed(generation, reason)
           generation.enter(:discarded, reason: reason)
           generation.end_mold("discarded")

@@ -12,7 +12,7 @@ module Pando
       #
       # @api private
       class Addresses
-        # @param reactors [Reactor::Keeper, DirectMode] whom changes of listeners are told
+        # @param reactors [Reactor::Supervisor, DirectMode] whom changes of listeners are told
         def initialize(listeners, control, reactors)
           @listeners = listeners
           @control = control

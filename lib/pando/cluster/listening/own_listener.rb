@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/carried"
+require "pando/cluster/serializable"
 require "pando/cluster/listening/inherited"
 require "pando/cluster/listening/listener"
 
@@ -12,9 +12,9 @@ module Pando
       #
       # @api private
       class OwnListener < Listener
-        extend Carried
+        extend Serializable
 
-        carry number: :integer, proxied: :flag, held: :flag, stored: :flag, path: :text, file: :integers
+        serialize number: :integer, proxied: :flag, held: :flag, stored: :flag, path: :text, file: :integers
 
         KINDS = %i[tcp unix abstract systemd].freeze
 
@@ -67,7 +67,7 @@ module Pando
         # @param state [Upgrade::State] @param word [String] what it is there
         def to_state(state, word)
           state.add(word, descriptor: state.keep(socket), spec: spec.to_s, kind: spec.kind, entry: entry&.name,
-                          **carried_fields)
+                          **serialized_fields)
         end
 
         # The service manager has been given it to keep, for whoever comes after us.

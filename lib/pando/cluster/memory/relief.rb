@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-require "pando/cluster/damping/backoff"
+require "pando/cluster/throttling/backoff"
 
 module Pando
   module Cluster
     module Memory
       # When a worker may be sent away because memory is short: one at a time, of whatever pool.
       #
-      # Owned by the monitor; each pool's keeper asks it.
+      # Owned by the monitor; each pool's guard asks it.
       #
       # @api private
       class Relief
@@ -20,20 +20,20 @@ module Pando
         # @param shortage [Shortage]
         def initialize(shortage)
           @shortage = shortage
-          @respite = Damping::Backoff.new(LONGEST_RESPITE, first: RESPITE)
+          @respite = Throttling::Backoff.new(LONGEST_RESPITE, first: RESPITE)
           @sent_at = 0.0
-          @keepers = []
+          @guards = []
         end
 
-        # @param keeper [Keeper] of a pool
-        def join(keeper) = @keepers << keeper
+        # @param guard [Guard] of a pool
+        def join(guard) = @guards << guard
 
-        # @param keeper [Keeper] that asks
+        # @param guard [Guard] that asks
         # @return [Boolean]
-        def allowed?(keeper, now)
+        def allowed?(guard, now)
           return now - @sent_at >= LEAST if @shortage.critical?
 
-          @respite.over?(now) && !keeper.departing? && @keepers.none?(&:seeing_off?)
+          @respite.over?(now) && !guard.departing? && @guards.none?(&:seeing_off?)
         end
 
         # One has been sent away.

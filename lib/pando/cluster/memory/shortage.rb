@@ -11,7 +11,7 @@ module Pando
       # Whether memory is short, and by what sign: all processes take more than they may, their control group is
       # nearly full, or somebody waits for memory.
       #
-      # Owned by the memory keeper.
+      # Owned by the memory guard.
       #
       # @api private
       class Shortage

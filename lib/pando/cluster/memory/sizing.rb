@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/carried"
+require "pando/cluster/serializable"
 require "pando/mebibytes"
 require "pando/sys/memory"
 
@@ -11,7 +11,7 @@ module Pando
       # are CPUs, unless so many do not fit into memory.
       #
       # What a worker needs is its private memory at the age at which most of it has been filled; what it leaks later
-      # is a matter for Keeper. Whoever scales by another way (`pando scale`, TTIN, TTOU) has the last word.
+      # is a matter for Guard. Whoever scales by another way (`pando scale`, TTIN, TTOU) has the last word.
       #
       # Owned by the monitor.
       #
@@ -19,9 +19,9 @@ module Pando
       class Sizing
         include Mebibytes
 
-        extend Carried
+        extend Serializable
 
-        carry_as "sizing", size: :integer # another than the rollout's: somebody else has chosen that
+        serialize_as "sizing", size: :integer # another than the rollout's: somebody else has chosen that
 
         # Requests after which a worker counts.
         RIPE = 50

@@ -26,7 +26,7 @@ module Pando
       #
       #   listeners  Listening::Listeners
       #   setup      see Payload#reactor
-      Doors = Struct.new(:listeners, :setup) do
+      Ingress = Struct.new(:listeners, :setup) do
         def self.none = new(Listening::Listeners.new, nil)
       end
     end

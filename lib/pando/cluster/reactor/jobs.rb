@@ -5,7 +5,7 @@ require "pando/sys"
 module Pando
   module Cluster
     module Reactor
-      # What the workers behind a reactor are at, for the reports of those who wait. Owned by the {Keeper}.
+      # What the workers behind a reactor are at, for the reports of those who wait. Owned by the {Supervisor}.
       #
       # @api private
       class Jobs

@@ -8,7 +8,7 @@ module Pando
       # thing: an idle worker looks for requests each time that it shows that it lives. While some are answered, it may
       # be that a fast worker gets them all.
       #
-      # Owned by the {Keeper}.
+      # Owned by the {Supervisor}.
       #
       # @api private
       class Progress

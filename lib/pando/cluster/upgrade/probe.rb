@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/upgrade/image"
+require "pando/cluster/upgrade/process_image"
 require "pando/cluster/upgrade/rehearsal"
 
 module Pando
@@ -121,7 +121,7 @@ module Pando
           document = Document.parse(report)
           return Outcome.new(reason: document.one("failed").text(:reason)) if document.any("failed")
 
-          Outcome.new(image: Image.from_state(document), version: document.one("ready").text(:version))
+          Outcome.new(image: ProcessImage.from_state(document), version: document.one("ready").text(:version))
         rescue Unreadable => e
           Outcome.new(reason: "its report: #{e.message}")
         end

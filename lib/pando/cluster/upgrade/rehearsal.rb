@@ -36,7 +36,7 @@ module Pando
         # @return never
         # @raise [Exception] it could not take over
         def self.perform
-          image = Image.current
+          image = ProcessImage.current
           yield new
           tell("ready", version: Pando::VERSION, protocol: PROTOCOL) { |report| image.to_state(report) }
         end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "pando/cluster/start"
-require "pando/cluster/upgrade/image"
-require "pando/cluster/upgrade/interim"
+require "pando/cluster/upgrade/process_image"
+require "pando/cluster/upgrade/signal_buffer"
 require "pando/cluster/upgrade/state"
 
 module Pando
@@ -42,8 +42,8 @@ module Pando
           return unless document.one("monitor").integer(:pid) == Process.pid
 
           Descriptors.close_on_exec([number, *document.one("descriptors").integers(:numbers)], false)
-          Image.from_state(document).execute(VARIABLE => "back:#{number}", REASON => reason,
-                                             **Interim.pass_on([*@signals&.take]))
+          ProcessImage.from_state(document).execute(VARIABLE => "back:#{number}", REASON => reason,
+                                             **SignalBuffer.pass_on([*@signals&.take]))
         rescue SystemCallError, Unreadable
           nil
         end
@@ -74,7 +74,7 @@ module Pando
         def take_charge(signals)
           Resumption.signals = signals
           signals.trap_all
-          signals.remember(Interim.take)
+          signals.remember(SignalBuffer.take)
           Process.setproctitle(Monitor::TITLE)
         end
 

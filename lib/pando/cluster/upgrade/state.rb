@@ -3,7 +3,7 @@
 require "pando/cluster/protocol"
 require "pando/cluster/upgrade/descriptors"
 require "pando/cluster/upgrade/document"
-require "pando/cluster/upgrade/part"
+require "pando/cluster/upgrade/pool_state"
 require "pando/version"
 
 module Pando
@@ -11,7 +11,7 @@ module Pando
     class Upgrade
       # What a monitor knows that cannot be found out again, on its way from one image of it to the next.
       #
-      # To have one more fact carried over: add it to the `carry` line of the class that owns it (see Carried).
+      # To have one more fact carried over: add it to the `serialize` line of the class that owns it (see Serializable).
       # An owner that has none yet is added to OWNERS under the name that Monitor has for it, and answers
       # `to_state(state)` and `from_state(state)`: the former adds records (`state.add`) and names the
       # descriptors that are kept (`state.keep(io)`), the latter reads them (`state.any`, `state.take(number)`).
@@ -27,7 +27,7 @@ module Pando
         OWNERS = %i[tally listeners roster lanes pools reactors drain reload reaper systemd control quiet].freeze
 
         # @param monitor [Monitor]
-        # @param image [Image] that the monitor runs, to go back to
+        # @param image [ProcessImage] that the monitor runs, to go back to
         # @return [State]
         def self.of(monitor, image)
           new.tap do |state|
@@ -92,11 +92,11 @@ module Pando
         def take(number) = @descriptors.take(number)
 
         # @param pool [Integer] its place among the pools of whoever wrote this
-        # @return [Part]
-        def part(pool) = Part.new(self, pool)
+        # @return [PoolState]
+        def part(pool) = PoolState.new(self, pool)
 
         # @param name [String]
-        # @return [Part, nil] nil: there is no such pool yet
+        # @return [PoolState, nil] nil: there is no such pool yet
         def part_of(name) = names_of_pools.index(name)&.then { |number| part(number) }
 
         # Before anything is taken up.

@@ -11,7 +11,7 @@ require "stringio"
 module Pando
   module Doctor
     module Subject
-      # What a worker does on the doctor's stage: HTTP::Work, the server's own, on a listener
+      # What a worker does on the doctor's stage: HTTP::DirectHandler, the server's own, on a listener
       # that only this worker has, and beside it a socket for the doctor's questions.
       #
       # @api private
@@ -29,7 +29,7 @@ module Pando
           @stage = stage
         end
 
-        # (see HTTP::Work#start)
+        # (see HTTP::DirectHandler#start)
         def start(worker)
           path = Work.path(@stage.wire.folder, worker.slot, worker.generation, Process.pid)
           @listener = UNIXServer.new("#{path}.http")
@@ -40,7 +40,7 @@ module Pando
           Pando.keep_io(*ios)
           Sys.tell_place_on(PLACE_SIGNAL, @place)
           @changes = Changes.new(@app, @stage.wire, @stage.allowed_changes)
-          @http = HTTP::Work.new(@changes, [Cluster::Listening::Listener.new(@listener)], @config)
+          @http = HTTP::DirectHandler.new(@changes, [Cluster::Listening::Listener.new(@listener)], @config)
           @http.start(worker)
         end
 

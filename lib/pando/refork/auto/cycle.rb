@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/carried"
+require "pando/cluster/serializable"
 require "pando/refork/policy"
 
 module Pando
@@ -13,7 +13,7 @@ module Pando
       #
       # @api private
       class Cycle
-        extend Cluster::Carried
+        extend Cluster::Serializable
 
         # Requests after which the cost of a refork is known, and is known better: page faults, cold caches and
         # compilation are over then.
@@ -29,7 +29,7 @@ module Pando
         # Of its average rate of requests, what is as good as none.
         SILENT = 0.02
 
-        carry cold: :flag, age: :number, most: :number, seconds: :number, pss: :number, workers: :integer,
+        serialize cold: :flag, age: :number, most: :number, seconds: :number, pss: :number, workers: :integer,
               warmed: :number, born: :number, covered_to: :number, covered: :number, area: :number, heard_at: :number,
               heard_age: :number, cpu: :number, young_age: :number, young_cpu: :number, ripe_age: :number,
               ripe_cpu: :number

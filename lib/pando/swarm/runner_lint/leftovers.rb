@@ -6,16 +6,16 @@ require "pando/sys"
 module Pando
   module Swarm
     module RunnerLint
-      # What a runner has left in its process: threads, descriptors, signal handlers. By the same look that a process
-      # is given before it is forked.
+      # What a runner left in its process: threads, descriptors, signal handlers. It checks the same things as the audit
+      # before a fork.
       #
       # @api private
       class Leftovers
-        # Those that a node listens to itself.
+        # Signals that a node handles itself.
         SIGNALS = %w[TERM QUIT INT HUP USR1 USR2 TTIN TSTP URG CHLD].freeze
         PAUSE = 0.02
 
-        # @param settle [Numeric] seconds: a thread is gone a moment after it has been joined
+        # @param settle [Numeric] seconds; a joined thread disappears only a moment later
         def initialize(settle)
           @settle = settle
           @threads = Thread.list
@@ -24,7 +24,7 @@ module Pando
           @handlers = handlers
         end
 
-        # @return [Array<String>] once it has settled
+        # @return [Array<String>] what is left after that time
         def list
           deadline = now + @settle
           loop do
@@ -53,10 +53,10 @@ module Pando
         def signals
           now = handlers
           changed = SIGNALS.reject { |name| now[name].equal?(@handlers[name]) || now[name] == @handlers[name] }
-          changed.map { |name| "the handler of #{name} is another one" }
+          changed.map { |name| "the handler of #{name} has changed" }
         end
 
-        # Ruby tells of a handler only to whom sets another.
+        # Ruby returns a handler only to a caller that sets another one.
         def handlers
           SIGNALS.to_h do |name|
             handler = trap(name, "DEFAULT")

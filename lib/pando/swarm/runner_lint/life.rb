@@ -5,19 +5,19 @@ require "pando/swarm/runner_lint/leftovers"
 module Pando
   module Swarm
     module RunnerLint
-      # One runner's life from beginning to end, and what was wrong with it.
+      # Takes one runner through its life, and notes the problems.
       #
       # @api private
       class Life
         METHODS = %i[start quiet stop busy? progress].freeze
-        # What it may say besides, and what that is then.
+        # Optional methods, and the types of their answers.
         OPTIONAL = { done: [Integer], failed: [Integer], in_progress: [Integer], lag: [Integer, NilClass],
                      healthy?: [String, NilClass] }.freeze
-        AT_ONCE = 1 # second: what "returns at once" means on a machine that is busy
-        CHEAP = 0.1 # seconds for a method that is called at every tick
+        AT_ONCE = 1 # second: the limit for "returns at once", on a busy machine
+        CHEAP = 0.1 # seconds: the limit for a method that Pando calls at every tick
         PAUSE = 0.01
 
-        # A step cannot be taken, and what comes after it neither.
+        # A step failed, so the later steps are impossible.
         class Broken < StandardError; end
 
         def initialize(make, node, work, within, settle)
@@ -48,7 +48,7 @@ module Pando
         def born
           @runner = step("making it") { @make.call(@node) }
           missing = METHODS.reject { |name| @runner.respond_to?(name) }
-          raise Broken, "it does not answer #{missing.join(", ")}" unless missing.empty?
+          raise Broken, "it lacks #{missing.join(", ")}" unless missing.empty?
 
           note(@before.list) { |left| "made and not yet started: #{left}" }
         end
@@ -65,14 +65,14 @@ module Pando
           step("the work it was given") { @work.call }
           return if patient? { ask > before }
 
-          @problems << "progress has not grown within #{@within} s, though there was work"
+          @problems << "progress did not grow within #{@within} s, although there was work"
         end
 
         def quieted
           seconds = timed { step("quiet") { @runner.quiet } }
-          @problems << "quiet took #{seconds.round(1)} s; it is to return at once" if seconds > AT_ONCE
+          @problems << "quiet took #{seconds.round(1)} s, but must return at once" if seconds > AT_ONCE
           step("a second quiet") { @runner.quiet }
-          raise Broken, "it is still busy? #{@within} s after quiet" unless patient? { !@runner.busy? }
+          raise Broken, "busy? is still true #{@within} s after quiet" unless patient? { !@runner.busy? }
 
           ask
           check_health("after quiet")
@@ -83,20 +83,21 @@ module Pando
           note(@before.list) { |left| "after stop #{left}" }
         end
 
-        # Everything that the node asks at each tick.
+        # Calls everything that the node calls at each tick.
         # @return [Integer] progress
         def ask
           busy = quickly("busy?") { @runner.busy? }
-          @problems << "busy? is #{busy.inspect}, neither true nor false" unless [true, false].include?(busy)
+          @problems << "busy? must be true or false, but is #{busy.inspect}" unless [true, false].include?(busy)
           OPTIONAL.each { |name, types| check(name, types) if @runner.respond_to?(name) }
           progress = quickly("progress") { @runner.progress }
-          raise Broken, "progress is #{progress.inspect}, and no Integer" unless progress.is_a?(Integer)
+          raise Broken, "progress must be an Integer, but is #{progress.inspect}" unless progress.is_a?(Integer)
 
           @problems << "progress fell from #{@progress} to #{progress}" if @progress && progress < @progress
           @progress = progress
         end
 
-        # A node that says it is ill is replaced: not one that was told to end.
+        # Pando would replace the node of a runner that reports a problem here. After `quiet` it must not report that
+        # its threads have ended.
         def check_health(time)
           reason = @runner.healthy? if @runner.respond_to?(:healthy?)
           note(["healthy? says #{time}: #{reason}"]) if reason
@@ -106,13 +107,13 @@ module Pando
           said = quickly(name) { @runner.public_send(name) }
           return if types.any? { |type| said.is_a?(type) }
 
-          note(["#{name} is #{said.inspect}, and no #{types.first}"])
+          note(["#{name} must be #{types.join(" or ")}, but is #{said.inspect}"])
         end
 
         def quickly(name, &block)
           result = nil
           seconds = timed { result = step(name, &block) }
-          note(["#{name} took #{seconds.round(2)} s; it is asked at every tick"]) if seconds > CHEAP
+          note(["#{name} took #{seconds.round(2)} s; Pando calls it at every tick"]) if seconds > CHEAP
           result
         end
 

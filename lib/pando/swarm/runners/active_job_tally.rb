@@ -3,10 +3,10 @@
 module Pando
   module Swarm
     module Runners
-      # Counts the jobs that ActiveJob performs in this process, by what it tells ActiveSupport::Notifications. A try
-      # that failed is one that raised, was put off by retry_on or given up by discard_on.
+      # Counts the jobs that Active Job performs in this process, by ActiveSupport::Notifications. An attempt has failed
+      # if it raised, if retry_on scheduled a retry, or if discard_on discarded the job.
       #
-      # Owned by a runner; told by the threads that do the jobs, read by the node's main thread.
+      # Owned by a runner. The threads that run jobs write; the node's main thread reads.
       #
       # @api private
       class ActiveJobTally
@@ -14,7 +14,7 @@ module Pando
         TURNED_AWAY = /\A(?:enqueue_retry|discard)\.active_job\z/
         private_constant :PERFORM, :TURNED_AWAY
 
-        # @return [Integer] tries that came to an end, well or not
+        # @return [Integer] attempts that have ended, successful or not
         attr_reader :done
         # @return [Integer]
         attr_reader :failed
@@ -25,7 +25,7 @@ module Pando
           @threads = []
         end
 
-        # @return [self] counts from now on
+        # @return [self] it counts from now on
         def open
           @subscriptions = [ActiveSupport::Notifications.subscribe(PERFORM, self),
                             ActiveSupport::Notifications.subscribe(TURNED_AWAY) { |event| turned_away(event.payload) }]
@@ -43,15 +43,15 @@ module Pando
         # @return [Integer] grows with each job that begins or ends
         def progress = (2 * @done) + in_progress
 
-        # @return [Array<Thread>] those that run a job now
+        # @return [Array<Thread>] threads that run a job now
         def threads = @lock.synchronize { @threads.uniq }
 
-        # @api private a job begins, in the thread that does it
+        # @api private a job begins, in the thread that runs it
         def start(_name, _id, _payload)
           @lock.synchronize { @threads << Thread.current }
         end
 
-        # @api private it has ended
+        # @api private the job has ended
         def finish(_name, _id, payload)
           @lock.synchronize do
             @threads.delete_at(@threads.index(Thread.current) || @threads.size)
@@ -62,7 +62,7 @@ module Pando
 
         private
 
-        # A job that asks for a retry without having failed is none of these.
+        # A job that asks for a retry without an error has not failed.
         def turned_away(payload)
           @lock.synchronize { @failed += 1 } if payload[:error]
         end

@@ -7,17 +7,18 @@ require "pando/swarm/runners"
 module Pando
   module Swarm
     module Runners
-      # Messages of RabbitMQ through the gem bunny, without a framework:
+      # Consumes RabbitMQ by the gem bunny, without a framework:
       #
       #   node :bunny, count: 2, concurrency: 5, queues: %w[mails], consumer: "MailConsumer", require: "./mails.rb"
       #
-      # A consumer answers `call(message)`; see {Message} for what it is given, docs/swarm/bunny.md for the rest. Made
-      # and used in a node, on its main thread. Bunny delivers, threads of our own ({Crew}) do the work and acknowledge.
+      # A consumer has `call(message)`; {Message} is its argument, and docs/swarm/bunny.md describes the rest. Made and
+      # used in a node, on its main thread. Bunny delivers; the node's own threads ({Crew}) run the consumer and
+      # acknowledge.
       class Bunny
-        # Seconds for the threads at work to end when they are told to break off.
+        # Seconds that threads have to end when they are told to break off.
         BREAK_OFF_WITHIN = 5
 
-        # In the mold: the library and the consumers.
+        # In the mold: loads the library and the consumers.
         # @param kind [Kind]
         # @raise [BootError]
         def self.load(kind)
@@ -34,7 +35,7 @@ module Pando
           @settings = Settings.new(node)
         end
 
-        # @raise [StandardError] RabbitMQ is there, and does not let us consume
+        # @raise [StandardError] RabbitMQ is up, and refuses us
         def start
           @settings.consumer
           @crew = Crew.new(@node.concurrency, "bunny job") { |message| work(message) }
@@ -49,7 +50,7 @@ module Pando
           @link.quiet(@crew.quiet)
         end
 
-        # A message that is worked at is broken off, and goes back to RabbitMQ.
+        # Breaks off jobs that still run. Their messages go back to RabbitMQ.
         def stop
           @crew&.stop(BREAK_OFF_WITHIN)
           @link&.stop
@@ -61,19 +62,19 @@ module Pando
         def failed = @crew.failed
         def in_progress = @crew.in_progress
 
-        # Messages in the queues that nobody has been given, all nodes together.
+        # Messages in the queues that RabbitMQ has not delivered, of all nodes together.
         def lag = @link.lag
 
         # @return [String, nil]
         def healthy?
-          return "a thread that does jobs has died" unless @crew.complete?
+          return "a thread that runs jobs has died" unless @crew.complete?
 
           "the thread that keeps the connection has died" unless @link.alive?
         end
 
         private
 
-        # @return [Boolean] whether it went well
+        # @return [Boolean] whether the job succeeded
         def work(message)
           @settings.handler.call(message)
           message.ack

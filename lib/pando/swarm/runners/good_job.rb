@@ -8,31 +8,31 @@ require "pando/swarm/runners/rails_app"
 module Pando
   module Swarm
     module Runners
-      # Runs GoodJob in a node: one capsule, that is its schedulers with their threads, its notifier and its poller.
-      # A job is locked in PostgreSQL by the connection that does it: if this process is killed, the job is free.
+      # Runs GoodJob in a node: one capsule, which has schedulers with their threads, a notifier and a poller. The
+      # connection that runs a job holds a lock on it in PostgreSQL. If this process is killed, the job is free.
       #
-      # Made and called on the node's main thread, which never asks the database anything.
+      # Made and called on the node's main thread, which never queries the database.
       class GoodJob
-        # Seconds between two looks at how many jobs wait.
+        # Seconds between two counts of the waiting jobs.
         LOOK = 5.0
-        # Seconds that the capsule's own threads have to end once no job runs: its notifier looks up once a second.
+        # Seconds that the capsule's own threads have to end once no job runs: its notifier checks once a second.
         END_WITHIN = 5
 
         # @param kind [Kind]
         # @raise [BootError]
         def self.load(kind)
           RailsApp.load(kind, "good_job", :GoodJob)
-          ::GoodJob.shutdown # in development the application would do jobs by itself
+          ::GoodJob.shutdown # in development the app would run jobs itself
           RailsApp.disconnect
         end
 
-        # @return [Integer, nil] jobs that could be begun and are not
+        # @return [Integer, nil] jobs that could begin and have not
         attr_reader :lag
 
         # @param node [Node]
         def initialize(node)
           @queues = node.queues.join(",")
-          # What else it may have: poll_interval, max_cache, enable_cron, ...
+          # Further options may be poll_interval, max_cache, enable_cron, ...
           @configuration = ::GoodJob::Configuration.new(
             node.options.merge(queues: @queues, threads: node.concurrency, execution_mode: :external)
           )
@@ -47,25 +47,25 @@ module Pando
           @beside = RailsApp.beside("good_job lag", LOOK) { count }
         end
 
-        # What runs goes on; its locks are kept.
+        # Running jobs go on and keep their locks.
         def quiet
           @quiet = true
           @capsule.shutdown(timeout: nil)
         end
 
-        # Jobs that still run are interrupted, and free to be done by another.
+        # Interrupts jobs that still run. Another node can then run them.
         def stop
           @beside.stop
-          # Its own way to interrupt waits for nobody; what runs no job is given time.
+          # GoodJob interrupts jobs without waiting. A capsule without jobs gets time to end.
           @capsule.shutdown(timeout: @capsule.idle? ? END_WITHIN : 0)
           @tally.threads.each { |thread| thread.join(1) }
           @tally.close
-          # Newer ones remember what has ended until they are told to forget it.
+          # Newer versions of GoodJob remember what has ended until they are told to forget it.
           ::GoodJob.prune if ::GoodJob.respond_to?(:prune)
           RailsApp.disconnect
         end
 
-        # A thread that only looks for a job is not; but it may find one until all have come to rest.
+        # A thread that only looks for a job is not busy. But it may find one until all threads have come to rest.
         def busy? = @quiet ? !@capsule.idle? : @tally.in_progress.positive?
         def progress = @tally.progress
         def done = @tally.done
@@ -75,7 +75,7 @@ module Pando
 
         private
 
-        # While the database is away, nobody knows. GoodJob itself tells of other errors.
+        # While the database is down, the number is unknown. GoodJob itself reports other errors.
         def count
           @lag = ::GoodJob::Job.queue_string(@configuration.queue_string).queued.count
           @watch.found

@@ -8,28 +8,28 @@ require "pando/swarm/runners/karafka/renewal"
 module Pando
   module Swarm
     module Runners
-      # Runs Karafka's consumers in a node: Karafka 2.5 or newer, in embedded mode. Lives in the node, one at a time;
-      # what it asks of Karafka it asks on the node's main thread, and Karafka's own threads do the rest.
+      # Runs Karafka's consumers in a node: Karafka 2.5 or newer, in embedded mode. Lives in the node, one at a time. It
+      # calls Karafka on the node's main thread only; Karafka's own threads do the rest.
       #
-      # Karafka::Embedded starts once in the life of a process, and whoever is forked from it later has started too.
-      # So this calls what Embedded calls, Karafka::Server.start and .stop, and makes new before each start what Karafka
-      # keeps of the last run (Renewal). Between a stop and the next start nothing of librdkafka is left.
+      # Karafka::Embedded starts once per process, and a process forked from it counts as started too. So this class
+      # calls what Embedded calls, Karafka::Server.start and .stop. Before each start it resets what Karafka keeps of
+      # the last run (Renewal). Between a stop and the next start nothing of librdkafka is left.
       #
       # @api private
       class Karafka
-        # Milliseconds until Karafka, told to stop, kills the threads of consumers that are still at work: they were
-        # waited for before (quiet_timeout). What they have not marked as consumed is delivered again. A broker that is
-        # away holds librdkafka up for `session.timeout.ms`; the main thread must not wait as long as that.
+        # Milliseconds until Karafka, told to stop, kills the threads of consumers that are still working: quiet_timeout
+        # was their time to finish. Messages that they have not marked as consumed are delivered again. If the broker is
+        # down, librdkafka would block for `session.timeout.ms`; the main thread must not wait as long as that.
         SHUTDOWN = 5_000
-        # Seconds for threads that have been told to end.
+        # Seconds that threads have to end after they were told to.
         PATIENCE = 2.0
         POLL = 0.01
-        # The names that Karafka, WaterDrop and rdkafka give to their threads.
+        # The names that Karafka, WaterDrop and rdkafka give their threads.
         THREADS = /\A(?:karafka|waterdrop|rdkafka)\./
 
-        # What Karafka knows as the node of its own swarm: its id becomes a part of `group.instance.id`, so that static
-        # members have a name for each node. One object that changes, since Karafka keeps what it has been given, and
-        # a successor with another number is forked from here.
+        # Karafka takes this for the node of its own swarm. Its id becomes part of `group.instance.id`, so static
+        # members have a name for each node. It is one object that changes, because Karafka keeps the object that it
+        # got, and a successor with another number is forked from this process.
         Member = Struct.new(:id)
 
         COUNTS = Counts.new
@@ -40,12 +40,12 @@ module Pando
           Runners.require_gem("karafka", "karafka")
           RequiredFiles.load(kind)
           app = ::Karafka::App
-          raise BootError, "#{kind.source}: no consumer is routed (see `routes.draw`)" if app.consumer_groups.empty?
+          raise BootError, "#{kind.source}: no consumer has a route (see `routes.draw`)" if app.consumer_groups.empty?
 
           app.config.shutdown_timeout = [app.config.shutdown_timeout, SHUTDOWN].min
           app.config.swarm.node = Member.new
           ::Karafka.monitor.subscribe(COUNTS)
-          ::Karafka.producer.close # in case that something was sent meanwhile
+          ::Karafka.producer.close # the app may have sent something while it loaded
         end
 
         # @param node [Node]
@@ -54,9 +54,9 @@ module Pando
           @quiet = false
         end
 
-        # @raise [StandardError] Karafka's own
+        # @raise [StandardError] Karafka's own error
         def start
-          raise Error, "threads of Karafka's last run still live: is the broker away?" if remains.any?
+          raise Error, "threads of Karafka's last run are still alive: is the broker down?" if remains.any?
 
           config = ::Karafka::App.config
           config.concurrency = @node.concurrency
@@ -81,7 +81,7 @@ module Pando
           @thread = nil
         end
 
-        # Told to be quiet, Karafka may still be taking the batch that it was about to take.
+        # After `quiet`, Karafka may still take the batch that it was about to take.
         def busy? = in_progress.positive? || (@quiet && !settled?)
 
         def in_progress = ::Karafka::Server.jobs_queue.statistics.values_at(:busy, :enqueued).sum
@@ -92,7 +92,7 @@ module Pando
         def lag = COUNTS.lag
 
         def healthy?
-          return "Karafka has ended: #{@failure || "it was told to by somebody else"}" unless @thread&.alive?
+          return "Karafka has ended: #{@failure || "something other than Pando stopped it"}" unless @thread&.alive?
 
           seconds = COUNTS.silent_for
           "a listener has not polled for #{seconds.round} s" if seconds > silence && !busy?
@@ -100,7 +100,7 @@ module Pando
 
         private
 
-        # On a thread of its own.
+        # Runs on a thread of its own.
         def run
           Thread.current.name = "karafka.pando"
           Thread.current.report_on_exception = false
@@ -112,7 +112,7 @@ module Pando
           raise
         end
 
-        # A Symbol before Karafka 2.5.1.
+        # It was a Symbol before Karafka 2.5.1.
         def be_embedded
           mode = ::Karafka::Server.execution_mode
           mode.respond_to?(:embedded!) ? mode.embedded! : ::Karafka::Server.execution_mode = :embedded
@@ -120,10 +120,10 @@ module Pando
 
         def raise_its_end
           @thread.value
-          raise Error, "Karafka has ended as soon as it was started"
+          raise Error, "Karafka ended right after its start"
         end
 
-        # Those of the former run are stopped.
+        # The listeners of the former run are stopped.
         def listening?
           return false if listeners.empty? || ::Karafka::Server.jobs_queue.nil?
 
@@ -135,7 +135,7 @@ module Pando
         def settled? = listeners.all? { |one| one.quiet? || one.stopped? }
         def listeners = ::Karafka::Server.listeners.to_a
 
-        # As Karafka's swarm has it; a listener that starts again after an error is silent on purpose.
+        # The same limit as in Karafka's swarm. A listener that restarts after an error is silent on purpose.
         def silence
           swarm, connection = ::Karafka::App.config.internal.then { |internal| [internal.swarm, internal.connection] }
           [swarm.node_report_timeout, 2 * connection.reset_backoff].max / 1000.0

@@ -6,14 +6,15 @@ require "pando/fork_safety/libraries/active_record_pools"
 module Pando
   module Swarm
     module Runners
-      # What the runners of job libraries that are part of a Rails application have in common.
+      # Shared code of the runners whose job libraries are part of a Rails app.
       #
       # @api private
       module RailsApp
         class << self
-          # In the mold: loads the application, which brings the library with it. No connection is left open.
+          # In the mold: loads the app, which brings the library with it. Leaves no connection open.
           #
-          # @param kind [Kind] @param library [String] the name of its gem @param constant [Symbol] what it defines
+          # @param kind [Kind] @param library [String] the name of its gem @param constant [Symbol] a constant that the
+          #   gem defines
           # @raise [BootError]
           def load(kind, library, constant)
             RequiredFiles.load(kind)
@@ -21,16 +22,16 @@ module Pando
             disconnect
           end
 
-          # Closes all connections of ActiveRecord's pools; each is made anew when it is needed.
+          # Closes all connections of Active Record's pools. They are opened again when they are needed.
           def disconnect = ForkSafety::Libraries::ActiveRecordPools.disconnect
 
           # @param error [Exception]
-          # @return [Boolean] whether the database is out of reach for now; nothing is wrong with what was asked
+          # @return [Boolean] whether the database is down for now, so that the query itself may be right
           def away?(error)
             error.is_a?(::ActiveRecord::ConnectionNotEstablished) || error.is_a?(::ActiveRecord::ConnectionFailed)
           end
 
-          # A thread beside the jobs, which looks after them at intervals; the first time at once.
+          # Starts a thread beside the jobs that calls the block at intervals, the first time at once.
           #
           # @param name [String] @param interval [Numeric] seconds
           # @return [ForkSafety::BackgroundThread]
@@ -43,16 +44,16 @@ module Pando
             end
           end
 
-          # As the application wants to have its code run in a thread that is not its own.
+          # Wraps a block in the Rails executor, as code on other threads should be.
           def within(&) = ::Rails.application.executor.wrap(&)
 
           private
 
           def missing(kind, library)
-            return "node :#{library} needs the application: require: \"./config/environment.rb\"" if kind.files.empty?
+            return "node :#{library} needs your app: add require: \"./config/environment.rb\"" if kind.files.empty?
 
-            "node :#{library} needs the gem #{library}: the application that #{kind.files.join(", ")} loads has not " \
-              "got it (bundle add #{library})"
+            "node :#{library} needs the gem #{library}: the app that #{kind.files.join(", ")} loads does not have it " \
+              "(bundle add #{library})"
           end
         end
       end

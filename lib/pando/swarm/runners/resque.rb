@@ -6,17 +6,17 @@ require "pando/swarm/runners"
 module Pando
   module Swarm
     module Runners
-      # Resque's jobs, one process for each: a node takes a job, forks a child for it, and waits for that child.
+      # Runs Resque's jobs, each in a process of its own: a node takes a job, forks a child for it, and waits for that
+      # child.
       #
       #   node :resque, count: 4, queues: %w[critical default], require: "./jobs.rb"
       #
-      # The child is forked from a node that was forked from a warm one, so it shares what both know. Everything is done
-      # by Resque's public parts, in one thread ({Desk}); see docs/swarm/resque.md. Made and used in a node, on its main
-      # thread.
+      # The child is forked from a node that was forked from a warm one, so they share memory. One thread ({Desk}) does
+      # everything, by Resque's public methods; see docs/swarm/resque.md. Made and used in a node, on its main thread.
       class Resque
-        INTERVAL = 1.0 # seconds between two looks into empty queues
+        INTERVAL = 1.0 # seconds between two checks of empty queues
 
-        # In the mold: the library and the jobs. Resque connects when it is first used.
+        # In the mold: loads the library and the jobs. Resque connects on its first use.
         # @param kind [Kind]
         # @raise [BootError]
         def self.load(kind)
@@ -26,12 +26,12 @@ module Pando
           RequiredFiles.load(kind)
         end
 
-        # @param node [Node] whose concurrency is of no account: it does one job at a time
+        # @param node [Node] its concurrency has no effect: a node runs one job at a time
         def initialize(node)
           @desk = Desk.new(node, node.options.fetch(:interval, INTERVAL), node.options[:job_timeout])
         end
 
-        # @raise [StandardError] Redis is there, and does not let us work
+        # @raise [StandardError] Redis is up, and refuses us
         def start
           @desk.start
         rescue StandardError
@@ -41,7 +41,7 @@ module Pando
 
         def quiet = @desk.quiet
 
-        # The child that does a job is told to end, and killed if it does not; its job is one that failed.
+        # Tells the child that runs a job to end, and kills it if it does not. Its job fails.
         def stop = @desk.stop
 
         def busy? = @desk.busy?
@@ -50,7 +50,7 @@ module Pando
         def failed = @desk.failed
         def in_progress = @desk.in_progress
         def lag = @desk.lag
-        def healthy? = ("the thread that takes jobs has died" unless @desk.alive?)
+        def healthy? = ("the thread that fetches jobs has died" unless @desk.alive?)
       end
     end
   end

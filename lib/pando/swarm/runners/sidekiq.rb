@@ -7,20 +7,20 @@ require "pando/swarm/runners/rails_app"
 module Pando
   module Swarm
     module Runners
-      # Sidekiq 7 and 8 in a node, as one of its embedding processes; docs/swarm/sidekiq.md.
+      # Runs Sidekiq 7 and 8 in a node, as an embedding process; docs/swarm/sidekiq.md.
       #
-      # Made in a node and called on its main thread; the jobs run on Sidekiq's threads. What asks Redis while they run
-      # does so on a thread of its own, for the main thread must not wait for a broker that is away.
+      # Made in a node and called on its main thread. The jobs run on Sidekiq's threads. Everything that queries Redis
+      # while they run has a thread of its own, because the main thread must not wait for a broker that is down.
       class Sidekiq
-        # Seconds that a runner which does nothing may lack processors before it is called ill: Sidekiq replaces the
-        # one that a job has broken by itself.
+        # Seconds that processors may be missing before the runner reports it: Sidekiq itself replaces a processor that
+        # a job has broken.
         SHORT = 10
 
         class << self
-          # @return [Integer] the most jobs at once of any kind in this mold
+          # @return [Integer] the largest concurrency of any kind in this mold
           attr_reader :widest
 
-          # In a mold of a cold boot: Redis is not asked for anything.
+          # In a mold of a cold boot: Redis is not queried.
           # @raise [BootError]
           def load(kind)
             Runners.require_gem("sidekiq", "sidekiq")
@@ -31,12 +31,12 @@ module Pando
             @widest = [@widest, kind.concurrency].compact.max
           end
 
-          # Of the jobs' connections those that we know of.
+          # Closes the jobs' connections, as far as Pando knows them.
           def disconnect = (RailsApp.disconnect if defined?(::ActiveRecord::Base))
 
           private
 
-          # Sidekiq, loaded before Rails, takes part in the application's start only if it is told to.
+          # Sidekiq is loaded before Rails, so it takes part in the app's start only if it is told to.
           def integrate_rails
             require "sidekiq/rails"
           rescue LoadError => e
@@ -56,7 +56,7 @@ module Pando
                         reliable: @node.options.fetch(:reliable, true))
         end
 
-        # Sidekiq waits for its scheduler here, and that one perhaps for Redis.
+        # Sidekiq waits for its scheduler here, which may wait for Redis.
         def quiet
           @quieting ||= Thread.new { @engine.quiet }
           nil
@@ -69,7 +69,8 @@ module Pando
           self.class.disconnect
         end
 
-        # Once it is quiet: as long as a processor is there, for one that has asked Redis may yet come back with a job.
+        # After `quiet`, the runner is busy as long as a processor is left: one that has queried Redis may still return
+        # with a job.
         def busy? = (@quieting ? @engine.processors : in_progress).positive?
         def progress = @meter.done
         def done = @meter.done
@@ -77,12 +78,12 @@ module Pando
         def in_progress = @engine.in_progress
         def lag = @engine.lag
 
-        # @return [String, nil] why not
+        # @return [String, nil] why it cannot go on
         def healthy? = (trouble unless @quieting)
 
         private
 
-        # As Sidekiq's own configuration says it: "critical,3".
+        # In the form of Sidekiq's own configuration: "critical,3".
         def queues
           weights = @node.options[:weights]&.transform_keys(&:to_s)
           weights ? @node.queues.map { |name| "#{name},#{weights.fetch(name, 1)}" } : @node.queues

@@ -9,24 +9,23 @@ require "pando/sys"
 module Pando
   module Swarm
     module Runners
-      # Runs Solid Queue in a node: a worker with its pool of threads and, in some nodes, the dispatchers and the
-      # scheduler of config/queue.yml and config/recurring.yml. No supervisor of Solid Queue's: the cluster is one.
+      # Runs Solid Queue in a node: a worker with its thread pool and, in some nodes, the dispatchers and the scheduler
+      # of config/queue.yml and config/recurring.yml. There is no Solid Queue supervisor: Pando is the supervisor.
       #
-      # Made and called on the node's main thread, which never asks the database anything: a thread beside the jobs
-      # does.
+      # Made and called on the node's main thread, which never queries the database. A thread beside the jobs does that.
       class SolidQueue
-        # Seconds between two looks whether all of it lives, and how many of them until the claims of the dead and the
-        # jobs that wait are looked at.
+        # Seconds between two checks that all parts are alive, and after how many of them it looks at the claims of dead
+        # processes and at the waiting jobs.
         LOOK = 1.0
         CLAIMS_EVERY = 30
         LAG_EVERY = 5
-        # Seconds that a node waits for the database before it is ready without.
+        # Seconds that a node waits for the database before it reports ready without it.
         PATIENCE = 5.0
-        # How many nodes dispatch and schedule: while one is replaced, the other is there. Two do no harm.
+        # How many nodes dispatch and schedule: while one is replaced, the other is there. Having two does no harm.
         DISPATCHERS = 2
 
-        # What a node line may say besides: how many nodes dispatch; what becomes of the jobs of a node that was killed;
-        # seconds between two looks for jobs; whether the workers are those of config/queue.yml.
+        # Further keywords of the node line: how many nodes dispatch; what happens to the jobs of a killed node; seconds
+        # between two polls for jobs; whether the workers are those of config/queue.yml.
         OPTIONS = { dispatchers: DISPATCHERS, killed_jobs: :again, polling_interval: nil, queue_file: false }.freeze
 
         # @param kind [Kind]
@@ -41,7 +40,7 @@ module Pando
           RailsApp.disconnect
         end
 
-        # @return [Integer, nil] jobs that could be begun and are not
+        # @return [Integer, nil] jobs that could begin and have not
         attr_reader :lag
 
         # @param node [Node]
@@ -55,7 +54,7 @@ module Pando
           @looks = 0
         end
 
-        # @raise [StandardError] what the database has against it, unless it is only away
+        # @raise [StandardError] the database's error, unless the database is only down
         def start
           @tally.open
           @posts = LineUp.posts(@node, @options)
@@ -73,7 +72,7 @@ module Pando
           @posts.each(&:quiet)
         end
 
-        # Jobs that still run are interrupted, and given back.
+        # Interrupts jobs that still run, and gives them back.
         def stop
           @beside.stop
           @tally.threads.each(&:kill).each { |thread| thread.join(1) }.any? ? end_at_once : end_posts
@@ -81,17 +80,17 @@ module Pando
           RailsApp.disconnect
         end
 
-        # A thread that only looks for jobs is not; but it may find some until it is at rest.
+        # A thread that only looks for jobs is not busy. But it may find some until it is at rest.
         def busy? = @tally.in_progress.positive? || (@quiet == true && @posts.any?(&:busy?))
         def progress = @tally.progress
         def done = @tally.done
         def failed = @tally.failed
         def in_progress = @tally.in_progress
-        def healthy? = ("the thread that looks after its work has died" unless @beside.alive?)
+        def healthy? = ("the thread that supervises its work has died" unless @beside.alive?)
 
         private
 
-        # Whatever the database says: it will be asked again.
+        # Rescues every error of the database: the next look asks again.
         def look
           tend
           @posts.each(&:clear)
@@ -107,7 +106,7 @@ module Pando
           @first.set
         end
 
-        # As Solid Queue tells of what goes wrong in its threads, but not each second anew.
+        # Reports an error as Solid Queue does for its threads, but not every second.
         def tell(error)
           @trouble = error unless @first.set?
           return if @told == error.class
@@ -117,7 +116,7 @@ module Pando
           ::SolidQueue.on_thread_error&.call(error)
         end
 
-        # Asked first, for a thread that finds no database ends with much noise.
+        # Queries the database first, because a thread that finds no database writes a lot to the log as it ends.
         def tend
           vacant = @posts.select(&:vacant?)
           return if vacant.empty?
@@ -126,7 +125,7 @@ module Pando
           vacant.each(&:fill)
         end
 
-        # Its pool knows nothing of threads that were killed, and would be waited for.
+        # The pool does not know that its threads were killed, and would wait for them.
         def end_at_once
           patience = ::SolidQueue.shutdown_timeout
           ::SolidQueue.shutdown_timeout = 0

@@ -3,8 +3,8 @@
 module Pando
   module Telemetry
     class FirstRequest
-      # Stands before the application for one request of one worker, then has itself taken away. The
-      # profile is written when the client has its answer. Whatever goes wrong with it, the request goes on.
+      # Wraps the application for one request of one worker, and is then replaced by the application. Writes the
+      # profile when the client has its answer. If the profile fails, the request still goes on.
       #
       # @api private
       class App
@@ -17,7 +17,7 @@ module Pando
           @worker = worker
         end
 
-        # @yield [app] when this is of no more use
+        # @yield [app] when this wrapper is no longer needed
         def afterwards(&block) = @afterwards = block
 
         def call(env)

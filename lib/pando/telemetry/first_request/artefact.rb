@@ -3,23 +3,23 @@
 module Pando
   module Telemetry
     class FirstRequest
-      # A file that one of several processes makes, and that appears when it is whole.
+      # A file that one of several processes writes, and that appears under its name when it is complete.
       #
       # @api private
       class Artefact
-        # @return [String] what it will be called
+        # @return [String] its final name
         attr_reader :path
-        # @return [String] what it is called until then
+        # @return [String] its name until it is complete
         attr_reader :part
 
         # @param path [String]
-        # @return [Artefact, nil] nil when it exists, or another process makes it
+        # @return [Artefact, nil] nil if the file exists, or another process is writing it
         def self.claim(path)
           part = "#{path}.part"
           File.open(part, File::WRONLY | File::CREAT | File::EXCL) { nil }
           return new(path, part) unless File.exist?(path)
 
-          File.delete(part) # it was finished in between
+          File.delete(part) # another process has just finished it
           nil
         rescue Errno::EEXIST
           nil
@@ -37,7 +37,7 @@ module Pando
         def give_up
           File.delete(part)
         rescue SystemCallError
-          nil # it has said why before
+          nil # the caller has already reported the error
         end
       end
     end

@@ -6,7 +6,7 @@ require "stackprof"
 module Pando
   module Telemetry
     module Profilers
-      # One profile by StackProf, by the clock on the wall, as JSON: `stackprof FILE` and speedscope.app read it.
+      # One StackProf profile by wall-clock time, as JSON for `stackprof FILE` and speedscope.app.
       #
       # @api private
       class Stackprof
@@ -19,8 +19,8 @@ module Pando
           StackProf.start(mode: :wall, interval: INTERVAL, raw: true)
         end
 
-        # StackProf leaves its signal ignored: an application that had a use for it has it back. Where nobody had,
-        # it stays ignored, lest a last tick ends the process.
+        # StackProf leaves its signal ignored. Gives an application that had a handler its handler back. Otherwise the
+        # signal stays ignored, because a last tick would end the process.
         def stop
           StackProf.stop
           trap(SIGNAL, @handler) unless @handler == "DEFAULT"

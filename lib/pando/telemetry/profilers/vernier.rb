@@ -5,7 +5,7 @@ require "vernier"
 module Pando
   module Telemetry
     module Profilers
-      # One profile by Vernier, in the format of profiler.firefox.com. Its thread samples between start and stop only.
+      # One Vernier profile, in the format of profiler.firefox.com. Its thread samples between start and stop only.
       #
       # @api private
       class Vernier

@@ -167,12 +167,12 @@ class ChangedStateLedgerTest < Minitest::Test
     generations.upcoming.source
   end
 
-  def report(worker, text) = cluster.caretaker.state_reported(worker, text)
+  def report(worker, text) = cluster.child_events.state_reported(worker, text)
 
   def decline(worker)
     mold = generations.upcoming.mold
 
     assert_same(worker, mold.source)
-    cluster.caretaker.fork_declined(mold, WORDS)
+    cluster.child_events.fork_declined(mold, WORDS)
   end
 end

@@ -228,12 +228,12 @@ class ColdBootsTest < Minitest::Test
 
   def test_it_outlives_an_upgrade
     refork(KNOWN - 1)
-    fields = generations.cold_boots.carried_fields
+    fields = generations.cold_boots.serialized_fields
     text = Pando::Cluster::Upgrade::Document.new.add("generations", **fields).to_s
     record = Pando::Cluster::Upgrade::Document.parse(text).one("generations")
     taken = ColdBoots.new(cluster.roster, generations, nil).take_up(record)
 
-    assert_equal fields, taken.carried_fields
+    assert_equal fields, taken.serialized_fields
     assert_equal 900, fields[:"ancestry.lineage.requests"].last
   end
 end

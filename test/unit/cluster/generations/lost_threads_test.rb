@@ -28,7 +28,7 @@ class LostThreadsLedgerTest < Minitest::Test
     assert_empty(events("refork.refused"))
     assert_equal([KEY, true], generations.lost_threads.explain.first.values_at(:location, :refused))
     assert_equal(1, events("finding.reported").size)
-    refute_predicate(source, :barred?)
+    refute_predicate(source, :excluded_as_source?)
   end
 
   def test_it_may_fork_once_its_thread_is_gone
@@ -166,5 +166,5 @@ class LostThreadsLedgerTest < Minitest::Test
 
   def worker_of(number) = cluster.roster.ready_workers.find { |worker| worker.generation == number }
   def lose(worker) = report(worker, :thread_missing, TEXT)
-  def report(worker, kind, text) = cluster.caretaker.thread_reported(worker, kind, text)
+  def report(worker, kind, text) = cluster.child_events.thread_reported(worker, kind, text)
 end

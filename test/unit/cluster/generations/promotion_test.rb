@@ -60,7 +60,7 @@ class ClusterPromotionTest < Minitest::Test
   def test_another_one_is_asked_when_its_request_has_timed_out
     ordered_with_warm_worker_busy
     cluster.turn
-    cluster.caretaker.hard_timeout(generations.upcoming.source)
+    cluster.child_events.hard_timeout(generations.upcoming.source)
     cluster.turn
 
     assert_equal 1, generations.upcoming.source.slot
@@ -98,7 +98,7 @@ class ClusterPromotionTest < Minitest::Test
   def test_where_there_is_no_other_one_the_reason_names_it
     ordered_with_warm_worker_busy(workers: 1)
     cluster.turn
-    cluster.caretaker.child_outworn(generations.upcoming.source, "timeout")
+    cluster.child_events.child_wants_replacement(generations.upcoming.source, "timeout")
     cluster.turn
 
     reason = "the worker that was to become the mold (slot 0) was replaced after GET /long timed out"
@@ -124,10 +124,10 @@ class ClusterPromotionTest < Minitest::Test
     ordered_with_warm_worker_busy(workers: 1)
     source = generations.upcoming.source
     elapse(28)
-    cluster.caretaker.spawn_overdue(generations.upcoming.mold)
+    cluster.child_events.spawn_overdue(generations.upcoming.mold)
 
     assert_match(%r{\Athe worker that was to become the mold \(slot 0\) was at GET /long for 30 s\z}, refused.last)
-    assert_predicate source, :tied_up?
+    assert_predicate source, :declined_while_busy?
     assert_no_errors
   end
 
@@ -146,7 +146,7 @@ class ClusterPromotionTest < Minitest::Test
     mold = generations.upcoming.mold
     mold.source.row.finish_job
     mold.reason = "it ended before it reported"
-    cluster.caretaker.spawn_overdue(mold)
+    cluster.child_events.spawn_overdue(mold)
 
     assert_equal(["it ended before it reported"], events("mold.failed").map { |event| event[:reason] })
   end

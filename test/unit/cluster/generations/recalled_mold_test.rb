@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require_relative "../support/mold_keeper_case"
+require_relative "../support/mold_releaser_case"
 
 # A mold that was let go comes back when it is wanted.
 class RecalledMoldTest < Minitest::Test
-  include ClusterSupport::MoldKeeperCase
+  include ClusterSupport::MoldReleaserCase
 
   def test_a_dead_worker_is_replaced_from_a_mold_of_the_best_one
     released
@@ -36,7 +36,7 @@ class RecalledMoldTest < Minitest::Test
     released
     cluster.die(cluster.worker_in(0))
     settle
-    pass(2 * MoldKeeper::WORTH)
+    pass(2 * MoldReleaser::WORTH)
     refute released?
 
     assert_released_after_a_refork
@@ -44,7 +44,7 @@ class RecalledMoldTest < Minitest::Test
 
   def test_one_that_was_missed_late_goes_again
     released
-    elapse(MoldKeeper::WORTH)
+    elapse(MoldReleaser::WORTH)
     cluster.die(cluster.worker_in(0))
     settle
     pass
@@ -63,7 +63,7 @@ class RecalledMoldTest < Minitest::Test
   def test_a_worker_that_is_to_be_replaced_serves_until_then
     released
     old = cluster.worker_in(1)
-    old.outworn = "test"
+    old.replacement_reason = "test"
     cluster.settle do
       turn
       assert cluster.worker_in(1)

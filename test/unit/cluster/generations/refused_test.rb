@@ -84,6 +84,6 @@ class ClusterRefusedReforkTest < Minitest::Test
   end
 
   def refuse_promotion(reason)
-    cluster.caretaker.fork_failed(cluster.upcoming_mold, reason, innocent: false)
+    cluster.child_events.fork_failed(cluster.upcoming_mold, reason, innocent: false)
   end
 end

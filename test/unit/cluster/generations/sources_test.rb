@@ -5,14 +5,14 @@ require "pando/cluster/generations/sources"
 
 # Which worker is asked to fork the next mold.
 class ClusterSourcesTest < Minitest::Test
-  Worker = Struct.new(:name, :requests, :connections, :barred, :engaged) do
+  Worker = Struct.new(:name, :requests, :connections, :excluded_as_source, :engaged) do
     def ready? = true
     def fork_safe? = true
-    def tied_up? = false
+    def declined_while_busy? = false
     def condemned? = false
     def declined = nil
     def engaged? = !!engaged
-    def barred? = !!barred
+    def excluded_as_source? = !!excluded_as_source
   end
   Roster = Struct.new(:ready_workers)
 

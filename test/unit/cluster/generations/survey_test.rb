@@ -206,7 +206,7 @@ class SurveyTest < Minitest::Test
   def test_it_comes_through_an_upgrade
     workers.each { |worker| serve(worker, 100) }
     before = look
-    record = Pando::Cluster::Upgrade::Document.new.add("survey", **@survey.carried_fields)
+    record = Pando::Cluster::Upgrade::Document.new.add("survey", **@survey.serialized_fields)
     @survey = survey.take_up(Pando::Cluster::Upgrade::Document.parse(record.to_s).one("survey"))
     after = look
 
@@ -220,7 +220,7 @@ class SurveyTest < Minitest::Test
     @cluster.generations.refork("test")
     @cluster.settle
     look
-    fields = @survey.carried_fields.except(:line)
+    fields = @survey.serialized_fields.except(:line)
     record = Pando::Cluster::Upgrade::Document.new.add("survey", **fields)
     @survey = survey.take_up(Pando::Cluster::Upgrade::Document.parse(record.to_s).one("survey"))
 
@@ -241,7 +241,7 @@ class SurveyTest < Minitest::Test
   # All its workers are new.
   def test_a_generation_that_is_gone_back_to_begins_anew
     heal
-    canary = Pando::Cluster::Proof::Terms.new(requests: 1, seconds: 0.0, longest: 1.0)
+    canary = Pando::Cluster::Canary::Criteria.new(requests: 1, seconds: 0.0, longest: 1.0)
     @cluster.options.canary = canary
     look
     refork_and_watch

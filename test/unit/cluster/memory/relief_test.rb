@@ -8,7 +8,7 @@ require_relative "../support/clock"
 class MemoryReliefTest < Minitest::Test
   include ClusterSupport::Clock
 
-  Keeper = Struct.new(:departing, :seeing_off) do
+  Guard = Struct.new(:departing, :seeing_off) do
     def departing? = departing
     def seeing_off? = seeing_off
   end
@@ -17,10 +17,10 @@ class MemoryReliefTest < Minitest::Test
     super
     @shortage = Struct.new(:critical) { def critical? = critical }.new(false)
     @relief = Pando::Cluster::Memory::Relief.new(@shortage)
-    @web, @nodes = Array.new(2) { Keeper.new(false, false).tap { |keeper| @relief.join(keeper) } }
+    @web, @nodes = Array.new(2) { Guard.new(false, false).tap { |guard| @relief.join(guard) } }
   end
 
-  def allowed = [@web, @nodes].select { |keeper| @relief.allowed?(keeper, now) }
+  def allowed = [@web, @nodes].select { |guard| @relief.allowed?(guard, now) }
 
   def test_its_effect_is_waited_for_in_all_pools
     assert_equal([@web, @nodes], allowed)

@@ -21,7 +21,7 @@ module ClusterSupport
 
     # The mold's fork is refused, by the kernel unless said otherwise.
     def refuse(child, innocent: true)
-      cluster.caretaker.fork_failed(child, "no more processes", innocent: innocent)
+      cluster.child_events.fork_failed(child, "no more processes", innocent: innocent)
     end
 
     def refused = events("refork.refused").map { |event| event[:reason] }

@@ -6,7 +6,7 @@ require "pando/cluster/reaper"
 require_relative "fakes"
 
 module ClusterSupport
-  # Strikes whoever is lost from the roster, as the caretaker does.
+  # Strikes whoever is lost from the roster, as the child_events does.
   class Registrar < Recorder
     def initialize(roster)
       super()

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
 require "pando/cluster"
-require "pando/cluster/caretaker"
+require "pando/cluster/child_events"
 require "pando/cluster/generations"
 require "pando/cluster/poison"
 require "pando/cluster/rollout"
-require "pando/cluster/service_keeper"
+require "pando/cluster/service_supervisor"
 require "pando/cluster/shutdown"
 require "pando/hooks"
 require_relative "clock"
@@ -22,7 +22,7 @@ module ClusterSupport
       def threshold(_reforks) = threshold_value
       def measures? = false
       def explain = {}
-      def carried_fields = {}
+      def serialized_fields = {}
       def take_up(_record, _prefix) = self
       def manual? = allowed
       def trains?(reforks) = allowed && reforks < 1
@@ -72,7 +72,7 @@ module ClusterSupport
       def victim?(child) = victims.include?(child)
     end
 
-    # Stands for the keeper of the reactor: remembers that one was lost.
+    # Stands for the supervisor of the reactor: remembers that one was lost.
     class Reactors < Recorder
       def in_flight = {}
       def due = nil
@@ -86,8 +86,8 @@ module ClusterSupport
       end
     end
 
-    attr_reader :roster, :generations, :rollout, :services, :reactors, :examiner, :shutdown, :caretaker, :spawner,
-                :given_up, :borne, :policy, :oom, :options, :dampers, :poison
+    attr_reader :roster, :generations, :rollout, :services, :reactors, :examiner, :shutdown, :child_events, :spawner,
+                :given_up, :borne, :policy, :oom, :options, :throttles, :poison
 
     # @param measuring [Hash] see Generations
     def initialize(hooks: nil, measuring: {}, **options)
@@ -97,15 +97,15 @@ module ClusterSupport
       @policy = Policy.new(nil, true)
       @shutdown = Pando::Cluster::Shutdown.new(@roster, options, ->(child) { @reports&.call(child) })
       @generations = Pando::Cluster::Generations.new(@roster, @spawner, @policy, method(:give_up), options,
-                                                     dampers: @dampers = Pando::Cluster::Damping::Dampers.new,
+                                                     throttles: @throttles = Pando::Cluster::Throttling::RestartThrottles.new,
                                                      heard_at: ->(now) { @deaf_since || now }, **measuring)
-      @rollout = Pando::Cluster::Rollout.new(@roster, @spawner, @generations, options, dampers: @dampers)
-      @services = Pando::Cluster::ServiceKeeper.new(@roster, @spawner, @generations, options,
-                                                    dampers: @dampers)
+      @rollout = Pando::Cluster::Rollout.new(@roster, @spawner, @generations, options, throttles: @throttles)
+      @services = Pando::Cluster::ServiceSupervisor.new(@roster, @spawner, @generations, options,
+                                                    throttles: @throttles)
       @reactors = Reactors.new
       @poison = Pando::Cluster::Poison.new(@roster, options)
       @examiner = Examiner.new
-      @caretaker = Pando::Cluster::Caretaker.new(self, Payload.new(options, hooks), @oom = Oom.new([]))
+      @child_events = Pando::Cluster::ChildEvents.new(self, Payload.new(options, hooks), @oom = Oom.new([]))
     end
 
     # What a child has reported, and the monitor has not read yet.
@@ -141,7 +141,7 @@ module ClusterSupport
       generations.reconcile
       rollout.reconcile
       services.reconcile
-      dampers.reconcile
+      throttles.reconcile
       self
     end
 
@@ -172,14 +172,14 @@ module ClusterSupport
       return unless child.ordered?
 
       child.adopt(FakePidfd.new(Spawner.pid))
-      caretaker.child_adopted(child)
+      child_events.child_adopted(child)
     end
 
     def ready(child)
       adopt(child)
       child.row.claim(0, child.slot, child.generation)
       child.become_ready
-      caretaker.child_ready(child)
+      child_events.child_ready(child)
       self
     end
 
@@ -191,7 +191,7 @@ module ClusterSupport
     end
 
     def die(child, ending = ClusterSupport.killed)
-      caretaker.child_lost(child, ending)
+      child_events.child_lost(child, ending)
       self
     end
 

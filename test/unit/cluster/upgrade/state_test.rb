@@ -40,14 +40,14 @@ class UpgradeStateTest < Minitest::Test
     leaver, fat = @cluster.roster.ready_workers
     @cluster.rollout.ask_to_leave(leaver, "replaced")
     fat.kill("it is too fat", suspect: true)
-    fat.barred = true
+    fat.excluded_as_source = true
     fat.add_detail("line 1\n")
     fat.signalled_deadline = 12.25
     roster = carry_over(@cluster.roster, Pando::Cluster::Roster.new(@cluster.roster.scoreboard))
 
     assert_equal(facts(@cluster.roster), facts(roster))
     again = roster[fat.seat]
-    assert(again.condemned? && again.suspect? && again.barred?)
+    assert(again.condemned? && again.suspect? && again.excluded_as_source?)
     assert_equal("line 1\n", again.detail)
     again.add_detail("line 2")
     assert_equal("line 1\nline 2", again.detail)
@@ -70,7 +70,7 @@ class UpgradeStateTest < Minitest::Test
     assert_empty(@events.drop(seen), "nothing has happened")
     old_source = @cluster.generations.current.source
     assert_equal([old_source.pid, old_source.slot], [other.current.source.pid, other.current.source.slot])
-    refute_predicate(roster.ready_workers.first, :barred?)
+    refute_predicate(roster.ready_workers.first, :excluded_as_source?)
     refute(other.outdated?(roster.ready_workers.first))
     assert_equal(3, other.tap(&:begin_boot).upcoming.number, "no number is used twice")
   end
@@ -154,7 +154,7 @@ class UpgradeStateTest < Minitest::Test
 
   def test_services_are_those_of_the_mold
     options = ClusterSupport.options(services: %i[other new])
-    services = Pando::Cluster::ServiceKeeper.new(@cluster.roster, @cluster.spawner, @cluster.generations, options)
+    services = Pando::Cluster::ServiceSupervisor.new(@cluster.roster, @cluster.spawner, @cluster.generations, options)
     carry_over(@cluster.services, services)
 
     assert_equal(%w[mailer], options.services)
@@ -238,7 +238,7 @@ class UpgradeStateTest < Minitest::Test
   def facts(roster)
     roster.to_h do |child|
       [child.seat, [child.role, child.slot, child.generation, child.pid, child.state, child.deadline, child.reason,
-                    child.verdict, child.unwanted, child.barred?, child.signalled_deadline]]
+                    child.verdict, child.unwanted, child.excluded_as_source?, child.signalled_deadline]]
     end
   end
 end

@@ -49,7 +49,7 @@ class LazyStatePlacesTest < Minitest::Test
 
   def test_without_one_it_is_the_line_that_asked_the_loader
     frames = [Frame.new("<internal:/usr/rubygems/core_ext/kernel_require.rb>", 1),
-              Frame.new("#{Pando::Doctor::LazyState::Places::OWN_LIBRARY}pando/http/work.rb", 2),
+              Frame.new("#{Pando::Doctor::LazyState::Places::OWN_LIBRARY}pando/http/direct_handler.rb", 2),
               Frame.new("/usr/gems/zeitwerk-2.6/lib/zeitwerk/kernel.rb", 3), Frame.new("/usr/gems/a-1/a.rb", 4)]
 
     assert_equal ["/usr/gems/a-1/a.rb", 4], @places.line_of(frames)

@@ -165,7 +165,7 @@ module HTTPSupport
     def monotonic = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
   end
 
-  # A QueuedWork on such a channel, in the test's own thread.
+  # A ReactorHandler on such a channel, in the test's own thread.
   class QueuedStage
     attr_reader :reactor, :worker, :work
 
@@ -180,7 +180,7 @@ module HTTPSupport
       @worker.define_singleton_method(:reactor_eventfd) { reactor.eventfd }
       @listener = TCPServer.new("127.0.0.1", 0)
       listeners = [Pando::Cluster::Listening::Listener.new(@listener)]
-      @work = Pando::HTTP::QueuedWork.new(app, listeners, HTTPSupport.settings(**settings), @reactor.channel)
+      @work = Pando::HTTP::ReactorHandler.new(app, listeners, HTTPSupport.settings(**settings), @reactor.channel)
       @work.start(@worker)
     end
 

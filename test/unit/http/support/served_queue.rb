@@ -9,7 +9,7 @@ require "pando/sys"
 require_relative "served_work"
 
 module HTTPSupport
-  # {ServedWork} with a reactor before it: a QueuedWork in a thread of this process, the real reactor in a child.
+  # {ServedWork} with a reactor before it: a ReactorHandler in a thread of this process, the real reactor in a child.
   class ServedQueue < ServedWork
     LANE = 0
     INTERIM = %r{\A(?:HTTP/1\.1 10[023] .*?\r\n\r\n)+}m
@@ -32,7 +32,7 @@ module HTTPSupport
       start_reactor
       take_lane
       listeners = [Pando::Cluster::Listening::Listener.new(@listener)]
-      @work = Pando::HTTP::QueuedWork.new(app, listeners, @settings, @channel)
+      @work = Pando::HTTP::ReactorHandler.new(app, listeners, @settings, @channel)
       @work.start(@worker)
       order = [Pando::HTTP::Reactor::LANE_OPEN, LANE, 0, 0].pack("L4")
       Pando::Sys.send_record(@monitor, order, [@lane_eventfd, @lane_sockets.last, @lane_memory])

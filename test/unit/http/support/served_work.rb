@@ -53,7 +53,7 @@ module HTTPSupport
 
     def start_work(app, proxied: false, **settings)
       listener = Pando::Cluster::Listening::Listener.new(@listener, proxied: proxied)
-      @work = Pando::HTTP::Work.new(app, [listener], HTTPSupport.settings(**settings))
+      @work = Pando::HTTP::DirectHandler.new(app, [listener], HTTPSupport.settings(**settings))
       @work.start(@worker)
     end
 

@@ -86,7 +86,7 @@ module Pando
 
           def thread_on_trial
             generations = @pool.generations
-            generations.occupation if generations.proving? && generations.lost_threads.pending?
+            generations.occupation if generations.on_trial? && generations.lost_threads.pending?
           end
 
           def achieve(text) = super([*@name, text].join(": "))

@@ -4,35 +4,36 @@ module Pando
   module Swarm
     module Runners
       class Bunny
-        # One connection to RabbitMQ with one channel and a consumer for each queue. When it breaks it stays broken, and
-        # another one is made.
+        # One connection to RabbitMQ, with one channel and a consumer for each queue. A broken line stays broken;
+        # another one replaces it.
         #
-        # Bunny's own recovery is not used: it ends its consumers' threads where they stand, in the middle of a job, and
-        # from 3.0 on an acknowledgement of before the break could settle another message, for delivery tags begin anew.
+        # Bunny's own recovery is not used. It ends its consumers' threads in the middle of a job. From 3.0 on, an
+        # acknowledgement from before the break could also settle a different message, because delivery tags start
+        # again.
         #
         # Owned by a {Link}, in a node.
         #
         # @api private
         class Line
           OPTIONS = { automatically_recover: false, recover_from_connection_close: false }.freeze
-          # What says that nobody is there just now, rather than that we are not wanted.
+          # Errors that mean that the broker is down, and not that it refuses us.
           ABSENT = [::Bunny::TCPConnectionFailed, ::Bunny::NetworkFailure, ::Bunny::ConnectionForced,
                     ::Bunny::ConnectionClosedError, ::Timeout::Error, SystemCallError, IOError].freeze
-          # What becomes of a farewell, or of an answer, when the line is broken. Bunny's own are StandardErrors.
+          # Errors that may come up while a broken line is closed or used. Bunny's own are StandardErrors.
           BROKEN = [::Bunny::Exception, ::Timeout::Error, SystemCallError, IOError].freeze
 
-          # Bunny tells it of a broken connection, as it would a Thread.
+          # Bunny reports a broken connection to it, as it would to a Thread.
           Breaker = Struct.new(:broken) do
             def raise(error, *) = broken.call(error)
           end
 
           def self.absent?(error) = ABSENT.any? { |one| error.is_a?(one) }
 
-          # @return [Exception, nil] why it is broken
+          # @return [Exception, nil] why the line is broken
           attr_reader :error
 
-          # @param settings [Settings] @param name [String] that RabbitMQ shows
-          # @yield when it is broken, in a thread of Bunny
+          # @param settings [Settings] @param name [String] the name of the connection in RabbitMQ
+          # @yield when the line is broken, in a thread of Bunny
           def initialize(settings, name, &news)
             @settings = settings
             @news = news
@@ -41,7 +42,7 @@ module Pando
             @session = ::Bunny.new(*settings.connection(ours))
           end
 
-          # In a thread of the pen that Bunny's threads are to be in.
+          # Call it in a thread of the pen, so that Bunny's threads are in the pen too.
           # @yieldparam message [Message]
           # @raise [::Bunny::Exception, SystemCallError, IOError, Timeout::Error]
           def open(&deliver)
@@ -54,7 +55,7 @@ module Pando
             self
           end
 
-          # No more deliveries after it has returned.
+          # No delivery comes after it has returned.
           def cancel
             @consumers.each(&:cancel)
           end
@@ -67,16 +68,16 @@ module Pando
             false
           end
 
-          # @return [Integer] messages in the queues that nobody has been given; asks the broker
+          # @return [Integer] messages in the queues that have not been delivered; asks the broker
           def waiting
             @settings.queues.sum { |name| @channel.queue_declare(name, passive: true).message_count }
           end
 
-          # What is not settled goes back into its queue.
+          # Messages that are not settled go back into their queue.
           def close
             @session.close
           rescue *BROKEN
-            nil # RabbitMQ notices it by itself
+            nil # RabbitMQ notices that the connection is gone
           ensure
             @session.transport&.close
           end

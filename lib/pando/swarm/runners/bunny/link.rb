@@ -9,44 +9,44 @@ module Pando
   module Swarm
     module Runners
       class Bunny
-        # Keeps one {Line} to RabbitMQ open until it is told to end: when the broker goes away it tries again, later
+        # Keeps one {Line} to RabbitMQ open until it is told to end. When the broker goes away it tries again, later
         # each time. It has one thread of its own, beside those of Bunny. Owned by the runner, in a node.
         #
         # @api private
         class Link
-          # Seconds between two looks at how many messages wait.
+          # Seconds between two counts of the waiting messages.
           COUNT_EVERY = 5
-          # Seconds for the farewell, and again for what does not end by itself.
+          # Seconds for a clean end, and again for threads that do not end by themselves.
           END_WITHIN = 8
 
-          # @return [Integer, nil] messages that wait in the queues, as of some seconds ago; nil: not known
+          # @return [Integer, nil] messages that wait in the queues, some seconds old; nil: not known
           attr_reader :lag
 
           # @param settings [Settings] @param node [Node]
           # @yieldparam message [Message]
-          # @yieldreturn [Boolean] false: it is not wanted any more
+          # @yieldreturn [Boolean] false: the message is not wanted any more
           def initialize(settings, node, &deliver)
             @settings = settings
             @name = "pando #{node}"
             @watch = BrokerWatch.new(node)
             @deliver = deliver
             @pen = ThreadPen.new
-            @lock = Mutex.new # of what follows
+            @lock = Mutex.new # protects the following
             @news = ConditionVariable.new
             @unwanted = []
             @quiet = @returned = @ended = false
           end
 
-          # Returns when messages come, or when it is plain that the broker is away: then they come when it is back.
-          # @raise [StandardError] the broker is there, and does not want us
+          # Returns when messages come, or when it is clear that the broker is down; then they come when it is back.
+          # @raise [StandardError] the broker is up, and refuses us
           def start
             first = FirstWord.new
             @thread = @pen.start("bunny link") { keep_open(first) }
             first.wait
           end
 
-          # No more deliveries; what was delivered and not begun goes back.
-          # @param messages [Array<Message>] not begun
+          # Stops deliveries. Messages that were delivered and have not begun go back.
+          # @param messages [Array<Message>] messages that have not begun
           def quiet(messages)
             tell do
               @unwanted.concat(messages)
@@ -54,7 +54,7 @@ module Pando
             end
           end
 
-          # What was delivered and is not settled goes back.
+          # Messages that were delivered and are not settled go back.
           # @return [Boolean] whether none of its threads is left
           def stop
             tell { @quiet = @ended = true }
@@ -62,12 +62,12 @@ module Pando
             @pen.clear(END_WITHIN)
           end
 
-          # @return [Boolean] false: nobody will connect again
+          # @return [Boolean] false: the thread is dead and will not connect again
           def alive? = @quiet || !!@thread&.alive?
 
           private
 
-          # @param first [FirstWord] is told how the first try went, once
+          # @param first [FirstWord] is told once how the first try went
           def keep_open(first)
             until @quiet
               error = serve(first)
@@ -82,7 +82,7 @@ module Pando
             first.say(e)
           end
 
-          # @return [Exception, nil] why there is no line any more; nil: it was told to end
+          # @return [Exception, nil] why the line is gone; nil: it was told to end
           def serve(first)
             line = Line.new(@settings, @name) { tell }
             line.open { |message| take(message) }
@@ -96,7 +96,7 @@ module Pando
             line&.close
           end
 
-          # While the line holds.
+          # Runs while the line holds.
           # @return [Exception, nil]
           def attend(line)
             until @ended || line.error
@@ -107,7 +107,7 @@ module Pando
             line.error unless @ended
           end
 
-          # @return [Integer, nil] nil: RabbitMQ has other things to do
+          # @return [Integer, nil] nil: RabbitMQ is too busy to answer
           def count(line)
             line.waiting
           rescue ::Timeout::Error
@@ -122,7 +122,7 @@ module Pando
             message.requeue if late
           end
 
-          # Not before the deliveries have ended: they would come again.
+          # Only after the deliveries have ended: otherwise these messages would come again.
           def return_unwanted(line)
             line.cancel
             @lock.synchronize do
@@ -139,7 +139,7 @@ module Pando
           end
 
           # @param seconds [Numeric] at most
-          # @yieldreturn [Boolean] whether there is no need to
+          # @yieldreturn [Boolean] whether there is no need to wait
           def wait(seconds)
             deadline = now + seconds
             @lock.synchronize do

@@ -4,11 +4,11 @@ module Pando
   module Swarm
     module Runners
       class Bunny
-        # What a consumer is given: one message that RabbitMQ has delivered, and the ways to settle it. The first word
-        # counts; where none was said, it is acknowledged when the consumer returns.
+        # The message that a consumer gets from RabbitMQ, and the ways to settle it. Only the first of ack, reject and
+        # requeue counts. Without any, Pando acknowledges the message when the consumer returns.
         #
-        # Lives in a node. Its answer goes to the connection that it came by: if that has broken meanwhile, RabbitMQ has
-        # taken the message back already, and delivers it again.
+        # Lives in a node. It is settled on the connection that it came by. If that has broken meanwhile, RabbitMQ has
+        # taken the message back already and delivers it again.
         class Message
           # @return [String]
           attr_reader :payload
@@ -16,11 +16,11 @@ module Pando
           attr_reader :delivery_info
           # @return [::Bunny::MessageProperties] content_type, headers, message_id and more
           attr_reader :properties
-          # @return [String] the queue that it waited in
+          # @return [String] the message's queue
           attr_reader :queue
 
           # @api private
-          # @param line [Line] that it came by
+          # @param line [Line] the line that it came by
           def initialize(line, queue, delivery_info, properties, payload)
             @line = line
             @queue = queue
@@ -29,20 +29,20 @@ module Pando
             @payload = payload
           end
 
-          # @return [Boolean] it was delivered before: to a node that was killed, for instance
+          # @return [Boolean] whether it was delivered before, for instance to a node that was killed
           def redelivered? = @delivery_info.redelivered?
 
-          # It is done.
-          # @return [Boolean] whether RabbitMQ was told, as with the two others
+          # The message is done.
+          # @return [Boolean] whether RabbitMQ was told; the same for the other two
           def ack = settle(:ack)
 
-          # It is not wanted: RabbitMQ dead-letters it where the queue says so, and drops it otherwise.
+          # RabbitMQ dead-letters the message if the queue says where to, and drops it otherwise.
           def reject = settle(:reject)
 
-          # Back into the queue, near the place where it was.
+          # Puts the message back into the queue, near its old place.
           def requeue = settle(:requeue)
 
-          # @return [Symbol, nil] :ack, :reject or :requeue, once it was said
+          # @return [Symbol, nil] :ack, :reject or :requeue, once it is settled
           attr_reader :settled
 
           def inspect = "#<#{self.class} #{queue} #{payload.bytesize} bytes #{settled || "unsettled"}>"

@@ -7,16 +7,17 @@ module Pando
   module Swarm
     module Runners
       class Bunny
-        # What the `node` line says that is RabbitMQ's business. Made in a node.
+        # The keywords of the `node` line that concern RabbitMQ. Made in a node.
         #
         # @api private
         class Settings
-          # Seconds and milliseconds; a `connection:` that says otherwise wins. What Bunny would log we tell as events.
+          # In seconds and in milliseconds. A Hash as `connection:` overrides them. Pando reports by events what Bunny
+          # would log.
           DEFAULTS = { connection_timeout: 5, continuation_timeout: 5000, log_file: $stderr, log_level: :fatal }.freeze
 
-          # @return [Integer] messages of each queue that RabbitMQ gives a node ahead of their acknowledgement
+          # @return [Integer] how many unacknowledged messages of each queue RabbitMQ gives to a node
           attr_reader :prefetch
-          # @return [Symbol] :reject or :requeue: what becomes of a message whose consumer raises
+          # @return [Symbol] :reject or :requeue: what happens to a message whose consumer raises
           attr_reader :on_error
           # @return [Array<String>]
           attr_reader :queues
@@ -32,8 +33,8 @@ module Pando
             @declare = options[:declare]
           end
 
-          # @param ours [Hash{Symbol => Object}] what is not for the user to say
-          # @return [Array] what Bunny.new is to be given; without a `connection:` it goes by RABBITMQ_URL
+          # @param ours [Hash{Symbol => Object}] options that the user cannot override
+          # @return [Array] arguments for Bunny.new; without `connection:` it uses RABBITMQ_URL
           def connection(ours)
             return [DEFAULTS.merge(@connection), ours] if @connection.is_a?(Hash)
 
@@ -48,7 +49,7 @@ module Pando
             @queues.each { |name| channel.queue(name, **@declare) } if @declare
           end
 
-          # @return [#call] for one message: a class makes one of its own for each
+          # @return [#call] for one message: a class gives a new object for each
           def handler
             return SneakersConsumer.new(consumer) if SneakersConsumer.for?(consumer)
 

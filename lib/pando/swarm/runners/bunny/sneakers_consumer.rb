@@ -4,23 +4,22 @@ module Pando
   module Swarm
     module Runners
       class Bunny
-        # A Sneakers (or Kicks) worker class as a consumer: what its `work` answers is done to the message. Sneakers'
-        # middlewares and metrics are with it, its handlers (Maxretry and the like) are not: they need a channel to
-        # themselves.
+        # A Sneakers (or Kicks) worker class as a consumer: the result of its `work` settles the message. Sneakers'
+        # middlewares and metrics run. Its handlers (Maxretry and the like) do not: they need a channel of their own.
         #
-        # Used by the threads that do jobs, in a node.
+        # Used by the threads that run jobs, in a node.
         #
         # @api private
         class SneakersConsumer
-          # A worker of Sneakers wants threads from its pool for nothing that is used here.
+          # A Sneakers worker gets this instead of a thread pool: nothing that is used here needs one.
           NO_POOL = Object.new.freeze
 
-          # Answers Sneakers as one of its handlers does.
+          # Has the methods of a Sneakers handler.
           Handler = Struct.new(:message) do
             def acknowledge(*) = message.ack
             def reject(_info, _properties, _payload, again = nil) = again ? message.requeue : message.reject
             def error(_info, _properties, _payload, error) = raise(error)
-            def noop(*) = raise(TypeError, "work is to end with ack!, reject! or requeue!")
+            def noop(*) = raise(TypeError, "work must end with ack!, reject! or requeue!")
           end
 
           # @return [Boolean]
@@ -28,7 +27,7 @@ module Pando
             defined?(::Sneakers::Worker) && consumer.is_a?(Class) && consumer.include?(::Sneakers::Worker)
           end
 
-          # Queues, their exchange and what binds them, as Sneakers declares them by its configuration.
+          # Declares queues, their exchange and bindings as Sneakers' configuration says.
           # @param channel [::Bunny::Channel] @param queues [Array<String>]
           def self.declare(channel, worker_class, queues)
             options = worker_class.new(nil, NO_POOL).opts

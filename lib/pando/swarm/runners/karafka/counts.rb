@@ -4,14 +4,14 @@ module Pando
   module Swarm
     module Runners
       class Karafka
-        # What Karafka tells its monitor, in numbers. One in a mold, subscribed once and inherited by the nodes, each of
-        # which starts it anew; Karafka's threads write, the node's main thread reads.
+        # Counts what Karafka reports to its monitor. Each mold has one, subscribed once and inherited by the nodes, and
+        # each node resets it. Karafka's threads write; the node's main thread reads.
         #
-        # A batch is progress when it begins, fails or is done. In between it shows by the offsets that are marked as
-        # consumed, which librdkafka's statistics tell every few seconds. That a listener polls is no progress: it
-        # does so while a consumer hangs.
+        # A batch that begins, fails or is done is progress. In between, so are offsets marked as consumed, which
+        # librdkafka's statistics report every few seconds. Polling is not progress: a listener goes on polling while a
+        # consumer hangs.
         class Counts
-          # @return [Integer] grows with every bit of work
+          # @return [Integer] grows with each bit of work
           attr_reader :progress
           # @return [Integer] messages consumed since the start
           attr_reader :done
@@ -33,7 +33,7 @@ module Pando
           # @return [Integer, nil] messages that wait at the broker for this node; nil: not known yet
           def lag = @lags.empty? ? nil : @lags.values.sum
 
-          # @return [Float] seconds since the listener polled that has not for the longest time
+          # @return [Float] seconds since the last poll of the listener that has been silent longest
           def silent_for = (now = self.now) - (@polled.values.min || now)
 
           def on_consumer_consume(_event) = step
@@ -52,7 +52,8 @@ module Pando
 
           def on_connection_listener_fetch_loop(event) = polled(event[:subscription_group].id)
 
-          # Karafka 2.5.0 does not tell of these polls; there the statistics stand for them while a consumer is at work.
+          # Karafka 2.5.0 does not report these polls. There, the statistics stand in for them while a consumer is
+          # working.
           def on_client_events_poll(event) = polled(event[:subscription_group].id)
 
           def on_statistics_emitted(event)
@@ -76,21 +77,21 @@ module Pando
             end
           end
 
-          # Its listener may have waited for this consumer, and can poll again.
+          # The listener may have waited for this consumer, and can poll again.
           def released(consumer) = polled(consumer.topic.subscription_group.id)
 
-          # Replaced and not changed: the main thread reads without the lock.
+          # The Hash is replaced, not changed: the main thread reads it without the lock.
           def polled(group)
             @lock.synchronize { @polled = @polled.merge(group => now) }
           end
 
-          # Those that this node reads from; -1 is librdkafka's own.
+          # The partitions that this node reads from; -1 is librdkafka's own.
           def partitions_in(statistics)
             statistics.fetch("topics", {}).values.flat_map { |topic| topic.fetch("partitions", {}).values }
                       .select { |one| one["partition"] != -1 && one["fetch_state"] != "none" }
           end
 
-          # -1 is not known: for what is marked, nothing has been yet.
+          # -1 means unknown: the stored lag is unknown until something is marked as consumed.
           def lag_of(partition)
             partition.values_at("consumer_lag_stored", "consumer_lag").find { |lag| !lag.negative? } || 0
           end

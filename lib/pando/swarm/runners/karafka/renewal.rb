@@ -4,12 +4,12 @@ module Pando
   module Swarm
     module Runners
       class Karafka
-        # Makes new what Karafka keeps from one run to the next, for Karafka means to run once in the life of a process:
-        # how far it has come, its manager of connections, what it was assigned and the producer. In the node, before
-        # each start; and ends the one thread that Karafka leaves behind.
+        # Resets what Karafka keeps from one run to the next, because Karafka expects to run once per process: its
+        # status, its connection manager, its assignments and its producer. It runs in the node, before each start. It
+        # also ends the one thread that Karafka leaves behind.
         module Renewal
-          # Takes the place of rdkafka's logger until all is written, and ends the thread that writes when it is
-          # given itself.
+          # Replaces rdkafka's logger until everything is written. When the log thread logs this object itself, the
+          # thread ends.
           class Last
             def initialize(logger)
               @logger = logger
@@ -40,7 +40,7 @@ module Pando
             renew_producer
           end
 
-          # One that was closed stays closed. What was set in it, and who listens to it, the new one has from the old.
+          # A closed producer stays closed. The new one gets the settings and subscribers of the old one.
           def renew_producer
             config = ::Karafka::App.config
             former = config.producer.config
@@ -56,7 +56,7 @@ module Pando
             end
           end
 
-          # rdkafka writes its log on a thread that nobody ends.
+          # rdkafka writes its log on a thread that nothing ends.
           def end_log_thread
             rdkafka = ::Rdkafka::Config
             logger = rdkafka.logger

@@ -4,7 +4,7 @@ module Pando
   module Swarm
     module Runners
       class Resque
-        # Lets a thread sleep until something is readable, or it is rung by another thread. Owned by a {Desk}.
+        # Lets a thread sleep until something is readable or another thread rings. Owned by a {Desk}.
         #
         # @api private
         class Bell
@@ -12,16 +12,16 @@ module Pando
             @ear, @mouth = IO.pipe
           end
 
-          # Wakes who sleeps, or the next one who wants to.
+          # Wakes the sleeping thread, or the next one that wants to sleep.
           def ring
             @mouth.write_nonblock(".")
           rescue IOError, Errno::EAGAIN
-            nil # it rings already, or nobody is there any more
+            nil # it rings already, or it is closed
           end
 
           # @param seconds [Numeric] at most
           # @param ios [Array<#to_io>]
-          # @return [#to_io, nil] one that is readable
+          # @return [#to_io, nil] an IO that is readable
           def nap(seconds, *ios)
             ready, = IO.select([@ear, *ios], nil, nil, seconds)
             return unless ready

@@ -7,16 +7,16 @@ module Pando
   module Swarm
     module Runners
       class Resque
-        # The process that does one job: a plain child of the node, which dies with it. Made in the node's thread for
-        # jobs, whose child it is.
+        # The process that runs one job: a plain child of the node, which dies with the node. Made in the node's job
+        # thread, whose child it is.
         #
         # @api private
         class Child
-          FAILED = 70 # its status when it has told Resque of a failure
+          FAILED = 70 # its exit status after it has reported a failure to Resque
 
           # @param worker [Worker] @param job [::Resque::Job]
-          # @param title [String] as the list of processes shall show it
-          # @param seconds [Numeric, nil] that the job may take
+          # @param title [String] for the process list
+          # @param seconds [Numeric, nil] how long the job may take
           def initialize(worker, job, title, seconds)
             @worker = worker
             @patience = worker.term_timeout
@@ -26,12 +26,12 @@ module Pando
             @pidfd = Pidfd.new(@pid)
           end
 
-          # @return [IO] readable when it has ended
+          # @return [IO] readable when the process has ended
           def to_io = @pidfd.to_io
 
-          # Tells it to end when it is time, and ends it when it did not.
-          # @param at_once [Boolean] it is time in any case
-          # @return [Float, nil] seconds until it is to be called again
+          # Tells the process to end when its time is over, and kills it if it does not.
+          # @param at_once [Boolean] its time is over in any case
+          # @return [Float, nil] seconds until the next call
           def press(at_once)
             @end_at = now if at_once && !@kill_at
             return seconds_until(@kill_at) { @pidfd.signal("KILL") } if @kill_at
@@ -42,7 +42,7 @@ module Pando
             end
           end
 
-          # @return [Process::Status] of one that has ended
+          # @return [Process::Status] call it when the process has ended
           def reap
             Process.wait2(@pid).last
           ensure
@@ -59,13 +59,13 @@ module Pando
             @patience
           end
 
-          # What Resque's worker does in its child; it dies with the thread that has forked it.
+          # Does what Resque's worker does in its child. The process dies with the thread that forked it.
           def work(node, job, title)
             Sys.die_with_parent!
             exit!(FAILED) unless Process.ppid == node
             @worker.unregister_signal_handlers
             Process.setproctitle("pando #{title} #{job.payload_class_name}")
-            @worker.fork_per_job = false # this is the process for it
+            @worker.fork_per_job = false # this process is the fork
             connect
             perform(job)
             exit!(@worker.reported_failure? ? FAILED : 0)
@@ -79,7 +79,7 @@ module Pando
             @worker.perform(job)
           end
 
-          # The job waits for Redis: it is nowhere else.
+          # Waits for Redis: the job exists nowhere else.
           def connect
             @worker.reconnect
           rescue *Worker::AWAY

@@ -10,23 +10,23 @@ module Pando
   module Swarm
     module Runners
       class Resque
-        # Takes jobs from Resque, one after the other, and has each done by a {Child}. In one thread: it takes, forks,
-        # waits, shows that it lives and clears up behind nodes that were killed. When Redis is away it holds what it
-        # has and tries again, later each time. Owned by the runner, in a node.
+        # Takes jobs from Resque, one after the other, and has a {Child} run each. One thread does all of it: it takes
+        # jobs, forks, waits, sends heartbeats and cleans up after killed nodes. When Redis is down it keeps what it has
+        # and tries again, later each time. Owned by the runner, in a node.
         #
         # @api private
         class Desk
           TEND_EVERY = 5 # seconds
-          # Seconds that its thread has to end, beside what a child is given.
+          # Seconds that its thread has to end, in addition to the child's time.
           END_WITHIN = 6
 
-          # Told to end while it waited for Redis.
+          # The thread was told to end while it waited for Redis.
           class BrokenOff < StandardError; end
 
           attr_reader :done, :failed, :lag
 
-          # @param node [Node] @param interval [Float] seconds between two looks into empty queues
-          # @param seconds [Numeric, nil] that a job may take
+          # @param node [Node] @param interval [Float] seconds between two checks of empty queues
+          # @param seconds [Numeric, nil] how long a job may take
           def initialize(node, interval, seconds)
             @watch = BrokerWatch.new(node)
             @title = "job of #{node}"
@@ -37,7 +37,7 @@ module Pando
             @quiet = @ended = @taking = @working = false
           end
 
-          # Returns when it takes jobs, or when it is plain that Redis is away.
+          # Returns when it takes jobs, or when it is clear that Redis is down.
           def start
             @bell = Bell.new
             first = FirstWord.new
@@ -59,7 +59,7 @@ module Pando
             @bell&.close
           end
 
-          # From being told to rest on, a job that is just being taken counts.
+          # After `quiet`, a job that is just being taken counts as well.
           def busy? = @working || (@quiet && @taking)
           def in_progress = @working ? 1 : 0
           def alive? = @quiet || !!@thread&.alive?
@@ -89,8 +89,8 @@ module Pando
             @prune_at = now
           end
 
-          # A node that was killed with its container has this one's name, if that was started again: its sign of life
-          # would be renewed here, and its job forgotten with the next one.
+          # A node that was killed with its container has the same name as this one, if the container was restarted.
+          # This node would renew the dead one's heartbeat, and its job would be forgotten with the next one.
           def bury_namesake
             @worker.unregister_worker if ::Resque::Worker.exists?(@worker.to_s)
           end
@@ -99,7 +99,7 @@ module Pando
             @worker.unregister_worker
             @worker.run_hook(:worker_exit)
           rescue *Worker::AWAY
-            nil # other nodes will find that this one is gone
+            nil # other nodes will notice that this one is gone
           end
 
           def take
@@ -132,7 +132,7 @@ module Pando
           def succeeds?(job)
             @worker.run_hook(:before_fork, job)
             child = Child.new(@worker, job, @title, @seconds)
-          rescue StandardError => e # the hook's, or the kernel can have no more processes
+          rescue StandardError => e # the hook raised, or the kernel refuses another process
             @worker.report_failed_job(job, e)
             false
           else
@@ -151,7 +151,7 @@ module Pando
             child.reap
           end
 
-          # Now and then: it lives, the dead are buried, what waits is counted.
+          # Now and then: sends the heartbeat, cleans up after dead workers, counts the waiting jobs.
           def tend
             return if now < @tend_at
 
@@ -165,8 +165,8 @@ module Pando
             @watch.lost(e)
           end
 
-          # Again and again, as long as Redis is away.
-          # @param first [FirstWord, nil] is told that it may take a while
+          # Tries again and again while Redis is down.
+          # @param first [FirstWord, nil] is told that this may take a while
           # @raise [BrokenOff]
           def insist(first = nil)
             result = yield
@@ -179,7 +179,7 @@ module Pando
             @ended ? raise(BrokenOff) : retry
           end
 
-          # Who could not say that it lives, since Redis was away, is given time to do so.
+          # Other nodes could not send heartbeats while Redis was down, so they get time to do so.
           def found
             @prune_at = now + ::Resque.heartbeat_interval if @watch.found
           end

@@ -4,16 +4,17 @@ module Pando
   module Swarm
     module Runners
       class Resque
-        # A Resque worker as Resque's list of them knows it: one for each node, named by its host, pid and queues.
-        # Lives in a node, and in the child that does a job.
+        # The node's entry in Resque's list of workers: one per node, named by host, pid and queues. Lives in a node,
+        # and in the child that runs a job.
         #
         # @api private
         class Worker < ::Resque::Worker
-          # Resque's own workers bury those of their host whose process is not called "resque": so this is another host.
+          # Resque's own workers unregister every worker of their host that is not a process called "resque". With the
+          # suffix, nodes count as workers of another host.
           HOST_SUFFIX = ".pando"
-          # What says that Redis is away.
+          # Errors that mean that Redis is down.
           AWAY = [::Redis::BaseConnectionError, SystemCallError, IOError].freeze
-          # Seconds between two tries to tell Redis of a failure.
+          # Seconds between two tries to report a failure to Redis.
           PAUSE = 1
 
           def initialize(*queues)
@@ -21,13 +22,13 @@ module Pando
             self.hostname = "#{hostname}#{HOST_SUFFIX}"
           end
 
-          # @return [Array<String>] of all that lives on this machine. Resque looks at the names of commands
+          # @return [Array<String>] pids of all processes on this machine. Resque's own version looks at command names
           def worker_pids = Dir.children("/proc").grep(/\A\d+\z/)
 
-          # @return [Boolean] a failure was reported in this process
+          # @return [Boolean] whether this process has reported a failure
           def reported_failure? = @reported_failure == true
 
-          # In the child: a failure that nobody is told of would be a job that is lost.
+          # In the child: if nobody hears of the failure, the job is lost. So it waits for Redis.
           def report_failed_job(job, exception)
             @reported_failure = true
             ::Resque.redis.ping

@@ -4,12 +4,12 @@ module Pando
   module Swarm
     module Runners
       class Sidekiq
-        # A thread of a node's that speaks with Redis for those who cannot wait: Sidekiq's heartbeat, how much there is
-        # to do, what has become of held jobs.
+        # A thread of a node that talks to Redis for those that cannot wait: it sends Sidekiq's heartbeat, counts
+        # waiting jobs, and reports what happened to held jobs.
         class Beat
           EVERY = 5 # seconds
-          SOON = 1 # where something waits to be told, or Redis is awaited
-          HEARTBEAT = 10 # seconds, as Sidekiq has it
+          SOON = 1 # if something is still to be reported, or Redis is down
+          HEARTBEAT = 10 # seconds, as in Sidekiq
 
           # @return [Integer, nil] jobs that wait in our queues
           attr_reader :lag
@@ -43,7 +43,7 @@ module Pando
             until @over
               if Sys.now >= due
                 due = Sys.now + HEARTBEAT
-                @launcher.heartbeat # it rescues whatever goes wrong with Redis
+                @launcher.heartbeat # it rescues all errors of Redis
               end
               revive_scheduler
               pause = look_around
@@ -52,14 +52,15 @@ module Pando
             announce_end
           end
 
-          # Should we not come to the end of it.
+          # Reported at the beginning of the end, in case the end is cut short.
           def announce_end
             @holdings&.ending
           rescue StandardError => e
-            @config.logger.warn { "Redis does not hear that this run ends: #{e.message}" }
+            @config.logger.warn { "could not tell Redis that this run ends: #{e.message}" }
           end
 
-          # Nobody else here finds jobs that are due. Who ends this run meanwhile may have spoken to the former one.
+          # No other thread here moves scheduled jobs that are due. The thread that ends this run meanwhile may have
+          # talked to the former scheduler.
           def revive_scheduler
             return if @launcher.stopping? || !died?(@launcher.poller)
 
@@ -68,7 +69,7 @@ module Pando
             @launcher.poller.terminate if @launcher.stopping?
           end
 
-          # Somebody else's is left to them.
+          # A scheduler of another class is not ours to restart.
           def died?(scheduler) = scheduler.is_a?(Scheduler) && scheduler.dead?
 
           # @return [Float] seconds until the next time

@@ -14,19 +14,20 @@ module Pando
   module Swarm
     module Runners
       class Sidekiq
-        # One run of Sidekiq in this process: what Sidekiq::Embedded does, with an end that leaves nothing behind, and
-        # more than once in a process. Its launcher is driven as Sidekiq offers to processes with a heartbeat of
-        # their own, for Embedded never ends its heartbeat thread.
+        # One run of Sidekiq in this process. It does what Sidekiq::Embedded does, but leaves nothing behind at its end,
+        # and works more than once per process. It drives the launcher as a process with a heartbeat of its own may do,
+        # because Embedded never ends its heartbeat thread.
         #
         # Made and driven on the node's main thread.
         class Engine
           include ::Sidekiq::Component
 
-          # Seconds that idle processors have to come back from their last look into the queues (BasicFetch: 2).
+          # Seconds that idle processors have to return from their last query of the queues (BasicFetch: 2).
           LAST_LOOK = 4
-          # Seconds that a thread has to end when it is killed.
+          # Seconds that a killed thread has to end.
           LAST_WORDS = 2
-          # Seconds that a Redis which is away has to be told what became of the jobs; after that the next run tells it.
+          # Seconds to try to report the outcome of the jobs to a Redis that is down. After that the next run reports
+          # it.
           PATIENCE = 3
 
           # @param meter [Meter] @param watch [BrokerWatch]
@@ -35,13 +36,13 @@ module Pando
             @watch = watch
           end
 
-          # @return [Integer, nil] jobs that wait in our queues, as of some seconds ago
+          # @return [Integer, nil] jobs that wait in our queues, some seconds old
           def lag = @beat&.lag
 
-          # @return [Integer] jobs that run
+          # @return [Integer] jobs that run now
           def in_progress = ::Sidekiq::Processor::WORK_STATE.size
 
-          # @return [Integer] its threads that do jobs, or wait for one; a job may have killed its own
+          # @return [Integer] threads that run jobs, or wait for one; a job may have killed its thread
           def processors
             @launcher.managers.sum do |manager|
               manager.workers.to_a.count do |one|
@@ -54,7 +55,7 @@ module Pando
 
           # @param kind [String] the name of the node's kind
           # @param pool [Integer] connections that the processors may need
-          # @raise [StandardError] Redis is not there, and has never been; a startup hook of the user's
+          # @raise [StandardError] Redis is down and has never been reached; or a startup hook of the user raised
           def start(kind:, concurrency:, queues:, pool:, reliable:)
             @config = Settings.prepare(concurrency, queues, pool)
             Settings.reach_redis
@@ -67,7 +68,7 @@ module Pando
             @beat = Beat.new(@config, @launcher, @holdings, @watch)
           end
 
-          # Who has been quieted once is not quieted again, also where it went wrong.
+          # A launcher that has been quieted once is not quieted again, even if that went wrong.
           def quiet
             @launcher.quiet
           rescue StandardError => e
@@ -75,7 +76,7 @@ module Pando
             fire_event(:quiet, reverse: true)
           end
 
-          # Processors that should be there and are not.
+          # The number of processors that are missing.
           def missing_processors
             @launcher.managers.sum do |manager|
               alive = manager.workers.to_a.count { |processor| processor.thread&.alive? }
@@ -83,13 +84,13 @@ module Pando
             end
           end
 
-          # What still runs is interrupted, and its job given back.
+          # Interrupts jobs that still run, and gives them back.
           def stop
             @beat.stop
             wait_for_idle_processors
             forget_dead_processors
             interrupt_processors if @holdings
-            release if processors.zero? # before anything else, for time may be short
+            release if processors.zero? # first of all, because time may be short
             @launcher.stop
             end_threads
             release
@@ -113,20 +114,21 @@ module Pando
             @holdings = nil
           end
 
-          # As Sidekiq would after some pauses; their jobs are held, and go back when they are gone.
+          # Does at once what Sidekiq would do after some pauses. The jobs are held, and go back when the processors are
+          # gone.
           def interrupt_processors
             @launcher.managers.each { |manager| manager.workers.to_a.each(&:kill) }
             deadline = Sys.now + LAST_WORDS
             sleep(0.01) until processors.zero? || Sys.now > deadline
           end
 
-          # Whoever is interrupted while Redis answers him loses the answer, which is a job.
+          # A processor that is interrupted while Redis answers loses the answer, which is a job.
           def wait_for_idle_processors
             deadline = Sys.now + LAST_LOOK
             sleep(0.01) until Sys.now > deadline || processors <= in_progress
           end
 
-          # Sidekiq would wait for them for some seconds.
+          # Otherwise Sidekiq would wait for them for some seconds.
           def forget_dead_processors
             @launcher.managers.each { |manager| manager.workers.delete_if { |one| one.thread && !one.thread.alive? } }
           end
@@ -136,7 +138,8 @@ module Pando
             threads.each { |thread| thread.join(LAST_WORDS) || thread.kill.join(LAST_WORDS) }
           end
 
-          # Launcher#run writes down the configuration then, in a way that fails when it is frozen: at the second run.
+          # At debug level, Launcher#run logs the configuration in a way that fails when it is frozen, that is from the
+          # second run on.
           def without_debugging
             level = logger.level
             logger.level = ::Logger::INFO if logger.debug?

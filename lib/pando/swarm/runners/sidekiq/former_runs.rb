@@ -4,11 +4,11 @@ module Pando
   module Swarm
     module Runners
       class Sidekiq
-        # Runs of this process that ended while Redis was not there to be told what has become of their jobs: a node
-        # that was forked in between goes on with another run. Nobody else knows which of those jobs are done, so the
-        # Beat of the next run tells it first of all.
+        # Runs of this process that ended while Redis was down, so it does not know the outcome of their jobs. A node
+        # that was forked in between goes on with another run. No other process knows which of those jobs are done, so
+        # the Beat of the next run reports it first of all.
         #
-        # Children have none: they inherit the list of a process that lives, and tells it by itself.
+        # A child has none: the list that it inherits belongs to its parent, which is alive and reports by itself.
         module FormerRuns
           class << self
             # @param holdings [Holdings]
@@ -16,10 +16,10 @@ module Pando
               ours << holdings
             end
 
-            # @return [Boolean] whether we are still to say what became of its jobs
+            # @return [Boolean] whether we must still report the outcome of its jobs
             def include?(identity) = ours.any? { |holdings| holdings.identity == identity }
 
-            # Once more.
+            # Tries to report once more.
             def release
               ours.reject! { |holdings| holdings.release(0) }
             end

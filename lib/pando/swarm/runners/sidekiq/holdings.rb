@@ -9,24 +9,24 @@ module Pando
     module Runners
       class Sidekiq
         # The jobs that one run of one process has taken out of their queues and not yet finished. In Redis they are in
-        # lists, one for each queue, and the process is named in a table, so that others find them when it is dead:
+        # lists, one per queue. A table names the process, so that others find its jobs when it is dead:
         #
         #   pando:sidekiq:holders                a hash: identity => Whereabouts as JSON
         #   pando:sidekiq:held:IDENTITY:QUEUE    a list of jobs, the newest on the left
         #
-        # Used by Sidekiq's processors, and by the Beat for what Redis did not hear or we did not.
+        # Used by Sidekiq's processors, and by the Beat for messages that were lost in either direction.
         class Holdings
           HOLDERS = "pando:sidekiq:holders"
-          # Seconds until Redis is asked once more by who waits for it.
+          # Seconds until a waiting caller asks Redis again.
           AGAIN = 0.2
 
-          # Gives a job back if it is still held.
+          # Gives a job back, if it is still held.
           RETURN = <<~LUA
             if redis.call("LREM", KEYS[1], 1, ARGV[1]) == 1 then redis.call("RPUSH", KEYS[2], ARGV[1]) end
           LUA
 
           class << self
-            # @return [Holdings, nil] nil: fetching is left to Sidekiq
+            # @return [Holdings, nil] nil: Sidekiq itself fetches
             attr_accessor :current
 
             def list(identity, queue) = "pando:sidekiq:held:#{identity}:#{queue.delete_prefix("queue:")}"
@@ -36,17 +36,17 @@ module Pando
           # @return [Trials]
           attr_accessor :trials
 
-          # @param config [Sidekiq::Config] @param identity [String] how Sidekiq calls this run
+          # @param config [Sidekiq::Config] @param identity [String] Sidekiq's name for this run
           def initialize(config, identity)
             @config = config
             @identity = identity
             @queues = config.capsules.each_value.flat_map(&:queues).uniq.map { |name| "queue:#{name}" }
             @lock = Mutex.new
             @held = {} # [queue, job] => the processor's thread
-            @owed = {} # [queue, job] => what Redis is yet to be told of it: :acknowledge, :give_back
-            @fetches = {} # Thread => when it asked Redis
+            @owed = {} # [queue, job] => what Redis does not know yet: :acknowledge, :give_back
+            @fetches = {} # Thread => when it queried Redis
             @ending = false
-            @strays = {} # [queue, job] => when it was seen in our list, and with nobody who does it
+            @strays = {} # [queue, job] => when it was seen in our list without a processor
           end
 
           def list(queue) = self.class.list(identity, queue)
@@ -66,7 +66,8 @@ module Pando
           def acknowledge(queue, job) = settle([queue, job], :acknowledge)
           def give_back(queue, job) = settle([queue, job], :give_back)
 
-          # From now on jobs are interrupted: who finds us dead is to know that it was not they who killed us.
+          # Jobs are interrupted from now on. A process that finds this one dead must know that these jobs did not kill
+          # it.
           # @raise [RedisClient::Error]
           def ending
             @ending = true
@@ -83,21 +84,21 @@ module Pando
 
           def unsettled? = @lock.synchronize { @owed.any? || @strays.any? }
 
-          # Neither done nor given back, and the processor has ended: whatever went wrong there was not the job's own
-          # error, which Sidekiq deals with.
+          # Jobs that are neither done nor given back and whose processor has ended. The job did not simply raise:
+          # Sidekiq deals with that.
           # @return [Array<(String, String)>] queues and jobs
           def abandoned
             @lock.synchronize { @held.filter_map { |held, thread| held unless thread.alive? || @owed.key?(held) } }
           end
 
-          # It is not ours any more.
+          # The job is not ours any more.
           def forget(queue, job)
             trials.over if trials.trial?(job)
             @lock.synchronize { @held.delete([queue, job]) }
           end
 
-          # @param thread [Thread] a processor's
-          # @return [:jobs, :fetches, nil] what others of ours are at, nil: nothing
+          # @param thread [Thread] a processor's thread
+          # @return [:jobs, :fetches, nil] what our other processors are doing; nil: nothing
           def others_at(thread)
             @lock.synchronize do
               next :jobs if @held.any? { |_, other| other != thread && other.alive? }
@@ -106,9 +107,10 @@ module Pando
             end
           end
 
-          # When no processor is left: whatever is held goes back, what has run first of all does not.
-          # @param patience [Float] seconds to try again if Redis does not hear it
-          # @return [Boolean] whether it has heard it
+          # Call it when no processor is left: gives all held jobs back, but first reports the finished ones, so that
+          # they do not run again.
+          # @param patience [Float] seconds to keep trying if Redis is down
+          # @return [Boolean] whether Redis knows everything now
           def release(patience)
             deadline = Sys.now + patience
             begin
@@ -135,19 +137,19 @@ module Pando
           end
 
           def put_off(error)
-            @config.logger.warn { "Redis does not hear which jobs are done or given back: #{error.message}" }
+            @config.logger.warn { "could not tell Redis which jobs are done or given back: #{error.message}" }
             false
           end
 
-          # Before anything is held, and again lest Redis has forgotten it.
+          # Called before anything is held, and again in case Redis has lost the entry.
           def enlist
             where = JSON.generate(Whereabouts.here.merge("queues" => @queues, "ending" => @ending))
             @config.redis { |redis| redis.call("HSET", HOLDERS, identity, where) }
             @enlisted = true
           end
 
-          # The job has run, so its processor must not fail: what Redis does not hear now it will be told later, be it
-          # that Redis is away, that no connection was free or that the processor is interrupted.
+          # The job has run, so its processor must not fail. If Redis cannot be told now (it is down, no connection is
+          # free, or the processor is interrupted), it is told later.
           def settle(held, manner)
             told = false
             tell(held, manner)
@@ -158,8 +160,8 @@ module Pando
             @lock.synchronize { @owed[held] = manner } unless told
           end
 
-          # Told twice does no harm. What has gone back one of our own processors may hold again at once: so it is
-          # forgotten before, not afterwards.
+          # Telling Redis twice does no harm. One of our own processors may take a returned job at once: so forget the
+          # job before giving it back, not afterwards.
           def tell(held, manner)
             queue, job = held
             @lock.synchronize { @held.delete(held) } if manner == :give_back
@@ -178,17 +180,17 @@ module Pando
             end
           end
 
-          # It has run alone, and nobody has died of it.
+          # The job has run alone, and no process has died with it.
           def absolve(redis, job)
             id = JSON.parse(job)["jid"]
             redis.call("DEL", Recovery.deaths(id)) if id
           end
 
-          # A job whose arrival we never heard of: Redis moved it, and the answer was lost with the connection. Nobody
-          # does it once all who were asking when it was first seen have got an answer or none.
+          # Gives back jobs that we never received: Redis moved them, and the reply was lost with the connection. No
+          # processor has such a job once every fetch that was under way when we first saw it has ended.
           def return_strays
             listed = @queues.flat_map { |queue| jobs(queue).map { |job| [queue, job] } }
-            seen = Sys.now # not before: who asked in between may be on its way to us with one of them
+            seen = Sys.now # not before: a fetch in between may still bring one of them
             asking_since = nil
             @lock.synchronize do
               listed.reject! { |held| known?(held) }

@@ -4,19 +4,19 @@ module Pando
   module Swarm
     module Runners
       class Sidekiq
-        # Counts what becomes of jobs: as the outermost of Sidekiq's server middlewares, and as one of its error
-        # handlers, for some jobs fail before any middleware sees them (there is no such class, it is no JSON).
+        # Counts jobs and failures, as the outermost of Sidekiq's server middlewares, and as one of its error handlers:
+        # some jobs fail before any middleware sees them (the class is missing, the job is not JSON).
         #
-        # One per run of a runner. Sidekiq's threads count, the main thread reads.
+        # One per run of a runner. Sidekiq's threads write; the main thread reads.
         class Meter
-          # What Sidekiq calls, a new one for each job; its configuration outlives runs and forks, so it looks up
-          # whose turn it is.
+          # Sidekiq makes a new one for each job. Its configuration outlives runs and forks, so the middleware looks up
+          # the current Meter.
           class Middleware
             def call(_job, _payload, _queue)
               yield
               Meter.current&.job_done
             rescue ::Sidekiq::JobRetry::Skip
-              Meter.current&.job_done # it ends early, and has seen to the rest itself
+              Meter.current&.job_done # the job ended early, and has done the rest itself
               raise
             end
           end
@@ -30,7 +30,7 @@ module Pando
             attr_accessor :current
           end
 
-          # @return [Integer] jobs that have ended, and those of them that have failed
+          # @return [Integer] jobs that have ended, and how many of them have failed
           attr_reader :done, :failed
 
           def initialize

@@ -12,25 +12,25 @@ module Pando
   module Swarm
     module Runners
       class Sidekiq
-        # Finds jobs that dead processes held, and dead processors of ours, and gives them back to their queues. From
-        # the second death on a job is a suspect and runs alone, see Trials; when too many have died with it, it goes
-        # to Sidekiq's dead set instead.
+        # Finds jobs that were held by dead processes, or by dead processors of ours, and gives them back to their
+        # queues. From the second death on a job is a suspect and runs alone, see Trials. When too many processes have
+        # died with it, it goes to Sidekiq's dead set instead.
         #
-        # On the Beat's thread of each node, and once on that of its first processor.
+        # Runs on the Beat's thread of each node, and once on that of its first processor.
         class Recovery
-          # How many may die with a job before it is thought to be the reason, within so many seconds; after how many
-          # it runs alone.
+          # How many processes may die with a job before it is taken for the cause; within so many seconds; and after
+          # how many deaths it runs alone.
           DEATHS = 3
           REMEMBERED = 3 * 24 * 3600
           SUSPECT = 2
-          # Seconds that a process elsewhere has to show a sign of life, after its heartbeat in Redis has expired: all
-          # have when Redis was away.
+          # Seconds that a process elsewhere has to show a sign of life after its heartbeat in Redis has expired. All
+          # heartbeats expire when Redis is down.
           GRACE = 30
-          # Of a job's class and id, for the event.
+          # Limit for a job's class and id in the event.
           BYTES = 200
 
-          # In one step, so that of several who find the same dead process one counts a job, and so that it is always
-          # somewhere. KEYS: the list of the dead, the queue, the suspects, the number of deaths, the dead set.
+          # One step, so that only one of several finders counts a job, and so that the job is always somewhere. KEYS:
+          # the list of the dead, the queue, the suspects, the number of deaths, the dead set.
           BLAME = <<~LUA
             if redis.call("LREM", KEYS[1], 1, ARGV[1]) == 0 then return 0 end
             local deaths = redis.call("INCR", KEYS[4])
@@ -41,7 +41,7 @@ module Pando
             return deaths
           LUA
 
-          # A process, or a run of one, that holds jobs and is dead, or has threads that are.
+          # A process, or a run of one, that holds jobs and is dead, or has dead threads.
           Dead = Struct.new(:identity, :pid)
           private_constant :Dead
 
@@ -77,7 +77,7 @@ module Pando
 
           def redis = Caller.new(@config)
 
-          # Calls Redis by a connection of the pool.
+          # Calls Redis on a connection of the pool.
           Caller = Struct.new(:config) do
             def call(*command) = config.redis { |connection| connection.call(*command) }
           end
@@ -90,7 +90,7 @@ module Pando
             {}
           end
 
-          # A former run in this process has ended too, and has said so, unless Redis was away.
+          # A former run in this process has ended too, and has said so, unless Redis was down.
           def dead?(identity, where)
             case Whereabouts.state(where)
             when :dead then true
@@ -126,17 +126,17 @@ module Pando
                 all.call("UNLINK", "#{identity}:work", Trials.trial(identity))
               end
             end
-            @config.logger.warn { "#{identity} has died, #{count} of its jobs are run again" } if count.positive?
+            @config.logger.warn { "#{identity} has died, #{count} of its jobs run again" } if count.positive?
           end
 
-          # @param blame [Boolean] whether its jobs may be what it died of
-          # @return [Integer] jobs
+          # @param blame [Boolean] whether its jobs may have killed it
+          # @return [Integer] number of jobs
           def take_over(dead, queue, blame:)
             jobs = redis.call("LRANGE", Holdings.list(dead.identity, queue), 0, -1)
             jobs.each { |job| blame ? blame(dead, queue, job) : give_back(dead, queue, job) }.size
           end
 
-          # The one that ran alone is still suspected.
+          # The job that ran alone is still a suspect.
           def give_back(dead, queue, job)
             alone = redis.call("GET", Trials.trial(dead.identity)) == job
             redis.call("EVAL", Holdings::RETURN, 2, Holdings.list(dead.identity, queue),
@@ -148,19 +148,20 @@ module Pando
             list = Holdings.list(dead.identity, queue)
             deaths = redis.call("EVAL", BLAME, 5, list, queue, Trials.list(queue), self.class.deaths(id), "dead",
                                 job, DEATHS, SUSPECT, REMEMBERED, Time.now.to_f)
-            return if deaths.zero? # somebody else was faster
+            return if deaths.zero? # another process was faster
 
             tell("job.killed", job, pid: dead.pid, deaths: deaths, reason: outcome(deaths))
             bury(queue, job, deaths) if deaths > DEATHS
           end
 
           def outcome(deaths)
-            return "it is buried" if deaths > DEATHS
+            return "it goes to Sidekiq's dead set" if deaths > DEATHS
 
-            deaths < SUSPECT ? "it is done again" : "it is done again, alone in its node"
+            deaths < SUSPECT ? "it runs again" : "it runs again, alone in its node"
           end
 
-          # It is in the dead set already; Sidekiq calls the app's death handlers and keeps the set small.
+          # The job is in the dead set already. Sidekiq calls the app's death handlers here and limits the size of the
+          # set.
           def bury(queue, job, deaths)
             require "sidekiq/api"
             ::Sidekiq::DeadSet.new.kill(job)

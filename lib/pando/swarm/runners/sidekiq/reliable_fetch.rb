@@ -8,16 +8,16 @@ module Pando
   module Swarm
     module Runners
       class Sidekiq
-        # Takes jobs out of queues so that none is lost with its process: Sidekiq's own fetch removes a job from Redis
-        # before it runs, this one moves it to a list of the process (Holdings) until it has run. Order and weights of
-        # queues are Sidekiq's.
+        # Takes jobs out of queues without losing them when the process dies. Sidekiq's own fetch removes a job from
+        # Redis before it runs; this one moves it to a list of the process (Holdings) until it has run. Sidekiq decides
+        # the order and weights of queues.
         #
-        # One for each of Sidekiq's capsules, called by its processors; made once in a process and its children.
+        # One per capsule, called by Sidekiq's processors. Made once in a process and its children.
         class ReliableFetch < ::Sidekiq::BasicFetch
-          # Seconds that Redis lets us wait for a job.
+          # Seconds that one query of Redis waits for a job.
           WAIT = 1
 
-          # The first job of the first queue that has one: KEYS are pairs of a queue and the list to move to.
+          # Takes the first job of the first queue that has one. KEYS are pairs: a queue, and the list to move to.
           FIRST = <<~LUA
             for i = 1, #KEYS, 2 do
               local job = redis.call("LMOVE", KEYS[i], KEYS[i + 1], "RIGHT", "LEFT")
@@ -26,7 +26,7 @@ module Pando
             return false
           LUA
 
-          # A job that is held.
+          # A held job.
           Unit = Struct.new(:queue, :job, :holdings) do
             def queue_name = queue.delete_prefix("queue:")
             def acknowledge = holdings.acknowledge(queue, job)
@@ -46,12 +46,13 @@ module Pando
             Unit.new(queue, job, holdings) if job
           end
 
-          # Jobs that were interrupted stay held until their threads are gone, and then go back all at once.
+          # Interrupted jobs stay held until their threads are gone. Then all go back at once.
           def bulk_requeue(units)
             super unless Holdings.current
           end
 
-          # Now, not as it was when this object was made: another kind of node may have been forked from us since.
+          # Computed now, not when this object was made: another kind of node may have been forked from this process
+          # since.
           def queues_cmd
             names = config.queues.map { |name| "queue:#{name}" }
             config.mode == :strict ? names.uniq : names.shuffle.uniq
@@ -61,8 +62,8 @@ module Pando
 
           def next_job(queues, holdings) = queues.size > 1 ? first(queues, holdings) : wait(queues.first, holdings)
 
-          # Redis waits for one list only, so each time it is another one's turn: with as many processors as queues
-          # each has somebody waiting, with fewer a job in an otherwise quiet time waits a second at most.
+          # Redis waits on one list only, so each query takes another queue in turn. With as many processors as queues,
+          # a processor waits on each. With fewer, a job may wait up to a second at quiet times.
           def first(queues, holdings)
             found = redis { |connection| connection.call("EVAL", FIRST, queues.size * 2, *pairs(queues, holdings)) }
             return found if found

@@ -4,12 +4,12 @@ module Pando
   module Swarm
     module Runners
       class Sidekiq
-        # Sidekiq's configuration, of which there is one in a process and its children: made at the first start, by the
-        # blocks that the app has given to Sidekiq.configure_server, and frozen by Sidekiq from then on. What a run
-        # needs anew is renewed before each.
+        # Sidekiq's configuration. A process and its children have one. It is made at the first start, by the blocks of
+        # Sidekiq.configure_server, and frozen by Sidekiq from then on. Before each run, this module renews what the run
+        # needs.
         module Settings
           class << self
-            # In a node, before it starts.
+            # Runs in a node, before it starts.
             # @return [Sidekiq::Config]
             def prepare(concurrency, queues, pool)
               @config ||= configure
@@ -21,18 +21,18 @@ module Pando
               @config
             end
 
-            # Whether fetching is ours, not that of Sidekiq Pro or another one that the app has chosen.
+            # Whether we fetch, and not Sidekiq Pro or a fetch class that the app has chosen.
             def reliable? = @config[:fetch_class] == ReliableFetch
 
-            # A wrong URL is told when the cluster boots. Who has been there once, or was forked from one who has, waits
-            # for a Redis that is away.
+            # So a wrong URL shows when the cluster boots. A process that has reached Redis once, or was forked from one
+            # that has, waits for a Redis that is down.
             # @raise [StandardError]
             def reach_redis
               @config.redis { |connection| connection.call("PING") } unless @reached
               @reached = true
             end
 
-            # The pools stay, and connect anew when they are used.
+            # The pools stay, and connect again on their next use.
             def close_connections
               [@config, *@config.capsules.each_value].each { |one| one.redis_pool.reload(&:close) }
             end
@@ -43,26 +43,26 @@ module Pando
               config = nil
               ::Sidekiq.configure_embed { |made| config = made }
               config[:fetch_class] ||= ReliableFetch
-              config[:timeout] = 0 # seconds; a node has waited already when it stops Sidekiq
+              config[:timeout] = 0 # seconds; the node has waited already when it stops Sidekiq
               config.server_middleware { |chain| chain.prepend(Meter::Middleware) }
               config.error_handlers << Meter::ERROR_HANDLER
               @events = config[:lifecycle_events].transform_values(&:dup)
               config
             end
 
-            # As large as the widest kind of this mold needs it: a pool keeps its size for ever.
+            # As large as the mold's kind with the highest concurrency needs it: a pool never changes its size.
             def make_pool(size)
               @config.concurrency = size
               @config.default_capsule.redis_pool
             end
 
-            # Sidekiq forgets those that it has called.
+            # Sidekiq removes the blocks that it has called.
             def renew_events
               @config[:lifecycle_events].each { |event, blocks| blocks.replace(@events.fetch(event, [])) }
             end
 
-            # Each run has a name of its own in Redis, where Sidekiq gives one to a process and all that are forked from
-            # it (7.0 to 8.1; these variables are not public).
+            # Each run has a name of its own in Redis. Sidekiq gives one name to a process and all its children (7.0 to
+            # 8.1; these variables are not public).
             def forget_former_life
               names = %i[@@identity @@process_nonce] & ::Sidekiq::Component.class_variables
               names.each { |name| ::Sidekiq::Component.remove_class_variable(name) }
@@ -71,8 +71,8 @@ module Pando
               take_heart
             end
 
-            # Sidekiq's adapter of ActiveJob notes that Sidekiq was quieted, and never that it has begun again: jobs
-            # that can be continued would end at each of their steps.
+            # Sidekiq's Active Job adapter notes that Sidekiq was quieted, and never that it has started again: jobs
+            # that can be continued would then end at each of their steps.
             def take_heart
               return unless defined?(::ActiveJob::QueueAdapters::SidekiqAdapter)
 

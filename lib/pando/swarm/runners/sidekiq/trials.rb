@@ -6,29 +6,29 @@ module Pando
   module Swarm
     module Runners
       class Sidekiq
-        # Jobs with which processes have died again and again. Each runs alone in its process: no other job dies with
-        # it, and if that dies once more there is no doubt about the reason. They wait in lists of their own:
+        # Runs jobs with which processes have died repeatedly. Each runs alone in its process, so no other job dies with
+        # it, and another death leaves no doubt about the cause. They wait in lists of their own:
         #
         #   pando:sidekiq:suspects:QUEUE   a list of jobs, the newest on the left
-        #   pando:sidekiq:trial:IDENTITY   the job that this process does alone
-        #   pando:sidekiq:room             whose turn it is to make room for one
+        #   pando:sidekiq:trial:IDENTITY   the job that this process runs alone
+        #   pando:sidekiq:room             the process whose turn it is to make room for one
         #
-        # A process that has just started has room for them; mostly it follows one that such a job has ended. Others
-        # take one when they are idle, and one of them makes room when a job has waited for long.
+        # A process that has just started has room for them; usually it replaces one that such a job has killed. Other
+        # processes take one when they are idle. If a job has waited for long, one of them makes room.
         #
-        # Owned by the Holdings; asked by Sidekiq's processors and by the Beat.
+        # Owned by the Holdings. Sidekiq's processors and the Beat call it.
         class Trials
           ROOM = "pando:sidekiq:room"
-          # Seconds that a processor waits while another one runs alone, or is about to.
+          # Seconds that a processor pauses while a job runs alone, or is about to.
           PAUSE = 0.1
-          # Seconds after which a busy process makes room, how long it waits for its jobs to end, and until one does
+          # Seconds until a busy process makes room; how long it waits for its jobs to end; and until a process may do
           # so again.
           PATIENCE = 60
           LONGEST = 30
           AGAIN = 300
 
-          # The first suspect of the first queue that has one: KEYS are that of the trial, and pairs of the lists to
-          # move from and to.
+          # Takes the first suspect of the first queue that has one. KEYS: the key of the trial, and pairs of the list
+          # to move from and the list to move to.
           TAKE = <<~LUA
             for i = 2, #KEYS, 2 do
               local job = redis.call("LMOVE", KEYS[i], KEYS[i + 1], "RIGHT", "LEFT")
@@ -52,7 +52,7 @@ module Pando
             @lock = Mutex.new
           end
 
-          # What the processor that asks is to do: fetch a job as ever, take a suspect, or wait.
+          # What the calling processor should do: fetch a job as usual, take a suspect, or wait.
           # @return [:fetch, :take, :wait]
           # @raise [RedisClient::Error]
           def turn
@@ -84,7 +84,7 @@ module Pando
           # @return [Boolean] whether this is the job that runs alone
           def trial?(job) = !@job.nil? && @job == job
 
-          # It has ended, and nobody has died with it; or it is given back.
+          # The job has ended and no process has died with it; or it was given back.
           def over
             call("UNLINK", self.class.trial(@holdings.identity))
             @job = nil
@@ -99,7 +99,7 @@ module Pando
 
           private
 
-          # The jobs of a dead predecessor are found before anything else is begun.
+          # The jobs of a dead predecessor are found before any other job begins.
           def look_first
             return if @looked
 
@@ -119,7 +119,7 @@ module Pando
             make_room if @waiting_since && Sys.now - @waiting_since > PATIENCE && !room?
           end
 
-          # One process at a time, and not for long: others wait for theirs.
+          # One process at a time, and not for long, because its own jobs wait meanwhile.
           def make_room
             return unless call("SET", ROOM, @holdings.identity, "NX", "EX", AGAIN)
 

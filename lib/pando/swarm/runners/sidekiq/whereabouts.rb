@@ -7,12 +7,12 @@ module Pando
   module Swarm
     module Runners
       class Sidekiq
-        # Where a process is, in words that another one can compare: whoever is in the same place knows for sure whether
-        # it lives.
+        # Says where a process runs, in a form that another process can compare. A process in the same place knows for
+        # certain whether it is alive.
         #
         #   place    the machine, its boot and the namespace of pids
         #   pid      in that
-        #   started  ticks from the boot to its start (proc(5)): a pid is used again
+        #   started  ticks from the boot to its start (proc(5)), because pids are reused
         module Whereabouts
           class << self
             # @return [Hash{String => Object}]
@@ -20,8 +20,8 @@ module Pando
               { "place" => place, "pid" => Process.pid, "started" => started(Process.pid) }
             end
 
-            # @param where [Hash{String => Object}] as {here} of a process said
-            # @return [:alive, :dead, :unknown] the last: it is elsewhere
+            # @param where [Hash{String => Object}] the result of {here} in a process
+            # @return [:alive, :dead, :unknown] :unknown: it runs elsewhere
             def state(where)
               pid = where["pid"]
               return :unknown unless where["place"] == place && pid.is_a?(Integer) && pid.positive?
@@ -37,12 +37,13 @@ module Pando
 
             private
 
-            # Children are in the same one. The host's name, for a machine's image may be started more than once.
+            # Children are in the same place. The host's name is part of it, because a machine's image may run more than
+            # once.
             def place
               @place ||= [Etc.uname[:nodename], File.read("/proc/sys/kernel/random/boot_id").chomp,
                           File.readlink("/proc/self/ns/pid")].join(" ")
             rescue SystemCallError
-              @place = SecureRandom.uuid # nobody knows it: our heartbeat has to tell
+              @place = SecureRandom.uuid # no other process matches it: our heartbeat has to decide
             end
 
             def started(pid) = stat(pid)&.last

@@ -8,15 +8,16 @@ module Pando
   module Swarm
     module Runners
       class SolidQueue
-        # What Solid Queue's supervisor does for the jobs of the dead; and more, for it would have them fail. A worker
-        # that was killed leaves jobs that it has claimed, which nobody else takes. They are done again, see KilledJobs.
+        # Takes care of the jobs of dead processes, as Solid Queue's supervisor does. But where the supervisor lets
+        # these jobs fail, Pando runs them again. A killed worker leaves jobs that it has claimed, which no other
+        # process takes. See KilledJobs.
         #
-        # Owned by the runner; runs in the thread beside the jobs.
+        # Owned by the runner. Runs in the thread beside the jobs.
         #
         # @api private
         class Claims
           # @param kind [String] the name of the node's kind
-          # @param again [Boolean] whether such jobs are done again; false: they fail, as Solid Queue has it
+          # @param again [Boolean] whether such jobs run again; false: they fail, as with Solid Queue
           def initialize(kind, again:)
             @again = again
             @killed = KilledJobs.new(kind, again ? KilledJobs::DEATHS : 1)
@@ -31,13 +32,13 @@ module Pando
 
           private
 
-          # Claims whose job somebody has deleted: nothing can be done with them.
+          # Deletes claims whose job was deleted: nothing can be done with them.
           def drop
             ids = ::SolidQueue::ClaimedExecution.where.missing(:job).ids
             ::SolidQueue::ClaimedExecution.where(id: ids).delete_all if ids.any?
           end
 
-          # Those of this machine as soon as they are dead; others when they have been silent for too long.
+          # Processes of this machine as soon as they are dead; others when they have been silent for too long.
           def dead(ours)
             silent_since = ::SolidQueue.process_alive_threshold.ago
             ::SolidQueue::Process.where.not(id: ours).select do |one|
@@ -47,7 +48,7 @@ module Pando
 
           def surely_dead?(one) = one.hostname == Socket.gethostname && Life.over?(one.pid, one.metadata[:life])
 
-          # One of several that look at the same time gets a row; the others leave it alone.
+          # If several nodes look at the same time, only one gets a row; the others skip it.
           def bury(dead)
             return if dead.empty?
 
@@ -59,13 +60,13 @@ module Pando
             end
           end
 
-          # Claims of processes that are not registered any more.
+          # Deals with claims of processes that are not registered any more.
           def adopt
             ids = ::SolidQueue::ClaimedExecution.orphaned.ids
             return if ids.empty?
 
             ::SolidQueue::ClaimedExecution.transaction do
-              # A claim that another one has dealt with meanwhile is not among those that are locked.
+              # The lock leaves out claims that another process has dealt with meanwhile.
               orphans = ::SolidQueue::ClaimedExecution.where(id: ids).non_blocking_lock
               @again ? orphans.release_all : orphans.fail_all_with(::SolidQueue::Processes::ProcessMissingError.new)
             end

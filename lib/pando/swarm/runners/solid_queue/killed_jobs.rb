@@ -6,26 +6,26 @@ module Pando
   module Swarm
     module Runners
       class SolidQueue
-        # What becomes of the jobs that a dead process had claimed. Each carries in its row how many processes have died
-        # with it; it fails when there are too many. Before its last try a job is suspected: of several such jobs one
-        # is given back at a time, the next when that one has ended, so that no healthy job fails with a deadly one. If
-        # a process that dies with a suspected job has others as well, which of them it died of is not known: it takes
-        # more such deaths until it fails.
-        # The registration of the dead process keeps the others meanwhile.
+        # Decides what happens to the jobs that a dead process had claimed. Each job's row says how many processes have
+        # died with it; with too many, the job fails. Before its last attempt a job is a suspect. Of several suspects
+        # only one is given back at a time, the next when that one has ended, so that no healthy job fails together with
+        # a deadly one. If a process dies with a suspect and other jobs, nobody knows which of them killed it: then it
+        # takes more such deaths until the job fails. The dead process's registration keeps the other suspects
+        # meanwhile.
         #
-        # Owned by the Claims; runs in the thread beside the jobs.
+        # Owned by the Claims. Runs in the thread beside the jobs.
         #
         # @api private
         class KilledJobs
-          # How many processes may die with a job, and how many times as many that have others besides.
+          # How many processes may die with a job, and by which factor more if each had other jobs too.
           DEATHS = 3
           DOUBT = 2
-          # Where a job's row has their number: beside what Active Job keeps there, which takes no notice.
+          # The key of that number in a job's row, beside Active Job's own data. Active Job ignores it.
           COUNT = "pando_deaths"
-          # Where a registration has the suspected job that was given back last.
+          # The key in a registration of the suspect that was given back last.
           ON_TRIAL = :pando_on_trial
 
-          # All that is known of a dead process, in the form that Solid Queue's error asks for.
+          # All that is known of a dead process, in the form that Solid Queue's error expects.
           Status = Struct.new(:pid) do
             def exitstatus = nil
             def signaled? = false
@@ -33,14 +33,14 @@ module Pando
           private_constant :Status
 
           # @param kind [String] the name of the node's kind
-          # @param deaths [Integer] how many it takes until a job fails
+          # @param deaths [Integer] deaths until a job fails
           def initialize(kind, deaths)
             @kind = kind
             @deaths = deaths
           end
 
-          # In a transaction that has locked them.
-          # @param registrations [Array<SolidQueue::Process>] all of one dead process
+          # Call it in a transaction that has locked the registrations.
+          # @param registrations [Array<SolidQueue::Process>] all registrations of one dead process
           def settle(registrations)
             first = registrations.first
             return if under_way?(first.metadata[ON_TRIAL])
@@ -66,19 +66,19 @@ module Pando
             ::SolidQueue::ClaimedExecution.where(process_id: registrations.map(&:id)).order(:id).includes(:job).to_a
           end
 
-          # The job that was claimed last is tried first: it is likely to be the one, and to end soon.
+          # The job that was claimed last is tried first: it is probably the cause, and probably ends soon.
           def try(claim, registration)
             claim.release
             registration.update!(metadata: registration.metadata.merge(ON_TRIAL => claim.job_id))
           end
 
-          # @return [Array<SolidQueue::ClaimedExecution>] those that have not failed
+          # @return [Array<SolidQueue::ClaimedExecution>] the jobs that have not failed
           def blame(claims, pid)
             most = claims.one? || @deaths == 1 ? @deaths : @deaths * DOUBT
             claims.reject do |claim|
               deaths = deaths(claim.job) + 1
               fatal = deaths >= most
-              # If somebody retries it by hand, it begins anew.
+              # If somebody retries the job by hand, its count starts again.
               note(claim.job, fatal ? nil : deaths)
               fail_with(claim, pid) if fatal
               tell(claim.job, pid, deaths, fatal)
@@ -97,7 +97,7 @@ module Pando
 
           def tell(job, pid, deaths, fatal)
             about = { node: @kind, name: job.class_name, id: job.active_job_id, deaths: deaths }
-            Events.emit("job.killed", **about, pid: pid, reason: fatal ? "it has failed" : "it is done again")
+            Events.emit("job.killed", **about, pid: pid, reason: fatal ? "it has failed" : "it runs again")
             Events.emit("job.buried", **about, queue: job.queue_name, reason: "it has failed") if fatal
           end
         end

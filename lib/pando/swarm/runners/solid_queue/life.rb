@@ -4,8 +4,9 @@ module Pando
   module Swarm
     module Runners
       class SolidQueue
-        # Tells a process that is surely dead from one that may live. Each leaves its mark where others find it: the
-        # boot of its machine, the namespace that its pid belongs to, and when it began, for pids are used again.
+        # Tells a process that is certainly dead from one that may be alive. Each process leaves a mark where others
+        # find it: the boot of its machine, the namespace of its pid, and its start time, because the kernel reuses
+        # pids.
         #
         # @api private
         module Life
@@ -14,11 +15,11 @@ module Pando
           private_constant :BOOT_ID, :DEAD_STATES
 
           class << self
-            # @return [String] of this process
+            # @return [String] the mark of this process
             def mark = "#{world} #{began("self").last}"
 
-            # @param pid [Integer] @param mark [String, nil] what it has left
-            # @return [Boolean] false also where nobody here can tell
+            # @param pid [Integer] @param mark [String, nil] the mark that it left
+            # @return [Boolean] false also if this process cannot tell
             def over?(pid, mark)
               where, _, began = mark.to_s.rpartition(" ")
               where == world && gone?(pid, began)
@@ -30,7 +31,7 @@ module Pando
 
             def world = "#{File.read(BOOT_ID).chomp} #{File.readlink("/proc/self/ns/pid")}"
 
-            # A process of another user may be hidden in /proc, but is there to be signalled.
+            # /proc may hide a process of another user, but a signal still finds it.
             def gone?(pid, began)
               Process.kill(0, pid)
               state, now = began(pid)
@@ -41,7 +42,7 @@ module Pando
               false
             end
 
-            # proc_pid_stat(5): its state, and when it began, in ticks since the boot.
+            # proc_pid_stat(5): the state, and the start time in ticks since the boot.
             def began(pid) = File.read("/proc/#{pid}/stat").rpartition(")").last.split.values_at(0, 19)
           end
         end

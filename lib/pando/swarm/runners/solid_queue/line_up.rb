@@ -7,7 +7,7 @@ module Pando
   module Swarm
     module Runners
       class SolidQueue
-        # Which of Solid Queue's processes a node has.
+        # Says which of Solid Queue's processes a node runs.
         #
         # @api private
         module LineUp
@@ -15,21 +15,21 @@ module Pando
           private_constant :BESIDE
 
           class << self
-            # @param node [Node] @param options [Hash] its own, complete
-            # @return [Array<Post>] none is filled yet
+            # @param node [Node] @param options [Hash] the node's options, complete
+            # @return [Array<Post>] not yet filled
             def posts(node, options)
               workers = options.fetch(:queue_file) ? workers_of_file : [worker(node, options)]
               node.number < options.fetch(:dispatchers) ? [*workers, *others] : workers
             end
 
-            # @return [Array<String>] the queues whose waiting jobs are the node's
+            # @return [Array<String>] the queues whose waiting jobs the node counts
             def queues(node, options)
               return node.queues unless options.fetch(:queue_file)
 
               configured(:worker).flat_map { |one| [*one.attributes[:queues]] }.uniq
             end
 
-            # For a node that runs what config/queue.yml says: bin/jobs would refuse the same.
+            # Checks config/queue.yml as bin/jobs does, for a node that runs its workers.
             #
             # @raise [BootError]
             def check
@@ -40,7 +40,7 @@ module Pando
               end
               raise BootError, "node :solid_queue, queue_file: true: config/queue.yml: #{wrong.join("; ")}" if wrong
             rescue ::ActiveRecord::ActiveRecordError
-              nil # recurring tasks ask the database, which may come later
+              nil # recurring tasks query the database, which may be up later
             end
 
             private
@@ -50,12 +50,12 @@ module Pando
               Post.new(-> { Worker.new(queues: node.queues, threads: node.concurrency, **options) })
             end
 
-            # `processes: 3` of a worker are three workers.
+            # `processes: 3` of a worker means three workers.
             def workers_of_file
               configured(:worker).map { |one| Post.new(-> { Worker.new(**one.attributes.except(:processes)) }) }
             end
 
-            # As Solid Queue's supervisor would begin them, less the workers.
+            # The processes that Solid Queue's supervisor would start, without the workers.
             def others
               BESIDE.flat_map do |kind, member|
                 configured(kind).map { |one| Post.new(-> { member.new(**one.attributes) }) }

@@ -4,14 +4,14 @@ module Pando
   module Swarm
     module Runners
       class SolidQueue
-        # One of a node's Solid Queue processes. Its thread dies of the first error that the database gives it, so it
-        # is replaced here when it has, as Solid Queue's supervisor would replace a process.
+        # One of a node's Solid Queue processes. Its thread dies of the first error from the database. Then this class
+        # replaces it, as Solid Queue's supervisor would replace a process.
         #
-        # Owned by the runner; all but #quiet, #busy? and #stop runs in the thread beside the jobs.
+        # Owned by the runner. Everything except #quiet, #busy? and #stop runs in the thread beside the jobs.
         #
         # @api private
         class Post
-          # Seconds that it may take to register, and to end.
+          # Seconds that it has to register, and to end.
           WITHIN = 5.0
           SLICE = 0.01
 
@@ -21,29 +21,29 @@ module Pando
             @retired = []
           end
 
-          # @return [Boolean] whether its thread does not live
+          # @return [Boolean] whether its thread is dead or missing
           def vacant? = !@member&.alive?
 
-          # Begins it, if it does not live.
+          # Starts the process, if its thread is dead or missing.
           def fill
             @retired << @member if @member
             @member = @make.call
-            hush # it may have been told meanwhile
+            hush # it may have been told to be quiet meanwhile
             @member.start
             deadline = Sys.now + WITHIN
             sleep(SLICE) until @member.process_id || vacant? || Sys.now > deadline
           end
 
-          # The registrations that the dead could not take back themselves; of a worker only when its jobs have ended,
-          # for who takes back its registration gives away its jobs.
+          # Removes the registrations that dead members could not remove. A worker's registration goes only when its
+          # jobs have ended, because removing it gives the jobs away.
           def clear
             @retired.reject! { |member| ended?(member) && remove(member) }
           end
 
-          # @return [Array<Integer>] ids of the registrations that are ours
+          # @return [Array<Integer>] ids of our registrations
           def ids = everybody.filter_map(&:process_id)
 
-          # Also for one that is just being made.
+          # Also takes effect on a member that is just being made.
           def quiet
             @quiet = true
             hush
@@ -51,7 +51,7 @@ module Pando
 
           def busy? = everybody.any? { |member| member.respond_to?(:busy?) && member.busy? }
 
-          # Its registrations are taken back, and what it still holds is given away.
+          # Removes its registrations, and gives away the jobs that it still holds.
           def stop
             finish(@member) if @member
             everybody.each(&:close)
@@ -73,13 +73,15 @@ module Pando
             member.quiet if @quiet && member.respond_to?(:quiet)
           end
 
-          # What its thread has died of has been told already, and is raised again to whoever waits for it.
+          # The error that the thread died of has been reported already; the thread raises it again to a caller that
+          # joins it.
           def end_quietly(member)
             quietly { member.stop }
             quietly { RailsApp.within { take_back(everybody) } }
           end
 
-          # Nobody waits for an answer. If the database is away, the nodes that are left find out that these are dead.
+          # No caller needs the result. If the database is down, the remaining nodes find out that these members are
+          # dead.
           def quietly
             yield
           rescue StandardError
@@ -89,7 +91,7 @@ module Pando
           def ended?(member)
             return true unless member.respond_to?(:pool)
 
-            member.pool.shutdown # if it has died before it did so
+            member.pool.shutdown # it may have died before it did so
             member.pool.shutdown?
           end
 
@@ -99,7 +101,7 @@ module Pando
             true
           end
 
-          # By their names: one whose thread has died may have known its registration, or not.
+          # Finds them by name: a dead thread may not have known its registration.
           def take_back(members)
             ::SolidQueue::Process.where(name: members.map(&:name)).each(&:deregister)
           end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/cluster/generations/mold_keeper"
+require "pando/cluster/generations/mold_releaser"
 
 # A minute of a chaos run stands for hours.
 module Haste
@@ -8,10 +8,10 @@ module Haste
   MOLDS = { TICK: 0.1, CALM: 0.3, PACE: 0.1 }.freeze
 
   def self.let_molds_go
-    keeper = Pando::Cluster::Generations::MoldKeeper
+    releaser = Pando::Cluster::Generations::MoldReleaser
     MOLDS.each do |name, seconds|
-      keeper.send(:remove_const, name)
-      keeper.const_set(name, seconds)
+      releaser.send(:remove_const, name)
+      releaser.const_set(name, seconds)
     end
   end
 end

@@ -103,7 +103,7 @@ class SolidQueueKilledJobsTest < Minitest::Test
     assert_equal({ "job_id" => "x" }, deadly.arguments) # a retry by hand begins anew
     assert_equal([1, 2, 3], @told.map { |event| event[:deaths] })
     assert_equal ["Job1", "uuid-1", 4242, "jobs"], @told.last.values_at(:name, :id, :pid, :node)
-    assert_equal(["it is done again", "it is done again", "it has failed"], @told.map { |event| event[:reason] })
+    assert_equal(["it runs again", "it runs again", "it has failed"], @told.map { |event| event[:reason] })
     told = { node: "jobs", name: "Job1", id: "uuid-1", queue: "urgent", deaths: 3, reason: "it has failed" }
     assert_equal [told], @buried
   end

@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/cluster/canary/records"
+
+# A release that is booted fills caches and compiles what a forked worker inherits: it is measured by what was booted.
+class ProofColdRecordsTest < Minitest::Test
+  # Stands for a row of the scoreboard: so many requests that each took so long.
+  Row = Struct.new(:requests, :code) do
+    def failures = 0
+    def faults = [code]
+    def prefaulted = [0, 0]
+    def first_jobs = [[code].pack("C") * requests] * 2
+  end
+  # Stands for Child.
+  Worker = Struct.new(:generation, :row, :pidfd)
+  Roster = Struct.new(:workers)
+  COLD = 90
+  WARM = 60
+
+  def setup
+    @roster = Roster.new([])
+    @records = Pando::Cluster::Canary::Records.new(@roster, ->(_worker) { false })
+    @records.fold_into(0)
+    serve(0, COLD)
+  end
+
+  def test_a_reload_after_reforks
+    established(1, WARM)
+    established(2, WARM)
+    @records.begun_cold(3)
+
+    assert_equal [[COLD], [COLD], 20, COLD], told(3)
+    assert_equal [[WARM], [WARM], 20, WARM], told(4), "a refork is measured by what serves"
+  end
+
+  def test_a_reload_after_a_reload
+    @records.begun_cold(1)
+    established(1, COLD + 1)
+    established(2, WARM)
+    @records.begun_cold(3)
+
+    assert_equal [COLD + 1], told(3).first
+  end
+
+  def test_a_reload_after_one_that_was_rolled_back
+    established(1, WARM)
+    @records.begun_cold(2)
+    established(2, COLD + 1)
+    @records.forget(2)
+    @roster.workers.clear
+    serve(1, WARM)
+    @records.begun_cold(3)
+
+    assert_equal [COLD], told(3).first
+  end
+
+  def test_a_reload_after_a_mold_was_lost
+    established(1, WARM)
+    @records.fold_into(2)
+    @records.begun_cold(3)
+
+    assert_equal [COLD], told(3).first
+  end
+
+  # The monitor goes on as another program, which has not seen it.
+  def test_what_began_cold_is_not_known
+    records = Pando::Cluster::Canary::Records.new(@roster, ->(_worker) { false })
+    records.begun_cold(1)
+
+    assert_equal [[], 10], [records.before(1).cpu.flat_map(&:keys), records.before(1).requests]
+  end
+
+  private
+
+  def serve(generation, code)
+    @roster.workers << Worker.new(generation, Row.new(10, code), 3)
+  end
+
+  # The workers of the generation before end.
+  def established(number, code)
+    serve(number, code)
+    @records.forget_before(number)
+    gone = @roster.workers.reject { |worker| worker.generation == number }
+    @roster.workers -= gone
+    gone.each { |worker| @records.bury(worker, false) }
+  end
+
+  # @return [Array] what requests took before this generation, how many there were, and the page faults
+  def told(number)
+    curve = @records.before(number)
+    [curve.cpu, curve.time].map { |bands| bands.flat_map(&:keys).uniq } + [curve.requests, curve.faults.max]
+  end
+end

@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "support/evaluation_case"
+
+# The first requests of a release that is booted cost what those of the first generation cost, and a multiple of what
+# they cost in workers that were forked from a warm one.
+class ClusterColdReloadTest < Minitest::Test
+  include ClusterProofSupport::EvaluationCase
+
+  COLD = 0.004 # seconds of CPU time
+
+  def test_a_reload_after_a_refork
+    booted(workers: 2, canary: TERMS)
+    cluster.roster.ready_workers.each { |worker| busy(worker, 20) }
+    begin_trial
+    prove
+    cluster.roster.ready_workers.each { |worker| serve(worker, 20) }
+    reload
+    busy(canary, 20)
+    pass 10
+    cluster.settle
+
+    assert_empty(events("canary.failed").map { |event| event[:reason] })
+    assert_equal [:reload, 2], [generations.current.purpose, generations.current.number]
+  end
+
+  private
+
+  def reload
+    elapse 31
+    generations.reload(["command"], [])
+    cluster.ready(cluster.upcoming_mold).turn
+    cluster.ready(cluster.starting.first).turn
+  end
+
+  def busy(worker, count)
+    count.times do
+      worker.row.start_job("GET", "/", nil, nil)
+      over = cpu + COLD
+      nil until cpu > over
+      worker.row.finish_job
+    end
+  end
+
+  def cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+end

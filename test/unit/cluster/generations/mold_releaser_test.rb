@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "../support/mold_releaser_case"
+
+# A mold that has much for itself goes.
+class MoldReleaserTest < Minitest::Test
+  include ClusterSupport::MoldReleaserCase
+
+  def test_what_it_has_for_itself_comes_back
+    released
+
+    assert_empty cluster.roster.molds
+    assert_nil generations.current.mold
+    assert_nil generations.upcoming
+  end
+
+  def test_it_says_what_comes_back
+    cluster
+    pass
+
+    assert_equal(["40.0 MiB of it are its alone"], events("mold.leaving").map { |event| event[:reason] })
+    assert_empty events("mold.lost")
+  end
+
+  def test_not_before_all_is_calm
+    cluster
+    elapse(MoldReleaser::TICK)
+    turn
+    elapse(MoldReleaser::CALM - 1)
+    turn
+    refute released?
+
+    cluster.die(cluster.worker_in(0))
+    cluster.settle
+    elapse(MoldReleaser::CALM - 1)
+    turn
+    refute released?
+  end
+
+  def test_a_little_is_not_worth_it
+    @own = 9
+    pass
+    refute released?
+
+    @own = 20
+    pass
+    assert released?
+  end
+
+  def test_asked_to_it_goes_for_a_little_as_well
+    @own = 1
+    cluster(mold: :release)
+    pass
+
+    assert released?
+  end
+
+  def test_kept
+    cluster(mold: :keep)
+    pass
+
+    refute released?
+    assert_nil releaser.due
+  end
+
+  # A request may have killed one of them, and be given to the other.
+  def test_it_stays_beside_two_workers
+    cluster(workers: 2, mold: :release)
+    pass
+
+    refute released?
+  end
+
+  def test_it_stays_where_nobody_may_fork_another
+    cluster(mold: :release)
+    cluster.policy.allowed = false
+    pass
+
+    refute released?
+  end
+
+  def test_it_stays_while_something_goes_on
+    @conditions.obstacle = "a reload is under way"
+    pass
+    refute released?
+
+    @conditions.obstacle = nil
+    generations.refork("test")
+    turn
+    refute released?
+  end
+
+  # The next one from a worker may be as bad.
+  def test_it_stays_when_a_worker_s_fork_has_come_to_nothing
+    cluster(mold: :release)
+    generations.refork("test")
+    cluster.die(cluster.upcoming_mold)
+    elapse(60)
+    pass
+    refute released?
+
+    assert_released_after_a_refork
+  end
+end

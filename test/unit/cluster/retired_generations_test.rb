@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pando/cluster/retired_generations"
+
+# Which workers are to be replaced.
+class ClusterFloorTest < Minitest::Test
+  RetiredGenerations = Pando::Cluster::RetiredGenerations
+  Worker = Struct.new(:generation)
+
+  def setup = @retired = RetiredGenerations.new
+  def above = (0..4).select { |generation| @retired.above?(Worker.new(generation)) }
+
+  def test_those_below_it
+    assert_empty above
+    @retired.raise_to(2)
+    @retired.raise_to(3)
+    @retired.raise_to(3)
+
+    assert_equal [0, 1, 2], above
+  end
+
+  def test_a_generation_that_came_to_nothing
+    @retired.raise_to(2)
+    @retired.raise_to(3)
+    @retired.discard(3)
+
+    assert_equal [0, 1, 3], above
+    assert @retired.discarded?(Worker.new(3))
+    refute @retired.discarded?(Worker.new(1))
+  end
+
+  def test_one_that_the_floor_was_not_raised_to
+    @retired.raise_to(2)
+    @retired.discard(4)
+
+    assert_equal [0, 1, 4], above
+  end
+
+  def test_it_remembers_so_many_and_no_more
+    (1..(RetiredGenerations::MEMORY + 50)).each { |number| @retired.discard(number) }
+
+    assert_equal(RetiredGenerations::MEMORY, (0..500).count { |generation| @retired.discarded?(Worker.new(generation)) })
+  end
+end

@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+require "pando/cluster/throttling/backoff"
+require "pando/cluster/reactor/lanes"
+require "pando/cluster/memory/oom_watch"
+require "pando/cluster/reactor/supervisor"
+require_relative "clock"
+require_relative "fakes"
+
+module ClusterSupport
+  # What the tests of the reactor's supervisor have in common: a supervisor, and fakes around it.
+  module SupervisorCase
+    include Clock
+    include Listening
+
+    # Stands for HTTP::ReactorSetup.
+    class Setup
+      attr_reader :reports, :jobs
+      attr_accessor :turns, :stuck, :blocked
+
+      def initialize = @reports = @turns = 0
+      def nudge = stuck || @turns += 1
+      def blocked? = !!blocked && !stuck
+      def state = { waiting: 3 }
+      def early? = false
+      def lanes = 4
+      def lane = [File.open(File::NULL), UNIXSocket.pair(:SEQPACKET), File.open(File::NULL)]
+
+      def report(jobs)
+        @jobs = jobs
+        @reports += 1
+      end
+
+      def in_flight = { connections: 3, requests: 2 }
+    end
+
+    # Stands for the spawner: a reactor is there at once, or the kernel has none.
+    class Spawner
+      attr_reader :born
+      attr_accessor :refusing
+
+      def initialize(roster)
+        @roster = roster
+        @born = []
+      end
+
+      def reactor(_setup)
+        return if refusing
+
+        child = @roster.admit(:reactor, 0, 0, Link.new, nil)
+        child.adopt(FakePidfd.new(100 + born.size))
+        born << child
+        child
+      end
+    end
+
+    # Stands for the link to the reactor: takes as many orders as it has room for.
+    class Link
+      attr_reader :orders
+      attr_accessor :room
+
+      def initialize
+        @orders = []
+        @room = 1000
+      end
+
+      def send(message, descriptors = [])
+        return false if @room.zero?
+
+        @room -= 1
+        @orders << [message.kind, message.lane, descriptors.size]
+        true
+      end
+
+      def close = @closed = true
+      def closed? = !!@closed
+    end
+
+    def setup
+      super
+      @roster = ClusterSupport.roster
+      @setup = Setup.new
+      @lanes = Pando::Cluster::Reactor::Lanes.new(@setup, Pando::Cluster::Memory::OomWatch.new)
+      @spawner = Spawner.new(@roster)
+      @throttles = Pando::Cluster::Throttling::RestartThrottles.new
+      listeners = Pando::Cluster::Listening::Listeners.new
+      @supervisor = Pando::Cluster::Reactor::Supervisor.new(@roster, @spawner, @lanes, listeners, @setup, throttles: @throttles)
+    end
+
+    def reactors = @spawner.born
+    def orders = reactors.last.link.orders
+    def turn(stopping: false) = @supervisor.reconcile(stopping)
+
+    def worker(ready: true)
+      child = @roster.admit(:worker, @roster.size, 0, FakeLink.new, nil)
+      child.deadline = now + 20
+      @lanes.open_for(child)
+      child.adopt(FakePidfd.new(1000 + @roster.size))
+      child.become_ready if ready
+      child
+    end
+
+    # As the child_events does it.
+    def die(child, ending = ClusterSupport.killed)
+      child.ending = ending
+      @roster.dismiss(child)
+      @supervisor.lost if child.reactor?
+    end
+
+    def with_reactor
+      worker
+      turn
+      reactors.last.become_ready
+    end
+  end
+end
