@@ -89,9 +89,10 @@ module Pando
           next if @told.key?(finding.fingerprint)
 
           @told[finding.fingerprint] = true
-          next warn("pando: #{finding}") unless settings.fatal?(finding)
+          next warn("pando: #{finding}", "    #{finding.advice}") unless settings.fatal?(finding)
 
-          plug.fail(finding.kind.to_s, [finding.message, finding.advice].compact.join(" "), finding.location)
+          message = "#{finding.message.delete_suffix(".")}. #{finding.advice}"
+          plug.fail(finding.kind.to_s, message, finding.location)
         end
         nil
       end
