@@ -10,17 +10,17 @@ require "pando/fork_safety/registration"
 require "pando/fork_safety/audit"
 
 module Pando
-  # What makes a process fit to be forked, and its child fit to live. Loaded in
-  # molds, workers and services; the monitor has no use for it. A library may
-  # load it too, with or without the server.
+  # Prepares a process for a fork, and its child for work. Molds, workers and
+  # services load it; the monitor does not. A library may load it too, with or
+  # without the server.
   module ForkSafety
-    # Puts right what every forked child must not share with its siblings, then
-    # lets the libraries do the same. Called in each final child of the server,
-    # before the user's hooks.
+    # Replaces what a forked child must not share with its siblings, then lets
+    # the libraries do the same. Called in each final child of the server, before
+    # the user's hooks.
     #
     # @api private
     # @return [nil]
-    # @yield what comes before the callbacks of libraries
+    # @yield before the callbacks of libraries run
     # @raise [CallbackFailed]
     def self.after_fork
       Descriptors.cut_off
@@ -29,7 +29,7 @@ module Pando
       Callbacks.settle
     end
 
-    # Marks an IO that no forked child may hold open: a client's connection ends
+    # Marks an IO that no forked child may hold open: a client's connection must end
     # when its own process closes it. Children are cut off from it before the user's hooks.
     #
     # @api private
@@ -40,22 +40,22 @@ module Pando
     end
 
     # @api private
-    # @return [Integer] clients' connections that the application has taken over (hijacked) and not closed yet
+    # @return [Integer] clients' connections that the app has hijacked and not closed yet
     def self.connections = Descriptors.private_count
   end
 
   class << self
     # @!method pid
-    #   The pid of this process, without a system call: right in the child of each fork(2) of the C library,
-    #   Process.daemon's and the server's double one too. Written in C (ext/pando/bind_fork.c).
+    #   The pid of this process, without a system call. It is right in every child that the C library's fork(2)
+    #   makes, also through Process.daemon and the server's double fork. Written in C (ext/pando/bind_fork.c).
     #   @return [Integer]
 
-    # Says that this process must never be forked again, since it holds what
-    # cannot be made safe (a native library with threads of its own, say). A
-    # worker serves on but is never promoted. It cannot be taken back, and a
-    # child inherits it.
+    # Says that this process must never be forked again, because it holds something
+    # that cannot be made safe, such as a native library with threads of its own. A
+    # worker serves on, but Pando never promotes it. The call cannot be undone, and
+    # children inherit it.
     #
-    # @param reason [String, nil] for the event; the caller's line without one
+    # @param reason [String, nil] for the event; nil: the caller's line
     # @return [nil]
     def no_longer_fork_safe!(reason = nil)
       ForkSafety.give_up(reason || "called at #{caller(1, 1).first}")
@@ -66,26 +66,27 @@ module Pando
       ForkSafety.safe?
     end
 
-    # Excepts IOs from {close_all_ios!}, in this process and its children.
+    # Excludes IOs from {close_all_ios!}, in this process and its children.
     #
     # @param ios [Array<IO, #to_io>]
     # @return [nil]
-    # @raise [TypeError] for what is no IO
+    # @raise [TypeError] an argument is not an IO
     def keep_io(*ios)
       ForkSafety::Descriptors.keep(ios)
     end
 
-    # Cuts this process off from the connections and files it inherited, without
-    # a word to the other side: each IO keeps its number, but what is beneath is
-    # replaced. A socket then looks hung up by its peer (end of file, EPIPE), so
-    # that clients connect anew; anything else reads and writes as /dev/null does.
-    # What was buffered and not yet written is dropped.
+    # Cuts this process off from the connections and files that it inherited, without
+    # telling the other side. Each IO keeps its number, but the file or socket beneath
+    # is replaced. A socket then behaves as if its peer had hung up (end of file,
+    # EPIPE), so clients connect again. Anything else reads and writes as /dev/null
+    # does. Buffered data that was not yet written is dropped.
     #
-    # Spared: stdin, stdout, stderr, what {keep_io} was told, Pando's own, and
-    # regular files open for appending (logs), which are safe to share.
+    # These stay as they are: stdin, stdout, stderr, what was passed to {keep_io},
+    # Pando's own descriptors, and regular files open for appending (logs), which are
+    # safe to share.
     #
-    # Call it from after_mold_fork or after_worker_fork. It reaches what Ruby has
-    # an IO object for, and so no descriptor that a C library keeps to itself.
+    # Call it from after_mold_fork or after_worker_fork. It reaches only descriptors
+    # that have an IO object, not those that a C library keeps to itself.
     #
     # @return [Integer] how many were replaced
     # @raise [SystemCallError] if the process is out of descriptors

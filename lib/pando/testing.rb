@@ -7,8 +7,8 @@ require "pando/testing/settings"
 require "pando/testing/session"
 
 module Pando
-  # Reforks a test suite as the server reforks an app, so that CI meets what production would.
-  # Lives in the process that runs the tests; what joins it to a framework is a plug.
+  # Reforks a test suite as the server reforks an app, so that CI finds what would break in production.
+  # Lives in the process that runs the tests. A plug connects it to a test framework.
   #
   #   Pando::Testing.configure { |testing| testing.every = 50 }
   module Testing
@@ -25,18 +25,18 @@ module Pando
       def settings = @settings ||= Settings.from(ENV)
 
       # @api private
-      # @return [Session] the one of this run: its copy, in each generation
+      # @return [Session] the session of this run; each generation has a copy
       def session = @session ||= Session.new(settings)
 
       # @api private
-      # @return [Hooks] those of the app's config file
+      # @return [Hooks] the hooks of the app's config file
       def hooks = @hooks ||= Hooks.load(settings.config_file)
 
-      # @return [Integer] how often this run has reforked up to here
+      # @return [Integer] how often this run has reforked so far
       def generation = session.generation
 
-      # Names IOs that the suite itself holds through all generations (a browser's connection, a
-      # report), so that strict mode does not take them for the app's.
+      # Names IOs that the suite itself holds through all generations (a browser's connection, a report), so
+      # that strict mode does not attribute them to the app.
       #
       # @param ios [Array<IO, #to_io>]
       # @return [nil]

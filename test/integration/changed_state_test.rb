@@ -59,7 +59,7 @@ class ChangedStateTest < Minitest::Test
   REFUSED = ["nice", "signal PIPE", "limit core file size", "stdin", "stderr", "env CHANGED", "signal WINCH",
              *NEED_ROOT].freeze
   CUSTOMARY = ["env CHANGED", "signal WINCH"].freeze
-  WORDS = "The application has changed its process while it served: "
+  WORDS = "The app changed its process while it served requests: "
 
   def test_directory_and_umask_are_put_back
     server = start("workers 2")

@@ -49,7 +49,7 @@ class ReforkStrictTest < Minitest::Test
     %w[PID NAME].each do |name|
       place = "#{FOLDER}/app/pid_cached.rb:#{line("pid_cached", "#{name} =")}"
 
-      assert_match(/Planted::#{name} still names .*\(#{place}\)/, run.errors)
+      assert_match(/Planted::#{name} still holds the pid .*\(#{place}\)/, run.errors)
     end
   end
 

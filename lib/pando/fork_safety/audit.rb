@@ -14,11 +14,11 @@ require "pando/sys"
 
 module Pando
   module ForkSafety
-    # Looks at a process from below Ruby: which descriptors it has and whose they are, which threads
-    # a fork would lose. Works in any process, with or without the server:
+    # Looks at a process from below Ruby: which descriptors it has and who owns them, and which threads
+    # a fork would lose. It works in any process, with or without the server:
     #
-    #   Pando::ForkSafety::Audit.begin          # before the application is loaded
-    #   Pando::ForkSafety::Audit.trace          # if the lines that open IOs are to be known
+    #   Pando::ForkSafety::Audit.begin          # before the app is loaded
+    #   Pando::ForkSafety::Audit.trace          # to learn the lines that open IOs
     #   ...
     #   Pando::ForkSafety::Audit.census         # in the parent, just before a fork
     #   fork do
@@ -29,8 +29,8 @@ module Pando
       @census = nil
 
       class << self
-        # What is open now was opened by whoever started this process: it is no fault of the
-        # application's. To be called before the application is loaded.
+        # What is open now belongs to the process that started this one, so it is not the app's fault.
+        # Call it before the app is loaded.
         #
         # @return [nil]
         def begin
@@ -40,17 +40,17 @@ module Pando
           nil
         end
 
-        # Notes from now on where each IO is made; costs some microseconds for each one made, and
-        # nothing else. Children go on.
+        # From now on, records the line that makes each IO. That costs some microseconds per IO, and
+        # nothing else. Children continue to trace.
         #
         # @return [nil]
         def trace = Sites.trace
 
-        # Ends what {trace} began.
+        # Stops what {trace} started.
         # @return [nil]
         def untrace = Sites.pause
 
-        # What this process has, for the child that it is about to fork.
+        # Notes the descriptors of this process, for the child that it is about to fork.
         #
         # @return [nil]
         def census
@@ -58,11 +58,11 @@ module Pando
           nil
         end
 
-        # @param forks [Boolean] whether this process is going to be forked: what it has itself
-        #   opened is judged too then, and its threads
-        # @param own [Array<IO, Integer>] descriptors that are the caller's business
+        # @param forks [Boolean] whether this process is going to be forked. Then Pando also judges its
+        #   threads and what it has opened itself
+        # @param own [Array<IO, Integer>] descriptors that the caller takes care of
         # @param keep [Array<String>] patterns of peers and paths to leave alone (see Patterns)
-        # @param everything [Boolean] find the IO object of each descriptor, also of the harmless
+        # @param everything [Boolean] also find the IO objects of harmless descriptors
         # @return [Report]
         def run(forks: true, own: [], keep: [], everything: false)
           began = Sys.now
@@ -75,7 +75,7 @@ module Pando
           Report.new(verdicts: verdicts.to_a, threads: threads.to_a, seconds: Sys.now - began, error: e.message)
         end
 
-        # The threads alone, in a process that is about to fork.
+        # Audits only the threads, in a process that is about to fork.
         #
         # @return [Report]
         def threads
@@ -86,14 +86,14 @@ module Pando
         end
 
         # @param patterns [Array<String>] see Patterns
-        # @return [Array<Integer>] the descriptors that were declared harmless, in code or by these
+        # @return [Array<Integer>] the descriptors that code or these patterns declare harmless
         # @raise [SystemCallError] /proc cannot be read
         def kept_numbers(patterns)
           Descriptors.kept_numbers | Patterns.new(patterns).numbers
         end
 
-        # Cuts this process off from these descriptors, C code's too, without a word to the other side:
-        # each keeps its number, a socket looks hung up, anything else is /dev/null.
+        # Cuts this process off from these descriptors, also those of C code, without telling the other
+        # side. Each keeps its number. A socket looks hung up, anything else is /dev/null.
         #
         # @param descriptors [Array<Descriptor>] of a {Report} of this process
         # @return [Integer] how many there still were

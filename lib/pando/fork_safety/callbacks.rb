@@ -6,11 +6,11 @@ require "pando/fork_safety/callbacks/turn"
 
 module Pando
   module ForkSafety
-    # What libraries do around each fork of this process, whoever forks and whether or not a
-    # server runs. Lives in every process that has loaded it; a child inherits it all.
+    # Runs the callbacks of libraries around each fork of this process, with or without the
+    # server. Lives in every process that has loaded it; a child inherits everything.
     #
-    # Forks take turns, from the first callback before to the last one after. One that a
-    # callback makes itself runs no callbacks.
+    # Forks take turns, from the first callback before to the last one after. A fork that a
+    # callback makes runs no callbacks.
     #
     # @api private
     module Callbacks
@@ -24,7 +24,7 @@ module Pando
       @reporter = nil
 
       class << self
-        # @return [Boolean] this process is being made by Process.daemon: its parent ends
+        # @return [Boolean] Process.daemon is making this process: its parent ends
         def daemon? = @kind == :daemon
 
         # @return [nil]
@@ -43,14 +43,14 @@ module Pando
         # @return [Array<BackgroundThread>]
         def threads = REGISTRY.entries.filter_map(&:thread)
 
-        # The block, while nobody forks.
+        # Runs the block while no thread forks.
         def in_turn(&block) = TURN.mine? ? yield : TURN.take(&block)
 
-        # @return [Boolean] it waits until the fork of another thread is over
+        # @return [Boolean] the thread waits for another thread's fork to end
         def waits?(thread) = TURN.waited_for_by?(thread)
 
         # @param kind [Symbol] :fork or :daemon
-        # @yield forks: returns in two processes, or raises in one of them or in both
+        # @yield forks; returns in two processes, or raises in one or both of them
         # @raise [ForkRefused] from the first callback that raises before the fork
         def around(kind, &block)
           return yield if REGISTRY.entries.empty? || TURN.mine?
@@ -61,8 +61,8 @@ module Pando
           end
         end
 
-        # The children that the block forks from this thread run their callbacks not at once, but when
-        # they call {settle}: a process that hangs in a callback must be known to somebody before.
+        # Children that the block forks from this thread run their callbacks only when they call {settle}. By
+        # then the monitor knows the process, in case it hangs in a callback.
         def hold_child
           @holder = Thread.current
           yield
@@ -70,7 +70,7 @@ module Pando
           @holder = nil
         end
 
-        # In a child that was held.
+        # Runs the callbacks in a child that was held.
         #
         # @return [nil]
         # @raise [CallbackFailed] the first failure; the other callbacks have run
@@ -104,11 +104,11 @@ module Pando
           end
         end
 
-        # The last to come is the first to go: it may need the others.
+        # In reverse order: a later library may need the earlier ones.
         def prepare(entries)
           begun = []
           entries.reverse_each do |entry|
-            begun.unshift(entry) # before it is called: whatever interrupts it, it can be undone
+            begun.unshift(entry) # before the call, so that it can be undone whatever interrupts it
             entry.before
           end
           complete = true
@@ -126,13 +126,13 @@ module Pando
           @owed = entries
         end
 
-        # An error is not raised: the caller is to have the child's pid, and the child must not
-        # climb up through frames that are its parent's.
+        # Does not raise an error: the caller needs the child's pid, and the child must not unwind its
+        # parent's stack.
         def finish(entries, side)
           run_all(entries, side).each { |failure| tell(failure) }
         end
 
-        # All of them, even if one ends the thread.
+        # Runs all of them, even if one ends the thread.
         # @return [Array<CallbackFailed>]
         def run_all(entries, side, failures = [])
           entry, *others = entries
@@ -149,7 +149,7 @@ module Pando
           warn_of(failure)
         rescue StandardError => error
           warn_of(failure)
-          warn "pando: and the block that was to be told of it raised #{error.class}: #{error.message}"
+          warn "pando: the block given to on_callback_failure raised #{error.class}: #{error.message}"
         end
 
         def warn_of(failure)

@@ -7,16 +7,16 @@ require "pando/native"
 
 module Pando
   module ForkSafety
-    # The descriptors under Ruby's IO objects: which of them are kept, and how
-    # the others are replaced. IO#close will not do: it flushes what the parent
-    # had buffered, TLS says goodbye, and the freed number is given to the next
-    # file while a library still believes it to be its socket. IO#reopen flushes
-    # too. dup3(2) does none of this.
+    # The descriptors under Ruby's IO objects: which of them stay, and how the
+    # others are replaced. IO#close would flush what the parent had buffered, TLS
+    # would send close_notify, and the next file would get the free number while a
+    # library still uses it as its socket. IO#reopen flushes too. dup3(2) does none
+    # of this.
     #
     # @api private
     module Descriptors
       STDIO = (0..2)
-      # A class may have redefined them, and IO's own are what is wanted.
+      # IO's own methods, because a class may have redefined them.
       FILENO = IO.instance_method(:fileno)
       CLOSED = IO.instance_method(:closed?)
       STAT = IO.instance_method(:stat)
@@ -40,7 +40,7 @@ module Pando
           nil
         end
 
-        # @return [Array<Integer>] numbers of what is kept
+        # @return [Array<Integer>] numbers of the kept descriptors
         def kept_numbers = @kept.each_key.filter_map { |io| number(io) }
 
         # @param io [IO]
@@ -50,7 +50,7 @@ module Pando
           nil
         end
 
-        # @return [Integer] how many of those are open
+        # @return [Integer] how many of these are open
         def private_count = @private.to_a.count { |io| number(io) }
 
         # @param found [Array<Audit::Descriptor>]
@@ -72,7 +72,7 @@ module Pando
           Substitutes.open do |substitutes|
             doomed.each { |io| replace(io, substitutes) }
           end
-          @private = WeakSet.new # what is beneath them now is nobody's connection
+          @private = WeakSet.new # they no longer hold a connection
           nil
         end
 
@@ -87,13 +87,13 @@ module Pando
 
         private
 
-        # Several IO objects may have one number: each number is judged, not each object.
+        # Several IO objects may have one number, so this judges numbers, not objects.
         def replaceable?(io, spared)
           fd = number(io)
           fd && !STDIO.cover?(fd) && !spared.include?(fd) && !log?(io)
         end
 
-        # Nobody shares the position of a file that is only appended to.
+        # Processes that only append to a file do not share a position.
         def log?(io)
           return false unless STAT.bind_call(io).file?
 
@@ -102,8 +102,8 @@ module Pando
           false
         end
 
-        # An IO that has outlived its number may have that of one of the substitutes, or of the interpreter's timer,
-        # which a child makes anew.
+        # An IO that has outlived its descriptor may have the number of a substitute, or of the interpreter's timer,
+        # which a child creates again.
         def replace(io, substitutes)
           fd = number(io)
           return false if substitutes.include?(fd) || Sys.reserved_fd?(fd)
@@ -117,7 +117,7 @@ module Pando
           false # the object outlived its descriptor
         end
 
-        # Each of its objects may have buffered something; C code may have it without any.
+        # Each of its objects may have buffered something. A descriptor of C code may have no object.
         def cut_one(found, substitutes)
           found.ios.each { |io| replace(io, substitutes) if number(io) == found.number }
           Sys.replace_fd(found.number, found.socket? ? substitutes.hung_up : substitutes.null)
@@ -126,15 +126,15 @@ module Pando
           false
         end
 
-        # Meanwhile its number may have become another's.
+        # By now the number may belong to another file.
         def same?(found)
           File.readlink("/proc/self/fd/#{found.number}") == found.target
         rescue SystemCallError
           false
         end
 
-        # With /dev/null beneath: what was not yet written goes there, what was not
-        # yet read is read away.
+        # Drops both buffers while /dev/null is beneath: unwritten data goes there, and
+        # unread data is read and discarded.
         def drop_buffers(io)
           attempt { FLUSH.bind_call(io) }
           attempt { loop { READPARTIAL.bind_call(io, CHUNK) } }
@@ -143,7 +143,7 @@ module Pando
         def attempt
           yield
         rescue SystemCallError, IOError
-          nil # at its end, or not open this way
+          nil # at end of file, or not open in this direction
         end
 
         def number(io)

@@ -6,15 +6,15 @@ require "pando/fork_safety/examination/thread_at"
 
 module Pando
   module ForkSafety
-    # Where another process stands, and in what lock, as far as /proc and a debugger tell.
-    # Any of it may be forbidden here (ptrace(2), "ptrace access mode"), or take long: it is
-    # done in a process of its own. Loads nothing but itself.
+    # Describes where another process hangs, and in which lock, as far as /proc and a debugger
+    # tell. Any of this may be forbidden (ptrace(2), "ptrace access mode") or take long, so it
+    # runs in a process of its own. It loads nothing but itself.
     #
     #   puts ForkSafety::Examination.new(pid).text
     #
     # @api private
     class Examination
-      # Threads that are told of.
+      # The most threads to describe.
       THREADS = 16
 
       # @param pid [Integer]

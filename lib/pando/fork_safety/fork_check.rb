@@ -4,23 +4,23 @@ require "pando/native"
 
 module Pando
   module ForkSafety
-    # Tells a library that it finds itself in another process than before, at the price of one method
-    # call and without a system call: for what is mended on next use, with no callback.
+    # Tells a library that it is in another process than before, with one method call and no system
+    # call. It is for what a library repairs on its next use, without a callback.
     #
     #     @check = Pando::ForkSafety::ForkCheck.new
     #     reconnect if @check.renew
     #
-    # Counts forks instead of comparing pids: a child can have the pid of an ancestor that is dead.
-    # Of one object two threads may both be told; a lock, if it matters, is the library's.
+    # It counts forks instead of comparing pids, because a child may get the pid of a dead ancestor.
+    # Two threads may both see the change. If that matters, the library needs a lock of its own.
     class ForkCheck # rubocop:disable Lint/EmptyClass
       # Written in C (ext/pando/bind_fork_check.c).
 
       # @!method forked?
-      #   @return [Boolean] whether this is not the process in which it was made or last renewed
+      #   @return [Boolean] whether this is another process than the one in which it was made or last renewed
 
       # @!method renew
-      #   From now on this is its process.
-      #   @return [Boolean] whether it was another before
+      #   Makes this process its own.
+      #   @return [Boolean] whether its process was another one before
     end
   end
 end

@@ -10,30 +10,30 @@ require "pando/fork_safety/libraries/preparation"
 
 module Pando
   module ForkSafety
-    # What is known of the libraries that this process has loaded: which of them put up with a fork by
-    # themselves, for which Pando does what is needed, and which are left to you. It loads no library, and
-    # needs no Bundler. The table itself is in libraries/known/*.rb.
+    # What Pando knows about the libraries that this process has loaded: which handle a fork by themselves,
+    # which Pando prepares, and which are left to you. This module loads no library and needs no Bundler. The
+    # table itself is in libraries/known/*.rb.
     #
     #     Pando::ForkSafety::Libraries.loaded.each { |entry| puts entry }
     module Libraries
       class << self
-        # @return [Array<Entry>] of the libraries that are loaded now, in the table's order; then the gems that
-        #   have loaded an extension of their own and are not in the table, as :unknown
+        # @return [Array<Entry>] of the libraries that are loaded now, in the table's order; then, as :unknown,
+        #   the gems that have loaded a C extension and are not in the table
         def loaded
           Known.loaded.map { |library| Entry.of(library) } + Native.unknown
         end
 
-        # @param prepared [Array<String>] the names of those that the user's hooks take care of
-        # @return [Array<Finding>] one for each other that is left to you or not known
+        # @param prepared [Array<String>] names of libraries that the user's hooks take care of
+        # @return [Array<Finding>] one for each other library that is left to you or unknown
         def findings(prepared: [])
           loaded.reject { |entry| prepared.include?(entry.name) }.filter_map(&:finding)
         end
 
         # @param name [String] of a loaded one
-        # @return [Boolean] whether it is in use here and no fork is safe until the user has done something
+        # @return [Boolean] whether it is in use here, so that no fork is safe until the user has done something
         def refuses?(name) = Known.library(name).rule&.refuses? || false
 
-        # What must be in the environment before the libraries are loaded. What is there already stays.
+        # Sets the variables that libraries read when they are loaded. Variables that are already set stay.
         #
         # @return [nil]
         def prepare_environment
@@ -41,8 +41,8 @@ module Pando
           nil
         end
 
-        # From now on the first use of a library that no fork survives marks this process and its children, as
-        # {Pando.no_longer_fork_safe!} does.
+        # From now on, the first use of a library that does not survive a fork marks this process and its children,
+        # as {Pando.no_longer_fork_safe!} does.
         #
         # @return [nil]
         def watch
@@ -53,16 +53,16 @@ module Pando
           nil
         end
 
-        # Tells the clients of long conversations (WebSockets of Action Cable) to go elsewhere. To be called again and
-        # again until it returns true.
+        # Tells clients with long-lived connections (Action Cable's WebSockets) to reconnect elsewhere. Call it again
+        # until it returns true.
         #
-        # @return [Boolean] whether none is left
+        # @return [Boolean] whether no such connection is left
         def say_goodbye = steps(:say_goodbye).map { |_, step| step.call }.all?
 
-        # In a process that is about to end: what the libraries have queued in it is done.
+        # In a process that is about to end: finishes what the libraries have queued in it.
         #
         # @param seconds [Float] at most
-        # @yieldparam library [String] @yieldparam unfinished [String] what was not done in time
+        # @yieldparam library [String] @yieldparam unfinished [String] what was not finished in time
         # @return [nil]
         def before_exit(seconds)
           steps(:before_exit).each do |name, step|
@@ -72,25 +72,25 @@ module Pando
           nil
         end
 
-        # Runs the block, which forks, and around it what the loaded libraries need: before the fork, then in
-        # parent and child, even where the block raises. It is to be the innermost: after what the user has for
-        # before a fork, and before what he has for after one.
+        # Runs the block, which forks, and around it the preparation of the loaded libraries: before the fork, and
+        # then in parent and child, even if the block raises. It must be innermost: after the user's hooks before a
+        # fork, and before the user's hooks after a fork.
         #
-        # @param strict [Boolean] whether not to fork, now or ever, if a library cannot be made ready. Otherwise
-        #   the fork goes on without it.
-        # @param defer [Boolean] whether the child does its part not at once but in {settle}
-        # @param prepared [Array<String>] the names of those that the user's hooks take care of
-        # @param on_failure [#call, nil] is told the library's name and the error of what went wrong and was
-        #   lived with
+        # @param strict [Boolean] whether to refuse the fork, now and for good, if a library cannot be prepared.
+        #   Otherwise the fork goes on without the preparation.
+        # @param defer [Boolean] whether the child does its part later, in {settle}
+        # @param prepared [Array<String>] names of libraries that the user's hooks take care of
+        # @param on_failure [#call, nil] called with the library's name and the error, if something failed and the
+        #   fork goes on
         # @yieldreturn [Object] whatever the fork returns, in both processes
-        # @return what the block returned
-        # @raise [Unsafe] with strict, and nothing was forked
+        # @return the return value of the block
+        # @raise [Unsafe] with strict; nothing was forked
         def around_fork(strict: false, defer: false, prepared: [], on_failure: nil, &fork)
           preparation = Preparation.new(Known.loaded, on_failure, prepared: prepared)
           preparation.around(strict, defer ? ->(rest) { @owed = rest } : nil, &fork)
         end
 
-        # In a child of {around_fork} with defer.
+        # Does the child's part, in a child of {around_fork} with defer.
         #
         # @return [nil]
         def settle
@@ -101,11 +101,11 @@ module Pando
         end
 
         # @param location [String] "file:line" of a Ruby thread's block
-        # @return [String, nil] the library that has this thread again in each child
+        # @return [String, nil] the library that starts this thread again in each child
         def reviving(location) = Known.loaded.find { |library| library.revives?(location) }&.name
 
         # @param name [String] a gem's
-        # @return [String, nil] what its row says the user must do
+        # @return [String, nil] the advice in its row
         def advice(name)
           return unless Known.names.include?(name) && Known.loaded?(name)
 

@@ -5,18 +5,18 @@ require "pando/fork_safety/process_state/reading"
 
 module Pando
   module ForkSafety
-    # What the kernel keeps of a process beside its memory, and each fork hands down: its directory, umask, user and
-    # limits, how it takes signals, its first three descriptors; and its environment. Two of them are compared, the
-    # younger one in the process of the older one or in a descendant of it.
+    # What the kernel keeps of a process besides its memory, and each fork hands down: its directory, umask, user and
+    # limits, its signal handling, its first three descriptors; and its environment. Pando compares two states. The
+    # younger one comes from the process of the older one, or from a descendant of it.
     #
-    # A value. Of the environment it has no contents, which may be secrets, but a digest of each.
+    # A value. It holds no contents of environment variables, which may be secrets, but a digest of each.
     #
     # @api private
     class ProcessState
       # @return [ProcessState] of this process
       def self.take = new(Reading.all)
 
-      # @return [Hash{String => Value}] by the name of what it is
+      # @return [Hash{String => Value}] by name
       attr_reader :values
 
       # @param values [Hash{String => Value}]
@@ -37,7 +37,7 @@ module Pando
         end
       end
 
-      # @param former [ProcessState] @param keys [Array<String>] of what is to be as it was there
+      # @param former [ProcessState] @param keys [Array<String>] the values to take from the former state
       # @return [ProcessState]
       def with(former, keys)
         kept = former.values.slice(*keys)

@@ -5,26 +5,26 @@ require "pando/fork_safety/libraries/known"
 module Pando
   module ForkSafety
     # Work that libraries have queued inside this process and that would be lost with it: jobs, mails, buffered
-    # telemetry. The rows of the library table say how it is found, see {Libraries::Declaration#queues}.
+    # telemetry. The rows of the library table say how to find it, see {Libraries::Declaration#queues}.
     #
-    # Called in the main thread of a worker.
+    # Call it in the main thread of a worker.
     #
     # @api private
     module QueuedWork
-      # What a library could not do in time: its name, how many pieces, and what they are.
+      # Work that did not finish in time: the library, how many pieces, and their names.
       Dropped = Struct.new(:library, :pieces, :names)
 
-      # Seconds between two looks.
+      # Seconds between two checks.
       LOOK = 0.02
-      # Looks in a row that must find nothing, once there was something: a task that passes from a timer to an executor
-      # is in neither for a moment, and a new executor is noticed a little later.
+      # Once there was work, this many checks in a row must find none. A task that moves from a timer to an executor is
+      # in neither for a moment, and a new executor is noticed a little later.
       CALM = 6
-      # Names of one library's pieces that are told.
+      # The most names to report for one library.
       NAMES = 5
       private_constant :LOOK, :CALM, :NAMES
 
       class << self
-        # Whether a library has work that runs, waits or is due now.
+        # Whether a library has work that is running, waiting or due now.
         #
         # @return [Boolean]
         def pending?(by = now)
@@ -33,9 +33,9 @@ module Pando
 
         # Waits until the work is done.
         #
-        # @param by [Float] until when, monotonic seconds; work that is scheduled for later is not waited for
-        # @param on_failure [#call, nil] is told the library's name and the error when a block of its row raises
-        # @yield at each look
+        # @param by [Float] monotonic seconds; does not wait for work that is scheduled for later
+        # @param on_failure [#call, nil] called with the library's name and the error when a block of its row raises
+        # @yield at each check
         # @return [nil]
         def wait(by, on_failure = nil)
           telling(on_failure) do
@@ -48,9 +48,9 @@ module Pando
           end
         end
 
-        # As {wait}; then what is buffered is flushed.
+        # Waits as {wait} does, then flushes buffered data.
         #
-        # @return [Array<Dropped>] what would be lost now
+        # @return [Array<Dropped>] the work that would be lost now
         def finish(by, on_failure = nil, &look)
           wait(by, on_failure, &look)
           telling(on_failure) do
@@ -73,7 +73,7 @@ module Pando
           guard(library, 0) { count.call(by) }
         end
 
-        # A flush may hang on a server that does not answer.
+        # Runs in a thread, because a flush may hang on a server that does not answer.
         # @return [Dropped, nil]
         def flush(library, by)
           block = library.queue(:flush) or return
@@ -97,7 +97,7 @@ module Pando
           kinds.size > NAMES ? [*kinds.first(NAMES), "#{kinds.size - NAMES} other kinds"] : kinds
         end
 
-        # What the rows look at is partly private to the libraries, and may be otherwise in the next version.
+        # The rows use private parts of the libraries, which the next version may change.
         def guard(library, otherwise)
           yield
         rescue StandardError => e

@@ -2,18 +2,18 @@
 
 module Pando
   module ForkSafety
-    # Sees to it that siblings do not draw the same numbers. A Random object of
-    # the app's own is the app's: its copies go on in step, as with any fork.
+    # Makes sure that siblings do not draw the same numbers. A Random object of the
+    # app itself is left alone: its copies draw the same numbers, as with any fork.
     #
     # @api private
     module Randomness
       # Bytes of new entropy for OpenSSL: the strength of its default generator.
       SEED_BYTES = 32
 
-      # Kernel#rand and Random.rand get a new seed. SecureRandom reads from the
-      # kernel and has no state. OpenSSL notices a fork by the changed pid alone,
-      # which tells it nothing when a child is given the pid of the dead process
-      # that had last used its ancestor's generator; so it is stirred as well.
+      # Gives Kernel#rand and Random.rand a new seed. SecureRandom reads from the
+      # kernel and has no state. OpenSSL notices a fork only by the changed pid. A
+      # child may get the pid of the dead process that last used its ancestor's
+      # generator, and then OpenSSL notices nothing. So it gets new entropy too.
       #
       # @return [nil]
       def self.renew

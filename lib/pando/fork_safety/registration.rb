@@ -4,18 +4,18 @@ require "pando/fork_safety/callbacks"
 require "pando/fork_safety/threads/background_thread"
 
 module Pando
-  # What a library tells of itself, once, when it is loaded.
+  # What a library registers once, when it is loaded.
   module ForkSafety
     class << self
-      # Has something done around each fork of this process and its descendants: Kernel#fork,
-      # Process.fork, IO.popen("-"), Process.daemon and those of the server. `before` runs in reverse
-      # order of registration, the other two in that order.
+      # Registers callbacks around each fork of this process and its descendants: Kernel#fork,
+      # Process.fork, IO.popen("-"), Process.daemon and the server's forks. `before` runs in reverse
+      # order of registration, the other two in order of registration.
       #
-      # Whoever registers under the same key again takes the place of what was there.
+      # A second registration under the same key replaces the first.
       #
       # @param key [Object] compared by ==; a Symbol or String is shown in messages
-      # @param before [#call, nil] in the forking process. If it raises, there is no fork: the `parent` of those
-      #   that had already run before is called, and fork raises {ForkRefused}
+      # @param before [#call, nil] in the forking process. If it raises, there is no fork: Pando calls the `parent`
+      #   of those that had already run, and fork raises {ForkRefused}
       # @param parent [#call, nil] in the forking process afterwards, also when the fork failed
       # @param child [#call, nil] in the new process, never in the middle one of a double fork
       # @return [nil]
@@ -29,14 +29,14 @@ module Pando
       end
 
       # @param key [Object]
-      # @return [Boolean] whether anything was registered
+      # @return [Boolean] whether the key was registered
       def unregister(key) = Callbacks.unregister(key)
 
       # @param key [Object]
       # @return [Boolean]
       def registered?(key) = Callbacks.registered?(key)
 
-      # Where to tell that a callback raised after a fork; without a block: to stderr, by `warn`.
+      # Sets the block that is called when a callback raises after a fork. Without a block, Pando warns on stderr.
       #
       # @yieldparam failure [CallbackFailed]
       # @return [nil]
@@ -44,21 +44,20 @@ module Pando
 
       # Starts a thread that is stopped before each fork and started again on both sides of it.
       #
-      # With a key it takes the place of the one that has this key: that one is stopped, and what waits in
-      # its queue is handed on.
+      # With a key, it replaces the thread that has this key: Pando stops that thread, and hands its queue on.
       #
       # @param (see BackgroundThread#initialize)
       # @yieldparam thread [BackgroundThread]
       # @return [BackgroundThread]
       # @raise (see BackgroundThread#initialize)
-      # @raise [ThreadNotStopped] the one that is to be replaced did not end
+      # @raise [ThreadNotStopped] the thread to be replaced did not end
       def thread(name, **options, &block)
         thread = BackgroundThread.new(name, **options, &block)
         Callbacks.in_turn { install(thread) }
         thread
       end
 
-      # @return [Array<BackgroundThread>] all that forks take care of
+      # @return [Array<BackgroundThread>] all registered threads
       def threads = Callbacks.threads
 
       private

@@ -5,27 +5,27 @@ require "pando/native"
 
 module Pando
   module ForkSafety
-    # The sections in which no thread of this process may be copied by a fork, and the gate that a
-    # fork closes in front of them.
+    # The sections during which a fork must not copy this process, and the gate that a fork closes in
+    # front of them.
     #
-    # Two tables and no lock, since sections are entered often, in signal handlers too, and forks are
-    # rare. Whoever enters writes down that it is inside and looks at the gate afterwards; whoever
-    # forks closes the gate and looks who is inside afterwards: one of the two sees the other. Both
-    # tables are changed by single calls, which the interpreter's lock makes whole.
+    # There are two tables and no lock: threads enter sections often, also in signal handlers, and forks
+    # are rare. A thread that enters first records that it is inside, and then checks the gate. A thread
+    # that forks first closes the gate, and then checks for threads inside. So one of the two sees the
+    # other. Each table changes in a single call, which the interpreter's lock makes atomic.
     #
     # @api private
     module Sections
-      # Seconds that a fork waits for the sections of other threads.
+      # Seconds that a fork waits for the sections of other threads to end.
       PATIENCE = 1.0
-      # Seconds between two looks.
+      # Seconds between two checks.
       PAUSE = 0.001
 
       # How deep each thread is inside.
       INSIDE = {}.compare_by_identity
-      # The threads that fork.
+      # The threads that are forking.
       FORKING = {}.compare_by_identity
 
-      # Around Ruby's own fork. A command (spawn, system, backticks) is no copy of this process.
+      # Around Ruby's own fork. A command (spawn, system, backticks) does not copy this process.
       module ForkHook
         def _fork = Sections.shut_out { super }
         def daemon(*) = Sections.shut_out { super }
@@ -34,13 +34,13 @@ module Pando
       end
 
       class << self
-        # The end of a section, or of the wait for one.
+        # Ends a section, or the wait for one.
         def leave(thread)
           depth = INSIDE[thread] or return
           depth > 1 ? INSIDE[thread] = depth - 1 : INSIDE.delete(thread)
         end
 
-        # Who is inside already is waited for by the fork, and must not wait for it.
+        # A fork waits for a thread that is already inside, so that thread must not wait for the fork.
         def wait_at_gate(thread)
           until FORKING.empty? || FORKING.key?(thread) || INSIDE[thread] > 1
             leave(thread)
@@ -49,7 +49,7 @@ module Pando
           end
         end
 
-        # @yield forks, while nobody is inside
+        # @yield forks, while no thread is inside
         # @raise [ForkPrevented]
         def shut_out(&fork)
           thread = Thread.current
@@ -71,7 +71,7 @@ module Pando
           forget unless Sys.forks == forks
         end
 
-        # In the child: whoever was at the gate is not there any more.
+        # In the child, where the other threads do not exist.
         def forget
           INSIDE.clear
           FORKING.clear
@@ -87,10 +87,10 @@ module Pando
         end
 
         def refusal(threads)
-          "for #{PATIENCE} s a thread has been inside of #{threads.map { |thread| line(thread) }.uniq.join(", ")}"
+          "a thread has been inside of #{threads.map { |thread| line(thread) }.uniq.join(", ")} for #{PATIENCE} s"
         end
 
-        # Found when it is asked for, so that a section need not write it down.
+        # Found on demand, so that entering a section costs nothing more.
         def line(thread)
           frames = thread.backtrace || []
           place = frames.rindex { |frame| frame.start_with?(__FILE__) && frame.match?(/\bprevent_fork'\z/) }
@@ -101,14 +101,14 @@ module Pando
     end
   end
 
-  # Runs a block during which this process is not forked: for a library that cannot bear it now. A fork by
-  # another thread (by the server, by Kernel#fork or Process.daemon) waits for the block to end, but not for
-  # long: then it fails with {ForkPrevented}, which names this line. Sections may be nested, and should be short.
+  # Runs a block during which this process is not forked, for a library that must not be copied now. A fork by
+  # another thread (by the server, by Kernel#fork or Process.daemon) waits up to a second for the block to end.
+  # Then it fails with {ForkPrevented}, which names this line. Sections may be nested, and should be short.
   #
   #   Pando.prevent_fork { Codec.encode(frame) }
   #
   # @return [Object] what the block returns
-  # @raise [ForkPrevented] from a fork by this thread itself, inside of the block
+  # @raise [ForkPrevented] this thread itself forks inside the block
   def self.prevent_fork
     thread = Thread.current
     inside = ForkSafety::Sections::INSIDE

@@ -1,23 +1,23 @@
 # frozen_string_literal: true
 
 module Pando
-  # Whether this process may still be forked. It says no for good (the application has called
-  # {Pando.no_longer_fork_safe!}) or for as long as an obstacle stands, such as an open selector.
+  # Whether this process may still be forked. It becomes unsafe for good when the app calls
+  # {Pando.no_longer_fork_safe!}, or for as long as an obstacle exists, such as an open selector.
   module ForkSafety
     @reason = nil
     @obstacles = {}.freeze
     @listener = nil
 
     class << self
-      # @return [String, nil] why it is not safe now
+      # @return [String, nil] why the process is not safe now
       def reason = @reason || @obstacles.each_value.first
 
       # @return [Boolean]
       def safe? = reason.nil?
 
-      # Installs the one block that is told when this process becomes unsafe or safe again, in place of the one
-      # before; a worker sets its scoreboard flag there. Called at once if the process is unsafe already, because of
-      # what happened in it or in an ancestor.
+      # Sets the block that is called when this process becomes unsafe or safe again, and replaces the former one. A
+      # worker sets its scoreboard flag there. If the process is unsafe already, because of what happened in it or in
+      # an ancestor, the block is called at once.
       #
       # @api private
       # @yieldparam reason [String, nil] nil: it is safe again
@@ -41,7 +41,7 @@ module Pando
       # Marks this process unsafe until the obstacle is cleared.
       #
       # @api private
-      # @param key [Symbol] of the obstacle
+      # @param key [Symbol] names the obstacle
       # @param reason [String]
       # @return [nil]
       def obstruct(key, reason)
@@ -57,7 +57,7 @@ module Pando
 
       private
 
-      # Tells the listener only of the steps between safe and unsafe, not of a second reason.
+      # Calls the listener only when safe becomes unsafe or the reverse, not for a second reason.
       def change
         before = safe?
         yield

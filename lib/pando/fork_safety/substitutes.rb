@@ -4,10 +4,10 @@ require "socket"
 
 module Pando
   module ForkSafety
-    # What is put beneath an IO in place of its file: /dev/null, and for sockets
-    # one whose peer has hung up (on /dev/null a socket's own calls would fail with
-    # ENOTSOCK, which no client takes for a lost connection). Open for the time of
-    # one replace_all; the IOs hold copies.
+    # The files that replace the one beneath an IO: /dev/null, and for sockets one
+    # whose peer has hung up. (On /dev/null, a socket's own calls would fail with
+    # ENOTSOCK, which no client takes for a lost connection.) They are open only
+    # during one replace_all; the IOs hold copies.
     #
     # @api private
     class Substitutes

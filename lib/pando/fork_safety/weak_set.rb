@@ -2,11 +2,10 @@
 
 module Pando
   module ForkSafety
-    # A set of objects, by identity, that does not keep them alive. What uses it lives in molds, workers and services.
+    # A set of objects, by identity, that does not keep them alive. Used in molds, workers and services.
     #
-    # Each object is its own value in the WeakMap. Ruby 3.1.2 looks only at the values when it lists the keys (bug 18586
-    # of Ruby). With `true` as the value, a list has objects that are dead, and the next garbage collection may abort
-    # the process.
+    # Each object is its own value in the WeakMap. Ruby 3.1.2 checks only the values when it lists the keys (Ruby bug
+    # 18586). With `true` as the value, a list would contain dead objects, and the next GC might abort the process.
     #
     # @api private
     class WeakSet
@@ -24,7 +23,7 @@ module Pando
       # @param object [Object]
       def include?(object) = @map.key?(object)
 
-      # @return [Array<Object>] those that are alive
+      # @return [Array<Object>] the live objects
       def to_a = @map.keys
     end
   end

@@ -2,14 +2,13 @@
 
 module Pando
   module Testing
-    # Coverage of all generations as one. Ruby sets the counters of lines and branches to zero in a forked child, and
-    # leaves those of methods. So each generation adds its own to what its ancestors have counted and it does not have,
-    # which is in its memory. SimpleCov reports in the process
-    # that started it only; the newest generation is made to be that.
+    # Adds up the coverage of all generations. In a forked child, Ruby sets the counters of lines and branches to zero,
+    # and leaves those of methods. So each generation keeps in memory what only its ancestors have counted, and adds its
+    # own counts. SimpleCov reports only in the process that started it, so each new generation takes that place.
     #
     # @api private
     module Coverage
-      # On Ruby's module.
+      # Prepended to Ruby's module.
       module Added
         def peek_result = Coverage.add(super)
 
@@ -19,7 +18,7 @@ module Pando
       end
 
       class << self
-        # In the forker.
+        # Called in the forking process.
         # @return [nil]
         def before_fork
           return unless defined?(::Coverage) && ::Coverage.running?
@@ -30,19 +29,19 @@ module Pando
           nil
         end
 
-        # In the heir.
+        # Called in the heir, the child that runs the next tests.
         # @return [nil]
         def take_over
-          @counted = nil # so that the next line sees what this process has by itself
+          @counted = nil # so that the next line sees only this process's own counts
           @counted = combine(@handed_down, ::Coverage.peek_result) { |all, own| all - own } if @handed_down
           @owner = Process.pid
           ::SimpleCov.pid = Process.pid if defined?(::SimpleCov) && ::SimpleCov.respond_to?(:pid) && ::SimpleCov.pid
           nil
         end
 
-        # A process that the app forks counts for itself.
-        # @param result [Hash] of the process that asks
-        # @return [Hash] with what its ancestors counted
+        # A process that the app forks counts only for itself.
+        # @param result [Hash] the counts of the calling process
+        # @return [Hash] the counts with those of its ancestors
         def add(result)
           return result unless @counted && @owner == Process.pid
 
@@ -60,7 +59,7 @@ module Pando
           end
         end
 
-        # Lines that are no code are nil, in both.
+        # Lines without code are nil in both.
         def join(one, other, &count)
           case one
           when Hash then combine(one, other, &count)

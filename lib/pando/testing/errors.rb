@@ -4,7 +4,7 @@ require "pando/errors"
 
 module Pando
   module Testing
-    # A process that was forked ended before it could take over; the forker goes on.
+    # A forked process ended before it could take over; the forking process goes on.
     class Stillborn < Error; end
   end
 end

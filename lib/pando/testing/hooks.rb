@@ -2,16 +2,16 @@
 
 module Pando
   module Testing
-    # The hooks of the app's config file, run around a refork as the server would run them; and its settings.
+    # The settings and hooks of the app's config file. The hooks run around a refork as in the server.
     #
     # @api private
     class Hooks
-      # What hooks get in place of the server.
+      # Stands in for the server in hooks.
       Server = Struct.new(:config, :role)
-      # What they get in place of a mold and a worker.
+      # Stands in for a mold or a worker in hooks.
       Role = Struct.new(:role, :slot, :generation, :pid, keyword_init: true)
 
-      # @param path [String, nil] of a config file, which need not exist
+      # @param path [String, nil] of a config file, which may not exist
       # @return [Hooks]
       # @raise [ConfigError]
       def self.load(path)

@@ -4,17 +4,17 @@ require "pando/testing/places"
 
 module Pando
   module Testing
-    # What the other parts of fork-safety do around a fork, and say after it: the callbacks of libraries, what is known
-    # of libraries, the audit. Each as far as it is there.
+    # Runs the other parts of fork-safety around a fork, and collects their findings: the callbacks of libraries, the
+    # library table, the audit. Each part is optional.
     #
     # @api private
     module Knowledge
-      # The suite's own connections: to the process that hands out tests.
+      # The suite's own connections, to the process that distributes tests.
       HARMLESS = %r{/drb/}
       private_constant :HARMLESS
 
       class << self
-        # Before the app is loaded.
+        # Call it before the app is loaded.
         # @return [nil]
         def begin
           audit&.begin
@@ -23,15 +23,15 @@ module Pando
           nil
         end
 
-        # @yield forks; the child is to {settle}
-        # @return what the block returns
+        # @yield forks; the child must call {settle}
+        # @return the return value of the block
         def around_fork(&fork)
           audit&.census
           held = callbacks ? -> { callbacks.hold_child(&fork) } : fork
           libraries ? libraries.around_fork(defer: true, &held) : held.call
         end
 
-        # In the child.
+        # Call it in the child.
         # @return [nil]
         # @raise [Error] a callback failed
         def settle
@@ -40,12 +40,12 @@ module Pando
           nil
         end
 
-        # In a new generation. A connection that it has inherited and not used is no fault yet, so nothing here is
-        # more than a warning; strict mode sees who uses it.
+        # Call it in a new generation. An inherited connection that no process uses is not a fault yet, so each finding
+        # is a warning at most. Strict mode sees which process uses it.
         #
         # @param generation [Integer]
-        # @param own [Array<IO, Integer>] descriptors that are Pando's or the suite's
-        # @param config [Config, nil] whose `keep_io` and `prepared_library` hold
+        # @param own [Array<IO, Integer>] descriptors of Pando or of the suite
+        # @param config [Config, nil] its `keep_io` and `prepared_library` apply
         # @return [Array<ForkSafety::Finding>]
         def findings(generation, own, config = nil)
           found = []

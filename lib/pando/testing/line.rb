@@ -8,22 +8,22 @@ require "pando/testing/knowledge"
 
 module Pando
   module Testing
-    # The processes that a suite's run passes through, one after another. Never more than three of them exist:
+    # The processes of a run, one after another. At most three of them exist at a time:
     #
-    #   first     the one that was started, and whose end others wait for. It guards the line, and does nothing else.
-    #   witness   the last that has reforked. It waits, and takes over should its heir crash.
-    #   living    runs the tests, and in the end is the one that reports and exits.
+    #   first     the process that the user started and waits for. It guards the line, and does nothing else.
+    #   witness   the last process that reforked. It waits, and takes over if its heir crashes.
+    #   living    runs the tests, and finally reports and exits.
     #
-    # All but the first are its children, as workers are the monitor's. What the tests have found so far needs no
-    # transport: the heir has its ancestor's memory. Those who wait hold the interpreter's lock, so no thread of theirs
-    # goes on.
+    # The other two are children of the first, as workers are children of the monitor. Results need no transport,
+    # because the heir has its ancestor's memory. Waiting processes hold the interpreter's lock, so their threads do not
+    # run.
     #
     # @api private
     class Line
       ADOPTED_WITHIN = 10 # seconds
       private_constant :ADOPTED_WITHIN
 
-      # @return [Array<IO>] what must stay open whatever the app closes
+      # @return [Array<IO>] IOs that must stay open, whatever the app closes
       attr_reader :ios
 
       def initialize
@@ -36,9 +36,9 @@ module Pando
 
       # Forks, and goes on in the child.
       #
-      # @return [nil, Integer] nil in the heir. In the forker, which returns only if its heir crashed: of what signal
-      # @raise [Stillborn] in the forker: the heir never came to live
-      # @raise [SystemCallError] in the forker: the fork failed
+      # @return [nil, Integer] nil in the heir. The forking process returns only if its heir crashed: with the signal
+      # @raise [Stillborn] in the forking process: the heir ended before it took over
+      # @raise [SystemCallError] in the forking process: the fork failed
       def go_on
         cradle, cry = IO.pipe
         unless fork_off
@@ -49,7 +49,7 @@ module Pando
         stand_by(await(cradle))
       end
 
-      # Forks a child that is none of the line's generations, and ends when the first does.
+      # Forks a child that is not a generation of the line. It ends when the first process does.
       #
       # @yield in the child, which exits when the block returns
       # @return [nil]
@@ -68,7 +68,7 @@ module Pando
 
       def first? = Process.pid == @first
 
-      # @return [Boolean] true in the forker
+      # @return [Boolean] true in the forking process
       def fork_off
         Sys.probe_fork
         Knowledge.around_fork { Sys.fork_sibling }
@@ -88,7 +88,7 @@ module Pando
       def adopted
         Sys.wait_adoption(@first, ADOPTED_WITHIN)
         Sys.die_with_parent!
-        exit!(1) unless Sys.parent_pid == @first # it ended in between
+        exit!(1) unless Sys.parent_pid == @first # the first process has ended meanwhile
       end
 
       def await(cradle)
@@ -100,7 +100,7 @@ module Pando
         cradle.close
       end
 
-      # Whatever happens, this process does not go on beside a heir that lives.
+      # Whatever happens, this process runs no tests while its heir is alive.
       def stand_by(heir)
         first? ? Sys.guard_line(@guard, heir) : Sys.witness_line(@others)
       rescue SystemCallError => e

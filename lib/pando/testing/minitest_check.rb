@@ -2,7 +2,7 @@
 
 module Pando
   module Testing
-    # A finding as Minitest's reporters know it: one more test, which has failed.
+    # A finding in the form that Minitest's reporters expect: one more test that failed.
     #
     # @api private
     class MinitestCheck < ::Minitest::Test

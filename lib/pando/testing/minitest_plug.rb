@@ -5,11 +5,11 @@ require "pando/testing/rails_plug"
 
 module Pando
   module Testing
-    # Joins a run to Minitest 5 or 6. The results so far are in the reporter, which the heir has.
+    # Connects a run to Minitest 5 or 6. The results so far are in the reporter, which the heir has in its memory.
     #
     # @api private
     class MinitestPlug
-      # On Minitest's own module: a run, from its arguments to its status.
+      # Prepended to Minitest: a run, from its arguments to its status.
       module Run
         def run(args = [])
           first = Process.pid
@@ -27,12 +27,12 @@ module Pando
         def run_all_suites(reporter, options) = MinitestPlug.all(reporter) { super }
       end
 
-      # On Minitest 5's classes of tests. A class whose tests run in threads has its own method instead.
+      # Prepended to Minitest 5's test classes. A class whose tests run in threads has its own method instead.
       module RunOneMethod
         def run_one_method(klass, method_name, reporter) = MinitestPlug.one(klass, method_name, reporter) { super }
       end
 
-      # On Minitest 6's.
+      # Prepended to Minitest 6's test classes.
       module RunOne
         def run(klass, method_name, reporter) = MinitestPlug.one(klass, method_name, reporter) { super }
       end
@@ -50,7 +50,7 @@ module Pando
 
         def old? = Integer(::Minitest::VERSION[/\A\d+/]) < 6
 
-        # @return [Object] what a reporter needs to be told of one test
+        # @return [Object] the result of one test, as a reporter expects it
         def result(klass, method_name)
           old? ? ::Minitest.run_one_method(klass, method_name) : klass.new(method_name).run
         end
@@ -71,7 +71,7 @@ module Pando
           catch(:pando_over) { yield.tap { Testing.session.finish(new(reporter)) } }
         end
 
-        # What Minitest does at exit, it does in the process that began the run only.
+        # Minitest does its work at exit only in the process that began the run, so do it in the last one.
         def conclude(passed)
           return if ::Minitest.respond_to?(:allow_fork) && ::Minitest.allow_fork
 
@@ -93,10 +93,10 @@ module Pando
       def fail(title, message, location) = @reporter.record(MinitestCheck.result(title, message, location))
 
       def after_a_crash(tests)
-        "What its tests had shown is lost (up to #{tests} tests), and the tests after it have not run."
+        "The results of up to #{tests} tests are lost, and the remaining tests did not run."
       end
 
-      # Its threads wait for classes that run in parallel, when the others are done.
+      # Restarts the threads that run the parallel classes after the others.
       def after_refork
         executor = ::Minitest.parallel_executor
         executor = executor.instance_variable_get(:@parallel_executor) || executor

@@ -4,7 +4,7 @@ require "rbconfig"
 
 module Pando
   module Testing
-    # Whose code a line is.
+    # Tells which code a line belongs to.
     #
     # @api private
     module Places
@@ -13,22 +13,22 @@ module Pando
       private_constant :LIBRARIES, :TEST_GEMS
 
       class << self
-        # @return [Boolean] the suite's own, or of a library for tests
+        # @return [Boolean] whether it belongs to the suite or to a test library
         def suite?(path)
           path = File.expand_path(path)
           TEST_GEMS.match?(path) || path.start_with?(File.expand_path("..", __dir__)) ||
             Testing.settings.folders.any? { |folder| path.start_with?("#{folder}/") }
         end
 
-        # @return [String, nil] "file:line" of the innermost caller that is the user's; of the innermost at all without
-        #   one
+        # @return [String, nil] "file:line" of the innermost caller in the user's code; without one, of the innermost
+        #   caller
         def caller_site
           places = caller_locations(2).reject { |place| own?(place.absolute_path || place.path) }
           place = places.find { |one| !library?(one.absolute_path || one.path) } || places.first
           place && "#{place.absolute_path || place.path}:#{place.lineno}"
         end
 
-        # @return [String, nil] "file:line" where a thread is, in code of the user's if there is any
+        # @return [String, nil] "file:line" where a thread is, in the user's code if possible
         def of(thread)
           places = thread.backtrace_locations || []
           place = places.find { |one| !library?(one.absolute_path || one.path) } || places.first

@@ -4,8 +4,8 @@ require "tempfile"
 
 module Pando
   module Testing
-    # The name of the running test, where it outlives the process that runs it: in a nameless file that all
-    # generations have open. Read and written at its beginning, whatever the shared position says.
+    # Stores the name of the running test so that it survives the process: in an unlinked file that all generations
+    # have open. Reads and writes start at its beginning, regardless of the shared position.
     #
     # @api private
     class Progress

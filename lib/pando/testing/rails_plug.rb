@@ -2,12 +2,12 @@
 
 module Pando
   module Testing
-    # Joins a run to the processes that Rails' parallelize(workers: N) distributes tests to. Each of them is the first
-    # of its own line. The process that hands the tests out runs none itself, and does not refork.
+    # Connects a run to the processes of Rails' parallelize(workers: N). Each of them is the first of its own line. The
+    # process that distributes the tests runs none itself and does not refork.
     #
     # @api private
     class RailsPlug
-      # On the worker of Rails.
+      # Prepended to Rails' worker.
       module PerformJob
         def perform_job(job)
           klass, name, reporter = job
@@ -16,7 +16,7 @@ module Pando
           Testing.session.run("#{klass}##{name}", plug, rehearsal: rehearsal) { super }
           return unless Testing.session.over?
 
-          # What its heir had begun and not reported, Rails reports; the other tests go on here.
+          # Rails reports the test that the heir began and did not finish. The other tests go on here.
           Testing.session.resume
         end
       end
@@ -35,7 +35,7 @@ module Pando
       def seed = ::Minitest.seed || 0
       def after_refork = nil
       def outputs = []
-      def after_a_crash(_tests) = "The results of the tests before it are kept, and other tests go on."
+      def after_a_crash(_tests) = "The results of earlier tests are kept, and the remaining tests go on."
       def fail(title, message, location) = @record.call(MinitestCheck.result(title, message, location))
     end
   end

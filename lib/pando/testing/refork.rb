@@ -9,8 +9,8 @@ require "pando/testing/strict"
 
 module Pando
   module Testing
-    # One refork of a run, from the forker's preparations to the end of the generation that comes of it. Lives in both;
-    # the heir has it as it was when the fork took place.
+    # One refork of a run, from the preparations in the forking process to the end of the new generation. Both processes
+    # have a copy; the heir has it as it was at the fork.
     #
     # @api private
     class Refork
@@ -21,11 +21,11 @@ module Pando
         @generation = session.generation + 1
       end
 
-      # Forks; returns in the heir, and in the forker if the heir has crashed.
+      # Forks. Returns in the heir, and in the forking process if the heir has crashed.
       #
       # @param rehearsal [Proc, nil]
-      # @return [nil, Integer] nil in the heir, in the forker the signal
-      # @raise [Error, SystemCallError] there is no heir, and the forker goes on
+      # @return [nil, Integer] nil in the heir, the signal in the forking process
+      # @raise [Error, SystemCallError] there is no heir, and the forking process goes on
       def go_on(rehearsal)
         hooks.before_fork
         @strict = Strict.new(@session, @plug, rehearsal) if @settings.strict && rehearsal
@@ -35,7 +35,7 @@ module Pando
         live_on
       end
 
-      # In the heir, at once.
+      # Called in the heir, at once.
       #
       # @return [Array<ForkSafety::Finding>]
       # @raise [Error] a callback or a hook failed
@@ -46,11 +46,11 @@ module Pando
         [*Knowledge.findings(@generation, own, hooks.config), *@strict&.rehearse]
       end
 
-      # In the heir, when its first test is done.
+      # Called in the heir, after its first test.
       # @return [Array<ForkSafety::Finding>]
       def after_first_test = [*@strict&.after_first_test]
 
-      # In the heir, when its last test is done.
+      # Called in the heir, after its last test.
       # @return [Array<ForkSafety::Finding>]
       def at_the_end = [*@strict&.used]
 
@@ -67,7 +67,7 @@ module Pando
         @strict&.leave_alone unless heir
       end
 
-      # As in a new worker, but for the seed: it shall be another than the forker's, and the same the next time.
+      # As in a new worker, except for the seed: it differs from the parent's, and is the same in each run.
       def settle_in(slot)
         ForkSafety.after_fork
         Knowledge.settle
@@ -82,7 +82,7 @@ module Pando
         ObjectSpace.each_object(IO) do |io|
           io.flush if !io.closed? && writable?(io)
         rescue IOError, SystemCallError
-          next # read only, or gone
+          next # read-only, or closed
         end
       end
 

@@ -2,11 +2,11 @@
 
 module Pando
   module Testing
-    # Joins a run to RSpec 3. The results so far are in the reporter, which the heir has.
+    # Connects a run to RSpec 3. The results so far are in the reporter, which the heir has in its memory.
     #
     # @api private
     class RSpecPlug
-      # On RSpec's examples.
+      # Prepended to RSpec's examples.
       module RunExample
         def run(instance, reporter)
           plug = RSpecPlug.new(reporter)
@@ -35,7 +35,7 @@ module Pando
         end
       end
 
-      # An error outside of the examples, in RSpec's words.
+      # RSpec reports it as an error outside of examples.
       class Fault < StandardError; end
 
       def initialize(reporter)
@@ -47,7 +47,7 @@ module Pando
       def outputs = ::RSpec.configuration.formatters.filter_map { |one| one.output if one.respond_to?(:output) }
 
       def after_a_crash(tests)
-        "What its tests had shown is lost (up to #{tests} tests), and the tests after it have not run."
+        "The results of up to #{tests} tests are lost, and the remaining tests did not run."
       end
 
       def fail(title, message, location)

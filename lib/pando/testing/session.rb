@@ -5,22 +5,22 @@ require "pando/testing/threads"
 
 module Pando
   module Testing
-    # One run of a suite: counts its tests and says when it is time to refork. Each generation has its own copy; the
-    # living one's counts.
+    # One run of a suite: counts its tests and decides when to refork. Each generation has its own copy; the copy of the
+    # living one counts.
     #
-    # A plug joins it to a framework, and answers
+    # A plug connects it to a framework, and answers
     #
     #   seed                             of the run: Integer
-    #   fail(title, message, location)   records a failure that belongs to no test of the suite
-    #   after_refork                     puts right what the framework lost in the fork
-    #   outputs                          IOs that it writes its reports to
-    #   after_a_crash(tests)             what a crash costs, in a sentence; so many tests have run at most
+    #   fail(title, message, location)   records a failure that belongs to no test
+    #   after_refork                     restores what the framework lost in the fork
+    #   outputs                          IOs to which it writes its reports
+    #   after_a_crash(tests)             what a crash costs, in a sentence; at most this many tests have run
     #
     # @api private
     class Session
-      # @return [Integer] reforks up to here
+      # @return [Integer] reforks so far
       attr_reader :generation
-      # @return [Array<Integer>] pids of the processes that the run has left behind
+      # @return [Array<Integer>] pids of the earlier processes of the run
       attr_reader :ancestors
       # @api private
       attr_reader :settings, :line, :progress
@@ -39,9 +39,9 @@ module Pando
       #
       # @param test [String] its name
       # @param plug [Object]
-      # @param rehearsal [Proc, nil] runs the test, reports nothing, returns what is wrong with it or nil
+      # @param rehearsal [Proc, nil] runs the test without reporting it; returns an error message or nil
       # @yield runs the test
-      # @return [Object, nil] what the block returns; nil if the run is over, and the test has not run
+      # @return [Object, nil] the block's return value; nil if the run is over and the test did not run
       def run(test, plug, rehearsal: nil, &block)
         return yield unless ours?
 
@@ -54,51 +54,52 @@ module Pando
         end
       end
 
-      # The last test has run.
+      # Called after the last test.
       # @return [nil]
       def finish(plug)
         report([*@refork.at_the_end, *@threads.findings], plug) if @refork && !over?
         nil
       end
 
-      # @return [Boolean] the heir has crashed: this process shall run no more tests, only report
+      # @return [Boolean] whether the heir has crashed, so that this process only reports
       def over? = @over == true
 
-      # Goes on with other tests after all, in a new generation.
+      # Continues with other tests after a crash, in a new generation.
       # @return [nil]
       def resume
         @over = false
         @since = nil
       end
 
-      # Whether this process goes on with a run that another has begun.
+      # Whether this process continues a run that another process began.
       def heir? = @generation.positive?
 
       # @param reason [String]
       # @return [nil]
       def stop(reason)
-        warn "pando: no refork from here on: #{reason}" unless @stopped
+        warn "pando: no more reforks in this run: #{reason}" unless @stopped
         @stopped = true
         nil
       end
 
-      # @param findings [Array<ForkSafety::Finding>] each is told once in a run
+      # @param findings [Array<ForkSafety::Finding>] each is reported once per run
       # @return [nil]
       def report(findings, plug)
         findings.each do |finding|
           next if @told.key?(finding.fingerprint)
 
           @told[finding.fingerprint] = true
-          next warn("pando: #{finding}") unless settings.fatal?(finding)
+          next warn("pando: #{finding}", "    #{finding.advice}") unless settings.fatal?(finding)
 
-          plug.fail(finding.kind.to_s, [finding.message, finding.advice].compact.join(" "), finding.location)
+          message = "#{finding.message.delete_suffix(".")}. #{finding.advice}"
+          plug.fail(finding.kind.to_s, message, finding.location)
         end
         nil
       end
 
       private
 
-      # A test may run tests itself, fork processes that do, and start threads.
+      # A test may itself run tests, fork processes that do, or start threads.
       def ours? = settings.every && !@inside && !@stopped && Thread.current == Thread.main
 
       def due?
@@ -128,11 +129,11 @@ module Pando
       rescue Error, SystemCallError => e
         return plug.fail("refork", "the process could not refork: #{e.message}", e.backtrace&.first) unless later?(e)
 
-        warn "pando: the refork waits for the next test: #{e.message}"
+        warn "pando: the refork is postponed to the next test: #{e.message}"
         @since = settings.every
       end
 
-      # Some thread must not be forked in the midst of what it does now.
+      # A thread is inside Pando.prevent_fork, so the refork can succeed later.
       def later?(error) = Pando.const_defined?(:ForkPrevented) && error.is_a?(Pando::ForkPrevented)
 
       def attempt(plug, rehearsal)
@@ -147,7 +148,7 @@ module Pando
         report(refork.take_over, plug)
       end
 
-      # In a process that takes over from its heir.
+      # Called in a process that takes over from its crashed heir.
       def close_down(plug, signal)
         @over = true
         name = Signal.signame(signal) || signal

@@ -4,7 +4,7 @@ require "pando/errors"
 
 module Pando
   module Testing
-    # How a suite is to refork. From the environment, then changed by the suite itself before its first test.
+    # How a suite reforks. The settings come from the environment; the suite may change them before its first test.
     class Settings
       EVERY = 20
       PATIENCE = 60.0
@@ -19,7 +19,7 @@ module Pando
       attr_reader :strict
       # @return [Symbol] the least severity of a finding that fails the run: :error, :warning, or :never
       attr_reader :fail_on
-      # @return [Float] seconds that strict mode's second child may take for one test
+      # @return [Float] seconds that the second child of strict mode may take for one test
       attr_reader :patience
       # @return [String, nil] config file whose hooks run around each refork; nil for none
       attr_reader :config_file
@@ -28,7 +28,7 @@ module Pando
 
       # @param env [Hash{String => String}]
       # @return [Settings]
-      # @raise [ConfigError] a variable is wrong
+      # @raise [ConfigError] a variable has a wrong value
       def self.from(env)
         new.tap do |settings|
           settings.every = env["PANDO_REFORK_EVERY"] if env.key?("PANDO_REFORK_EVERY")
@@ -50,7 +50,7 @@ module Pando
       # @raise [ConfigError]
       def every=(value)
         number = NO.include?(value.to_s) ? 0 : Integer(value, exception: false)
-        raise ConfigError, "PANDO_REFORK_EVERY: #{value.inspect} is no number of tests" if number.nil? || number < 0
+        raise ConfigError, "PANDO_REFORK_EVERY: #{value.inspect} is not a number of tests" if number.nil? || number < 0
 
         @every = number.zero? ? nil : number
       end
@@ -59,7 +59,7 @@ module Pando
       # @raise [ConfigError]
       def strict=(value)
         known = YES.include?(value.to_s) || NO.include?(value.to_s)
-        raise ConfigError, "PANDO_REFORK_STRICT: #{value.inspect} is neither 1 nor 0" unless known
+        raise ConfigError, "PANDO_REFORK_STRICT: #{value.inspect} must be 1 or 0" unless known
 
         @strict = YES.include?(value.to_s)
       end
@@ -69,7 +69,7 @@ module Pando
       def fail_on=(value)
         found = FAIL_ON.find { |one| one.to_s == value.to_s }
         unless found
-          raise ConfigError, "PANDO_REFORK_FAIL_ON: #{value.inspect} is none of #{FAIL_ON.join(", ")}"
+          raise ConfigError, "PANDO_REFORK_FAIL_ON: #{value.inspect} must be one of #{FAIL_ON.join(", ")}"
         end
 
         @fail_on = found

@@ -10,18 +10,18 @@ require "pando/testing/strict/twin"
 
 module Pando
   module Testing
-    # Two children of one process, alive at once: the heir, which goes on with the suite, and its twin, which lives for
-    # one test. They take turns, so that what happens does not depend on time:
+    # Two children of one process, alive at once: the heir, which continues the suite, and its twin, which lives for one
+    # test. They take turns, so that nothing depends on timing:
     #
-    #   1. The twin runs the generation's first test, and reports nothing of it but whether it failed.
-    #   2. The heir runs it, with all that the twin holds still open there.
+    #   1. The twin runs the generation's first test, and reports only whether it failed.
+    #   2. The heir runs the same test, while the twin keeps open everything that it holds.
     #   3. The twin leaves as a worker does, through the app's at_exit blocks, while the heir lives on.
     #
-    # Meanwhile the forker does nothing at all. What changes about its descriptors, its children have changed.
+    # Meanwhile the forking process does nothing. If its descriptors change, its children have changed them.
     #
     # @api private
     class Strict
-      # What has to be in place before the app is loaded.
+      # Call it before the app is loaded.
       # @return [nil]
       def self.install
         Exits.install
@@ -38,8 +38,8 @@ module Pando
         @forkers = [*session.ancestors, Process.pid]
       end
 
-      # In the forker.
-      # @yield in the twin: does what a new process has to
+      # Called in the forking process.
+      # @yield in the twin: prepares the new process
       # @return [nil]
       def before_fork(&settle)
         @channel, its = UNIXSocket.pair
@@ -51,10 +51,10 @@ module Pando
         nil
       end
 
-      # @return [Array<IO>] Pando's own
+      # @return [Array<IO>] Pando's own IOs
       def ios = [@channel].compact
 
-      # In the heir.
+      # Called in the heir.
       # @return [Array<ForkSafety::Finding>]
       def rehearse
         @inheritance.watch
@@ -62,17 +62,17 @@ module Pando
         [*@locks, *@twin.rehearse]
       end
 
-      # In the heir, when it has run the same test itself.
+      # Called in the heir, after it has run the same test itself.
       # @return [Array<ForkSafety::Finding>]
       def after_first_test
         [*used, *Pids.findings(@forkers), *@twin.leave]
       end
 
-      # In the heir, at any time.
+      # Called in the heir, at any time.
       # @return [Array<ForkSafety::Finding>]
       def used = [*@inheritance.used, *@draws.findings]
 
-      # There is no heir after all.
+      # Called if there is no heir after all.
       # @return [nil]
       def leave_alone
         @channel&.close

@@ -5,16 +5,16 @@ require "pando/fork_safety/finding"
 
 module Pando
   module Testing
-    # The threads that forks have cost a run: those that nobody has started again in any later generation. Known by the
-    # line that created them. Each generation has the ledger of its ancestors.
+    # The threads that a run has lost to forks, because nothing started them again in a later generation. They are
+    # identified by the line that created them. Each generation has the list of its ancestors.
     #
     # @api private
     class Threads
-      # They are started again on their next use, or by the plug.
+      # The next use, or the plug, starts these again.
       HARMLESS = %r{/minitest/parallel\.rb|/timeout\.rb|/drb/|/resolv\.rb|/monitor\.rb}
       private_constant :HARMLESS
 
-      # @return [Array<String>] "file:line" of each thread but the main one
+      # @return [Array<String>] "file:line" of each thread except the main one
       def self.sites
         others = Thread.list - [Thread.main]
         others.filter_map { |thread| ForkSafety::Audit::LiveThread.site(thread) }.grep_v(HARMLESS)
@@ -25,7 +25,7 @@ module Pando
         @restarted = []
       end
 
-      # In the forker, before it forks.
+      # Called in the forking process, before the fork.
       # @return [nil]
       def before_fork
         note
@@ -33,7 +33,7 @@ module Pando
         nil
       end
 
-      # When the last test of the run is done.
+      # Called after the last test of the run.
       # @return [Array<ForkSafety::Finding>]
       def findings
         note

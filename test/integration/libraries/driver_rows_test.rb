@@ -76,7 +76,7 @@ class DriverRowsTest < Minitest::Test
       discarded = @server.wait_for("generation.discarded") { @server.signal("USR2") }
 
       assert_includes discarded["reason"], "#{row}: "
-      assert_includes discarded["reason"], "Remedy: #{advice(row)}"
+      assert_includes discarded["reason"], advice(row)
       assert use(row)["result"]["said"]
     end
   end
@@ -86,7 +86,7 @@ class DriverRowsTest < Minitest::Test
     assert use("waterdrop")["result"]["said"]
     discarded = @server.wait_for("generation.discarded") { @server.signal("USR2") }
 
-    assert_match(/rdkafka: \d+ of its native threads live/, discarded["reason"])
+    assert_match(/rdkafka: \d+ of its native threads are alive/, discarded["reason"])
     assert use("waterdrop")["result"]["said"]
   end
 

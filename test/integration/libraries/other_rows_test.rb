@@ -49,7 +49,7 @@ class OtherRowsTest < Minitest::Test
   end
 
   def test_javascript_runs_in_the_third_generation_as_the_table_advises
-    code, @config = advice("mini_racer").match(/\A(\S+) before .* and (prepared_library "mini_racer")\z/).captures
+    code, @config = advice("mini_racer").match(/\ACall (\S+) before .* add (prepared_library "mini_racer") to/).captures
     @environment = { "APP_ADVICE" => code }
     assert_works_in_the_third_generation("mini_racer")
     assert_empty @server.events("library.reported")
@@ -61,7 +61,7 @@ class OtherRowsTest < Minitest::Test
 
   # The scheduler's jobs are done in the service of the newest generation.
   def test_a_scheduler_lives_in_a_service_as_the_table_advises
-    @config = advice("rufus-scheduler")[/service\(:scheduler\) .*/].sub("…", <<~'RUBY')
+    @config = advice("rufus-scheduler")[/service\(:scheduler\) .*\}/].sub("…", <<~'RUBY')
       scheduler.every("0.4s") { Net::HTTP.get(URI("#{ENV["APP_SINK"]}/job-in-#{Process.pid}-done")) }
     RUBY
     start(%w[rufus-scheduler])
@@ -87,7 +87,7 @@ class OtherRowsTest < Minitest::Test
   end
 
   def test_workers_listen_in_the_third_generation_as_the_table_advises
-    start_again, stop = advice("listen").match(/(after_worker_fork) { (?:.*) } and (before_fork { .* })\z/).captures
+    start_again, stop = advice("listen").match(/(after_worker_fork) { .* } and .* (before_fork { .* })\.\z/).captures
     @config = "#{start_again} { Hearing.start }\n#{stop}"
     assert_works_in_the_third_generation("listen")
     assert_empty @server.events("finding.reported")

@@ -31,7 +31,7 @@ class RdkafkaTest < Minitest::Test
     unsafe = @server.wait_for("worker.unsafe") { @server.signal("USR2") }
     discarded = @server.wait_past("generation.discarded")
 
-    assert_match(/\Ardkafka: \d+ of its native threads live/, unsafe["reason"])
+    assert_match(/\Ardkafka: \d+ of its native threads are alive/, unsafe["reason"])
     assert_equal unsafe["pid"], discarded["source"]
     assert_includes discarded["reason"], unsafe["reason"]
     ask_every_worker(0, "/send")

@@ -38,7 +38,7 @@ class StateWatchTest < Minitest::Test
     end
 
     assert_equal([["refused", "env STATE"], ["refused", "limit core file size"]], answer[0])
-    assert_match(/\AThe application has changed its process while it served: limit .* \(and 1 more\)\. /, answer[1])
+    assert_match(/\AThe app changed its process while it served requests: limit .* \(and 1 more\)\. /, answer[1])
     assert_equal(0o777, answer[2], "there is no child")
   end
 

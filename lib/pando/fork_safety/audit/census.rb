@@ -5,8 +5,8 @@ require "pando/sys"
 module Pando
   module ForkSafety
     module Audit
-      # What a process had just before it forked. Its child finds it in memory, and so knows what
-      # it inherited without having to ask about another process, which may be forbidden.
+      # The descriptors of a process just before it forked. The child finds this note in its memory. So it
+      # knows what it inherited without looking at another process, which may be forbidden.
       #
       # @api private
       class Census
@@ -17,7 +17,7 @@ module Pando
           @pid = Process.pid
           @targets = Sys.descriptor_targets
         rescue SystemCallError
-          @targets = nil # it has no descriptor left to look with: the child must take all for inherited
+          @targets = nil # no descriptor left to look with: the child must assume that it inherited all
         end
 
         # @return [Boolean] this process is the forker's child, not the forker
@@ -25,7 +25,7 @@ module Pando
 
         # @param descriptor [Descriptor] of the child
         # @return [Array<Integer>, nil] the forker's pid, if both have it open now; [] if the forker has
-        #   closed it; nil: it was not inherited
+        #   closed it; nil if it was not inherited
         def sharers(descriptor)
           return [pid] unless @targets
 
@@ -42,8 +42,8 @@ module Pando
 
         private
 
-        # What cannot be found out is taken for held. Files and event sources of one name may be
-        # different ones: the kernel is asked whether it is the same open file.
+        # If it cannot be found out, the descriptor counts as held. Two files or event sources may have one
+        # name, so the kernel is asked whether they are the same open file.
         def held?(number, descriptor)
           theirs = Sys.descriptor_of(pid, number)
           return true if theirs.nil?

@@ -7,11 +7,11 @@ module Pando
   module ForkSafety
     module Audit
       # One open descriptor of this process as the kernel describes it, whether Ruby knows of it or
-      # not. Made by Inventory, which also finds out whose it is.
+      # not. Inventory makes it, and also finds its owner.
       class Descriptor
-        # Of whom each is: see {#owner}.
+        # See {#owner}.
         OWNERS = %i[ruby native interpreter pando stdio outside kept].freeze
-        # Whoever reads one takes the event from all who share it.
+        # A process that reads one takes the event from all others that share it.
         EVENT_SOURCES = %i[epoll eventfd timerfd inotify signalfd fanotify io_uring userfaultfd].freeze
         # What the kernel calls them (proc(5), /proc/pid/fd).
         ANONYMOUS = {
@@ -25,7 +25,7 @@ module Pando
         MEMORY = %r{\A/memfd:}
         STREAMS = [Socket::SOCK_STREAM, Socket::SOCK_SEQPACKET].freeze
         NETWORKS = [Socket::AF_INET, Socket::AF_INET6, Socket::AF_UNIX, 40].freeze # 40: AF_VSOCK, see vsock(7)
-        TEMPORARY = /\d{8}-\d+-[0-9a-z]{5,8}(?=\W|\z)/ # what Tempfile makes up
+        TEMPORARY = /\d{8}-\d+-[0-9a-z]{5,8}(?=\W|\z)/ # the names that Tempfile makes
         private_constant :TEMPORARY, :ANONYMOUS_FILE, :NAMELESS, :DEVICES, :MEMORY, :STREAMS, :NETWORKS
 
         # @return [Integer]
@@ -40,7 +40,7 @@ module Pando
         # @return [Symbol] :ruby (an IO object), :native (C code alone), :interpreter (Ruby's own), :pando,
         #   :stdio, :outside (open before the application was loaded), :kept (see Pando.keep_io)
         attr_accessor :owner
-        # @return [Array<IO>] its Ruby objects, the likeliest first; only what might be dangerous is looked up
+        # @return [Array<IO>] its Ruby objects, the likeliest first; looked up only for suspects
         attr_accessor :ios
         # @return [String, nil] "file:line" that opened it, with {Audit.trace}
         attr_accessor :location
@@ -70,7 +70,7 @@ module Pando
         # @return [Boolean] in this process and not in its forker when it forked
         def inherited? = !shared_with.nil?
 
-        # @return [Boolean] two processes that have it may disturb each other. Who reads a file with
+        # @return [Boolean] two processes that have it may disturb each other. Code that reads a file with
         #   pread(2), as databases do, leaves its position at 0
         def delicate?
           case type
@@ -101,10 +101,10 @@ module Pando
           @local_name
         end
 
-        # @return [String] what it is, for a human: the same in each run
+        # @return [String] what it is, in words; the same in each run
         def label = @label ||= describe
 
-        # @return [Hash{Symbol => Object}] what JSON knows
+        # @return [Hash{Symbol => Object}] for JSON
         def to_h
           { number: number, type: type, label: label, target: target, position: position, peer: peer, owner: owner,
             io: io&.class&.name, location: location, shared_with: shared_with }.compact
@@ -137,7 +137,7 @@ module Pando
           position ? :file : :other
         end
 
-        # O_DIRECTORY, which Ruby does not know; its bit differs between processors.
+        # O_DIRECTORY, which Ruby does not define; its bit differs between processors.
         DIRECTORY = RbConfig::CONFIG["host_cpu"].match?(/arm|aarch64|ppc|powerpc/) ? 0o40000 : 0o200000
         private_constant :DIRECTORY
 
@@ -160,7 +160,7 @@ module Pando
           "#{protocol} connection to #{peer}"
         end
 
-        # The lowest port that Linux gives to who connects, by default (ip(7)).
+        # The lowest port that Linux gives to a connecting socket, by default (ip(7)).
         EPHEMERAL = 32_768
         private_constant :EPHEMERAL
 

@@ -3,9 +3,9 @@
 module Pando
   module ForkSafety
     module Audit
-      # Libraries whose objects are safe to inherit. They notice by themselves, at their next use, that they were forked
-      # and open a new connection: until then they keep the inherited copy and leave it alone. Or they read a file by
-      # offset, with pread(2), and do not care for its position.
+      # Libraries whose objects are safe to inherit. On its next use, such a library notices the fork and opens a new
+      # connection. Until then it keeps the inherited copy and leaves it alone. Or it reads a file by offset, with
+      # pread(2), so that the position does not matter.
       #
       # @api private
       module ForkAware
@@ -19,7 +19,7 @@ module Pando
         READERS = { "MiniMime::Db::RandomAccessDb" => "MiniMime::Db::PReadFile" }.freeze
         # References from the holder to its IO: client, connection, buffered IO, TLS socket, IO.
         DEPTH = 5
-        # Objects looked at for one holder: whatever else it refers to is not followed for ever.
+        # The most objects to look at for one holder.
         LIMIT = 300
         private_constant :HOLDERS, :READERS, :DEPTH, :LIMIT
 
@@ -46,7 +46,7 @@ module Pando
             classes.flat_map { |one, library| ObjectSpace.each_object(one).map { |holder| [holder, library] } }
           end
 
-          # Without waking any autoload.
+          # Triggers no autoload.
           def loaded(name)
             name.split("::").inject(Object) do |scope, part|
               return nil if scope.autoload?(part, false) || !scope.const_defined?(part, false)

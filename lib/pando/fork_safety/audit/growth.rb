@@ -7,24 +7,24 @@ require "pando/fork_safety/finding"
 module Pando
   module ForkSafety
     module Audit
-      # Watches how many descriptors a process has. A mold allocates little, hence collects garbage
-      # rarely, and what is opened in it and forgotten stays: every later worker inherits it.
+      # Watches how many descriptors a process has. A mold allocates little, so it rarely collects garbage.
+      # What is opened in it and forgotten stays open, and every later worker inherits it.
       #
-      # Counts once a second. Only when the number rises again and again does it look at what is new.
+      # It counts once a second. Only if the number rises again and again does it look at what is new.
       class Growth
-        # Seconds between two counts, and how many counts are looked back.
+        # Seconds between two counts, and how many counts to look back.
         PERIOD = 1.0
         WINDOW = 6
-        # A steady leak: so many more than at the window's begin, in so many steps.
+        # A steady leak: this many more than at the start of the window, in this many steps.
         STEADY = 4
         STEPS = 4
-        # A slow or jerky one: so many more than there were at first.
+        # A slow or irregular leak: this many more than at first.
         SLOW = 100
-        # It is told again when it has doubled, so often at most.
+        # The most reports. It reports again when the growth has doubled.
         REPORTS = 12
         private_constant :WINDOW, :STEADY, :STEPS, :SLOW, :REPORTS
 
-        # @param own [Array<IO>] that are the caller's business
+        # @param own [Array<IO>] descriptors that the caller takes care of
         # @param clock [#call] seconds
         # @param count [#call] how many descriptors there are
         def initialize(own: [], clock: Sys.method(:now), count: Sys.method(:descriptor_count))
@@ -39,7 +39,7 @@ module Pando
           @told = 0
         end
 
-        # To be called now and then; does nothing before its time.
+        # Call it now and then; it does nothing before its time.
         # @return [Finding, nil] what grows
         def check
           now = @clock.call
@@ -49,7 +49,7 @@ module Pando
           @counts = [*@counts.last(WINDOW), @count.call]
           tell if (steady? || slow?) && doubled?
         rescue SystemCallError
-          nil # /proc is not to be read just now
+          nil # /proc cannot be read now
         end
 
         private
@@ -78,7 +78,7 @@ module Pando
 
         def finding(group, of_kind, added)
           what, location = group
-          message = "#{added} descriptors more than at first, #{of_kind.size} of them of one kind: #{what}"
+          message = "#{added} more descriptors than at first, #{of_kind.size} of them of one kind: #{what}"
           Finding.new(:growing_descriptors, subject: what, location: location, message: message,
                                             details: { added: added, alike: of_kind.size, total: @counts.last,
                                                        io: of_kind.first.io&.class&.name }.compact)

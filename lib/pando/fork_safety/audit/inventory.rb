@@ -6,8 +6,8 @@ require "pando/sys"
 module Pando
   module ForkSafety
     module Audit
-      # All descriptors of this process, each with its owner. Ruby has no way from a number to its
-      # IO object, so the heap is walked for that; only if there is something to ask about.
+      # All descriptors of this process, each with its owner. Ruby offers no way from a number to its IO
+      # object, so this class walks the heap, but only if there are descriptors to look up.
       #
       # @api private
       class Inventory
@@ -19,9 +19,9 @@ module Pando
         # @return [Array<Descriptor>] by number
         attr_reader :descriptors
 
-        # @param own [Array<Integer>] numbers that are the caller's own business
-        # @param outside [Hash{Integer => String}] what was open before the application was loaded
-        # @param kept [#call] takes a Descriptor: whether it was told to be left alone
+        # @param own [Array<Integer>] numbers that the caller takes care of
+        # @param outside [Hash{Integer => String}] what was open before the app was loaded
+        # @param kept [#call] takes a Descriptor: whether to leave it alone
         # @raise [SystemCallError] /proc cannot be read
         def initialize(own: [], outside: {}, kept: ->(_) { false })
           @own = own
@@ -58,7 +58,7 @@ module Pando
         end
 
         # @param numbers [Array<Integer>]
-        # @return [Hash{Integer => Array<IO>}] the objects of each that has some
+        # @return [Hash{Integer => Array<IO>}] the objects of each number that has some
         def self.ios(numbers)
           wanted = numbers.to_h { |number| [number, true] }
           ObjectSpace.each_object(IO).with_object({}) do |io, found|
@@ -71,7 +71,7 @@ module Pando
 
         private
 
-        # A number may have several objects, some of them of what it was before. The likeliest comes first.
+        # A number may have several objects, some from an earlier use of the number. The likeliest comes first.
         def rank(io, descriptor) = io.is_a?(BasicSocket) == descriptor.socket? ? 0 : 1
 
         def owner(one)
@@ -83,7 +83,7 @@ module Pando
           :kept if @kept.call(one)
         end
 
-        # A copy of standard output, say: a file's position is shared on purpose then.
+        # A copy of standard output, for example: then the file's position is shared on purpose.
         def stdio?(one) = one.type != :device && @stdio.include?(one.target)
 
         # @return [Hash{String => Array<Boolean>}] of each pipe: whether it is the writing end

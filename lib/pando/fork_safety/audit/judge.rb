@@ -6,18 +6,18 @@ require "pando/fork_safety/finding"
 module Pando
   module ForkSafety
     module Audit
-      # Decides which descriptors are dangerous. docs/audit.md states the rules for users.
+      # Decides which descriptors are dangerous. docs/audit.md has the rules for users.
       #
       # @api private
       class Judge
         # @param inventory [Inventory]
-        # @param forks [Boolean] this process is going to be forked: what it has, its children will have
+        # @param forks [Boolean] this process is going to be forked: its children will have what it has
         def initialize(inventory, forks:)
           @inventory = inventory
           @forks = forks
         end
 
-        # @return [Array<Descriptor>] those worth a closer look
+        # @return [Array<Descriptor>] those that need a closer look
         def suspects = @suspects ||= @inventory.descriptors.select { |one| suspect?(one) }
 
         # @return [Array<Array(Finding, Descriptor)>]
@@ -31,7 +31,7 @@ module Pando
         private
 
         def suspect?(one)
-          return false unless one.owner == :native # whose owner is known is no danger
+          return false unless one.owner == :native # a descriptor with a known owner is no danger
 
           one.delicate? && (one.inherited? || @forks)
         end
@@ -46,7 +46,7 @@ module Pando
         end
 
         def inherited_connection(one)
-          return if one.shared_with.empty? # nobody else has it any more
+          return if one.shared_with.empty? # no other process has it any more
 
           library = ForkAware.library(one.ios)
           return stale(one, library) if library
@@ -56,8 +56,8 @@ module Pando
         end
 
         def stale(one, library)
-          finding(:shared_socket, one, "The #{one.label} is an inherited copy, which #{library} replaces when it is " \
-                                       "next used", severity: :note)
+          finding(:shared_socket, one, "The #{one.label} is an inherited copy, which #{library} replaces on its " \
+                                       "next use", severity: :note, advice: "There is nothing to do.")
         end
 
         def self_pair(one)
@@ -66,34 +66,35 @@ module Pando
         end
 
         def own_connection(one)
-          finding(:open_connection, one, "The #{one.label} is open in a process that others are forked from")
+          finding(:open_connection, one, "The #{one.label} is open in a process that is going to be forked")
         end
 
         def pipe(one)
           if @inventory.both_ends?(one)
-            finding(:shared_pipe, one, "Both ends of a pipe are inherited: one process may take what another wrote " \
+            finding(:shared_pipe, one, "Both ends of a pipe are inherited: one process may read what another wrote " \
                                        "to itself", severity: :note)
           elsif one.write_only?
             finding(:shared_pipe, one, "The writing end of a pipe is inherited: its reader sees no end of file " \
-                                       "until all are closed")
+                                       "until every process has closed the writing end")
           else
-            finding(:shared_pipe, one, "The reading end of a pipe is inherited: each reader takes a part")
+            finding(:shared_pipe, one, "The reading end of a pipe is inherited: each process that reads gets only a " \
+                                       "part of the data")
           end
         end
 
         def file(one)
           severity = :note if one.write_only? || ForkAware.reads_by_offset?(one.ios)
-          finding(:shared_position, one, "The #{one.label} is open at byte #{one.position}: all who inherit it " \
-                                         "move one position", severity: severity)
+          finding(:shared_position, one, "The #{one.label} is open at byte #{one.position}: all processes that " \
+                                         "inherit it move one position", severity: severity)
         end
 
         def event_source(one)
-          finding(:shared_event_source, one, "The #{one.type} is inherited: each takes events from the others")
+          finding(:shared_event_source, one, "The #{one.type} is inherited: each process takes events from the others")
         end
 
-        def finding(kind, one, message, severity: nil)
+        def finding(kind, one, message, severity: nil, advice: nil)
           Finding.new(kind, subject: one.label, message: message, location: one.location, severity: severity,
-                            details: one.to_h)
+                            advice: advice, details: one.to_h)
         end
       end
     end

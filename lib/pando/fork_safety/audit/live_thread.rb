@@ -7,7 +7,7 @@ require "pando/fork_safety/libraries"
 module Pando
   module ForkSafety
     module Audit
-      # A Ruby thread that lives beside the one that forks: no child has it.
+      # A Ruby thread that is alive beside the thread that forks. No child has it.
       class LiveThread
         INSPECT = Thread.instance_method(:inspect)
         OURS = "#{File.expand_path("../..", __dir__)}/".b.freeze
@@ -19,11 +19,11 @@ module Pando
           others.select(&:alive?).map { |thread| new(thread) }
         end
 
-        # Ruby 3.1's and later: #<Thread:0x0001@name /path/file.rb:7 sleep_forever>. A path's bytes need not be
-        # characters of the locale, so they are taken as they are.
+        # Ruby 3.1 and later: #<Thread:0x0001@name /path/file.rb:7 sleep_forever>. A path's bytes may not be
+        # valid in the locale, so they are used as they are.
         #
         # @param thread [Thread]
-        # @return [String, nil] "file:line" of the block it runs, in UTF-8; nil for those of C code
+        # @return [String, nil] "file:line" of the block it runs, in UTF-8; nil for a thread of C code
         def self.site(thread)
           text = INSPECT.bind_call(thread).b
           text = text.sub("@#{thread.name}".b, "") if thread.name
@@ -32,9 +32,9 @@ module Pando
 
         # @return [Thread]
         attr_reader :thread
-        # @return [String, nil] "file:line" of the block it runs; nil for those of C code
+        # @return [String, nil] "file:line" of the block it runs; nil for a thread of C code
         attr_reader :location
-        # @return [String, nil] as the application called it
+        # @return [String, nil] as the app named it
         attr_reader :name
 
         # @param thread [Thread]
@@ -44,14 +44,14 @@ module Pando
           @location = self.class.site(thread)
         end
 
-        # @return [String, nil] why it is no danger that it is lost
+        # @return [String, nil] why its loss is harmless
         def excuse
           return "it waits for a child of this process" if thread.is_a?(Process::Waiter)
-          return "it is registered" if location.to_s.b.start_with?(OURS) # whose threads survive a fork
-          return "it says of itself that it is fork-safe" if thread.thread_variable_get(:fork_safe) # as Puma reads it
+          return "it is registered" if location.to_s.b.start_with?(OURS) # registered threads survive a fork
+          return "its thread variable fork_safe is set" if thread.thread_variable_get(:fork_safe) # as Puma reads it
 
           library = location && Libraries.reviving(location)
-          "#{library} has it again in each child" if library
+          "#{library} starts it again in each child" if library
         end
 
         # @return [ThreadOrigin]
@@ -60,7 +60,7 @@ module Pando
         # @return [String] see {ThreadOrigin.key}
         def key = ThreadOrigin.key(location, name)
 
-        # @return [String] what to do about its loss
+        # @return [String] what to do about the loss
         def advice = origin.advice(origin.gem_name && Libraries.advice(origin.gem_name))
 
         # @return [String] the same in each run
@@ -74,7 +74,7 @@ module Pando
                                     details: { owner: origin.owner, **to_h })
         end
 
-        # @return [Hash{Symbol => Object}] what JSON knows
+        # @return [Hash{Symbol => Object}] for JSON
         def to_h = { type: :ruby, name: name, location: location, status: thread.status.to_s, excuse: excuse }.compact
       end
     end

@@ -3,11 +3,11 @@
 module Pando
   module ForkSafety
     module Audit
-      # What native libraries call their threads, and the files they are in.
+      # The names of native libraries' threads, and the files of these libraries.
       #
       # @api private
       module NativeLibraries
-        # `excuse`: why its threads may be lost in a child.
+        # `excuse`: why it is harmless that a child lacks its threads.
         Known = Struct.new(:name, :comm, :object, :excuse)
         PREPARED = "it prepares itself for a fork (pthread_atfork)"
         private_constant :Known, :PREPARED

@@ -7,13 +7,13 @@ require "pando/fork_safety/finding"
 module Pando
   module ForkSafety
     module Audit
-      # A thread of this process that Ruby did not start: a native library's. No child has it, and
-      # a lock that it holds at the fork stays locked there for ever.
+      # A thread of this process that Ruby did not start: it belongs to a native library. No child has it,
+      # and a lock that it holds at the fork stays locked there for ever.
       class NativeThread
         TASKS = "/proc/self/task"
         private_constant :TASKS
 
-        # @return [Array<NativeThread>] Ruby's own, and those that end meanwhile, are left out
+        # @return [Array<NativeThread>] without Ruby's own threads, and those that end meanwhile
         def self.all
           rubys = Thread.list.filter_map(&:native_thread_id)
           strangers = Dir.children(TASKS).map(&:to_i) - rubys
@@ -34,8 +34,8 @@ module Pando
         end
         private_class_method :find
 
-        # A thread that runs right now is looked at again. One that Ruby has just ended does so for a moment, under the
-        # name that it was given: then it is gone, or kept for the next Thread.new, which its stack tells.
+        # Looks again at a thread that is running. A thread that Ruby has just ended still runs for a moment, under its
+        # own name. Then it is gone, or Ruby keeps it for the next Thread.new, which its stack shows.
         def self.settled(threads, stacks)
           deadline = Sys.now + PATIENCE
           while !threads.all?(&:object) && Sys.now < deadline
@@ -51,19 +51,19 @@ module Pando
         PAUSE = 0.001
         private_constant :PATIENCE, :PAUSE
 
-        # What cannot be told by its stack and has the name of the process, or one that Ruby gives ("file.rb:7",
-        # or "long_file_nam*" where that has more than 15 bytes), is most likely Ruby's.
+        # If the stack does not identify a thread, its name may. A thread with the name of the process, or with one that
+        # Ruby gives ("file.rb:7", or "long_file_nam*" if that has more than 15 bytes), is most likely Ruby's.
         RUBYS_NAME = /:\d*\z|\A.{14}\*\z/
         private_constant :RUBYS_NAME
 
         def self.rubyish?(comm) = comm == File.read("/proc/self/comm").chomp.scrub("?") || comm.match?(RUBYS_NAME)
         private_class_method :rubyish?
 
-        # @return [Integer] of the kernel
+        # @return [Integer] the kernel's id
         attr_reader :id
         # @return [String] what it calls itself, at most 15 bytes (PR_SET_NAME, prctl(2))
         attr_reader :comm
-        # @return [String, nil] the shared object that its stack begins in
+        # @return [String, nil] the shared object in which its stack begins
         attr_reader :object
 
         def initialize(id, comm, object)
@@ -73,10 +73,10 @@ module Pando
           @known = NativeLibraries.find(comm, object)
         end
 
-        # @return [String, nil] the library, where it is known
+        # @return [String, nil] the library, if known
         def library = @known&.name || (object && File.basename(object))
 
-        # @return [String, nil] why it is no danger that it is lost
+        # @return [String, nil] why its loss is harmless
         def excuse = @known&.excuse
 
         # @return [String] the same in each run
@@ -86,11 +86,11 @@ module Pando
         def finding
           return if excuse
 
-          message = "A #{label} runs: no forked process has it, and a lock that it holds stays locked there"
+          message = "A #{label} is running: no forked process has it, and a lock that it holds stays locked there"
           Finding.new(:native_thread, subject: label, message: message, details: to_h)
         end
 
-        # @return [Hash{Symbol => Object}] what JSON knows
+        # @return [Hash{Symbol => Object}] for JSON
         def to_h = { type: :native, comm: comm, library: library, object: object, excuse: excuse }.compact
       end
     end

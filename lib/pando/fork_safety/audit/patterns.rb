@@ -7,8 +7,8 @@ module Pando
   module ForkSafety
     module Audit
       # Descriptors that were declared harmless, by the address of their peer or by their path:
-      # "10.0.0.5:6379", "[::1]:6379", "*:8125", "/run/collector.sock", "/srv/data/*". As File.fnmatch
-      # reads them, but for brackets; a star matches slashes too.
+      # "10.0.0.5:6379", "[::1]:6379", "*:8125", "/run/collector.sock", "/srv/data/*". The syntax is that of
+      # File.fnmatch without brackets; a star matches slashes too.
       #
       # @api private
       class Patterns
@@ -17,7 +17,7 @@ module Pando
           @patterns = patterns.map { |pattern| pattern.gsub(/[\[\]]/) { |bracket| "\\#{bracket}" } }
         end
 
-        # @return [Array<Integer>] those that this process has
+        # @return [Array<Integer>] the matching descriptors of this process
         # @raise [SystemCallError] /proc cannot be read
         def numbers
           return [] if @patterns.empty?

@@ -3,13 +3,13 @@
 module Pando
   module ForkSafety
     module Audit
-      # What one audit of one process found.
+      # The result of one audit of one process.
       class Report
-        # @return [Array<Finding>] the gravest first
+        # @return [Array<Finding>] the most severe first
         attr_reader :findings
-        # @return [Array<Descriptor>] all of them, the harmless too
+        # @return [Array<Descriptor>] all of them, including the harmless ones
         attr_reader :descriptors
-        # @return [Array<LiveThread, NativeThread>] those that a fork would lose, the harmless too
+        # @return [Array<LiveThread, NativeThread>] those that a fork would lose, including the harmless ones
         attr_reader :threads
         # @return [Float] seconds it took
         attr_reader :seconds
@@ -30,7 +30,7 @@ module Pando
         # @return [Descriptor, LiveThread, NativeThread] what a finding of this report is about
         def subject_of(finding) = @subjects.fetch(finding)
 
-        # @return [Hash{Symbol => Object}] what JSON knows
+        # @return [Hash{Symbol => Object}] for JSON
         def to_h
           { findings: findings.map(&:to_h), descriptors: descriptors.map(&:to_h), threads: threads.map(&:to_h),
             seconds: seconds, error: error }.compact

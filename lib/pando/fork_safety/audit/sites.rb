@@ -7,28 +7,28 @@ require "pando/native"
 module Pando
   module ForkSafety
     module Audit
-      # Where the IO objects of this process were made. ObjectSpace.trace_object_allocations would
-      # tell too, at a price for every object; here one is paid only when an IO is made.
+      # Records where the IO objects of this process are made. ObjectSpace.trace_object_allocations does the
+      # same, but slows down every allocation. This class costs time only when an IO is made.
       #
       # @api private
       module Sites
-        # What makes an IO without calling its `initialize`.
+        # Methods that make an IO without calling its `initialize`.
         MAKERS = %i[for_fd popen pair socketpair accept accept_nonblock sysaccept].freeze
         CLASSES = [IO, File, BasicSocket, Socket, TCPSocket, TCPServer, UNIXSocket, UNIXServer, UDPSocket].freeze
         DEPTH = 40
-        # The standard library and gems are how it was made; the application's own line is where.
+        # Lines of the standard library and of gems tell only how an IO was made. The app's own line tells where.
         LIBRARY = RbConfig::CONFIG.values_at("rubylibdir", "sitelibdir", "vendorlibdir").compact
                                   .map { |path| "#{path}/".b }.push("<internal:").freeze
         GEM = %r{/gems/[^/]+-\d[^/]*/}
         OURS = "#{File.expand_path("../..", __dir__)}/".b.freeze
-        # With the object, since a map of weak references would let the text go.
+        # Kept with the object: a map of weak references would not keep the text alive.
         NOTE = :@pando_made_at
         private_constant :MAKERS, :CLASSES, :DEPTH, :LIBRARY, :GEM, :OURS, :NOTE
 
         @on = @installed = false
 
         class << self
-          # From now on, in this process and its children.
+          # Traces from now on, in this process and its children.
           # @return [nil]
           def trace
             install
@@ -49,12 +49,12 @@ module Pando
           def of(io) = io.instance_variable_get(NOTE)
 
           # @param backtrace [Array<String>, nil]
-          # @return [String, nil] its first line that is neither a library's nor Pando's
+          # @return [String, nil] its first line that belongs neither to a library nor to Pando
           def application_line(backtrace)
             backtrace&.find { |line| application?(line) && !line.b.start_with?(OURS) }
           end
 
-          # @param made [Object] what a maker returned
+          # @param made [Object] the return value of a maker
           def note(made)
             return unless @on
 
@@ -66,7 +66,7 @@ module Pando
 
           private
 
-          # A prepended module cannot be taken out again.
+          # A prepended module cannot be removed again.
           def install
             return if @installed
 
@@ -93,7 +93,7 @@ module Pando
             end
           end
 
-          # A path's bytes need not be characters of the locale.
+          # A path's bytes may not be valid in the locale.
           def site
             frames = caller_locations(4, DEPTH).reject { |frame| frame.path.b.start_with?(OURS) }
             frame = frames.find { |one| application?(one.path) } || frames.find { |one| !standard?(one.path) } ||
@@ -105,7 +105,7 @@ module Pando
           def standard?(path) = path.b.start_with?(*LIBRARY)
         end
 
-        # Notes an IO once it is set up.
+        # Records an IO once it is set up.
         module Born
           def initialize(...)
             super
@@ -113,7 +113,7 @@ module Pando
           end
         end
 
-        # Notes what the methods of these names return.
+        # Records what the methods of these names return.
         class Maker < Module
           def initialize(names)
             super()

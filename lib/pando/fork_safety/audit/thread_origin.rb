@@ -6,12 +6,12 @@ module Pando
   module ForkSafety
     module Audit
       # Where a thread comes from: the line of its block, and the gem that this line belongs to. Threads of one origin
-      # count as one. The sentences about a lost thread are made here, so that the log, `pando status` and the doctor
-      # use the same words. A value.
+      # count as one. This class writes the messages about a lost thread, so that the log, `pando status` and the doctor
+      # say the same. A value.
       class ThreadOrigin
-        # Bytes of a location that identify it; its end says more than its beginning.
+        # The most bytes of a location in a key; the end of a path says more than its beginning.
         LONGEST = 300
-        # Characters of a path in a sentence.
+        # The most characters of a path in a message.
         SHORT = 120
         APPLICATION = "the application"
         RUBY = "Ruby's standard library"
@@ -29,14 +29,14 @@ module Pando
 
         # @return [String] see {key}
         attr_reader :key
-        # @return [String, nil] the gem's name; nil: the thread is the application's own or Ruby's
+        # @return [String, nil] the gem's name; nil: the thread belongs to the app or to Ruby
         attr_reader :gem_name
-        # @return [String, nil] as the application called the thread
+        # @return [String, nil] as the app named the thread
         attr_reader :name
 
         # @param location [String, nil] "file:line"
         # @param name [String, nil] of the thread
-        # @param directory [String] the application's
+        # @param directory [String] the app's
         def initialize(location, name = nil, directory: Dir.pwd)
           @key = self.class.key(location, name)
           @location = location
@@ -46,14 +46,14 @@ module Pando
           @gem_name = @specification&.name
         end
 
-        # @return [String] the gem and its version, or whose the thread is otherwise
+        # @return [String] the gem and its version, or the application, or Ruby
         def owner
           return [@specification.name, @specification.version].join(" ") if @specification
 
           standard? ? RUBY : APPLICATION
         end
 
-        # @return [String] "file:line" below the folder of its owner
+        # @return [String] "file:line", relative to the directory of its owner
         def place
           return @key unless @location
 
@@ -62,22 +62,22 @@ module Pando
           short.size > SHORT ? "...#{short[-SHORT..]}" : short
         end
 
-        # @return [String] what happens, without a full stop
+        # @return [String] what was found and why it matters, without a full stop
         def message
           called = " (#{name.inspect})" if name
           "No forked process has the thread#{called} of #{owner} that #{place} starts: " \
-            "what it does silently stops there"
+            "its work silently stops there"
         end
 
-        # @param row [String, nil] what the library table says is to be done
-        # @return [String] what to do about it
+        # @param row [String, nil] the advice of the library table
+        # @return [String] what to do
         def advice(row = nil)
-          "#{row || "Stop it in before_fork and start it again in after_worker_fork, or register it with " \
+          "#{row || "Stop the thread in before_fork and start it again in after_worker_fork, or register it with " \
                     "Pando::ForkSafety.thread (docs/fork-hooks.md)."} " \
-            "To accept the loss: fork_safety threads: { allow: [#{(gem_name || place).inspect}] }."
+            "To accept the loss, set fork_safety threads: { allow: [#{(gem_name || place).inspect}] }."
         end
 
-        # @param pattern [String] a gem's name, or a path or its end, with or without the line
+        # @param pattern [String] a gem's name, or a path or the end of one, with or without the line
         # @return [Boolean]
         def match?(pattern)
           gem_name == pattern || "/#{@location}".match?(%r{/#{Regexp.escape(pattern.delete_prefix("/"))}(?=[/:]|\z)})
@@ -85,7 +85,7 @@ module Pando
 
         private
 
-        # The innermost folder counts: a gem may lie in another one's.
+        # The innermost directory counts: a gem may lie inside another one.
         def specification
           return unless @location
 

@@ -6,17 +6,17 @@ require "pando/sys/mapping"
 module Pando
   module ForkSafety
     module Audit
-      # Tells which shared object a thread of this process belongs to, from the addresses on its
-      # stack: the outermost one that is not in the C library is where the thread began.
+      # Finds the shared object that a thread of this process belongs to, from the addresses on its stack. The
+      # outermost address that is not in the C library is where the thread began.
       #
       # @api private
       class ThreadStack
-        # Bytes of a stack that are read, and words of the record at its base.
+        # The most bytes of a stack to read, and words of the record at its base.
         DEPTH = 524_288
         RECORD = 400
-        # A thread may be running when it is asked.
+        # A thread may be running when this class looks at it.
         TRIES = 3
-        # The C library and the loader begin every thread; these say nothing.
+        # The C library and the loader start every thread, so they identify none.
         COMMON = %r{/(?:libc|libpthread|ld-linux|ld-musl|libm|libstdc\+\+|libgcc_s|libdl)[-.\w]*\.so|\[vdso\]}
         RUBY = %r{/libruby[-.\w]*\.so}
         private_constant :DEPTH, :RECORD, :TRIES, :COMMON, :RUBY
@@ -33,7 +33,7 @@ module Pando
         end
 
         # @param id [Integer] of a thread
-        # @return [String, nil] path of the object; nil: it runs right now, or cannot be told
+        # @return [String, nil] path of the object; nil: the thread is running, or the object is unknown
         def object(id)
           pointer = pointer(id)
           stack = pointer && @data.find { |range| range.cover?(pointer) }
@@ -42,7 +42,7 @@ module Pando
           nil
         end
 
-        # @return [Boolean] Ruby itself: a timer, a worker of the JIT, one kept for the next Thread.new
+        # @return [Boolean] whether it is Ruby: a timer, a JIT worker, or a thread kept for the next Thread.new
         def ruby?(object) = !object.nil? && (RUBY.match?(object) || object.start_with?(*@ruby))
 
         private
@@ -54,7 +54,7 @@ module Pando
           end
         end
 
-        # The stack pointer, which the kernel tells of threads that wait (proc(5)).
+        # The stack pointer, which the kernel shows for threads that wait (proc(5)).
         def pointer(id)
           TRIES.times do
             fields = File.read("/proc/self/task/#{id}/syscall").split
@@ -68,8 +68,8 @@ module Pando
           File.open("/proc/self/mem", "rb") { |memory| memory.pread(length - (length % 8), pointer) }.unpack("Q*")
         end
 
-        # At the base is the C library's record of the thread, with the function it began in. On some
-        # processors it begins with its own address, twice; a mapping may go on far beyond.
+        # At the base lies the C library's record of the thread, with the function in which it began. On some
+        # processors the record begins with its own address, twice. The mapping may extend far beyond it.
         def outermost(words, pointer)
           record = (0..(words.size - 3)).find { |at| words[at] == pointer + (at * 8) && words[at + 2] == words[at] }
           words = words.first(record + RECORD) if record

@@ -5,21 +5,21 @@ require "pando/fork_safety/callbacks/errors"
 module Pando
   module ForkSafety
     module Callbacks
-      # What one library wants around each fork. A value; owned by the registry.
+      # The callbacks of one library around each fork. A value; owned by the registry.
       #
       # @api private
       class Entry
-        # What ends the process or the request belongs to whoever asked for it.
+        # Errors that end the process or the request are passed on to the caller.
         PASSED_ON = [RequestTimeout, SystemExit, SignalException, NoMemoryError].freeze
         SIDES = { before: "before a fork", parent: "in the parent after a fork",
                   child: "in the child after a fork" }.freeze
 
         attr_reader :key
-        # @return [BackgroundThread, nil] whose callbacks they are
+        # @return [BackgroundThread, nil] the thread that the callbacks belong to
         attr_reader :thread
 
         # @param callables [Hash{Symbol => #call, nil}] by :before, :parent, :child
-        # @param line [String] "file:line" of those that have none of their own
+        # @param line [String] "file:line" for callables without a location
         def initialize(key, callables, line, thread: nil)
           @key = key
           @callables = callables.compact
@@ -53,7 +53,7 @@ module Pando
         def failure(side, error)
           raise CallbackFailed.new(words(side, error), side: side, key: key, location: location(side)), cause: error
         rescue CallbackFailed => failure
-          failure # raised to have its cause and backtrace
+          failure # raised so that it has its cause and backtrace
         end
 
         def words(side, error)

@@ -4,9 +4,9 @@ require "pando/errors"
 
 module Pando
   module ForkSafety
-    # A callback raised before a fork, so the fork did not take place. Its error is the `cause`.
+    # A callback raised before a fork, so the fork did not take place. The `cause` is its error.
     class ForkRefused < Error
-      # @return [Object] what the callback was registered by
+      # @return [Object] the key under which the callback was registered
       attr_reader :key
       # @return [String, nil] `file:line` of the callback
       attr_reader :location
@@ -19,11 +19,11 @@ module Pando
       end
     end
 
-    # A callback raised after a fork. Its error is the `cause`.
+    # A callback raised after a fork. The `cause` is its error.
     class CallbackFailed < Error
       # @return [Symbol] :parent or :child
       attr_reader :side
-      # @return [Object] what the callback was registered by
+      # @return [Object] the key under which the callback was registered
       attr_reader :key
       # @return [String, nil] `file:line` of the callback
       attr_reader :location

@@ -3,9 +3,9 @@
 module Pando
   module ForkSafety
     module Callbacks
-      # What stands before Ruby's own fork. Kernel#fork, Process.fork and IO.popen("-") come
-      # through _fork; Process.daemon does not, and ends the parent within the C library.
-      # A command (spawn, system, backticks) is no copy of this process and passes neither.
+      # Runs before Ruby's own fork. Kernel#fork, Process.fork and IO.popen("-") call _fork.
+      # Process.daemon does not, and ends the parent within the C library. A command (spawn,
+      # system, backticks) does not copy this process and calls neither.
       #
       # @api private
       module ForkHook

@@ -5,8 +5,8 @@ require "pando/fork_safety/callbacks/entry"
 module Pando
   module ForkSafety
     module Callbacks
-      # Who wants what around a fork, in the order in which they came. Read without a
-      # lock: each change makes a new Hash.
+      # The registered callbacks, in the order of registration. It is read without a lock,
+      # because each change makes a new Hash.
       #
       # @api private
       class Registry
@@ -18,14 +18,14 @@ module Pando
         # @return [Array<Entry>]
         def entries = @entries.values
 
-        # In the place of the one that has this key, or behind all others.
+        # Replaces the entry that has this key, or appends a new one.
         #
         # @param entry [Entry]
         def put(entry)
           change { |entries| entries[entry.key] = entry }
         end
 
-        # @return [Boolean] whether there was one
+        # @return [Boolean] whether the key was registered
         def delete(key)
           known = include?(key)
           change { |entries| entries.delete(key) } if known

@@ -3,7 +3,7 @@
 module Pando
   module ForkSafety
     module Callbacks
-      # One thread forks at a time. A Mutex that tells who waits for it.
+      # Lets one thread fork at a time. A Mutex that knows which threads wait for it.
       #
       # @api private
       class Turn
@@ -15,12 +15,12 @@ module Pando
         # @return [Boolean]
         def mine? = @lock.owned?
 
-        # @return [Boolean] it goes no further before the turn of another has ended
+        # @return [Boolean] the thread waits for another thread's turn to end
         def waited_for_by?(thread) = @waiting.key?(thread)
 
-        # The block, when it is this thread's turn.
+        # Runs the block when it is this thread's turn.
         #
-        # @raise [ThreadError] in a trap handler, which may try to lock, but not wait
+        # @raise [ThreadError] in a trap handler, where a thread may try to lock but not wait
         def take
           @lock.try_lock || wait
           yield
@@ -28,7 +28,7 @@ module Pando
           @lock.unlock if mine?
         end
 
-        # In a new process, which the others that waited are not in.
+        # Called in a new process, where the other waiting threads do not exist.
         def alone
           @waiting.clear
         end

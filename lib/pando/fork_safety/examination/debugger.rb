@@ -3,14 +3,14 @@
 module Pando
   module ForkSafety
     class Examination
-      # The native stack by a debugger, if there is one.
+      # The native stack from a debugger, if one is installed.
       #
       # @api private
       module Debugger
-        # Seconds. It is killed afterwards; the process it looks at then runs on.
+        # Seconds. Afterwards the debugger is killed, and the process that it looked at runs on.
         PATIENCE = 8.0
         FRAMES = 40
-        # Symbols are never fetched, and no file of the process's own directory is obeyed.
+        # The debugger downloads no symbols and reads no settings from the process's directory.
         COMMANDS = {
           "eu-stack" => ->(pid) { ["eu-stack", "-m", "-n", FRAMES.to_s, "-p", pid.to_s] },
           "gdb" => lambda do |pid|
@@ -18,11 +18,11 @@ module Pando
              "-p", pid.to_s]
           end
         }.freeze
-        # What gdb says besides.
+        # The lines to keep of the debugger's output.
         FRAME = /\A(?:#\d+ |Thread \d|TID )/
 
         class << self
-          # @return [Array<String>] lines; empty without a debugger, or if it may not look
+          # @return [Array<String>] lines; empty without a debugger, or without permission
           def stack(pid)
             name = COMMANDS.keys.find { |command| installed?(command) } or return []
             lines = run(COMMANDS.fetch(name).call(pid)).lines(chomp: true).grep(FRAME)

@@ -5,16 +5,16 @@ require "pando/sys/mapping"
 module Pando
   module ForkSafety
     class Examination
-      # What lies at an address of a process: the file and the offset in it (proc_pid_maps(5)).
+      # Maps an address of a process to the file and the offset in it (proc_pid_maps(5)).
       #
       # @api private
       class MemoryMap
-        # Variables without a value stand behind the last page of their file.
+        # Uninitialized variables lie behind the last page of their file.
         BEYOND = 1 << 16
         private_constant :BEYOND
 
         # @param pid [Integer]
-        # @return [MemoryMap] an empty one, if it may not be read
+        # @return [MemoryMap] an empty one without permission to read
         def self.of(pid)
           new(File.read("/proc/#{pid}/maps"))
         rescue SystemCallError
@@ -27,13 +27,13 @@ module Pando
           @bases = @mappings.each_with_object({}) { |one, bases| bases[one.path] ||= one.from }
         end
 
-        # @return [String, nil] "/usr/lib/libx.so+0x4040"; nil for what is no file's
+        # @return [String, nil] "/usr/lib/libx.so+0x4040"; nil for memory that belongs to no file
         def name(address)
           mapping = at(address) or return
           "#{mapping.path}+0x#{(address - @bases.fetch(mapping.path)).to_s(16)}"
         end
 
-        # @return [Boolean] whether code of a file is there
+        # @return [Boolean] whether the address is code of a file
         def code?(address) = at(address)&.executable? || false
 
         private

@@ -3,14 +3,14 @@
 module Pando
   module ForkSafety
     class Examination
-      # One thread: the system call it is in (proc_pid_syscall(5)), and if that waits for a lock, whose
-      # lock it is and who took it.
+      # One thread: the system call it is in (proc_pid_syscall(5)). If that waits for a lock, also the
+      # library of the lock and the thread that took it.
       #
       # @api private
       class ThreadAt
-        # futex(2), where the numbers are known: x86_64 and aarch64.
+        # The number of futex(2) on x86_64 and aarch64.
         FUTEX = { "x86_64" => 202, "aarch64" => 98 }[RUBY_PLATFORM[/\A[^-]+/]]
-        # Of pthread_mutex_t of the GNU C library on 64 bits: lock, count, owner.
+        # Offset in the GNU C library's 64-bit pthread_mutex_t: lock, count, owner.
         OWNER = 8
         # Bytes of the stack that are searched for return addresses, and how many are shown.
         STACK_BYTES = 16_384
@@ -30,7 +30,7 @@ module Pando
           ["thread #{@task} (#{comm(@pid, @task)}): #{doing(number, arguments)}", *lock(number, arguments)]
         end
 
-        # Not unwound, just what looks like a return address: it names the libraries without a debugger.
+        # Not unwound: just the words that look like return addresses. They name the libraries without a debugger.
         # @return [Array<String>]
         def stack
           _, *arguments = call
@@ -41,8 +41,8 @@ module Pando
 
         private
 
-        # Its number, six arguments, the stack pointer and the program counter.
-        # @return [Array<Integer>] empty while it runs, or where this may not be read
+        # The number of the system call, six arguments, the stack pointer and the program counter.
+        # @return [Array<Integer>] empty while the thread runs, or without permission to read
         def call
           words = File.read("/proc/#{@pid}/task/#{@task}/syscall").split
           words.size == 9 ? words.map { |word| Integer(word) } : []
@@ -71,7 +71,7 @@ module Pando
           ["  the lock is at #{@map.name(address) || format("0x%x", address)}", *owner(address)]
         end
 
-        # A child's only thread has the same lock in its memory as the one that is not there any more.
+        # The child's memory still names the thread that took the lock, although that thread does not exist there.
         def owner(address)
           holder = memory(address + OWNER, 4)&.unpack1("l")
           return [] unless holder&.positive? && !File.exist?("/proc/#{@pid}/task/#{holder}")

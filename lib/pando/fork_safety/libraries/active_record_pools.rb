@@ -11,10 +11,10 @@ module Pando
         private_constant :MEMORY
 
         class << self
-          # Closes them; each is made anew when it is needed. A database in memory would be gone, and stays.
+          # Closes them; each opens again when it is needed. Databases in memory would be lost, so they stay open.
           #
           # @yieldparam config [ActiveRecord::DatabaseConfigurations::DatabaseConfig]
-          # @yieldreturn [Boolean] whether to close the connections to this database; all without a block
+          # @yieldreturn [Boolean] whether to close the connections to this database; without a block: all
           # @return [nil]
           def disconnect
             pools.each do |pool|
@@ -26,11 +26,11 @@ module Pando
             nil
           end
 
-          # @return [Array<ActiveRecord::DatabaseConfigurations::DatabaseConfig>] of the databases that this process has
-          #   a connection to
+          # @return [Array<ActiveRecord::DatabaseConfigurations::DatabaseConfig>] the databases that this process is
+          #   connected to
           def connected = pools.select(&:connected?).map(&:db_config)
 
-          # Makes a connection to each of these databases, which is left in its pool.
+          # Opens a connection to each of these databases and leaves it in its pool.
           #
           # @param configs [Array<ActiveRecord::DatabaseConfigurations::DatabaseConfig>]
           # @return [nil]

@@ -8,19 +8,19 @@ module Pando
   module ForkSafety
     module Libraries
       # Action Cable's server in this process: its WebSockets, the event loop that serves them, its thread pools, and
-      # the subscription adapter (pubsub) with its listener and writer threads. None of that outlives a fork. Rails'
+      # the subscription adapter (pubsub) with its listener and writer threads. None of these survives a fork. Rails'
       # own ActionCable.server.restart stops neither the event loop nor the heartbeat timer, and waits without a limit.
       #
-      # Lives in molds, workers and services. The parts are private to Action Cable, and have had the same names from
-      # 5.0 to 8.1.
+      # Lives in molds, workers and services. The parts are private to Action Cable, but their names have been the same
+      # from 5.0 to 8.1.
       #
       # @api private
       module CableServer
-        # Seconds that the threads are given to end before a fork.
+        # Seconds for the threads to end before a fork.
         LONGEST = 2.0
-        # Seconds that sockets are given to close when their clients have had their time.
+        # Seconds for sockets to close when their clients have not closed in time.
         FORCED = 0.25
-        # Seconds between two looks.
+        # Seconds between two checks.
         LOOK = 0.002
         PARTS = %i[@heartbeat_timer @worker_pool @pubsub @event_loop].freeze
         EVENT_LOOP = %r{/action_cable/.*stream_event_loop\.rb}
@@ -29,10 +29,10 @@ module Pando
         @told = WeakSet.new
 
         class << self
-          # Tells each client that has not been told yet to connect again, elsewhere, in Rails' own words, and closes
-          # its WebSocket. To be called again until it returns true: a client closes its side in its own time.
+          # Sends each client that has not been told yet Rails' own message to reconnect, and closes its WebSocket. Call
+          # it again until it returns true, because each client closes its own side later.
           #
-          # @return [Boolean] whether no WebSocket is left and what closing them has caused is done
+          # @return [Boolean] whether no WebSocket is left and the work that closing them caused is done
           def say_goodbye
             return true unless server
 
@@ -40,8 +40,8 @@ module Pando
             connections.empty? && sockets.empty? && settled?(part(:@worker_pool)&.executor)
           end
 
-          # Stops all threads and closes the selector. What is used afterwards starts anew. A broadcast that solid_cable
-          # has queued is written first.
+          # Stops all threads and closes the selector. Whatever is used afterwards starts again. It first writes the
+          # broadcasts that solid_cable has queued.
           #
           # @param seconds [Float] at most
           # @return [Array<String>] what did not end in time
@@ -56,8 +56,8 @@ module Pando
              ("its event loop" unless stop_loop(event_loop, by))].compact
           end
 
-          # In a child: what it has inherited is its parent's. Threads of the parent may have started something between
-          # {stop} and the fork.
+          # In a child: forgets the inherited parts, which belong to the parent. Threads of the parent may have started
+          # something between {stop} and the fork.
           #
           # @return [nil]
           def forget
@@ -66,7 +66,7 @@ module Pando
             [*PARTS, :@connections].each { |name| server.instance_variable_set(name, nil) }
             @told = WeakSet.new
             cable = server.config.cable
-            cable.delete(:id) if cable.respond_to?(:delete) && OWN_ID.match?(cable[:id].to_s) # it names the parent
+            cable.delete(:id) if cable.respond_to?(:delete) && OWN_ID.match?(cable[:id].to_s) # it has the parent's pid
             nil
           end
 
@@ -79,7 +79,7 @@ module Pando
           def part(name, of = server) = of&.instance_variable_get(name)
           def running? = [*PARTS, :@connections].any? { |name| part(name) }
 
-          # @return [Array<ActionCable::Connection::Base>] open ones, those too that have not been welcomed yet
+          # @return [Array<ActionCable::Connection::Base>] open ones, including those without a welcome message yet
           def connections = [*part(:@connections), *streams.filter_map { |stream| connection_of(stream) }].uniq
 
           def streams = (part(:@map, part(:@event_loop)) || {}).values.map(&:value)
@@ -92,17 +92,17 @@ module Pando
             @told.add(connection)
             connection.close(reason: ActionCable::INTERNAL[:disconnect_reasons][:server_restart], reconnect: true)
           rescue StandardError
-            nil # its client is gone
+            nil # its client has gone
           end
 
-          # Clients that do not close their side in time are cut off, and others may have come since.
+          # Closes the sockets of clients that did not close in time, and of clients that came since.
           def hang_up(by)
             say_goodbye
             streams.each(&:close)
             pause until say_goodbye || Sys.now >= by
           end
 
-          # From here on whatever is needed is made anew.
+          # From here on, Action Cable creates again whatever it needs.
           def take
             server.mutex.synchronize do
               part(:@connections)&.clear
@@ -110,7 +110,7 @@ module Pando
             end
           end
 
-          # @return [Boolean] whether all that was posted to it is done
+          # @return [Boolean] whether everything posted to it is done
           def settled?(executor) = executor.nil? || executor.scheduled_task_count == executor.completed_task_count
 
           def stop_pool(executor, by)
@@ -135,22 +135,22 @@ module Pando
             sockets&.each { |one| attempt { one.close } }
           end
 
-          # PostgreSQL's looks for an order to end once a second, and would be started for the sake of it. It
+          # PostgreSQL's listener checks once a second whether to end, and a shutdown would first start it. It
           # disconnects when it is killed.
           def end_listener(adapter, listener)
-            return false unless adapter.class.name.end_with?("::PostgreSQL") # nothing may be loaded here to compare it
+            return false unless adapter.class.name.end_with?("::PostgreSQL") # by name, to load nothing here
 
             part(:@thread, listener)&.kill&.join(LONGEST)
             true
           end
 
-          # Rails waits for ever where the server of the adapter is not reached.
+          # Rails waits for ever if it cannot reach the adapter's server.
           def shut_down(adapter, by)
             thread = Thread.new { adapter.shutdown }
             thread.report_on_exception = false
             !thread.join([by - Sys.now, 0].max).nil?
           rescue StandardError
-            true # the adapter has failed; nothing of it is used again
+            true # the adapter has failed, and is not used again
           ensure
             thread&.kill
           end

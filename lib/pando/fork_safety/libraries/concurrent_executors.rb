@@ -7,22 +7,22 @@ module Pando
   module ForkSafety
     module Libraries
       # The tasks that concurrent-ruby's executors and timers hold in this process: those of Active Job's async
-      # adapter, of sucker_punch, of sentry-ruby and of whatever else uses them. A task that fork has copied from the
-      # parent is the parent's, and does not count: concurrent-ruby drops the copy when the executor is used again.
+      # adapter, of sucker_punch, of sentry-ruby and of any other user. A task that a fork copied belongs to the parent
+      # and does not count: concurrent-ruby drops the copy when the executor is used again.
       #
-      # Executors are found by a walk over the heap, for concurrent-ruby keeps no list of them; each look reuses the
-      # last list for a while.
+      # concurrent-ruby keeps no list of its executors, so this module walks the heap to find them, and reuses the list
+      # for a while.
       #
       # @api private
       module ConcurrentExecutors
-        # Seconds for which a list of executors is good.
+        # Seconds for which to reuse a list of executors.
         LIST = 0.1
-        # What these queue is in a database too, and their own loops run in executors. Solid Queue's executors have no
+        # These keep their jobs in a database, and run their own loops in executors. Solid Queue's executors have no
         # name, but belong to its pools.
         DURABLE = /\AGoodJob/
         DURABLE_POOLS = "SolidQueue::Pool"
-        # Where the block of a scheduled task is that nobody has asked for: a timer task runs again and again, and
-        # job libraries look for what is due in their database.
+        # Files of scheduled tasks that no code of the app has asked for: a timer task runs again and again, and job
+        # libraries poll their database.
         PERIODIC = %r{/concurrent/timer_task\.rb\z|/(?:elastic-apm|good_job|solid_queue)-[^/]+/}
         RUNNING = %r{/concurrent/executor/.*run_task}
         ACTIVE_JOB = "ActiveJob::QueueAdapters::AsyncAdapter::JobWrapper"
@@ -32,13 +32,13 @@ module Pando
 
         class << self
           # @param by [Float] monotonic seconds
-          # @return [Integer] tasks that run or wait, or are due by then
+          # @return [Integer] tasks that are running, waiting or due by then
           def count(by)
             refresh
             @pools.sum { |pool| size(pool) } + scheduled.count { |task| task.schedule_time.to_f <= by }
           end
 
-          # @return [Array<String>] what each task is that runs, waits, or is scheduled for later
+          # @return [Array<String>] the name of each task that is running, waiting or scheduled for later
           def names
             refresh(anew: true)
             waiting = @pools.select { |pool| own?(pool) }.flat_map { |pool| queue(pool).map { |entry| name(*entry) } }
@@ -73,7 +73,7 @@ module Pando
           # concurrent-ruby notes the process in which an executor was last used.
           def own?(service) = service.instance_variable_get(:@ruby_pid) == Process.pid
 
-          # Not by its counts of scheduled and completed tasks: a task that raises is never counted as completed.
+          # Does not use the counts of scheduled and completed tasks: a task that raises never counts as completed.
           def size(pool) = own?(pool) ? pool.queue_length + running(pool) : 0
 
           def running(pool)
@@ -91,7 +91,7 @@ module Pando
                    .reject { |task| PERIODIC.match?(scheduled_call(task).first&.source_location&.first.to_s) }
           end
 
-          # Its heap begins with an empty place.
+          # The first element of its heap is always empty.
           def waiting(timer)
             heap = timer.instance_variable_get(:@queue).instance_variable_get(:@queue)
             heap.is_a?(Array) ? heap.compact : []
@@ -109,14 +109,14 @@ module Pando
             (task.source_location if task.respond_to?(:source_location))&.join(":") || task.class.name
           end
 
-          # Mail is known by its mailer.
+          # A mail is named after its mailer.
           def job_name(data)
             return data["job_class"] unless data["job_class"] == "ActionMailer::MailDeliveryJob"
 
             data["arguments"].first(2).join("#")
           end
 
-          # What a thread has been given is known to it alone; where it stands is known to all.
+          # Only the thread itself knows its task, but its backtrace shows the line.
           def running_names
             count = @pools.sum { |pool| own?(pool) ? running(pool) : 0 }
             traces = Thread.list.filter_map(&:backtrace).select { |lines| lines.grep(RUNNING).any? }

@@ -8,13 +8,13 @@ module Pando
       # @api private
       module Constants
         # @param path [String] "Redis::Client"
-        # @return [Object, nil] nil too where it would have to be autoloaded
+        # @return [Object, nil] nil also if it would have to be autoloaded
         def self.find(path)
           path.split("::").inject(Object) { |parent, name| child(parent, name) or break }
         end
 
         # @param path [String]
-        # @return [String, nil] the constant's VERSION, or that of the nearest module around it that has one
+        # @return [String, nil] the constant's VERSION, or that of the nearest enclosing module that has one
         def self.version_near(path)
           until path.empty?
             version = find("#{path}::VERSION")

@@ -5,34 +5,34 @@ require "pando/fork_safety/finding"
 module Pando
   module ForkSafety
     module Libraries
-      # What is known of one loaded library in the version that is loaded. A value.
+      # What Pando knows about the loaded version of one library. A value.
       class Entry
-        # From what needs nothing to what nobody knows.
+        # From libraries that need nothing to unknown ones.
         VERDICTS = %i[fine handled limits_reforking refused unknown].freeze
 
         # @return [String] the gem's name
         attr_reader :name
         # @return [String, nil]
         attr_reader :version
-        # @return [Symbol] :fine (it copes by itself), :handled (Pando does what it needs), :limits_reforking (a worker
-        #   that has used it is not promoted), :refused (no worker that uses it is promoted until you do what
+        # @return [Symbol] :fine (handles a fork by itself), :handled (Pando prepares it), :limits_reforking (Pando does
+        #   not promote a worker that has used it), :refused (Pando promotes no worker that uses it until you do what
         #   {advice} says) or :unknown
         attr_reader :verdict
-        # @return [String] what happens at a fork, for a human
+        # @return [String] what happens at a fork, for people
         attr_reader :note
-        # @return [String, nil] what you must do: a line for the config file, mostly
+        # @return [String, nil] what to do: usually a line for the config file
         attr_reader :advice
-        # @return [String, nil] where that is written
+        # @return [String, nil] the source of this knowledge
         attr_reader :source
 
-        # @param library [Library] a loaded one
+        # @param library [Library] a loaded library
         # @return [Entry]
         def self.of(library)
           version = library.version
           rule = library.rule(version)
           return new(library.name, version, rule.verdict, rule.note, rule.advice, rule.source) if rule
 
-          new(library.name, version, :unknown, "Nothing is known of this version.")
+          new(library.name, version, :unknown, "Pando knows nothing about this version.")
         end
 
         # @param verdict [Symbol] one of {VERDICTS}
@@ -54,7 +54,7 @@ module Pando
                             details: { version: version, source: source }.compact)
         end
 
-        # @return [Hash{Symbol => String}] what JSON knows
+        # @return [Hash{Symbol => String}] for JSON
         def to_h
           { name: name, version: version, verdict: verdict, note: note, advice: advice, source: source }.compact
         end

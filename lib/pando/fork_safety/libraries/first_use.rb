@@ -6,7 +6,7 @@ require "pando/fork_safety/status"
 module Pando
   module ForkSafety
     module Libraries
-      # Notices the first call of a method, after which this process must not be forked any more.
+      # Notices the first call of a method, after which this process must not be forked.
       #
       # @api private
       module FirstUse
@@ -18,7 +18,7 @@ module Pando
           def watched?(mark) = @watched.key?(mark)
 
           # @param mark [Library::Mark]
-          # @param library [String] its name, for the reason
+          # @param library [String] the library's name, for the reason
           # @return [nil]
           def watch(mark, library)
             owner = Constants.find(mark.constant) or return

@@ -8,31 +8,31 @@ require "pando/fork_safety/libraries/threads"
 module Pando
   module ForkSafety
     module Libraries
-      # The table of libraries. Its rows are declared in known/*.rb, grouped by what the libraries are for; see
-      # {Declaration} for the words they use. The order of the rows is the order in which libraries are prepared
-      # for a fork: a row for something that manages connections comes before the rows of its drivers.
+      # The table of libraries. Its rows are declared in known/*.rb, grouped by purpose; {Declaration} has the DSL.
+      # Pando prepares libraries for a fork in the order of the rows. So the row of a library that manages
+      # connections comes before the rows of its drivers.
       #
       # @api private
       module Known
-        # Variables that a library reads when it starts.
+        # Environment variables that libraries read when they start.
         ENVIRONMENT = { "GRPC_ENABLE_FORK_SUPPORT" => "1" }.freeze
 
         @rows = {}
 
         class << self
-          # @return [Array<Library>] the rows, whether their libraries are loaded or not
+          # @return [Array<Library>] all rows, also of libraries that are not loaded
           def all = @rows.values
 
           # @return [Array<Library>] the rows of libraries that are loaded now
           def loaded = all.select(&:loaded?)
 
           # @param name [String] the gem's
-          # @raise [KeyError] if there is no such row
+          # @raise [KeyError] there is no such row
           def loaded?(name) = library(name).loaded?
 
           # @param name [String] the gem's
           # @return [Library]
-          # @raise [KeyError] if there is no such row
+          # @raise [KeyError] there is no such row
           def library(name) = @rows.fetch(name)
 
           # @return [Array<String>] the gems that have a row
@@ -44,10 +44,10 @@ module Pando
           # Adds one row.
           #
           # @param name [String] the gem's
-          # @param constant [String] is defined once the library is loaded
+          # @param constant [String] defined once the library is loaded
           # @param tested [Boolean] whether a test runs the real gem
           # @yield see {Declaration}
-          # @raise [ArgumentError] if there is such a row already
+          # @raise [ArgumentError] there is such a row already
           def describe(name, constant:, tested: false, &declaration)
             raise ArgumentError, "#{name} has a row already" if @rows.key?(name)
 

@@ -6,18 +6,18 @@ require "pando/fork_safety/libraries/rule"
 module Pando
   module ForkSafety
     module Libraries
-      # One row of the table: how a library is recognized, a rule for each range of its versions, and the blocks
-      # to run around a fork. Declared in known/*.rb (see {Declaration}) and constant afterwards.
+      # One row of the table: how to recognize a library, a rule for each range of its versions, and the blocks to
+      # run around a fork. Declared in known/*.rb (see {Declaration}) and constant afterwards.
       #
       # @api private
       class Library
-        # A first call that makes a process unfit to be forked.
+        # A first call that makes a process unsafe to fork.
         Mark = Struct.new(:constant, :method_name, :singleton, :before, :reason, keyword_init: true)
 
         attr_reader :name, :constant, :rules
 
         # @param name [String] the gem's
-        # @param constant [String] is defined once the library is loaded
+        # @param constant [String] defined once the library is loaded
         # @param tested [Boolean] whether a test runs the real gem
         # @yield the declaration, see {Declaration}
         def initialize(name, constant, tested: false, &block)
@@ -38,7 +38,7 @@ module Pando
         # @return [Boolean] whether this process has loaded it
         def loaded? = !Constants.find(constant).nil?
 
-        # @return [Boolean] whether it is loaded as far as its outermost module: Rails autoloads ActiveRecord::Base
+        # @return [Boolean] whether at least its outermost module is loaded: Rails autoloads ActiveRecord::Base
         def begun? = !Constants.find(constant[/\A\w+/]).nil?
 
         # @return [Gem::Version, nil]
@@ -50,10 +50,10 @@ module Pando
           Gem::Version.new(text) if text && Gem::Version.correct?(text)
         end
 
-        # @return [Rule, nil] the first that holds
+        # @return [Rule, nil] the first rule that applies
         def rule(version = self.version) = @rules.find { |rule| rule.holds?(version) }
 
-        # @return [Array<Mark>] those of the version that is loaded
+        # @return [Array<Mark>] those of the loaded version
         def marks
           version = self.version
           @marks.select { |mark| mark.before.nil? || version.nil? || version.release < Gem::Version.new(mark.before) }
@@ -77,7 +77,7 @@ module Pando
         def thread?(comm) = @threads ? @threads.match?(comm) : false
 
         # @param location [String] "file:line" of a Ruby thread's block
-        # @return [Boolean] whether that thread is its own and lives again in each child
+        # @return [Boolean] whether that thread belongs to the library and comes back in each child
         def revives?(location)
           return false unless @revived_threads&.match?(location)
 
@@ -85,7 +85,7 @@ module Pando
           @revived_since.nil? || version.nil? || version.release >= @revived_since
         end
 
-        # @return [Boolean] whether none of its threads may live at a fork
+        # @return [Boolean] whether none of its threads may be alive at a fork
         def unsafe_threads? = @unsafe_threads
       end
     end

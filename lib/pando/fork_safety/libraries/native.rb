@@ -6,14 +6,14 @@ require "pando/fork_safety/libraries/known"
 module Pando
   module ForkSafety
     module Libraries
-      # The gems that have loaded an extension of their own, and of which nothing is known: they may keep
-      # threads, locks and connections where Ruby cannot see them.
+      # The gems that have loaded a C extension and that Pando knows nothing about. They may keep threads,
+      # locks and connections where Ruby cannot see them.
       #
       # @api private
       module Native
-        NOTE = "It has a C extension, and nothing is known of what that does around a fork."
-        # Their compiled files import nothing that makes threads, sockets or epoll sets (nm -D, in the versions
-        # of docs/libraries.md): they only compute.
+        NOTE = "It has a C extension, and Pando does not know what that does around a fork."
+        # These only compute: their compiled files import nothing that makes threads, sockets or epoll sets (nm -D,
+        # in the versions of docs/libraries.md).
         HARMLESS = %w[
           bigdecimal cgi date digest erb etc fiddle io-console io-wait json msgpack nkf openssl prism psych puma racc
           rbs ripper stringio strscan websocket-driver zlib
@@ -29,7 +29,7 @@ module Pando
             end
           end
 
-          # @return [Hash{String => Gem::Version}] of the gems from whose folders a library was loaded
+          # @return [Hash{String => Gem::Version}] the gems from whose directories an extension was loaded
           def loaded
             specifications = Gem.loaded_specs.each_value.to_h { |one| [one.full_name, one] }
             extensions.each_with_object({}) do |path, found|

@@ -3,12 +3,12 @@
 module Pando
   module ForkSafety
     module Libraries
-      # Connections of the standard library's Net::HTTP that a child has inherited.
+      # Net::HTTP connections that a child has inherited.
       #
       # @api private
       module NetHTTP
-        # Lets go of the connection without a word to the server, which a TLS session would otherwise be told has ended:
-        # the parent goes on with it. The next request opens another one.
+        # Drops the connection without telling the server. Otherwise TLS would end the session, which the parent still
+        # uses. The next request opens another connection.
         #
         # @param http [Net::HTTP, nil]
         # @return [nil]

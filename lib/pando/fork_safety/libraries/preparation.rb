@@ -8,19 +8,19 @@ require "pando/fork_safety/status"
 module Pando
   module ForkSafety
     module Libraries
-      # A library could not be made ready for a fork.
+      # A library could not be prepared for a fork.
       class Unsafe < Error; end
 
-      # A library cannot be made ready for a fork now, and has said what stands in the way (ForkSafety.obstruct).
+      # A library cannot be prepared for a fork now, and has named the obstacle (ForkSafety.obstruct).
       class Obstructed < Unsafe; end
 
-      # One fork, and what the loaded libraries need around it. In the process that forks, and in its child.
+      # Prepares the loaded libraries around one fork, in the forking process and in its child.
       #
       # @api private
       class Preparation
-        # @param libraries [Array<Library>] in the order in which they are made ready
-        # @param on_failure [Proc, nil] is told of what went wrong and was lived with: library's name, error
-        # @param prepared [Array<String>] names of libraries that the user's hooks take care of
+        # @param libraries [Array<Library>] in the order of preparation
+        # @param on_failure [Proc, nil] called with a library's name and an error, if a step failed and the fork goes on
+        # @param prepared [Array<String>] libraries that the user's hooks take care of
         def initialize(libraries, on_failure = nil, prepared: [])
           @libraries = libraries
           @on_failure = on_failure
@@ -28,8 +28,8 @@ module Pando
           @ready = []
         end
 
-        # @param strict [Boolean] @param defer [Proc, nil] takes what is left to be called in the child
-        # @return what the block returned
+        # @param strict [Boolean] @param defer [Proc, nil] takes what the child must call later
+        # @return the return value of the block
         # @raise [Unsafe]
         def around(strict, defer = nil)
           forker = Process.pid
@@ -56,7 +56,7 @@ module Pando
           defer ? defer.call(-> { recover(:in_child) }) : recover(:in_child)
         end
 
-        # Nothing that goes wrong now would be mended by not forking.
+        # After the fork, an error cannot be undone by not forking, so it is only reported.
         def recover(step)
           @ready.reverse_each do |library|
             library.step(step)&.call
@@ -65,20 +65,23 @@ module Pando
           end
         end
 
-        # A native thread does not exist in a child, but what it held and what waits for it does.
+        # A native thread does not exist in a child, but its locks and the code that waits for it do.
         def refuse_threads(library, strict)
           count = Threads.names.count { |name| library.thread?(name) }
-          fail_for(library, Unsafe.new("#{count} of its native threads live"), strict) if count.positive?
+          return unless count.positive?
+
+          reason = "#{count} of its native threads are alive, and a child has none of them"
+          fail_for(library, Unsafe.new(reason), strict)
         end
 
         def refuse_use(library)
           rule = library.rule
           return if rule.nil? || @prepared.include?(library.name) || !rule.refuses?
 
-          fail_for(library, Unsafe.new("#{rule.note} Remedy: #{rule.advice}"), true)
+          fail_for(library, Unsafe.new("#{rule.note} #{rule.advice}"), true)
         end
 
-        # Its first use was to be noticed, and it was not there yet when that was arranged.
+        # The library was not loaded yet when Pando started to watch for its first use.
         def refuse_late_comer(library)
           return if library.marks.all? { |mark| FirstUse.watched?(mark) }
 

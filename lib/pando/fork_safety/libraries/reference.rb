@@ -5,7 +5,7 @@ require "pando/fork_safety/libraries/known"
 module Pando
   module ForkSafety
     module Libraries
-      # docs/libraries.md's table, made from the one that counts. For those who work on Pando:
+      # Writes the table in docs/libraries.md from the rows in known/*.rb. For developers of Pando:
       #
       #     ruby -Ilib -rpando/fork_safety/libraries/reference -e Pando::ForkSafety::Libraries::Reference.write
       #
@@ -24,7 +24,7 @@ module Pando
             "| library | version | verdict | what happens at a fork | source |\n|---|---|---|---|---|\n#{rows.join}"
           end
 
-          # Puts the table where the last one was.
+          # Replaces the table in the page.
           def write(path = PATH)
             text = File.read(path)
             File.write(path, text.sub(/(?<=#{Regexp.escape(FIRST)}).*(?=#{Regexp.escape(LAST)})/m) { table })

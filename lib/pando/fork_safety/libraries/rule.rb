@@ -3,19 +3,19 @@
 module Pando
   module ForkSafety
     module Libraries
-      # What holds for a library from one version (inclusive) up to another (exclusive), under a condition that
-      # may be none.
+      # What applies to a library from one version (inclusive) up to another (exclusive), optionally under a
+      # condition.
       #
       # @api private
       Rule = Struct.new(:verdict, :since, :before, :given, :condition, :note, :advice, :source, :used,
                         keyword_init: true) do
-        # @param version [Gem::Version, nil] nil where the library does not tell
+        # @param version [Gem::Version, nil] nil if the library does not say
         def holds?(version) = within?(version) && (condition.nil? || condition.call)
 
-        # @return [Boolean] whether a fork of this process is to be refused now
+        # @return [Boolean] whether to refuse a fork of this process now
         def refuses? = verdict == :refused && (used.nil? || used.call)
 
-        # @return [String] the range, for a human
+        # @return [String] the range, for people
         def versions
           return "any" unless since || before
 

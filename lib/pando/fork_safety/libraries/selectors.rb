@@ -10,17 +10,17 @@ module Pando
   module ForkSafety
     module Libraries
       # The selectors of nio4r that are open in this process. A child would share the epoll set of each, so the process
-      # must not be forked until they are closed. Action Cable's own selector does not count while it is in use: it is
-      # closed before a fork, see {CableServer}.
+      # must not be forked until they are closed. Action Cable's own selector does not count while it is in use, because
+      # {CableServer} closes it before a fork.
       #
       # Lives in molds and workers.
       #
       # @api private
       module Selectors
         OBSTACLE = :nio4r
-        REASON = "nio4r: a selector is open, whose epoll set a child would share"
+        REASON = "nio4r: a selector is open, and a child would share its epoll set"
 
-        # Notices when a selector is made or closed.
+        # Notices new and closed selectors.
         module Watch
           def initialize(...)
             super
@@ -31,11 +31,11 @@ module Pando
         end
 
         @made = WeakSet.new
-        @cable = WeakSet.new # those of Action Cable among them
+        @cable = WeakSet.new # those that belong to Action Cable
         @watched = false
 
         class << self
-          # From now on selectors are known when they are made; those that exist already are looked for once.
+          # From now on, notices each new selector. Finds the existing ones once.
           #
           # @return [nil]
           def watch
@@ -56,7 +56,7 @@ module Pando
             review
           end
 
-          # Says whether an open selector stands against a fork.
+          # Sets or clears the obstacle, depending on whether a selector is open.
           #
           # @return [nil]
           def review
@@ -64,10 +64,10 @@ module Pando
             foreign.any? ? ForkSafety.obstruct(OBSTACLE, REASON) : ForkSafety.clear(OBSTACLE)
           end
 
-          # @return [Array<NIO::Selector>] those that are open
+          # @return [Array<NIO::Selector>] the open selectors
           def live = @made.to_a.reject(&:closed?)
 
-          # In a process that is about to fork, when Action Cable has closed its own.
+          # Called in a process that is about to fork, after Action Cable has closed its own.
           #
           # @return [nil]
           # @raise [Obstructed]

@@ -12,7 +12,7 @@ module Pando
           Dir.children("/proc/self/task").filter_map do |id|
             File.read("/proc/self/task/#{id}/comm").chomp
           rescue SystemCallError
-            nil # it has ended meanwhile
+            nil # the thread has ended
           end
         rescue SystemCallError
           [] # no /proc here

@@ -6,16 +6,16 @@ require "pando/fork_safety/process_state/reading"
 module Pando
   module ForkSafety
     class ProcessState
-      # One thing that has become another in a process.
+      # One difference between two states of a process.
       class Change
         SIGNAL = "signal "
-        LENGTH = 100 # characters of a name or a value that are shown
+        LENGTH = 100 # the most characters of a name or a value to show
         private_constant :SIGNAL, :LENGTH
 
-        # @return [String] what has changed: "umask", "env TZ", "limit open files", "signal PIPE", ...
+        # @return [String] what changed: "umask", "env TZ", "limit open files", "signal PIPE", ...
         attr_reader :key
 
-        # @param from [Value, nil] @param to [Value, nil] nil: there is none
+        # @param from [Value, nil] @param to [Value, nil] nil: it does not exist
         def initialize(key, from, to)
           @key = key
           @from = from
@@ -25,10 +25,10 @@ module Pando
         def root? = key == "root"
 
         # @param others [Hash{String => Value}] of another process
-        # @return [Boolean] it is so there by now
+        # @return [Boolean] the other process has the same value
         def shared?(others) = !@to.nil? && others[key] == @to
 
-        # @return [Boolean] a child of this process can have it as it was, and nothing else would be the worse for it
+        # @return [Boolean] a child of this process can restore it without side effects
         def restorable?
           case key
           when "umask" then !@from.nil?
@@ -37,29 +37,29 @@ module Pando
           end
         end
 
-        # In the child.
+        # Restores the former value, in the child.
         # @raise [SystemCallError]
         def put_back
           key == "umask" ? File.umask(@from.words.oct) : Dir.chdir(@from.words)
         end
 
-        # @return [Boolean] libraries do so when they are first used, and their memory says that it is done: where each
-        #   worker does it, each is to have it. See Cluster::Generations::ChangedState
+        # @return [Boolean] whether libraries make such changes on first use and remember it. If several workers make
+        #   the change, each needs it. See Cluster::Generations::ChangedState
         def customary?
           variable? || (signal? && [@from, @to].none?(Reading::IGNORED))
         end
 
-        # Alike in processes of one boot that have made the same change; nobody else can tell anything by it.
+        # Equal in all processes of one boot that made the same change. It reveals nothing about the value.
         # @return [String]
         def token = [key, @to&.identity].hash.abs.to_s(16)
 
-        # @param pattern [String] the key, or its first words
+        # @param pattern [String] the key, or its first word
         def match?(pattern) = Names.match?(key, pattern)
 
-        # @return [String] the key, fit to be shown
+        # @return [String] the key, safe to print
         def name = shown(key)
 
-        # @return [String] "umask 0022 -> 0777"; of a variable no contents
+        # @return [String] "umask 0022 -> 0777"; for a variable without contents
         def to_s
           return "#{name} #{words(@from)} -> #{words(@to)}" unless variable?
 
@@ -69,9 +69,9 @@ module Pando
         # @return [Finding]
         def finding
           Finding.new(:changed_state, subject: name, severity: (:warning if customary? || restorable?),
-                                      message: "The application has changed its process while it served: #{self}",
-                                      advice: "#{Finding::KINDS.fetch(:changed_state).advice} To accept it: " \
-                                              "fork_safety state: { allow: [#{name.inspect}] }.")
+                                      message: "The app changed its process while it served requests: #{self}",
+                                      advice: "#{Finding::KINDS.fetch(:changed_state).advice} To accept the " \
+                                              "change, set fork_safety state: { allow: [#{name.inspect}] }.")
         end
 
         private

@@ -3,12 +3,12 @@
 module Pando
   module ForkSafety
     class ProcessState
-      # How the parts of a process's state are called: in events, and in `fork_safety state: { allow: [...] }`.
+      # The names of the parts of a process's state, in events and in `fork_safety state: { allow: [...] }`.
       #
       # @api private
       module Names
-        # What each process of the server sets for itself after each fork (Cluster::Role, HTTP::SoftTimeout, Swarm::Work),
-        # what its profilers use, and what is Ruby's and the C library's own.
+        # Signals that each process of the server sets after each fork (Cluster::Role, HTTP::SoftTimeout, Swarm::Work),
+        # that its profilers use, or that belong to Ruby or the C library.
         OURS = %w[INT HUP TERM QUIT USR1 USR2 TTIN TTOU CHLD CLD URG TSTP PROF VTALRM].freeze
         C_LIBRARY = [32, 33].freeze
         SIGNALS = (1..64).to_h { |number| [number, Signal.signame(number) || number.to_s] }
@@ -22,12 +22,12 @@ module Pando
         # Lines of /proc/self/limits.
         LIMIT = /^Max (.+?) {2,}(\S+) +(\S+)/
         OTHERS = %w[root directory nice scheduling].freeze
-        # Before the name of a variable of the environment.
+        # The prefix of an environment variable's name.
         VARIABLE = "env "
         private_constant :OURS, :C_LIBRARY, :OTHERS
 
         class << self
-          # @param name [String] @param pattern [String] the name, or its first words
+          # @param name [String] @param pattern [String] the name, or its first word
           def match?(name, pattern) = name == pattern || name.start_with?("#{pattern} ")
 
           # @param pattern [String]
@@ -36,7 +36,7 @@ module Pando
             pattern.start_with?(VARIABLE) || all.any? { |name| match?(name, pattern) }
           end
 
-          # @return [Array<String>] but those of variables
+          # @return [Array<String>] all names; variables are represented by one example
           def all = [*OTHERS, *LINES.keys, *STREAMS.keys, *SIGNALS.values, *limits, "#{VARIABLE}NAME"]
 
           private

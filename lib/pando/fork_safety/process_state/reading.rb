@@ -7,9 +7,9 @@ require "pando/fork_safety/process_state/value"
 module Pando
   module ForkSafety
     class ProcessState
-      # Asks the kernel about this process. What it does not tell is left out.
+      # Asks the kernel about this process. Values that the kernel does not reveal are missing.
       module Reading
-        # Places in /proc/self/stat, behind the name.
+        # Positions in /proc/self/stat, after the name.
         NICE = 16
         SCHEDULING = [37, 38].freeze
         MODES = { File::RDONLY => "reading", File::WRONLY => "writing", File::RDWR => "reading and writing" }.freeze
@@ -26,7 +26,7 @@ module Pando
               **outside("self"), **streams, **environment }.compact
           end
 
-          # What can be changed from outside as well, and read.
+          # Values that another process can also change, and read.
           # @param process [Integer, String] its pid
           # @return [Hash{String => Value}]
           def outside(process) = { **limits(process), **priority(process) }
@@ -45,14 +45,14 @@ module Pando
           def status
             File.read("/proc/self/status")
           rescue SystemCallError
-            "" # with another root there may be no /proc
+            "" # after a chroot there may be no /proc
           end
 
           def link(name)
             path = "/proc/self/#{name}"
             file(path, File.readlink(path))
           rescue SystemCallError
-            nil # not even this process may know, once it has given up its user
+            nil # forbidden even to this process, once it has given up its user id
           end
 
           def lines(status)
@@ -61,7 +61,7 @@ module Pando
 
           def field(status, name) = status[/^#{name}:[ \t]*(.*)$/, 1].to_s
 
-          # Those that the kernel's default does not apply to.
+          # Signals whose handling is not the kernel's default.
           def signals(status)
             ignored, handled = %w[SigIgn SigCgt].map { |name| field(status, name).hex }
             Names::SIGNALS.each_with_object({}) do |(number, key), found|
@@ -78,7 +78,7 @@ module Pando
             {}
           end
 
-          # Of the thread that forks, which is the main one.
+          # Of the main thread, which forks.
           def priority(process)
             fields = File.read("/proc/#{process}/stat").rpartition(")").last.split
             level, policy = fields.values_at(*SCHEDULING)
@@ -87,7 +87,7 @@ module Pando
             {}
           end
 
-          # By number: what the constants are now is the application's business.
+          # By number, because the app may have replaced $stdout and the like.
           def streams = Names::STREAMS.transform_values { |number| stream(number) }
 
           def stream(number)

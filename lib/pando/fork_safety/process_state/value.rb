@@ -3,7 +3,7 @@
 module Pando
   module ForkSafety
     class ProcessState
-      # One thing of a process: what it is compared by, and what it is called. A file that is renamed is the same one.
+      # One value: the identity that is compared, and the words that are shown. A renamed file stays the same file.
       Value = Struct.new(:identity, :words) do
         def initialize(identity, words = identity)
           super

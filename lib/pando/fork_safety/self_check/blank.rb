@@ -1,3 +1,3 @@
 # frozen_string_literal: true
 
-# Loaded by the self-check of each forked child, which has nothing else in mind than to load a file.
+# The self-check of each forked child loads this file, only to test loading.

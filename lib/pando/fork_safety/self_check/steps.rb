@@ -5,14 +5,14 @@ require "pando/native"
 module Pando
   module ForkSafety
     module SelfCheck
-      # The steps. The thread is none of Ruby's: that would linger for some seconds, and Ruby makes its own
-      # locks anew after a fork. Each takes the locks of one part of the process and leaves nothing behind;
-      # what it costs in time and memory is measured by bench/self_check.
+      # The steps. Each takes the locks of one part of the process and leaves nothing behind. The thread step
+      # uses a native thread: a Ruby thread would linger for some seconds, and Ruby creates its own locks again
+      # after a fork. bench/self_check measures what the steps cost in time and memory.
       #
       # @api private
       module Steps
         BLANK = File.expand_path("blank.rb", __dir__)
-        # Where a name is looked up that need not leave the host: this file has it, and comes first.
+        # The lookup stays on the host if this file has the name and comes first.
         HOSTS = { "/etc/hosts" => /^[^#\n]*\slocalhost(?:\s|$)/, "/etc/nsswitch.conf" => /^hosts:\s+files\b/ }.freeze
 
         module_function
@@ -23,8 +23,8 @@ module Pando
           [0, 40, 100, 300, 600].map { |bytes| "x" * bytes } << [1, 2, 3, 4] << { self: :check } << Object.new
         end
 
-        # Not a full one: that would write to each page of YJIT's metadata. The marking of young objects runs
-        # the same code of extensions, and takes the same locks.
+        # Not a major GC, which would write to each page of YJIT's metadata. Marking young objects runs the same
+        # code of extensions and takes the same locks.
         def collector
           GC.start(full_mark: false)
         end
@@ -34,7 +34,7 @@ module Pando
           load(BLANK)
         end
 
-        # Never over the network, which may take its time.
+        # Never over the network, which may be slow.
         def resolver
           Sys.exercise_resolver(HOSTS.all? { |path, line| line.match?(File.read(path, 65_536) || "") })
         rescue SystemCallError
@@ -49,7 +49,7 @@ module Pando
           ::OpenSSL::Digest.digest("SHA256", "pando")
         end
 
-        # By name, in the order in which they are taken: what the others need comes first.
+        # By name, in order: what the others need comes first.
         ALL = {
           "allocator" => method(:allocator), "stdio" => Sys.method(:exercise_stdio),
           "clock" => Sys.method(:exercise_clock), "gc" => method(:collector), "thread" => Sys.method(:exercise_thread),

@@ -6,14 +6,14 @@ require "pando/fork_safety/threads/runner"
 
 module Pando
   module ForkSafety
-    # A background thread did not end in the time it has, and its owner had chosen that there be no fork then.
+    # A background thread did not end in time, and its owner chose to refuse the fork in that case.
     class ThreadNotStopped < ForkRefused
       def passing? = true
     end
 
-    # A thread of a library that survives forks: it is stopped before one, so that no lock is held and nothing
-    # is half done when the process is copied, and started again in the parent and in the child. Made by
-    # {ForkSafety.thread}; owned by the library.
+    # A thread of a library that survives forks. Pando stops it before a fork, so that it holds no lock and leaves
+    # nothing half done when the process is copied. Then Pando starts it again in the parent and in the child. Made
+    # by {ForkSafety.thread}; owned by the library.
     #
     #     @thread = Pando::ForkSafety.thread("metrics") do |thread|
     #       while (metric = thread.pop) # nil: it is time to end
@@ -22,10 +22,11 @@ module Pando
     #     end
     #     @thread << metric
     #
-    # What it is doing it ends; what waits in its queue is done by the parent. The child has an empty
-    # queue, or with `in_child: :keep` a copy. Process.daemon moves the queue into the child: the parent ends.
+    # The thread finishes what it is doing. The parent handles what waits in the queue. The child starts with an
+    # empty queue, or with `in_child: :keep` with a copy. Process.daemon moves the queue into the child, because
+    # the parent ends.
     class BackgroundThread
-      # What to do when it has not ended in time: no fork; end it by Thread#kill; fork all the same.
+      # What to do if it has not ended in time: refuse the fork, kill the thread, or fork anyway.
       LATE = %i[refuse kill allow].freeze
       IN_CHILD = %i[drop keep].freeze
 
@@ -33,16 +34,16 @@ module Pando
       attr_reader :name
       # @return [String] "file:line" of its block
       attr_reader :location
-      # @return [Object] what it is registered by
+      # @return [Object] the key under which it is registered
       attr_reader :key
 
       # @param name [String] for messages, and as the thread's own
-      # @param key [Object, nil] by which to replace it; without it there may be many of that name
-      # @param stop [#call, nil] tells the block to end, for one with a loop of its own; without it the block
-      #   has {#pop}, {#wait} or {#stopping?} to find out
-      # @param queue [#clear, nil] that the library keeps itself; without it the thread has one of its own
-      # @param in_child [Symbol] what becomes of the queue's copy in a child, one of {IN_CHILD}
-      # @param limit [Integer] items that its own queue holds at most
+      # @param key [Object, nil] for replacing it; without a key there may be many threads of that name
+      # @param stop [#call, nil] tells a block with a loop of its own to end; without it, the block
+      #   uses {#pop}, {#wait} or {#stopping?}
+      # @param queue [#clear, nil] the library's own queue; without it, the thread has one of its own
+      # @param in_child [Symbol] what happens to the queue's copy in a child, one of {IN_CHILD}
+      # @param limit [Integer] the most items in its own queue
       # @param within [Numeric] seconds it may take to end
       # @param late [Symbol] if it takes longer, one of {LATE}
       # @yieldparam thread [BackgroundThread]
@@ -50,8 +51,8 @@ module Pando
       def initialize(name, key: nil, stop: nil, queue: nil, in_child: :drop, limit: 100_000, within: 5, late: :refuse,
                      &block)
         raise ArgumentError, "a background thread needs a block" unless block
-        raise ArgumentError, "in_child: is one of #{IN_CHILD.inspect}" unless IN_CHILD.include?(in_child)
-        raise ArgumentError, "late: is one of #{LATE.inspect}" unless LATE.include?(late)
+        raise ArgumentError, "in_child: must be one of #{IN_CHILD.inspect}" unless IN_CHILD.include?(in_child)
+        raise ArgumentError, "late: must be one of #{LATE.inspect}" unless LATE.include?(late)
         raise ArgumentError, "queue: needs a method `clear`" unless queue.nil? || queue.respond_to?(:clear)
 
         @name = name.to_s
@@ -65,8 +66,8 @@ module Pando
         @late = late
       end
 
-      # @param item [Object] neither nil nor false, which {#pop} could not tell from nothing
-      # @return [Boolean] false: the queue is full, the item is not in it
+      # @param item [Object] neither nil nor false, because {#pop} returns nil for nothing
+      # @return [Boolean] false: the queue is full and the item was not added
       def push(item) = @backlog.push(item)
 
       # @return [self]
@@ -75,47 +76,47 @@ module Pando
         self
       end
 
-      # @return [Integer] items that wait
+      # @return [Integer] waiting items
       def size = @backlog.size
 
-      # @return [Boolean] whether none waits
+      # @return [Boolean] whether no item waits
       def empty? = size.zero?
 
-      # In the thread: the next item.
+      # Called in the thread: takes the next item.
       #
       # @param seconds [Numeric, nil] to wait at most
-      # @return [Object, nil] nil when the block is to end, or nothing came in time
+      # @return [Object, nil] nil if the block should end, or nothing came in time
       def pop(seconds = nil) = @backlog.pop(seconds) { stopping? }
 
-      # In the thread: sleeps.
+      # Called in the thread: sleeps.
       #
       # @param seconds [Numeric]
-      # @return [Boolean] whether the block is to end; then at once
+      # @return [Boolean] whether the block should end; if so, returns at once
       def wait(seconds)
         @backlog.sleep(seconds) { stopping? }
         stopping?
       end
 
-      # In the thread.
+      # Called in the thread.
       #
-      # @return [Boolean] the block is to end: it is called again after the fork
+      # @return [Boolean] whether the block should end; Pando calls it again after the fork
       def stopping? = @runner.stopping?
 
       # @return [Boolean]
       def alive? = @runner.alive?
 
-      # @return [Thread, nil] the one that runs the block now, or did last
+      # @return [Thread, nil] the thread that runs the block now, or ran it last
       def thread = @runner.thread
 
-      # @return [self] started, unless it runs
+      # @return [self] started, unless it is already running
       def start
         @runner.start
         self
       end
 
-      # For good: it will not be started by a fork any more.
+      # Stops it for good: no fork starts it again.
       #
-      # @return [Array<Object>] what was still in its queue, for whoever wants to see to it
+      # @return [Array<Object>] what was still in its queue, for the caller to handle
       # @raise [ThreadNotStopped] it did not end in time
       def stop
         halt if alive? && !@runner.current?
@@ -133,7 +134,7 @@ module Pando
 
       private
 
-      # The thread that forks is not stopped: it goes on in both processes.
+      # Does not stop the thread that forks: it goes on in both processes.
       def before_fork
         @resume = alive? && !@runner.current?
         halt if @resume

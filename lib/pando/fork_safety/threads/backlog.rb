@@ -2,8 +2,8 @@
 
 module Pando
   module ForkSafety
-    # What waits for a background thread, in memory and bounded. Producers never wait; the one
-    # consumer does, until there is something or it is interrupted.
+    # The queue of a background thread, in memory and bounded. Producers never wait. The single
+    # consumer waits until there is an item or it is interrupted.
     #
     # @api private
     class Backlog
@@ -15,7 +15,7 @@ module Pando
         @changed = ConditionVariable.new
       end
 
-      # @return [Boolean] false: it is full
+      # @return [Boolean] false: the queue is full
       def push(item)
         @lock.synchronize do
           return false if @items.size >= @limit
@@ -27,8 +27,8 @@ module Pando
       end
 
       # @param seconds [Float, nil] to wait at most; nil: for ever
-      # @yieldreturn [Boolean] whether to give up
-      # @return [Object, nil] nil: gave up, or nothing came
+      # @yieldreturn [Boolean] whether to stop waiting
+      # @return [Object, nil] nil: stopped waiting, or nothing came
       def pop(seconds = nil, &given_up)
         @lock.synchronize do
           await(seconds, given_up) { !@items.empty? }
@@ -37,19 +37,19 @@ module Pando
       end
 
       # @param seconds [Float]
-      # @yieldreturn [Boolean] whether to give up
+      # @yieldreturn [Boolean] whether to stop waiting
       # @return [nil]
       def sleep(seconds, &given_up)
         @lock.synchronize { await(seconds, given_up) { false } }
         nil
       end
 
-      # Lets the consumer look whether it is to give up.
+      # Makes the consumer check whether to stop waiting.
       def wake = @lock.synchronize { @changed.broadcast }
 
       def size = @items.size
 
-      # @return [Array<Object>] what was in it
+      # @return [Array<Object>] the former items
       def empty!
         @lock.synchronize { @items.slice!(0..) }
       end

@@ -2,30 +2,30 @@
 
 module Pando
   module ForkSafety
-    # The kernel's view of a Ruby thread that ends. It outlives Thread#join by a moment; until 3.2
-    # Ruby even keeps it for some seconds, for the next Thread.new, idle and without a lock.
+    # The kernel's view of a Ruby thread that ends. The native thread outlives Thread#join by a moment. Up
+    # to 3.2, Ruby keeps it for some seconds for the next Thread.new, idle and without a lock.
     #
     # @api private
     module NativeThread
       KEPT_BY_RUBY = RUBY_VERSION < "3.3"
-      # What such an idle one is called: it no longer does what its name said.
+      # The name of such an idle thread, which no longer does what its own name said.
       IDLE = "ruby idle"
       PATIENCE = 0.2 # seconds
       PAUSE = 0.0001
 
       class << self
-        # @return [Integer, nil] the kernel's number of this thread
+        # @return [Integer, nil] the kernel's id of this thread
         def current = Thread.current.native_thread_id
 
-        # Called by a thread as the first thing it does.
+        # A thread calls this first.
         def name(text)
           Thread.current.name = text
         end
 
-        # Called by a thread as the last thing it does.
+        # A thread calls this last.
         def rest = name(IDLE)
 
-        # @param natives [Array<Integer, nil>] the kernel's numbers
+        # @param natives [Array<Integer, nil>] the kernel's ids
         # @return [true]
         def wait_gone(*natives)
           return true if KEPT_BY_RUBY

@@ -5,49 +5,49 @@ require "pando/fork_safety/threads/native_thread"
 
 module Pando
   module ForkSafety
-    # The life of a background thread: begun, told to end, waited for, begun again. Owned by a {BackgroundThread}.
+    # Starts, stops and restarts a background thread. Owned by a {BackgroundThread}.
     #
     # @api private
     class Runner
       KILL_WITHIN = 1 # seconds
-      SLICE = 0.01 # seconds between two looks at a thread that is to end
+      SLICE = 0.01 # seconds between two checks of a thread that should end
 
-      # @return [Thread, nil] the one that runs the block now, or did last
+      # @return [Thread, nil] the thread that runs the block now, or ran it last
       attr_reader :thread
 
-      # @param name [String] the thread's own
-      # @param stop [#call, nil] tells a block that does not ask {#stopping?}
-      # @param wake [#call] has one that waits ask it
+      # @param name [String] the thread's name
+      # @param stop [#call, nil] tells a block that does not call {#stopping?} to end
+      # @param wake [#call] wakes a waiting block so that it calls {#stopping?}
       # @param block [Proc] what the thread does
       def initialize(name, stop, wake, block)
         @name = name
         @stop = stop
         @wake = wake
         @block = block
-        @lock = Mutex.new # of those below
+        @lock = Mutex.new # guards the variables below
         @thread = nil
-        @ended = true     # the block has returned and is not called again
-        @stopping = false # it is to end
-        @told = false     # and may know it
+        @ended = true     # the block has returned and will not be called again
+        @stopping = false # the thread should end
+        @told = false     # and the block may know it
       end
 
       def alive? = !@ended && !!@thread&.alive?
       def current? = Thread.current.equal?(@thread)
 
-      # In the thread.
+      # Called in the thread.
       def stopping?
-        stopping = @stopping # it may be called off before the next line
+        stopping = @stopping # the stop may be cancelled before the next line
         @told = true if stopping
         stopping
       end
 
-      # Unless it runs.
+      # Starts the thread, unless it is running.
       def start
         @lock.synchronize { spawn unless alive? }
       end
 
       # @param within [Numeric] seconds @param late [Symbol] see BackgroundThread::LATE
-      # @return [Boolean] whether it has ended, or may go on
+      # @return [Boolean] whether the fork may go on
       def halt(within, late)
         request_stop
         return true if halted_within?(within) || late == :allow
@@ -57,7 +57,7 @@ module Pando
         halted_within?(KILL_WITHIN)
       end
 
-      # If it has not noticed that it was to end, it goes on; if it has, it is started again, by itself or here.
+      # If the block has not noticed the stop, it goes on. Otherwise it is started again, by the thread itself or here.
       def resume
         @lock.synchronize do
           @stopping = false
@@ -65,11 +65,11 @@ module Pando
         end
       end
 
-      # In a child, where the thread is not.
+      # Called in a child, where the thread does not exist.
       def renew
         @lock.synchronize do
           @stopping = false
-          @told = !@stop.nil? && !@ended # it was late: what told it may still be on its way
+          @told = !@stop.nil? && !@ended # it did not end in time: the stop may still be queued
           spawn
         end
       end
@@ -85,8 +85,8 @@ module Pando
         @wake.call
       end
 
-      # One that wants to fork itself and waits for its turn cannot end before it had it. It has come to a place where
-      # it expects to be copied, and stands still there: that will do.
+      # A thread that waits for its own turn to fork cannot end before that. It waits at a place where it expects to be
+      # copied, so that is enough.
       def halted_within?(seconds)
         deadline = now + seconds
         until joined?(@thread, SLICE)
@@ -96,7 +96,7 @@ module Pando
         NativeThread.wait_gone(@native)
       end
 
-      # What a thread has died of is reported by Ruby, and nobody else's business.
+      # Ruby reports the error that ended a thread, so this ignores it.
       def joined?(thread, seconds = nil)
         thread.join(seconds)
       rescue Exception => error # rubocop:disable Lint/RescueException
@@ -129,7 +129,7 @@ module Pando
         NativeThread.rest
       end
 
-      # A block that came back for a stop that was called off meanwhile is called again.
+      # If the block returned for a stop that was cancelled meanwhile, call it again.
       def over?
         @lock.synchronize do
           again = @told && !@stopping

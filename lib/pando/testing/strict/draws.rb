@@ -5,19 +5,19 @@ require "pando/testing/places"
 module Pando
   module Testing
     class Strict
-      # The generators of random numbers that a fork copies, and those of them that were drawn from afterwards: each
-      # child gets the same numbers.
+      # Finds the random number generators that a fork copied and that were used afterwards: each child gets the same
+      # numbers from them.
       #
       # @api private
       class Draws
-        # On Random's class: remembers the line that made a generator.
+        # Prepended to Random's class: remembers the line that made a generator.
         module Made
           def new(...)
             super.tap { |generator| Draws.sites[generator] = Places.caller_site }
           end
         end
 
-        @sites = {}.compare_by_identity # a WeakMap would hold the lines as weakly
+        @sites = {}.compare_by_identity # a WeakMap would hold the lines weakly too
 
         class << self
           attr_reader :sites
@@ -42,14 +42,14 @@ module Pando
             ForkSafety::Finding.new(
               :random_copied, subject: "Random", location: self.class.sites[generator],
                               message: "Numbers were drawn from a generator made before the refork: each process " \
-                                       "gets the same."
+                                       "gets the same numbers."
             )
           end
         end
 
         private
 
-        # Names of temporary files: where one exists, the next is tried.
+        # Used for names of temporary files: if one exists, Ruby tries the next.
         def harmless?(generator) = defined?(Dir::Tmpname::RANDOM) && Dir::Tmpname::RANDOM.equal?(generator)
       end
     end

@@ -5,12 +5,12 @@ require "pando/testing/places"
 module Pando
   module Testing
     class Strict
-      # The app's at_exit blocks. A twin runs them, as each worker would that leaves; those of the suite and of the
-      # libraries that test belong to the run as a whole.
+      # The app's at_exit blocks. A twin runs them, as a worker does when it leaves. The blocks of the suite and of test
+      # libraries belong to the run as a whole.
       #
       # @api private
       module Exits
-        # On Kernel.
+        # Prepended to Kernel.
         module Hook
           private
 
@@ -20,7 +20,7 @@ module Pando
           end
         end
 
-        # On File and Dir, in a twin that leaves.
+        # Prepended to File and Dir in a twin that leaves.
         module Deletions
           %i[unlink delete rmdir].each do |name|
             define_method(name) do |*paths|
@@ -46,7 +46,7 @@ module Pando
             @handlers << [block, place] unless Places.suite?(place.absolute_path || place.path)
           end
 
-          # @return [Array<(String, String)>] path and "file:line" of the block, of what older processes had made
+          # @return [Array<(String, String)>] paths of files that older processes made, with the block's "file:line"
           def run
             [File, Dir].each { |one| one.singleton_class.prepend(Deletions) }
             @handlers.reverse_each do |block, place|
@@ -63,7 +63,7 @@ module Pando
 
           private
 
-          # As Ruby does: one that fails or ends the process does not keep the others from running.
+          # As in Ruby, the other blocks run even if one raises or ends the process.
           def call(block)
             block.call
           rescue Exception # rubocop:disable Lint/RescueException

@@ -8,14 +8,14 @@ require "pando/testing/strict/watch"
 module Pando
   module Testing
     class Strict
-      # The descriptors that a forker leaves to its children, and which of them those have used. To inherit a connection
-      # is no fault yet: many a library notices the fork and opens its own. To use it is.
+      # The descriptors that children inherit, and which of them they have used. An inherited connection is not a fault
+      # yet, because many libraries notice the fork and open their own. Using it is a fault.
       #
       # @api private
       class Inheritance
-        # One descriptor, as it was when the fork took place.
+        # One descriptor, as it was at the fork.
         Heirloom = Struct.new(:fd, :link, :kind, :name, :mark, :ios) do
-          # @return [String, nil] "file:line" that used it first
+          # @return [String, nil] "file:line" of the first use
           def site = ios.lazy.filter_map { |io| Watch.site(io) }.first
         end
         KINDS = { socket: :shared_socket, pipe: :shared_pipe, file: :shared_position }.freeze
@@ -23,8 +23,8 @@ module Pando
         SEGMENTS = 152
         private_constant :Heirloom, :KINDS, :SEGMENTS
 
-        # In the forker.
-        # @param outputs [Array<Object>] what the suite writes its reports to
+        # Called in the forking process.
+        # @param outputs [Array<Object>] the IOs to which the suite writes its reports
         # @param keep [Array<String>] patterns of peers and paths that are shared on purpose
         def initialize(outputs, keep = [])
           @forker = Process.pid
@@ -36,14 +36,14 @@ module Pando
           end
         end
 
-        # In the heir.
+        # Called in the heir.
         # @return [nil]
         def watch
           @heirlooms.flat_map(&:ios).each { |io| Watch.over(io) }
           nil
         end
 
-        # In the heir.
+        # Called in the heir.
         # @return [Array<ForkSafety::Finding>]
         def used
           @heirlooms.select { |one| used?(one) }.map { |one| finding(one) }
@@ -67,7 +67,7 @@ module Pando
           when %r{\A/(?!dev/|proc/|memfd:)} then file(fd, link, ios)
           end
         rescue SystemCallError
-          nil # the folder's own descriptor
+          nil # the descriptor of the directory listing itself
         end
 
         def socket(fd, link, ios)
@@ -79,7 +79,7 @@ module Pando
           end
         end
 
-        # The number remains open.
+        # Leaves the descriptor open.
         def on(fd, &) = Sys.borrow(fd, BasicSocket, &)
 
         def peer(socket)
@@ -92,7 +92,7 @@ module Pando
         def segments(socket)
           socket.getsockopt(:TCP, :INFO).data.byteslice(SEGMENTS, 8)
         rescue SystemCallError, SocketError
-          nil # no TCP
+          nil # not TCP
         end
 
         def file(fd, link, ios)
@@ -111,20 +111,20 @@ module Pando
           end
         end
 
-        # The forker has not moved it.
+        # Reads the position in the forking process, which has not moved it.
         def position(fd)
           File.read("/proc/#{@forker}/fdinfo/#{fd}")[/^pos:\s*(\d+)/, 1]
         rescue SystemCallError
-          @heirlooms.find { |one| one.fd == fd }.mark # it is gone, and cannot say
+          @heirlooms.find { |one| one.fd == fd }.mark # the forking process has ended, so the position is unknown
         end
 
-        # Whoever talks through it, in Ruby or in C.
+        # Whether Ruby or C code has used the connection.
         def talked?(one)
           return false unless one.mark && File.readlink("/proc/self/fd/#{one.fd}") == one.link
 
           on(one.fd) { |socket| segments(socket) } != one.mark
         rescue SystemCallError
-          false # closed meanwhile
+          false # it was closed meanwhile
         end
 
         def finding(one)

@@ -15,8 +15,8 @@ module Pando
           return [] if held.zero?
 
           places = (Thread.list - [Thread.main]).filter_map { |thread| Places.of(thread) }
-          message = "A background thread held a lock during the refork; the child has neither. Other threads were at " \
-                    "#{places.join(", ")}."
+          message = "A background thread held a lock during the refork, and the child does not have the thread. " \
+                    "Background threads were at #{places.join(", ")}."
           [ForkSafety::Finding.new(:lock_held, subject: "Mutex", location: places.first, message: message)]
         end
       end

@@ -3,13 +3,13 @@
 module Pando
   module Testing
     class Strict
-      # Constants that hold, or contain, the pid of a process which the run has left behind.
+      # Constants that are, or contain, the pid of an earlier process of the run.
       #
       # @api private
       module Pids
-        LONGEST = 200   # bytes of a string that may be a name made of a pid
-        SMALLEST = 1000 # below, a number in a string may be any number
-        # A class may have redefined them, and Module's own are what is wanted.
+        LONGEST = 200   # the most bytes of a string to search
+        SMALLEST = 1000 # a smaller number in a string may be any number
+        # Module's own methods, because a class may have redefined them.
         SINGLETON, CONSTANTS, AUTOLOAD, GET, PLACE, NAME =
           %i[singleton_class? constants autoload? const_get const_source_location name].map do |name|
             Module.instance_method(name)
@@ -34,11 +34,11 @@ module Pando
 
               stale?(name, GET.bind_call(owner, name, false), pids) && !made_in_c?(owner, name)
             rescue NameError, LoadError
-              false # private since, or hooked
+              false # made private, or const_missing interfered
             end
           end
 
-          # Such as Ruby's own version, the number in which may be any pid: they come from no line.
+          # Such as Ruby's own version, which may contain any number. These constants have no line.
           def made_in_c?(owner, name) = PLACE.bind_call(owner, name, false).to_a.last.to_i.zero?
 
           def stale?(name, value, pids)
@@ -49,14 +49,14 @@ module Pando
             end
           end
 
-          # As they are written: 001001 is no pid.
+          # As they are written: 001001 is not a pid.
           def numbers(text) = text.b.scan(/\d+/)
 
           def finding(owner, name)
             place = PLACE.bind_call(owner, name)
             full = owner.equal?(Object) ? name.to_s : "#{NAME.bind_call(owner)}::#{name}"
             ForkSafety::Finding.new(:pid_cached, subject: full, location: place&.first && place.join(":"),
-                                                 message: "#{full} still names a process of before the refork.")
+                                                 message: "#{full} still holds the pid of an earlier process.")
           end
 
           def quietly

@@ -5,19 +5,19 @@ require "json"
 module Pando
   module Testing
     class Strict
-      # The process that runs one test before the heir does, and then leaves. The heir tells it what to do, a line a
-      # time.
+      # The process that runs one test before the heir does, and then leaves. The heir sends it one line per
+      # command.
       #
       # @api private
       class Twin
         # @param channel [UNIXSocket] to the heir
-        # @param rehearsal [Proc] runs the test, returns what is wrong or nil
+        # @param rehearsal [Proc] runs the test; returns an error message or nil
         def initialize(channel, rehearsal)
           @channel = channel
           @rehearsal = rehearsal
         end
 
-        # @yield does what a new process has to
+        # @yield prepares the new process
         # @return [nil]
         def live
           Pando.keep_io(@channel)
@@ -32,7 +32,7 @@ module Pando
         private
 
         def obey
-          @channel.gets or exit!(0) # the heir is gone
+          @channel.gets or exit!(0) # the heir has ended
           tell(yield)
         rescue Exception => error # rubocop:disable Lint/RescueException
           tell(wrong: "#{error.class}: #{error.message}")
@@ -41,7 +41,7 @@ module Pando
 
         def tell(facts) = @channel.puts(JSON.generate(facts))
 
-        # The twin, in the heir's hands.
+        # The heir's handle on the twin.
         #
         # @api private
         class Handle
@@ -90,18 +90,18 @@ module Pando
 
           def failed(message)
             ForkSafety::Finding.new(:twin_failed, subject: "test", message:
-              "The next test fails in a second process forked from the same one: #{message}")
+              "The next test fails in a second process forked from the same parent: #{message}")
           end
 
           def stuck
             ForkSafety::Finding.new(:twin_failed, subject: "test", message:
-              "The next test did not end in a second process forked from the same one " \
+              "The next test did not end in a second process forked from the same parent " \
               "(within #{@patience.round} s, or it crashed).")
           end
 
           def deleted(path, site)
             ForkSafety::Finding.new(:file_deleted, subject: File.basename(path), location: site, message:
-              "A second process deleted #{path} when it left, which was not its own.")
+              "A second process deleted #{path} when it ended, although another process had made the file.")
           end
         end
       end

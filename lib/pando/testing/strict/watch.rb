@@ -5,7 +5,7 @@ require "pando/testing/places"
 module Pando
   module Testing
     class Strict
-      # Put over an inherited IO: remembers the line that first used it.
+      # Prepended to an inherited IO: remembers the line that first used it.
       #
       # @api private
       module Watch
@@ -28,7 +28,7 @@ module Pando
           def note(io) = @sites[io] ||= Places.caller_site
           # @return [String, nil] "file:line"
           def site(io) = @sites[io]
-          # Forgets what was used so far.
+          # Forgets all uses so far.
           def reset = @sites.clear
         end
       end

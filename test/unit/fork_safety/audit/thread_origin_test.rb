@@ -14,7 +14,7 @@ class ThreadOriginTest < Minitest::Test
     assert_equal(["minitest #{minitest.version}", "minitest", "lib/minitest/background.rb:7"],
                  [origin.owner, origin.gem_name, origin.place])
     assert_equal("No forked process has the thread (\"runner\") of minitest #{minitest.version} that " \
-                 "lib/minitest/background.rb:7 starts: what it does silently stops there",
+                 "lib/minitest/background.rb:7 starts: its work silently stops there",
                  origin.message)
     assert_match(/fork_safety threads: { allow: \["minitest"\] }\.\z/, origin.advice)
   end
@@ -63,7 +63,7 @@ class ThreadOriginTest < Minitest::Test
     require "timeout"
     thread = eval("Thread.new { sleep }", binding, "/gems/timeout-0.4.1/lib/timeout.rb", 98) # rubocop:disable Style/EvalWithLocation
 
-    assert_equal("timeout has it again in each child", LiveThread.new(thread).excuse)
+    assert_equal("timeout starts it again in each child", LiveThread.new(thread).excuse)
   ensure
     thread&.kill
   end

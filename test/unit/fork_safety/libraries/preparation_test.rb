@@ -62,7 +62,7 @@ class PreparationTest < Minitest::Test
       [assert_raises(Libraries::Unsafe) { around([threads], strict: true) { flunk } }.message]
     end
 
-    assert_match(/\Athreads: \d+ of its native threads live\z/, reason.first)
+    assert_match(/\Athreads: \d+ of its native threads are alive, and a child has none of them\z/, reason.first)
   end
 
   def test_one_that_came_too_late_to_be_watched_prevents_it

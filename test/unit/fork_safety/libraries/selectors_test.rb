@@ -23,8 +23,8 @@ class SelectorsTest < Minitest::Test
   def test_an_open_selector_stands_against_a_fork_until_it_is_closed
     assert_equal <<~TEXT, run_ruby(<<~RUBY)
       true
-      false nio4r: a selector is open, whose epoll set a child would share
-      nio4r: a selector is open, whose epoll set a child would share (Pando::ForkSafety::Libraries::Unsafe)
+      false nio4r: a selector is open, and a child would share its epoll set
+      nio4r: a selector is open, and a child would share its epoll set (Pando::ForkSafety::Libraries::Unsafe)
       false
       true forked
     TEXT
@@ -76,7 +76,7 @@ class SelectorsTest < Minitest::Test
 
   # A mold forks all the same: there may be none else.
   def test_a_mold_says_so_and_forks
-    assert_equal "nio4r: a selector is open, whose epoll set a child would share\nforked\n", run_ruby(<<~RUBY)
+    assert_equal "nio4r: a selector is open, and a child would share its epoll set\nforked\n", run_ruby(<<~RUBY)
       selector = NIO::Selector.new
       told = ->(library, error) { puts "\#{library}: \#{error.message}" }
       puts Libraries.around_fork(on_failure: told) { "forked" }

@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
-# Databases and caches, and the queue that is in a database.
+# Databases, caches, and the job queue in a database.
 Pando::ForkSafety::Libraries::Known.define do
   describe "sequel", constant: "Sequel::Database", tested: true do
-    handled note: "It does not notice a fork. Its connections are closed before, except to SQLite in memory.",
+    handled note: "It does not notice a fork. Pando closes its connections before the fork, except those to SQLite " \
+                  "in memory.",
             source: "https://github.com/jeremyevans/sequel/blob/5.110.0/doc/fork_safety.rdoc"
     in_memory = lambda do |database|
       database.adapter_scheme == :sqlite && [nil, "", ":memory:"].include?(database.opts[:database])
@@ -12,14 +13,14 @@ Pando::ForkSafety::Libraries::Known.define do
   end
 
   describe "solid_cache", constant: "SolidCache", tested: true do
-    fine note: "Its entries are ActiveRecord's. The thread that removes old ones is concurrent-ruby's: it starts " \
-               "again in a child.",
+    fine note: "Its entries are stored through ActiveRecord. The thread that removes old entries belongs to " \
+               "concurrent-ruby and starts again in a child.",
          source: "https://github.com/rails/solid_cache/blob/v1.0.10/lib/solid_cache/store/execution.rb"
   end
 
   describe "solid_queue", constant: "SolidQueue", tested: true do
-    fine note: "A process that serves requests only writes jobs, by ActiveRecord. Its workers and its dispatcher run " \
-               "in nodes of their own, see docs/swarm.md.",
+    fine note: "A process that serves requests only writes jobs, through ActiveRecord. Solid Queue's workers and its " \
+               "dispatcher run in nodes of their own; see docs/swarm.md.",
          source: "https://github.com/rails/solid_queue/blob/v1.4.0/lib/active_job/queue_adapters/" \
                  "solid_queue_adapter.rb"
   end
@@ -27,8 +28,9 @@ Pando::ForkSafety::Libraries::Known.define do
   describe "mongo", constant: "Mongo::Client", tested: true do
     refused since: "2.13.0",
             used: -> { ObjectSpace.each_object(Mongo::Cluster).any?(&:connected?) },
-            note: "A child lacks the threads that watch the servers.",
-            advice: "before_fork { MONGO.close }, after_worker_fork { MONGO.reconnect }",
+            note: "A child lacks the threads that monitor the servers.",
+            advice: "Close the client before the fork, before_fork { MONGO.close }, and reconnect in each worker, " \
+                    "after_worker_fork { MONGO.reconnect }.",
             source: "https://github.com/mongodb/mongo-ruby-driver/pull/2049 and " \
                     "https://github.com/mongodb/mongo-ruby-driver/pull/1918"
     revives_threads at: %r{/lib/mongo/socket/\w+\.rb:\d+\z}
@@ -36,105 +38,112 @@ Pando::ForkSafety::Libraries::Known.define do
 
   describe "connection_pool", constant: "ConnectionPool", tested: true do
     fine since: "2.4.0",
-         note: "A child drops the pool's connections and calls their `close`. Where that says goodbye to the server " \
-               "(pg, mysql2) the parent's connection ends too: close those before the fork.",
+         note: "A child drops the pool's connections and calls their `close`. With pg and mysql2, `close` ends the " \
+               "session at the server, so the parent loses its connection too. Close such connections before the " \
+               "fork.",
          source: "https://github.com/mperham/connection_pool/blob/v3.0.2/lib/connection_pool/fork.rb, Changes.md"
     fine before: "2.4.0",
-         note: "A child keeps the pool's connections: what they do at a fork is what counts, see their own rows.",
+         note: "A child keeps the pool's connections. Whether that is safe depends on the connections; see their own " \
+               "rows.",
          source: "https://github.com/mperham/connection_pool/pull/166"
   end
 
   describe "redis", constant: "Redis", tested: true do
     fine since: "5.0.5",
-         note: "A child makes a connection of its own.",
+         note: "A child opens its own connection.",
          source: "https://github.com/redis/redis-rb/blob/v5.0.5/CHANGELOG.md"
     handled since: "5.0.0", before: "5.0.5",
-            note: "It does not let go of its parent's connection. Pando closes its connections before the fork.",
+            note: "A child does not drop its parent's connection. Pando closes its connections before the fork.",
             source: "https://github.com/redis/redis-rb/issues/1157"
     fine since: "3.1.0", before: "5.0.0",
-         note: "A child makes a connection of its own, unless `inherit_socket` is set.",
+         note: "A child opens its own connection, unless `inherit_socket` is set.",
          source: "https://github.com/redis/redis-rb/blob/v4.8.1/CHANGELOG.md (3.1.0, 4.8.1)"
     before_fork { ObjectSpace.each_object(Redis).to_a.each(&:close) }
   end
 
   describe "redis-client", constant: "RedisClient", tested: true do
     fine since: "0.9.0",
-         note: "A child makes a connection of its own.",
+         note: "A child opens its own connection.",
          source: "https://github.com/redis-rb/redis-client/blob/v0.9.0/CHANGELOG.md"
     handled before: "0.9.0",
-            note: "A child goes on with its parent's connection. Pando closes its connections before the fork.",
+            note: "A child goes on using its parent's connection. Pando closes its connections before the fork.",
             source: "https://github.com/redis-rb/redis-client/blob/v0.9.0/CHANGELOG.md"
     before_fork { ObjectSpace.each_object(RedisClient).to_a.each(&:close) }
   end
 
   describe "dalli", constant: "Dalli::Client", tested: true do
     fine since: "4.0.0",
-         note: "A child makes a connection of its own.",
+         note: "A child opens its own connection.",
          source: "https://github.com/petergoldstein/dalli/blob/v4.0.0/CHANGELOG.md"
     fine since: "2.0.4", before: "4.0.0",
-         note: "A child makes a connection of its own; the first request of some versions fails " \
-               "(Dalli::NetworkError) " \
-               "and is tried again by the client.",
+         note: "A child opens its own connection. In some versions its first request fails (Dalli::NetworkError), " \
+               "and the client retries it.",
          source: "https://github.com/petergoldstein/dalli/blob/v3.2.8/lib/dalli/protocol/connection_manager.rb"
   end
 
   describe "pg", constant: "PG::Connection", tested: true do
     fine through: %w[activerecord sequel],
-         note: "What manages the connections keeps them apart.",
+         note: "The library that manages the connections keeps them apart.",
          source: "https://github.com/rails/rails/blob/v7.0.0/activerecord/lib/active_record/" \
                  "connection_adapters/postgresql_adapter.rb"
     refused used: -> { ObjectSpace.each_object(PG::Connection).any? { |one| !one.finished? } },
-            note: "It does not notice a fork. A connection that a child closes or forgets is closed at the server too.",
-            advice: "before_fork { DB.finish } and connect again on the next use; in a connection_pool: " \
-                    "before_fork { POOL.reload(&:finish) }",
+            note: "It does not notice a fork. When a child closes or garbage-collects a connection, the server " \
+                  "closes it for the parent too.",
+            advice: "Close the connection before the fork, before_fork { DB.finish }, and connect again on the next " \
+                    "use. In a connection_pool: before_fork { POOL.reload(&:finish) }.",
             source: "https://github.com/ged/ruby-pg/blob/v1.6.3/ext/pg_connection.c (pgconn_gc_free)"
   end
 
   describe "mysql2", constant: "Mysql2::Client", tested: true do
     fine through: %w[activerecord sequel],
-         note: "What manages the connections keeps them apart.",
+         note: "The library that manages the connections keeps them apart.",
          source: "https://github.com/rails/rails/blob/v7.0.0/activerecord/lib/active_record/" \
                  "connection_adapters/mysql2_adapter.rb"
     refused used: -> { ObjectSpace.each_object(Mysql2::Client).any? { |one| !one.closed? } },
-            note: "Up to 0.5.7 it does not notice a fork. A connection that a child closes or forgets is closed " \
-                  "at the server too.",
-            advice: "before_fork { MYSQL.close }, and connect again on the next use",
+            note: "Up to 0.5.7 it does not notice a fork. When a child closes or garbage-collects a connection, the " \
+                  "server closes it for the parent too.",
+            advice: "Close the connection before the fork, before_fork { MYSQL.close }, and connect again on the " \
+                    "next use.",
             source: "https://github.com/brianmario/mysql2#fork-safety and /commit/cb66da4"
   end
 
   describe "trilogy", constant: "Trilogy", tested: true do
     fine through: %w[activerecord sequel],
-         note: "What manages the connections keeps them apart.",
+         note: "The library that manages the connections keeps them apart.",
          source: "https://github.com/rails/rails/blob/v7.1.0/activerecord/lib/active_record/" \
                  "connection_adapters/trilogy_adapter.rb"
     refused used: -> { ObjectSpace.each_object(Trilogy).any? { |one| !one.closed? } },
-            note: "It does not notice a fork.",
-            advice: "before_fork { TRILOGY.close }, and connect again on the next use",
+            note: "It does not notice a fork, so parent and child would use one connection.",
+            advice: "Close the connection before the fork, before_fork { TRILOGY.close }, and connect again on the " \
+                    "next use.",
             source: "https://github.com/trilogy-libraries/trilogy/blob/main/CHANGELOG.md (2.4.0, #65)"
   end
 
   describe "sqlite3", constant: "SQLite3::Database", tested: true do
     fine since: "2.1.0", through: %w[activerecord sequel],
-         note: "A child closes the databases it inherited, and what manages the connections opens them anew.",
+         note: "A child closes the databases that it inherited, and the library that manages the connections opens " \
+               "them again.",
          source: "https://github.com/sparklemotion/sqlite3-ruby/blob/v2.1.0/adr/2024-09-fork-safety.md"
     handled before: "2.1.0", through: %w[activerecord],
-            note: "SQLite must not be carried through a fork. ActiveRecord's connections to it are closed before, " \
-                  "except databases in memory.",
+            note: "SQLite must not be carried through a fork. Pando closes ActiveRecord's connections to it before " \
+                  "the fork, except databases in memory.",
             source: "https://www.sqlite.org/howtocorrupt.html section 2.6, https://github.com/rails/rails/pull/52931"
     before_fork do
       Pando::ForkSafety::Libraries::ActiveRecordPools.disconnect { |config| config.adapter == "sqlite3" }
     end
     fine before: "2.1.0", through: %w[sequel],
-         note: "Its connections are closed before the fork with the others of Sequel.",
+         note: "Pando closes its connections before the fork, with Sequel's other connections.",
          source: "https://github.com/jeremyevans/sequel/blob/5.110.0/doc/fork_safety.rdoc"
     in_use = -> { ObjectSpace.each_object(SQLite3::Database).any? { |one| !one.closed? && !one.readonly? } }
     refused since: "2.1.0", used: in_use,
-            note: "A child closes the writable databases it inherited.",
-            advice: "before_fork { SQLITE.close }, and open it again on the next use",
+            note: "A child closes the writable databases that it inherited.",
+            advice: "Close the database before the fork, before_fork { SQLITE.close }, and open it again on the next " \
+                    "use.",
             source: "https://github.com/sparklemotion/sqlite3-ruby/blob/v2.1.0/CHANGELOG.md"
     refused before: "2.1.0", used: in_use,
-            note: "A child that goes on with an inherited database may corrupt it.",
-            advice: "before_fork { SQLITE.close }, and open it again on the next use",
+            note: "A child that goes on using an inherited database may corrupt it.",
+            advice: "Close the database before the fork, before_fork { SQLITE.close }, and open it again on the next " \
+                    "use.",
             source: "https://www.sqlite.org/howtocorrupt.html section 2.6"
   end
 end

@@ -16,21 +16,21 @@ Pando::ForkSafety::Libraries::Known.define do
          note: "Its threads start again in a child.",
          source: "https://github.com/DataDog/dd-trace-rb/commit/b55c33fc04"
     fine before: "2.3.0",
-         note: "The tracer's threads start again in a child, the profiler does not.",
+         note: "In a child, the tracer's threads start again, but the profiler does not.",
          source: "https://github.com/DataDog/dd-trace-rb/blob/v2.0.0/lib/datadog/core/workers/async.rb"
     revives_threads at: %r{/lib/datadog/(?:core|tracing|profiling|di|symbol_database|data_streams)/\S+\.rb:\d+\z}
   end
 
   describe "ddtrace", constant: "DDTrace::VERSION", tested: true do
     fine since: "1.0.0",
-         note: "The tracer's threads start again in a child, the profiler does not.",
+         note: "In a child, the tracer's threads start again, but the profiler does not.",
          source: "https://github.com/DataDog/dd-trace-rb/blob/v1.0.0/lib/datadog/core/workers/async.rb"
     revives_threads at: %r{/lib/(?:datadog|ddtrace)/(?:core|tracing|workers)\S*\.rb:\d+\z}
   end
 
   describe "newrelic_rpm", constant: "NewRelic::Agent::Agent", tested: true do
     fine since: "3.8.0",
-         note: "Its threads start again with the first request of a child.",
+         note: "Its threads start again with the first request in a child.",
          source: "https://github.com/newrelic/newrelic-ruby-agent/blob/dev/CHANGELOG.md (3.8.0)"
     revives_threads at: %r{/lib/new_relic/\S+\.rb:\d+\z}
   end
@@ -39,7 +39,7 @@ Pando::ForkSafety::Libraries::Known.define do
     fine since: "0.12.1",
          note: "The thread that sends spans starts again in a child with the first span that ends.",
          source: "https://github.com/open-telemetry/opentelemetry-ruby/blob/main/sdk/CHANGELOG.md (0.12.1)"
-    # Until it is configured there is a stand-in, which cannot.
+    # Until it is configured, the provider is a proxy that cannot flush.
     flush do |seconds|
       provider = OpenTelemetry.tracer_provider
       provider.force_flush(timeout: seconds) if provider.respond_to?(:force_flush)
@@ -53,7 +53,7 @@ Pando::ForkSafety::Libraries::Known.define do
          source: "https://github.com/open-telemetry/opentelemetry-ruby/blob/main/metrics_sdk/CHANGELOG.md (0.7.1)"
     refused before: "0.7.1", used: -> { false },
             note: "A child lacks the thread that sends metrics.",
-            advice: "update opentelemetry-metrics-sdk to 0.7.1",
+            advice: "Update opentelemetry-metrics-sdk to 0.7.1.",
             source: "https://github.com/open-telemetry/opentelemetry-ruby/blob/main/metrics_sdk/CHANGELOG.md (0.7.1)"
     revives_threads at: %r{/lib/opentelemetry/sdk/metrics/\S+\.rb:\d+\z}, since: "0.7.1"
   end
@@ -75,21 +75,21 @@ Pando::ForkSafety::Libraries::Known.define do
   describe "airbrake-ruby", constant: "Airbrake::AsyncSender", tested: true do
     fine since: "1.0.3",
          note: "Its threads start again in a child as soon as there is something to send. A child keeps the remote " \
-               "settings that its parent had: it does not poll for new ones.",
+               "settings of its parent and does not poll for new ones.",
          source: "https://github.com/airbrake/airbrake-ruby/commit/ff88d3f"
     revives_threads at: %r{/lib/airbrake-ruby/\w+\.rb:\d+\z}
   end
 
   describe "rollbar", constant: "Rollbar::Notifier", tested: true do
-    fine note: "It sends at once, or with a thread that starts again as soon as there is something to send.",
+    fine note: "It sends at once, or through a thread that starts again as soon as there is something to send.",
          source: "https://github.com/rollbar/rollbar-gem/blob/master/lib/rollbar/delay/thread.rb"
     revives_threads at: %r{/lib/rollbar/delay/thread\.rb:\d+\z}
   end
 
   describe "appsignal", constant: "Appsignal::Extension" do
     handled since: "0.5.3",
-            note: "Pando starts its extension in each child, as AppSignal's own integrations do, and the thread that " \
-                  "runs the probes.",
+            note: "In each child, Pando starts its extension, as AppSignal's own integrations do, and the thread " \
+                  "that runs its probes.",
             source: "https://github.com/appsignal/appsignal-ruby/blob/main/lib/appsignal/integrations/unicorn.rb"
     in_child do
       Appsignal.forked
@@ -99,7 +99,7 @@ Pando::ForkSafety::Libraries::Known.define do
   end
 
   describe "scout_apm", constant: "ScoutApm::Agent", tested: true do
-    handled note: "Pando starts its threads again in each child.",
+    handled note: "In each child, Pando starts its threads again.",
             source: "https://github.com/scoutapp/scout_apm_ruby/blob/master/lib/scout_apm/agent.rb"
     in_child do
       agent = ScoutApm::Agent.instance
@@ -110,32 +110,32 @@ Pando::ForkSafety::Libraries::Known.define do
 
   describe "elastic-apm", constant: "ElasticAPM::Agent", tested: true do
     fine since: "3.8.0",
-         note: "Its threads start again with the first transaction or error of a child.",
+         note: "Its threads start again with the first transaction or error in a child.",
          source: "https://github.com/elastic/apm-agent-ruby/blob/main/CHANGELOG.asciidoc (3.8.0)"
     revives_threads at: %r{/lib/elastic_apm/\S+\.rb:\d+\z}
   end
 
   describe "rorvswild", constant: "RorVsWild::Agent", tested: true do
-    fine note: "Its thread starts again in a child with the tenth request.",
+    fine note: "Its thread starts again with the tenth request in a child.",
          source: "https://github.com/BaseSecrete/rorvswild/blob/master/lib/rorvswild/queue.rb"
     revives_threads at: %r{/lib/rorvswild/\w+\.rb:\d+\z}
   end
 
   describe "skylight", constant: "Skylight::Instrumenter" do
-    unknown note: "Its agent is a native library that is not public. Skylight supports servers that fork workers " \
-                  "from a process that has served no request.",
+    unknown note: "Its agent is a native library whose source is not public. Skylight supports servers that fork " \
+                  "workers from a process that has served no request.",
             source: "https://www.skylight.io/support/advanced-setup"
   end
 
   describe "judoscale-ruby", constant: "Judoscale::Reporter", tested: true do
-    fine note: "Its thread starts again with the first request of a child.",
+    fine note: "Its thread starts again with the first request in a child.",
          source: "https://github.com/judoscale/judoscale-ruby/blob/main/judoscale-ruby/lib/judoscale/reporter.rb"
     revives_threads at: %r{/lib/judoscale/reporter\.rb:\d+\z}
   end
 
   describe "barnes", constant: "Barnes::Periodic", tested: true do
     handled since: "0.0.9",
-            note: "Pando starts its thread again in each child, with the same interval and panels.",
+            note: "In each child, Pando starts its thread again, with the same interval and panels.",
             source: "https://github.com/heroku/barnes/blob/main/lib/barnes.rb"
     in_child do
       periodic = Barnes.instance_variable_get(:@periodic)
@@ -158,8 +158,8 @@ Pando::ForkSafety::Libraries::Known.define do
     end
     refused given: "an instrumentation is started while the app is loaded", condition: periodic, used: -> { false },
             note: "A child lacks the threads that collect, such as PrometheusExporter::Instrumentation::Process.",
-            advice: "start each in a hook: after_worker_fork { " \
-                    'PrometheusExporter::Instrumentation::Process.start(type: "web") }',
+            advice: "Start each instrumentation in a hook: after_worker_fork { " \
+                    'PrometheusExporter::Instrumentation::Process.start(type: "web") }.',
             source: "https://github.com/discourse/prometheus_exporter#process-stats-instrumentation"
     fine note: "The thread that sends starts again in a child with the next metric.",
          source: "https://github.com/discourse/prometheus_exporter/blob/main/lib/prometheus_exporter/client.rb"
@@ -173,7 +173,7 @@ Pando::ForkSafety::Libraries::Known.define do
 
   describe "yabeda-prometheus", constant: "Yabeda::Prometheus::Exporter", tested: true do
     fine note: "Mount Yabeda::Prometheus::Exporter in the app. The server that start_metrics_server! runs in a " \
-               "thread does not live in a child.",
+               "thread does not exist in a child.",
          source: "https://github.com/yabeda-rb/yabeda-prometheus/blob/master/lib/yabeda/prometheus/exporter.rb"
   end
 
@@ -190,7 +190,7 @@ Pando::ForkSafety::Libraries::Known.define do
          source: "https://github.com/DataDog/dogstatsd-ruby/blob/master/CHANGELOG.md (5.3.0)"
     refused since: "5.0.0", before: "5.3.0", used: -> { false },
             note: "A child lacks the thread that sends.",
-            advice: "update dogstatsd-ruby to 5.3.0, or make the client in after_worker_fork",
+            advice: "Update dogstatsd-ruby to 5.3.0, or make the client in after_worker_fork.",
             source: "https://github.com/DataDog/dogstatsd-ruby/blob/master/CHANGELOG.md (5.1.0, known issues)"
     flush { |_seconds| ObjectSpace.each_object(Datadog::Statsd) { |client| client.flush(sync: true) } }
     revives_threads at: %r{/lib/datadog/statsd/\w+\.rb:\d+\z}, since: "5.3.0"
@@ -198,11 +198,11 @@ Pando::ForkSafety::Libraries::Known.define do
 
   describe "launchdarkly-server-sdk", constant: "LaunchDarkly::LDClient", tested: true do
     handled since: "8.10.0",
-            note: "Pando calls the client's `postfork` in each child, which waits up to 5 s for the flags.",
+            note: "In each child, Pando calls the client's `postfork`, which waits up to 5 s for the flags.",
             source: "https://github.com/launchdarkly/ruby-server-sdk/pull/319"
     refused before: "8.10.0", used: -> { false },
-            note: "A child lacks its threads, and sees no change of a flag.",
-            advice: "update launchdarkly-server-sdk to 8.10.0, or make the client in after_worker_fork",
+            note: "A child lacks its threads, so it sees no change of a flag.",
+            advice: "Update launchdarkly-server-sdk to 8.10.0, or make the client in after_worker_fork.",
             source: "https://github.com/launchdarkly/ruby-server-sdk/pull/319"
     in_child { ObjectSpace.each_object(LaunchDarkly::LDClient).to_a.each(&:postfork) }
     revives_threads at: %r{/lib/(?:ldclient-rb|ld-eventsource)/\S+\.rb:\d+\z}, since: "8.10.0"
@@ -220,8 +220,8 @@ Pando::ForkSafety::Libraries::Known.define do
          note: "Its thread and its appenders start again in a child, unless `SemanticLogger.reopen_on_fork` is false.",
          source: "https://github.com/reidmorrison/semantic_logger/blob/v5.0.0/lib/semantic_logger.rb"
     handled before: "5.0.0",
-            note: "Pando calls SemanticLogger.reopen in each child, which starts its thread and its appenders again. " \
-                  "The parent writes what was queued. So it is with rails_semantic_logger.",
+            note: "In each child, Pando calls SemanticLogger.reopen, which starts its thread and its appenders " \
+                  "again. The parent writes what was queued. The same holds for rails_semantic_logger.",
             source: "https://logger.rocketjob.io/forking.html"
     in_child { SemanticLogger.reopen }
     revives_threads at: %r{/lib/semantic_logger/(?:appender/async\w*|queue_processor)\.rb:\d+\z}
@@ -240,9 +240,9 @@ Pando::ForkSafety::Libraries::Known.define do
   end
 
   describe "analytics-ruby", constant: "Segment::Analytics::Client", tested: true do
-    handled note: "A child drops its parent's connection, and its thread starts again with the next event. What is " \
-                  "queued at the fork is sent by parent and child, with one `messageId`, by which Segment tells that " \
-                  "it is the same event.",
+    handled note: "A child drops its parent's connection, and its thread starts again with the next event. Parent " \
+                  "and child both send what is queued at the fork, with one `messageId`, so that Segment recognizes " \
+                  "it as one event.",
             source: "https://github.com/segmentio/analytics-ruby/blob/master/lib/segment/analytics/transport.rb"
     in_child { forget.call(Segment::Analytics::Transport) }
     flush { |_seconds| ObjectSpace.each_object(Segment::Analytics::Client).to_a.each(&:flush) }
@@ -250,9 +250,9 @@ Pando::ForkSafety::Libraries::Known.define do
   end
 
   describe "posthog-ruby", constant: "PostHog::Client", tested: true do
-    handled note: "A child drops its parent's connection, and its thread starts again with the next event. What is " \
-                  "queued at the fork is sent by parent and child, with one `uuid`, by which PostHog tells that it " \
-                  "is the same event.",
+    handled note: "A child drops its parent's connection, and its thread starts again with the next event. Parent " \
+                  "and child both send what is queued at the fork, with one `uuid`, so that PostHog recognizes it as " \
+                  "one event.",
             source: "https://github.com/PostHog/posthog-ruby/blob/main/lib/posthog/client.rb"
     in_child { forget.call(PostHog::Transport) }
     flush { |_seconds| ObjectSpace.each_object(PostHog::Client).to_a.each(&:flush) }
