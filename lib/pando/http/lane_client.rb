@@ -38,7 +38,7 @@ module Pando
       def remote = @lane.remote
 
       # @param env [Hash]
-      # @param reader [QueuedReader] that has read the head
+      # @param reader [LaneReader] that has read the head
       def introduce(env, reader)
         env["pando.queue_time"] = QueueTime.of(env, @lane.queue_time)
         env["pando.retry"] = true if @lane.retry?
