@@ -7,6 +7,7 @@ require "pando/http/errors"
 require "pando/http/request"
 require "pando/http/response"
 require "pando/http/timeout"
+require "pando/sys"
 
 module Pando
   module HTTP
@@ -112,7 +113,7 @@ module Pando
 
       def start_timeout
         limits = @context.limits
-        @started = limits.timeout ? worker.job_deadline(limits.timeout, limits.hard_timeout) : now
+        @started = limits.timeout ? worker.job_deadline(limits.timeout, limits.hard_timeout) : Sys.now
         timeout = Timeout.new(worker, limits.timeout, limits.timeout_grace, @started,
                               patience: limits.patience, streaming: limits.timeout_streaming)
         @request.env["pando.timeout"] = @client.timeout = timeout
@@ -244,12 +245,8 @@ module Pando
 
       def emit(name, error, location = nil)
         Events.emit(name, slot: worker.slot, generation: worker.generation, pid: Process.pid,
-                          method: @request.verb, path: @request.path, seconds: now - @started,
+                          method: @request.verb, path: @request.path, seconds: Sys.now - @started,
                           queued: @request.env["pando.queue_time"], location: location, error: error)
-      end
-
-      def now
-        Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

@@ -38,7 +38,7 @@ module Pando
       def remote = @lane.remote
 
       # @param env [Hash]
-      # @param reader [QueuedReader] that has read the head
+      # @param reader [LaneReader] that has read the head
       def introduce(env, reader)
         env["pando.queue_time"] = QueueTime.of(env, @lane.queue_time)
         env["pando.retry"] = true if @lane.retry?
@@ -307,12 +307,12 @@ module Pando
 
       def await(timeout)
         ticket = @lane.ticket
-        limit = now + timeout
+        limit = Sys.now + timeout
         loop do
           wanted = @lane.wanted? # checked first: the packet may come with the request's end
           found = receive(ticket)
           return found if found
-          raise ClientGone, "the reactor does not pass what belongs to the request" if !wanted || now > limit
+          raise ClientGone, "the reactor does not pass what belongs to the request" if !wanted || Sys.now > limit
 
           Wire.wait_readable(@socket.fileno, INTERVAL)
         end
@@ -344,10 +344,6 @@ module Pando
         record
       rescue SystemCallError => e
         raise ClientGone, e.message
-      end
-
-      def now
-        Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+require "pando/http/errors"
+require "pando/sys"
+
 module Pando
   module HTTP
     # Limits how long one worker waits for one client, in one direction. Only the time spent waiting counts, so that a
@@ -42,16 +45,10 @@ module Pando
         allowance = [@pause, @pause + @ahead].min
         raise ClientTooSlow, "the client was too slow" if allowance <= 0
 
-        before = now
+        before = Sys.now
         happened = yield allowance
-        @ahead -= now - before
+        @ahead -= Sys.now - before
         raise ClientTooSlow, "the client was too slow" unless happened
-      end
-
-      private
-
-      def now
-        Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

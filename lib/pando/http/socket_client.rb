@@ -199,11 +199,11 @@ module Pando
 
       def wait_writable
         count_taken
-        @first_wait ||= [now, @taken]
+        @first_wait ||= [Sys.now, @taken]
         while_suspended { pace.wait { |seconds| progress?(seconds) } }
       rescue ClientTooSlow
         since, before = @first_wait
-        @slow_rate = ((@taken - before) / [now - since, 0.001].max).round
+        @slow_rate = ((@taken - before) / [Sys.now - since, 0.001].max).round
         raise
       end
 
@@ -253,8 +253,8 @@ module Pando
 
       def drain(buffer)
         Wire.finish(@fd)
-        limit = now + LINGER
-        while (left = limit - now).positive?
+        limit = Sys.now + LINGER
+        while (left = limit - Sys.now).positive?
           count = Wire.receive(@fd, buffer, 0, PORTION)
           return if count&.zero? || (count.nil? && !Wire.wait_readable(@fd, [left, SILENCE].min))
         end
@@ -263,10 +263,6 @@ module Pando
       def gone(error)
         @ended = true
         raise ClientGone, error.message
-      end
-
-      def now
-        Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/errors"
+require "pando/sys"
 
 module Pando
   module HTTP
@@ -21,7 +22,7 @@ module Pando
       # @param patience [Float, nil] longest wait for a client, seconds
       # @param streaming [Float, nil] seconds from the head of the answer to its end; nil: for ever
       # @api private
-      def initialize(worker, seconds, grace, started = now, patience: nil, streaming: nil)
+      def initialize(worker, seconds, grace, started = Sys.now, patience: nil, streaming: nil)
         @worker = worker
         @grace = grace
         @longest_wait = patience && (patience + grace)
@@ -33,7 +34,7 @@ module Pando
 
       # @return [Float, nil] seconds, negative when it has passed; nil if there is no deadline
       def remaining
-        @deadline - now if @deadline && !@over
+        @deadline - Sys.now if @deadline && !@over
       end
 
       # Moves the deadline, and the kill behind it.
@@ -104,7 +105,7 @@ module Pando
         @worker.job_streams
         return if @disabled || (@deadline.nil? && @streaming.nil?)
 
-        @deadline = @streaming && (now + @streaming)
+        @deadline = @streaming && (Sys.now + @streaming)
         @worker.job_deadline(@streaming, @streaming && (@streaming + @grace))
       end
 
@@ -128,7 +129,7 @@ module Pando
         begin
           yield
         ensure
-          @deadline = now + left
+          @deadline = Sys.now + left
           @worker.job_deadline(left, left + @grace)
           @suspended = false
         end
@@ -159,10 +160,6 @@ module Pando
         return "the application's own answer was sent (handled!)" if @handled
 
         "the answer that the application or its framework made of it was not sent" unless @answering
-      end
-
-      def now
-        Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
 

@@ -2,7 +2,7 @@
 
 require "pando/cluster/cold_boot_command"
 require "pando/server/allocator"
-require "pando/server/surroundings"
+require "pando/server/release_directory"
 require "pando/yjit"
 require "rbconfig"
 
@@ -48,9 +48,9 @@ module Pando
       # @raise [Pando::Error, SystemCallError]
       def successor(config)
         origin = Origin.noted or raise Error, "it is not known how this server was started"
-        surroundings = Surroundings.new(config.directory)
-        surroundings.within do |before|
-          program, *libraries = [origin.program, *origin.libraries].map { |path| surroundings.moved(path, before) }
+        release = ReleaseDirectory.new(config.directory)
+        release.within do |before|
+          program, *libraries = [origin.program, *origin.libraries].map { |path| release.moved(path, before) }
           raise Error, "#{program}, by which the server was started, is no more" unless File.file?(program)
 
           folders = libraries.flat_map { |folder| ["-I", folder] }

@@ -6,7 +6,7 @@ require "pando/refork/preparation"
 require "pando/server/app_environment"
 require "pando/server/cluster_options"
 require "pando/server/jit"
-require "pando/server/surroundings" # not when it is needed: there may be no free descriptor to read it
+require "pando/server/release_directory" # not when it is needed: there may be no free descriptor to read it
 
 module Pando
   class Server
@@ -41,7 +41,7 @@ module Pando
       end
 
       def find_folder
-        Surroundings.find(@config.directory)
+        ReleaseDirectory.find(@config.directory)
       end
 
       # @return [Renewal]

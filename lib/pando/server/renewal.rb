@@ -7,7 +7,7 @@ require "pando/server/cluster_options"
 require "pando/server/launch"
 require "pando/server/probed_release"
 require "pando/server/kinds"
-require "pando/server/surroundings"
+require "pando/server/release_directory"
 
 module Pando
   class Server
@@ -38,7 +38,7 @@ module Pando
         @server = server
         @old = old
         @first = first
-        @surroundings = Surroundings.new(old.directory)
+        @release = ReleaseDirectory.new(old.directory)
         @reader = within { Cluster::HelperProcess.new(poller, Launch.probe(old), environment, old.boot_timeout) }
       end
 
@@ -57,7 +57,7 @@ module Pando
       def due = (@reader.deadline unless @reader.ending)
 
       # In the new release's folder.
-      def within(&block) = @surroundings.within(&block)
+      def within(&block) = @release.within(&block)
 
       # @return [Cluster::ColdBootCommand] that starts the new release's mold
       # @raise [BootError]
@@ -79,7 +79,7 @@ module Pando
       end
 
       # Uses it from now on.
-      def settle = @surroundings.enter
+      def settle = @release.enter
 
       # The reload is cancelled or has failed.
       def give_up = @reader.abandon

@@ -4,24 +4,21 @@ require "test_helper"
 require "pando/http/errors"
 require "pando/http/pace"
 require "open3"
+require_relative "../cluster/support/clock"
 require_relative "support/reactor_stage"
 
 class HTTPPaceTest < Minitest::Test
-  # A clock that goes on when the pace waits.
-  class TestedPace < Pando::HTTP::Pace
-    attr_accessor :now
-  end
+  include ClusterSupport::Clock
 
   def setup
-    @pace = TestedPace.new(10.0, rate: 100.0)
-    @pace.now = 0.0
+    @pace = Pando::HTTP::Pace.new(10.0, rate: 100.0)
   end
 
   def wait(seconds, happened: true)
     allowed = nil
     @pace.wait do |allowance|
       allowed = allowance
-      @pace.now += seconds
+      elapse(seconds)
       happened
     end
     allowed
@@ -54,7 +51,7 @@ class HTTPPaceTest < Minitest::Test
   end
 
   def test_time_spent_elsewhere_does_not_count
-    @pace.now += 1000
+    elapse(1000)
     assert_in_delta 10.0, wait(0)
   end
 
@@ -63,8 +60,7 @@ class HTTPPaceTest < Minitest::Test
   end
 
   def test_the_rate_is_a_kibibyte_a_second
-    @pace = TestedPace.new(10.0)
-    @pace.now = 0.0
+    @pace = Pando::HTTP::Pace.new(10.0)
     100.times { wait(1) && @pace.moved(1024) }
     10.times { wait(1) && @pace.moved(0) }
     assert_raises(Pando::HTTP::ClientTooSlow) { wait(0) }
@@ -75,8 +71,7 @@ class HTTPPaceTest < Minitest::Test
   end
 
   def test_without_a_rate_the_sum_is_all
-    @pace = TestedPace.new(10.0, rate: Float::INFINITY)
-    @pace.now = 0.0
+    @pace = Pando::HTTP::Pace.new(10.0, rate: Float::INFINITY)
     wait(9)
     @pace.moved(1_000_000)
     assert_in_delta 1.0, wait(0)
