@@ -5,10 +5,10 @@ module Pando
     # Writes errors that no caller gets to stderr.
     #
     # @api private
-    module Complaint
+    module ErrorLog
       # @param what [String] @param error [Exception]
       # @return [nil]
-      def self.make(what, error)
+      def self.write(what, error)
         warn "pando: #{what} #{error.full_message(highlight: false)}"
       rescue IOError, SystemCallError
         nil # stderr is closed

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pando/batch/deadline"
+require "pando/batch/waiting"
 require "pando/fork_safety/threads/native_thread"
 
 module Pando
@@ -10,7 +10,7 @@ module Pando
     # safe.
     #
     # @api private
-    class Crew
+    class ThreadPool
       # Seconds that a killed thread has to end.
       KILL = 1.0
 
@@ -21,12 +21,12 @@ module Pando
         @threads = []
         @replaced = [] # threads that may take a moment to end
         @lock = Mutex.new
-        @over = false
+        @stopping = false
       end
 
       # @return [self]
       def start
-        @lock.synchronize { hire while @threads.size < @size && !@over }
+        @lock.synchronize { start_thread while @threads.size < @size && !@stopping }
         self
       end
 
@@ -40,17 +40,18 @@ module Pando
       def empty? = @threads.empty?
 
       # @return [Boolean] whether a thread could not be replaced
-      def short? = @lock.synchronize { size < @size && !@over }
+      def short? = @lock.synchronize { size < @size && !@stopping }
 
       # Waits for threads that have been told to end. Kills those that have not ended by the deadline.
       #
+      # @param deadline [Deadline]
       # @return [Array<Thread>] threads that are still alive
       def stop(deadline)
         threads = @lock.synchronize do
-          @over = true
+          @stopping = true
           @threads + @replaced
         end
-        Crew.end_all(threads, deadline)
+        ThreadPool.end_all(threads, deadline)
       end
 
       # @param threads [Array<Thread>] @param deadline [Deadline] a thread that has not ended by then is killed
@@ -69,16 +70,16 @@ module Pando
 
       # A new thread inherits the mask of the thread that makes it, so it holds interrupts off from its first
       # instruction.
-      def hire
-        Thread.handle_interrupt(Object => :never) { @threads << Thread.new { work } }
+      def start_thread
+        Thread.handle_interrupt(Object => :never) { @threads << Thread.new { run } }
       end
 
-      def work
+      def run
         ForkSafety::NativeThread.name(@name)
         @task.call
         finished = true
       rescue Exception => e # rubocop:disable Lint/RescueException
-        Complaint.make("a thread of #{@name} ended:", e)
+        ErrorLog.write("a thread of #{@name} ended:", e)
       ensure
         replace unless finished
         ForkSafety::NativeThread.rest
@@ -90,10 +91,10 @@ module Pando
           @threads.delete(Thread.current)
           @replaced.select!(&:alive?)
           @replaced << Thread.current
-          hire if !@over && Thread.main.alive?
+          start_thread if !@stopping && Thread.main.alive?
         end
       rescue ThreadError => e
-        Complaint.make("a thread of #{@name} could not be replaced:", e)
+        ErrorLog.write("a thread of #{@name} could not be replaced:", e)
       end
     end
   end

@@ -1,11 +1,10 @@
 # frozen_string_literal: true
 
-require "pando/batch/lanes"
-require "pando/batch/mailbox"
+require "pando/batch/waiting"
 
 module Pando
   class Batch
-    # Counters that can be read without a lock.
+    # Counters that can be read without a lock. A Batch has one for its whole life.
     #
     # @api private
     Tally = Struct.new(:attempts, :done, :failed) do
@@ -13,16 +12,19 @@ module Pando
     end
 
     # Which jobs are open, in what order they may run, and which callers wait until none is. One lock protects all of
-    # it, each time for a moment only.
+    # it, each time for a moment only. Owned by the Executor.
+    #
+    # Jobs run in lanes. A lane has the jobs of one key, and only its first job may run. A job without a key has a lane
+    # of its own. A lane is in exactly one place: in the queue, in a thread, or waiting for a retry.
     #
     # @api private
-    class Ledger
+    class OpenJobs
       def initialize(tally)
         @tally = tally
         @lock = Mutex.new
-        @open = {}.compare_by_identity
-        @lanes = Lanes.new
-        @idle = []
+        @jobs = {}.compare_by_identity
+        @lanes = {} # key => Array<Job>
+        @waiting = [] # a TimedQueue for each caller of #wait
         @active = 0
         @closed = false
       end
@@ -31,21 +33,21 @@ module Pando
       def active? = @active.positive?
 
       # @return [Boolean] whether all open jobs wait for another attempt
-      def resting? = @lock.synchronize { !@open.empty? && !active? }
+      def only_retries? = @lock.synchronize { !@jobs.empty? && !active? }
 
       # @return [Array<Job>, nil] a lane that a thread can work on now
       # @raise [Closed]
-      def admit(job)
+      def add(job)
         @lock.synchronize do
           raise Closed if @closed
 
-          @open[job] = true
-          @lanes.add(job).tap { |lane| @active += 1 if lane }
+          @jobs[job] = true
+          new_lane(job).tap { |lane| @active += 1 if lane }
         end
       end
 
       # An attempt has ended. The job stays open, and its lane waits for the next attempt.
-      def put_off
+      def retry_later
         @lock.synchronize do
           @tally.attempts += 1
           @active -= 1
@@ -60,30 +62,32 @@ module Pando
       def settle(lane, state)
         @lock.synchronize do
           job = lane.first
-          next unless @open.delete(job)
+          next unless @jobs.delete(job)
 
           count(job, state)
-          announce_idle if @open.empty?
-          @lanes.advance(lane).tap { |rest| @active -= 1 unless rest }
+          announce_idle if @jobs.empty?
+          advance(lane).tap { |rest| @active -= 1 unless rest }
         end
       end
 
       # These jobs need not be done any more, unless they are already.
       #
       # @return [Boolean] whether some of them were still open
-      def withdraw(jobs) = @lock.synchronize { jobs.each(&:withdraw).any? { |job| @open.key?(job) } }
+      def withdraw(jobs) = @lock.synchronize { jobs.each(&:withdraw).any? { |job| @jobs.key?(job) } }
 
+      # Waits until no job is open.
+      #
       # @return [Boolean] false: the time was over before that
       def wait(deadline)
-        mailbox = Mailbox.new
+        idle = TimedQueue.new
         @lock.synchronize do
-          return true if @open.empty?
+          return true if @jobs.empty?
 
-          @idle << mailbox
+          @waiting << idle
         end
-        mailbox.pop(timeout: deadline.left) || false
+        idle.pop(timeout: deadline.left) || false
       ensure
-        @lock.synchronize { @idle.delete(mailbox) }
+        @lock.synchronize { @waiting.delete(idle) }
       end
 
       # Admits no job any more.
@@ -92,8 +96,8 @@ module Pando
       # @return [Array<Job>] jobs that are still open; their state no longer changes
       def clear
         @lock.synchronize do
-          jobs = @open.each_key(&:withdraw).keys
-          @open.clear
+          jobs = @jobs.each_key(&:withdraw).keys
+          @jobs.clear
           @active = 0
           announce_idle
           jobs
@@ -101,6 +105,28 @@ module Pando
       end
 
       private
+
+      # @return [Array<Job>, nil] the job's lane, if it is new and so in no place yet
+      def new_lane(job)
+        return [job] if job.key.nil?
+
+        lane = @lanes[job.key]
+        return @lanes[job.key] = [job] unless lane
+
+        lane << job
+        nil
+      end
+
+      # Removes the lane's first job, which has ended.
+      #
+      # @return [Array<Job>, nil] the lane, if it has further jobs
+      def advance(lane)
+        job = lane.shift
+        return lane unless lane.empty?
+
+        @lanes.delete(job.key)
+        nil
+      end
 
       def count(job, state)
         @tally.attempts += 1
@@ -110,8 +136,8 @@ module Pando
       end
 
       def announce_idle
-        @idle.each { |mailbox| mailbox << true }
-        @idle.clear
+        @waiting.each { |idle| idle << true }
+        @waiting.clear
       end
     end
   end
