@@ -52,8 +52,8 @@ module Pando
       end
     end
 
-    # Starts the next attempts when their time has come, in a thread of its own, which starts with the first retry. Owned
-    # by the Executor.
+    # Starts the next attempts when their time has come, in a thread of its own, which starts with the first retry.
+    # Owned by the Executor.
     #
     # @api private
     class RetryTimer

@@ -9,7 +9,7 @@ module Pando
     #
     # @api private
     class NodePayload < Payload
-      # @param kind [Swarm::Kind]
+      # @param kind [Config::NodeKind]
       def initialize(server, kind)
         super(server)
         @kind = kind
@@ -25,7 +25,7 @@ module Pando
         super
       end
 
-      def work(_listeners, _channel) = Swarm::Work.new(@kind, @make, @config.timeout_grace)
+      def work(_listeners, _channel) = Swarm::JobHandler.new(@kind, @make, @config.timeout_grace)
 
       private
 
@@ -34,8 +34,7 @@ module Pando
       # What the nodes run, and all that it needs.
       def load_application
         check_independence
-        require "pando/swarm"
-        require "pando/swarm/work"
+        require "pando/swarm/job_handler"
         runner = Swarm::Runners.load(@kind.runner) if @kind.runner
         runner ? runner.load(@kind) : Swarm::RequiredFiles.load(@kind)
         @make = runner ? runner.method(:new) : @kind.factory

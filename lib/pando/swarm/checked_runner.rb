@@ -8,7 +8,7 @@ module Pando
     # Wraps a runner and checks its answers, so that an error names the runner, the method, the value and the `node`
     # line, instead of some part of Pando. It has defaults for the methods that the runner lacks.
     #
-    # Owned by Work, on the node's main thread.
+    # Owned by the JobHandler, on the node's main thread.
     #
     # @api private
     class CheckedRunner
@@ -20,7 +20,7 @@ module Pando
       WHILE = 0.3
 
       # @param runner [Object] the value that the kind's block returned
-      # @param kind [Kind]
+      # @param kind [Config::NodeKind]
       # @raise [Error] it is not a runner
       def initialize(runner, kind)
         @runner = runner

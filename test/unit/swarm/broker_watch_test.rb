@@ -2,14 +2,14 @@
 
 require "test_helper"
 require "pando/swarm/broker_watch"
-require "pando/swarm/kind"
-require "pando/swarm/node"
+require "pando/config/node_kind"
+require "pando/swarm"
 
 class BrokerWatchTest < Minitest::Test
   def setup
     @told = []
     @subscription = Pando::Events.subscribe { |event| @told << event if event.name.start_with?("broker.") }
-    kind = Pando::Swarm::Kind.new(name: "bunny")
+    kind = Pando::Config::NodeKind.new(name: "bunny")
     @watch = Pando::Swarm::BrokerWatch.new(Pando::Swarm::Node.new(kind, 3))
   end
 

@@ -6,7 +6,7 @@ require "pando/swarm/checked_runner"
 
 # Who wrote a runner learns from an error what is wrong with it, and where.
 class SwarmCheckedRunnerTest < Minitest::Test
-  KIND = Pando::Swarm::Kind.new(name: "mine", source: "config/swarm.rb:3")
+  KIND = Pando::Config::NodeKind.new(name: "mine", source: "config/swarm.rb:3")
 
   class Runner
     def initialize(**answers)

@@ -7,7 +7,7 @@ module Pando
       #
       # @api private
       module Names
-        # What each process of the server sets for itself after each fork (Cluster::Role, HTTP::SoftTimeout, Swarm::Work),
+        # What each process of the server sets for itself after each fork (Cluster::Role, HTTP::SoftTimeout, Swarm::JobHandler),
         # what its profilers use, and what is Ruby's and the C library's own.
         OURS = %w[INT HUP TERM QUIT USR1 USR2 TTIN TTOU CHLD CLD URG TSTP PROF VTALRM].freeze
         C_LIBRARY = [32, 33].freeze

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "minitest/mock"
-require "pando/swarm/kind"
+require "pando/config/node_kind"
 require "pando/swarm/runners/karafka"
 
 class SwarmKarafkaRunnerTest < Minitest::Test
@@ -18,7 +18,7 @@ class SwarmKarafkaRunnerTest < Minitest::Test
   end
 
   def test_the_gem_that_is_missing_is_named
-    error = assert_raises(Pando::BootError) { Karafka.load(Pando::Swarm::Kind.new(files: [])) }
+    error = assert_raises(Pando::BootError) { Karafka.load(Pando::Config::NodeKind.new(files: [])) }
 
     assert_match(/needs the gem karafka/, error.message)
   end

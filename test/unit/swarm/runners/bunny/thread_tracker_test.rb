@@ -1,36 +1,36 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/swarm/thread_pen"
+require "pando/swarm/runners/bunny/threads"
 
-class ThreadPenTest < Minitest::Test
+class BunnyThreadTrackerTest < Minitest::Test
   def setup
-    @pen = Pando::Swarm::ThreadPen.new
+    @tracker = Pando::Swarm::Runners::Bunny::ThreadTracker.new
   end
 
   def teardown
-    @pen.clear(10)
+    @tracker.kill_all(10)
   end
 
   def test_what_is_started_inside_is_inside
     inner = Queue.new
-    outer = @pen.start("outer") do
+    outer = @tracker.start("outer") do
       inner << Thread.new { Thread.new { sleep }.tap { |one| inner << one }.join }
       sleep
     end
     threads = [outer, inner.pop, inner.pop]
 
     assert_equal "outer", outer.name
-    assert_equal threads.map(&:object_id).sort, @pen.threads.map(&:object_id).sort
-    assert @pen.clear(10)
+    assert_equal threads.map(&:object_id).sort, @tracker.threads.map(&:object_id).sort
+    assert @tracker.kill_all(10)
     assert(threads.none?(&:alive?))
-    assert_empty @pen.threads
+    assert_empty @tracker.threads
   end
 
   def test_others_are_left_alone
     other = Thread.new { sleep }
-    @pen.start("one") { sleep }
-    @pen.clear(10)
+    @tracker.start("one") { sleep }
+    @tracker.kill_all(10)
 
     assert_predicate other, :alive?
   ensure
@@ -38,16 +38,16 @@ class ThreadPenTest < Minitest::Test
   end
 
   def test_one_that_dies_of_an_error_is_gone
-    thread = @pen.start("faulty") { (Thread.current.report_on_exception = false) || raise("no") }
+    thread = @tracker.start("faulty") { (Thread.current.report_on_exception = false) || raise("no") }
     wait_until { !thread.alive? }
 
-    assert @pen.clear(10)
+    assert @tracker.kill_all(10)
   end
 
   def test_one_that_does_not_end_is_told_of
     held = Mutex.new
     begun = Queue.new
-    stubborn = @pen.start("stubborn") do
+    stubborn = @tracker.start("stubborn") do
       Thread.handle_interrupt(Object => :never) do
         begun << true
         held.synchronize { nil }
@@ -55,7 +55,7 @@ class ThreadPenTest < Minitest::Test
     end
     held.synchronize do
       begun.pop
-      refute @pen.clear(0.05)
+      refute @tracker.kill_all(0.05)
     end
     wait_until { !stubborn.alive? }
   end

@@ -43,7 +43,7 @@ class BunnySettingsTest < Minitest::Test
   private
 
   def settings(options)
-    kind = Pando::Swarm::Kind.new(name: "bunny", concurrency: 3, queues: %w[mails], options: options)
+    kind = Pando::Config::NodeKind.new(name: "bunny", concurrency: 3, queues: %w[mails], options: options)
     Pando::Swarm::Runners::Bunny::Settings.new(Pando::Swarm::Node.new(kind, 0))
   end
 end

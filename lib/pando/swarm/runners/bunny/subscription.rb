@@ -1,19 +1,20 @@
 # frozen_string_literal: true
 
 require "pando/swarm/broker_watch"
-require "pando/swarm/first_word"
-require "pando/swarm/runners/bunny/line"
-require "pando/swarm/thread_pen"
+require "pando/swarm/runners/bunny/connection"
+require "pando/swarm/runners/bunny/threads"
+require "pando/swarm/start_signal"
+require "pando/sys"
 
 module Pando
   module Swarm
     module Runners
       class Bunny
-        # Keeps one {Line} to RabbitMQ open until it is told to end. When the broker goes away it tries again, later
-        # each time. It has one thread of its own, beside those of Bunny. Owned by the runner, in a node.
+        # Keeps one {Connection} to RabbitMQ open until it is told to end. When the broker goes away it tries again,
+        # later each time. It has one thread of its own, beside those of Bunny. Owned by the runner, in a node.
         #
         # @api private
-        class Link
+        class Subscription
           # Seconds between two counts of the waiting messages.
           COUNT_EVERY = 5
           # Seconds for a clean end, and again for threads that do not end by themselves.
@@ -30,9 +31,9 @@ module Pando
             @name = "pando #{node}"
             @watch = BrokerWatch.new(node)
             @deliver = deliver
-            @pen = ThreadPen.new
+            @threads = ThreadTracker.new
             @lock = Mutex.new # protects the following
-            @news = ConditionVariable.new
+            @change = ConditionVariable.new
             @unwanted = []
             @quiet = @returned = @ended = false
           end
@@ -40,15 +41,15 @@ module Pando
           # Returns when messages come, or when it is clear that the broker is down; then they come when it is back.
           # @raise [StandardError] the broker is up, and refuses us
           def start
-            first = FirstWord.new
-            @thread = @pen.start("bunny link") { keep_open(first) }
-            first.wait
+            started = StartSignal.new
+            @thread = @threads.start("bunny subscription") { keep_open(started) }
+            started.wait
           end
 
           # Stops deliveries. Messages that were delivered and have not begun go back.
           # @param messages [Array<Message>] messages that have not begun
           def quiet(messages)
-            tell do
+            update do
               @unwanted.concat(messages)
               @quiet = true
             end
@@ -57,9 +58,9 @@ module Pando
           # Messages that were delivered and are not settled go back.
           # @return [Boolean] whether none of its threads is left
           def stop
-            tell { @quiet = @ended = true }
+            update { @quiet = @ended = true }
             @thread&.join(END_WITHIN)
-            @pen.clear(END_WITHIN)
+            @threads.kill_all(END_WITHIN)
           end
 
           # @return [Boolean] false: the thread is dead and will not connect again
@@ -67,49 +68,49 @@ module Pando
 
           private
 
-          # @param first [FirstWord] is told once how the first try went
-          def keep_open(first)
+          # @param started [StartSignal] is set once it is clear how the first try went
+          def keep_open(started)
             until @quiet
-              error = serve(first)
-              break first.say(error) unless first.said? || error.nil? || Line.absent?(error)
+              error = serve(started)
+              break started.set(error) unless started.set? || error.nil? || Connection.down?(error)
 
-              first.say
+              started.set
               wait(@watch.lost(error)) { @quiet } if error
             end
           rescue Exception => e # rubocop:disable Lint/RescueException
-            raise if first.said?
+            raise if started.set?
 
-            first.say(e)
+            started.set(e)
           end
 
-          # @return [Exception, nil] why the line is gone; nil: it was told to end
-          def serve(first)
-            line = Line.new(@settings, @name) { tell }
-            line.open { |message| take(message) }
-            first.say
+          # @return [Exception, nil] why the connection is gone; nil: it was told to end
+          def serve(started)
+            connection = Connection.new(@settings, @name) { update }
+            connection.open { |message| take(message) }
+            started.set
             @watch.found
-            attend(line)
+            watch(connection)
           rescue StandardError => e
             e
           ensure
             @lag = nil
-            line&.close
+            connection&.close
           end
 
-          # Runs while the line holds.
+          # Runs while the connection holds.
           # @return [Exception, nil]
-          def attend(line)
-            until @ended || line.error
-              return_unwanted(line) if @quiet && !@returned
-              @lag = count(line) unless @quiet
-              wait(COUNT_EVERY) { @ended || line.error || (@quiet && !@returned) }
+          def watch(connection)
+            until @ended || connection.error
+              return_unwanted(connection) if @quiet && !@returned
+              @lag = count(connection) unless @quiet
+              wait(COUNT_EVERY) { @ended || connection.error || (@quiet && !@returned) }
             end
-            line.error unless @ended
+            connection.error unless @ended
           end
 
           # @return [Integer, nil] nil: RabbitMQ is too busy to answer
-          def count(line)
-            line.waiting
+          def count(connection)
+            connection.waiting_messages
           rescue ::Timeout::Error
             nil
           end
@@ -123,33 +124,31 @@ module Pando
           end
 
           # Only after the deliveries have ended: otherwise these messages would come again.
-          def return_unwanted(line)
-            line.cancel
+          def return_unwanted(connection)
+            connection.cancel
             @lock.synchronize do
               @returned = true
               @unwanted.slice!(0..)
             end.each(&:requeue)
           end
 
-          def tell
+          def update
             @lock.synchronize do
               yield if block_given?
-              @news.broadcast
+              @change.broadcast
             end
           end
 
           # @param seconds [Numeric] at most
           # @yieldreturn [Boolean] whether there is no need to wait
           def wait(seconds)
-            deadline = now + seconds
+            deadline = Sys.now + seconds
             @lock.synchronize do
-              until yield || (left = deadline - now) <= 0
-                @news.wait(@lock, left)
+              until yield || (left = deadline - Sys.now) <= 0
+                @change.wait(@lock, left)
               end
             end
           end
-
-          def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
         end
       end
     end

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 module Pando
-  module Swarm
+  class Config
     # One kind of job node, from a `node` line of the config:
     #
     #   node :sidekiq, count: 4, concurrency: 5, queues: %w[default], require: "./jobs.rb"
     #   node(:custom, count: 1) { MyRunner.new }
     #
     #   name         String; the name of the runner, unless `name:` sets another
-    #   runner       Symbol, one of Runners; nil: the block makes the runner
+    #   runner       Symbol, one of RunnerKeywords; nil: the block makes the runner
     #   factory      Proc, the block of the line; nil in a process that has not run the file
     #   count        nodes
     #   concurrency  jobs that a node runs at once
@@ -25,8 +25,8 @@ module Pando
     #
     # Every process has all kinds. They are frozen.
     # rubocop:disable-next Lint/StructNewOverride -- `count` is what users call the number of nodes
-    Kind = Struct.new(:name, :runner, :factory, :count, :concurrency, :queues, :files, :timeout, :quiet_timeout,
-                      :exclusive, :shared, :refork, :memory, :surge, :unavailable, :canary, :options, :source,
-                      keyword_init: true)
+    NodeKind = Struct.new(:name, :runner, :factory, :count, :concurrency, :queues, :files, :timeout, :quiet_timeout,
+                          :exclusive, :shared, :refork, :memory, :surge, :unavailable, :canary, :options, :source,
+                          keyword_init: true)
   end
 end

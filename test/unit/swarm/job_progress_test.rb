@@ -1,12 +1,11 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/swarm"
-require "pando/swarm/checked_runner"
-require "pando/swarm/pulse"
+require "pando/swarm/job_handler"
+require "pando/config/node_kind"
 
 # When the time of a node's jobs begins anew, and when it does not.
-class SwarmPulseTest < Minitest::Test
+class SwarmJobProgressTest < Minitest::Test
   Runner = Struct.new(:progress, :busy, :done, :failed, :in_progress, :lag, keyword_init: true) do
     def busy? = busy
     %i[start quiet stop].each { |name| define_method(name) { nil } }
@@ -31,15 +30,15 @@ class SwarmPulseTest < Minitest::Test
   def setup
     @worker = Worker.new
     @runner = Runner.new(progress: 0, busy: false, done: 0, failed: 0, in_progress: 0, lag: nil)
-    @pulse = Pando::Swarm::Pulse.new(@worker, checked(@runner), 10.0, 2.0)
+    @progress = Pando::Swarm::JobProgress.new(@worker, checked(@runner), 10.0, 2.0)
   end
 
-  def checked(runner) = Pando::Swarm::CheckedRunner.new(runner, Pando::Swarm::Kind.new)
+  def checked(runner) = Pando::Swarm::CheckedRunner.new(runner, Pando::Config::NodeKind.new)
 
   def take(**state)
     state.each { |name, value| @runner[name] = value }
     @worker.said.clear
-    @pulse.take
+    @progress.update
     @worker.said
   end
 
@@ -72,10 +71,10 @@ class SwarmPulseTest < Minitest::Test
   def test_of_a_runner_that_does_not_count_each_step_is_a_job
     worker = Worker.new
     runner = Plain.new(0, false)
-    pulse = Pando::Swarm::Pulse.new(worker, checked(runner), nil, 2.0)
+    progress = Pando::Swarm::JobProgress.new(worker, checked(runner), nil, 2.0)
     runner.progress = 3
     runner.busy = true
-    pulse.take
+    progress.update
 
     assert_equal [[:finished, 3, 0], [:started, "jobs", "1 running", nil, nil]], worker.said
   end
@@ -84,7 +83,7 @@ class SwarmPulseTest < Minitest::Test
     take(busy: true, in_progress: 1, done: 1)
     @worker.said.clear
     @runner.done = 2
-    @pulse.finish
+    @progress.finish
 
     assert_equal [[:finished, 1, 0], [:rest]], @worker.said
     assert_equal [0, nil], @worker.load

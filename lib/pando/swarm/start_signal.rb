@@ -2,12 +2,12 @@
 
 module Pando
   module Swarm
-    # Reports how the start of a thread went. The starting thread waits for the report; the new thread makes it once.
+    # The outcome of the start of a thread. The starting thread waits for it; the new thread sets it once.
     #
     # Made by a part of a runner that connects in a thread of its own, in a node.
     #
     # @api private
-    class FirstWord
+    class StartSignal
       def initialize
         @queue = Thread::Queue.new
       end
@@ -21,15 +21,15 @@ module Pando
 
       # @param error [Exception, nil] nil: success. Later calls have no effect
       # @return [void]
-      def say(error = nil)
-        return if said?
+      def set(error = nil)
+        return if set?
 
         @queue.push(error)
         @queue.close
       end
 
       # @return [Boolean]
-      def said? = @queue.closed?
+      def set? = @queue.closed?
     end
   end
 end
