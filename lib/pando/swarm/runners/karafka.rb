@@ -2,8 +2,9 @@
 
 require "pando/errors"
 require "pando/swarm/runners"
-require "pando/swarm/runners/karafka/counts"
-require "pando/swarm/runners/karafka/renewal"
+require "pando/swarm/runners/karafka/counters"
+require "pando/swarm/runners/karafka/reset"
+require "pando/sys"
 
 module Pando
   module Swarm
@@ -13,7 +14,7 @@ module Pando
       #
       # Karafka::Embedded starts once per process, and a process forked from it counts as started too. So this class
       # calls what Embedded calls, Karafka::Server.start and .stop. Before each start it resets what Karafka keeps of
-      # the last run (Renewal). Between a stop and the next start nothing of librdkafka is left.
+      # the last run (Reset). Between a stop and the next start nothing of librdkafka is left.
       #
       # @api private
       class Karafka
@@ -32,7 +33,7 @@ module Pando
         # got, and a successor with another number is forked from this process.
         Member = Struct.new(:id)
 
-        COUNTS = Counts.new
+        COUNTERS = Counters.new
 
         # @param kind [Kind]
         # @raise [BootError]
@@ -44,7 +45,7 @@ module Pando
 
           app.config.shutdown_timeout = [app.config.shutdown_timeout, SHUTDOWN].min
           app.config.swarm.node = Member.new
-          ::Karafka.monitor.subscribe(COUNTS)
+          ::Karafka.monitor.subscribe(COUNTERS)
           ::Karafka.producer.close # the app may have sent something while it loaded
         end
 
@@ -56,15 +57,15 @@ module Pando
 
         # @raise [StandardError] Karafka's own error
         def start
-          raise Error, "threads of Karafka's last run are still alive: is the broker down?" if remains.any?
+          raise Error, "threads of Karafka's last run are still alive: is the broker down?" if threads.any?
 
           config = ::Karafka::App.config
           config.concurrency = @node.concurrency
           config.swarm.node.id = @node.number
-          Renewal.run
-          COUNTS.start
+          Reset.run
+          COUNTERS.start
           @thread = Thread.new { run }
-          @thread.join(POLL) && raise_its_end until listening?
+          @thread.join(POLL) && raise_thread_error until listening?
         end
 
         def quiet
@@ -75,9 +76,9 @@ module Pando
         def stop
           ::Karafka::Server.stop
           ::Karafka.producer.close
-          by = now + PATIENCE
-          remains.each { |thread| thread.join([by - now, 0].max) }
-          Renewal.end_log_thread
+          by = Sys.now + PATIENCE
+          threads.each { |thread| thread.join([by - Sys.now, 0].max) }
+          Reset.end_log_thread
           @thread = nil
         end
 
@@ -86,15 +87,15 @@ module Pando
 
         def in_progress = ::Karafka::Server.jobs_queue.statistics.values_at(:busy, :enqueued).sum
 
-        def progress = COUNTS.progress
-        def done = COUNTS.done
-        def failed = COUNTS.failed
-        def lag = COUNTS.lag
+        def progress = COUNTERS.progress
+        def done = COUNTERS.done
+        def failed = COUNTERS.failed
+        def lag = COUNTERS.lag
 
         def healthy?
           return "Karafka has ended: #{@failure || "something other than Pando stopped it"}" unless @thread&.alive?
 
-          seconds = COUNTS.silent_for
+          seconds = COUNTERS.silent_for
           "a listener has not polled for #{seconds.round} s" if seconds > silence && !busy?
         end
 
@@ -105,7 +106,7 @@ module Pando
           Thread.current.name = "karafka.pando"
           Thread.current.report_on_exception = false
           ::Karafka::Process.tags.add(:execution_mode, "mode:embedded")
-          be_embedded
+          set_execution_mode
           ::Karafka::Server.start
         rescue Exception => e # rubocop:disable Lint/RescueException
           @failure = "#{e.message} (#{e.class})"
@@ -113,12 +114,12 @@ module Pando
         end
 
         # It was a Symbol before Karafka 2.5.1.
-        def be_embedded
+        def set_execution_mode
           mode = ::Karafka::Server.execution_mode
           mode.respond_to?(:embedded!) ? mode.embedded! : ::Karafka::Server.execution_mode = :embedded
         end
 
-        def raise_its_end
+        def raise_thread_error
           @thread.value
           raise Error, "Karafka ended right after its start"
         end
@@ -130,8 +131,7 @@ module Pando
           listeners.none? { |one| one.stopped? || one.pending? || one.starting? }
         end
 
-        def remains = Thread.list.select { |thread| THREADS.match?(thread.name) }
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        def threads = Thread.list.select { |thread| THREADS.match?(thread.name) }
         def settled? = listeners.all? { |one| one.quiet? || one.stopped? }
         def listeners = ::Karafka::Server.listeners.to_a
 

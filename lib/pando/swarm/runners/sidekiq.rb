@@ -47,8 +47,8 @@ module Pando
         # @param node [Node]
         def initialize(node)
           @node = node
-          @meter = Meter.new
-          @engine = Engine.new(@meter, BrokerWatch.new(node))
+          @counter = JobCounter.new
+          @engine = Engine.new(@counter, BrokerWatch.new(node))
         end
 
         def start
@@ -72,9 +72,9 @@ module Pando
         # After `quiet`, the runner is busy as long as a processor is left: one that has queried Redis may still return
         # with a job.
         def busy? = (@quieting ? @engine.processors : in_progress).positive?
-        def progress = @meter.done
-        def done = @meter.done
-        def failed = @meter.failed
+        def progress = @counter.done
+        def done = @counter.done
+        def failed = @counter.failed
         def in_progress = @engine.in_progress
         def lag = @engine.lag
 
@@ -91,7 +91,7 @@ module Pando
 
         def trouble
           @short_since = @engine.missing_processors.zero? ? nil : @short_since || Sys.now
-          if !@engine.beating?
+          if !@engine.heartbeat_alive?
             "Sidekiq's heartbeat has ended"
           elsif @short_since && Sys.now - @short_since > SHORT
             "#{@engine.missing_processors} of Sidekiq's processors have ended"

@@ -4,11 +4,10 @@ require "sidekiq"
 require "sidekiq/launcher"
 require "sidekiq/metrics/tracking"
 require "pando/sys"
-require "pando/swarm/runners/sidekiq/meter"
+require "pando/swarm/runners/sidekiq/heartbeat"
+require "pando/swarm/runners/sidekiq/job_counter"
 require "pando/swarm/runners/sidekiq/reliable_fetch"
-require "pando/swarm/runners/sidekiq/scheduler"
 require "pando/swarm/runners/sidekiq/settings"
-require "pando/swarm/runners/sidekiq/beat"
 
 module Pando
   module Swarm
@@ -18,26 +17,26 @@ module Pando
         # and works more than once per process. It drives the launcher as a process with a heartbeat of its own may do,
         # because Embedded never ends its heartbeat thread.
         #
-        # Made and driven on the node's main thread.
+        # Owned by the runner, and used on the node's main thread.
         class Engine
           include ::Sidekiq::Component
 
           # Seconds that idle processors have to return from their last query of the queues (BasicFetch: 2).
-          LAST_LOOK = 4
+          IDLE_WITHIN = 4
           # Seconds that a killed thread has to end.
-          LAST_WORDS = 2
+          END_WITHIN = 2
           # Seconds to try to report the outcome of the jobs to a Redis that is down. After that the next run reports
           # it.
           PATIENCE = 3
 
-          # @param meter [Meter] @param watch [BrokerWatch]
-          def initialize(meter, watch)
-            @meter = meter
+          # @param counter [JobCounter] @param watch [BrokerWatch]
+          def initialize(counter, watch)
+            @counter = counter
             @watch = watch
           end
 
           # @return [Integer, nil] jobs that wait in our queues, some seconds old
-          def lag = @beat&.lag
+          def lag = @heartbeat&.lag
 
           # @return [Integer] jobs that run now
           def in_progress = ::Sidekiq::Processor::WORK_STATE.size
@@ -45,13 +44,11 @@ module Pando
           # @return [Integer] threads that run jobs, or wait for one; a job may have killed its thread
           def processors
             @launcher.managers.sum do |manager|
-              manager.workers.to_a.count do |one|
-                one.thread.nil? || one.thread.alive?
-              end
+              manager.workers.to_a.count { |one| one.thread.nil? || one.thread.alive? }
             end
           end
 
-          def beating? = @beat.alive?
+          def heartbeat_alive? = @heartbeat.alive?
 
           # @param kind [String] the name of the node's kind
           # @param pool [Integer] connections that the processors may need
@@ -59,13 +56,13 @@ module Pando
           def start(kind:, concurrency:, queues:, pool:, reliable:)
             @config = Settings.prepare(concurrency, queues, pool)
             Settings.reach_redis
-            Meter.current = @meter
-            @holdings = Holdings.current = (hold(kind) if reliable && Settings.reliable?)
+            JobCounter.current = @counter
+            @held_jobs = HeldJobs.current = (hold(kind) if reliable && Settings.reliable?)
             fire_event(:startup, reverse: false, reraise: true)
             @launcher = ::Sidekiq::Launcher.new(@config, embedded: true)
             @launcher.poller = Scheduler.new(@config)
             without_debugging { @launcher.run(async_beat: false) }
-            @beat = Beat.new(@config, @launcher, @holdings, @watch)
+            @heartbeat = Heartbeat.new(@config, @launcher, @held_jobs, @watch)
           end
 
           # A launcher that has been quieted once is not quieted again, even if that went wrong.
@@ -86,45 +83,45 @@ module Pando
 
           # Interrupts jobs that still run, and gives them back.
           def stop
-            @beat.stop
+            @heartbeat.stop
             wait_for_idle_processors
             forget_dead_processors
-            interrupt_processors if @holdings
+            interrupt_processors if @held_jobs
             release if processors.zero? # first of all, because time may be short
             @launcher.stop
             end_threads
             release
-            Holdings.current = Meter.current = nil
+            HeldJobs.current = JobCounter.current = nil
             Settings.close_connections
           end
 
           private
 
-          # @return [Holdings]
+          # @return [HeldJobs]
           def hold(kind)
-            Holdings.new(@config, identity).tap do |holdings|
-              holdings.trials = Trials.new(@config, holdings, Recovery.new(@config, holdings, kind))
+            HeldJobs.new(@config, identity).tap do |held_jobs|
+              held_jobs.suspects = SuspectJobs.new(@config, held_jobs, Recovery.new(@config, held_jobs, kind))
             end
           end
 
           def release
-            return unless @holdings
+            return unless @held_jobs
 
-            FormerRuns.add(@holdings) unless @holdings.release(PATIENCE)
-            @holdings = nil
+            UnreportedRuns.add(@held_jobs) unless @held_jobs.release(PATIENCE)
+            @held_jobs = nil
           end
 
           # Does at once what Sidekiq would do after some pauses. The jobs are held, and go back when the processors are
           # gone.
           def interrupt_processors
             @launcher.managers.each { |manager| manager.workers.to_a.each(&:kill) }
-            deadline = Sys.now + LAST_WORDS
+            deadline = Sys.now + END_WITHIN
             sleep(0.01) until processors.zero? || Sys.now > deadline
           end
 
           # A processor that is interrupted while Redis answers loses the answer, which is a job.
           def wait_for_idle_processors
-            deadline = Sys.now + LAST_LOOK
+            deadline = Sys.now + IDLE_WITHIN
             sleep(0.01) until Sys.now > deadline || processors <= in_progress
           end
 
@@ -135,7 +132,7 @@ module Pando
 
           def end_threads
             threads = Thread.list.select { |thread| thread.name&.start_with?("sidekiq.") }
-            threads.each { |thread| thread.join(LAST_WORDS) || thread.kill.join(LAST_WORDS) }
+            threads.each { |thread| thread.join(END_WITHIN) || thread.kill.join(END_WITHIN) }
           end
 
           # At debug level, Launcher#run logs the configuration in a way that fails when it is frozen, that is from the

@@ -4,34 +4,34 @@ module Pando
   module Swarm
     module Runners
       class Resque
-        # Lets a thread sleep until something is readable or another thread rings. Owned by a {Desk}.
+        # Lets a thread sleep until something is readable or another thread wakes it. Owned by the runner, in a node.
         #
         # @api private
-        class Bell
+        class Wakeup
           def initialize
-            @ear, @mouth = IO.pipe
+            @reader, @writer = IO.pipe
           end
 
           # Wakes the sleeping thread, or the next one that wants to sleep.
-          def ring
-            @mouth.write_nonblock(".")
+          def signal
+            @writer.write_nonblock(".")
           rescue IOError, Errno::EAGAIN
-            nil # it rings already, or it is closed
+            nil # a signal is pending already, or it is closed
           end
 
           # @param seconds [Numeric] at most
           # @param ios [Array<#to_io>]
           # @return [#to_io, nil] an IO that is readable
-          def nap(seconds, *ios)
-            ready, = IO.select([@ear, *ios], nil, nil, seconds)
+          def wait(seconds, *ios)
+            ready, = IO.select([@reader, *ios], nil, nil, seconds)
             return unless ready
 
-            @ear.read_nonblock(64) if ready.delete(@ear)
+            @reader.read_nonblock(64) if ready.delete(@reader)
             ready.first
           end
 
           def close
-            [@ear, @mouth].each(&:close)
+            [@reader, @writer].each(&:close)
           end
         end
       end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/sys"
+
 module Pando
   module Swarm
     module Runners
@@ -10,66 +12,66 @@ module Pando
         # Owned by the runner. Everything except #quiet, #busy? and #stop runs in the thread beside the jobs.
         #
         # @api private
-        class Post
+        class SupervisedProcess
           # Seconds that it has to register, and to end.
-          WITHIN = 5.0
-          SLICE = 0.01
+          END_WITHIN = 5.0
+          PAUSE = 0.01
 
-          # @param make [#call] makes a Member
-          def initialize(make)
+          # @yieldreturn [EmbeddedProcess] a new one, each time
+          def initialize(&make)
             @make = make
             @retired = []
           end
 
           # @return [Boolean] whether its thread is dead or missing
-          def vacant? = !@member&.alive?
+          def stopped? = !@current&.alive?
 
           # Starts the process, if its thread is dead or missing.
-          def fill
-            @retired << @member if @member
-            @member = @make.call
-            hush # it may have been told to be quiet meanwhile
-            @member.start
-            deadline = Sys.now + WITHIN
-            sleep(SLICE) until @member.process_id || vacant? || Sys.now > deadline
+          def start
+            @retired << @current if @current
+            @current = @make.call
+            apply_quiet # it may have been told to be quiet meanwhile
+            @current.start
+            deadline = Sys.now + END_WITHIN
+            sleep(PAUSE) until @current.process_id || stopped? || Sys.now > deadline
           end
 
-          # Removes the registrations that dead members could not remove. A worker's registration goes only when its
+          # Removes the registrations that dead processes could not remove. A worker's registration goes only when its
           # jobs have ended, because removing it gives the jobs away.
-          def clear
+          def remove_dead
             @retired.reject! { |member| ended?(member) && remove(member) }
           end
 
           # @return [Array<Integer>] ids of our registrations
-          def ids = everybody.filter_map(&:process_id)
+          def ids = members.filter_map(&:process_id)
 
-          # Also takes effect on a member that is just being made.
+          # Also takes effect on a process that is just being made.
           def quiet
             @quiet = true
-            hush
+            apply_quiet
           end
 
-          def busy? = everybody.any? { |member| member.respond_to?(:busy?) && member.busy? }
+          def busy? = members.any? { |member| member.respond_to?(:busy?) && member.busy? }
 
           # Removes its registrations, and gives away the jobs that it still holds.
           def stop
-            finish(@member) if @member
-            everybody.each(&:close)
+            finish(@current) if @current
+            members.each(&:close)
           end
 
           private
 
-          def everybody = [*@member, *@retired]
+          def members = [*@current, *@retired]
 
           def finish(member)
             ending = Thread.new { end_quietly(member) }
-            ending.join(::SolidQueue.shutdown_timeout.to_f + WITHIN)
+            ending.join(::SolidQueue.shutdown_timeout.to_f + END_WITHIN)
             Thread.list.each { |thread| thread.kill.join(1) if thread.name == member.name }
             ending.kill.join(1)
           end
 
-          def hush
-            member = @member
+          def apply_quiet
+            member = @current
             member.quiet if @quiet && member.respond_to?(:quiet)
           end
 
@@ -77,10 +79,10 @@ module Pando
           # joins it.
           def end_quietly(member)
             quietly { member.stop }
-            quietly { RailsApp.within { take_back(everybody) } }
+            quietly { RailsApp.within { deregister(members) } }
           end
 
-          # No caller needs the result. If the database is down, the remaining nodes find out that these members are
+          # No caller needs the result. If the database is down, the remaining nodes find out that these processes are
           # dead.
           def quietly
             yield
@@ -96,14 +98,14 @@ module Pando
           end
 
           def remove(member)
-            take_back([member])
+            deregister([member])
             member.close
             true
           end
 
           # Finds them by name: a dead thread may not have known its registration.
-          def take_back(members)
-            ::SolidQueue::Process.where(name: members.map(&:name)).each(&:deregister)
+          def deregister(some)
+            ::SolidQueue::Process.where(name: some.map(&:name)).each(&:deregister)
           end
         end
       end

@@ -8,25 +8,25 @@ module Pando
         # some jobs fail before any middleware sees them (the class is missing, the job is not JSON).
         #
         # One per run of a runner. Sidekiq's threads write; the main thread reads.
-        class Meter
+        class JobCounter
           # Sidekiq makes a new one for each job. Its configuration outlives runs and forks, so the middleware looks up
-          # the current Meter.
+          # the current JobCounter.
           class Middleware
             def call(_job, _payload, _queue)
               yield
-              Meter.current&.job_done
+              JobCounter.current&.job_done
             rescue ::Sidekiq::JobRetry::Skip
-              Meter.current&.job_done # the job ended early, and has done the rest itself
+              JobCounter.current&.job_done # the job ended early, and has done the rest itself
               raise
             end
           end
 
           ERROR_HANDLER = lambda do |_error, context, _config|
-            Meter.current&.job_failed if context[:job] || context[:jobstr]
+            JobCounter.current&.job_failed if context[:job] || context[:jobstr]
           end
 
           class << self
-            # @return [Meter, nil]
+            # @return [JobCounter, nil]
             attr_accessor :current
           end
 

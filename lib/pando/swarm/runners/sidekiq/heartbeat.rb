@@ -1,27 +1,30 @@
 # frozen_string_literal: true
 
+require "sidekiq/scheduled"
+require "pando/sys"
+
 module Pando
   module Swarm
     module Runners
       class Sidekiq
         # A thread of a node that talks to Redis for those that cannot wait: it sends Sidekiq's heartbeat, counts
         # waiting jobs, and reports what happened to held jobs.
-        class Beat
+        class Heartbeat
           EVERY = 5 # seconds
           SOON = 1 # if something is still to be reported, or Redis is down
-          HEARTBEAT = 10 # seconds, as in Sidekiq
+          BEAT_EVERY = 10 # seconds, as in Sidekiq
 
           # @return [Integer, nil] jobs that wait in our queues
           attr_reader :lag
 
-          # @param holdings [Holdings, nil] @param watch [BrokerWatch]
-          def initialize(config, launcher, holdings, watch)
+          # @param held_jobs [HeldJobs, nil] @param watch [BrokerWatch]
+          def initialize(config, launcher, held_jobs, watch)
             @config = config
             @watch = watch
             @launcher = launcher
-            @holdings = holdings
+            @held_jobs = held_jobs
             @lock = Mutex.new
-            @news = ConditionVariable.new
+            @wakeup = ConditionVariable.new
             @thread = Thread.new { run }
             @thread.name = "pando sidekiq heartbeat"
           end
@@ -31,7 +34,7 @@ module Pando
           def stop
             @lock.synchronize do
               @over = true
-              @news.signal
+              @wakeup.signal
             end
             @thread.join
           end
@@ -42,26 +45,26 @@ module Pando
             due = Sys.now
             until @over
               if Sys.now >= due
-                due = Sys.now + HEARTBEAT
+                due = Sys.now + BEAT_EVERY
                 @launcher.heartbeat # it rescues all errors of Redis
               end
-              revive_scheduler
-              pause = look_around
-              @lock.synchronize { @over || @news.wait(@lock, pause) }
+              restart_scheduler
+              pause = maintain
+              @lock.synchronize { @over || @wakeup.wait(@lock, pause) }
             end
-            announce_end
+            report_end
           end
 
           # Reported at the beginning of the end, in case the end is cut short.
-          def announce_end
-            @holdings&.ending
+          def report_end
+            @held_jobs&.ending
           rescue StandardError => e
             @config.logger.warn { "could not tell Redis that this run ends: #{e.message}" }
           end
 
           # No other thread here moves scheduled jobs that are due. The thread that ends this run meanwhile may have
           # talked to the former scheduler.
-          def revive_scheduler
+          def restart_scheduler
             return if @launcher.stopping? || !died?(@launcher.poller)
 
             @launcher.poller = Scheduler.new(@config)
@@ -73,13 +76,13 @@ module Pando
           def died?(scheduler) = scheduler.is_a?(Scheduler) && scheduler.dead?
 
           # @return [Float] seconds until the next time
-          def look_around
-            FormerRuns.release
-            @holdings&.tend
-            @holdings&.trials&.tend
+          def maintain
+            UnreportedRuns.release
+            @held_jobs&.maintain
+            @held_jobs&.suspects&.update
             @lag = waiting
             @watch.found
-            @holdings&.unsettled? ? SOON : EVERY
+            @held_jobs&.unsettled? ? SOON : EVERY
           rescue StandardError => e
             @lag = nil
             [@watch.lost(e), SOON].min # jobs are fetched again as soon as Redis is back
@@ -90,6 +93,18 @@ module Pando
             sizes = @config.redis { |redis| redis.pipelined { |all| queues.each { |name| all.llen("queue:#{name}") } } }
             sizes.sum
           end
+        end
+
+        # Sidekiq's own scheduler, which can also tell whether its thread has died. The thread dies if Redis is down
+        # when it looks for dead processes, some seconds after its start (7.0 to 8.1). Thread names cannot tell that: a
+        # new thread has none yet, and other libraries' pollers have the same.
+        #
+        # One at a time in a run. The Engine and the Heartbeat make it.
+        class Scheduler < ::Sidekiq::Scheduled::Poller
+          # @return [Thread]
+          def start = @running = super
+
+          def dead? = !@running.nil? && !@running.alive?
         end
       end
     end

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pando/swarm/runners/sidekiq/trials"
+require "pando/swarm/runners/sidekiq/suspect_jobs"
 require_relative "../../../cluster/support/clock"
 
 # What processors do while jobs wait that are to run alone.
-class SidekiqTrialsTest < Minitest::Test
+class SidekiqSuspectJobsTest < Minitest::Test
   include ClusterSupport::Clock
 
-  Trials = Pando::Swarm::Runners::Sidekiq::Trials
+  SuspectJobs = Pando::Swarm::Runners::Sidekiq::SuspectJobs
   QUEUE = "queue:default"
 
   # Stands for a pipeline.
@@ -40,12 +40,12 @@ class SidekiqTrialsTest < Minitest::Test
     end
   end
 
-  # Stands for Holdings.
-  Holdings = Struct.new(:others) do
+  # Stands for HeldJobs.
+  HeldJobs = Struct.new(:others) do
     def identity = "me"
     def queues = [QUEUE]
     def list(queue) = "held:#{queue}"
-    def others_at(_thread) = others
+    def activity_beside(_thread) = others
   end
 
   # Stands for Recovery.
@@ -53,84 +53,84 @@ class SidekiqTrialsTest < Minitest::Test
     attr_reader :looks
 
     def initialize = @looks = 0
-    def tend = @looks += 1
+    def recover_dead = @looks += 1
   end
 
   def setup
     super
     @redis = Redis.new
-    @holdings = Holdings.new
-    @trials = Trials.new(@redis, @holdings, @recovery = Recovery.new)
+    @held_jobs = HeldJobs.new
+    @suspects = SuspectJobs.new(@redis, @held_jobs, @recovery = Recovery.new)
   end
 
   # Another processor asks meanwhile.
-  def elsewhere = Thread.new { @trials.turn }.value
+  def elsewhere = Thread.new { @suspects.turn }.value
 
   def test_without_suspects_jobs_are_fetched_and_the_dead_are_looked_for_once_before
-    assert_equal %i[fetch fetch], Array.new(2) { @trials.turn }
+    assert_equal %i[fetch fetch], Array.new(2) { @suspects.turn }
     assert_equal 1, @recovery.looks
   end
 
   def test_who_has_just_started_does_nothing_else_before
     @redis.suspects << "one" << "two"
 
-    assert_equal :take, @trials.turn
-    assert_equal [QUEUE, "one"], @trials.take([QUEUE])
-    assert @trials.trial?("one")
+    assert_equal :take, @suspects.turn
+    assert_equal [QUEUE, "one"], @suspects.take([QUEUE])
+    assert @suspects.alone?("one")
     assert_equal :wait, elsewhere
-    assert_equal :take, @trials.turn # the first has ended
-    assert_equal [QUEUE, "two"], @trials.take([QUEUE])
-    @trials.turn
-    assert_nil @trials.take([QUEUE])
+    assert_equal :take, @suspects.turn # the first has ended
+    assert_equal [QUEUE, "two"], @suspects.take([QUEUE])
+    @suspects.turn
+    assert_nil @suspects.take([QUEUE])
     assert_equal :fetch, elsewhere
   end
 
   def test_when_it_is_over_it_is_forgotten
     @redis.suspects << "one"
-    @trials.turn
-    @trials.take([QUEUE])
-    @trials.over
+    @suspects.turn
+    @suspects.take([QUEUE])
+    @suspects.finish
 
-    refute @trials.trial?("one")
+    refute @suspects.alone?("one")
     assert_equal ["pando:sidekiq:trial:me"], @redis.forgotten
   end
 
   def test_a_processor_that_has_died_of_it_keeps_nobody_waiting
     @redis.suspects << "one" << "two"
-    Thread.new { @trials.turn }.join
+    Thread.new { @suspects.turn }.join
 
-    assert_equal :take, @trials.turn
+    assert_equal :take, @suspects.turn
   end
 
   def test_while_others_only_wait_for_jobs_it_is_their_turn_next
     @redis.suspects << "one"
-    @holdings.others = :fetches
+    @held_jobs.others = :fetches
 
-    assert_equal :wait, @trials.turn
-    @holdings.others = nil
-    assert_equal :take, @trials.turn
+    assert_equal :wait, @suspects.turn
+    @held_jobs.others = nil
+    assert_equal :take, @suspects.turn
   end
 
   def test_a_busy_process_goes_on_and_makes_room_only_when_one_has_waited_for_long
     @redis.suspects << "one"
-    @holdings.others = :jobs
-    assert_equal :fetch, @trials.turn
-    elapse(Trials::PATIENCE + 1)
-    @trials.tend
-    assert_equal :wait, @trials.turn
-    elapse(Trials::LONGEST + 1)
+    @held_jobs.others = :jobs
+    assert_equal :fetch, @suspects.turn
+    elapse(SuspectJobs::PATIENCE + 1)
+    @suspects.update
+    assert_equal :wait, @suspects.turn
+    elapse(SuspectJobs::LONGEST + 1)
 
-    assert_equal :fetch, @trials.turn
+    assert_equal :fetch, @suspects.turn
   end
 
   def test_one_process_makes_room_at_a_time
     @redis.suspects << "one"
-    @holdings.others = :jobs
-    @trials.turn
+    @held_jobs.others = :jobs
+    @suspects.turn
     @redis.room = false
-    elapse(Trials::PATIENCE + 1)
-    @trials.tend
+    elapse(SuspectJobs::PATIENCE + 1)
+    @suspects.update
 
-    assert_equal :fetch, @trials.turn
+    assert_equal :fetch, @suspects.turn
   end
 end

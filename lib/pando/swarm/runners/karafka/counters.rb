@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/sys"
+
 module Pando
   module Swarm
     module Runners
@@ -10,7 +12,7 @@ module Pando
         # A batch that begins, fails or is done is progress. In between, so are offsets marked as consumed, which
         # librdkafka's statistics report every few seconds. Polling is not progress: a listener goes on polling while a
         # consumer hangs.
-        class Counts
+        class Counters
           # @return [Integer] grows with each bit of work
           attr_reader :progress
           # @return [Integer] messages consumed since the start
@@ -34,7 +36,7 @@ module Pando
           def lag = @lags.empty? ? nil : @lags.values.sum
 
           # @return [Float] seconds since the last poll of the listener that has been silent longest
-          def silent_for = (now = self.now) - (@polled.values.min || now)
+          def silent_for = Sys.now.then { |now| now - (@polled.values.min || now) }
 
           def on_consumer_consume(_event) = step
 
@@ -82,7 +84,7 @@ module Pando
 
           # The Hash is replaced, not changed: the main thread reads it without the lock.
           def polled(group)
-            @lock.synchronize { @polled = @polled.merge(group => now) }
+            @lock.synchronize { @polled = @polled.merge(group => Sys.now) }
           end
 
           # The partitions that this node reads from; -1 is librdkafka's own.
@@ -95,8 +97,6 @@ module Pando
           def lag_of(partition)
             partition.values_at("consumer_lag_stored", "consumer_lag").find { |lag| !lag.negative? } || 0
           end
-
-          def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
         end
       end
     end

@@ -16,8 +16,8 @@ module Pando
         # A process that has just started has room for them; usually it replaces one that such a job has killed. Other
         # processes take one when they are idle. If a job has waited for long, one of them makes room.
         #
-        # Owned by the Holdings. Sidekiq's processors and the Beat call it.
-        class Trials
+        # Owned by the HeldJobs. Sidekiq's processors and the Heartbeat call it.
+        class SuspectJobs
           ROOM = "pando:sidekiq:room"
           # Seconds that a processor pauses while a job runs alone, or is about to.
           PAUSE = 0.1
@@ -43,12 +43,12 @@ module Pando
           def self.list(queue) = "pando:sidekiq:suspects:#{queue.delete_prefix("queue:")}"
           def self.trial(identity) = "pando:sidekiq:trial:#{identity}"
 
-          # @param holdings [Holdings] ours @param recovery [Recovery]
-          def initialize(config, holdings, recovery)
+          # @param held_jobs [HeldJobs] ours @param recovery [Recovery]
+          def initialize(config, held_jobs, recovery)
             @config = config
-            @holdings = holdings
+            @held_jobs = held_jobs
             @recovery = recovery
-            @first = Mutex.new
+            @first_update = Mutex.new
             @lock = Mutex.new
           end
 
@@ -56,14 +56,14 @@ module Pando
           # @return [:fetch, :take, :wait]
           # @raise [RedisClient::Error]
           def turn
-            look_first
+            update_once
             @lock.synchronize do
               @alone = nil if @alone == Thread.current || !@alone&.alive?
               next :wait if @alone
               next :fetch unless @waiting_since
 
-              taken = @holdings.others_at(Thread.current)
-              next taken == :jobs && !room? ? :fetch : :wait if taken
+              others = @held_jobs.activity_beside(Thread.current)
+              next others == :jobs && !room? ? :fetch : :wait if others
 
               @alone = Thread.current
               :take
@@ -73,8 +73,8 @@ module Pando
           # @param queues [Array<String>]
           # @return [Array(String, String), nil] queue and job, which is ours now
           def take(queues)
-            lists = queues.flat_map { |queue| [self.class.list(queue), @holdings.list(queue)] }
-            index, job = call("EVAL", TAKE, 1 + lists.size, self.class.trial(@holdings.identity), *lists)
+            lists = queues.flat_map { |queue| [self.class.list(queue), @held_jobs.list(queue)] }
+            index, job = call("EVAL", TAKE, 1 + lists.size, self.class.trial(@held_jobs.identity), *lists)
             return nothing_left unless job
 
             @job = job
@@ -82,38 +82,38 @@ module Pando
           end
 
           # @return [Boolean] whether this is the job that runs alone
-          def trial?(job) = !@job.nil? && @job == job
+          def alone?(job) = !@job.nil? && @job == job
 
           # The job has ended and no process has died with it; or it was given back.
-          def over
-            call("UNLINK", self.class.trial(@holdings.identity))
+          def finish
+            call("UNLINK", self.class.trial(@held_jobs.identity))
             @job = nil
           end
 
           # Now and then.
           # @raise [RedisClient::Error]
-          def tend
-            @recovery.tend
-            look
+          def update
+            @recovery.recover_dead
+            count_waiting
           end
 
           private
 
           # The jobs of a dead predecessor are found before any other job begins.
-          def look_first
-            return if @looked
+          def update_once
+            return if @updated
 
-            @first.synchronize do
-              next if @looked
+            @first_update.synchronize do
+              next if @updated
 
-              tend
-              @looked = true
+              update
+              @updated = true
             end
           end
 
-          def look
+          def count_waiting
             waiting = @config.redis do |redis|
-              redis.pipelined { |all| @holdings.queues.each { |queue| all.call("LLEN", self.class.list(queue)) } }
+              redis.pipelined { |all| @held_jobs.queues.each { |queue| all.call("LLEN", self.class.list(queue)) } }
             end
             @lock.synchronize { @waiting_since = waiting.sum.positive? ? @waiting_since || Sys.now : nil }
             make_room if @waiting_since && Sys.now - @waiting_since > PATIENCE && !room?
@@ -121,7 +121,7 @@ module Pando
 
           # One process at a time, and not for long, because its own jobs wait meanwhile.
           def make_room
-            return unless call("SET", ROOM, @holdings.identity, "NX", "EX", AGAIN)
+            return unless call("SET", ROOM, @held_jobs.identity, "NX", "EX", AGAIN)
 
             @room_until = Sys.now + LONGEST
           end

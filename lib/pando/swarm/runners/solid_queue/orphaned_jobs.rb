@@ -1,11 +1,80 @@
 # frozen_string_literal: true
 
+require "socket"
 require "pando/events"
+require "pando/swarm/process_identity"
 
 module Pando
   module Swarm
     module Runners
       class SolidQueue
+        # Takes care of the jobs of dead processes, as Solid Queue's supervisor does. But where the supervisor lets
+        # these jobs fail, Pando runs them again. A killed worker leaves jobs that it has claimed, which no other
+        # process takes. See KilledJobs.
+        #
+        # Owned by the runner. Runs in the thread beside the jobs.
+        #
+        # @api private
+        class OrphanedJobs
+          # @param kind [String] the name of the node's kind
+          # @param again [Boolean] whether such jobs run again; false: they fail, as with Solid Queue
+          def initialize(kind, again:)
+            @again = again
+            @killed = KilledJobs.new(kind, again ? KilledJobs::DEATHS : 1)
+          end
+
+          # @param ours [Array<Integer>] ids of the registrations of this process
+          def recover(ours)
+            delete_claims_without_job
+            settle(dead(ours))
+            release_unregistered
+          end
+
+          private
+
+          # Deletes claims whose job was deleted: nothing can be done with them.
+          def delete_claims_without_job
+            ids = ::SolidQueue::ClaimedExecution.where.missing(:job).ids
+            ::SolidQueue::ClaimedExecution.where(id: ids).delete_all if ids.any?
+          end
+
+          # Processes of this machine as soon as they are dead; others when they have been silent for too long.
+          def dead(ours)
+            silent_since = ::SolidQueue.process_alive_threshold.ago
+            ::SolidQueue::Process.where.not(id: ours).select do |one|
+              one.last_heartbeat_at <= silent_since || surely_dead?(one)
+            end
+          end
+
+          def surely_dead?(one)
+            one.hostname == Socket.gethostname && ProcessIdentity.surely_dead?(one.pid, one.metadata[:life])
+          end
+
+          # If several nodes look at the same time, only one gets a row; the others skip it.
+          def settle(dead)
+            return if dead.empty?
+
+            ::SolidQueue::Process.transaction do
+              locked = ::SolidQueue::Process.where(id: dead.map(&:id)).order(:id).non_blocking_lock
+              locked.group_by { |one| [one.hostname, one.pid, one.metadata[:life]] }.each_value do |registrations|
+                @killed.settle(registrations)
+              end
+            end
+          end
+
+          # Deals with claims of processes that are not registered any more.
+          def release_unregistered
+            ids = ::SolidQueue::ClaimedExecution.orphaned.ids
+            return if ids.empty?
+
+            ::SolidQueue::ClaimedExecution.transaction do
+              # The lock leaves out claims that another process has dealt with meanwhile.
+              orphans = ::SolidQueue::ClaimedExecution.where(id: ids).non_blocking_lock
+              @again ? orphans.release_all : orphans.fail_all_with(::SolidQueue::Processes::ProcessMissingError.new)
+            end
+          end
+        end
+
         # Decides what happens to the jobs that a dead process had claimed. Each job's row says how many processes have
         # died with it; with too many, the job fails. Before its last attempt a job is a suspect. Of several suspects
         # only one is given back at a time, the next when that one has ended, so that no healthy job fails together with
@@ -13,17 +82,17 @@ module Pando
         # takes more such deaths until the job fails. The dead process's registration keeps the other suspects
         # meanwhile.
         #
-        # Owned by the Claims. Runs in the thread beside the jobs.
+        # Owned by OrphanedJobs. Runs in the thread beside the jobs.
         #
         # @api private
         class KilledJobs
           # How many processes may die with a job, and by which factor more if each had other jobs too.
           DEATHS = 3
-          DOUBT = 2
+          DOUBT_FACTOR = 2
           # The key of that number in a job's row, beside Active Job's own data. Active Job ignores it.
           COUNT = "pando_deaths"
           # The key in a registration of the suspect that was given back last.
-          ON_TRIAL = :pando_on_trial
+          RELEASED_SUSPECT = :pando_on_trial
 
           # All that is known of a dead process, in the form that Solid Queue's error expects.
           Status = Struct.new(:pid) do
@@ -43,20 +112,20 @@ module Pando
           # @param registrations [Array<SolidQueue::Process>] all registrations of one dead process
           def settle(registrations)
             first = registrations.first
-            return if under_way?(first.metadata[ON_TRIAL])
+            return if unfinished?(first.metadata[RELEASED_SUSPECT])
 
             claims = claims_of(registrations)
-            claims = blame(claims, first.pid) unless first.metadata[ON_TRIAL]
+            claims = blame(claims, first.pid) unless first.metadata[RELEASED_SUSPECT]
             suspected, others = claims.partition { |claim| deaths(claim.job) + 1 >= @deaths }
             return registrations.each(&:deregister) if suspected.size < 2
 
             others.each(&:release)
-            try(suspected.last, first)
+            release_suspect(suspected.last, first)
           end
 
           private
 
-          def under_way?(job_id)
+          def unfinished?(job_id)
             job_id && [::SolidQueue::ReadyExecution, ::SolidQueue::ClaimedExecution].any? do |executions|
               executions.exists?(job_id: job_id)
             end
@@ -67,14 +136,14 @@ module Pando
           end
 
           # The job that was claimed last is tried first: it is probably the cause, and probably ends soon.
-          def try(claim, registration)
+          def release_suspect(claim, registration)
             claim.release
-            registration.update!(metadata: registration.metadata.merge(ON_TRIAL => claim.job_id))
+            registration.update!(metadata: registration.metadata.merge(RELEASED_SUSPECT => claim.job_id))
           end
 
           # @return [Array<SolidQueue::ClaimedExecution>] the jobs that have not failed
           def blame(claims, pid)
-            most = claims.one? || @deaths == 1 ? @deaths : @deaths * DOUBT
+            most = claims.one? || @deaths == 1 ? @deaths : @deaths * DOUBT_FACTOR
             claims.reject do |claim|
               deaths = deaths(claim.job) + 1
               fatal = deaths >= most

@@ -7,10 +7,10 @@ module Pando
         # Resets what Karafka keeps from one run to the next, because Karafka expects to run once per process: its
         # status, its connection manager, its assignments and its producer. It runs in the node, before each start. It
         # also ends the one thread that Karafka leaves behind.
-        module Renewal
+        module Reset
           # Replaces rdkafka's logger until everything is written. When the log thread logs this object itself, the
           # thread ends.
-          class Last
+          class LastEntry
             def initialize(logger)
               @logger = logger
               @lock = Mutex.new
@@ -60,7 +60,7 @@ module Pando
           def end_log_thread
             rdkafka = ::Rdkafka::Config
             logger = rdkafka.logger
-            rdkafka.logger = last = Last.new(logger)
+            rdkafka.logger = last = LastEntry.new(logger)
             rdkafka.ensure_log_thread
             rdkafka.log_queue << [0, last]
             last.wait
