@@ -99,7 +99,7 @@ module Pando
         # when it looks for dead processes, some seconds after its start (7.0 to 8.1). Thread names cannot tell that: a
         # new thread has none yet, and other libraries' pollers have the same.
         #
-        # One at a time in a run. The Engine and the Heartbeat make it.
+        # One at a time in a run. The runner and the Heartbeat make it.
         class Scheduler < ::Sidekiq::Scheduled::Poller
           # @return [Thread]
           def start = @running = super
