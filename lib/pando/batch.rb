@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pando/errors"
-require "pando/batch/arguments"
 require "pando/batch/errors"
 require "pando/batch/executor"
 require "pando/batch/result"

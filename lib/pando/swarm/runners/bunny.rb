@@ -20,7 +20,7 @@ module Pando
         BREAK_OFF_WITHIN = 5
 
         # In the mold: loads the library and the consumers.
-        # @param kind [Kind]
+        # @param kind [Config::NodeKind]
         # @raise [BootError]
         def self.load(kind)
           Runners.require_gem("bunny", "bunny")

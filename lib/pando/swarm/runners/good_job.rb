@@ -17,7 +17,7 @@ module Pando
         # Seconds that the capsule's own threads have to end once no job runs: its notifier checks once a second.
         END_WITHIN = 5
 
-        # @param kind [Kind]
+        # @param kind [Config::NodeKind]
         # @raise [BootError]
         def self.load(kind)
           RailsApp.load(kind, "good_job", :GoodJob)

@@ -14,8 +14,8 @@ module Pando
         class << self
           # In the mold: loads the app, which brings the library with it. Leaves no connection open.
           #
-          # @param kind [Kind] @param library [String] the name of its gem @param constant [Symbol] a constant that the
-          #   gem defines
+          # @param kind [Config::NodeKind] @param library [String] the name of its gem
+          # @param constant [Symbol] a constant that the gem defines
           # @raise [BootError]
           def load(kind, library, constant)
             RequiredFiles.load(kind)

@@ -3,7 +3,6 @@
 require "pando/errors"
 require "pando/swarm/broker_watch"
 require "pando/swarm/runners"
-require "pando/swarm/runners/resque/wakeup"
 require "pando/swarm/start_signal"
 require "pando/sys"
 
@@ -204,6 +203,37 @@ module Pando
         # Other nodes could not send heartbeats while Redis was down, so they get time to do so.
         def redis_found
           @prune_at = Sys.now + ::Resque.heartbeat_interval if @watch.found
+        end
+
+        # Lets a thread sleep until something is readable or another thread wakes it. Owned by the runner, in a node.
+        #
+        # @api private
+        class Wakeup
+          def initialize
+            @reader, @writer = IO.pipe
+          end
+
+          # Wakes the sleeping thread, or the next one that wants to sleep.
+          def signal
+            @writer.write_nonblock(".")
+          rescue IOError, Errno::EAGAIN
+            nil # a signal is pending already, or it is closed
+          end
+
+          # @param seconds [Numeric] at most
+          # @param ios [Array<#to_io>]
+          # @return [#to_io, nil] an IO that is readable
+          def wait(seconds, *ios)
+            ready, = IO.select([@reader, *ios], nil, nil, seconds)
+            return unless ready
+
+            @reader.read_nonblock(64) if ready.delete(@reader)
+            ready.first
+          end
+
+          def close
+            [@reader, @writer].each(&:close)
+          end
         end
       end
     end
