@@ -82,7 +82,7 @@ module Pando
     def run(items, key: nil, timeout: nil, &work)
       Arguments.items(items)
       Arguments.key(key)
-      executor = from_outside(current)
+      executor = from_outside(started_executor)
       ended = TimedQueue.new # each job that has ended
       key = key&.to_proc
       work = work_of(work)
@@ -100,7 +100,7 @@ module Pando
     # @raise [Closed] the batch is quiet or stopped: the item was not taken
     # @raise [Full] there is no room, and the caller is one of the batch's own threads, which must not wait for itself
     def push(item, key: nil, timeout: nil, &work)
-      current.push(Job.new(item, key, work_of(work)), Deadline.in(timeout))
+      started_executor.push(Job.new(item, key, work_of(work)), Deadline.in(timeout))
     end
 
     # @return [self]
@@ -113,14 +113,14 @@ module Pando
     #
     # @param timeout [Numeric, nil] seconds
     # @return [Boolean] false: the time was over before that
-    def wait(timeout = nil) = (executor = mine) ? from_outside(executor).wait(Deadline.in(timeout)) : true
+    def wait(timeout = nil) = (executor = own_executor) ? from_outside(executor).wait(Deadline.in(timeout)) : true
 
     # Accepts items again, also after {#stop}. The threads exist when it returns.
     #
     # @return [self]
     def start
       @quiet = false
-      current
+      started_executor
       self
     end
 
@@ -139,7 +139,7 @@ module Pando
     # @raise [ThreadError] the caller is one of the batch's own threads, which would wait for itself. Nothing has
     #   changed then. Such a thread may call {#quiet}
     def stop(within: @grace)
-      executor = mine
+      executor = own_executor
       from_outside(executor) if executor
       quiet
       return [] unless executor
@@ -151,34 +151,34 @@ module Pando
 
     # @return [Boolean] whether items are being processed, or could begin at once. Threads that wait for items are not
     #   busy, and neither are items that wait for their next attempt: a stop gives them back
-    def busy? = mine&.busy? || false
+    def busy? = own_executor&.busy? || false
 
     # @api private
     # @return [Boolean] whether this is one of its threads
-    def member? = mine&.member? || false
+    def member? = own_executor&.member? || false
 
     # @api private
     # @return [Boolean] whether all open items wait for another attempt
-    def only_retries? = mine&.only_retries? || false
+    def only_retries? = own_executor&.only_retries? || false
 
     # @return [Integer] items being processed now
-    def in_progress = mine&.in_progress || 0
+    def in_progress = own_executor&.in_progress || 0
 
     # @return [String, nil] what is wrong
-    def healthy? = mine&.trouble
+    def healthy? = own_executor&.trouble
 
     private
 
     # The executor of this process; never the one of its parent.
-    def mine = (@executor if @pid == Process.pid)
+    def own_executor = (@executor if @pid == Process.pid)
 
     # @return [Executor] a new one if this process has none
     # @raise [Closed]
-    def current
+    def started_executor
       raise Closed if @quiet
 
       @lock.synchronize do
-        next @executor if mine
+        next @executor if own_executor
 
         @pid = Process.pid
         @executor = Executor.new(@options, @tally).start

@@ -151,13 +151,13 @@ module Pando
       # The handlers do only what is allowed in one, or set a flag.
       def set_traps
         trap("TTIN") { write_stacks }
-        trap("URG") { write_stacks(reason_of_silence) }
+        trap("URG") { write_stacks(reason_for_stacks) }
         trap("TSTP") { @told_to_quiet = true }
       end
 
       # Why the monitor asks for stack traces. Runs in a signal handler.
-      def reason_of_silence
-        @runner&.silence || (@progress&.working? ? "its jobs make no progress" : "its main thread hangs")
+      def reason_for_stacks
+        @runner&.late_call || (@progress&.working? ? "its jobs make no progress" : "its main thread hangs")
       end
 
       # Writes the stack traces of all threads to stderr. Runs in a signal handler, so it takes no lock and uses no

@@ -49,7 +49,7 @@ class SidekiqHeldJobsTest < Minitest::Test
 
   def held = @redis.lists[@held_jobs.list(QUEUE)]
 
-  # A processor whose job Redis has moved, and who has not heard of it yet.
+  # A processor whose job Redis has moved, and that has not received it yet.
   # @return [Thread]
   def on_its_way
     asked = Queue.new
