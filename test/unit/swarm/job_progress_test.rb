@@ -4,7 +4,7 @@ require "test_helper"
 require "pando/swarm/job_handler"
 require "pando/config/node_kind"
 
-# When the time of a node's jobs begins anew, and when it does not.
+# When the deadline of a node's jobs is restarted, and when it is not.
 class SwarmJobProgressTest < Minitest::Test
   Runner = Struct.new(:progress, :busy, :done, :failed, :in_progress, :lag, keyword_init: true) do
     def busy? = busy
@@ -15,7 +15,7 @@ class SwarmJobProgressTest < Minitest::Test
     %i[start quiet stop].each { |name| define_method(name) { nil } }
   end
 
-  # Notes what the node tells of itself.
+  # Records what the node reports.
   class Worker
     attr_reader :said, :load
 
@@ -42,19 +42,19 @@ class SwarmJobProgressTest < Minitest::Test
     @worker.said
   end
 
-  def test_an_idle_node_has_nothing_to_tell
+  def test_an_idle_node_reports_nothing
     assert_empty take
     assert_equal [0, nil], @worker.load
   end
 
-  def test_the_time_begins_when_it_falls_to_work_and_with_each_step
+  def test_the_deadline_starts_with_the_first_job_and_again_with_each_step
     assert_equal [[:started, "jobs", "2 running", 10.0, 12.0]], take(busy: true, in_progress: 2)
     assert_empty take
     assert_equal [[:started, "jobs", "2 running", 10.0, 12.0]], take(progress: 1)
     assert_equal [[:rest]], take(busy: false)
   end
 
-  def test_a_long_job_that_says_it_advances_has_its_time_anew
+  def test_a_long_job_that_reports_an_advance_gets_a_new_deadline
     take(busy: true, in_progress: 1)
     Pando::Swarm.advance
 
@@ -68,7 +68,7 @@ class SwarmJobProgressTest < Minitest::Test
     assert_equal [[:finished, 2, 0]], take(done: 7)
   end
 
-  def test_of_a_runner_that_does_not_count_each_step_is_a_job
+  def test_without_counters_each_step_counts_as_a_job
     worker = Worker.new
     runner = Plain.new(0, false)
     progress = Pando::Swarm::JobProgress.new(worker, checked(runner), nil, 2.0)
@@ -79,7 +79,7 @@ class SwarmJobProgressTest < Minitest::Test
     assert_equal [[:finished, 3, 0], [:started, "jobs", "1 running", nil, nil]], worker.said
   end
 
-  def test_at_its_end_it_rests
+  def test_the_end_of_the_runner_clears_the_deadline
     take(busy: true, in_progress: 1, done: 1)
     @worker.said.clear
     @runner.done = 2

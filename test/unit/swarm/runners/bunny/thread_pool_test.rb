@@ -8,7 +8,7 @@ class BunnyThreadPoolTest < Minitest::Test
     @pool&.stop(10)
   end
 
-  def test_each_item_is_worked_at_once
+  def test_each_item_is_processed_once
     seen = Queue.new
     pool(3) { |item| seen << item }
     assert(Array.new(20) { |item| @pool.push(item) }.all?)
@@ -26,7 +26,7 @@ class BunnyThreadPoolTest < Minitest::Test
     assert_equal [nil, false], [seen.pop, seen.pop]
   end
 
-  def test_what_fails_is_counted_and_ends_no_thread
+  def test_failures_are_counted_and_end_no_thread
     pool(1, &:call)
     [-> { false }, -> { raise "no" }, -> { exit }, -> { raise Interrupt }, -> {}, lambda {
       true
@@ -37,7 +37,7 @@ class BunnyThreadPoolTest < Minitest::Test
     assert_predicate @pool, :all_alive?
   end
 
-  def test_quiet_gives_back_what_was_not_begun
+  def test_quiet_gives_back_items_that_have_not_begun
     go = Queue.new
     pool(2) { |_| go.pop }
     5.times { |item| @pool.push(item) }
@@ -53,7 +53,7 @@ class BunnyThreadPoolTest < Minitest::Test
     refute_predicate @pool, :busy?
   end
 
-  def test_stop_ends_the_threads_and_breaks_off_what_runs
+  def test_stop_ends_the_threads_and_breaks_off_running_items
     pool(2) { |item| sleep if item == :long }
     @pool.push(:long)
     wait_until { @pool.busy? }

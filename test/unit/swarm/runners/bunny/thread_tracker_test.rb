@@ -12,7 +12,7 @@ class BunnyThreadTrackerTest < Minitest::Test
     @tracker.kill_all(10)
   end
 
-  def test_what_is_started_inside_is_inside
+  def test_threads_of_tracked_threads_are_tracked
     inner = Queue.new
     outer = @tracker.start("outer") do
       inner << Thread.new { Thread.new { sleep }.tap { |one| inner << one }.join }
@@ -27,7 +27,7 @@ class BunnyThreadTrackerTest < Minitest::Test
     assert_empty @tracker.threads
   end
 
-  def test_others_are_left_alone
+  def test_other_threads_are_left_alone
     other = Thread.new { sleep }
     @tracker.start("one") { sleep }
     @tracker.kill_all(10)
@@ -37,14 +37,14 @@ class BunnyThreadTrackerTest < Minitest::Test
     other.kill.join
   end
 
-  def test_one_that_dies_of_an_error_is_gone
+  def test_a_thread_that_dies_of_an_error_is_gone
     thread = @tracker.start("faulty") { (Thread.current.report_on_exception = false) || raise("no") }
     wait_until { !thread.alive? }
 
     assert @tracker.kill_all(10)
   end
 
-  def test_one_that_does_not_end_is_told_of
+  def test_a_thread_that_does_not_end_is_reported
     held = Mutex.new
     begun = Queue.new
     stubborn = @tracker.start("stubborn") do

@@ -4,7 +4,7 @@ require "test_helper"
 require "pando/swarm/runners/sidekiq/held_jobs"
 require_relative "../../../cluster/support/clock"
 
-# Which of the jobs that Redis lists as ours nobody does.
+# Finds the jobs that Redis lists as ours and that no processor has.
 class SidekiqHeldJobsTest < Minitest::Test
   include ClusterSupport::Clock
 
@@ -51,7 +51,7 @@ class SidekiqHeldJobsTest < Minitest::Test
 
   # A processor whose job Redis has moved, and that has not received it yet.
   # @return [Thread]
-  def on_its_way
+  def fetching_thread
     asked = Queue.new
     thread = Thread.new do
       @held_jobs.fetch do
@@ -66,23 +66,23 @@ class SidekiqHeldJobsTest < Minitest::Test
     thread
   end
 
-  def test_a_job_that_is_just_coming_is_none_that_nobody_does
+  def test_a_job_that_is_just_arriving_is_not_given_back
     thread = nil
     @redis.before_read = lambda do
-      elapse(0.001) # the processor asks later than we have begun to look
-      thread ||= on_its_way
+      elapse(0.001) # the processor fetches after the check has begun
+      thread ||= fetching_thread
     end
     2.times { @held_jobs.maintain }
 
-    assert_empty @redis.lists[QUEUE], "it is given to another one as well"
+    assert_empty @redis.lists[QUEUE], "the job was given to another processor as well"
     assert_equal [JOB], held
   ensure
     thread&.run
     thread&.join
   end
 
-  def test_a_job_whose_arrival_nobody_heard_of_goes_back_when_all_who_asked_then_have_an_answer
-    thread = on_its_way
+  def test_a_job_whose_reply_was_lost_goes_back_once_all_earlier_fetches_have_ended
+    thread = fetching_thread
     @held_jobs.maintain
     elapse(1)
     @held_jobs.maintain

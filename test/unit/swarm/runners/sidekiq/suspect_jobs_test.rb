@@ -4,7 +4,7 @@ require "test_helper"
 require "pando/swarm/runners/sidekiq/suspect_jobs"
 require_relative "../../../cluster/support/clock"
 
-# What processors do while jobs wait that are to run alone.
+# What processors do while suspects wait to run alone.
 class SidekiqSuspectJobsTest < Minitest::Test
   include ClusterSupport::Clock
 
@@ -63,15 +63,15 @@ class SidekiqSuspectJobsTest < Minitest::Test
     @suspects = SuspectJobs.new(@redis, @held_jobs, @recovery = Recovery.new)
   end
 
-  # Another processor asks meanwhile.
+  # The turn of another processor.
   def elsewhere = Thread.new { @suspects.turn }.value
 
-  def test_without_suspects_jobs_are_fetched_and_the_dead_are_looked_for_once_before
+  def test_without_suspects_jobs_are_fetched_after_one_search_for_dead_processes
     assert_equal %i[fetch fetch], Array.new(2) { @suspects.turn }
     assert_equal 1, @recovery.looks
   end
 
-  def test_who_has_just_started_does_nothing_else_before
+  def test_a_new_process_runs_the_suspects_first
     @redis.suspects << "one" << "two"
 
     assert_equal :take, @suspects.turn
@@ -85,7 +85,7 @@ class SidekiqSuspectJobsTest < Minitest::Test
     assert_equal :fetch, elsewhere
   end
 
-  def test_when_it_is_over_it_is_forgotten
+  def test_a_finished_suspect_is_forgotten
     @redis.suspects << "one"
     @suspects.turn
     @suspects.take([QUEUE])
@@ -95,14 +95,14 @@ class SidekiqSuspectJobsTest < Minitest::Test
     assert_equal ["pando:sidekiq:trial:me"], @redis.forgotten
   end
 
-  def test_a_processor_that_has_died_of_it_keeps_nobody_waiting
+  def test_a_processor_that_has_died_does_not_block_the_others
     @redis.suspects << "one" << "two"
     Thread.new { @suspects.turn }.join
 
     assert_equal :take, @suspects.turn
   end
 
-  def test_while_others_only_wait_for_jobs_it_is_their_turn_next
+  def test_a_suspect_waits_until_all_fetches_have_ended
     @redis.suspects << "one"
     @held_jobs.others = :fetches
 
@@ -111,7 +111,7 @@ class SidekiqSuspectJobsTest < Minitest::Test
     assert_equal :take, @suspects.turn
   end
 
-  def test_a_busy_process_goes_on_and_makes_room_only_when_one_has_waited_for_long
+  def test_a_busy_process_makes_room_only_after_a_long_wait
     @redis.suspects << "one"
     @held_jobs.others = :jobs
     assert_equal :fetch, @suspects.turn
