@@ -67,7 +67,8 @@ module Pando
       # @param _listeners [Array<Listener>]
       # @param _channel [IO, nil] to the reactor, nil in direct mode
       # @return [#start, #sources, #ready, #idle, #step_forward, #step_back, #resume, #stop, #serve_out, #rest?,
-      #   #patience, #go_on, #quiet, #try_out] what a worker does (HTTP::DirectHandler, HTTP::ReactorHandler, Swarm::JobHandler)
+      #   #patience, #go_on, #quiet, #try_out] what a worker does (HTTP::DirectHandler, HTTP::ReactorHandler,
+      #   Swarm::JobHandler)
       def work(_listeners, _channel) = raise(NoMethodError, "#{self.class} must say what its workers do")
 
       # @return [String] what a worker is called in the list of processes

@@ -7,8 +7,8 @@ module Pando
       #
       # @api private
       module Names
-        # What each process of the server sets for itself after each fork (Cluster::Role, HTTP::SoftTimeout, Swarm::JobHandler),
-        # what its profilers use, and what is Ruby's and the C library's own.
+        # What each process of the server sets for itself after each fork (Cluster::Role, HTTP::SoftTimeout,
+        # Swarm::JobHandler), what its profilers use, and what is Ruby's and the C library's own.
         OURS = %w[INT HUP TERM QUIT USR1 USR2 TTIN TTOU CHLD CLD URG TSTP PROF VTALRM].freeze
         C_LIBRARY = [32, 33].freeze
         SIGNALS = (1..64).to_h { |number| [number, Signal.signame(number) || number.to_s] }
