@@ -84,7 +84,7 @@ module Bench
       end
 
       def initialize(threads, job)
-        ::Pando::Batch::Mailbox.prepend(Counted)
+        ::Pando::Batch::TimedQueue.prepend(Counted)
         @batch = ::Pando::Batch.new(threads: threads, &job)
       end
 

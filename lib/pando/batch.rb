@@ -1,12 +1,10 @@
 # frozen_string_literal: true
 
 require "pando/errors"
-require "pando/batch/demand"
 require "pando/batch/errors"
+require "pando/batch/executor"
 require "pando/batch/result"
 require "pando/batch/retries"
-require "pando/batch/run"
-require "pando/batch/shift"
 
 module Pando
   # Processes messages on several threads. Your own consumer fetches them, from Kafka, RabbitMQ or SQS. It works with or
@@ -58,11 +56,11 @@ module Pando
     # @raise [ArgumentError]
     def initialize(threads:, capacity: nil, attempts: 1, backoff: Retries::BACKOFF, retry_on: StandardError,
                    dead_letter: nil, grace: 5, name: "batch", &work)
-      Demand.count(:threads, threads)
-      Demand.count(:capacity, capacity ||= threads * AHEAD)
-      Demand.callable(:dead_letter, dead_letter) unless dead_letter.nil?
-      Demand.seconds(:grace, grace)
-      @terms = Shift::Terms.new(name, threads, capacity, Retries.new(attempts, backoff, retry_on), dead_letter)
+      Arguments.count(:threads, threads)
+      Arguments.count(:capacity, capacity ||= threads * AHEAD)
+      Arguments.callable(:dead_letter, dead_letter) unless dead_letter.nil?
+      Arguments.seconds(:grace, grace)
+      @options = Executor::Options.new(name, threads, capacity, Retries.new(attempts, backoff, retry_on), dead_letter)
       @grace = grace
       @work = work
       @tally = Tally.new
@@ -82,9 +80,15 @@ module Pando
     # @raise [ThreadError] the caller is one of the batch's own threads, which would wait for itself
     # @raise [ArgumentError]
     def run(items, key: nil, timeout: nil, &work)
-      Demand.items(items)
-      Demand.key(key)
-      Run.new(outside(shift), items, key&.to_proc, work_of(work)).call(timeout)
+      Arguments.items(items)
+      Arguments.key(key)
+      executor = from_outside(started_executor)
+      ended = TimedQueue.new # each job that has ended
+      key = key&.to_proc
+      work = work_of(work)
+      jobs = items.map { |item| Job.new(item, key&.call(item), work, ended) }
+      executor.run(jobs, ended, Deadline.in(timeout))
+      Result.new(jobs)
     end
 
     # Hands over one item. Waits while `capacity` items are open.
@@ -96,7 +100,7 @@ module Pando
     # @raise [Closed] the batch is quiet or stopped: the item was not taken
     # @raise [Full] there is no room, and the caller is one of the batch's own threads, which must not wait for itself
     def push(item, key: nil, timeout: nil, &work)
-      shift.push(Job.new(item, key, work_of(work)), Deadline.in(timeout))
+      started_executor.push(Job.new(item, key, work_of(work)), Deadline.in(timeout))
     end
 
     # @return [self]
@@ -109,14 +113,14 @@ module Pando
     #
     # @param timeout [Numeric, nil] seconds
     # @return [Boolean] false: the time was over before that
-    def wait(timeout = nil) = (shift = mine) ? outside(shift).wait(Deadline.in(timeout)) : true
+    def wait(timeout = nil) = (executor = own_executor) ? from_outside(executor).wait(Deadline.in(timeout)) : true
 
     # Accepts items again, also after {#stop}. The threads exist when it returns.
     #
     # @return [self]
     def start
       @quiet = false
-      shift
+      started_executor
       self
     end
 
@@ -135,54 +139,56 @@ module Pando
     # @raise [ThreadError] the caller is one of the batch's own threads, which would wait for itself. Nothing has
     #   changed then. Such a thread may call {#quiet}
     def stop(within: @grace)
-      shift = mine
-      outside(shift) if shift
+      executor = own_executor
+      from_outside(executor) if executor
       quiet
-      return [] unless shift
+      return [] unless executor
 
-      items = shift.stop(within)
-      @lock.synchronize { @shift = nil if @shift.equal?(shift) }
+      items = executor.stop(within)
+      @lock.synchronize { @executor = nil if @executor.equal?(executor) }
       items
     end
 
     # @return [Boolean] whether items are being processed, or could begin at once. Threads that wait for items are not
     #   busy, and neither are items that wait for their next attempt: a stop gives them back
-    def busy? = mine&.busy? || false
+    def busy? = own_executor&.busy? || false
 
     # @api private
     # @return [Boolean] whether this is one of its threads
-    def member? = mine&.member? || false
+    def member? = own_executor&.member? || false
 
     # @api private
     # @return [Boolean] whether all open items wait for another attempt
-    def resting? = mine&.resting? || false
+    def only_retries? = own_executor&.only_retries? || false
 
     # @return [Integer] items being processed now
-    def in_progress = mine&.in_progress || 0
+    def in_progress = own_executor&.in_progress || 0
 
     # @return [String, nil] what is wrong
-    def healthy? = mine&.trouble
+    def healthy? = own_executor&.trouble
 
     private
 
-    # The shift of this process; never the one of its parent.
-    def mine = (@shift if @pid == Process.pid)
+    # The executor of this process; never the one of its parent.
+    def own_executor = (@executor if @pid == Process.pid)
 
-    def shift
+    # @return [Executor] a new one if this process has none
+    # @raise [Closed]
+    def started_executor
       raise Closed if @quiet
 
       @lock.synchronize do
-        next @shift if mine
+        next @executor if own_executor
 
         @pid = Process.pid
-        @shift = Shift.new(@terms, @tally).start
+        @executor = Executor.new(@options, @tally).start
       end
     end
 
-    def outside(shift)
-      raise ThreadError, "a thread of the batch cannot wait for the batch" if shift.member?
+    def from_outside(executor)
+      raise ThreadError, "a thread of the batch cannot wait for the batch" if executor.member?
 
-      shift
+      executor
     end
 
     def work_of(block) = block || @work || raise(ArgumentError, "no block given: pass a block that processes an item")

@@ -25,7 +25,7 @@ module Pando
     # @return [Array<Recorder::Block>] hooks, services and subscriptions in the order of the file
     # @api private
     attr_reader :blocks
-    # @return [Array<Swarm::Kind>] the kinds of job nodes, in the order of the file
+    # @return [Array<Config::NodeKind>] the kinds of job nodes, in the order of the file
     attr_reader :nodes
     # @return [Array<NodeLine>] the `node` lines as written
     # @api private

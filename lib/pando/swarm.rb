@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pando/swarm/kind"
-require "pando/swarm/node"
 require "pando/swarm/runners"
 
 module Pando
@@ -22,6 +20,32 @@ module Pando
       def advance
         @advances += 1
       end
+    end
+
+    # What a runner knows about its process. Lives in that process, a worker of the cluster.
+    class Node
+      # @return [String] the name of its kind
+      attr_reader :kind
+      # @return [Integer] from 0, among the nodes of its kind; the replacement of a node has the same number
+      attr_reader :number
+      # @return [Integer] jobs that the node runs at once
+      attr_reader :concurrency
+      # @return [Array<String>]
+      attr_reader :queues
+      # @return [Hash{Symbol => Object}] the other keywords of the `node` line
+      attr_reader :options
+
+      # @param kind [Config::NodeKind] @param number [Integer]
+      def initialize(kind, number)
+        @kind = kind.name
+        @number = number
+        @concurrency = kind.concurrency
+        @queues = kind.queues
+        @options = kind.options
+      end
+
+      # @return [String] such as "sidekiq 0"
+      def to_s = "#{kind} #{number}"
     end
   end
 end

@@ -47,10 +47,10 @@ module Pando
       def initialize(fetch:, settle: nil, key: nil, wake: nil, close: nil, idle: 0.5, grace: 0.1, **options, &work)
         raise ArgumentError, "no block given: pass a block that processes an item" unless work
 
-        Demand.callable(:fetch, fetch)
-        { settle: settle, wake: wake, close: close }.compact.each { |name, value| Demand.callable(name, value) }
-        Demand.key(key)
-        Demand.seconds(:idle, idle)
+        Arguments.callable(:fetch, fetch)
+        { settle: settle, wake: wake, close: close }.compact.each { |name, value| Arguments.callable(name, value) }
+        Arguments.key(key)
+        Arguments.seconds(:idle, idle)
         @fetch = fetch
         @settle = settle
         @key = key
@@ -68,7 +68,7 @@ module Pando
       def start
         @quiet = false
         @stage = :fetch
-        @bell = Mailbox.new
+        @wakeups = TimedQueue.new
         @errors = 0
         @batch.start
         @thread = Thread.new { consume }
@@ -83,10 +83,10 @@ module Pando
         return if @quiet
 
         @lock.synchronize { @quiet = true }
-        @bell&.push(:quiet)
+        @wakeups&.push(:quiet)
         @wake&.call
       rescue StandardError => e
-        Complaint.make("a consumer's wake raised", e)
+        ErrorLog.write("a consumer's wake raised", e)
       end
 
       # The last result that `settle` gets has the remaining items, as unfinished.
@@ -107,7 +107,7 @@ module Pando
 
       # @return [Boolean] whether fetched items are being processed or settled. If all that are left wait for another
       #   attempt, it is not busy: a stop gives them back
-      def busy? = @stage == :work && !@batch.resting?
+      def busy? = @stage == :work && !@batch.only_retries?
 
       # @return [Integer] attempts and settlements that have ended
       def progress = @batch.progress + @rounds
@@ -118,7 +118,7 @@ module Pando
       private
 
       def end_thread
-        Crew.end_all([@thread], Deadline.in(@stage == :fetch && !@wake ? @grace : SETTLE))
+        ThreadPool.end_all([@thread], Deadline.in(@stage == :fetch && !@wake ? @grace : SETTLE))
         @thread = nil
       end
 
@@ -126,18 +126,18 @@ module Pando
         ForkSafety::NativeThread.name("fetch")
         round until @quiet
       rescue Exception => e # rubocop:disable Lint/RescueException
-        Complaint.make("the thread that fetches has ended:", e)
+        ErrorLog.write("the thread that fetches has ended:", e)
       ensure
         ForkSafety::NativeThread.rest
       end
 
       def round
-        items = patiently { fetch } || []
+        items = with_pause_on_error { fetch } || []
         return if items.empty?
 
         @lock.synchronize { @stage = @quiet ? :give_back : :work }
-        result = work_off(items)
-        patiently { @settle&.call(result) }
+        result = process(items)
+        with_pause_on_error { @settle&.call(result) }
         @rounds += 1
       ensure
         @stage = :fetch
@@ -151,7 +151,7 @@ module Pando
       end
 
       # If these items were fetched while the consumer became quiet or stopped, all of them are unfinished.
-      def work_off(items)
+      def process(items)
         raise Closed if @stage == :give_back
 
         @batch.run(items, key: @key)
@@ -159,20 +159,20 @@ module Pando
         Result.new(items.map { |item| Job.new(item, nil, nil) })
       end
 
-      def patiently
+      def with_pause_on_error
         value = yield
         @errors = 0
         value
       rescue StandardError => e
-        Complaint.make("a consumer's fetch or settle raised", e)
+        ErrorLog.write("a consumer's fetch or settle raised", e)
         pause([FIRST * (2**[@errors, 10].min), LONGEST].min)
         @errors += 1
         nil
       end
 
-      # Ends early when the consumer becomes quiet.
+      # Returns early when the consumer becomes quiet.
       def pause(seconds)
-        @bell.pop(timeout: seconds) if seconds.positive? && !@quiet
+        @wakeups.pop(timeout: seconds) if seconds.positive? && !@quiet
       end
     end
   end

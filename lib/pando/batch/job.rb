@@ -3,7 +3,7 @@
 module Pando
   class Batch
     # One item on its way through the batch: the work to do, and its outcome. Only one thread at a time works on it. Its
-    # state belongs to the Ledger.
+    # state belongs to OpenJobs.
     #
     # @api private
     class Job
@@ -11,7 +11,7 @@ module Pando
       # :done, :failed, or :unfinished until it is one of these
       attr_accessor :state
 
-      # @param done [Mailbox, nil] gets the job when it has ended; nil: no caller waits for it
+      # @param done [TimedQueue, nil] gets the job when it has ended; nil: no caller waits for it
       def initialize(item, key, work, done = nil)
         @item = item
         @key = key
@@ -19,7 +19,7 @@ module Pando
         @done = done
         @attempts = 0
         @state = :unfinished
-        @answered = @withdrawn = @buried = false
+        @answered = @withdrawn = @dead_letter_begun = false
       end
 
       # Whether the last attempt has an outcome. A thread may be killed after the attempt and before it has dealt with
@@ -44,20 +44,20 @@ module Pando
         answer(killed) unless answered?
       end
 
-      def renew
+      def prepare_retry
         @answered = false
       end
 
       # @return [Boolean] true once; false: the thread was killed in the middle of its dead letter
-      def bury! = !@buried && (@buried = true)
+      def begin_dead_letter = !@dead_letter_begun && (@dead_letter_begun = true)
 
       # The waiting caller gets the error. If there is none, it goes to stderr.
-      def tell
-        Complaint.make("an item failed, and there is no dead_letter:", @error) unless @done
+      def report_error
+        ErrorLog.write("an item failed, and there is no dead_letter:", @error) unless @done
         true
       end
 
-      def report = @done&.push(self)
+      def finish = @done&.push(self)
 
       private
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
+require "pando/config/runner_keywords"
 require "pando/errors"
-require "pando/swarm/required_files"
 require "pando/swarm/runners"
 
 module Pando
@@ -11,7 +11,7 @@ module Pando
     #
     # @api private
     class NodeCheck
-      # @param kind [Swarm::Kind] @param directory [String] of the server
+      # @param kind [Config::NodeKind] @param directory [String] of the server
       def initialize(kind, directory)
         @kind = kind
         @directory = directory
@@ -30,7 +30,7 @@ module Pando
       # path.
       def check_library
         refuse("needs require: also with shared: true") if @kind.shared && @kind.files.empty?
-        in_rails = Pando::Swarm::Runners::ALL.fetch(@kind.runner).in_rails
+        in_rails = Pando::Config::RunnerKeywords::IN_RAILS.include?(@kind.runner)
         refuse("needs the application: require: \"./config/environment.rb\"") if in_rails && @kind.files.empty?
         refuse("needs the gem #{gem}: add it to the Gemfile (bundle add #{gem})") unless found?(in_rails)
       end

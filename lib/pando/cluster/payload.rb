@@ -69,7 +69,7 @@ module Pando
       # @param _channel [IO, nil] to the reactor, nil in direct mode
       # @return [#start, #sources, #ready, #idle, #step_forward, #step_back, #resume, #stop, #serve_out, #rest?,
       #   #patience, #go_on, #quiet, #try_out] the work of a worker (HTTP::DirectHandler, HTTP::ReactorHandler,
-      #   Swarm::Work)
+      #   Swarm::JobHandler)
       def work(_listeners, _channel) = raise(NoMethodError, "#{self.class} must say what its workers do")
 
       # @return [String] a worker's name in the list of processes

@@ -1,13 +1,12 @@
 # frozen_string_literal: true
 
+require "pando/config/node_kind"
 require "pando/config/runner_keywords"
 require "pando/config/types"
-require "pando/swarm/kind"
-require "pando/swarm/runners"
 
 module Pando
   class Config
-    # A `node` line of a config file: its keywords, and the Swarm::Kind that it declares. Keywords that are not listed
+    # A `node` line of a config file: its keywords, and the Config::NodeKind that it declares. Keywords that are not listed
     # here belong to the runner.
     #
     # @api private
@@ -88,9 +87,9 @@ module Pando
         refuse_mixture if @factory && ours?
         return if @factory || ours?
 
-        known = Swarm::Runners::ALL.keys.map(&:inspect).join(", ")
+        known = RunnerKeywords::ALL.keys.map(&:inspect).join(", ")
         refuse("is not a runner that comes with Pando (#{known}), and has no block that makes one." \
-               "#{Suggestion.for(@runner.name, Swarm::Runners::ALL.keys)}")
+               "#{Suggestion.for(@runner.name, RunnerKeywords::ALL.keys)}")
       end
 
       # Reads the keywords that belong to the runner.
@@ -104,16 +103,16 @@ module Pando
       end
 
       # @param config [Config] its settings apply to keywords that the line leaves out
-      # @return [Swarm::Kind]
+      # @return [Config::NodeKind]
       # @raise [ConfigError]
       def kind(config)
         refuse_web if web?(config)
-        Swarm::Kind.new(name: name, runner: (@runner unless @factory), factory: @factory, source: source,
-                        options: @options.freeze, files: value(:require).map { |file| locate(file, config) },
-                        timeout: timeout(config), exclusive: inherit(:exclusive, exclusive_by_nature?),
-                        refork: inherit(:refork, config.refork), memory: inherit(:memory, config.memory_worker),
-                        **rollout(config),
-                        **%i[count concurrency queues quiet_timeout shared].to_h { |key| [key, value(key)] }).freeze
+        NodeKind.new(name: name, runner: (@runner unless @factory), factory: @factory, source: source,
+                     options: @options.freeze, files: value(:require).map { |file| locate(file, config) },
+                     timeout: timeout(config), exclusive: inherit(:exclusive, exclusive_by_nature?),
+                     refork: inherit(:refork, config.refork), memory: inherit(:memory, config.memory_worker),
+                     **rollout(config),
+                     **%i[count concurrency queues quiet_timeout shared].to_h { |key| [key, value(key)] }).freeze
       end
 
       # The part of the line that the monitor needs, for a process that must not run the file.
@@ -126,7 +125,7 @@ module Pando
       # @param said [Hash{String => String}] the result of #to_h
       def self.from(said)
         keywords = KEYWORDS.keys.to_h { |key| [key, said["said_#{key}"]] }.compact
-        runner = Swarm::Runners::ALL.keys.find { |one| one.name == said["runner"] } || :custom
+        runner = RunnerKeywords::ALL.keys.find { |one| one.name == said["runner"] } || :custom
         keywords[:name] ||= said["runner"]
         factory = -> { raise Error, "only the mold has the block" } if said["block"]
         new(runner, keywords, factory, said["source"]).tap(&:check)
@@ -157,7 +156,7 @@ module Pando
         inherit(:timeout, meant ? config.timeout : TIMEOUT)
       end
 
-      def exclusive_by_nature? = !@factory && Swarm::Runners::ALL.fetch(@runner).exclusive
+      def exclusive_by_nature? = !@factory && RunnerKeywords::EXCLUSIVE.include?(@runner)
 
       def locate(file, config) = file.start_with?(".", "/") ? File.expand_path(file, config.directory) : file
 
@@ -167,7 +166,7 @@ module Pando
         refuse("#{key}: #{e.message}")
       end
 
-      def ours? = Swarm::Runners::ALL.key?(@runner)
+      def ours? = RunnerKeywords::ALL.key?(@runner)
 
       def refuse_mixture
         refuse("has a block, but its runner comes with Pando: leave the block out, or rename your own runner")

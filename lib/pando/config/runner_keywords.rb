@@ -25,6 +25,11 @@ module Pando
         resque: { redis: ANYTHING, interval: Types::Seconds.new, job_timeout: Types::Seconds.new }
       }.freeze
 
+      # Runners of which two nodes with the same number must never run at once.
+      EXCLUSIVE = %i[karafka].freeze
+      # Runners whose library comes with the Rails app that `require:` loads, instead of being loaded before it.
+      IN_RAILS = %i[solid_queue good_job].freeze
+
       NEEDED = { bunny: { consumer: "\"YourClass\"" } }.freeze
 
       class << self

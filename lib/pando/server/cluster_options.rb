@@ -81,7 +81,7 @@ module Pando
     #
     # @api private
     class NodeOptions < ClusterOptions
-      # @param config [Config] @param kind [Swarm::Kind]
+      # @param config [Config] @param kind [Config::NodeKind]
       # @return [Cluster::Options]
       def self.of(config, kind) = new(config, kind).options
 

@@ -48,7 +48,7 @@ module Pando
           end
         end
 
-        # @return [Swarm::Kind, nil]
+        # @return [Config::NodeKind, nil]
         def node(config, name) = config.nodes.find { |kind| kind.name == name }
       end
     end

@@ -241,7 +241,7 @@ module Pando
     #
     # @api private
     class NodePayload < Payload
-      # @param kind [Swarm::Kind]
+      # @param kind [Config::NodeKind]
       def initialize(server, kind)
         super(server)
         @kind = kind
@@ -257,7 +257,7 @@ module Pando
         super
       end
 
-      def work(_listeners, _channel) = Swarm::Work.new(@kind, @make, @config.timeout_grace)
+      def work(_listeners, _channel) = Swarm::JobHandler.new(@kind, @make, @config.timeout_grace)
 
       private
 
@@ -265,8 +265,7 @@ module Pando
 
       def load_application
         check_independence
-        require "pando/swarm"
-        require "pando/swarm/work"
+        require "pando/swarm/job_handler"
         runner = Swarm::Runners.load(@kind.runner) if @kind.runner
         runner ? runner.load(@kind) : Swarm::RequiredFiles.load(@kind)
         @make = runner ? runner.method(:new) : @kind.factory

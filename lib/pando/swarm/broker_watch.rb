@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pando/events"
+require "pando/sys"
 
 module Pando
   module Swarm
@@ -23,7 +24,7 @@ module Pando
       # @return [Float] seconds until the next try
       def lost(error)
         tell("lost", reason: "#{error.message} (#{error.class})") unless @since
-        @since ||= now
+        @since ||= Sys.now
         pause = @pause
         @pause = [@pause * 2, LONGEST_PAUSE].min
         pause
@@ -34,7 +35,7 @@ module Pando
       def found
         return false unless @since
 
-        tell("found", seconds: (now - @since).round(1))
+        tell("found", seconds: (Sys.now - @since).round(1))
         @since = nil
         @pause = FIRST_PAUSE
         true
@@ -45,8 +46,6 @@ module Pando
       def tell(what, **more)
         Events.emit("broker.#{what}", node: @node.kind, slot: @node.number, pid: Process.pid, **more)
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -8,19 +8,19 @@ module Pando
     # Wraps a runner and checks its answers, so that an error names the runner, the method, the value and the `node`
     # line, instead of some part of Pando. It has defaults for the methods that the runner lacks.
     #
-    # Owned by Work, on the node's main thread.
+    # Owned by the JobHandler, on the node's main thread.
     #
     # @api private
     class CheckedRunner
       NEEDED = %i[start quiet stop busy? progress].freeze
       COUNT = 0..((2**62) - 1)
       # The largest number that the scoreboard can hold.
-      MOST = 4_000_000_000
+      MAX = 4_000_000_000
       # Seconds after which an answer is late.
-      WHILE = 0.3
+      LATE_AFTER = 0.3
 
       # @param runner [Object] the value that the kind's block returned
-      # @param kind [Kind]
+      # @param kind [Config::NodeKind]
       # @raise [Error] it is not a runner
       def initialize(runner, kind)
         @runner = runner
@@ -43,14 +43,14 @@ module Pando
       # @return [Integer]
       def failed = counted(:failed) || 0
       # @return [Integer]
-      def in_progress = [counted(:in_progress) || (busy? ? 1 : 0), MOST].min
+      def in_progress = [counted(:in_progress) || (busy? ? 1 : 0), MAX].min
 
       # @return [Integer, nil]
       def lag
         said = optional(:lag)
         return if said.nil?
 
-        said.is_a?(Integer) ? said.clamp(0, MOST) : refuse(:lag, "an Integer or nil", said)
+        said.is_a?(Integer) ? said.clamp(0, MAX) : refuse(:lag, "an Integer or nil", said)
       end
 
       # @return [String, nil] why the runner cannot go on
@@ -69,9 +69,9 @@ module Pando
 
       # Names the method that has not returned for a while. May be called in a signal handler.
       # @return [String, nil]
-      def silence(now = Sys.now)
+      def late_call(now = Sys.now)
         seconds = now - (@asked_at || now)
-        "#{place}: #{@runner.class}##{@asked} has not returned for #{seconds.round(1)} s" if seconds >= WHILE
+        "#{place}: #{@runner.class}##{@asked} has not returned for #{seconds.round(1)} s" if seconds >= LATE_AFTER
       end
 
       private

@@ -1,36 +1,19 @@
 # frozen_string_literal: true
 
 require "pando/errors"
-require "pando/swarm/required_files"
 
 module Pando
   module Swarm
-    # The runners that come with Pando: adapters to job libraries. Every process knows their names; only molds load
-    # them.
+    # The runners that come with Pando: adapters to job libraries. Only molds load them.
     #
     # @api private
     module Runners
-      # The class of a runner; the file that defines it; whether two nodes with the same number must never run at once;
-      # and whether its library comes with the Rails app that `require:` loads, instead of being loaded before it.
-      Known = Struct.new(:class_name, :file, :exclusive, :in_rails)
-
-      # @return [Hash{Symbol => Known}] a new runner adds a line here and a file in runners/
-      ALL = {
-        sidekiq: Known.new(:Sidekiq, "pando/swarm/runners/sidekiq", false),
-        karafka: Known.new(:Karafka, "pando/swarm/runners/karafka", true),
-        solid_queue: Known.new(:SolidQueue, "pando/swarm/runners/solid_queue", false, true),
-        good_job: Known.new(:GoodJob, "pando/swarm/runners/good_job", false, true),
-        bunny: Known.new(:Bunny, "pando/swarm/runners/bunny", false),
-        resque: Known.new(:Resque, "pando/swarm/runners/resque", false)
-      }.freeze
-
-      # @param name [Symbol] one of ALL
+      # @param name [Symbol] one of Config::RunnerKeywords::ALL; a new runner adds a line there and a file in runners/
       # @return [Class] the runner's class, loaded
       # @raise [BootError] the library is missing
       def self.load(name)
-        known = ALL.fetch(name)
-        require known.file
-        const_get(known.class_name)
+        require "pando/swarm/runners/#{name}"
+        const_get(name.name.split("_").map(&:capitalize).join)
       end
 
       # Loads the gem that a runner needs, or says that it is missing.
@@ -43,6 +26,63 @@ module Pando
         raise unless e.path == feature
 
         raise BootError, "node :#{gem.tr("-", "_")} needs the gem #{gem}: add it to the Gemfile (bundle add #{gem})"
+      end
+    end
+
+    # The files of `require:` in a `node` line. A mold loads them; `--check` looks for them.
+    #
+    # @api private
+    module RequiredFiles
+      # The file that loads a Rails app, relative to its folder.
+      RAILS = "config/environment.rb"
+
+      class << self
+        # @param kind [Config::NodeKind]
+        # @return [Array<String>] files; a folder is taken for that of a Rails app
+        def of(kind) = kind.files.map { |file| File.directory?(file) ? File.join(file, RAILS) : file }
+
+        # @param kind [Config::NodeKind]
+        # @raise [BootError] a file is missing
+        def load(kind)
+          of(kind).each { |file| load_file(kind, file) }
+        end
+
+        # The first file may change the load path, so later files are checked only if their paths are absolute.
+        #
+        # @param kind [Config::NodeKind] @param directory [String] the directory that the server will run in
+        # @return [String, nil] what is wrong
+        def trouble(kind, directory)
+          name = of(kind).find.with_index { |file, index| (index.zero? || path?(file)) && !found?(file) }
+          complaint(kind, name, directory) if name
+        end
+
+        private
+
+        def load_file(kind, file)
+          require file
+        rescue LoadError => e
+          raise unless e.path == file
+
+          raise BootError, complaint(kind, file, Dir.pwd), cause: nil
+        end
+
+        def path?(file) = File.absolute_path?(file)
+
+        def found?(file)
+          return true if $LOAD_PATH.resolve_feature_path(file)
+
+          !path?(file) && defined?(Gem) && Gem::Specification.find_by_path(file)
+        end
+
+        def complaint(kind, file, directory)
+          return "#{kind.source}: #{title(kind)} require: there is no file #{file}" if path?(file)
+
+          near = File.file?(File.join(directory, file)) || File.file?(File.join(directory, "#{file}.rb"))
+          hint = near ? ". It is in the directory of the server: did you mean \"./#{file}\"?" : ""
+          "#{kind.source}: #{title(kind)} require: #{file} is not in the load path#{hint}"
+        end
+
+        def title(kind) = "node :#{kind.runner || kind.name}"
       end
     end
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "pando/config/node_kind"
 require "pando/swarm/runner_lint"
 require "support/servers"
 require "tmpdir"
@@ -79,7 +80,7 @@ class CustomRunnerTest < Minitest::Test
     wait_until(message: -> { server.output }) { (names - Dir.children(done)).empty? }
   end
 
-  def node = Pando::Swarm::Node.new(Pando::Swarm::Kind.new(name: "folder", concurrency: 1), 0)
+  def node = Pando::Swarm::Node.new(Pando::Config::NodeKind.new(name: "folder", concurrency: 1), 0)
 
   # @return [Array(IO, Integer)] a child that has a job and does not end it
   def at_work(inbox, done)

@@ -16,11 +16,11 @@ end
 # Promise: what nobody works on any longer goes back to its queue, and nothing else does. Redis is real; of Sidekiq's
 # configuration it takes no more than the way to it.
 class SidekiqRecoveryTest < Minitest::Test
-  Holdings = Pando::Swarm::Runners::Sidekiq::Holdings
+  HeldJobs = Pando::Swarm::Runners::Sidekiq::HeldJobs
   Recovery = Pando::Swarm::Runners::Sidekiq::Recovery
-  Trials = Pando::Swarm::Runners::Sidekiq::Trials
-  FormerRuns = Pando::Swarm::Runners::Sidekiq::FormerRuns
-  Whereabouts = Pando::Swarm::Runners::Sidekiq::Whereabouts
+  SuspectJobs = Pando::Swarm::Runners::Sidekiq::SuspectJobs
+  UnreportedRuns = Pando::Swarm::Runners::Sidekiq::UnreportedRuns
+  ProcessIdentity = Pando::Swarm::ProcessIdentity
   Capsule = Struct.new(:queues)
   JOB = '{"jid":"1","class":"Mail"}'
 
@@ -64,8 +64,8 @@ class SidekiqRecoveryTest < Minitest::Test
     @folder = Dir.mktmpdir("pando-recovery")
     @redis = Support::RedisServer.new(@folder).start
     @config = Config.new(@redis)
-    @holdings = holdings_of("us")
-    @recovery = Recovery.new(@config, @holdings, "jobs")
+    @held_jobs = held_jobs_of("us")
+    @recovery = Recovery.new(@config, @held_jobs, "jobs")
   end
 
   def teardown
@@ -74,10 +74,10 @@ class SidekiqRecoveryTest < Minitest::Test
   end
 
   def test_a_job_whose_arrival_was_never_heard_of_goes_back
-    @redis.call("LPUSH", @holdings.list("queue:low"), "job")
-    @holdings.tend
-    assert_predicate(@holdings, :unsettled?)
-    @holdings.tend
+    @redis.call("LPUSH", @held_jobs.list("queue:low"), "job")
+    @held_jobs.maintain
+    assert_predicate(@held_jobs, :unsettled?)
+    @held_jobs.maintain
 
     assert_equal(%w[job], waiting("low"))
   end
@@ -85,16 +85,16 @@ class SidekiqRecoveryTest < Minitest::Test
   # It may be the answer that somebody waits for.
   def test_but_not_while_somebody_asks_who_asked_before
     asking, go_on = Array.new(2) { Queue.new }
-    thread = Thread.new { @holdings.fetch { take(asking: asking, go_on: go_on) } }
+    thread = Thread.new { @held_jobs.fetch { take(asking: asking, go_on: go_on) } }
     asking.pop
-    2.times { @holdings.tend }
+    2.times { @held_jobs.maintain }
     assert_empty(waiting("low"))
     go_on << true
     thread.join
-    2.times { @holdings.tend }
+    2.times { @held_jobs.maintain }
 
     assert_empty(waiting("low"))
-    @holdings.acknowledge("queue:low", "job")
+    @held_jobs.acknowledge("queue:low", "job")
     assert_empty(held("us", "low"))
   end
 
@@ -102,8 +102,8 @@ class SidekiqRecoveryTest < Minitest::Test
   def test_it_is_not_the_jobs_fault_that_a_node_did_not_end_in_time
     ended = Process.wait(fork { exit!(0) })
     counts = Array.new(Recovery::DEATHS + 2) do
-      holder('{"jid":"1"}', Whereabouts.here.merge("pid" => ended, "ending" => true))
-      @recovery.tend
+      holder('{"jid":"1"}', ProcessIdentity.here.merge("pid" => ended, "ending" => true))
+      @recovery.recover_dead
       take_all("default")
     end
 
@@ -111,119 +111,119 @@ class SidekiqRecoveryTest < Minitest::Test
   end
 
   def test_who_is_about_to_end_says_so
-    @holdings.fetch { take }
-    @holdings.ending
-    @holdings.tend
+    @held_jobs.fetch { take }
+    @held_jobs.ending
+    @held_jobs.maintain
 
-    assert(JSON.parse(@redis.call("HGET", Holdings::HOLDERS, "us"))["ending"])
+    assert(JSON.parse(@redis.call("HGET", HeldJobs::HOLDERS, "us"))["ending"])
   end
 
   # It is with us again before we know that it is back.
   def test_what_goes_back_may_be_fetched_at_once
     ended = Process.wait(fork { exit!(0) })
-    holder("job", Whereabouts.here.merge("pid" => ended))
-    @config.afterwards = -> { @holdings.fetch { fetch_again("default") } }
-    @recovery.tend
-    3.times { @holdings.tend }
+    holder("job", ProcessIdentity.here.merge("pid" => ended))
+    @config.afterwards = -> { @held_jobs.fetch { fetch_again("default") } }
+    @recovery.recover_dead
+    3.times { @held_jobs.maintain }
 
     assert_empty(waiting("default"))
     assert_equal(%w[job], held("us", "default"))
-    @holdings.acknowledge("queue:default", "job")
+    @held_jobs.acknowledge("queue:default", "job")
     assert_empty(held("us", "default"))
   end
 
   def test_what_a_processor_has_left_undone_is_given_back
-    Thread.new { @holdings.fetch { take } }.join
-    @recovery.tend
+    Thread.new { @held_jobs.fetch { take } }.join
+    @recovery.recover_dead
 
     assert_equal(%w[job], waiting("low"))
   end
 
   def test_everything_goes_back_at_the_end_but_what_is_done
-    @holdings.fetch { take("done") }
-    %w[first second].each { |job| @holdings.fetch { take(job) } }
-    @holdings.acknowledge("queue:low", "done")
-    assert(@holdings.release(0))
+    @held_jobs.fetch { take("done") }
+    %w[first second].each { |job| @held_jobs.fetch { take(job) } }
+    @held_jobs.acknowledge("queue:low", "done")
+    assert(@held_jobs.release(0))
 
     assert_equal(%w[second first], waiting("low")) # from the right, the first one is the next
-    assert_empty(@redis.call("HKEYS", Holdings::HOLDERS))
+    assert_empty(@redis.call("HKEYS", HeldJobs::HOLDERS))
   end
 
   # The job has run, whatever kept Redis from hearing it; a processor that failed of it would have it run again.
   def test_what_redis_does_not_hear_it_is_told_later
-    @holdings.fetch { take }
+    @held_jobs.fetch { take }
     @config.away = 1
-    @holdings.acknowledge("queue:low", "job")
+    @held_jobs.acknowledge("queue:low", "job")
     assert_equal(%w[job], held("us", "low"))
-    @recovery.tend
-    @holdings.tend
+    @recovery.recover_dead
+    @held_jobs.maintain
 
     assert_empty(held("us", "low") + waiting("low"))
   end
 
   def test_who_is_interrupted_while_redis_is_told_has_done_its_job_all_the_same
-    @holdings.fetch { take }
+    @held_jobs.fetch { take }
     told = ->(*) { raise Interrupt }
-    assert_raises(Interrupt) { @redis.stub(:call, told) { @holdings.acknowledge("queue:low", "job") } }
-    @holdings.release(0)
+    assert_raises(Interrupt) { @redis.stub(:call, told) { @held_jobs.acknowledge("queue:low", "job") } }
+    @held_jobs.release(0)
 
     assert_empty(held("us", "low") + waiting("low"))
   end
 
   def test_the_end_waits_for_redis_for_some_time
-    @holdings.fetch { take }
+    @held_jobs.fetch { take }
     @config.away = 2
-    assert(@holdings.release(60))
+    assert(@held_jobs.release(60))
 
     assert_equal(%w[job], waiting("low"))
   end
 
   # Redis away at the end of a run: the next one of the same process knows what was done and what was not.
   def test_the_next_run_tells_what_the_former_could_not
-    %w[done undone].each { |job| @holdings.fetch { take(job) } }
-    @holdings.tend
+    %w[done undone].each { |job| @held_jobs.fetch { take(job) } }
+    @held_jobs.maintain
     @config.away = 2
-    @holdings.acknowledge("queue:low", "done")
-    refute(@holdings.release(0))
-    FormerRuns.add(@holdings)
-    Recovery.new(@config, holdings_of("next"), "jobs").tend
+    @held_jobs.acknowledge("queue:low", "done")
+    refute(@held_jobs.release(0))
+    UnreportedRuns.add(@held_jobs)
+    Recovery.new(@config, held_jobs_of("next"), "jobs").recover_dead
     assert_equal(%w[undone done], held("us", "low"))
-    FormerRuns.release
+    UnreportedRuns.release
 
     assert_equal(%w[undone], waiting("low"))
-    assert_empty(@redis.call("HKEYS", Holdings::HOLDERS))
-    refute(FormerRuns.include?("us"))
+    assert_empty(@redis.call("HKEYS", HeldJobs::HOLDERS))
+    refute(UnreportedRuns.include?("us"))
   end
 
   # It lives, and sees to it by itself.
   def test_a_child_does_not_speak_for_its_parents_runs
-    FormerRuns.add(@holdings)
-    child = fork { exit!(FormerRuns.include?("us") ? 1 : 0) }
+    UnreportedRuns.add(@held_jobs)
+    child = fork { exit!(UnreportedRuns.include?("us") ? 1 : 0) }
     Process.wait(child)
 
     assert_predicate($CHILD_STATUS, :success?)
-    assert(FormerRuns.include?("us"))
+    assert(UnreportedRuns.include?("us"))
   ensure
-    FormerRuns.release
+    UnreportedRuns.release
   end
 
   def test_jobs_of_the_dead_go_back_and_those_of_the_living_do_not
     ended = Process.wait(fork { exit!(0) })
-    here = Whereabouts.here
+    here = ProcessIdentity.here
     holder("ended", here.merge("pid" => ended))
     holder("reused", here.merge("pid" => Process.ppid, "started" => 1))
     holder("former", here)
-    holder("alive", Whereabouts.here.merge("pid" => Process.ppid, "started" => started(Process.ppid)))
-    @recovery.tend
+    holder("alive", ProcessIdentity.here.merge("pid" => Process.ppid, "started" => started(Process.ppid)))
+    @recovery.recover_dead
 
     assert_equal(%w[ended former reused], waiting("default").sort)
-    assert_equal(%w[alive], @redis.call("HKEYS", Holdings::HOLDERS))
+    assert_equal(%w[alive], @redis.call("HKEYS", HeldJobs::HOLDERS))
   end
 
   def test_what_another_kind_of_node_held_goes_back_to_its_own_queue
-    @redis.call("HSET", Holdings::HOLDERS, "ended", JSON.generate(dead.merge("queues" => %w[queue:mail])))
-    @redis.call("LPUSH", Holdings.list("ended", "mail"), JOB)
-    @recovery.tend
+    @redis.call("HSET", HeldJobs::HOLDERS, "ended", JSON.generate(dead.merge("queues" => %w[queue:mail])))
+    @redis.call("LPUSH", HeldJobs.list("ended", "mail"), JOB)
+    @recovery.recover_dead
 
     assert_equal([[JOB], [], []], [waiting("mail"), held("us", "mail"), held("ended", "mail")])
   end
@@ -240,8 +240,8 @@ class SidekiqRecoveryTest < Minitest::Test
 
   def test_of_several_who_find_the_same_dead_one_counts
     holder(JOB, dead)
-    others = Array.new(4) { |number| Recovery.new(@config, holdings_of("other#{number}"), "jobs") }
-    told = events_of("job.killed") { others.map { |one| Thread.new { one.tend } }.each(&:join) }
+    others = Array.new(4) { |number| Recovery.new(@config, held_jobs_of("other#{number}"), "jobs") }
+    told = events_of("job.killed") { others.map { |one| Thread.new { one.recover_dead } }.each(&:join) }
 
     assert_equal([1], told.map { |payload| payload[:deaths] })
     assert_equal([JOB], waiting("default"))
@@ -250,7 +250,7 @@ class SidekiqRecoveryTest < Minitest::Test
   def test_a_suspect_that_comes_to_its_end_is_none_any_more
     2.times { die_with(JOB) }
     begin_alone
-    @holdings.acknowledge("queue:default", JOB)
+    @held_jobs.acknowledge("queue:default", JOB)
 
     assert_empty(suspects + held("us", "default") + @redis.call("KEYS", "pando:sidekiq:[dt]*"))
   end
@@ -259,7 +259,7 @@ class SidekiqRecoveryTest < Minitest::Test
     2.times { die_with(JOB) }
     begin_alone
     assert_equal([[], [JOB]], [suspects, held("us", "default")])
-    assert(@holdings.release(0))
+    assert(@held_jobs.release(0))
 
     assert_equal([[JOB], [], []], [suspects, waiting("default"), held("us", "default")])
   end
@@ -267,8 +267,8 @@ class SidekiqRecoveryTest < Minitest::Test
   # By its own server, which ended it in the midst of a stop.
   def test_and_so_does_one_of_a_node_that_did_not_end_in_time
     holder(JOB, dead.merge("ending" => true))
-    @redis.call("SET", Trials.trial(JOB), JOB)
-    @recovery.tend
+    @redis.call("SET", SuspectJobs.trial(JOB), JOB)
+    @recovery.recover_dead
 
     assert_equal([[JOB], []], [suspects, waiting("default")])
     assert_nil(@redis.call("GET", Recovery.deaths("1")))
@@ -277,38 +277,38 @@ class SidekiqRecoveryTest < Minitest::Test
   def test_those_elsewhere_are_told_by_their_heartbeat
     holder("silent", "place" => "elsewhere", "pid" => Process.pid)
     holder("beating", "place" => "elsewhere", "pid" => Process.pid)
-    @redis.call("HSET", Holdings::HOLDERS, "nonsense", "{")
+    @redis.call("HSET", HeldJobs::HOLDERS, "nonsense", "{")
     @redis.call("SET", "beating", 1)
-    @recovery.tend
+    @recovery.recover_dead
     assert_empty(waiting("default"))
-    Pando::Sys.stub(:now, Pando::Sys.now + Recovery::GRACE + 1) { @recovery.tend }
+    Pando::Sys.stub(:now, Pando::Sys.now + Recovery::GRACE + 1) { @recovery.recover_dead }
 
     assert_equal(%w[silent], waiting("default"))
-    assert_equal(%w[beating], @redis.call("HKEYS", Holdings::HOLDERS))
+    assert_equal(%w[beating], @redis.call("HKEYS", HeldJobs::HOLDERS))
   end
 
   private
 
-  # @return [Holdings]
-  def holdings_of(identity)
-    Holdings.new(@config, identity).tap do |holdings|
-      holdings.trials = Trials.new(@config, holdings, Recovery.new(@config, holdings, "jobs"))
+  # @return [HeldJobs]
+  def held_jobs_of(identity)
+    HeldJobs.new(@config, identity).tap do |held_jobs|
+      held_jobs.suspects = SuspectJobs.new(@config, held_jobs, Recovery.new(@config, held_jobs, "jobs"))
     end
   end
 
-  def suspects = @redis.call("LRANGE", Trials.list("queue:default"), 0, -1)
-  def dead = Whereabouts.here.merge("pid" => Process.wait(fork { exit!(0) }))
+  def suspects = @redis.call("LRANGE", SuspectJobs.list("queue:default"), 0, -1)
+  def dead = ProcessIdentity.here.merge("pid" => Process.wait(fork { exit!(0) }))
 
   def die_with(job)
-    @redis.call("DEL", "queue:default", Trials.list("queue:default"))
+    @redis.call("DEL", "queue:default", SuspectJobs.list("queue:default"))
     holder(job, dead)
-    @recovery.tend
+    @recovery.recover_dead
   end
 
   # As a processor of ours does.
   def begin_alone
-    assert_equal(:take, @holdings.trials.turn)
-    @holdings.fetch { @holdings.trials.take(%w[queue:low queue:default]) }
+    assert_equal(:take, @held_jobs.suspects.turn)
+    @held_jobs.fetch { @held_jobs.suspects.take(%w[queue:low queue:default]) }
   end
 
   # @return [Array<Hash>]
@@ -322,25 +322,25 @@ class SidekiqRecoveryTest < Minitest::Test
   end
 
   def waiting(queue) = @redis.call("LRANGE", "queue:#{queue}", 0, -1)
-  def held(identity, queue) = @redis.call("LRANGE", Holdings.list(identity, queue), 0, -1)
+  def held(identity, queue) = @redis.call("LRANGE", HeldJobs.list(identity, queue), 0, -1)
   def started(pid) = File.read("/proc/#{pid}/stat")[/\) (.*)/m, 1].split[19].to_i
 
   # One with a job that is called as it is.
   def holder(identity, where)
-    @redis.call("HSET", Holdings::HOLDERS, identity, JSON.generate(where.merge("queues" => ["queue:default"])))
-    @redis.call("LPUSH", Holdings.list(identity, "default"), identity)
+    @redis.call("HSET", HeldJobs::HOLDERS, identity, JSON.generate(where.merge("queues" => ["queue:default"])))
+    @redis.call("LPUSH", HeldJobs.list(identity, "default"), identity)
   end
 
   # @return [Integer] jobs
   def take_all(queue) = waiting(queue).size.tap { @redis.call("DEL", "queue:#{queue}") }
 
   def fetch_again(queue)
-    ["queue:#{queue}", @redis.call("LMOVE", "queue:#{queue}", @holdings.list("queue:#{queue}"), "RIGHT", "LEFT")]
+    ["queue:#{queue}", @redis.call("LMOVE", "queue:#{queue}", @held_jobs.list("queue:#{queue}"), "RIGHT", "LEFT")]
   end
 
   # What a processor's fetch does.
   def take(job = "job", asking: nil, go_on: nil)
-    @redis.call("LPUSH", @holdings.list("queue:low"), job)
+    @redis.call("LPUSH", @held_jobs.list("queue:low"), job)
     asking&.push(true)
     go_on&.pop
     ["queue:low", job]

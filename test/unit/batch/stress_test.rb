@@ -10,7 +10,7 @@ class BatchStressTest < Minitest::Test
   THREADS = 5
   PATIENCE = 60
 
-  # Notes who is in a key's section, and in what order its items come to their end.
+  # Notes which thread is in a key's section, and in what order its items end.
   class Sections
     attr_reader :order, :collisions
 
@@ -21,7 +21,7 @@ class BatchStressTest < Minitest::Test
       @collisions = 0
     end
 
-    # Who is killed leaves the section first, and is killed within it or not at all.
+    # A thread that is killed leaves the section first; it is killed within it or not at all.
     def enter(key, item, &work)
       Thread.handle_interrupt(Object => :never) do
         @lock.synchronize { @collisions += 1 if (@inside[key] += 1) > 1 }

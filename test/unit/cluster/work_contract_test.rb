@@ -4,7 +4,7 @@ require "test_helper"
 require "pando/cluster"
 require "pando/http"
 require "pando/server"
-require "pando/swarm/work"
+require "pando/swarm/job_handler"
 require "pando/doctor/subject/handler"
 
 # A worker knows of its work only what Cluster::Payload#work lists: whatever can be run in one must answer to all that
@@ -13,7 +13,7 @@ class WorkContractTest < Minitest::Test
   WORKER = File.expand_path("../../../lib/pando/cluster/worker.rb", __dir__)
   ASKED = File.read(WORKER).scan(/@work\.(\w+\??)/).flatten.uniq.sort.freeze
 
-  [Pando::HTTP::DirectHandler, Pando::HTTP::ReactorHandler, Pando::Swarm::Work, Pando::Doctor::Subject::Handler].each do |kind|
+  [Pando::HTTP::DirectHandler, Pando::HTTP::ReactorHandler, Pando::Swarm::JobHandler, Pando::Doctor::Subject::Handler].each do |kind|
     define_method(:"test_#{kind.name.downcase.gsub("::", "_")}") do
       asked = ASKED.map(&:to_sym)
       asked.delete(:serve_out) if kind == Pando::HTTP::ReactorHandler # the reactor has the listeners, and is told

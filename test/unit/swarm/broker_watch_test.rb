@@ -2,14 +2,14 @@
 
 require "test_helper"
 require "pando/swarm/broker_watch"
-require "pando/swarm/kind"
-require "pando/swarm/node"
+require "pando/config/node_kind"
+require "pando/swarm"
 
 class BrokerWatchTest < Minitest::Test
   def setup
-    @told = []
-    @subscription = Pando::Events.subscribe { |event| @told << event if event.name.start_with?("broker.") }
-    kind = Pando::Swarm::Kind.new(name: "bunny")
+    @events = []
+    @subscription = Pando::Events.subscribe { |event| @events << event if event.name.start_with?("broker.") }
+    kind = Pando::Config::NodeKind.new(name: "bunny")
     @watch = Pando::Swarm::BrokerWatch.new(Pando::Swarm::Node.new(kind, 3))
   end
 
@@ -17,18 +17,18 @@ class BrokerWatchTest < Minitest::Test
     Pando::Events.unsubscribe(@subscription)
   end
 
-  def test_each_loss_is_told_once_and_each_return
+  def test_each_loss_and_each_return_is_reported_once
     3.times { @watch.lost(IOError.new("closed")) }
     assert @watch.found
     refute @watch.found
     @watch.lost(IOError.new("again"))
 
-    assert_equal %w[broker.lost broker.found broker.lost], @told.map(&:name)
-    assert_equal({ node: "bunny", slot: 3, pid: Process.pid, reason: "closed (IOError)" }, @told.first.payload)
-    assert_kind_of Float, @told[1][:seconds]
+    assert_equal %w[broker.lost broker.found broker.lost], @events.map(&:name)
+    assert_equal({ node: "bunny", slot: 3, pid: Process.pid, reason: "closed (IOError)" }, @events.first.payload)
+    assert_kind_of Float, @events[1][:seconds]
   end
 
-  def test_the_pauses_grow_and_begin_anew
+  def test_the_pauses_grow_and_start_again
     pauses = Array.new(7) { @watch.lost(IOError.new) }
     assert_equal [0.25, 0.5, 1.0, 2.0, 4.0, 5.0, 5.0], pauses
     @watch.found

@@ -1,12 +1,13 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "pando/config/node_kind"
 require "pando/swarm"
 require "pando/swarm/checked_runner"
 
-# Who wrote a runner learns from an error what is wrong with it, and where.
+# The error tells the author of a runner what is wrong with it, and where.
 class SwarmCheckedRunnerTest < Minitest::Test
-  KIND = Pando::Swarm::Kind.new(name: "mine", source: "config/swarm.rb:3")
+  KIND = Pando::Config::NodeKind.new(name: "mine", source: "config/swarm.rb:3")
 
   class Runner
     def initialize(**answers)
@@ -49,15 +50,15 @@ class SwarmCheckedRunnerTest < Minitest::Test
 
   def test_what_does_not_return_is_known_once_that_takes_a_while
     one = nil
-    silences = []
+    late_calls = []
     stuck = Runner.new
-    stuck.define_singleton_method(:stop) { silences << one.silence(Pando::Sys.now) << one.silence(Pando::Sys.now + 2) }
+    stuck.define_singleton_method(:stop) { late_calls << one.late_call(Pando::Sys.now) << one.late_call(Pando::Sys.now + 2) }
     one = Pando::Swarm::CheckedRunner.new(stuck, KIND)
     one.stop
 
-    assert_nil silences.first
-    assert_match(%r{\Aconfig/swarm\.rb:3: node mine: #{Runner}#stop has not returned for 2\.\d s\z}, silences.last)
-    assert_nil one.silence
+    assert_nil late_calls.first
+    assert_match(%r{\Aconfig/swarm\.rb:3: node mine: #{Runner}#stop has not returned for 2\.\d s\z}, late_calls.last)
+    assert_nil one.late_call
   end
 
   def test_what_it_may_not_say

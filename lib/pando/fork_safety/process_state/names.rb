@@ -7,7 +7,7 @@ module Pando
       #
       # @api private
       module Names
-        # Signals that each process of the server sets after each fork (Cluster::Role, HTTP::SoftTimeout, Swarm::Work),
+        # Signals that each process of the server sets after each fork (Cluster::Role, HTTP::SoftTimeout, Swarm::JobHandler),
         # that its profilers use, or that belong to Ruby or the C library.
         OURS = %w[INT HUP TERM QUIT USR1 USR2 TTIN TTOU CHLD CLD URG TSTP PROF VTALRM].freeze
         C_LIBRARY = [32, 33].freeze

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
 require "pando/errors"
-require "pando/swarm/crew"
+require "pando/events"
 require "pando/swarm/runners"
+require "pando/swarm/runners/bunny/threads"
 
 module Pando
   module Swarm
@@ -12,20 +13,19 @@ module Pando
       #   node :bunny, count: 2, concurrency: 5, queues: %w[mails], consumer: "MailConsumer", require: "./mails.rb"
       #
       # A consumer has `call(message)`; {Message} is its argument, and docs/swarm/bunny.md describes the rest. Made and
-      # used in a node, on its main thread. Bunny delivers; the node's own threads ({Crew}) run the consumer and
+      # used in a node, on its main thread. Bunny delivers; the node's own threads ({ThreadPool}) run the consumer and
       # acknowledge.
       class Bunny
         # Seconds that threads have to end when they are told to break off.
         BREAK_OFF_WITHIN = 5
 
         # In the mold: loads the library and the consumers.
-        # @param kind [Kind]
+        # @param kind [Config::NodeKind]
         # @raise [BootError]
         def self.load(kind)
           Runners.require_gem("bunny", "bunny")
-          require "pando/swarm/runners/bunny/link"
-          require "pando/swarm/runners/bunny/message"
           require "pando/swarm/runners/bunny/settings"
+          require "pando/swarm/runners/bunny/subscription"
           RequiredFiles.load(kind)
         end
 
@@ -38,38 +38,38 @@ module Pando
         # @raise [StandardError] RabbitMQ is up, and refuses us
         def start
           @settings.consumer
-          @crew = Crew.new(@node.concurrency, "bunny job") { |message| work(message) }
-          @link = Link.new(@settings, @node) { |message| @crew.give(message) }
-          @link.start
+          @threads = ThreadPool.new(@node.concurrency, "bunny job") { |message| work(message) }
+          @subscription = Subscription.new(@settings, @node) { |message| @threads.push(message) }
+          @subscription.start
         rescue StandardError
           stop
           raise
         end
 
         def quiet
-          @link.quiet(@crew.quiet)
+          @subscription.quiet(@threads.quiet)
         end
 
         # Breaks off jobs that still run. Their messages go back to RabbitMQ.
         def stop
-          @crew&.stop(BREAK_OFF_WITHIN)
-          @link&.stop
+          @threads&.stop(BREAK_OFF_WITHIN)
+          @subscription&.stop
         end
 
-        def busy? = @crew.busy?
-        def progress = @crew.done
-        def done = @crew.done
-        def failed = @crew.failed
-        def in_progress = @crew.in_progress
+        def busy? = @threads.busy?
+        def progress = @threads.done
+        def done = @threads.done
+        def failed = @threads.failed
+        def in_progress = @threads.in_progress
 
         # Messages in the queues that RabbitMQ has not delivered, of all nodes together.
-        def lag = @link.lag
+        def lag = @subscription.lag
 
         # @return [String, nil]
         def healthy?
-          return "a thread that runs jobs has died" unless @crew.complete?
+          return "a thread that runs jobs has died" unless @threads.all_alive?
 
-          "the thread that keeps the connection has died" unless @link.alive?
+          "the thread that keeps the connection has died" unless @subscription.alive?
         end
 
         private

@@ -2,7 +2,6 @@
 
 require "pando/fork_safety"
 require "pando/swarm/broker_watch"
-require "pando/swarm/runners/active_job_tally"
 require "pando/swarm/runners/rails_app"
 
 module Pando
@@ -14,11 +13,11 @@ module Pando
       # Made and called on the node's main thread, which never queries the database.
       class GoodJob
         # Seconds between two counts of the waiting jobs.
-        LOOK = 5.0
+        COUNT_EVERY = 5.0
         # Seconds that the capsule's own threads have to end once no job runs: its notifier checks once a second.
         END_WITHIN = 5
 
-        # @param kind [Kind]
+        # @param kind [Config::NodeKind]
         # @raise [BootError]
         def self.load(kind)
           RailsApp.load(kind, "good_job", :GoodJob)
@@ -36,15 +35,15 @@ module Pando
           @configuration = ::GoodJob::Configuration.new(
             node.options.merge(queues: @queues, threads: node.concurrency, execution_mode: :external)
           )
-          @tally = ActiveJobTally.new
+          @counter = RailsApp::JobCounter.new
           @watch = BrokerWatch.new(node)
         end
 
         def start
-          @tally.open
+          @counter.open
           @capsule = ::GoodJob::Capsule.new(configuration: @configuration)
           @capsule.start
-          @beside = RailsApp.beside("good_job lag", LOOK) { count }
+          @lag_thread = RailsApp.beside("good_job lag", COUNT_EVERY) { count }
         end
 
         # Running jobs go on and keep their locks.
@@ -55,22 +54,22 @@ module Pando
 
         # Interrupts jobs that still run. Another node can then run them.
         def stop
-          @beside.stop
+          @lag_thread.stop
           # GoodJob interrupts jobs without waiting. A capsule without jobs gets time to end.
           @capsule.shutdown(timeout: @capsule.idle? ? END_WITHIN : 0)
-          @tally.threads.each { |thread| thread.join(1) }
-          @tally.close
+          @counter.threads.each { |thread| thread.join(1) }
+          @counter.close
           # Newer versions of GoodJob remember what has ended until they are told to forget it.
           ::GoodJob.prune if ::GoodJob.respond_to?(:prune)
           RailsApp.disconnect
         end
 
         # A thread that only looks for a job is not busy. But it may find one until all threads have come to rest.
-        def busy? = @quiet ? !@capsule.idle? : @tally.in_progress.positive?
-        def progress = @tally.progress
-        def done = @tally.done
-        def failed = @tally.failed
-        def in_progress = @tally.in_progress
+        def busy? = @quiet ? !@capsule.idle? : @counter.in_progress.positive?
+        def progress = @counter.progress
+        def done = @counter.done
+        def failed = @counter.failed
+        def in_progress = @counter.in_progress
         def healthy? = ("its capsule was shut down by the application" if !@quiet && @capsule.shutdown?)
 
         private

@@ -2,8 +2,8 @@
 
 require "pando/errors"
 require "pando/swarm/runners"
-require "pando/swarm/runners/karafka/counts"
-require "pando/swarm/runners/karafka/renewal"
+require "pando/swarm/runners/karafka/counters"
+require "pando/sys"
 
 module Pando
   module Swarm
@@ -13,7 +13,7 @@ module Pando
       #
       # Karafka::Embedded starts once per process, and a process forked from it counts as started too. So this class
       # calls what Embedded calls, Karafka::Server.start and .stop. Before each start it resets what Karafka keeps of
-      # the last run (Renewal). Between a stop and the next start nothing of librdkafka is left.
+      # the last run (Reset). Between a stop and the next start nothing of librdkafka is left.
       #
       # @api private
       class Karafka
@@ -32,9 +32,9 @@ module Pando
         # got, and a successor with another number is forked from this process.
         Member = Struct.new(:id)
 
-        COUNTS = Counts.new
+        COUNTERS = Counters.new
 
-        # @param kind [Kind]
+        # @param kind [Config::NodeKind]
         # @raise [BootError]
         def self.load(kind)
           Runners.require_gem("karafka", "karafka")
@@ -44,7 +44,7 @@ module Pando
 
           app.config.shutdown_timeout = [app.config.shutdown_timeout, SHUTDOWN].min
           app.config.swarm.node = Member.new
-          ::Karafka.monitor.subscribe(COUNTS)
+          ::Karafka.monitor.subscribe(COUNTERS)
           ::Karafka.producer.close # the app may have sent something while it loaded
         end
 
@@ -56,15 +56,15 @@ module Pando
 
         # @raise [StandardError] Karafka's own error
         def start
-          raise Error, "threads of Karafka's last run are still alive: is the broker down?" if remains.any?
+          raise Error, "threads of Karafka's last run are still alive: is the broker down?" if threads.any?
 
           config = ::Karafka::App.config
           config.concurrency = @node.concurrency
           config.swarm.node.id = @node.number
-          Renewal.run
-          COUNTS.start
+          Reset.run
+          COUNTERS.start
           @thread = Thread.new { run }
-          @thread.join(POLL) && raise_its_end until listening?
+          @thread.join(POLL) && raise_thread_error until listening?
         end
 
         def quiet
@@ -75,9 +75,9 @@ module Pando
         def stop
           ::Karafka::Server.stop
           ::Karafka.producer.close
-          by = now + PATIENCE
-          remains.each { |thread| thread.join([by - now, 0].max) }
-          Renewal.end_log_thread
+          by = Sys.now + PATIENCE
+          threads.each { |thread| thread.join([by - Sys.now, 0].max) }
+          Reset.end_log_thread
           @thread = nil
         end
 
@@ -86,15 +86,15 @@ module Pando
 
         def in_progress = ::Karafka::Server.jobs_queue.statistics.values_at(:busy, :enqueued).sum
 
-        def progress = COUNTS.progress
-        def done = COUNTS.done
-        def failed = COUNTS.failed
-        def lag = COUNTS.lag
+        def progress = COUNTERS.progress
+        def done = COUNTERS.done
+        def failed = COUNTERS.failed
+        def lag = COUNTERS.lag
 
         def healthy?
           return "Karafka has ended: #{@failure || "something other than Pando stopped it"}" unless @thread&.alive?
 
-          seconds = COUNTS.silent_for
+          seconds = COUNTERS.silent_for
           "a listener has not polled for #{seconds.round} s" if seconds > silence && !busy?
         end
 
@@ -105,7 +105,7 @@ module Pando
           Thread.current.name = "karafka.pando"
           Thread.current.report_on_exception = false
           ::Karafka::Process.tags.add(:execution_mode, "mode:embedded")
-          be_embedded
+          set_execution_mode
           ::Karafka::Server.start
         rescue Exception => e # rubocop:disable Lint/RescueException
           @failure = "#{e.message} (#{e.class})"
@@ -113,12 +113,12 @@ module Pando
         end
 
         # It was a Symbol before Karafka 2.5.1.
-        def be_embedded
+        def set_execution_mode
           mode = ::Karafka::Server.execution_mode
           mode.respond_to?(:embedded!) ? mode.embedded! : ::Karafka::Server.execution_mode = :embedded
         end
 
-        def raise_its_end
+        def raise_thread_error
           @thread.value
           raise Error, "Karafka ended right after its start"
         end
@@ -130,8 +130,7 @@ module Pando
           listeners.none? { |one| one.stopped? || one.pending? || one.starting? }
         end
 
-        def remains = Thread.list.select { |thread| THREADS.match?(thread.name) }
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        def threads = Thread.list.select { |thread| THREADS.match?(thread.name) }
         def settled? = listeners.all? { |one| one.quiet? || one.stopped? }
         def listeners = ::Karafka::Server.listeners.to_a
 
@@ -139,6 +138,71 @@ module Pando
         def silence
           swarm, connection = ::Karafka::App.config.internal.then { |internal| [internal.swarm, internal.connection] }
           [swarm.node_report_timeout, 2 * connection.reset_backoff].max / 1000.0
+        end
+
+        # Resets what Karafka keeps from one run to the next, because Karafka expects to run once per process: its
+        # status, its connection manager, its assignments and its producer. It runs in the node, before each start. It
+        # also ends the one thread that Karafka leaves behind.
+        module Reset
+          # Replaces rdkafka's logger until everything is written. When the log thread logs this object itself, the
+          # thread ends.
+          class LastEntry
+            def initialize(logger)
+              @logger = logger
+              @lock = Mutex.new
+              @reached = ConditionVariable.new
+            end
+
+            def add(severity, text)
+              return @logger.add(severity, text) unless text.equal?(self)
+
+              @lock.synchronize { (@thread = Thread.current) && @reached.signal }
+              Thread.exit
+            end
+
+            def wait
+              @lock.synchronize { @thread || @reached.wait(@lock, PATIENCE) }
+              @thread&.join(PATIENCE)
+            end
+          end
+
+          module_function
+
+          def run
+            internal = ::Karafka::App.config.internal
+            internal.status.reset!
+            internal.connection.manager = internal.connection.manager.class.new
+            ::Karafka::Instrumentation::AssignmentsTracker.instance.clear
+            renew_producer
+          end
+
+          # A closed producer stays closed. The new one gets the settings and subscribers of the old one.
+          def renew_producer
+            config = ::Karafka::App.config
+            former = config.producer.config
+            config.producer = ::WaterDrop::Producer.new { |fresh| copy(former, fresh) }
+          end
+
+          def copy(from, into)
+            from.to_h.each do |name, value|
+              next if name == :id
+              next copy(from.public_send(name), into.public_send(name)) if value.is_a?(Hash) && name != :kafka
+
+              into.public_send(:"#{name}=", name == :kafka ? value.dup : value)
+            end
+          end
+
+          # rdkafka writes its log on a thread that nothing ends.
+          def end_log_thread
+            rdkafka = ::Rdkafka::Config
+            logger = rdkafka.logger
+            rdkafka.logger = last = LastEntry.new(logger)
+            rdkafka.ensure_log_thread
+            rdkafka.log_queue << [0, last]
+            last.wait
+          ensure
+            rdkafka.logger = logger
+          end
         end
       end
     end

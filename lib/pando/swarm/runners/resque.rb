@@ -1,7 +1,10 @@
 # frozen_string_literal: true
 
 require "pando/errors"
+require "pando/swarm/broker_watch"
 require "pando/swarm/runners"
+require "pando/swarm/start_signal"
+require "pando/sys"
 
 module Pando
   module Swarm
@@ -11,46 +14,227 @@ module Pando
       #
       #   node :resque, count: 4, queues: %w[critical default], require: "./jobs.rb"
       #
-      # The child is forked from a node that was forked from a warm one, so they share memory. One thread ({Desk}) does
-      # everything, by Resque's public methods; see docs/swarm/resque.md. Made and used in a node, on its main thread.
+      # The child is forked from a node that was forked from a warm one, so they share memory; docs/swarm/resque.md.
+      #
+      # Made in a node and called on its main thread. One thread of its own does everything, by Resque's public methods:
+      # it takes jobs, forks, waits, sends heartbeats and cleans up after killed nodes. When Redis is down it keeps what
+      # it has and tries again, later each time.
       class Resque
         INTERVAL = 1.0 # seconds between two checks of empty queues
+        MAINTAIN_EVERY = 5 # seconds
+        # Seconds that its thread has to end, in addition to the child's time.
+        END_WITHIN = 6
+
+        # The thread was told to end while it waited for Redis.
+        class Interrupted < StandardError; end
 
         # In the mold: loads the library and the jobs. Resque connects on its first use.
-        # @param kind [Kind]
+        # @param kind [Config::NodeKind]
         # @raise [BootError]
         def self.load(kind)
           Runners.require_gem("resque", "resque")
-          require "pando/swarm/runners/resque/desk"
+          require "pando/swarm/runners/resque/child"
+          require "pando/swarm/runners/resque/worker"
           ::Resque.redis = kind.options[:redis] if kind.options[:redis]
           RequiredFiles.load(kind)
         end
 
+        attr_reader :done, :failed, :lag
+
         # @param node [Node] its concurrency has no effect: a node runs one job at a time
         def initialize(node)
-          @desk = Desk.new(node, node.options.fetch(:interval, INTERVAL), node.options[:job_timeout])
+          @watch = BrokerWatch.new(node)
+          @title = "job of #{node}"
+          @interval = node.options.fetch(:interval, INTERVAL)
+          @job_timeout = node.options[:job_timeout]
+          @worker = Worker.new(*node.queues)
+          @done = @failed = 0
+          @quiet = @ended = @taking = @working = false
         end
 
+        # Returns when it takes jobs, or when it is clear that Redis is down.
         # @raise [StandardError] Redis is up, and refuses us
         def start
-          @desk.start
+          @wakeup = Wakeup.new
+          started = StartSignal.new
+          @thread = Thread.new { run(started) }
+          @thread.name = "resque jobs"
+          started.wait
         rescue StandardError
           stop
           raise
         end
 
-        def quiet = @desk.quiet
+        def quiet
+          @quiet = true
+          @wakeup&.signal
+        end
 
         # Tells the child that runs a job to end, and kills it if it does not. Its job fails.
-        def stop = @desk.stop
+        def stop
+          @ended = true
+          quiet
+          @thread&.join(END_WITHIN + @worker.term_timeout) || @thread&.kill&.join(END_WITHIN)
+          ::Resque.redis.disconnect!
+          @wakeup&.close
+        end
 
-        def busy? = @desk.busy?
-        def progress = @desk.done
-        def done = @desk.done
-        def failed = @desk.failed
-        def in_progress = @desk.in_progress
-        def lag = @desk.lag
-        def healthy? = ("the thread that fetches jobs has died" unless @desk.alive?)
+        # After `quiet`, a job that is just being taken counts as well.
+        def busy? = @working || (@quiet && @taking)
+        def in_progress = @working ? 1 : 0
+        def progress = @done
+        def healthy? = ("the thread that fetches jobs has died" unless @quiet || @thread&.alive?)
+
+        private
+
+        def run(started)
+          retry_while_down(started) { register }
+          started.set
+          take_job until @quiet
+          unregister
+        rescue Interrupted
+          nil
+        rescue Exception => e # rubocop:disable Lint/RescueException
+          raise if started.set?
+
+          started.set(e)
+        end
+
+        def register
+          unregister_namesake
+          @worker.heartbeat!
+          @worker.prune_dead_workers
+          @worker.run_hook(:before_first_fork)
+          @worker.register_worker
+          @maintain_at = Sys.now + MAINTAIN_EVERY
+          @prune_at = Sys.now
+        end
+
+        # A node that was killed with its container has the same name as this one, if the container was restarted.
+        # This node would renew the dead one's heartbeat, and its job would be forgotten with the next one.
+        def unregister_namesake
+          @worker.unregister_worker if ::Resque::Worker.exists?(@worker.to_s)
+        end
+
+        def unregister
+          @worker.unregister_worker
+          @worker.run_hook(:worker_exit)
+        rescue *Worker::AWAY
+          nil # other nodes will notice that this one is gone
+        end
+
+        def take_job
+          @taking = true
+          job = retry_while_down { next_job }
+          return run_job(job) if job
+
+          @taking = false
+          maintain
+          @wakeup.wait(@interval) unless @quiet
+        ensure
+          @taking = false
+        end
+
+        def next_job
+          @worker.reserve unless @quiet || @worker.paused?
+        end
+
+        def run_job(job)
+          @working = true
+          job.worker = @worker
+          retry_while_down { @worker.working_on(job) }
+          @failed += 1 unless succeeds?(job)
+          retry_while_down { @worker.done_working }
+          @done += 1
+        ensure
+          @working = false
+        end
+
+        def succeeds?(job)
+          @worker.run_hook(:before_fork, job)
+          child = Child.new(@worker, job, @title, @job_timeout)
+        rescue StandardError => e # the hook raised, or the kernel refuses another process
+          @worker.report_failed_job(job, e)
+          false
+        else
+          status = await(child)
+          retry_while_down { job.fail(dirty_exit(status)) } if status.signaled?
+          status.success?
+        end
+
+        def dirty_exit(status)
+          ::Resque::DirtyExit.new("Child process received unhandled signal #{status}", status)
+        end
+
+        # @return [Process::Status]
+        def await(child)
+          maintain until @wakeup.wait([child.enforce_timeout(@ended), MAINTAIN_EVERY].compact.min, child)
+          child.reap
+        end
+
+        # Now and then: sends the heartbeat, cleans up after dead workers, counts the waiting jobs.
+        def maintain
+          return if Sys.now < @maintain_at
+
+          @maintain_at = Sys.now + MAINTAIN_EVERY
+          @worker.heartbeat!
+          redis_found
+          @worker.prune_dead_workers if Sys.now > @prune_at && !@quiet
+          @lag = @worker.queues.sum { |queue| ::Resque.size(queue) }
+        rescue *Worker::AWAY => e
+          @lag = nil
+          @watch.lost(e)
+        end
+
+        # Tries again and again while Redis is down.
+        # @param started [StartSignal, nil] is set when Redis is down, because this may take a while
+        # @raise [Interrupted]
+        def retry_while_down(started = nil)
+          result = yield
+          redis_found
+          result
+        rescue *Worker::AWAY => e
+          pause = @watch.lost(e)
+          started&.set
+          @wakeup.wait(pause) unless @ended
+          @ended ? raise(Interrupted) : retry
+        end
+
+        # Other nodes could not send heartbeats while Redis was down, so they get time to do so.
+        def redis_found
+          @prune_at = Sys.now + ::Resque.heartbeat_interval if @watch.found
+        end
+
+        # Lets a thread sleep until something is readable or another thread wakes it. Owned by the runner, in a node.
+        #
+        # @api private
+        class Wakeup
+          def initialize
+            @reader, @writer = IO.pipe
+          end
+
+          # Wakes the sleeping thread, or the next one that wants to sleep.
+          def signal
+            @writer.write_nonblock(".")
+          rescue IOError, Errno::EAGAIN
+            nil # a signal is pending already, or it is closed
+          end
+
+          # @param seconds [Numeric] at most
+          # @param ios [Array<#to_io>]
+          # @return [#to_io, nil] an IO that is readable
+          def wait(seconds, *ios)
+            ready, = IO.select([@reader, *ios], nil, nil, seconds)
+            return unless ready
+
+            @reader.read_nonblock(64) if ready.delete(@reader)
+            ready.first
+          end
+
+          def close
+            [@reader, @writer].each(&:close)
+          end
+        end
       end
     end
   end

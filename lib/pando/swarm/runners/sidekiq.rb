@@ -3,6 +3,7 @@
 require "pando/swarm/broker_watch"
 require "pando/swarm/runners"
 require "pando/swarm/runners/rails_app"
+require "pando/sys"
 
 module Pando
   module Swarm
@@ -11,10 +12,20 @@ module Pando
       #
       # Made in a node and called on its main thread. The jobs run on Sidekiq's threads. Everything that queries Redis
       # while they run has a thread of its own, because the main thread must not wait for a broker that is down.
+      #
+      # It does what Sidekiq::Embedded does, but leaves nothing behind at its end, and works more than once per process.
+      # It drives the launcher as a process with a heartbeat of its own may do, because Embedded never ends its
+      # heartbeat thread.
       class Sidekiq
         # Seconds that processors may be missing before the runner reports it: Sidekiq itself replaces a processor that
         # a job has broken.
         SHORT = 10
+        # Seconds that idle processors have to return from their last query of the queues (BasicFetch: 2).
+        IDLE_WITHIN = 4
+        # Seconds that a killed thread has to end.
+        END_WITHIN = 2
+        # Seconds to try to report the outcome of the jobs to a Redis that is down. After that the next run reports it.
+        PATIENCE = 3
 
         class << self
           # @return [Integer] the largest concurrency of any kind in this mold
@@ -23,8 +34,7 @@ module Pando
           # In a mold of a cold boot: Redis is not queried.
           # @raise [BootError]
           def load(kind)
-            Runners.require_gem("sidekiq", "sidekiq")
-            require "pando/swarm/runners/sidekiq/engine"
+            require_sidekiq
             integrate_rails if RequiredFiles.of(kind).any? { |file| file.end_with?(RequiredFiles::RAILS) }
             RequiredFiles.load(kind)
             disconnect
@@ -35,6 +45,17 @@ module Pando
           def disconnect = (RailsApp.disconnect if defined?(::ActiveRecord::Base))
 
           private
+
+          def require_sidekiq
+            Runners.require_gem("sidekiq", "sidekiq")
+            require "sidekiq/launcher"
+            require "sidekiq/metrics/tracking"
+            require "pando/swarm/runners/sidekiq/heartbeat"
+            require "pando/swarm/runners/sidekiq/job_counter"
+            require "pando/swarm/runners/sidekiq/reliable_fetch"
+            require "pando/swarm/runners/sidekiq/settings"
+            include ::Sidekiq::Component
+          end
 
           # Sidekiq is loaded before Rails, so it takes part in the app's start only if it is told to.
           def integrate_rails
@@ -47,36 +68,54 @@ module Pando
         # @param node [Node]
         def initialize(node)
           @node = node
-          @meter = Meter.new
-          @engine = Engine.new(@meter, BrokerWatch.new(node))
+          @counter = JobCounter.new
+          @watch = BrokerWatch.new(node)
         end
 
+        # @raise [StandardError] Redis is down and has never been reached; or a startup hook of the user raised
         def start
-          @engine.start(kind: @node.kind, concurrency: @node.concurrency, queues: queues, pool: self.class.widest,
-                        reliable: @node.options.fetch(:reliable, true))
+          @config = Settings.prepare(@node.concurrency, queues, self.class.widest)
+          Settings.reach_redis
+          JobCounter.current = @counter
+          @held_jobs = HeldJobs.current = (new_held_jobs if @node.options.fetch(:reliable, true) && Settings.reliable?)
+          fire_event(:startup, reverse: false, reraise: true)
+          @launcher = ::Sidekiq::Launcher.new(@config, embedded: true)
+          @launcher.poller = Scheduler.new(@config)
+          without_debugging { @launcher.run(async_beat: false) }
+          @heartbeat = Heartbeat.new(@config, @launcher, @held_jobs, @watch)
         end
 
         # Sidekiq waits for its scheduler here, which may wait for Redis.
         def quiet
-          @quieting ||= Thread.new { @engine.quiet }
+          @quieting ||= Thread.new { quiet_launcher }
           nil
         end
 
+        # Interrupts jobs that still run, and gives them back.
         def stop
           quiet
           @quieting.join
-          @engine.stop
+          @heartbeat.stop
+          wait_for_idle_processors
+          forget_dead_processors
+          interrupt_processors if @held_jobs
+          release if processors.zero? # first of all, because time may be short
+          @launcher.stop
+          end_threads
+          release
+          HeldJobs.current = JobCounter.current = nil
+          Settings.close_connections
           self.class.disconnect
         end
 
         # After `quiet`, the runner is busy as long as a processor is left: one that has queried Redis may still return
         # with a job.
-        def busy? = (@quieting ? @engine.processors : in_progress).positive?
-        def progress = @meter.done
-        def done = @meter.done
-        def failed = @meter.failed
-        def in_progress = @engine.in_progress
-        def lag = @engine.lag
+        def busy? = (@quieting ? processors : in_progress).positive?
+        def progress = @counter.done
+        def done = @counter.done
+        def failed = @counter.failed
+        def in_progress = ::Sidekiq::Processor::WORK_STATE.size
+        def lag = @heartbeat&.lag
 
         # @return [String, nil] why it cannot go on
         def healthy? = (trouble unless @quieting)
@@ -90,12 +129,80 @@ module Pando
         end
 
         def trouble
-          @short_since = @engine.missing_processors.zero? ? nil : @short_since || Sys.now
-          if !@engine.beating?
-            "Sidekiq's heartbeat has ended"
-          elsif @short_since && Sys.now - @short_since > SHORT
-            "#{@engine.missing_processors} of Sidekiq's processors have ended"
+          return "Sidekiq's heartbeat has ended" unless @heartbeat.alive?
+
+          missing = missing_processors
+          @short_since = missing.zero? ? nil : @short_since || Sys.now
+          "#{missing} of Sidekiq's processors have ended" if @short_since && Sys.now - @short_since > SHORT
+        end
+
+        # A launcher that has been quieted once is not quieted again, even if that went wrong.
+        def quiet_launcher
+          @launcher.quiet
+        rescue StandardError => e
+          handle_exception(e, { context: "its scheduler had ended" })
+          fire_event(:quiet, reverse: true)
+        end
+
+        # @return [Integer] threads that run jobs, or wait for one; a job may have killed its thread
+        def processors
+          @launcher.managers.sum do |manager|
+            manager.workers.to_a.count { |one| one.thread.nil? || one.thread.alive? }
           end
+        end
+
+        def missing_processors
+          @launcher.managers.sum do |manager|
+            alive = manager.workers.to_a.count { |processor| processor.thread&.alive? }
+            [manager.capsule.concurrency - alive, 0].max
+          end
+        end
+
+        def new_held_jobs
+          HeldJobs.new(@config, identity).tap do |held_jobs|
+            held_jobs.suspects = SuspectJobs.new(@config, held_jobs, Recovery.new(@config, held_jobs, @node.kind))
+          end
+        end
+
+        def release
+          return unless @held_jobs
+
+          UnreportedRuns.add(@held_jobs) unless @held_jobs.release(PATIENCE)
+          @held_jobs = nil
+        end
+
+        # Does at once what Sidekiq would do after some pauses. The jobs are held, and go back when the processors are
+        # gone.
+        def interrupt_processors
+          @launcher.managers.each { |manager| manager.workers.to_a.each(&:kill) }
+          deadline = Sys.now + END_WITHIN
+          sleep(0.01) until processors.zero? || Sys.now > deadline
+        end
+
+        # A processor that is interrupted while Redis answers loses the answer, which is a job.
+        def wait_for_idle_processors
+          deadline = Sys.now + IDLE_WITHIN
+          sleep(0.01) until Sys.now > deadline || processors <= in_progress
+        end
+
+        # Otherwise Sidekiq would wait for them for some seconds.
+        def forget_dead_processors
+          @launcher.managers.each { |manager| manager.workers.delete_if { |one| one.thread && !one.thread.alive? } }
+        end
+
+        def end_threads
+          threads = Thread.list.select { |thread| thread.name&.start_with?("sidekiq.") }
+          threads.each { |thread| thread.join(END_WITHIN) || thread.kill.join(END_WITHIN) }
+        end
+
+        # At debug level, Launcher#run logs the configuration in a way that fails when it is frozen, that is from the
+        # second run on.
+        def without_debugging
+          level = logger.level
+          logger.level = ::Logger::INFO if logger.debug?
+          yield
+        ensure
+          logger.level = level
         end
       end
     end

@@ -2,7 +2,6 @@
 
 require "pando/fork_safety"
 require "pando/swarm/broker_watch"
-require "pando/swarm/runners/active_job_tally"
 require "pando/swarm/runners/rails_app"
 require "pando/sys"
 
@@ -16,8 +15,8 @@ module Pando
       class SolidQueue
         # Seconds between two checks that all parts are alive, and after how many of them it looks at the claims of dead
         # processes and at the waiting jobs.
-        LOOK = 1.0
-        CLAIMS_EVERY = 30
+        CHECK_EVERY = 1.0
+        ORPHANS_EVERY = 30
         LAG_EVERY = 5
         # Seconds that a node waits for the database before it reports ready without it.
         PATIENCE = 5.0
@@ -28,15 +27,15 @@ module Pando
         # between two polls for jobs; whether the workers are those of config/queue.yml.
         OPTIONS = { dispatchers: DISPATCHERS, killed_jobs: :again, polling_interval: nil, queue_file: false }.freeze
 
-        # @param kind [Kind]
+        # @param kind [Config::NodeKind]
         # @raise [BootError]
         def self.load(kind)
           RailsApp.load(kind, "solid_queue", :SolidQueue)
-          require "pando/swarm/runners/solid_queue/line_up"
-          require "pando/swarm/runners/solid_queue/claims"
+          require "pando/swarm/runners/solid_queue/processes"
+          require "pando/swarm/runners/solid_queue/orphaned_jobs"
           return unless kind.options[:queue_file]
 
-          LineUp.check
+          ProcessList.check
           RailsApp.disconnect
         end
 
@@ -47,20 +46,20 @@ module Pando
         def initialize(node)
           @node = node
           @options = OPTIONS.merge(node.options)
-          @tally = ActiveJobTally.new
+          @counter = RailsApp::JobCounter.new
           @watch = BrokerWatch.new(node)
-          @claims = Claims.new(node.kind, again: @options.fetch(:killed_jobs) == :again)
-          @first = Concurrent::Event.new
-          @looks = 0
+          @orphaned_jobs = OrphanedJobs.new(node.kind, again: @options.fetch(:killed_jobs) == :again)
+          @checked = Concurrent::Event.new
+          @checks = 0
         end
 
         # @raise [StandardError] the database's error, unless the database is only down
         def start
-          @tally.open
-          @posts = LineUp.posts(@node, @options)
-          @queues = LineUp.queues(@node, @options)
-          @beside = RailsApp.beside("solid_queue", LOOK) { look }
-          @first.wait(PATIENCE)
+          @counter.open
+          @processes = ProcessList.processes(@node, @options)
+          @queues = ProcessList.queues(@node, @options)
+          @checker = RailsApp.beside("solid_queue", CHECK_EVERY) { check }
+          @checked.wait(PATIENCE)
           return unless @trouble
 
           stop
@@ -69,72 +68,72 @@ module Pando
 
         def quiet
           @quiet = true
-          @posts.each(&:quiet)
+          @processes.each(&:quiet)
         end
 
         # Interrupts jobs that still run, and gives them back.
         def stop
-          @beside.stop
-          @tally.threads.each(&:kill).each { |thread| thread.join(1) }.any? ? end_at_once : end_posts
-          @tally.close
+          @checker.stop
+          @counter.threads.each(&:kill).each { |thread| thread.join(1) }.any? ? stop_at_once : stop_processes
+          @counter.close
           RailsApp.disconnect
         end
 
         # A thread that only looks for jobs is not busy. But it may find some until it is at rest.
-        def busy? = @tally.in_progress.positive? || (@quiet == true && @posts.any?(&:busy?))
-        def progress = @tally.progress
-        def done = @tally.done
-        def failed = @tally.failed
-        def in_progress = @tally.in_progress
-        def healthy? = ("the thread that supervises its work has died" unless @beside.alive?)
+        def busy? = @counter.in_progress.positive? || (@quiet == true && @processes.any?(&:busy?))
+        def progress = @counter.progress
+        def done = @counter.done
+        def failed = @counter.failed
+        def in_progress = @counter.in_progress
+        def healthy? = ("the thread that supervises its work has died" unless @checker.alive?)
 
         private
 
-        # Rescues every error of the database: the next look asks again.
-        def look
-          tend
-          @posts.each(&:clear)
-          @claims.recover(@posts.flat_map(&:ids)) if (@looks % CLAIMS_EVERY).zero?
-          @lag = ::SolidQueue::ReadyExecution.aggregated_count_across(@queues) if (@looks % LAG_EVERY).zero?
-          @looks += 1
-          @told = nil
+        # Rescues every error of the database: the next check asks again.
+        def check
+          restart_dead
+          @processes.each(&:remove_dead)
+          @orphaned_jobs.recover(@processes.flat_map(&:ids)) if (@checks % ORPHANS_EVERY).zero?
+          @lag = ::SolidQueue::ReadyExecution.aggregated_count_across(@queues) if (@checks % LAG_EVERY).zero?
+          @checks += 1
+          @reported = nil
           @watch.found
         rescue StandardError => e
           @lag = nil
-          RailsApp.away?(e) ? @watch.lost(e) : tell(e)
+          RailsApp.away?(e) ? @watch.lost(e) : report(e)
         ensure
-          @first.set
+          @checked.set
         end
 
         # Reports an error as Solid Queue does for its threads, but not every second.
-        def tell(error)
-          @trouble = error unless @first.set?
-          return if @told == error.class
+        def report(error)
+          @trouble = error unless @checked.set?
+          return if @reported == error.class
 
-          @told = error.class
+          @reported = error.class
           ::SolidQueue.instrument(:thread_error, error: error)
           ::SolidQueue.on_thread_error&.call(error)
         end
 
         # Queries the database first, because a thread that finds no database writes a lot to the log as it ends.
-        def tend
-          vacant = @posts.select(&:vacant?)
-          return if vacant.empty?
+        def restart_dead
+          stopped = @processes.select(&:stopped?)
+          return if stopped.empty?
 
           ::SolidQueue::Process.exists?
-          vacant.each(&:fill)
+          stopped.each(&:start)
         end
 
         # The pool does not know that its threads were killed, and would wait for them.
-        def end_at_once
+        def stop_at_once
           patience = ::SolidQueue.shutdown_timeout
           ::SolidQueue.shutdown_timeout = 0
-          end_posts
+          stop_processes
         ensure
           ::SolidQueue.shutdown_timeout = patience
         end
 
-        def end_posts = @posts.each(&:stop)
+        def stop_processes = @processes.each(&:stop)
       end
     end
   end

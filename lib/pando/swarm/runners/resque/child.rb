@@ -20,7 +20,7 @@ module Pando
           def initialize(worker, job, title, seconds)
             @worker = worker
             @patience = worker.term_timeout
-            @end_at = now + seconds if seconds
+            @end_at = Sys.now + seconds if seconds
             node = Process.pid
             @pid = fork { work(node, job, title) }
             @pidfd = Pidfd.new(@pid)
@@ -32,12 +32,12 @@ module Pando
           # Tells the process to end when its time is over, and kills it if it does not.
           # @param at_once [Boolean] its time is over in any case
           # @return [Float, nil] seconds until the next call
-          def press(at_once)
-            @end_at = now if at_once && !@kill_at
+          def enforce_timeout(at_once)
+            @end_at = Sys.now if at_once && !@kill_at
             return seconds_until(@kill_at) { @pidfd.signal("KILL") } if @kill_at
 
             seconds_until(@end_at) do
-              @kill_at = now + @patience
+              @kill_at = Sys.now + @patience
               @pidfd.signal("TERM")
             end
           end
@@ -53,7 +53,9 @@ module Pando
 
           def seconds_until(time)
             return unless time
-            return time - now if time > now
+
+            left = time - Sys.now
+            return left if left > 0
 
             yield
             @patience
@@ -86,8 +88,6 @@ module Pando
             sleep(Worker::PAUSE)
             retry
           end
-
-          def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
         end
       end
     end

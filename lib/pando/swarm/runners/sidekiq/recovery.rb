@@ -2,10 +2,9 @@
 
 require "json"
 require "pando/events"
-require "pando/swarm/runners/sidekiq/former_runs"
-require "pando/swarm/runners/sidekiq/holdings"
-require "pando/swarm/runners/sidekiq/trials"
-require "pando/swarm/runners/sidekiq/whereabouts"
+require "pando/swarm/process_identity"
+require "pando/swarm/runners/sidekiq/held_jobs"
+require "pando/swarm/runners/sidekiq/suspect_jobs"
 require "pando/sys"
 
 module Pando
@@ -13,10 +12,10 @@ module Pando
     module Runners
       class Sidekiq
         # Finds jobs that were held by dead processes, or by dead processors of ours, and gives them back to their
-        # queues. From the second death on a job is a suspect and runs alone, see Trials. When too many processes have
-        # died with it, it goes to Sidekiq's dead set instead.
+        # queues. From the second death on a job is a suspect and runs alone, see SuspectJobs. When too many processes
+        # have died with it, it goes to Sidekiq's dead set instead.
         #
-        # Runs on the Beat's thread of each node, and once on that of its first processor.
+        # Runs on the Heartbeat's thread of each node, and once on that of its first processor.
         class Recovery
           # How many processes may die with a job before it is taken for the cause; within so many seconds; and after
           # how many deaths it runs alone.
@@ -47,83 +46,78 @@ module Pando
 
           def self.deaths(job_id) = "pando:sidekiq:deaths:#{job_id}"
 
-          # @param holdings [Holdings] ours @param kind [String] the name of the node's kind
-          def initialize(config, holdings, kind)
+          # @param held_jobs [HeldJobs] ours @param kind [String] the name of the node's kind
+          def initialize(config, held_jobs, kind)
             @config = config
-            @holdings = holdings
+            @held_jobs = held_jobs
             @kind = kind
-            @silent = {} # identity => since when
+            @silent_since = {} # identity => since when
             @lock = Mutex.new
           end
 
           # Now and then.
           # @raise [RedisClient::Error]
-          def tend
+          def recover_dead
             @lock.synchronize do
-              bury_threads
-              others = redis.call("HGETALL", Holdings::HOLDERS).except(@holdings.identity)
-              @silent.keep_if { |identity, _| others.key?(identity) }
+              recover_own_threads
+              others = call("HGETALL", HeldJobs::HOLDERS).except(@held_jobs.identity)
+              @silent_since.keep_if { |identity, _| others.key?(identity) }
               others.each do |identity, text|
-                where = parse(text)
-                recover(identity, where) if dead?(identity, where)
+                process = parse(text)
+                recover(identity, process) if dead?(identity, process)
               end
             end
           rescue ::Sidekiq::RedisClientAdapter::BaseError
-            @silent.clear
+            @silent_since.clear
             raise
           end
 
           private
 
-          def redis = Caller.new(@config)
-
           # Calls Redis on a connection of the pool.
-          Caller = Struct.new(:config) do
-            def call(*command) = config.redis { |connection| connection.call(*command) }
-          end
-          private_constant :Caller
+          def call(*command) = @config.redis { |connection| connection.call(*command) }
 
           def parse(text)
-            where = JSON.parse(text)
-            where.is_a?(Hash) ? where : {}
+            hash = JSON.parse(text)
+            hash.is_a?(Hash) ? hash : {}
           rescue JSON::ParserError
             {}
           end
 
           # A former run in this process has ended too, and has said so, unless Redis was down.
-          def dead?(identity, where)
-            case Whereabouts.state(where)
+          def dead?(identity, process)
+            case ProcessIdentity.state(process)
             when :dead then true
-            when :alive then where["pid"] == Process.pid && !FormerRuns.include?(identity)
+            when :alive then process["pid"] == Process.pid && !UnreportedRuns.include?(identity)
             else silent?(identity)
             end
           end
 
           # Sidekiq's heartbeat keeps a key of this name for a minute.
           def silent?(identity)
-            return @silent.delete(identity) && false if redis.call("EXISTS", identity).positive?
+            return @silent_since.delete(identity) && false if call("EXISTS", identity).positive?
 
-            @silent[identity] ||= Sys.now
-            Sys.now - @silent[identity] > GRACE
+            @silent_since[identity] ||= Sys.now
+            Sys.now - @silent_since[identity] > GRACE
           end
 
-          def bury_threads
-            ours = Dead.new(@holdings.identity, Process.pid)
-            @holdings.abandoned.each do |queue, job|
+          def recover_own_threads
+            ours = Dead.new(@held_jobs.identity, Process.pid)
+            @held_jobs.abandoned.each do |queue, job|
               blame(ours, queue, job)
-              @holdings.forget(queue, job)
+              @held_jobs.forget(queue, job)
             end
           end
 
-          def recover(identity, where)
-            queues = Array(where["queues"]).grep(/\Aqueue:./)
-            dead = Dead.new(identity, where["pid"])
-            count = queues.sum { |queue| take_over(dead, queue, blame: !where["ending"]) }
+          def recover(identity, process)
+            queues = Array(process["queues"]).grep(/\Aqueue:./)
+            dead = Dead.new(identity, process["pid"])
+            count = queues.sum { |queue| take_over(dead, queue, blame: !process["ending"]) }
             @config.redis do |connection|
               connection.multi do |all|
-                all.call("HDEL", Holdings::HOLDERS, identity)
+                all.call("HDEL", HeldJobs::HOLDERS, identity)
                 all.call("SREM", "processes", identity)
-                all.call("UNLINK", "#{identity}:work", Trials.trial(identity))
+                all.call("UNLINK", "#{identity}:work", SuspectJobs.trial(identity))
               end
             end
             @config.logger.warn { "#{identity} has died, #{count} of its jobs run again" } if count.positive?
@@ -132,25 +126,25 @@ module Pando
           # @param blame [Boolean] whether its jobs may have killed it
           # @return [Integer] number of jobs
           def take_over(dead, queue, blame:)
-            jobs = redis.call("LRANGE", Holdings.list(dead.identity, queue), 0, -1)
+            jobs = call("LRANGE", HeldJobs.list(dead.identity, queue), 0, -1)
             jobs.each { |job| blame ? blame(dead, queue, job) : give_back(dead, queue, job) }.size
           end
 
           # The job that ran alone is still a suspect.
           def give_back(dead, queue, job)
-            alone = redis.call("GET", Trials.trial(dead.identity)) == job
-            redis.call("EVAL", Holdings::RETURN, 2, Holdings.list(dead.identity, queue),
-                       alone ? Trials.list(queue) : queue, job)
+            alone = call("GET", SuspectJobs.trial(dead.identity)) == job
+            call("EVAL", HeldJobs::RETURN, 2, HeldJobs.list(dead.identity, queue),
+                 alone ? SuspectJobs.list(queue) : queue, job)
           end
 
           def blame(dead, queue, job)
             id = parse(job)["jid"] or return give_back(dead, queue, job)
-            list = Holdings.list(dead.identity, queue)
-            deaths = redis.call("EVAL", BLAME, 5, list, queue, Trials.list(queue), self.class.deaths(id), "dead",
-                                job, DEATHS, SUSPECT, REMEMBERED, Time.now.to_f)
+            list = HeldJobs.list(dead.identity, queue)
+            deaths = call("EVAL", BLAME, 5, list, queue, SuspectJobs.list(queue), self.class.deaths(id), "dead",
+                          job, DEATHS, SUSPECT, REMEMBERED, Time.now.to_f)
             return if deaths.zero? # another process was faster
 
-            tell("job.killed", job, pid: dead.pid, deaths: deaths, reason: outcome(deaths))
+            emit("job.killed", job, pid: dead.pid, deaths: deaths, reason: outcome(deaths))
             bury(queue, job, deaths) if deaths > DEATHS
           end
 
@@ -165,11 +159,11 @@ module Pando
           def bury(queue, job, deaths)
             require "sidekiq/api"
             ::Sidekiq::DeadSet.new.kill(job)
-            tell("job.buried", job, queue: queue.delete_prefix("queue:"), deaths: deaths,
+            emit("job.buried", job, queue: queue.delete_prefix("queue:"), deaths: deaths,
                                     reason: "it is in Sidekiq's dead set")
           end
 
-          def tell(event, job, **more)
+          def emit(event, job, **more)
             payload = parse(job)
             words = [payload["wrapped"] || payload["class"], payload["jid"]]
             name, id = words.map { |word| word.to_s.byteslice(0, BYTES) }

@@ -13,11 +13,11 @@ module Pando
             # @return [Sidekiq::Config]
             def prepare(concurrency, queues, pool)
               @config ||= configure
-              make_pool(pool || concurrency)
+              size_pool(pool || concurrency)
               @config.concurrency = concurrency
               @config.queues = queues unless queues.empty?
               renew_events
-              forget_former_life
+              forget_last_run
               @config
             end
 
@@ -44,14 +44,14 @@ module Pando
               ::Sidekiq.configure_embed { |made| config = made }
               config[:fetch_class] ||= ReliableFetch
               config[:timeout] = 0 # seconds; the node has waited already when it stops Sidekiq
-              config.server_middleware { |chain| chain.prepend(Meter::Middleware) }
-              config.error_handlers << Meter::ERROR_HANDLER
+              config.server_middleware { |chain| chain.prepend(JobCounter::Middleware) }
+              config.error_handlers << JobCounter::ERROR_HANDLER
               @events = config[:lifecycle_events].transform_values(&:dup)
               config
             end
 
             # As large as the mold's kind with the highest concurrency needs it: a pool never changes its size.
-            def make_pool(size)
+            def size_pool(size)
               @config.concurrency = size
               @config.default_capsule.redis_pool
             end
@@ -63,17 +63,17 @@ module Pando
 
             # Each run has a name of its own in Redis. Sidekiq gives one name to a process and all its children (7.0 to
             # 8.1; these variables are not public).
-            def forget_former_life
+            def forget_last_run
               names = %i[@@identity @@process_nonce] & ::Sidekiq::Component.class_variables
               names.each { |name| ::Sidekiq::Component.remove_class_variable(name) }
               Thread.current["sidekiq_tid"] = nil
               ::Sidekiq::Processor::WORK_STATE.clear
-              take_heart
+              reset_active_job
             end
 
             # Sidekiq's Active Job adapter notes that Sidekiq was quieted, and never that it has started again: jobs
             # that can be continued would then end at each of their steps.
-            def take_heart
+            def reset_active_job
               return unless defined?(::ActiveJob::QueueAdapters::SidekiqAdapter)
 
               adapter = ::ActiveJob::QueueAdapters::SidekiqAdapter

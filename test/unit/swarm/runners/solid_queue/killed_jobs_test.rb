@@ -3,7 +3,7 @@
 require "test_helper"
 require "delegate"
 require "pando/events"
-require "pando/swarm/runners/solid_queue/killed_jobs"
+require "pando/swarm/runners/solid_queue/orphaned_jobs"
 
 # Promise: a deadly job fails after a few deaths, and no job fails that was only beside it. The tables are arrays.
 class SolidQueueKilledJobsTest < Minitest::Test

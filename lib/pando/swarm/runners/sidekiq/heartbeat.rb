@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+require "sidekiq/scheduled"
+require "pando/sys"
+
+module Pando
+  module Swarm
+    module Runners
+      class Sidekiq
+        # A thread of a node that talks to Redis for those that cannot wait: it sends Sidekiq's heartbeat, counts
+        # waiting jobs, and reports what happened to held jobs.
+        class Heartbeat
+          EVERY = 5 # seconds
+          SOON = 1 # if something is still to be reported, or Redis is down
+          BEAT_EVERY = 10 # seconds, as in Sidekiq
+
+          # @return [Integer, nil] jobs that wait in our queues
+          attr_reader :lag
+
+          # @param held_jobs [HeldJobs, nil] @param watch [BrokerWatch]
+          def initialize(config, launcher, held_jobs, watch)
+            @config = config
+            @watch = watch
+            @launcher = launcher
+            @held_jobs = held_jobs
+            @lock = Mutex.new
+            @wakeup = ConditionVariable.new
+            @thread = Thread.new { run }
+            @thread.name = "pando sidekiq heartbeat"
+          end
+
+          def alive? = @thread.alive?
+
+          def stop
+            @lock.synchronize do
+              @over = true
+              @wakeup.signal
+            end
+            @thread.join
+          end
+
+          private
+
+          def run
+            due = Sys.now
+            until @over
+              if Sys.now >= due
+                due = Sys.now + BEAT_EVERY
+                @launcher.heartbeat # it rescues all errors of Redis
+              end
+              restart_scheduler
+              pause = maintain
+              @lock.synchronize { @over || @wakeup.wait(@lock, pause) }
+            end
+            report_end
+          end
+
+          # Reported at the beginning of the end, in case the end is cut short.
+          def report_end
+            @held_jobs&.ending
+          rescue StandardError => e
+            @config.logger.warn { "could not tell Redis that this run ends: #{e.message}" }
+          end
+
+          # No other thread here moves scheduled jobs that are due. The thread that ends this run meanwhile may have
+          # talked to the former scheduler.
+          def restart_scheduler
+            return if @launcher.stopping? || !died?(@launcher.poller)
+
+            @launcher.poller = Scheduler.new(@config)
+            @launcher.poller.start
+            @launcher.poller.terminate if @launcher.stopping?
+          end
+
+          # A scheduler of another class is not ours to restart.
+          def died?(scheduler) = scheduler.is_a?(Scheduler) && scheduler.dead?
+
+          # @return [Float] seconds until the next time
+          def maintain
+            UnreportedRuns.release
+            @held_jobs&.maintain
+            @held_jobs&.suspects&.update
+            @lag = waiting
+            @watch.found
+            @held_jobs&.unsettled? ? SOON : EVERY
+          rescue StandardError => e
+            @lag = nil
+            [@watch.lost(e), SOON].min # jobs are fetched again as soon as Redis is back
+          end
+
+          def waiting
+            queues = @config.capsules.each_value.flat_map(&:queues).uniq
+            sizes = @config.redis { |redis| redis.pipelined { |all| queues.each { |name| all.llen("queue:#{name}") } } }
+            sizes.sum
+          end
+        end
+
+        # Sidekiq's own scheduler, which can also tell whether its thread has died. The thread dies if Redis is down
+        # when it looks for dead processes, some seconds after its start (7.0 to 8.1). Thread names cannot tell that: a
+        # new thread has none yet, and other libraries' pollers have the same.
+        #
+        # One at a time in a run. The runner and the Heartbeat make it.
+        class Scheduler < ::Sidekiq::Scheduled::Poller
+          # @return [Thread]
+          def start = @running = super
+
+          def dead? = !@running.nil? && !@running.alive?
+        end
+      end
+    end
+  end
+end

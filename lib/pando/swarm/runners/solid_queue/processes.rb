@@ -1,0 +1,137 @@
+# frozen_string_literal: true
+
+require "pando/swarm/process_identity"
+require "pando/swarm/runners/solid_queue/supervised_process"
+
+module Pando
+  module Swarm
+    module Runners
+      class SolidQueue
+        # Solid Queue's processes, each of which is a thread of a node here. They register with the node's pid and its
+        # identity, and leave no pipe behind.
+        #
+        # @api private
+        module EmbeddedProcess
+          # @return [Hash] saved with the registration
+          def metadata = super.merge(life: ProcessIdentity.mark)
+
+          # Call it when nothing of this process runs any more.
+          def close = self_pipe.each_value(&:close)
+        end
+
+        # @api private
+        class Dispatcher < ::SolidQueue::Dispatcher
+          include EmbeddedProcess
+        end
+
+        # @api private
+        class Scheduler < ::SolidQueue::Scheduler
+          include EmbeddedProcess
+        end
+
+        # A worker that can stop claiming jobs and keep its registration, so its jobs stay its own as long as they run.
+        # Solid Queue's own stop would give them to others after five seconds.
+        #
+        # @api private
+        class Worker < ::SolidQueue::Worker
+          include EmbeddedProcess
+
+          # Seconds that it sleeps at a time when it claims no more jobs.
+          PAUSE = 3600
+
+          def initialize(...)
+            @claims = Mutex.new # protects the following
+            @quiet = @claiming = false
+            super
+          end
+
+          # Returns at once. The worker still runs the jobs that it is just claiming.
+          def quiet
+            @claims.synchronize { @quiet = true }
+          end
+
+          # True from before a claim until everything about the job is recorded.
+          # @return [Boolean]
+          def busy? = @claims.synchronize { @claiming } || free < pool.size
+
+          private
+
+          # The step of Solid Queue's loop in which its kinds of processes differ.
+          # @return [Numeric] seconds to sleep
+          def poll
+            claims = @claims.synchronize { @claiming = !@quiet }
+            claims ? super : PAUSE
+          ensure
+            @claims.synchronize { @claiming = false }
+          end
+
+          # Before 1.5 this method had another name.
+          def free = pool.respond_to?(:available_capacity) ? pool.available_capacity : pool.idle_threads
+        end
+
+        # The list of Solid Queue's processes that a node runs. Made in the node, at the start of its runner.
+        #
+        # @api private
+        module ProcessList
+          OTHERS = { dispatcher: Dispatcher, scheduler: Scheduler }.freeze
+          private_constant :OTHERS
+
+          class << self
+            # @param node [Node] @param options [Hash] the node's options, complete
+            # @return [Array<SupervisedProcess>] not yet started
+            def processes(node, options)
+              workers = options.fetch(:queue_file) ? workers_of_file : [worker(node, options)]
+              node.number < options.fetch(:dispatchers) ? [*workers, *others] : workers
+            end
+
+            # @return [Array<String>] the queues whose waiting jobs the node counts
+            def queues(node, options)
+              return node.queues unless options.fetch(:queue_file)
+
+              configured(:worker).flat_map { |one| [*one.attributes[:queues]] }.uniq
+            end
+
+            # Checks config/queue.yml as bin/jobs does, for a node that runs its workers.
+            #
+            # @raise [BootError]
+            def check
+              configuration = ::SolidQueue::Configuration.new
+              wrong = configuration.errors.full_messages if configuration.respond_to?(:valid?) && !configuration.valid?
+              wrong ||= ["fibers: is not supported, write threads:"] if configured(:worker).any? do |one|
+                one.attributes[:fibers]
+              end
+              raise BootError, "node :solid_queue, queue_file: true: config/queue.yml: #{wrong.join("; ")}" if wrong
+            rescue ::ActiveRecord::ActiveRecordError
+              nil # recurring tasks query the database, which may be up later
+            end
+
+            private
+
+            def worker(node, options)
+              options = options.slice(:polling_interval).compact
+              SupervisedProcess.new { Worker.new(queues: node.queues, threads: node.concurrency, **options) }
+            end
+
+            # `processes: 3` of a worker means three workers.
+            def workers_of_file
+              configured(:worker).map do |one|
+                SupervisedProcess.new { Worker.new(**one.attributes.except(:processes)) }
+              end
+            end
+
+            # The processes that Solid Queue's supervisor would start, without the workers.
+            def others
+              OTHERS.flat_map do |kind, process_class|
+                configured(kind).map { |one| SupervisedProcess.new { process_class.new(**one.attributes) } }
+              end
+            end
+
+            def configured(kind)
+              ::SolidQueue::Configuration.new.configured_processes.select { |one| one.kind == kind }
+            end
+          end
+        end
+      end
+    end
+  end
+end
