@@ -79,7 +79,7 @@ class MeasureReportTest < Minitest::Test
     assert_match(/^memory on average, MiB +900 +450 +0.50$/, text)
     assert_match(/^each further worker, MiB +- +- +-$/, text)
     refute_match(/^16 |^workers would take|Computed from/, text)
-    assert_match(/^What more workers would take is not computed: .*-w 2/, text)
+    assert_match(/^What more workers would take is not computed: .*Use -w\s2/, text)
     refute_includes(report("html", workers: 1), "<td>16</td>")
     assert_includes(report("html", workers: 1), "What more workers would take is not computed")
     assert_equal([nil, {}],
