@@ -132,7 +132,8 @@ class UpgradeTest < Minitest::Test
       RUBY
     end.link("1.1.0")
     @server.write("pando.rb", "log_format :json\n#{CONFIG.sub("control.sock", "another.sock")}")
-    assert_match(/was touched; these settings differ from the configuration file, run pando reload: control\z/, ask!("upgrade"))
+    assert_match(/was touched; these settings differ from the configuration file, run pando reload: control\z/,
+                 ask!("upgrade"))
 
     @server.wait_past("workers.scaled", from: 2, to: 3)
     @server.wait_past("refork.started", "refork.refused")

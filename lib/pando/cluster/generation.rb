@@ -70,7 +70,7 @@ module Pando
         @source = source
         @state = :booting
         @backoff = RestartThrottle.new({ role: :worker, generation: number },
-                                                   limit: Backoff::LIMIT, free: 0)
+                                       limit: Backoff::LIMIT, free: 0)
         @began_at = Sys.now
         @unfit = 0
         @observed = @released = false

@@ -6,8 +6,8 @@ require "pando/config/types"
 
 module Pando
   class Config
-    # A `node` line of a config file: its keywords, and the Config::NodeKind that it declares. Keywords that are not listed
-    # here belong to the runner.
+    # A `node` line of a config file: its keywords, and the Config::NodeKind that it declares. Keywords that are not
+    # listed here belong to the runner.
     #
     # @api private
     class NodeLine

@@ -13,7 +13,8 @@ class ExternalSignalsTest < Minitest::Test
     super
     @cluster = ClusterSupport::Simulation.new(workers: 2, services: [:clock])
     @cluster.boot
-    @external_signals = Pando::Cluster::ExternalSignals.new(@cluster.rollout, @cluster.generations, ClusterSupport.options)
+    @external_signals = Pando::Cluster::ExternalSignals.new(@cluster.rollout, @cluster.generations,
+                                                            ClusterSupport.options)
   end
 
   def worker = @cluster.worker_in(0)

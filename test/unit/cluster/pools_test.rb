@@ -68,7 +68,9 @@ class PoolsUnitTest < Minitest::Test
 
   def test_a_reader_that_a_worker_gave_up_is_told_of_as_the_reactor_tells
     worker = worker(@jobs, slot: 1)
-    ["192.0.2.1, 5 bytes/s\nGET /a b", "nonsense", ""].each { |text| @pools.child_event_router.reader_lost(worker, text) }
+    ["192.0.2.1, 5 bytes/s\nGET /a b", "nonsense", ""].each do |text|
+      @pools.child_event_router.reader_lost(worker, text)
+    end
 
     fields = { **worker.identity, pool: "jobs", count: 1, reason: "write_timeout (1)" }
     assert_equal([{ **fields, slowest: "192.0.2.1, 5 bytes/s", request: "GET /a b" },

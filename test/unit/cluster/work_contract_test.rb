@@ -13,7 +13,8 @@ class WorkContractTest < Minitest::Test
   WORKER = File.expand_path("../../../lib/pando/cluster/worker.rb", __dir__)
   ASKED = File.read(WORKER).scan(/@work\.(\w+\??)/).flatten.uniq.sort.freeze
 
-  [Pando::HTTP::DirectHandler, Pando::HTTP::ReactorHandler, Pando::Swarm::JobHandler, Pando::Doctor::Subject::Handler].each do |kind|
+  [Pando::HTTP::DirectHandler, Pando::HTTP::ReactorHandler, Pando::Swarm::JobHandler,
+   Pando::Doctor::Subject::Handler].each do |kind|
     define_method(:"test_#{kind.name.downcase.gsub("::", "_")}") do
       asked = ASKED.map(&:to_sym)
       asked.delete(:serve_out) if kind == Pando::HTTP::ReactorHandler # the reactor has the listeners, and is told

@@ -96,7 +96,8 @@ class MeasureReportTest < Minitest::Test
     assert_match(/^Pando took 0.50 of Puma's memory\.$/, text)
     assert_nil(JSON.parse(report("json", requests: 26)).dig("ratio", "cpu"))
     refute_match(/The load took/, report("text"))
-    assert_match(/^- The load took too little CPU time .* \(0\.47 s on Pando\)/, report("text", requests: 26, alone: true))
+    assert_match(/^- The load took too little CPU time .* \(0\.47 s on Pando\)/,
+                 report("text", requests: 26, alone: true))
   end
 
   def test_one_of_a_kind

@@ -224,6 +224,16 @@ class ReforkAutoTest < Minitest::Test
     assert_in_delta 4 * 0.3, look(10, 100).cost, 0.01
   end
 
+  def test_the_median_of_two_costs_lies_between_them
+    settle
+    [0.2, 0.9].each do |each|
+      [50, 400, 1200].each { |age| look(age, 100, cpu: each + (age / 100.0)) }
+      refork
+    end
+
+    assert_in_delta 4 * 0.55, look(10, 100).cost, 0.01
+  end
+
   def test_a_cost_is_at_least_what_a_fork_takes
     settle
     [50, 400].each { |age| look(age, cpu: age / 100.0) }
