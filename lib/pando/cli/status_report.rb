@@ -40,7 +40,7 @@ module Pando
           "generations" => all("generation"), "refork" => one("refork"),
           "leaks" => all("leak"),
           "lost_threads" => all("lost_thread"), "changed_states" => all("changed_state"),
-          "refused_paths" => all("refused_path"), "dampers" => all("damper"),
+          "refused_paths" => all("refused_path"), "throttled_restarts" => all("throttle"),
           "counts" => one("counts") || {},
           "processes" => processes.map { |role, pairs| { "role" => role, **pairs } }
         )
@@ -152,7 +152,7 @@ module Pando
         all("generation").map do |generation|
           "generation #{generation["number"]}#{of(generation)} is #{generation["state"]} (#{generation["purpose"]}), " \
             "started #{duration(generation["age"])} ago#{standing(generation)}"
-        end.push(*reforking, *leaks, *lost_threads, *changed_states, *refused_paths, *dampers, *counts, total, *sizing,
+        end.push(*reforking, *leaks, *lost_threads, *changed_states, *refused_paths, *throttled_restarts, *counts, total, *sizing,
                  *sharing)
       end
 
@@ -165,14 +165,14 @@ module Pando
 
       def total = "total PSS #{mebibytes(processes.sum { |_, pairs| pairs["pss"].to_i })}"
 
-      def dampers
-        all("damper").map do |damper|
-          place = damper.slice("slot", "name").values.first
-          place ||= "of generation #{damper["generation"]}" if damper["generation"]
-          waits = ", next attempt in #{damper["seconds"]} s" if damper["seconds"].positive?
-          lost = "lost #{counted(damper["rate"], "time")} within a minute"
-          "#{[damper["role"], place].compact.join(" ")}#{of(damper)}: #{lost}#{waits} " \
-            "(#{printable(damper["reason"].to_s)})"
+      def throttled_restarts
+        all("throttle").map do |throttle|
+          place = throttle.slice("slot", "name").values.first
+          place ||= "of generation #{throttle["generation"]}" if throttle["generation"]
+          waits = ", next attempt in #{throttle["seconds"]} s" if throttle["seconds"].positive?
+          lost = "lost #{counted(throttle["rate"], "time")} within a minute"
+          "#{[throttle["role"], place].compact.join(" ")}#{of(throttle)}: #{lost}#{waits} " \
+            "(#{printable(throttle["reason"].to_s)})"
         end
       end
 

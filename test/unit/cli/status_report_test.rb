@@ -16,10 +16,10 @@ class StatusReportTest < Minitest::Test
   end
 
   def test_who_dies_too_often_what_went_wrong_and_how_many_workers
-    text = report(["damper", { "role" => "worker", "slot" => "1", "rate" => "5", "seconds" => "0.5",
+    text = report(["throttle", { "role" => "worker", "slot" => "1", "rate" => "5", "seconds" => "0.5",
                                "reason" => "KILL" }],
-                  ["damper", { "role" => "service", "name" => "mailer", "rate" => "1", "seconds" => "0.0" }],
-                  ["damper", { "role" => "worker", "generation" => "2", "rate" => "2", "seconds" => "4.0",
+                  ["throttle", { "role" => "service", "name" => "mailer", "rate" => "1", "seconds" => "0.0" }],
+                  ["throttle", { "role" => "worker", "generation" => "2", "rate" => "2", "seconds" => "4.0",
                                "reason" => "status 1" }],
                   ["counts", { "worker_lost" => "5", "oom_killed" => "2" }], sizing: "8 CPUs").text
 
@@ -124,10 +124,10 @@ class StatusReportTest < Minitest::Test
   end
 
   def test_json_has_numbers
-    shown = JSON.parse(report(["damper", { "role" => "mold", "rate" => "5", "seconds" => "0.5" }],
+    shown = JSON.parse(report(["throttle", { "role" => "mold", "rate" => "5", "seconds" => "0.5" }],
                               ["counts", { "oom_killed" => "2" }]).json)
 
-    assert_equal [{ "role" => "mold", "rate" => 5, "seconds" => 0.5 }], shown["dampers"]
+    assert_equal [{ "role" => "mold", "rate" => 5, "seconds" => 0.5 }], shown["throttled_restarts"]
     assert_equal({ "oom_killed" => 2 }, shown["counts"])
   end
 
