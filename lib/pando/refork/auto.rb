@@ -65,11 +65,11 @@ module Pando
       GIB = 1024.0**3
       # The rules for each `prefer`. A vCPU costs as much as 8 GiB of memory at the large clouds: that is the
       # rate of `:cpu`. But most CPU time that is paid for is idle, as a reserve for peaks, and reforks use that,
-      # because they wait for a quiet moment; memory is in use day and night. So `:balanced` values a second at
-      # less than a third: at that rate the apps of bench/lab stay below 0.95 of Puma's CPU time.
+      # because they wait for a quiet moment; memory is in use day and night. So `:balanced` values a second at a
+      # quarter.
       PREFERENCES = {
         memory: { rate: 0.5 * GIB, share: 0.25, floor: 5.0, most: 30.0 },
-        balanced: { rate: 2.5 * GIB, share: 0.08, floor: 10.0, most: 120.0 },
+        balanced: { rate: 2 * GIB, share: 0.08, floor: 10.0, most: 120.0 },
         cpu: { rate: 8 * GIB, share: 0.02, floor: 60.0, most: 600.0 }
       }.freeze
       private_constant :GIB, :PREFERENCES

@@ -55,20 +55,20 @@ class ReforkAutoTest < Minitest::Test
     decision = look(50, 400)
 
     assert_equal [:refork, "a worker served 50 requests", 300 * MIB], decision.to_h.values_at(:action, :reason, :saving)
-    assert_equal "300.0 MiB * 5 s >= 256.0 MiB s", decision.rule # 4 workers, 25 ms, 2.5 GiB
+    assert_equal "300.0 MiB * 5 s >= 204.8 MiB s", decision.rule # 4 workers, 25 ms, 2 GiB
   end
 
   def test_the_first_refork_waits_until_it_pays
     look(0, 100)
     assert_equal :wait, act(50, 120)
-    assert_equal "a refork would save 20.0 MiB: it pays when that lasts for 13 s", look(60, 120).reason
-    assert_equal :refork, act(129, 120)
+    assert_equal "a refork would save 20.0 MiB: it pays when that lasts for 10 s", look(60, 120).reason
+    assert_equal :refork, act(103, 120)
   end
 
   def test_growth_counts_for_all_workers_where_one_serves_all
     look(0, 100)
 
-    assert_equal :refork, act(13, 160, most: 52, seconds: 1.1, warmed: 1.0, cpu: 0.5)
+    assert_equal :refork, act(13, 160, most: 52, seconds: 1.0, warmed: 1.0, cpu: 0.5)
   end
 
   def test_where_nobody_has_seen_the_birth_the_first_refork_comes_after_fifty_requests
@@ -119,7 +119,7 @@ class ReforkAutoTest < Minitest::Test
     age = due((0..5000).step(10)) { |requests| 100 + (requests / 10.0) }
     saved = (age / 10.0 / 2) * (age / 10.0)
 
-    assert_in_delta 0.5 * 2.5 * 1024, saved, 100 # half a second of CPU time, at 2.5 GiB
+    assert_in_delta 0.5 * 2 * 1024, saved, 100 # half a second of CPU time, at 2 GiB
   end
 
   def test_memory_that_grows_no_more_is_not_worth_it_however_long_that_lasts
@@ -339,7 +339,7 @@ class ReforkAutoTest < Minitest::Test
     rules = Pando::Refork::Auto::Rules.for(scale: 60)
 
     assert_equal [1 / 6.0, 2.0, 1.0], [rules.floor, rules.most, rules.lull]
-    assert_in_delta 2.5 * (1024**3) / 60, rules.rate
+    assert_in_delta 2.0 * (1024**3) / 60, rules.rate
   end
 
   def test_what_stands_against_it_is_waited_for
