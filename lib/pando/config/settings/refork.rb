@@ -9,7 +9,7 @@ module Pando
       setting :refork,
               type: Types::Refork.new, default: :auto, development: false,
               flags: %w[--refork], argument: "auto|manual|off|N,N,...",
-              help: "When a warm worker becomes the mold of the next generation.",
+              help: "When a warm worker forks the mold of the next generation.",
               notes: <<~MARKDOWN,
                 - `:auto` weighs the memory that a refork saves against the CPU time that it takes. Pando measures both
                   ([how](reforking.md)).
