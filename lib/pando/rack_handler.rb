@@ -17,7 +17,7 @@ module Pando
     private_constant :ADDRESS
 
     class << self
-      # Replaces this process by the server.
+      # Replaces this process with the server.
       #
       # @param _app [#call, nil] not used: the workers load the rackup file
       # @param options [Hash{Symbol => Object}] of Rackup::Server or Rails::Server

@@ -35,7 +35,7 @@ module Pando
         @counts[changed ? :translated : :kept] += 1 unless original.match?(BLANK)
       end
 
-      # Replaces the original lines by other ones.
+      # Replaces the original lines with other ones.
       #
       # @param lines [Array<String>] @param originals [Array<String>]
       def instead(lines, originals)
