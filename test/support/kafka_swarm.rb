@@ -85,7 +85,7 @@ module Support
       PARTITIONS.times { |one| assert_equal (0...@produced).to_a, @effects.firsts[one], "partition #{one}" }
     end
 
-    # Waits until each process in a slot is gone before the next one is ordered.
+    # Each process in a slot must be gone before the next one is ordered.
     def assert_successors_are_born_last
       fates = @server.events.select { |event| FATES.include?(event["event"]) }
       fates.group_by { |event| event["slot"] }.each do |slot, all|

@@ -40,7 +40,7 @@ UPGRADED = lambda do |stream|
   stream.close
 end
 
-# Rack 2 has its connection class in another place.
+# Rack 2 passes the connection in the environment.
 def take_over(env)
   socket = env["rack.hijack"].call
   socket = env["rack.hijack_io"] unless RACK3

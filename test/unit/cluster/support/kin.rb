@@ -95,7 +95,7 @@ module ClusterSupport
       @inbox.read(child)
     end
 
-    # The process has ended, but is not reaped yet.
+    # Waits until the process has ended, without reaping it.
     def ended(child)
       Pando::Sys::Poller.new.add(child.pidfd, true).then do |poller|
         deadline = Pando::Sys.now + PATIENCE

@@ -83,7 +83,7 @@ module ClusterSupport
       settle
     end
 
-    # A refork has finished, and there was no mold to keep.
+    # A refork serves and is under watch, and there was no mold to keep.
     def watched(**options)
       released(canary: Pando::Cluster::Canary::Criteria.new(requests: 1, seconds: 0.0, longest: 1.0), **options)
       generations.refork("test")

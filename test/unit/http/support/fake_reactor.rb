@@ -83,7 +83,7 @@ module HTTPSupport
 
     # @return [Symbol] the state of the last offer
     def offer = STATES.fetch(u64(OFFER) & 0xffffffff)
-    # Withdraws the offer.
+    # The client is gone.
     def go(turn = @turn) = pwrite_u32(GONE, turn)
     def taken = u64(TAKEN)
     def drain! = @page.pwrite([1].pack("L"), DRAINING)
