@@ -28,7 +28,7 @@ module Pando
   # fit.
   class ForkDeclined < Error; end
 
-  # Raised in the main thread of a worker whose request outlived its soft timeout. It is not a StandardError, so `rescue
-  # => e` does not swallow it.
+  # Raised in the main thread of a worker whose request outlived its soft timeout. It is not a StandardError, so that
+  # `rescue => e` does not swallow it.
   class RequestTimeout < Exception; end # rubocop:disable Lint/InheritException
 end
