@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# One process that measures: `ruby batch_probe.rb WAY JOB THREADS SECONDS` prints {calls:, wall:, cpu:} as JSON, each of
-# one batch.
+# The measuring process: `ruby batch_probe.rb WAY JOB THREADS SECONDS` prints {calls:, wall:, cpu:} of one batch each,
+# as JSON.
 
 $LOAD_PATH.unshift(File.expand_path("../../lib", __dir__))
 
@@ -9,8 +9,8 @@ require "json"
 require "pando/batch"
 
 module Bench
-  # Batches of ten jobs, one after the other, each waited for in one of three ways. What is counted is how often the
-  # waiting thread calls Thread.pass or Queue#pop.
+  # Runs batches of ten jobs, one after the other, and waits for each in one of three ways. Counts how often the waiting
+  # thread calls Thread.pass or Queue#pop.
   module BatchProbe
     BATCH = 10
 
@@ -20,7 +20,7 @@ module Bench
       "100ms" => ->(_) { sleep(rand(9..11) / 100.0) }
     }.freeze
 
-    # A loop until no thread has anything to do.
+    # Polls until no thread has anything to do.
     class Pass
       attr_reader :calls
 
@@ -68,9 +68,9 @@ module Bench
       end
     end
 
-    # The executor, which counts where its runs wait.
+    # Runs the batch through the executor, and counts where its runs wait.
     class Pando
-      # Counts calls of the thread that measures.
+      # Counts the calls of the measuring thread.
       module Counted
         class << self
           attr_accessor :calls
@@ -94,11 +94,11 @@ module Bench
 
     WAYS = { "pass" => Pass, "pop" => Pop, "batch" => Pando }.freeze
 
-    # @return [Hash{Symbol => Float}] of one batch: calls, seconds, seconds of CPU time of the whole process
+    # @return [Hash{Symbol => Float}] of one batch: calls, seconds, and seconds of CPU time of the whole process
     def self.call(way, job, threads, seconds)
       subject = WAYS.fetch(way).new(threads, JOBS.fetch(job))
       items = (1..BATCH).to_a
-      subject.call(items) # warm
+      subject.call(items) # warm-up
       calls = subject.calls
       wall = now
       cpu = cpu_time

@@ -4,11 +4,11 @@ require "support/columns"
 require "support/statistics"
 
 module Bench
-  # The figures of one Ruby as text, and what is to be kept of them.
+  # The figures of one Ruby as text, and the results that must hold.
   class BatchReport
     WAYS = { "pass" => "Thread.pass", "pop" => "Queue#pop", "batch" => "Pando::Batch" }.freeze
     HEAD = ["job", "waits by", "calls a batch", "saved", "CPU, ms a batch", "of the time", "CPU saved"].freeze
-    # Where jobs wait for something, polling is what the process is busy with.
+    # Limits as a multiple of polling, for jobs that wait, where the process does little else but poll.
     MOST_CALLS = 0.001
     MOST_CPU = 0.1
 

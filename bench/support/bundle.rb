@@ -3,17 +3,17 @@
 require "fileutils"
 
 module Bench
-  # The gems that one program needs, installed by Bundler into the user's cache folder. The Gemfile is copied
-  # there first: its lock file is this Ruby's business, and the checkout stays as it is.
+  # The gems that one program needs, installed by Bundler into the user's cache folder. The Gemfile is copied there
+  # first, because its lock file depends on the Ruby, and the checkout must not change.
   class Bundle
     class Failed < StandardError; end
 
     CHECKOUT = File.expand_path("../..", __dir__)
     INSTALL_WITHIN = 600 # seconds: some of the gems are compiled, one in Rust
 
-    # @param name [String] unique among our bundles
+    # @param name [String] unique among the bundles of the benchmarks and tests
     # @param gemfile [String] path of the Gemfile
-    # @param without [Array<String>] groups of it that are not wanted
+    # @param without [Array<String>] groups to leave out
     def initialize(name, gemfile, without: [])
       @gemfile = gemfile
       @without = without
@@ -22,10 +22,10 @@ module Bench
       @folder = File.join(@home, name)
     end
 
-    # Installs what is missing; of several callers at a time, the later ones wait.
+    # Installs missing gems. If several processes call it at once, the later ones wait.
     #
     # @return [self]
-    # @raise [Failed] with Bundler's own words
+    # @raise [Failed] with Bundler's message
     def prepare
       FileUtils.mkdir_p(@folder)
       File.open(File.join(@folder, "lock"), File::CREAT | File::RDWR) do |lock|
@@ -36,7 +36,7 @@ module Bench
       self
     end
 
-    # @return [Hash{String => String, nil}] what a Ruby needs in its environment to find these gems
+    # @return [Hash{String => String, nil}] the environment in which a Ruby finds these gems
     def environment
       clean_environment.merge(
         "BUNDLE_GEMFILE" => copy, "BUNDLE_PATH" => File.join(@home, "gems"), "BUNDLE_FROZEN" => nil,
@@ -45,7 +45,7 @@ module Bench
       )
     end
 
-    # @return [String] path of an executable that one of the gems brings
+    # @return [String] path of an executable from one of the gems
     def executable(gem, name)
       script = "print Gem.bin_path(#{gem.dump}, #{name.dump})"
       path = IO.popen([environment, Gem.ruby, "-e", script], err: File::NULL, &:read)
@@ -77,7 +77,7 @@ module Bench
              chdir: @folder, in: File::NULL, out: out, err: %i[child out])
     end
 
-    # Whatever bundle this program itself runs in is no business of the other.
+    # Runs without the bundle of this program.
     def clean_environment
       ours = ENV.keys.grep(/\A(?:BUNDLE_|BUNDLER_|RUBYLIB\z|RUBYOPT\z)/)
       ours.to_h { |name| [name, nil] }

@@ -4,7 +4,7 @@ require "cgi/escape"
 require "support/cow_run"
 
 module Bench
-  # The results as a picture (SVG 1.1): above the whole server, below one worker; a group of bars for each
+  # The results as a picture (SVG 1.1): the whole server at the top, one worker at the bottom; a group of bars for each
   # server, a bar for each moment.
   class Chart
     MIB = 1024.0 * 1024

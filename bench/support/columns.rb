@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 module Bench
-  # Rows of text in aligned columns: the first to the left, the others to the right.
+  # Rows of text in aligned columns: the first one to the left, the others to the right.
   class Columns
     # @param head [Array<String>]
-    # @param rows [Array<Array<String>>] of as many cells
+    # @param rows [Array<Array<String>>] with the same number of cells
     def initialize(head, rows)
       @rows = [head, *rows]
     end

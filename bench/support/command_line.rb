@@ -3,8 +3,8 @@
 require "optparse"
 
 module Bench
-  # What the command lines of the benchmarks have in common. A class that includes
-  # this answers `program` and `parser`, and sets its defaults before {#read}.
+  # The common part of the benchmarks' command lines. A class that includes this module defines `program` and `parser`,
+  # and sets its defaults before {#read}.
   module CommandLine
     SECONDS = /\A\d{1,2}(?:\.\d{1,3})?\z/
 
@@ -19,10 +19,10 @@ module Bench
       usage(e.message)
     end
 
-    # Options that set a whole number each.
+    # Options with one whole number each.
     #
     # @param meanings [Hash{Symbol => String}]
-    # @param pattern [Regexp] of what is allowed
+    # @param pattern [Regexp] of the allowed values
     def numbers_of(options, meanings, pattern)
       meanings.each do |name, meaning|
         default = instance_variable_get(:"@#{name}")
@@ -34,14 +34,14 @@ module Bench
 
     # The contestants.
     #
-    # @param all [Array<String>] that are known
+    # @param all [Array<String>] known names
     def servers_of(options, all)
       options.on("--servers LIST", Array, "of #{all.join(",")} (default #{@servers.join(",")})") do |names|
         @servers = known(names, all)
       end
     end
 
-    # The Rubies to measure, one after the other, each measurement taking some seconds.
+    # The Rubies to measure, one after the other, and the seconds of each measurement.
     def rubies_of(options)
       options.on("--rubies LIST", Array, "paths; this: the one at hand (default: this and one with YJIT)") do |list|
         @rubies = list.map { |path| path == "this" ? Gem.ruby : path }
@@ -50,7 +50,7 @@ module Bench
       options.on("--seconds N", SECONDS, "each measurement (default #{@seconds})") { |seconds| @seconds = seconds }
     end
 
-    # @param standard [String] of docs/benchmarks.md that --check holds Pando to
+    # @param standard [String] the word in docs/benchmarks.md for the figures that --check requires
     def ending(options, standard)
       figures(options, standard)
       options.on("--ruby PATH", "to run on; this: the one at hand (default: one with YJIT)")

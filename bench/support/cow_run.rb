@@ -5,22 +5,22 @@ require "support/load"
 require "support/memory"
 
 module Bench
-  # One server through the four moments at which its memory is read. Each time the load goes on until every
+  # Takes one server through the four moments at which its memory is read. Each time the load continues until every
   # worker has called all methods of the app.
   class CowRun
     PHASES = { boot: "at boot", warmed: "warmed", reforked: "after a refork", more: "and warmed again" }.freeze
-    SLICES = 20 # requests that it takes a worker to call all methods
-    SECONDS = 120 # the longest that one load may take
-    REQUESTS_AT_MOST = 20 # times what is asked for
+    SLICES = 20 # requests after which a worker has called all methods
+    SECONDS = 120 # limit for one load
+    REQUESTS_AT_MOST = 20 # times the requested number
 
     # @!attribute label [String]
-    # @!attribute phases [Hash{Symbol => Memory, nil}] nil where a server does not have that moment
+    # @!attribute phases [Hash{Symbol => Memory, nil}] nil if the server does not have that moment
     # @!attribute notes [Array<String>] what the reader should know
     Result = Struct.new(:name, :label, :phases, :notes, keyword_init: true)
 
     # @param name [String] the server's name on the command line
     # @param server [Server]
-    # @param requests [Integer] the least to send in each load
+    # @param requests [Integer] the least number to send in each load
     def initialize(name, server, requests:)
       @name = name
       @server = server

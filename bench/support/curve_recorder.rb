@@ -5,20 +5,20 @@ require "support/memory"
 require "support/servers"
 
 module Bench
-  # Records the curve of one generation: the summed PSS of workers and mold, and the CPU time of a worker, by the
-  # requests that each worker has served since its fork. One run of a server: so many requests for each worker, a refork
-  # (none: the cold generation itself), then the ages, one after another.
+  # Records the curve of one generation: the summed PSS of workers and mold, and the CPU time of a worker, over the
+  # requests that each worker has served since its fork. One run of a server: some requests to each worker, a refork
+  # (unless it is the cold generation itself), then the ages one after another.
   class CurveRecorder
     AGES = [0, 10, 25, 50, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400, 3200].freeze
     CLIENTS = 8
-    # CPU clock of another process: MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED) of Linux.
+    # The CPU clock of another process: Linux' MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED).
     CLOCK = ->(pid) { (~pid << 3) | 2 }
 
     Row = Struct.new(:warmth, :age, :pss, :cpu)
 
     # @param server [Server] not yet started
-    # @param paths [Array<String>] asked for in turns
-    # @param prepare [#call] given the port, before anything is counted
+    # @param paths [Array<String>] requested in turn
+    # @param prepare [#call] gets the port, before anything is counted
     def initialize(server, workers:, paths:, prepare: ->(_port) {})
       @server = server
       @workers = workers
@@ -47,13 +47,13 @@ module Bench
       molds = @server.pids_of(/\Apando mold/)
       workers = @server.worker_pids
       memory = Memory.of(molds + workers, workers)
-      shared = warmth.zero? ? 0.0 : molds.sum { |pid| cpu(pid) } # a cold mold has loaded the app
+      shared = warmth.zero? ? 0.0 : molds.sum { |pid| cpu(pid) } # a cold mold has used CPU time to load the app
       Row.new(warmth, age, memory.pss, ((workers.sum { |pid| cpu(pid) } + shared) / @workers).round(4))
     end
 
     def cpu(pid) = Process.clock_gettime(CLOCK.call(pid))
 
-    # So many for each worker, from several clients at once.
+    # Sends that many requests to each worker, from several clients at once.
     def ask(each)
       left = Array.new(each * @workers) { @paths[(@sent += 1) % @paths.size] }
       queue = Thread::Queue.new(left).close

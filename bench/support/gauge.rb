@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
 module Bench
-  # A Rack middleware that tells what requests have cost the process that served them: CPU time, page faults and garbage
-  # collections, from one request's begin to the next one's, so that nothing between them is left out. A response says
-  # what the request before has cost, in X-Cost: pid, its number in this process, nanoseconds, faults, collections.
+  # A Rack middleware that reports what requests cost the process that serves them: CPU time, page faults and garbage
+  # collections, from the beginning of one request to the beginning of the next, so that the time between them counts
+  # too. The header X-Cost of a response tells the cost of the previous request: pid, its number in this process,
+  # nanoseconds, faults, collections.
   class Gauge
     FIELDS = %i[pid number nanoseconds faults collections].freeze
     Cost = Struct.new(*FIELDS)
-    STAT_MINOR_FAULTS = 7 # of /proc/PID/stat, behind the name
+    STAT_MINOR_FAULTS = 7 # index in /proc/PID/stat, after the name
 
     # @param text [String, nil] the header
     # @return [Cost, nil]

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Bench
-  # A process of our own that ends a server's process group as soon as this program is gone, however it ended:
-  # a benchmark that was killed leaves no server behind.
+  # A separate process that kills a server's process group as soon as this program has ended, however it ended. So a
+  # benchmark that was killed leaves no server behind.
   class Guard
     # @param group [Integer] process group of the server
     def initialize(group)
@@ -11,7 +11,7 @@ module Bench
       @reader.close
     end
 
-    # Calls it off.
+    # Stops guarding.
     def release
       Process.kill(:KILL, @pid)
       Process.wait(@pid)
@@ -23,10 +23,10 @@ module Bench
     def watch(group)
       %w[INT TERM HUP].each { |name| trap(name, "IGNORE") }
       @writer.close
-      @reader.read # ends with this program
+      @reader.read # returns when this program has ended
       Process.kill(:KILL, -group)
     rescue Errno::ESRCH
-      # The server was gone already.
+      # The server had already ended.
     ensure
       exit!(0)
     end

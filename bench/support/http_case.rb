@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
 module Bench
-  # One way to ask: how many workers and connections, kept or not, with how large a head.
+  # One kind of load: how many workers and connections, keep-alive or not, and a small or a large head.
   #
   # @!attribute workers [Integer]
   # @!attribute connections [Integer]
-  # @!attribute keep [Boolean] whether a connection serves more than one request
-  # @!attribute large [Boolean] whether the head is a browser's
+  # @!attribute keep [Boolean] whether a connection serves several requests
+  # @!attribute large [Boolean] whether the head is as large as a browser's
   HTTPCase = Struct.new(:workers, :connections, :keep, :large, keyword_init: true) do
     # With Host, 13 header fields.
     const_set(:BROWSER, {
@@ -19,7 +19,7 @@ module Bench
       "If-None-Match" => 'W/"5d41402abc4b2a76b9719d911017c592"'
     }.freeze)
 
-    # @return [Hash{String => String}] besides Host
+    # @return [Hash{String => String}] the fields in addition to Host
     def headers
       fields = large ? self.class::BROWSER : {}
       keep ? fields : fields.merge("Connection" => "close")

@@ -28,7 +28,7 @@ module Bench
       read(arguments)
     end
 
-    # @return [Hash{Integer => Array<HTTPCase>}] workers => what to ask then
+    # @return [Hash{Integer => Array<HTTPCase>}] cases by number of workers
     def cases
       @workers.to_h do |workers|
         all = @kinds.product(@heads, @connections).map do |kind, head, connections|
@@ -38,7 +38,7 @@ module Bench
       end
     end
 
-    # The server has the first CPU for itself and the client the second, where there are two.
+    # With two CPUs, the server has the first one for itself and the client the second.
     def cores = pinned? ? %w[0 1] : [nil, nil]
 
     private

@@ -4,13 +4,13 @@ require "support/columns"
 require "support/statistics"
 
 module Bench
-  # What bench/http prints about one number of workers: medians of the rounds, and how they compare.
+  # The output of bench/http for one number of workers: medians of the rounds, and comparisons.
   class HTTPReport
     MIB = 1024.0 * 1024
     BEST_OF = %w[iodine agoo itsi].freeze
     HEAD = ["", "CPU µs/request", "spread", "x best peer", "x nginx", "requests/s", "errors"].freeze
 
-    # @param run [HTTPRun] that was called
+    # @param run [HTTPRun] that has been called
     # @param labels [Hash{String => String}] of the servers
     def initialize(run, labels)
       @run = run
@@ -22,7 +22,7 @@ module Bench
     # @return [Array<HTTPCase>]
     def cases = @run.samples.keys.map(&:first).uniq
 
-    # @return [Float, nil] microseconds a request, the median of the rounds; nil where it was not measured
+    # @return [Float, nil] microseconds per request, the median of the rounds; nil: not measured
     def cpu(kind, name)
       samples = @run.samples.fetch([kind, name], [])
       Statistics.median(samples.map(&:cpu)) unless samples.empty?

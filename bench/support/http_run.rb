@@ -7,16 +7,16 @@ require "support/servers"
 require "support/wrk"
 
 module Bench
-  # All servers with one number of workers, started side by side and asked in turn, so that whatever the machine
-  # does beside it falls on all of them. Each round has fresh processes.
+  # All servers with one number of workers, started side by side and loaded in turn, so that other work on the machine
+  # affects all of them alike. Each round has fresh processes.
   class HTTPRun
     APP = File.expand_path("../apps/hello.ru", __dir__)
     ENVIRONMENT = { "RACK_ENV" => "production", "RUBY_YJIT_ENABLE" => "1" }.freeze
-    WARM_UP = 2 # seconds a server and round, enough for all that is compiled
+    WARM_UP = 2 # seconds per server and round, enough to compile all hot code
     MEMORY_LOAD = 2
 
-    # @!attribute cpu [Float] microseconds a request
-    # @!attribute rate [Float] requests a second
+    # @!attribute cpu [Float] microseconds per request
+    # @!attribute rate [Float] requests per second
     # @!attribute errors [Integer]
     Sample = Struct.new(:cpu, :rate, :errors, keyword_init: true)
 
@@ -37,10 +37,10 @@ module Bench
     # @return [Hash{Array(HTTPCase, String) => Array<Sample>}]
     attr_reader :samples
 
-    # @return [Hash{String => Memory}] of a server that runs alone and has served a while
+    # @return [Hash{String => Memory}] of each server, running alone, after it has served for a while
     attr_reader :memory
 
-    # @return [Hash{String => String}] why a server is left out that cannot be started
+    # @return [Hash{String => String}] by server, why it could not be started and is left out
     attr_reader :failures
 
     def call
@@ -51,7 +51,7 @@ module Bench
 
     private
 
-    # Alone, for pages that several servers share would count less in each.
+    # Runs each server alone, because pages that several servers share would count less in each.
     def weigh(name)
       with_all([name]) do |servers|
         load(servers[name], @cases.first, MEMORY_LOAD)
@@ -76,7 +76,7 @@ module Bench
       servers.each_value { |server| load(server, @cases.first, WARM_UP) }
       @cases.each do |kind|
         warn "round #{round + 1}: #{kind.name} ..."
-        # Not always in the same order: what one leaves behind shall not always fall on the same next.
+        # The order changes, so that the after-effects of one server do not always hit the same next one.
         servers.keys.rotate(round).each do |name|
           sample = measure(servers[name], kind)
           @samples[[kind, name]] << sample if sample
@@ -84,7 +84,7 @@ module Bench
       end
     end
 
-    # @return [Sample, nil] nil: a process has ended whose time nobody keeps
+    # @return [Sample, nil] nil: a process has ended and its CPU time is unknown
     def measure(server, kind)
       before = CPUTime.of(server.pids)
       result = load(server, kind, @options.seconds)

@@ -3,9 +3,9 @@
 require "support/http_case"
 
 module Bench
-  # The ratios that Pando is to keep on hello world with one worker, and whether it does.
+  # The ratios that Pando must reach on hello world with one worker, and whether it does.
   class HTTPTargets
-    # @!attribute case [Hash] of HTTPCase
+    # @!attribute case [Hash] attributes of an HTTPCase
     # @!attribute server [String]
     # @!attribute of_peer [Float] at most this many times the best peer's CPU
     # @!attribute of_nginx [Float] at most this many times nginx's

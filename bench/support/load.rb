@@ -4,12 +4,12 @@ require "io/wait"
 require "socket"
 
 module Bench
-  # Requests from several clients at once to a server on the loop-back interface, one connection each.
-  # It ends when the caller says that it is enough, and in any case at a count and at a time.
+  # Requests from several clients at once to a server on the loopback interface, one connection each. The load ends when
+  # the caller says so, at a number of requests, or after a time.
   class Load
     # @!attribute workers [Hash{Integer => Integer}] pid => requests it answered
-    # @!attribute failures [Array<String>] what went wrong with the others
-    # @!attribute complete [Boolean] false when the count or the time ended it
+    # @!attribute failures [Array<String>] errors of the other requests
+    # @!attribute complete [Boolean] false if the number or the time ended it
     Result = Struct.new(:workers, :failures, :complete, keyword_init: true) do
       def requests = workers.values.sum
     end
@@ -24,7 +24,7 @@ module Bench
     # @param at_most [Integer] requests
     # @param seconds [Numeric]
     # @yieldparam workers [Hash{Integer => Integer}] pid => requests answered so far
-    # @yieldreturn [Boolean] whether this is enough
+    # @yieldreturn [Boolean] whether to end the load
     # @return [Result]
     def run(at_most:, seconds:, &enough)
       @result = Result.new(workers: Hash.new(0), failures: [], complete: false)
@@ -35,10 +35,10 @@ module Bench
       @result
     end
 
-    # One request, outside of a run.
+    # Sends one request, outside of a run.
     #
     # @return [Integer] pid of the process that answered
-    # @raise [SystemCallError, IOError] when none did
+    # @raise [SystemCallError, IOError] no process did
     def get(path)
       socket = Socket.tcp("127.0.0.1", @port, connect_timeout: 5)
       socket.write("GET #{path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")

@@ -5,7 +5,7 @@ require "fileutils"
 require "support/packages"
 
 module Bench
-  # The load generators in bench/native, compiled once for each state of their sources into the user's cache folder.
+  # The load generators in bench/native, compiled once per version of their sources into the user's cache folder.
   class Native
     class Failed < StandardError; end
 
@@ -14,7 +14,7 @@ module Bench
 
     # @param name [String] of a program: its source is bench/native/<name>.c
     # @return [String] path of the executable
-    # @raise [Failed] with the compiler's own words
+    # @raise [Failed] with the compiler's message
     def self.program(name) = new(name).program
 
     def initialize(name)
@@ -37,7 +37,7 @@ module Bench
       File.join(ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") }, "pando", "bench")
     end
 
-    # Renamed into place: of several that compile at a time, each has a whole file.
+    # Renamed into place, so that concurrent compilations never see an incomplete file.
     def compile
       FileUtils.mkdir_p(folder)
       fresh = "#{path}.#{Process.pid}"

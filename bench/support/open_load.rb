@@ -5,30 +5,30 @@ require "support/native"
 require "support/priority"
 
 module Bench
-  # bench/native/openload: requests at their own pace, timed from the moment they were meant to be sent.
+  # Runs bench/native/openload: requests at a fixed rate, timed from the moment at which they should have been sent.
   class OpenLoad
     class Failed < StandardError; end
 
     # @!attribute requests [Integer]
-    # @!attribute p50 [Float] milliseconds, as p90, p99 and worst
+    # @!attribute p50 [Float] milliseconds, like p90, p99 and worst
     Latency = Struct.new(:requests, :p50, :p90, :p99, :worst, keyword_init: true)
 
     # @!attribute fast [Latency]
     # @!attribute slow [Latency]
     # @!attribute lag [Latency] how late the generator itself was
     # @!attribute sent [Integer]
-    # @!attribute failed [Integer] without an answer of status 200
-    # @!attribute unanswered [Integer] at the end: in fast and slow with the age they had reached
+    # @!attribute failed [Integer] requests that did not get status 200
+    # @!attribute unanswered [Integer] requests without a response at the end; fast and slow include them with their age
     Result = Struct.new(:fast, :slow, :lag, :sent, :failed, :unanswered, keyword_init: true)
 
-    # @param options [Hash] of the program, the names with underscores
+    # @param options [Hash] of the program, with underscores in the names
     def initialize(cores: nil, **options)
       @cores = cores
       @options = options
       @program = Native.program("openload")
     end
 
-    # @param options [Hash] more of them
+    # @param options [Hash] further ones
     # @return [Result]
     # @raise [Failed]
     def run(port, **options)

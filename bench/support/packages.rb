@@ -1,16 +1,16 @@
 # frozen_string_literal: true
 
 module Bench
-  # Programs that the machine may lack, installed as bin/ does it: by apt, where we may.
+  # Programs that may be missing on the machine, installed with apt as in bin/, if we have the right to.
   module Packages
     class Missing < StandardError; end
 
     INSTALL = File.expand_path("../../bin/lib/install.sh", __dir__)
-    # Debian's nginx is not on everybody's PATH.
+    # Debian's nginx is not on every user's PATH.
     FOLDERS = [*ENV.fetch("PATH", "").split(File::PATH_SEPARATOR), "/usr/sbin", "/usr/local/sbin"].freeze
 
     # @param name [String] of an executable
-    # @param packages [Array<String>] what brings it
+    # @param packages [Array<String>] that contain it
     # @return [String] its path
     # @raise [Missing] when it cannot be installed
     def self.executable(name, *packages)

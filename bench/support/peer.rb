@@ -3,9 +3,9 @@
 require "support/server"
 
 module Bench
-  # A server that comes as a gem.
+  # A server from a gem.
   class Peer < Server
-    # @param bundle [Bundle] that has its gem
+    # @param bundle [Bundle] that contains its gem
     def initialize(bundle:, **options)
       super(**options)
       @bundle = bundle

@@ -1,18 +1,18 @@
 # frozen_string_literal: true
 
-# One process that measures: `ruby pid_probe.rb SECONDS ROUNDS NAME...` prints {name: [nanoseconds, ...]} as JSON.
+# The measuring process: `ruby pid_probe.rb SECONDS ROUNDS NAME...` prints {name: [nanoseconds, ...]} as JSON.
 
 require "json"
 
 module Bench
-  # How long a way to learn the pid takes, less the loop around it.
+  # How long a way to get the pid takes, without the loop around it.
   module PidProbe
     UNROLLED = 10
     CHECK = defined?(Pando) && Pando::ForkSafety::ForkCheck.new
     PID = Process.pid
 
-    # Each body is written out, so that nothing but the call itself is in the loop. What is no call is assigned:
-    # Ruby warns of it otherwise.
+    # Each body is written out, so that only the call itself is in the loop. Expressions that are not calls are
+    # assigned, because Ruby would warn otherwise.
     # rubocop:disable-next Style/Semicolon, Style/WhileUntilModifier, Style/SpecialGlobalVars
     WAYS = {
       "empty" => lambda { |turns|
@@ -58,7 +58,7 @@ module Bench
     }.freeze
 
     class << self
-      # @return [Hash{String => Array<Float>}] nanoseconds a call, of each round
+      # @return [Hash{String => Array<Float>}] nanoseconds per call in each round
       def call(names, seconds, rounds)
         turns = names.to_h { |name| [name, calibrate(name, seconds)] }
         empty = calibrate("empty", seconds)
@@ -75,7 +75,7 @@ module Bench
 
       private
 
-      # Warms it, too.
+      # Also warms up the way.
       def calibrate(name, seconds)
         turns = 1000
         turns *= 2 while time(name, turns) < seconds / 4

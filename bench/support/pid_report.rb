@@ -4,10 +4,10 @@ require "support/columns"
 require "support/statistics"
 
 module Bench
-  # The figures of one Ruby as text, and what is to be kept of them.
+  # The figures of one Ruby as text, and the results that must hold.
   class PidReport
     # @param ruby [String] its description
-    # @param ways [Hash{String => Array<Float>}] nanoseconds a call, of each round
+    # @param ways [Hash{String => Array<Float>}] nanoseconds per call in each round
     def initialize(ruby, ways)
       @ruby = ruby
       @medians = ways.transform_values { |rounds| Statistics.median(rounds) }
@@ -29,7 +29,7 @@ module Bench
         format("ForkCheck takes %.2f of the time of `$$ != pid`", check / plain) => check <= plain * MOST }
     end
 
-    # Where Ruby itself has cached the pid since, its own ways have no method of an extension to call.
+    # Newer versions of Ruby cache the pid themselves, so their own ways call no method of an extension.
     MOST = 2.0
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# What bench/pid has each Ruby run: `ruby pid_run.rb SECONDS ROUNDS` prints what it is and its figures as JSON.
+# The program that bench/pid runs on each Ruby: `ruby pid_run.rb SECONDS ROUNDS` prints a description and its figures as
+# JSON.
 
 $LOAD_PATH.unshift(File.expand_path("..", __dir__))
 
@@ -8,7 +9,7 @@ require "json"
 require "support/bundle"
 
 module Bench
-  # All ways on the Ruby that runs this, each in a process that has loaded no more than it needs.
+  # All ways on the running Ruby, each in a process that has loaded only what it needs.
   module PidRun
     PROBE = File.join(__dir__, "pid_probe.rb")
     GEMFILE = File.expand_path("../gems/pid/Gemfile", __dir__)
@@ -27,7 +28,7 @@ module Bench
 
       private
 
-      # The bundle must be there before the gem is required.
+      # Installs the bundle before the gem is required.
       def gems
         environment = Bundle.new("pid", GEMFILE).prepare.environment
         environment.merge("RUBYOPT" => "#{environment["RUBYOPT"]} -rpid_cache")

@@ -3,7 +3,7 @@
 require "support/columns"
 
 module Bench
-  # What the first requests of workers cost with one setting of prefault, beside what later ones do.
+  # The cost of workers' first requests with one `prefault` setting, compared with later ones.
   class PrefaultReport
     FIRST = (1..200)
     AGES = [1..1, 2..10, 11..50, 51..200].freeze
@@ -17,7 +17,7 @@ module Bench
       @costs = stage.costs_of_siblings
     end
 
-    # @return [Float] p99 of the first requests, as a share of the steady ones'
+    # @return [Float] p99 of the first requests, as a multiple of that of the steady ones
     def ratio = p99(FIRST) / p99(@steady)
 
     def to_s

@@ -6,23 +6,23 @@ require "support/server_process"
 require "tmpdir"
 
 module Bench
-  # One server with bench/apps/notes.ru that is reforked again and again under load: what each request of each of its
-  # workers has cost.
+  # One server with bench/apps/notes.ru that is reforked repeatedly under load: the cost of each request of each of its
+  # workers.
   class PrefaultStage
     ROOT = File.expand_path("../..", __dir__)
     APP = File.join(ROOT, "bench/apps/notes.ru")
     GEMFILE = File.join(ROOT, "test/fixtures/apps/rails/Gemfile")
     PATIENCE = 180 # seconds
     POLL = 0.02
-    # One of so many writes, some read what was written, the others show a page.
+    # One in MIX requests writes, those in READS read what was written, and the others show a page.
     MIX = 20
     READS = (1..4)
     TEXT = "text=hello"
 
     attr_reader :setting
 
-    # @param setting [String] of refork prefault:
-    # @param canary [String] of rollout canary:
+    # @param setting [String] value of refork prefault:
+    # @param canary [String] value of rollout canary:
     def initialize(setting, workers:, canary:)
       @setting = setting
       @workers = workers
@@ -41,8 +41,8 @@ module Bench
       )
     end
 
-    # Until each worker has served so many.
-    # @param refork [Boolean] and comes from a new generation
+    # Waits until each worker has served that many requests.
+    # @param refork [Boolean] whether it must also belong to a new generation
     def serve(requests, refork: false)
       under_load do
         renew if refork
@@ -50,14 +50,14 @@ module Bench
       end
     end
 
-    # @return [Array<Gauge::Cost>] of the workers that were not their generation's first
+    # @return [Array<Gauge::Cost>] of workers that were not their generation's first
     def costs_of_siblings = costs { |pid| reforked.include?(pid) && !canaries.include?(pid) }
-    # @return [Array<Gauge::Cost>] of those that were
+    # @return [Array<Gauge::Cost>] of their generations' first workers
     def costs_of_canaries = costs { |pid| canaries.include?(pid) }
 
-    # @return [Array<Hash>] what workers were given, as worker.ready tells it
+    # @return [Array<Hash>] the prefaulted memory of workers, from worker.ready
     def given = @server.events("worker.ready").select { |event| event.key?("prefaulted") }
-    # @return [Array<Hash>] what molds have found
+    # @return [Array<Hash>] the findings of molds
     def prepared = @server.events("prefault.prepared")
 
     def clean_up
@@ -75,7 +75,8 @@ module Bench
       @reforked ||= @server.events("worker.ready").filter_map { |event| event["pid"] if event["generation"].positive? }
     end
 
-    # Until one succeeds: a canary may be unlucky, as with a major collection in its first requests.
+    # Retries until a refork succeeds: a canary may fail by accident, for example because of a major GC in its first
+    # requests.
     def renew
       loop do
         began = @server.wait_for("refork.started", "refork.refused", patience: PATIENCE) { @server.signal("USR2") }
@@ -123,7 +124,7 @@ module Bench
           connection.write(message(number += 1))
           connection = nil unless answer(connection)
         rescue SystemCallError, EOFError
-          connection = nil # its process has left
+          connection = nil # its process has exited
         end
       end
     end
@@ -137,7 +138,7 @@ module Bench
       end
     end
 
-    # @return [Boolean] whether the connection serves on
+    # @return [Boolean] whether the connection can still be used
     def answer(connection)
       head, body = read_head(connection)
       left = head[/^content-length: (\d+)/i, 1].to_i - body.bytesize

@@ -1,14 +1,15 @@
 # frozen_string_literal: true
 
 module Bench
-  # A load generator shares the CPUs with what it measures. It takes little, and what it takes it must get at once.
+  # A load generator shares the CPUs with the server that it measures. It needs little CPU time, but must get it at
+  # once.
   module Priority
     HIGH = -15
     LOW = 19
 
-    # @param level [Integer] as nice(1) has it
-    # @param cores [String, nil] the only CPUs that it may use, as taskset(1) has them
-    # @return [Array<String>] the beginning of a command line; where we may not raise the priority, without that
+    # @param level [Integer] as for nice(1)
+    # @param cores [String, nil] the only CPUs that it may use, as for taskset(1)
+    # @return [Array<String>] the beginning of a command line; does not raise the priority without the right to
     def self.prefix(level, cores = nil)
       pinned = cores ? ["taskset", "-c", cores] : []
       return [*pinned, "chrt", "-r", level.negative? ? "20" : "1"] if real_time?

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Bench
-  # A server's processes as /proc shows them: the one we started and all its descendants.
+  # A server's processes according to /proc: the started one and all its descendants.
   class ProcessTree
     attr_reader :root
 
@@ -10,7 +10,7 @@ module Bench
       @root = root
     end
 
-    # @return [Array<Integer>] pids, the root first; empty when it is gone
+    # @return [Array<Integer>] pids, the root first; empty if the root has ended
     def pids
       parents = living
       children = parents.keys.group_by { |pid| parents[pid] }
@@ -25,12 +25,12 @@ module Bench
 
     private
 
-    # pid => pid of its parent, of every process that is not a zombie
+    # The parent's pid by pid, for every process that is not a zombie.
     def living
       Dir.each_child("/proc").grep(/\A\d+\z/).filter_map { |pid| parent(pid.to_i) }.to_h
     end
 
-    # The name in parentheses may hold anything, so count from its end (proc(5), /proc/pid/stat).
+    # The name in parentheses may contain anything, so count from its end (proc(5), /proc/pid/stat).
     def parent(pid)
       state, parent = File.read("/proc/#{pid}/stat").rpartition(") ").last.split
       [pid, parent.to_i] unless state == "Z"

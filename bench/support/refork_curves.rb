@@ -1,12 +1,13 @@
 # frozen_string_literal: true
 
 module Bench
-  # What bench/refork-curves has recorded of one app: memory and CPU time by a generation's age, for generations whose
-  # ancestors had served so many requests (their warmth). In between: straight lines in the age, and in the logarithm
-  # of the warmth. Beyond the oldest age memory stays as it is; beyond the warmest ancestor nothing is warmer.
+  # The recordings of bench/refork-curves for one app: memory and CPU time by a generation's age and by its warmth, the
+  # number of requests that its ancestors had served. Values in between are interpolated linearly in the age and in the
+  # logarithm of the warmth. Beyond the oldest age, memory stays constant; beyond the warmest ancestor, nothing gets
+  # warmer.
   #
-  # Each curve was recorded at another time, when the machine had more or less to do. So CPU time is told in terms of
-  # its own steady state: what a request takes there is the same in all, and only the beginnings differ.
+  # The curves were recorded at different times, with different other work on the machine. So CPU time is relative to
+  # the curve's own steady state: a request there costs the same in all curves, and only the beginnings differ.
   class ReforkCurves
     FOLDER = File.expand_path("../curves", __dir__)
 
@@ -32,18 +33,18 @@ module Bench
     # @return [Float] bytes
     def pss(warmth, age) = blend(warmth) { |points| between(points, [age, points.last.age].min, :pss) }
 
-    # @return [Float] seconds of a worker since its fork
+    # @return [Float] seconds of CPU time of a worker since its fork
     def cpu(warmth, age)
       early = [age, STEADY].min
       blend(warmth) { |points| (between(points, early, :cpu) / rate(points)) + age - early } * @each
     end
 
-    # @return [Float] seconds of a worker that so many requests take in the steady state
+    # @return [Float] seconds of CPU time that a worker needs for that many requests in the steady state
     def steady_cpu(requests) = requests * @each
 
     private
 
-    # @return [Float] seconds a request, in the steady state
+    # @return [Float] seconds per request, in the steady state
     def rate(points)
       steady = points.select { |point| point.age >= STEADY }
       first, last = (steady.size > 1 ? steady : points).minmax_by(&:age)

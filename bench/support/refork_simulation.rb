@@ -4,22 +4,22 @@ require "pando/refork/survey"
 require "pando/refork"
 
 module Bench
-  # A server that lives on recorded curves: its policy sees what the monitor would show it, and each refork begins the
-  # curve of a warmer ancestor, who has served all that its own ancestors and it have. A rollout takes no time.
+  # Simulates a server with recorded curves. Its policy sees what the monitor would show it. Each refork starts the
+  # curve of a warmer ancestor, which has served its own requests and those of its ancestors. A rollout takes no time.
   class ReforkSimulation
     # @!attribute average [Float] bytes over all requests
     # @!attribute final [Float] bytes
-    # @!attribute reforks [Array<Integer>] the age at each
+    # @!attribute reforks [Array<Integer>] the age at each refork
     # @!attribute cpu [Float] seconds of a worker
-    # @!attribute decisions [Array<Decision>] those that are told
+    # @!attribute decisions [Array<Decision>] those that are reported
     Result = Struct.new(:average, :final, :reforks, :cpu, :decisions, keyword_init: true)
 
-    STEP = 10 # requests between two looks
-    STRIDE = 50 # requests between two reforks that the search for the best schedule knows
+    STEP = 10 # requests between two decisions
+    STRIDE = 50 # requests between two reforks in the search for the best schedule
 
     # @param curves [ReforkCurves]
     # @param requests [Integer] of each worker
-    # @param rate [Float] requests of each worker in a second
+    # @param rate [Float] requests per second of each worker
     def initialize(curves, requests: 10_000, rate: 50.0, workers: 4)
       @curves = curves
       @requests = requests
@@ -28,7 +28,7 @@ module Bench
     end
 
     # @param policy [Pando::Refork::Policy]
-    # @yieldparam vitals [Vitals] before the policy sees it: what is measured is never quite right
+    # @yieldparam vitals [Vitals] before the policy sees it, to add errors of measurement
     # @return [Result]
     def run(policy, &disturb)
       @policy = policy
@@ -37,16 +37,16 @@ module Bench
       @sum = @cpu = 0.0
       @reforks = []
       @decisions = []
-      decide if @policy.measures? # what it takes at birth
+      decide if @policy.measures? # the measurement at birth
       (@requests / STEP).times { proceed }
       Result.new(average: @sum / (@requests / STEP), final: pss, reforks: @reforks,
                  cpu: @cpu + @curves.cpu(@warmth, @age), decisions: @decisions)
     end
 
-    # What a run has come to, memory and CPU time in one: bytes on average, with what the CPU time of its reforks is
-    # worth.
+    # The total cost of a run, with memory and CPU time in one figure: average bytes, plus the CPU time of its reforks
+    # converted to bytes.
     # @param result [Result]
-    # @param rate [Float] bytes whose use for a second is worth a second of CPU time
+    # @param rate [Float] bytes whose use for a second costs as much as a second of CPU time
     # @return [Float] bytes
     def toll(result, rate)
       warmth = 0
@@ -55,19 +55,20 @@ module Bench
       result.average + (rate * cpu / (@requests / @rate))
     end
 
-    # The least toll that any schedule comes to, for one who knows the curves.
-    # @param rate [Float] see #toll @param share [Float] of its CPU time that a generation may cost at most
+    # The least toll of any schedule, given the curves.
+    # @param rate [Float] see #toll
+    # @param share [Float] the largest share of its CPU time that a generation may cost
     # @return [Float] bytes
     def least_toll(rate, share)
       steps = @requests / STRIDE
-      tolls = Array.new(steps + 1, 0.0) # of the rest of the run, by the warmth that it begins with
+      tolls = Array.new(steps + 1, 0.0) # of the rest of the run, by its warmth at the start
       (steps - 1).downto(0) { |from| tolls[from] = least_rest(from, steps, tolls, rate, share) }
       tolls.first / (@requests / @rate)
     end
 
     private
 
-    # One generation, for as long as is best, and what follows it.
+    # One generation of the best length, and the generations after it.
     def least_rest(from, steps, tolls, rate, share)
       memory = 0.0
       (1..(steps - from)).filter_map do |life|
@@ -79,14 +80,15 @@ module Bench
       end.min
     end
 
-    # Whether it takes more of its CPU time than it may, where the app is warm.
+    # Whether a generation takes more than its share of CPU time, in a warm app.
     def dear?(cpu, warmth, life, share)
       return false unless warmth > Pando::Refork::Auto::WARM
 
       [cpu, Pando::Refork::Auto::Cycle::LEAST_CPU * @workers].max > share * @curves.cpu(warmth, life) * @workers
     end
 
-    # Seconds of CPU that a generation takes of all workers because it is young; the first one is no refork.
+    # Seconds of CPU time that all workers of a generation use because it is young; the first generation is not a
+    # refork.
     def cost(warmth, life)
       return 0.0 if warmth.zero?
 

@@ -9,8 +9,8 @@ require "support/server_process"
 require "tmpdir"
 
 module Bench
-  # A server that is renewed again and again: two releases of one application, two versions of Pando, and a link to
-  # one of each. Its application is that of a chaos run, which answers so that a client can judge it.
+  # A server that is renewed repeatedly: two releases of one application, two versions of Pando, and a link to one of
+  # each. The application is that of a chaos run, whose answers a client can check.
   class RenewalsStage
     include Support::Ports
 
@@ -21,10 +21,11 @@ module Bench
     PATIENCE = 120 # seconds for one renewal
     SETTLED_WITHIN = 60
 
-    # In direct mode an old worker that was busy takes one connection more before it leaves: so often it may be asked.
+    # In direct mode a busy old worker accepts one more connection before it leaves, so the answer may be repeated this
+    # often.
     LAST_REQUESTS = 20
 
-    # @return [Integer] reloads after which the old release has answered once more
+    # @return [Integer] reloads after which the old release answered once more
     attr_reader :late
     attr_reader :port
 
@@ -50,15 +51,15 @@ module Bench
       )
     end
 
-    # What the clients want to know of it.
+    # The application for the clients' checks.
     def direct? = @direct
     def socket = @server.socket_path
 
-    # @return [String] path; each request that the application was called for
+    # @return [String] path of the record of all requests that reached the application
     def journal = File.join(@root, "journal")
 
-    # The other release takes over.
-    # @return [String, nil] why not
+    # Switches to the other release.
+    # @return [String, nil] why it failed
     def reload
       @release = link((RELEASES - [@release]).first)
       word, said = ask("reload")
@@ -68,8 +69,8 @@ module Bench
       "it does not answer" unless (1..LAST_REQUESTS).any? { release?(@release) }
     end
 
-    # The other version of Pando takes over.
-    # @return [String, nil] why not
+    # Switches to the other version of Pando.
+    # @return [String, nil] why it failed
     def upgrade
       @version = (VERSIONS - [@version || VERSIONS.first]).first
       @versions.link(@version)
@@ -77,7 +78,7 @@ module Bench
       word, said = ask("upgrade")
       return said unless word == "ok"
 
-      deadline = now + SETTLED_WITHIN # what the server has said may not have been read yet
+      deadline = now + SETTLED_WITHIN # the server's last events may not have been read yet
       IO.select(nil, nil, nil, 0.01) until upgrades.size > before || now > deadline
       found = upgrades.last
       "the monitor runs #{found&.fetch("to")}" unless found&.fetch("to") == @version
@@ -89,8 +90,8 @@ module Bench
       Monitor.new(entry.descriptors, entry.pss_kib)
     end
 
-    # Waits until those who leave are gone.
-    # @return [Hash{String => Integer}] processes beside the monitor, by role
+    # Waits until the exiting processes are gone.
+    # @return [Hash{String => Integer}] processes other than the monitor, by role
     def cast(wanted = nil)
       deadline = now + SETTLED_WITHIN
       loop do
@@ -101,7 +102,7 @@ module Bench
       end
     end
 
-    # @return [Array<Hash>] what the server said of processes that did not end as they were meant to
+    # @return [Array<Hash>] the server's events about processes that ended in another way than intended
     def lost
       names = %w[worker.lost worker.killed mold.lost mold.killed reactor.lost reactor.killed]
       names.flat_map { |name| @server.events(name) }
@@ -139,7 +140,7 @@ module Bench
 
     def release?(name) = @server.get("/get/probe#{@probes += 1}").headers["x-release"] == name
 
-    # As deployments do it: atomically.
+    # Switches atomically, as deployments do.
     def link(name)
       File.symlink(name, File.join(@root, "next"))
       File.rename(File.join(@root, "next"), File.join(@root, "current"))

@@ -6,8 +6,8 @@ require "support/guard"
 require "support/process_tree"
 
 module Bench
-  # One server under test, started in a process group of its own. A subclass says how that server is started
-  # and how its processes' titles read; all else is the same for every server.
+  # One server under test, started in its own process group. A subclass says how the server is started and how to read
+  # its processes' titles. Everything else is the same for every server.
   class Server
     class Failed < StandardError; end
 
@@ -22,11 +22,11 @@ module Bench
     attr_reader :port, :pid
 
     # @param app [String] path of the rackup file
-    # @param folder [String] an empty folder to run in, so that no configuration of anybody else is found
+    # @param folder [String] an empty folder to run in, so that no other configuration is found
     # @param environment [Hash{String => String, nil}]
-    # @param workers [Integer] processes (of a server with two threads each: half as many)
-    # @param cores [String, nil] the only CPUs that it may use, as taskset(1) has them
-    # @param prefix [Array<String>] the beginning of the command line: a program that becomes the server
+    # @param workers [Integer] processes (half as many for a server with two threads each)
+    # @param cores [String, nil] the only CPUs that it may use, as for taskset(1)
+    # @param prefix [Array<String>] the beginning of the command line: a program that execs the server
     def initialize(app:, folder:, environment:, workers:, cores: nil, prefix: [])
       @app = app
       @folder = folder
@@ -37,26 +37,26 @@ module Bench
       @port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
     end
 
-    # @return [String] what the report calls it
+    # @return [String] its name in the report
     def label = raise(NotImplementedError)
 
     # @return [Array<String>] the command line
     def command = raise(NotImplementedError)
 
-    # What a worker's title looks like once it serves; a group named "generation" where the server has those.
+    # The title of a serving worker, with a group named "generation" if the server has generations.
     #
-    # @return [Regexp, nil] nil when its workers cannot be told from the rest
+    # @return [Regexp, nil] nil: its workers cannot be identified
     def worker_title = nil
 
-    # What the title of any process looks like that belongs to a generation, in a group of that name.
+    # The title of any process of a generation, with a group named "generation".
     #
-    # @return [Regexp, nil] nil when this server does not refork
+    # @return [Regexp, nil] nil: this server does not refork
     def generation_title = nil
 
     # @return [Integer] worker processes
     def processes = @workers
 
-    # @return [Integer] requests that it answers at a time
+    # @return [Integer] requests that it can serve at the same time
     def capacity = @workers
 
     # Runs the server for as long as the block runs.
@@ -67,8 +67,8 @@ module Bench
       stop
     end
 
-    # Asks for a refork and waits until it has settled: all workers, the same processes for a while, and all of a later
-    # generation.
+    # Requests a refork and waits until it has settled: all workers are there, have not changed for a while, and belong
+    # to a later generation.
     def refork
       before = generations.max
       Process.kill(:USR2, @pid)
@@ -83,7 +83,7 @@ module Bench
     # @return [Array<Integer>] pids of those that serve
     def worker_pids = worker_title ? tree.titles.select { |_pid, title| worker_title.match?(title) }.keys : pids
 
-    # @return [Array<Integer>] pids of those whose titles look like this
+    # @return [Array<Integer>] pids of processes with such a title
     def pids_of(title) = tree.titles.select { |_pid, text| title.match?(text) }.keys
 
     def output = File.read(log)
@@ -116,7 +116,7 @@ module Bench
     def answers?
       Socket.tcp("127.0.0.1", port, connect_timeout: 5) do |socket|
         socket.write("GET /up HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
-        socket.wait_readable(ANSWER_WITHIN) && # 404: an app that has no such page
+        socket.wait_readable(ANSWER_WITHIN) && # 404: the app has no such page
           socket.readpartial(64).match?(%r{\AHTTP/1.1 (?:200|404) })
       end
     rescue SystemCallError, IOError
@@ -137,7 +137,7 @@ module Bench
     def signal(name, group: false)
       Process.kill(name, group ? -@pid : @pid) if @pid
     rescue Errno::ESRCH
-      # It has ended.
+      # The process has ended.
     end
 
     def wait_until(seconds, what)

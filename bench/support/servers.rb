@@ -12,8 +12,8 @@ require "support/servers/pitchfork"
 require "support/servers/puma"
 
 module Bench
-  # All servers by the name they have on a command line. What a server needs is installed when it is first asked for;
-  # one that cannot be is left out, with the reason.
+  # All servers by their names on a command line. A server's gem is installed on first use. If that fails, the server is
+  # left out, with the reason.
   module Servers
     ALL = {
       "pando" => Pando, "pando-direct" => PandoDirect, "iodine" => Iodine, "agoo" => Agoo, "itsi" => Itsi,
@@ -26,7 +26,7 @@ module Bench
 
     # @param name [String] one of ALL
     # @return [Bundle] with that server's gem and Rack
-    # @raise [Bundle::Failed] when it cannot be installed
+    # @raise [Bundle::Failed] it cannot be installed
     def self.bundle(name)
       group = name[/\A[a-z]+/]
       without = GROUPS - [group]
@@ -35,9 +35,9 @@ module Bench
     end
 
     # @param name [String] one of ALL
-    # @param environment [Hash] besides what the bundle needs
+    # @param environment [Hash] in addition to that of the bundle
     # @param refork [String] Pando's setting
-    # @return [Server] not yet started
+    # @return [Server] not started yet
     def self.build(name, environment: {}, refork: "off", **options)
       bundle = bundle(name)
       kind = ALL.fetch(name)
@@ -48,7 +48,7 @@ module Bench
 
     # @param name [String] one of ALL
     # @param workers [Integer]
-    # @return [String] what a report calls it
+    # @return [String] its name in a report
     def self.label(name, workers:) = build(name, app: "", folder: "", workers: workers).label
 
     # @param names [Array<String>] of ALL

@@ -5,18 +5,18 @@ require "support/native"
 require "support/priority"
 
 module Bench
-  # bench/native/slowclients while it runs: many clients that take their time, or that keep a connection and rest.
+  # Runs bench/native/slowclients: many clients that are slow, or keep an idle connection.
   class SlowClients
     class Failed < StandardError; end
 
     READY_WITHIN = 60 # seconds
     POKED_WITHIN = 120
 
-    # Runs them for as long as the block runs.
+    # Runs the clients for as long as the block runs.
     #
-    # @param options [Hash] of the program, the names with underscores
+    # @param options [Hash] of the program, with underscores in the names
     # @yieldparam clients [SlowClients]
-    # @return [Hash{Symbol => Hash}] for each kind: answered, refused, cut, open
+    # @return [Hash{Symbol => Hash}] for each kind: the number of answered, refused, cut and open connections
     def self.run(port, cores: nil, **options)
       clients = new(port, cores, options)
       yield clients
@@ -31,10 +31,10 @@ module Bench
       @all = expect("ready", READY_WITHIN)
     end
 
-    # @return [Boolean] whether all of them were connected in time
+    # @return [Boolean] whether all of them could connect in time
     def all? = !@all.nil?
 
-    # One request on each of some connections that rest.
+    # Sends one request on each of some idle connections.
     #
     # @return [Integer] how many were answered
     def poke(count)

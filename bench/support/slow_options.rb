@@ -37,14 +37,14 @@ module Bench
       read(arguments)
     end
 
-    # @return [Hash{Symbol => Integer}] kind of slow clients => how many
+    # @return [Hash{Symbol => Integer}] number of slow clients by kind
     def kinds
       readers = @readers.zero? ? slow / 3 : @readers.clamp(0, slow)
       bodies = (slow - readers) / 2
       { heads: slow - readers - bodies, bodies: bodies, readers: readers }
     end
 
-    # The server has the first CPU for itself and the clients the second, where there are two.
+    # With two CPUs, the server has the first one for itself and the clients the second.
     def cores = Etc.nprocessors > 1 ? %w[0 1] : [nil, nil]
 
     private

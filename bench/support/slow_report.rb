@@ -4,7 +4,7 @@ require "support/columns"
 require "support/statistics"
 
 module Bench
-  # What bench/slow prints: the normal client without and with slow ones beside it, and the cost of idle connections.
+  # The output of bench/slow: the normal client with and without slow ones, and the cost of idle connections.
   class SlowReport
     SLOW = ["", "p50 alone", "with slow", "p99 alone", "with slow", "change", "failed",
             "slow: answered", "refused", "cut", "KiB each"].freeze
@@ -23,7 +23,7 @@ module Bench
 
     def to_s = [slow_table, idle_table].compact.join("\n\n")
 
-    # @return [Hash{String => Boolean}] what Pando was to reach, and whether it did
+    # @return [Hash{String => Boolean}] Pando's targets, and whether it reached them
     def targets
       pando = @results.find { |result| result.name == "pando" } or return {}
       { **slow_targets(pando), **idle_targets(pando) }
@@ -47,7 +47,7 @@ module Bench
         "#{pando.poked} of #{@options.poke} requests on them answered" => pando.poked == @options.poke }
     end
 
-    # The median of the rounds' ratios: each has its two measurements close together.
+    # The median of the rounds' ratios, because the two measurements of a round are close in time.
     def change(result)
       Statistics.median(result.alone.zip(result.beside).map { |alone, beside| beside.fast.p99 / alone.fast.p99 }) - 1
     end

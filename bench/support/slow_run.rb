@@ -7,21 +7,21 @@ require "support/servers"
 require "support/slow_clients"
 
 module Bench
-  # One server with slow clients and without, in turn, and one with idle connections.
+  # Measures one server with and without slow clients, in turn, and once with idle connections.
   class SlowRun
     APP = File.expand_path("../apps/hello.ru", __dir__)
-    WARM_UP = 3000 # requests a second, for as many seconds as follow
+    WARM_UP = 3000 # requests per second, for the number of seconds in the next line
     WARM_UP_SECONDS = 3
     SETTLE = 2 # seconds of a measurement that do not count
-    SLOW_SETTLE = 10 # and beside slow clients: after that each is in the middle of something
+    SLOW_SETTLE = 10 # the same with slow clients: by then, each is in the middle of a request
 
-    # @!attribute alone [Array<OpenLoad::Result>] the normal client by itself, once a round
-    # @!attribute beside [Array<OpenLoad::Result>] and beside the slow ones
-    # @!attribute clients [Array<Hash>] what became of the slow ones
-    # @!attribute slow_bytes [Integer] PSS that they took at the most
-    # @!attribute idle [Hash] what became of the idle ones
+    # @!attribute alone [Array<OpenLoad::Result>] the normal client alone, once per round
+    # @!attribute beside [Array<OpenLoad::Result>] the normal client next to the slow ones
+    # @!attribute clients [Array<Hash>] the results of the slow clients
+    # @!attribute slow_bytes [Integer] the most PSS that they took
+    # @!attribute idle [Hash] the results of the idle clients
     # @!attribute idle_bytes [Integer] PSS that they took
-    # @!attribute poked [Integer] requests on them that were answered
+    # @!attribute poked [Integer] requests on idle connections that were answered
     Result = Struct.new(:name, :alone, :beside, :clients, :slow_bytes, :idle, :idle_bytes, :poked, keyword_init: true)
 
     def initialize(name, options)
@@ -73,7 +73,7 @@ module Bench
       SlowClients.run(server.port, cores: @options.cores.last, hosts: @options.hosts, **kinds, &block)
     end
 
-    # One client with one connection that asks at its own pace.
+    # One client with one connection and a fixed rate of requests.
     def normal(rate: @options.rate, seconds: @options.seconds, connections: 1, settle: SETTLE)
       OpenLoad.new(connections: connections, rate: rate, seconds: seconds, warmup: settle, arrivals: "fixed",
                    fast: "/", drain: 5, cores: @options.cores.last, host: @options.host)

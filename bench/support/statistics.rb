@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Bench
-  # What is made of several rounds.
+  # Figures of several rounds.
   module Statistics
     module_function
 
@@ -13,7 +13,7 @@ module Bench
     end
 
     # @param values [Array<Numeric>]
-    # @return [Float] half of the distance between the largest and the smallest, as a share of the median
+    # @return [Float] half the distance between the largest and the smallest value, as a share of the median
     def spread(values) = (values.max - values.min) / 2.0 / median(values)
   end
 end

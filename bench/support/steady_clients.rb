@@ -3,8 +3,8 @@
 require "net/http"
 
 module Bench
-  # Clients that ask for the next answer as soon as they have one, each on its own connection; beside them, if wanted,
-  # somebody whose requests end workers.
+  # Clients that send the next request as soon as they have a response, each on its own connection. Optionally, another
+  # client sends requests that kill workers.
   class SteadyClients
     Result = Struct.new(:answered, :failed, :deaths, :slowest)
 
@@ -25,7 +25,7 @@ module Bench
 
     private
 
-    # @return [Array(Array<Float>, Array<String>)] seconds of each answer, and what failed
+    # @return [Array(Array<Float>, Array<String>)] seconds of each response, and errors
     def ask(ends_at)
       times = []
       failures = []
@@ -40,7 +40,7 @@ module Bench
       [times, failures << e.message]
     end
 
-    # @return [Integer] how often
+    # @return [Integer] number of deadly requests
     def kill(path, every, ends_at)
       requests = []
       due = now

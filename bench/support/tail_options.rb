@@ -34,7 +34,7 @@ module Bench
       read(arguments)
     end
 
-    # @return [Float] requests a second: so much of what the workers could do if each were busy all the time
+    # @return [Float] requests per second: a share of what the workers could do if they were always busy
     def rate = load / 100.0 * workers * 1000 / ((fast * (1 - SLOW_SHARE)) + (slow * SLOW_SHARE))
 
     private

@@ -4,11 +4,12 @@ require "support/columns"
 require "support/statistics"
 
 module Bench
-  # What bench/tail prints about one way of waiting: medians of the rounds.
+  # The output of bench/tail for one way of waiting: medians of the rounds.
   class TailReport
     HEAD = ["", "fast p50", "p90", "p99", "worst", "slow p50", "p99",
             "p99 of Pando to this", "failed", "unanswered"].freeze
-    # How much of the other one's p99 of fast requests Pando's may be, where the app holds the interpreter.
+    # The largest allowed ratio of Pando's p99 of fast requests to the other server's, if the app holds the interpreter
+    # lock.
     TARGETS = { "puma" => 0.4, "falcon" => 0.5 }.freeze
 
     # @param wait [String]
@@ -22,12 +23,12 @@ module Bench
 
     def to_s = "the app #{@wait} the interpreter, milliseconds\n#{Columns.new(HEAD, rows)}\n#{lag}"
 
-    # @return [Float, nil] of Pando's p99 of fast requests to another server's
+    # @return [Float, nil] ratio of Pando's p99 of fast requests to another server's
     def ratio(name)
       p99(:fast, "pando") / p99(:fast, name) if @samples.key?("pando") && @samples.key?(name)
     end
 
-    # @return [Hash{String => Boolean}] what was to be reached, and whether it was
+    # @return [Hash{String => Boolean}] targets, and whether they were reached
     def targets
       return {} unless @wait == "holds"
 
@@ -57,7 +58,7 @@ module Bench
       end
     end
 
-    # Were the generator late itself, the figures would be its own.
+    # If the generator itself was late, the figures would describe the generator.
     def lag
       worst = @samples.values.flatten.map { |result| result.lag.p99 }.max
       "the generator itself was late by #{worst} ms at its p99"

@@ -4,7 +4,7 @@ require "json"
 require "support/packages"
 
 module Bench
-  # wrk, a closed-loop load generator: each of its connections asks again as soon as it was answered.
+  # Runs wrk, a closed-loop load generator: each of its connections sends the next request as soon as it has a response.
   class Wrk
     class Failed < StandardError; end
 
@@ -17,7 +17,7 @@ module Bench
 
     # @param connections [Integer]
     # @param headers [Hash{String => String}]
-    # @param cores [String, nil] the only CPUs it may use, as taskset(1) has them
+    # @param cores [String, nil] the only CPUs that it may use, as for taskset(1)
     def initialize(connections:, headers: {}, cores: nil)
       @connections = connections
       @headers = headers

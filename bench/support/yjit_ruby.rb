@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 module Bench
-  # The Ruby that a benchmark runs on, and its servers with it: one with YJIT, unless another is asked for.
+  # The Ruby of a benchmark and its servers: one with YJIT, unless another one is requested.
   module YJITRuby
     CHECKOUT = File.expand_path("../..", __dir__)
     OPTION = "--ruby"
 
-    # Goes on as another program where this Ruby is not the one, then sees to it that the extension is compiled.
+    # Execs the other Ruby if this is not the right one, then makes sure that the extension is compiled.
     #
-    # @param arguments [Array<String>] the command line; the option and its value are taken out
+    # @param arguments [Array<String>] the command line; the option and its value are removed
     # @return [void]
     def self.settle(arguments)
       wanted = wanted_ruby(arguments)
@@ -25,10 +25,10 @@ module Bench
       compiles?(RUBY_VERSION) ? "this" : built
     end
 
-    # Ruby 3.1's and 3.2's YJIT were others, and nobody's choice today.
+    # Ruby 3.1's and 3.2's YJIT were very different, and hardly anybody uses them today.
     def self.compiles?(version) = defined?(RubyVM::YJIT) && Gem::Version.new(version) >= Gem::Version.new("3.3")
 
-    # @return [String] path of the one that CI builds, built now if need be
+    # @return [String] path of the Ruby that CI builds, built now if it is missing
     def self.built
       folder = IO.popen([File.join(CHECKOUT, "ci/ruby-yjit")], &:readlines).last
       folder ? File.join(folder.chomp, "ruby") : abort("no Ruby with YJIT; #{OPTION} this runs without")

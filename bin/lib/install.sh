@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# Installing what a machine lacks. Sourced by the scripts in bin/ and ci/.
+# Installs what a machine lacks. The scripts in bin/ and ci/ source this file.
 
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 die() { say "$*"; exit 1; }
 
-# Where everything goes that is not the checkout's: gems, a Ruby with YJIT, a base system.
+# The folder for everything outside the checkout: gems, a Ruby with YJIT, a base system.
 pando_cache() { printf '%s/pando' "${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}"; }
 
 as_root() {
@@ -16,14 +16,14 @@ as_root() {
 
 has_package() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
-# install_packages NAME...: those that are missing, through apt.
+# install_packages NAME...: installs the missing ones with apt.
 install_packages() {
   local name missing=()
   for name; do has_package "$name" || missing+=("$name"); done
   [ ${#missing[@]} -gt 0 ] || return 0
   command -v apt-get >/dev/null || { say "please install: ${missing[*]}"; return 1; }
   say "installing ${missing[*]}"
-  # The package lists of a fresh machine are empty or old, so a first try may miss.
+  # On a fresh machine, the package lists are empty or old, so the first attempt may fail.
   apt_install "${missing[@]}" || { as_root apt-get update -qq && apt_install "${missing[@]}"; } >&2 || {
     say "could not install: run as root, or let an administrator run: apt-get install ${missing[*]}"
     return 1

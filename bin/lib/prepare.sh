@@ -1,20 +1,20 @@
 # shellcheck shell=bash
-# Makes a checkout ready to run: its tools, its gems and the compiled extension. Sourced by the commands
-# in bin/ and ci/. Does nothing, quickly, when all is in place. Safe to run several at once.
+# Makes a checkout ready to run: its tools, its gems and the compiled extension. The commands in bin/ and ci/ source
+# this file. If nothing is missing, it returns quickly. Several may run at once.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck source=bin/lib/install.sh
 . "$root/bin/lib/install.sh"
 
-# A caller's `bundle exec` must not reach the small Ruby programs in here.
+# A caller's `bundle exec` must not affect the small Ruby programs in here.
 plain_ruby() { RUBYOPT='' RUBYLIB='' ruby --disable=gems "$@"; }
 
-# Sets ruby_version (3.1.2), ruby_series (3.1), ruby_headers, ruby_text (what identifies this very build).
+# Sets ruby_version (3.1.2), ruby_series (3.1), ruby_headers and ruby_text (identifies this very build).
 find_ruby() {
   command -v ruby >/dev/null || install_packages ruby || exit 1
   local facts
   facts=$(plain_ruby -rrbconfig -e '
-    build = RUBY_DESCRIPTION.gsub(/ \+\w+/, "") # +YJIT says how it was started
+    build = RUBY_DESCRIPTION.gsub(/ \+\w+/, "") # drops flags such as +YJIT, which depend on how Ruby was started
     puts RUBY_VERSION, RUBY_VERSION[/\A\d+\.\d+/], RbConfig::CONFIG["rubyhdrdir"], build, RbConfig.ruby,
          RbConfig::CONFIG["configure_args"]
   ') || die "this Ruby does not run"
@@ -23,7 +23,7 @@ find_ruby() {
   work=$root/tmp/$ruby_version
 }
 
-# locked NAME COMMAND...: one at a time on this checkout and Ruby.
+# locked NAME COMMAND...: runs it, one at a time per checkout and Ruby.
 locked() {
   local name=$1
   shift
@@ -50,7 +50,7 @@ sources_digest() {
 compile_extension() {
   extension=$root/lib/pando/$ruby_series/pando_ext.so
   reactor=$root/lib/pando/$ruby_series/pando-reactor
-  # Kept by series, as the library is: two builds of one series take turns.
+  # Kept per series, like the library: two builds of one series overwrite each other's files.
   extension_stamp=$root/tmp/extension-$ruby_series
   extension_digest=$(sources_digest)
   extension_is_current || locked extension compile_now
@@ -68,7 +68,7 @@ compile_now() {
     grep -B 2 -A 12 -E 'error|warning|needs|\*\*\*' "$work/ext.log" | head -n 80 >&2
     die "the extension does not compile; see $work/ext.log"
   fi
-  # Renamed into place, so that a running server keeps the files it has mapped.
+  # Renamed into place, so that a running server keeps the files that it has mapped.
   cp "$work/ext/pando-reactor" "$reactor.new"
   mv "$reactor.new" "$reactor"
   cp "$work/ext/pando_ext.so" "$extension.new"
@@ -87,8 +87,8 @@ compiles_c() { echo '#include <stdio.h>' | gcc -E -x c - >/dev/null 2>&1; }
 
 # --- the checkout's own gems, in the cache folder
 
-# use_own_bundle WITHOUT: the checkout's Gemfile less the groups named (colon between them).
-# A lock file for each Ruby: they may need different versions of a gem.
+# use_own_bundle WITHOUT: the checkout's Gemfile without the named groups (separated by colons).
+# Each Ruby has its own lock file, because it may need other versions of a gem.
 use_own_bundle() {
   export BUNDLE_GEMFILE=$work/Gemfile BUNDLE_WITHOUT=$1
   export BUNDLE_PATH BUNDLE_APP_CONFIG=$work/bundle
@@ -122,5 +122,5 @@ install_gems() {
 
 have_bundler() { RUBYOPT='' RUBYLIB='' ruby -e 'gem "bundler"' 2>/dev/null; }
 
-# From a folder of our own, so that no caller's .bundle/config or .ruby-version plays in.
+# Runs in a separate folder, so that no .bundle/config or .ruby-version of the caller applies.
 bundle_install() { (cd "$work" && RUBYOPT='' RUBYLIB='' ruby -S bundle install --retry 3 </dev/null); }

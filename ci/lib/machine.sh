@@ -1,10 +1,11 @@
 # shellcheck shell=bash
-# A bare Debian in a folder, to run commands in: has ruby, bundler and whatever else was asked for, and nothing of
-# what this machine has. Needs root. Sourced by the scripts in ci/ after bin/lib/install.sh.
+# A bare Debian in a folder, to run commands in. It has ruby, bundler and the requested packages, and nothing of this
+# machine. Needs root. The scripts in ci/ source this file after bin/lib/install.sh.
 
 mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 
-# make_base SUITE PACKAGES: prints the path of an archive of such a system. Made once, kept in the cache folder.
+# make_base SUITE PACKAGES: prints the path of an archive of such a system. It is built once and kept in the cache
+# folder.
 make_base() {
   local suite=$1 packages=$2 base folder proxy=
   base=$(pando_cache)/$suite-$(printf '%s' "$packages" | sha256sum | cut -c 1-8).tar
@@ -27,11 +28,11 @@ make_base() {
 # unpack BASE FOLDER
 unpack() {
   tar -C "$2" -xf "$1"
-  chmod 755 "$2" # afterwards: the archive has a mode for it too, and others than root must get in
+  chmod 755 "$2" # last, because tar sets the archive's mode, and users other than root need access
   copy_network_settings "$2"
 }
 
-# How this machine reaches the network: name servers, certificates, proxies.
+# Copies the settings for access to the network: name servers, certificates, proxies.
 copy_network_settings() {
   local machine=$1
   cp -L /etc/resolv.conf /etc/hosts "$machine/etc/" 2>/dev/null || true
@@ -43,9 +44,9 @@ copy_network_settings() {
   cp "${HOME:-/root}/.gemrc" "$machine/root/.gemrc" 2>/dev/null || true
 }
 
-# In a mount namespace of its own. The folder becomes a mount, as a container's root is: without that nobody in there
-# could make a container, for unshare(1) changes the propagation of /. The folder for temporary files is another mount,
-# as on many machines.
+# Call it in a separate mount namespace. The folder becomes a mount, as a container's root is. Otherwise nobody inside
+# could create a container, because unshare(1) changes the propagation of /. The folder for temporary files is another
+# mount, as on many machines.
 mount_kernel() {
   local machine=$1 node
   mount --bind "$machine" "$machine"
@@ -64,7 +65,7 @@ mount_kernel() {
   ln -s /proc/self/fd "$machine/dev/fd"
 }
 
-# Variables that say how to reach the network; nothing else of our environment.
+# The variables for access to the network, and nothing else of our environment.
 network_variables() { env | grep -iE '^([a-z]+_proxy|SSL_CERT_[A-Z]+)=' || true; }
 
 standard_path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin

@@ -22,16 +22,16 @@ module Pando
   #
   # Items of one key are processed in their order and never two at a time. Items of other keys, and items without a key,
   # run at the same time. Each item ends as done, as failed (its error is in the result, and the dead letter gets it) or
-  # as unfinished, also when its code is left by `throw`, `exit` or Thread#kill.
+  # as unfinished, even if its code is left by `throw`, `exit` or Thread#kill.
   #
-  # The threads start with the first item. After {#stop} no thread is left. A Batch has the methods of a runner of
-  # `pando swarm`: start, quiet, stop, busy?, progress. {Consumer} adds the loop that fetches. After a fork, open items
-  # belong to the parent; the child starts threads of its own with its own first item.
+  # The threads start with the first item. After {#stop} no thread is left. A Batch has the methods of a `pando swarm`
+  # runner: start, quiet, stop, busy?, progress. {Consumer} adds the loop that fetches. After a fork, open items belong
+  # to the parent. The child starts its own threads when it gets its first item.
   class Batch
     # Default capacity: open items per thread.
     AHEAD = 20
 
-    # @return [Integer] attempts that have ended, successful or not: grows as long as work is done
+    # @return [Integer] attempts that have ended, successful or not: it grows as long as work gets done
     def progress = @tally.attempts
     # @return [Integer] items
     def done = @tally.done
@@ -50,9 +50,9 @@ module Pando
     # @param dead_letter [#call, nil] called with item and error when no attempt is left, in the item's turn: the next
     #   item of its key waits for it. If it raises, the item is unfinished. nil: the result names failed items; errors
     #   of pushed items go to stderr
-    # @param grace [Numeric] seconds that running items get at a stop
+    # @param grace [Numeric] seconds that running items get when the batch stops
     # @param name [String] name of the threads
-    # @yieldparam item [Object] the block processes one item; `run` and `push` may bring a block of their own
+    # @yieldparam item [Object] the block processes one item; `run` and `push` may pass their own block
     # @raise [ArgumentError]
     def initialize(threads:, capacity: nil, attempts: 1, backoff: Retries::BACKOFF, retry_on: StandardError,
                    dead_letter: nil, grace: 5, name: "batch", &work)
@@ -72,18 +72,18 @@ module Pando
     #
     # @param items [Enumerable] finite
     # @param key [#to_proc, nil] gets the key of an item; an item with the key nil has no order
-    # @param timeout [Numeric, nil] seconds; then items that have not begun are withdrawn, and running ones are not
-    #   waited for
+    # @param timeout [Numeric, nil] seconds; after that, items that have not begun are withdrawn, and `run` does not
+    #   wait for running ones
     # @return [Result]
-    # @raise [Closed] the batch is quiet or stopped. A run that is under way at a stop returns, with its unfinished
-    #   items
+    # @raise [Closed] the batch is quiet or stopped. If the batch stops during a run, the run returns with its
+    #   unfinished items
     # @raise [ThreadError] the caller is one of the batch's own threads, which would wait for itself
     # @raise [ArgumentError]
     def run(items, key: nil, timeout: nil, &work)
       Arguments.items(items)
       Arguments.key(key)
       executor = from_outside(started_executor)
-      ended = TimedQueue.new # each job that has ended
+      ended = TimedQueue.new
       key = key&.to_proc
       work = work_of(work)
       jobs = items.map { |item| Job.new(item, key&.call(item), work, ended) }
@@ -112,7 +112,7 @@ module Pando
     # Waits until no item is open.
     #
     # @param timeout [Numeric, nil] seconds
-    # @return [Boolean] false: the time was over before that
+    # @return [Boolean] false: the timeout expired first
     def wait(timeout = nil) = (executor = own_executor) ? from_outside(executor).wait(Deadline.in(timeout)) : true
 
     # Accepts items again, also after {#stop}. The threads exist when it returns.
@@ -131,13 +131,13 @@ module Pando
       @quiet = true
     end
 
-    # Starts no further item, waits for the running ones, and kills its threads if they do not end. No thread is left,
-    # unless one resists even that; a message on stderr says so.
+    # Starts no further item, waits for the running ones, and kills its threads if they do not end in time. No thread is
+    # left. If one resists even the kill, a message on stderr says so.
     #
     # @param within [Numeric] seconds
     # @return [Array<Object>] the unfinished items
-    # @raise [ThreadError] the caller is one of the batch's own threads, which would wait for itself. Nothing has
-    #   changed then. Such a thread may call {#quiet}
+    # @raise [ThreadError] the caller is one of the batch's own threads, which would wait for itself. The batch is
+    #   unchanged. Such a thread may call {#quiet}
     def stop(within: @grace)
       executor = own_executor
       from_outside(executor) if executor
@@ -149,12 +149,12 @@ module Pando
       items
     end
 
-    # @return [Boolean] whether items are being processed, or could begin at once. Threads that wait for items are not
-    #   busy, and neither are items that wait for their next attempt: a stop gives them back
+    # @return [Boolean] whether items are being processed or could begin at once. Threads that wait for items are not
+    #   busy. Neither are items that wait for their next attempt: a stop returns them as unfinished
     def busy? = own_executor&.busy? || false
 
     # @api private
-    # @return [Boolean] whether this is one of its threads
+    # @return [Boolean] whether this is one of the batch's threads
     def member? = own_executor&.member? || false
 
     # @api private
@@ -164,12 +164,12 @@ module Pando
     # @return [Integer] items being processed now
     def in_progress = own_executor&.in_progress || 0
 
-    # @return [String, nil] what is wrong
+    # @return [String, nil] what is wrong; nil: nothing
     def healthy? = own_executor&.trouble
 
     private
 
-    # The executor of this process; never the one of its parent.
+    # The executor of this process, never its parent's.
     def own_executor = (@executor if @pid == Process.pid)
 
     # @return [Executor] a new one if this process has none

@@ -14,7 +14,7 @@ module Pando
     # The streams and the environment of a command.
     Terminal = Struct.new(:out, :err, :env, keyword_init: true)
 
-    # The class of a command, the file that defines it, and its line in the help.
+    # A command's class, the file that defines it, and its line in the help.
     Known = Struct.new(:class_name, :file, :help)
 
     # @return [Hash{String => Known}] a new command needs a line here and a file in cli/
@@ -61,7 +61,7 @@ module Pando
       def start(argv)
         exit run(argv)
       rescue SignalException => e
-        raise unless Process.pid == 1 # a signal cannot end it: signal(7), pid_namespaces(7)
+        raise unless Process.pid == 1 # a signal does not end PID 1: signal(7), pid_namespaces(7)
 
         exit SIGNALLED + e.signo
       end
@@ -81,7 +81,7 @@ module Pando
       rescue LoadError => e
         raise unless e.path == EXTENSION
 
-        complain(err, e.message.lines.first.chomp, FAILED) # Ruby's own guesses follow
+        complain(err, e.message.lines.first.chomp, FAILED) # Ruby's suggestions follow on further lines
       rescue Interrupt
         complain(err, "interrupted", INTERRUPTED)
       rescue Errno::EPIPE

@@ -4,26 +4,27 @@ require "pando/mebibytes"
 require "pando/sys/code_region"
 
 module Pando
-  # What is to be said of the bound that YJIT has for its code, from what a worker has made of it: for reports.
+  # Compares the machine code that YJIT has compiled in a worker with YJIT's limit, for reports.
   #
   # @api private
   class CodeBound
     include Mebibytes
 
     MIB = 1024 * 1024
-    # Of the bound: the rest is too little for what is compiled next.
+    # Share of the limit in use from which there is too little room for further code.
     FULL = 0.95
-    # Requests after which little more is compiled.
+    # Requests after which a worker compiles little more.
     SETTLED = 1000
-    # Of what is used, where a lower bound is proposed; and how far above that the bound is then at least.
+    # A smaller limit is proposed if the current one is at least FAR times as large. ROOM is the proposal's factor over
+    # the code in use.
     ROOM = 1.5
     FAR = 2
-    # What no proposal goes below, for a next release or a rarer request.
+    # The smallest limit to propose: a later release or a rare request may need room.
     LEAST = 8 * MIB
 
-    # @param pid [Integer] of a worker @param code [Integer] bytes that it has compiled
+    # @param pid [Integer] of a worker @param code [Integer] bytes of code that it has compiled
     # @param requests [Integer] that it has served
-    # @return [CodeBound, nil] nil: there is no YJIT, or it cannot be seen
+    # @return [CodeBound, nil] nil: the worker has no YJIT, or its memory cannot be read
     def self.of(pid, code, requests)
       region = Sys::CodeRegion.of(pid, code) if code.to_i.positive?
       new(region.used, region.bound, requests) if region

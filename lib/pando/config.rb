@@ -15,7 +15,7 @@ module Pando
   # #argv, and so the same settings. Forked processes inherit it.
   # There is a reader for each setting of Config::Settings. Frozen.
   class Config
-    # There are neither workers nor nodes.
+    # Whether there are neither workers nor nodes.
     class NothingToRun < ConfigError; end
 
     # @return [Array<String>] arguments that load this configuration again, from any directory
@@ -46,9 +46,9 @@ module Pando
       new(Loader.new(flags, env, dir).load(file: file))
     end
 
-    # The same, for a file that another process has run.
+    # Does the same with a file that another process has run.
     #
-    # @param statements [Array<Array(String, Hash{String => String})>] what it says, see Replay
+    # @param statements [Array<Array(String, Hash{String => String})>] the content of the file, see Replay
     # @return [Config]
     # @raise [ConfigError]
     # @api private
@@ -158,7 +158,8 @@ module Pando
       end
     end
 
-    # For a keyword that has no effect with the setting's value. Not an error if only a flag has changed that value.
+    # Reports a keyword that has no effect with the setting's value. It is not an error if only a flag has changed that
+    # value.
     def idle(setting)
       return if setting.serves.nil? || setting.serves.call(self) || entries(setting.name).last.value == setting.default
       return unless entries(setting.within) == in_file[setting.within]

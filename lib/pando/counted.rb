@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 module Pando
-  # How numbers of things are written for people, in events and reports.
+  # Formats numbers of things for people, in events and reports.
   #
   # @api private
   module Counted
     private
 
-    # @param number [Integer, String] @param noun [String] of one
+    # @param number [Integer, String] @param noun [String] in the singular
     # @return [String] "1 request", "2 requests"
     def counted(number, noun) = "#{number} #{noun}#{"s" unless number.to_s == "1"}"
   end

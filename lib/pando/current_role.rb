@@ -1,19 +1,20 @@
 # frozen_string_literal: true
 
 module Pando
-  # What the running process is to the server that it belongs to.
+  # The role of the running process in the server that it belongs to.
   class << self
     # @return [Cluster::Role, nil] nil outside a server
     # @api private
     attr_accessor :current_role
 
-    # @return [Boolean] whether this process has loaded its application to serve it: not in a console, a task or a test
+    # @return [Boolean] whether this process has loaded its application in order to serve it: false in a console, a task
+    #   or a test
     def serving? = @serving || false
 
     # @api private
     attr_writer :serving
 
-    # For log tags; the result may change in the life of a process.
+    # For log tags. The result may change during the life of a process.
     #
     #     config.log_tags = [:request_id, ->(_request) { Pando.worker_tag }]
     #

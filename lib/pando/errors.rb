@@ -3,7 +3,7 @@
 module Pando
   # Everything Pando raises on purpose, except RequestTimeout.
   class Error < StandardError
-    # @return [Boolean] it is nobody's fault, and the same may succeed a moment later
+    # @return [Boolean] whether nothing is wrong and the same call may succeed a moment later
     def passing? = false
   end
 
@@ -19,15 +19,16 @@ module Pando
   # A user's hook raised. Names the hook and the line that defined it.
   class HookError < Error; end
 
-  # A fork was not made, since a thread is inside of Pando.prevent_fork. The message says where.
+  # A fork was not made, because a thread is inside Pando.prevent_fork. The message says where.
   class ForkPrevented < Error
     def passing? = true
   end
 
-  # A worker must not become a mold, for what has become of its process. The message says what; another one may do.
+  # A worker must not become a mold because of the state of its process. The message says why. Another worker may be
+  # fit.
   class ForkDeclined < Error; end
 
-  # Raised in the main thread of a worker whose request outlived its soft
-  # timeout. Not a StandardError, so that `rescue => e` does not swallow it.
+  # Raised in the main thread of a worker whose request outlived its soft timeout. It is not a StandardError, so that
+  # `rescue => e` does not swallow it.
   class RequestTimeout < Exception; end # rubocop:disable Lint/InheritException
 end

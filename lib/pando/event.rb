@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
 module Pando
-  # One fact about the cluster, such as "worker 3 of generation 2 is ready".
-  # Made by Events.emit in the process where the fact was seen, handed to that
-  # process's subscribers, never changed.
+  # One fact about the cluster, such as "worker 3 of generation 2 is ready". Events.emit creates it in the process that
+  # observed the fact and hands it to that process's subscribers. It is immutable.
   #
   #     event.name            # => "worker.ready"
   #     event[:slot]          # => 3

@@ -4,23 +4,22 @@ require "pando/event"
 require "pando/events/subscription"
 
 module Pando
-  # Where every fact about the cluster is told, and to whom. Each process has
-  # its own list of subscribers; a forked child starts with its parent's.
+  # Publishes facts about the cluster to subscribers. Each process has its own list of subscribers; a forked child
+  # starts with its parent's.
   #
   #     Pando::Events.subscribe("worker.killed") { |event| page_somebody(event[:reason]) }
   #     Pando::Events.emit("worker.killed", slot: 3, generation: 2, pid: 4711, reason: "timeout")
   #
-  # Emitting takes no lock, so that it is allowed in a trap handler, and costs
-  # nothing but the look at an empty list where nobody listens. The names are in
-  # Events::Catalogue; one that is missing there is passed on all the same.
+  # Emitting takes no lock, so it is allowed in a trap handler. Without subscribers it costs only the check of an empty
+  # list. The names are in Events::Catalogue; an event with an unknown name is passed on anyway.
   module Events
     @subscriptions = [].freeze
     @facts = {}.freeze
     @lock = Mutex.new
 
     class << self
-      # Tells every subscriber of `name`, in order of subscription. What a
-      # subscriber raises never reaches the caller.
+      # Calls every subscriber of `name`, in order of subscription. An exception in a subscriber never reaches the
+      # caller.
       #
       # @param name [String] `noun.verb`
       # @param payload [Hash{Symbol => Object}]
@@ -34,7 +33,7 @@ module Pando
         nil
       end
 
-      # Lets subscribers go on with what they could not do at once. Called at each turn of a process's loop.
+      # Lets subscribers finish what they had to postpone. Called at each turn of a process's loop.
       #
       # @api private
       # @param patience [Float] seconds that it may take
@@ -44,8 +43,8 @@ module Pando
         nil
       end
 
-      # Facts that each event of this process has from now on; with a block, each one that is told in it. A process with
-      # several threads has them for all of them.
+      # Adds facts to each event of this process from now on; with a block, to each event that is emitted in it. If the
+      # process has several threads, this applies to all of them.
       #
       # @api private
       # @param facts [Hash{Symbol => Object}]
@@ -80,8 +79,8 @@ module Pando
         end
       end
 
-      # A symbol cannot hold a dot comfortably: its first underscore stands for
-      # it (no noun has an underscore).
+      # A symbol cannot contain a dot without quotes, so its first underscore stands for it. (No noun has an
+      # underscore.)
       #
       # @param name [String, Symbol]
       # @return [String] `noun.verb`

@@ -14,9 +14,8 @@ module Pando
   # services load it; the monitor does not. A library may load it too, with or
   # without the server.
   module ForkSafety
-    # Replaces what a forked child must not share with its siblings, then lets
-    # the libraries do the same. Called in each final child of the server, before
-    # the user's hooks.
+    # Replaces what a forked child must not share with its siblings, then lets the libraries do the same. Called in each
+    # final child of the server, before the user's hooks.
     #
     # @api private
     # @return [nil]
@@ -47,13 +46,12 @@ module Pando
   class << self
     # @!method pid
     #   The pid of this process, without a system call. It is right in every child that the C library's fork(2)
-    #   makes, also through Process.daemon and the server's double fork. Written in C (ext/pando/bind_fork.c).
+    #   makes, including those of Process.daemon and of the server's double fork. Written in C (ext/pando/bind_fork.c).
     #   @return [Integer]
 
     # Says that this process must never be forked again, because it holds something
-    # that cannot be made safe, such as a native library with threads of its own. A
-    # worker serves on, but Pando never promotes it. The call cannot be undone, and
-    # children inherit it.
+    # that cannot be made safe, such as a native library with its own threads. A worker keeps serving, but Pando never
+    # promotes it. The call cannot be undone, and children inherit it.
     #
     # @param reason [String, nil] for the event; nil: the caller's line
     # @return [nil]
@@ -81,12 +79,11 @@ module Pando
     # EPIPE), so clients connect again. Anything else reads and writes as /dev/null
     # does. Buffered data that was not yet written is dropped.
     #
-    # These stay as they are: stdin, stdout, stderr, what was passed to {keep_io},
-    # Pando's own descriptors, and regular files open for appending (logs), which are
-    # safe to share.
+    # It leaves these as they are: stdin, stdout, stderr, IOs that were passed to {keep_io}, Pando's own descriptors,
+    # and regular files that are open for appending (logs), which are safe to share.
     #
-    # Call it from after_mold_fork or after_worker_fork. It reaches only descriptors
-    # that have an IO object, not those that a C library keeps to itself.
+    # Call it from after_mold_fork or after_worker_fork. It affects only descriptors that have an IO object, not those
+    # that a C library keeps to itself.
     #
     # @return [Integer] how many were replaced
     # @raise [SystemCallError] if the process is out of descriptors

@@ -21,20 +21,19 @@ module Pando
     end
   end
 
-  # The blocks that a config file hangs onto the life of the server. Owned by the
-  # Config; the monitor and generation 0's mold each read the file and so hold
-  # their own copy, which forked children inherit.
+  # The blocks that a config file registers for moments in the life of the server. Owned by the Config. The monitor and
+  # generation 0's mold each read the file and so have their own copy, which forked children inherit.
   #
   #     hooks.add(:after_worker_fork) { |server, worker| Database.connect }
   #     hooks.run(:after_worker_fork, server, worker)
   class Hooks
     # @return [Array<Symbol>]
     NAMES = TABLE.keys.freeze
-    # Those that the monitor itself runs.
+    # The hooks that the monitor itself runs.
     # @return [Array<Symbol>]
     OF_MONITOR = %i[after_monitor_ready after_worker_exit after_worker_hard_timeout].freeze
 
-    # What ends the process or the request belongs to whoever asked for it.
+    # Exceptions that end the process or the request are not hook errors.
     PASSED_ON = [RequestTimeout, SystemExit, SignalException, NoMemoryError].freeze
     private_constant :PASSED_ON
 
@@ -42,7 +41,7 @@ module Pando
       @blocks = {}
     end
 
-    # Adds a block behind those already there.
+    # Adds a block after the existing ones.
     #
     # @param name [Symbol] one of {NAMES}
     # @return [self]
@@ -56,19 +55,19 @@ module Pando
     end
 
     # @param name [Symbol]
-    # @return [Boolean] whether anything would run
+    # @return [Boolean] whether the hook has any block
     def any?(name)
       @blocks.key?(name)
     end
 
-    # Runs the blocks in the order they were added, up to the first that raises.
+    # Runs the blocks in the order in which they were added, until one raises.
     #
     # @param name [Symbol] one of {NAMES}
     # @param arguments [Array<Object>]
     # @yieldparam line [String] before each block: the hook's name and the block's line
     # @return [nil]
-    # @raise [HookError] whatever a block raised, except what ends the process
-    #   (SystemExit, signals) or the request (RequestTimeout)
+    # @raise [HookError] a block raised, except for what ends the process (SystemExit, signals) or the request
+    #   (RequestTimeout)
     def run(name, *arguments)
       raise ArgumentError, "unknown hook #{name.inspect}" unless TABLE.key?(name)
 

@@ -10,7 +10,7 @@ module Pando
   module HtmlPage
     POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
-    # Light or dark, by the reader's own setting.
+    # Light or dark, depending on the reader's settings.
     STYLE = <<~CSS
       :root { color-scheme: light dark; --error: #c62828; --warning: #b26a00; --note: #55707f; --good: #2e7d32;
               --line: #8888; --mold: #7e57c2; --worker: #0288d1; --own: #ef6c00; --shared: #90a4ae; }
@@ -30,7 +30,7 @@ module Pando
       .own { fill: var(--own); } .part { fill: var(--shared); } .dot { fill: var(--error); }
     CSS
 
-    # A cell of a table that is HTML already.
+    # A table cell that is already HTML.
     Markup = Struct.new(:html)
 
     # @param text [Object] @return [String]
@@ -39,7 +39,7 @@ module Pando
     # @param title [String] plain text
     # @param lead [String] HTML below it
     # @param sections [Hash{String => String, nil}] HTML by title; nil: the section is left out
-    # @param style [String] CSS besides {STYLE}
+    # @param style [String] CSS in addition to {STYLE}
     # @return [String]
     def self.render(title:, lead:, sections:, style: "")
       <<~HTML

@@ -5,10 +5,10 @@ require "pando/native"
 
 module Pando
   # The HTTP/1.x half of a worker: takes requests from the reactor or from the listeners, calls the Rack application,
-  # sends its answers. Loaded in molds and workers only; the monitor never needs it.
+  # and sends its responses. Loaded only in molds and workers; the monitor never needs it.
   #
-  # What a Cluster::Worker gets is a {HTTP::ReactorHandler} or, in direct mode, a {HTTP::DirectHandler}. From there a
-  # request goes through {HTTP::Connection}, from top to bottom.
+  # A Cluster::Worker gets a {HTTP::ReactorHandler} or, in direct mode, a {HTTP::DirectHandler}. From there a request
+  # goes through {HTTP::Connection}, from top to bottom.
   module HTTP
   end
 end

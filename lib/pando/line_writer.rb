@@ -3,21 +3,22 @@
 require "pando/sys"
 
 module Pando
-  # Puts whole lines onto a descriptor that other processes write to as well, most often stderr, and never waits for its
-  # reader. What is not taken at once is kept, up to a bound, for {#flush}; beyond that it is lost, and counted.
+  # Writes whole lines to a descriptor that other processes write to as well, usually stderr, and never blocks on a slow
+  # reader. Lines that the descriptor does not accept at once are kept for {#flush}, up to a limit. Beyond that they are
+  # lost, and counted.
   #
-  # Whatever a pipe takes at once it keeps together, so that no line is torn by another process's. In a file that is
-  # opened for appending, all that is written together stays so. A reader that is gone is no reason to die.
+  # A pipe keeps writes of up to PIPE_BUF bytes together, so no line is torn by another process's output. In a file that
+  # is opened for appending, each write stays together. A reader that has gone away raises no error.
   #
-  # Takes no lock that anybody waits for: a trap handler may write. Each process has its own, made or inherited.
+  # It never waits for a lock, so a trap handler may write. Each process has its own writer, created or inherited.
   #
   # @api private
   class LineWriter
-    # Bytes that a pipe keeps together: PIPE_BUF of Linux.
+    # The largest write that a pipe keeps together: Linux' PIPE_BUF.
     AT_ONCE = 4096
-    # Bytes that wait for a slow reader.
+    # Bytes that may wait for a slow reader.
     ROOM = 65_536
-    # Bytes of a line where nothing else limits them.
+    # The most bytes of a line if nothing else limits it.
     LONGEST = 32_768
     CUT = "…\n"
 
@@ -25,16 +26,16 @@ module Pando
     @due = 0
 
     class << self
-      # @return [Integer] lines that this process has lost so far, and those before it that it was forked from
+      # @return [Integer] lines lost so far by this process and by the ancestors it was forked from
       attr_accessor :lost
-      # @return [Integer] those of them that nothing has been written about
+      # @return [Integer] those of them that no written line has reported yet
       attr_accessor :due
     end
 
     # @param io [IO, #syswrite]
-    # @param said [#call, nil] told the number of lost lines when the line about them has been written
+    # @param said [#call, nil] called with the number of lost lines once the line about them is written
     # @yieldparam lines [Integer] how many were lost
-    # @yieldreturn [String] the line that says so, as soon as something can be written again
+    # @yieldreturn [String] the line that reports them, written as soon as possible
     def initialize(io, said: nil, &note)
       @io = io
       @said = said
@@ -42,7 +43,7 @@ module Pando
       begin_anew
     end
 
-    # @return [Integer] bytes that a line may have
+    # @return [Integer] the most bytes that a line may have
     def longest_line = divided? ? AT_ONCE - 1 : LONGEST
 
     # @param text [String] whole lines
@@ -52,12 +53,12 @@ module Pando
       room_for?(text) ? @waiting.push(short(text)) && flush : lose(text)
     end
 
-    # Writes what has been kept, as far as that is taken now.
+    # Writes as much of the kept lines as the descriptor accepts now.
     #
-    # @param patience [Float] seconds that it may take; whoever has nothing else to do gives some
+    # @param patience [Float] seconds that it may take; a caller with nothing else to do allows some
     # @return [nil]
     def flush(patience = 0.0)
-      begin_anew unless @pid == Process.pid # the lines of our parent are its own to write
+      begin_anew unless @pid == Process.pid # the parent writes its own lines
       deadline = Sys.now + patience
       nil while drain && @waiting.any? && wait(deadline - Sys.now)
     end
@@ -72,7 +73,7 @@ module Pando
       @writing = Mutex.new
     end
 
-    # Once something is lost, nothing is kept until that has been said: the gap is where it says.
+    # Once a line is lost, nothing is kept until the loss is reported, so that the report stands at the gap.
     def room_for?(text)
       @unsaid.zero? && (@waiting.empty? || @waiting.sum(&:bytesize) + text.bytesize <= ROOM)
     end
@@ -85,8 +86,9 @@ module Pando
       nil
     end
 
-    # One thread at a time, and no handler within it: whoever comes meanwhile leaves its lines to be written by it.
-    # @return [Boolean] whether it was ours to do
+    # Runs in one thread at a time, and in no signal handler meanwhile. A thread that finds the lock taken leaves its
+    # lines to the holder.
+    # @return [Boolean] whether this thread had the lock
     def drain
       ours = @writing.try_lock
       nil while ours && step
@@ -123,7 +125,7 @@ module Pando
       false
     end
 
-    # @return [String, nil] what is left to be written; nil: nothing is taken now
+    # @return [String, nil] the rest of the text; nil: the descriptor accepts nothing now
     def put(text)
       piece = portion(text)
       written = @torn ? emit("\n#{piece}") : emit(piece)
@@ -131,18 +133,18 @@ module Pando
 
       written -= 1 if @torn && written.positive?
       @torn = written < piece.bytesize
-      lose(piece.byteslice(written..)) if @torn # not continued: another process's line may be behind it by now
+      lose(piece.byteslice(written..)) if @torn # not continued: another process may have written since
       text.byteslice(piece.bytesize..)
     end
 
-    # As many whole lines as stay together.
+    # As many whole lines as a pipe keeps together.
     def portion(text)
-      return text unless divided? && text.bytesize >= AT_ONCE # with room for the end of a torn line
+      return text unless divided? && text.bytesize >= AT_ONCE # leaves room for the end of a torn line
 
       text.byteslice(0, text.b.rindex("\n", AT_ONCE - 2) + 1)
     end
 
-    # Lines that have to fit into a portion.
+    # Truncates lines that are longer than a portion.
     def short(text)
       return text unless divided? && text.bytesize >= AT_ONCE
 
@@ -151,7 +153,7 @@ module Pando
       end.join
     end
 
-    # @return [Integer, nil] bytes; nil: not now
+    # @return [Integer, nil] bytes written; nil: not writable now
     def emit(bytes)
       native? ? Sys.write_now(@io, bytes) : @io.syswrite(bytes)
     rescue Errno::EINTR
@@ -162,14 +164,14 @@ module Pando
 
     def native? = @io.is_a?(IO) && Sys.respond_to?(:write_now)
 
-    # @return [Boolean] whether what is written together may be divided by others
+    # @return [Boolean] whether another process's output may divide a large write
     def divided?
       native? && !@io.stat.file?
     rescue SystemCallError, IOError
       true # it is closed
     end
 
-    # @return [Boolean] whether it is worth another try
+    # @return [Boolean] whether to try again
     def wait(seconds)
       seconds.positive? && @io.is_a?(IO) && !IO.select(nil, [@io], nil, seconds).nil?
     rescue SystemCallError, IOError

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Pando
-  # How sizes are written for people, in events and reports.
+  # Formats sizes for people, in events and reports.
   #
   # @api private
   module Mebibytes

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
-# The suite reforks between its tests (docs/testing.md). To be required before the app is:
+# The suite reforks between its tests (docs/testing.md). Require this file before the app:
 #
 #   require "minitest/autorun"
 #   require "pando/minitest"
-# Off Linux the suite runs as it does without this line.
+# On other systems than Linux this file changes nothing.
 require "minitest"
 require "pando/platform"
 require "pando/testing"

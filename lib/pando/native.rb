@@ -2,8 +2,8 @@
 
 require "pando/platform"
 
-# Loads the C extension. A checkout keeps one build per Ruby version beside
-# each other; an installed gem has a single one. There is none but on Linux.
+# Loads the C extension. A checkout keeps one build per Ruby version next to each other; an installed gem has a single
+# one. It exists on Linux only.
 begin
   require Pando::Platform.linux? ? "pando/#{RUBY_VERSION[/\A\d+\.\d+/]}/pando_ext" : "pando/portable"
 rescue LoadError

@@ -5,8 +5,8 @@ require "pando/native"
 require "pando/sys/pidfd"
 
 module Pando
-  # One process, held by a descriptor that no recycled pid can mislead (pidfd_open(2)): a child of this process, or
-  # any other. For anybody's use, with or without the server: `require "pando/pidfd"` loads no more than this.
+  # A handle on one process that a recycled pid cannot mislead (pidfd_open(2)): a child of this process or any other
+  # process. You can use it with or without the server: `require "pando/pidfd"` loads nothing else.
   #
   #     worker = Pando::Pidfd.new(fork { work })
   #     worker.alive?           # => true
@@ -15,29 +15,30 @@ module Pando
   #     worker.cleanup.to_s     # => "signal TERM": no zombie and no descriptor is left
   #     worker.alive?           # => false
   #
-  # A pid may mean another process by the time it is used; what is held here is what it meant when it was made. A
-  # child's pid is safe until somebody waits for the child, so take its Pidfd before that.
+  # By the time a pid is used, it may belong to another process. A Pidfd always refers to the process that had the pid
+  # when it was created. A child's pid is safe until somebody waits for the child, so create its Pidfd before that.
   #
-  # Threads and fibers may wait side by side: a wait gives the interpreter to others, and goes to the fiber's scheduler
-  # where there is one. The descriptor is closed by {#close}, {#cleanup} or the collector, and by every exec.
-  # A child that is forked later may use its copy to look and to signal; how the process ended only its parent learns.
+  # Threads and fibers can wait at the same time: a wait releases the interpreter lock, and uses the fiber scheduler if
+  # there is one. The descriptor is closed by {#close}, {#cleanup} or the garbage collector, and by every exec. A child
+  # that is forked later may use its copy to check the process and to signal it, but only the process's parent learns
+  # how it ended.
   class Pidfd
     # How a process ended: `success?`, `killed?`, `known?`, `kind` (:exited, :killed, :unknown), `number` of the status
     # or signal, `to_s`.
     Ending = Sys::Ending
 
-    # What the kernel has: pid_t.
+    # The range of the kernel's pid_t.
     PIDS = (1..((2**31) - 1))
-    # What the kernel takes: 0 only asks whether this process may signal that one.
+    # The range of the kernel's signals; 0 only checks whether this process may signal that one.
     SIGNALS = (0..64)
 
     class << self
-      # @return [Boolean] whether this kernel has what is needed (Linux 5.4), and no sandbox forbids it
+      # @return [Boolean] whether the kernel supports it (Linux 5.4) and no sandbox forbids it
       def supported?
         probe = Sys::Pidfd.new(Process.pid)
         Sys.pidfd_wait(probe.to_io)
       rescue Errno::ECHILD
-        true # P_PIDFD is known: we are not our own child
+        true # P_PIDFD is supported; the error only says that we are not our own child
       rescue Errno::ENOSYS, Errno::EPERM, Errno::EINVAL
         false
       ensure
@@ -47,14 +48,14 @@ module Pando
 
     # @return [Integer]
     attr_reader :pid
-    # @return [Ending, nil] nil as long as nobody has asked here after its end
+    # @return [Ending, nil] nil until a call on this object has noticed the end
     attr_reader :ending
 
     # @param pid [Integer] of a process, not of one of its threads
-    # @raise [ArgumentError] that is no pid
-    # @raise [Errno::ESRCH] there is no such process (any more)
+    # @raise [ArgumentError] it is not a pid
+    # @raise [Errno::ESRCH] there is no such process, or no longer
     # @raise [Errno::EINVAL] it is a thread; Linux 6.9 and newer: Errno::ENOENT
-    # @raise [Errno::EMFILE, Errno::ENOSYS] no descriptor is left; the kernel has no pidfds
+    # @raise [Errno::EMFILE, Errno::ENOSYS] no descriptor is left; the kernel does not support pidfds
     def initialize(pid)
       raise ArgumentError, "not a pid: #{pid.inspect}" unless pid.is_a?(Integer) && PIDS.cover?(pid)
 
@@ -65,42 +66,43 @@ module Pando
       raise Errno::ESRCH, "process #{pid}", cause: nil
     end
 
-    # @return [Boolean] false from the moment it has ended, also while its zombie waits to be reaped
-    # @raise [IOError] closed before the end was known
+    # @return [Boolean] false as soon as the process has ended, even if its zombie is not reaped yet
+    # @raise [IOError] the descriptor was closed before the end was known
     def alive? = @ending.nil? && !ended?(0)
 
     # @param signal [String, Symbol, Integer] "TERM", "SIGTERM", :TERM or 15
-    # @return [Boolean] false: it has ended; whoever has its pid now is not concerned
+    # @return [Boolean] false: the process has ended; a process that has its pid now is not signalled
     # @raise [ArgumentError] there is no such signal
     # @raise [Errno::EPERM] the process is another user's
-    # @raise [IOError] closed before the end was known
+    # @raise [IOError] the descriptor was closed before the end was known
     def signal(signal)
       number = number_of(signal)
       alive? && Sys.pidfd_signal(@process.to_io, number)
     end
 
-    # Waits for its end, and reaps it if it is a child of this process: there is no zombie then.
+    # Waits for the end of the process, and reaps it if it is a child of this process, so that no zombie is left.
     #
-    # @param timeout [Numeric, nil] seconds; nil: as long as it takes
-    # @return [Ending, nil] nil: it lives on. `known?` is false for what is not a child of this process, and for a child
-    #   that was waited for elsewhere (Process.wait, or SIGCHLD ignored)
-    # @raise [IOError] closed before the end was known, or while waiting
+    # @param timeout [Numeric, nil] seconds; nil: no limit
+    # @return [Ending, nil] nil: it is still running. `known?` is false for a process that is not a child of this one,
+    #   and for a child that was waited for elsewhere (Process.wait, or SIGCHLD ignored)
+    # @raise [IOError] the descriptor was closed before the end was known, or while waiting
     def wait(timeout = nil)
       return @ending if @ending
       return unless ended?(timeout)
 
       @reaping.synchronize { @ending ||= @process.reap }
     rescue IOError
-      @ending || raise # another thread has heard of it too, and cleaned up
+      @ending || raise # another thread has noticed the end, and closed the descriptor
     end
 
-    # Waits as {#wait} does, then closes the descriptor: nothing is left of it but {#ending}.
+    # Waits as {#wait} does, then closes the descriptor. Only {#ending} is left.
     #
-    # @param timeout [Numeric, nil] seconds; nil: as long as it takes
-    # @return [Ending, nil] nil: it lives on, and nothing is closed
+    # @param timeout [Numeric, nil] seconds; nil: no limit
+    # @return [Ending, nil] nil: it is still running, and the descriptor stays open
     def cleanup(timeout = nil) = wait(timeout)&.tap { close }
 
-    # @return [IO] readable once the process has ended: for IO.select, `wait_readable`, an event loop. Not for reading
+    # @return [IO] readable once the process has ended: for IO.select, `wait_readable` or an event loop. Do not read
+    #   from it
     # @raise [IOError] closed
     def to_io
       raise IOError, "the Pidfd of process #{pid} is closed" if closed?
@@ -108,7 +110,7 @@ module Pando
       @process.to_io
     end
 
-    # Lets go of the process, whatever it does. A child is then to be waited for by its pid.
+    # Closes the descriptor, whatever the process does. If it is a child, the caller must wait for it by its pid.
     #
     # @return [void]
     def close = @process.close
@@ -120,7 +122,7 @@ module Pando
 
     private
 
-    # Reading means the end: pidfd_open(2).
+    # A pidfd becomes readable when the process ends: pidfd_open(2).
     def ended?(timeout) = !to_io.wait_readable(timeout).nil?
 
     def number_of(signal)

@@ -5,16 +5,17 @@ require "pando/http/rackup"
 require "pando/platform"
 
 module Pando
-  # Serves an application for development where there is no Linux: one plain process, on the threads of another server
-  # gem. Of the settings `rackup`, `listen` and `environment` hold; there are no workers, hooks, nodes or timeouts.
+  # Serves an application for development on other systems than Linux: in a single process, on the threads of another
+  # server gem. Of the settings, only `rackup`, `listen` and `environment` apply. There are no workers, hooks, nodes or
+  # timeouts.
   #
-  # Made by `pando serve` in the process that the user started; it loads the application there.
+  # `pando serve` creates it in the process that the user started, which also loads the application.
   class PlainServer
-    # A server gem that can be kept for this: what is required, and the class here that runs it.
+    # A server gem that can be used for this: its feature, and the class here that runs it.
     GEMS = { "puma" => :Puma, "webrick" => :WEBrick }.freeze
 
     # @param config [Config]
-    # @param err [IO] where it says what it is
+    # @param err [IO] for the message that says what runs
     def initialize(config, err)
       @config = config
       @err = err
@@ -44,7 +45,7 @@ module Pando
                        "the environment: pando -e development"
     end
 
-    # @return [Array(String, String)] the name of the first that is there, and its version
+    # @return [Array(String, String)] name and version of the first gem that is installed
     def find
       name = GEMS.keys.find { |one| available?(one) }
       return [name, Gem.loaded_specs[name]&.version.to_s] if name
@@ -76,7 +77,7 @@ module Pando
           puma.app(app)
           puma.environment(config.environment)
           puma.threads(*THREADS)
-          puma.workers(0) # WEB_CONCURRENCY is Pando's
+          puma.workers(0) # WEB_CONCURRENCY is meant for Pando
           puma.quiet
         end
         ::Puma::Launcher.new(configuration).run

@@ -6,14 +6,14 @@ module Pando
   # @return [Integer] the pid of this process
   def self.pid = Process.pid
 
-  # What the C extension has on Linux, as far as plain Ruby can do it: enough for pando/fork_safety, pando/batch and the
-  # files of an application that call them. All else raises NotImplementedError.
+  # The C extension's functions as far as plain Ruby can provide them: enough for pando/fork_safety, pando/batch and
+  # applications that call them. All others raise NotImplementedError.
   #
   # @api private
   module Sys
     @forks = 0
 
-    # Counts the forks that lie between this process and the first.
+    # Counts the forks between this process and the first one.
     #
     # @api private
     module ForkCount
@@ -29,13 +29,13 @@ module Pando
 
       def forked = @forks += 1
 
-      # @return [IO] an IO that is read and written by two descriptors cannot be told from others here
+      # @return [IO] the same IO: separate descriptors for reading and writing cannot be detected here
       def write_half(io) = io
 
       # @return [Boolean]
       def reserved_fd?(_number) = false
 
-      # Puts another file beneath a descriptor.
+      # Replaces the file of a descriptor.
       #
       # @param number [Integer] @param other [IO]
       # @raise [Errno::EBADF]
@@ -47,7 +47,7 @@ module Pando
       # @raise [Errno::ENOSYS]
       def pidfd_open(_pid) = raise(Errno::ENOSYS, "pidfd_open(2) is Linux's, and this is #{Platform.name}")
 
-      # What the self-check of a forked process uses once.
+      # Called by the self-check of a forked process.
       %i[allocator loader stdio clock thread].each { |name| define_method(:"exercise_#{name}") { nil } }
       def exercise_resolver(*) = nil
 
@@ -60,7 +60,7 @@ module Pando
   end
 
   module ForkSafety
-    # As ext/pando/bind_fork_check.c; documented in pando/fork_safety/fork_check.
+    # The Ruby version of ext/pando/bind_fork_check.c; documented in pando/fork_safety/fork_check.
     class ForkCheck
       def initialize
         @forks = Sys.forks

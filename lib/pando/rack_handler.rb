@@ -4,20 +4,20 @@ require "rbconfig"
 
 module Pando
   # The Rack handler: `rackup -s pando` and `bin/rails server` start the server through it. It replaces the calling
-  # process by Pando's executable, because Pando's monitor must not carry the application: a worker loads it.
+  # process by Pando's executable, because the monitor must not load the application: a worker loads it.
   #
   #     Rackup::Handler.get("pando").run(app, Host: "127.0.0.1", Port: 9292)
   module RackHandler
     LIBRARY = File.expand_path("..", __dir__)
     PROGRAM = File.expand_path("../../exe/pando", __dir__)
-    # Whether a worker writes Rails' log to the terminal too: "1" or "0". Without it the environment decides.
+    # Whether a worker also writes Rails' log to the terminal: "1" or "0". If it is not set, the environment decides.
     LOG_TO_STDOUT = "PANDO_RAILS_LOG_TO_STDOUT"
-    # A host as Puma's bind takes it, with a port.
+    # A host and port in the form of Puma's `bind`.
     ADDRESS = %r{\A[a-z]+://.*:\d+(?:\?|\z)}
     private_constant :ADDRESS
 
     class << self
-      # Becomes the server.
+      # Replaces this process with the server.
       #
       # @param _app [#call, nil] not used: the workers load the rackup file
       # @param options [Hash{Symbol => Object}] of Rackup::Server or Rails::Server
@@ -34,7 +34,7 @@ module Pando
           "Workers=N" => "Number of workers (default: 1 in development, else one for each CPU)" }
       end
 
-      # @return [String] as `bin/rails server` announces it
+      # @return [String] the name that `bin/rails server` prints
       def to_s = "Pando"
 
       # @param options [Hash{Symbol => Object}]
@@ -51,18 +51,18 @@ module Pando
       def environment(options)
         variables = {}
         variables[LOG_TO_STDOUT] = log_to_stdout(options) if options.key?(:log_stdout)
-        # Rails' default, which a config file may overrule: it does not overrule a flag.
+        # Leaves out Rails' default, so that a config file can override it; a config file cannot override a flag.
         variables["PIDFILE"] = options[:pid] if options[:pid] && !chosen?(options, :pid)
         variables.compact
       end
 
       private
 
-      # Rails says which options its user has chosen; what Rackup passes on is taken for chosen.
+      # Rails says which options its user has chosen. Options from Rackup count as chosen.
       def chosen?(options, name)
         return options[:user_supplied_options].include?(name) if options[:user_supplied_options]
 
-        name != :environment # Rackup has set RACK_ENV
+        name != :environment # Rackup sets RACK_ENV itself
       end
 
       def flag(name, options, key)
@@ -93,10 +93,10 @@ module Pando
       def log_to_stdout(options)
         return "1" if options[:log_stdout]
 
-        "0" if options[:environment] == "development" # Rails' default there is yes
+        "0" if options[:environment] == "development" # Rails' default in development is to log to the terminal
       end
 
-      # An installed gem's extension may lie in a folder of its own.
+      # The extension of an installed gem may be in a separate folder.
       def load_path
         folders = defined?(Gem) && Gem.loaded_specs["pando"]&.full_require_paths
         (folders || [LIBRARY]).flat_map { |folder| ["-I", folder] }

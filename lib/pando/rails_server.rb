@@ -3,12 +3,12 @@
 require "pando/rack_handler"
 
 module Pando
-  # Makes Pando the server that `bin/rails server` starts unless `-u` or RACKUP_HANDLER names another one, and starts
-  # it before the application has been loaded. Runs in the process of that command only.
+  # Makes Pando the server that `bin/rails server` starts, unless `-u` or RACKUP_HANDLER names another one, and starts
+  # it before the application is loaded. Runs only in the process of that command.
   #
   # @api private
   module RailsServer
-    # Of Rails::Server.
+    # Extends Rails::Server.
     module Start
       def start(*)
         return super unless server.equal?(RackHandler)
@@ -20,7 +20,7 @@ module Pando
       end
     end
 
-    # Of the handlers' registry.
+    # Extends the registry of handlers.
     module Default
       def default(*)
         ENV["RACKUP_HANDLER"] || ENV["RACK_HANDLER"] ? super : RackHandler
@@ -34,7 +34,7 @@ module Pando
       server.prepend(Start)
     end
 
-    # Leaves the terminal, if the server can start; else says why not and ends.
+    # Leaves the terminal if the server can start. Otherwise prints why not and exits.
     #
     # @param options [Hash{Symbol => Object}] of Rails::Server
     # @return [void]

@@ -5,7 +5,7 @@ require "pando/rack_handler"
 require "rails/railtie"
 
 module Pando
-  # What Pando adds to a Rails app. Loaded with the gem wherever Rails is; in a console or a task it does nothing.
+  # What Pando adds to a Rails app. Loaded with the gem in every Rails process; in a console or a task it does nothing.
   class Railtie < ::Rails::Railtie
     if defined?(::Rails::Server)
       require "pando/rails_server"
@@ -19,15 +19,15 @@ module Pando
       end
     end
 
-    # Feature specs and Cucumber know nothing of Rails' system tests.
+    # Feature specs and Cucumber do not use Rails' system tests.
     config.after_initialize { require "pando/capybara" if defined?(::Capybara) }
 
-    # Before Rails chooses Puma, and where Capybara is not loaded with the bundle.
+    # Runs before Rails chooses Puma, and where Capybara is not loaded with the bundle.
     ActiveSupport.on_load(:action_dispatch_system_test_case) { require "pando/capybara" }
 
     class << self
-      # @return [Boolean] whether Rails' log belongs on the terminal as well: in development, as `bin/rails server` does
-      #   it, and where RAILS_LOG_TO_STDOUT is set
+      # @return [Boolean] whether to write Rails' log to the terminal as well: in development, as `bin/rails server`
+      #   does, and if RAILS_LOG_TO_STDOUT is set
       # @api private
       def log_to_stdout?
         said = ENV.fetch(RackHandler::LOG_TO_STDOUT, nil)
@@ -36,7 +36,7 @@ module Pando
         ::Rails.env.development? || !ENV["RAILS_LOG_TO_STDOUT"].to_s.empty?
       end
 
-      # Unless the app's logger writes there already.
+      # Does nothing if the app's logger already writes there.
       # @api private
       def log_to_stdout
         logger = ::Rails.logger
@@ -50,7 +50,7 @@ module Pando
         logger.extend(ActiveSupport::Logger.broadcast(console)) # before Rails 7.1
       end
 
-      # The events of this process become notifications: `request.timed_out` is named `request.timed_out.pando`.
+      # Publishes the events of this process as notifications: `request.timed_out` is named `request.timed_out.pando`.
       # @api private
       def forward_events
         Events.subscribe { |event| ActiveSupport::Notifications.instrument("#{event.name}.pando", event.payload) }

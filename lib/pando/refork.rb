@@ -4,7 +4,7 @@ require "pando/refork/auto"
 require "pando/refork/policy"
 
 module Pando
-  # Decides when to refork, and from which worker; measures what the decision needs; prepares memory for forks.
+  # Decides when to refork and from which worker, measures what the decision needs, and prepares memory for forks.
   module Refork
     # @param setting [Symbol, Hash, false] the `refork` setting: `:auto`,
     #   `:manual`, `false`, or `{ after: [500, 750, false] }`

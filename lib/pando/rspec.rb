@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
-# The suite reforks between its examples (docs/testing.md). To be required before the app is, by
-# `--require pando/rspec` in .rspec or by spec_helper.rb.
-# Off Linux the suite runs as it does without this line.
+# The suite reforks between its examples (docs/testing.md). Require this file before the app, with
+# `--require pando/rspec` in .rspec or in spec_helper.rb. On other systems than Linux it changes nothing.
 require "rspec/core"
 require "pando/platform"
 require "pando/testing"

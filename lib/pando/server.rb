@@ -10,8 +10,8 @@ require "pando/server/launch"
 require "pando/telemetry/log"
 
 module Pando
-  # Puts the parts together: the configuration, the cluster, and the application that its workers serve. One instance
-  # lives in the monitor, another one in each mold and all that is forked from it. Hooks get it as their first argument.
+  # Connects the parts: the configuration, the cluster, and the application that its workers serve. There is one
+  # instance in the monitor, and another in each mold and all its descendants. Hooks get it as their first argument.
   class Server
     # @return [Config]
     attr_reader :config
@@ -26,19 +26,19 @@ module Pando
 
     # Runs the monitor until the server stops, in the process of the `pando` command.
     #
-    # @return [Integer] exit status: 0 after a wanted stop, 1 when nothing could be served
+    # @return [Integer] exit status: 0 after a regular stop, 1 if nothing could be served
     # @raise [BootError] an address cannot be listened on
     def run = prepare.run
 
     # @api private
-    # @return [Cluster::Monitor] that is about to serve
+    # @return [Cluster::Monitor] ready to run
     # @raise [BootError] an address cannot be listened on
     def prepare
       require "pando/server/payload"
       StartMode.enter { |start| monitor(start) }
     end
 
-    # Without a setting, sockets from a service manager come before the default address.
+    # Without a setting, sockets from a service manager take precedence over the default address.
     #
     # @api private
     # @return [Array<Config::Listen>]
@@ -49,7 +49,7 @@ module Pando
       [Config::Listen.parse(Config::Address::SYSTEMD)]
     end
 
-    # Attaches the log and the user's event blocks, first of all in the monitor and in each mold.
+    # Attaches the log and the user's event blocks. The monitor and each mold call it first.
     #
     # @api private
     def subscribe
@@ -57,7 +57,7 @@ module Pando
       listen_to_events
     end
 
-    # After a reload, in the monitor.
+    # Adopts a reloaded configuration, in the monitor.
     #
     # @api private
     # @param config [Config]
@@ -69,7 +69,7 @@ module Pando
       listen_to_events
     end
 
-    # What the cluster runs.
+    # The object that does a worker's work.
     #
     # @api private
     # @param pool [String] the name of the kind of worker

@@ -3,8 +3,8 @@
 require "pando/swarm/runners"
 
 module Pando
-  # Job nodes: workers of the cluster in which a *runner*, the adapter to a job library, does jobs on threads of its
-  # own. docs/swarm.md is its description.
+  # Job nodes: workers of the cluster in which a *runner*, the adapter to a job library, runs jobs on its own threads.
+  # See docs/swarm.md.
   module Swarm
     @advances = 0
 
@@ -13,8 +13,8 @@ module Pando
       # @return [Integer] how often {advance} has been called in this process
       attr_reader :advances
 
-      # To be called now and then by a job that takes longer than its node's `timeout`: it has come a step further.
-      # Without a server it does nothing of use, and no harm.
+      # Reports progress. Call it now and then from a job that takes longer than its node's `timeout`. Without a server
+      # it has no effect.
       #
       # @return [void]
       def advance
@@ -22,11 +22,11 @@ module Pando
       end
     end
 
-    # What a runner knows about its process. Lives in that process, a worker of the cluster.
+    # What a runner can ask about its process. Lives in that process, which is a worker of the cluster.
     class Node
       # @return [String] the name of its kind
       attr_reader :kind
-      # @return [Integer] from 0, among the nodes of its kind; the replacement of a node has the same number
+      # @return [Integer] from 0, among the nodes of its kind; a node's replacement has the same number
       attr_reader :number
       # @return [Integer] jobs that the node runs at once
       attr_reader :concurrency

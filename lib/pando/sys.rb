@@ -5,16 +5,16 @@ require "pando/sys/pidfd"
 require "pando/sys/sample"
 
 module Pando
-  # Thin Linux calls without policy, written in C. Each failure is the Errno of its call.
+  # Thin wrappers for Linux calls, without policy, written in C. On failure they raise the Errno of the call.
   module Sys
-    # @return [Float] CLOCK_MONOTONIC in seconds: the only clock that deadlines know
+    # @return [Float] CLOCK_MONOTONIC in seconds: the only clock that deadlines use
     def self.now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-    # Leaves an IO's descriptor open, and nobody's. An IO object that stayed behind would be taken for the owner of
-    # whatever is given the number once it is closed.
+    # Detaches a descriptor from its IO object and leaves it open. An IO object left behind would later be taken for the
+    # owner of whatever gets the same number.
     #
-    # @param io [IO] is closed then
-    # @return [Integer] the number
+    # @param io [IO] is closed afterwards
+    # @return [Integer] the descriptor
     def self.disown(io)
       number = io.fileno
       io.autoclose = false
@@ -22,13 +22,13 @@ module Pando
       number
     end
 
-    # A look at a descriptor that another owns, through an IO object which does not stay behind either.
+    # Lends a descriptor that has another owner to the block, as an IO object that is not left behind.
     #
-    # @param number [Integer]
-    # @param kind [Class] IO or one of its own
+    # @param number [Integer] the descriptor
+    # @param kind [Class] IO or a subclass
     # @yieldparam io [IO]
-    # @return [Object] what the block returns
-    # @raise [SystemCallError] it is not open
+    # @return [Object] the block's return value
+    # @raise [SystemCallError] the descriptor is not open
     def self.borrow(number, kind = IO)
       io = kind.for_fd(number)
       io.autoclose = false

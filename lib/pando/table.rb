@@ -9,7 +9,7 @@ module Pando
   #
   # @api private
   class Table
-    # What an application says must not control a terminal.
+    # Control characters, because an application's text must not control the terminal.
     # @return [String]
     def self.printable(text) = text.to_s.scrub("?").gsub(/[[:cntrl:]]/) { |char| char.dump[1..-2] }
 

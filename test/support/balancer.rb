@@ -3,19 +3,19 @@
 require "support/kept_connection"
 
 module Support
-  # What a load balancer does: it asks each server for its health again and again, and sends what its clients want to
-  # those that are well, on connections that it keeps.
+  # A load balancer: it checks the health of each server repeatedly, and forwards its clients' requests to the healthy
+  # ones, on connections that it keeps.
   #
   #     balancer = Balancer.start([one, other], clients: 4)
   #     balancer.wait_until_in_rotation([other])
   #     balancer.stop.statuses # => {200=>4711}
   class Balancer
-    INTERVAL = 0.02 # seconds between two looks at a server
+    INTERVAL = 0.02 # seconds between two health checks of a server
     PATIENCE = 60
 
     def self.start(servers, **options) = new(servers, **options)
 
-    # @param servers [Array<ServerProcess>] all of them are well
+    # @param servers [Array<ServerProcess>] all of them healthy
     def initialize(servers, clients: 4, health: "/up", path: "/")
       @servers = servers
       @health = health
@@ -34,7 +34,7 @@ module Support
 
         IO.select(nil, nil, nil, INTERVAL)
       end
-      wait_for_more(@clients.size * 2) # what was on its way is answered
+      wait_for_more(@clients.size * 2) # requests that were under way are answered
     end
 
     def wait_for_more(count)
@@ -47,7 +47,7 @@ module Support
       end
     end
 
-    # @return [Hash{Integer, String => Integer}] how often each status came, or what went wrong
+    # @return [Hash{Integer, String => Integer}] how often each status or error occurred
     def stop
       @stopping = true
       [@checker, *@clients].each(&:join)

@@ -6,7 +6,7 @@ require "tmpdir"
 require "support/checkout"
 
 module Support
-  # A program in C that a test runs, compiled once per run from the checkout's sources.
+  # A C program for a test, compiled once per run from the checkout's sources.
   class CProgram
     ADDRESS = %w[-fsanitize=address,undefined -fno-sanitize-recover=all].freeze
     THREAD = %w[-fsanitize=thread].freeze
@@ -16,8 +16,8 @@ module Support
 
     class << self
       # @param main [String] of test/c, without its suffix
-      # @param sources [Array<String>] what it is linked with, as paths or patterns below ext/pando
-      # @param sanitizers [Array<String>] left out where the compiler has them not
+      # @param sources [Array<String>] to link with, as paths or patterns below ext/pando
+      # @param sanitizers [Array<String>] left out if the compiler does not have them
       # @return [String] path of the program
       # @raise [RuntimeError] if it does not compile
       def path(main, sources, sanitizers: ADDRESS)
@@ -35,7 +35,7 @@ module Support
           raise("#{main} does not compile")
       end
 
-      # @return [Boolean] whether programs can be compiled so, and run
+      # @return [Boolean] whether programs can be compiled with them, and run
       def supported?(sanitizers)
         @supported ||= {}
         @supported.fetch(sanitizers) { @supported[sanitizers] = runs_empty?(sanitizers) }

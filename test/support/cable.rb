@@ -3,11 +3,11 @@
 require "socket"
 
 module Support
-  # The line between clients and a server on this machine, which can be cut and mended: for both sides the other one is
-  # gone. Threads of the test carry the bytes.
+  # The line between clients and a server on this machine. A test can cut and restore it: then neither side can reach
+  # the other. Threads of the test carry the bytes.
   class Cable
     # @yieldreturn [Socket] a connection to the server
-    # @param listen [#call] opens the place where clients connect
+    # @param listen [#call] opens the listener for the clients
     def initialize(listen, &connect)
       @listen = listen
       @connect = connect

@@ -5,16 +5,16 @@ require "securerandom"
 require "socket"
 
 module Support
-  # A client of Action Cable: a WebSocket (RFC 6455) that is subscribed to one channel, and connects again when the
-  # server says so, or when the connection ends. A thread of the test reads from it.
+  # An Action Cable client: a WebSocket (RFC 6455) that subscribes to one channel, and reconnects when the server says
+  # so, or when the connection ends. A thread of the test reads from it.
   #
-  # What it was told stays with the session (connection) in which it was.
+  # Messages belong to the session (connection) in which they arrived.
   class CableClient
-    # @!attribute texts [Array<String>] of the broadcasts, in their order
+    # @!attribute texts [Array<String>] of the broadcasts, in order
     # @!attribute farewell [Hash, nil] the server's `disconnect`
     Session = Struct.new(:worker, :confirmed_at, :texts, :farewell, :ended_at, keyword_init: true) do
       def subscribed? = !confirmed_at.nil? && !worker.nil? && farewell.nil? && ended_at.nil?
-      # The connection ended, and nobody had said so.
+      # The connection ended without a `disconnect`.
       def cut_off? = !ended_at.nil? && farewell.nil?
     end
 
@@ -23,10 +23,10 @@ module Support
     CLOSE = 8
     PING = 9
     PONG = 10
-    # Seconds, by chance, before it connects again.
+    # Random seconds before it reconnects.
     BACKOFF = (0.0..0.2)
 
-    # @param connect [#call] gives a socket to the server
+    # @param connect [#call] returns a socket to the server
     def initialize(connect)
       @connect = connect
       @sessions = []
@@ -57,7 +57,7 @@ module Support
       shake_hands
       listen(session)
     rescue SystemCallError, IOError
-      nil # nobody is there, or nobody any more
+      nil # the server is gone
     ensure
       @lock.synchronize { session.ended_at = now } if session
       @socket&.close
@@ -85,7 +85,7 @@ module Support
       end
     end
 
-    # As Rails' own client, it closes when it is told to go.
+    # Like Rails' own client, it closes the connection on a `disconnect`.
     def understand(session, message)
       case message["type"]
       when "welcome" then transmit(TEXT, JSON.generate(command: "subscribe", identifier: CHANNEL))
@@ -118,7 +118,7 @@ module Support
     def transmit(kind, payload)
       mask = SecureRandom.bytes(4).bytes
       masked = payload.bytes.each_with_index.map { |byte, index| byte ^ mask[index % 4] }
-      @socket.write([0x80 | kind, 0x80 | payload.bytesize, *mask, *masked].pack("C*")) # none of ours is long
+      @socket.write([0x80 | kind, 0x80 | payload.bytesize, *mask, *masked].pack("C*")) # our payloads are always short
     end
 
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Support
-  # Who serves, as far as the events of a ServerProcess and /proc can tell.
+  # The serving processes, according to the events of a ServerProcess and /proc.
   class Census
     STARTS = %w[worker.ready mold.ready service.ready reactor.ready].freeze
     ENDS = %w[worker.leaving worker.exited worker.killed worker.lost worker.failed
@@ -25,7 +25,7 @@ module Support
 
     def reactors = serving("reactor").map { |event| event["pid"] }
 
-    # All slots have their worker, and there is a mold to fork more from.
+    # Whether all slots have a worker and there is a mold that can fork more.
     def full?(slots) = workers(slots).none?(&:nil?) && molds.any?
 
     def to_s = @server.tree.children.map(&:title).join(", ")

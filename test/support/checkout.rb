@@ -21,8 +21,8 @@ module Support
       [RbConfig.ruby, "-I", path("lib"), path("exe/pando"), *arguments.map(&:to_s)]
     end
 
-    # Runs the block in the environment the test runner was started in, without the runner's own bundle,
-    # so that a program started in it finds its own gems.
+    # Runs the block in the environment in which the test runner was started, without the runner's own bundle, so that a
+    # program started in it finds its own gems.
     def without_bundle(&block)
       defined?(Bundler) ? Bundler.with_unbundled_env(&block) : yield
     end

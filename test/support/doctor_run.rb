@@ -12,7 +12,7 @@ module Support
 
     attr_reader :out, :err, :status
 
-    # @param arguments [Array<String>] @param env [Hash{String => String}] @param folder [String] where to run it
+    # @param arguments [Array<String>] @param env [Hash{String => String}] @param folder [String] the working directory
     def initialize(*arguments, env: {}, folder: Dir.pwd)
       ruby = [RbConfig.ruby, "-W0", "-I", Checkout.path("lib")]
       @out, @err, status = Open3.capture3(env, "timeout", TIME_LIMIT, *ruby, Checkout.path("exe/pando"), "doctor",
@@ -20,7 +20,7 @@ module Support
       @status = status.exitstatus
     end
 
-    # Of a run with --format json.
+    # The report of a run with --format json.
     def report
       @report ||= JSON.parse(out)
     rescue JSON::ParserError
@@ -29,7 +29,7 @@ module Support
 
     # @return [Array<Array(String, String)>] kind and line of the errors and warnings
     def faults = places { |one| one["severity"] != "note" }
-    # @return [Array<Array(String, String)>] kind and line of what makes it fail
+    # @return [Array<Array(String, String)>] kind and line of the findings that make it fail
     def errors = places { |one| one["severity"] == "error" }
 
     private

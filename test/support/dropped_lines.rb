@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Support
-  # Which lines of a config file are missing in its translation. A line may be there as it was, behind "# was: ", or as
-  # a comment; and in the order of the file.
+  # Finds lines of a config file that are missing in its translation. A line may be there unchanged, after "# was: ", or
+  # as a comment, but in the order of the file.
   module DroppedLines
     module_function
 

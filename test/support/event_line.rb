@@ -3,9 +3,9 @@
 require "json"
 
 module Support
-  # A server's event, from a line of what it said with `log_format :json`. It need not stand at the line's beginning: an
-  # interpreter that crashes writes its report piece by piece to the same pipe, and what is killed over it leaves
-  # half a line. An event is one write(2) with its end of line, so it is whole behind that.
+  # A server's event, from a line of its output with `log_format :json`. The event may not start at the beginning of the
+  # line: an interpreter that crashes writes its report in pieces to the same pipe, and half a line is left if it is
+  # killed meanwhile. An event is a single write(2) including the newline, so it is complete after that.
   module EventLine
     BEGINNING = '{"time":"'
 

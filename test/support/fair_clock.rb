@@ -3,17 +3,17 @@
 require "etc"
 
 module Support
-  # Seconds that pass for this machine: what its host gave to others while it wanted to go on does not count. For limits
-  # that a test has to keep; a shared machine may lack most of its processors for minutes.
+  # A clock for the time that this machine really had: it leaves out the time that its host gave to others while it
+  # wanted to run. For time limits in tests, because a shared machine may lack most of its CPUs for minutes.
   module FairClock
     TICKS = Etc.sysconf(Etc::SC_CLK_TCK).to_f
     PROCESSORS = Etc.nprocessors
-    STEAL = 8 # which number of the first line (proc_stat(5))
+    STEAL = 8 # index in the first line (proc_stat(5))
 
     # @return [Float] seconds
     def self.now = Process.clock_gettime(Process::CLOCK_MONOTONIC) - stolen
 
-    # @return [Float] seconds so far, of each processor on an average: who waits for all of them still comes to an end
+    # @return [Float] seconds so far, the average of the processors: work that uses all of them still makes progress
     def self.stolen = File.read("/proc/stat").lines.first.split[STEAL].to_i / TICKS / PROCESSORS
   end
 end

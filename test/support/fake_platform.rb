@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Preloaded (RUBYOPT=-r...) into a process that is to believe that it runs on a Mac.
+# Preloaded (RUBYOPT=-r...) into a process to make it believe that it runs on a Mac.
 require "rbconfig"
 
 Object.send(:remove_const, :RUBY_PLATFORM)

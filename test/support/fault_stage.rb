@@ -8,8 +8,8 @@ require "tmpdir"
 require "support/checkout"
 
 module Support
-  # What the planted faults in test/fixtures/doctor talk to: a server that answers lines, the same with TLS, a
-  # library in C. Started once for all of them.
+  # The peers of the planted faults in test/fixtures/doctor: a server that answers lines, the same with TLS, and a C
+  # library. Started once for all of them.
   class FaultStage
     FLAGS = %w[-D_GNU_SOURCE -O1 -Wall -Wextra -Werror -shared -fPIC -pthread].freeze
 
@@ -32,12 +32,12 @@ module Support
 
     private
 
-    # A thread for each connection; all of them end with the tests.
+    # One thread per connection; all of them end with the tests.
     def serve(server)
       Thread.new do
         loop { answer(server.accept) }
       rescue OpenSSL::SSL::SSLError
-        retry # who connects is gone again
+        retry # the client has left
       end
     end
 
@@ -45,11 +45,11 @@ module Support
       Thread.new do
         connection.each_line { |line| line == "RESET\n" ? reset(connection) : connection.puts("PONG") }
       rescue SystemCallError, IOError, OpenSSL::SSL::SSLError
-        nil # hung up
+        nil # the client has closed the connection
       end
     end
 
-    # As a server does that closes a connection before it has read all (tcp(7), SO_LINGER in socket(7)).
+    # Resets a connection, like a server that closes it before it has read everything (tcp(7), SO_LINGER in socket(7)).
     def reset(connection)
       connection.setsockopt(Socket::Option.linger(true, 0))
       connection.close

@@ -5,20 +5,20 @@ require "support/servers"
 require "support/waiting"
 
 module Support
-  # Servers whose job nodes work on files in their folder, see test/fixtures/swarm/folder_runner.rb.
+  # Servers whose job nodes process files in their folder, see test/fixtures/swarm/folder_runner.rb.
   module FolderJobs
     include Servers
 
     RUNNER = File.expand_path("../fixtures/swarm/folder_runner.rb", __dir__)
 
-    # @param node [String] what the `node` line says beside its block
-    # @param config [String] other lines
+    # @param node [String] the `node` line without its block
+    # @param config [String] further lines
     def swarm(node = "count: 2", config = "refork :manual", **options)
       text = "require #{RUNNER.inspect}\n#{config}\nnode(:folder, #{node}) { FolderRunner.new }"
       serve(command: "swarm", config: text, listen: false, **options)
     end
 
-    # Put there at once: never half of it is seen.
+    # Moves the file into place at once, so that nobody sees half of it.
     def order(server, name, text = "0")
       %w[inbox new].each { |folder| FileUtils.mkdir_p(File.join(server.folder, folder)) }
       File.write(File.join(server.folder, "new", name), text)

@@ -4,11 +4,11 @@ require "json"
 require_relative "../unit/sys/support/in_child"
 
 module Support
-  # SysSupport::InChild for tests of values that are made of Hashes with symbols.
+  # SysSupport::InChild for values that consist of Hashes with symbols.
   module InChild
     include SysSupport::InChild
 
-    # @return [Object] what the block returned, as JSON tells it, with symbols for keys
+    # @return [Object] the block's return value, converted to JSON and back, with symbols as keys
     # @raise [RuntimeError] the block raised
     def in_child = JSON.parse(JSON.generate([super]), symbolize_names: true).first
   end

@@ -4,20 +4,20 @@ require "io/wait"
 require_relative "../../bench/support/bundle"
 
 module Support
-  # A Kafka cluster of one broker in a process of its own, reached over TCP: the mock that librdkafka brings along for
-  # tests. It keeps messages, offsets and consumer groups in memory, and ends with the process that has started it.
+  # A Kafka cluster of one broker in a separate process, reachable over TCP: librdkafka's own mock for tests. It keeps
+  # messages, offsets and consumer groups in memory, and ends with the process that started it.
   class KafkaBroker
     FIXTURES = File.expand_path("../fixtures/swarm/karafka", __dir__)
     SCRIPT = File.join(FIXTURES, "broker.rb")
     PATIENCE = 120 # seconds for one answer
 
-    # @return [Bench::Bundle] Karafka and what it needs
+    # @return [Bench::Bundle] Karafka and its dependencies
     def self.bundle = @bundle ||= Bench::Bundle.new("swarm-karafka", File.join(FIXTURES, "Gemfile")).prepare
 
     # @return [String] such as "127.0.0.1:41234"
     attr_reader :addresses
 
-    # @return [self] once it takes connections
+    # @return [self] once it accepts connections
     def start
       @pipe = IO.popen([self.class.bundle.environment, RbConfig.ruby, "-W0", SCRIPT], "r+", err: File::NULL)
       @addresses = answer
@@ -26,10 +26,10 @@ module Support
 
     def topic(name, partitions) = tell("topic #{name} #{partitions}")
 
-    # As many messages to each partition, whose payloads are numbers from `first` on.
+    # Sends the same number of messages to each partition; their payloads are numbers from `first` on.
     def produce(name, first, count) = tell("produce #{name} #{first} #{count}")
 
-    # Whoever has a connection loses it, and nobody gets one.
+    # Closes all connections and accepts no new ones.
     def down = tell("down")
     def up = tell("up")
 

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
 module Support
-  # What the consumers of test/fixtures/swarm/karafka have left: a line for each message, in the order of time.
+  # The record of the consumers in test/fixtures/swarm/karafka: a line for each message, in the order of time.
   class KafkaEffects
     # @return [String]
     attr_reader :path
-    # @return [Hash{Integer => String}] process => its name as a static member
+    # @return [Hash{Integer => String}] name as a static member by process
     attr_reader :members
 
     def initialize(folder)
@@ -17,18 +17,18 @@ module Support
       @lines = 0
     end
 
-    # Kafka promises an order within a partition, and at least once: what comes again has come before.
+    # Kafka guarantees the order within a partition, and delivery at least once: a repeated message has come before.
     #
-    # @return [Hash{Integer => Array<Integer>}] partition => its messages in the order in which they first came
+    # @return [Hash{Integer => Array<Integer>}] by partition, its messages in the order in which they first came
     def firsts = look && @firsts.transform_values(&:keys)
 
     # @return [Integer] messages that were consumed at least once
     def count = look && @firsts.each_value.sum(&:size)
 
-    # @return [Integer] how often a message was consumed that had been before
+    # @return [Integer] number of repeated consumptions
     def repeats = look && (@lines - count)
 
-    # Reads what has been added.
+    # Reads the lines that were added.
     # @return [self]
     def look
       @rest = "#{@rest}#{@file.read}"

@@ -5,9 +5,9 @@ require "support/kafka_effects"
 require "support/server_process"
 
 module Support
-  # A test of nodes that consume from a Kafka broker: each has a topic of a few partitions.
+  # For tests of nodes that consume from a Kafka broker: each has a topic with a few partitions.
   module KafkaSwarm
-    TOPIC = "numbers" # that of test/fixtures/swarm/karafka
+    TOPIC = "numbers" # the topic of test/fixtures/swarm/karafka
     PARTITIONS = 4
     NODES = 2
     PATIENCE = 60 # seconds: a rebalance takes some
@@ -31,7 +31,8 @@ module Support
 
     private
 
-    # @param environment [Hash{String => String}] for karafka.rb @param more [String] keywords of the `node` line
+    # @param environment [Hash{String => String}] for karafka.rb @param more [String] further keywords of the `node`
+    #   line
     def start(environment = {}, more = "")
       @server = ServerProcess.new(listen: false, config: <<~RUBY, env: base.merge(environment))
         workers 0
@@ -48,13 +49,14 @@ module Support
 
     def file = File.join(KafkaBroker::FIXTURES, "karafka.rb")
 
-    # So many more messages in each partition.
+    # Sends that many further messages to each partition.
     def produce(count)
       @broker.produce(TOPIC, @produced, count)
       @produced += count
     end
 
-    # More and more messages, until each node has consumed some: who joins a group late finds them taken.
+    # Sends messages until each node has consumed some: when a member joins late, the others may have consumed the first
+    # ones.
     def consume_everywhere
       wait_until(timeout: PATIENCE, message: -> { "#{NODES} nodes that consume\n#{tail}" }) do
         produce(25)
@@ -63,7 +65,7 @@ module Support
       end
     end
 
-    # @param missing [Integer] how many of the messages may be yet to come
+    # @param missing [Integer] messages that may still be missing
     def wait_for_messages(missing = 0, timeout: PATIENCE)
       count = (@produced * PARTITIONS) - missing
       wait_until(timeout: timeout, message: -> { "#{count} messages; there are #{@effects.count}\n#{tail}" }) do
@@ -73,7 +75,7 @@ module Support
 
     def nodes = @server.tree.titled("karafka")
 
-    # @return [Hash{Integer => String}] process => its name as a static member
+    # @return [Hash{Integer => String}] name as a static member by process
     def members = @effects.look.members.dup
 
     def troubles = @server.events.select { |event| TROUBLE.match?(event["event"]) }
@@ -83,7 +85,7 @@ module Support
       PARTITIONS.times { |one| assert_equal (0...@produced).to_a, @effects.firsts[one], "partition #{one}" }
     end
 
-    # Each process in a slot is gone before the next one is ordered.
+    # Each process in a slot must be gone before the next one is ordered.
     def assert_successors_are_born_last
       fates = @server.events.select { |event| FATES.include?(event["event"]) }
       fates.group_by { |event| event["slot"] }.each do |slot, all|

@@ -3,22 +3,22 @@
 require "socket"
 
 module Support
-  # Clients that never stop asking, each on a thread with one connection that it keeps for as long as the server
-  # does. Every request has a number of its own, which is the end of its path.
+  # Clients that send requests all the time, each on a thread with one connection that it keeps as long as the server
+  # does. Every request has a unique number at the end of its path.
   #
   #     load = KeepAliveLoad.start(server.method(:connect), clients: 4, method: "POST")
   #     load.wait_for_more(1000)
   #     load.stop
   #     load.outcomes.map(&:status).tally # => {200=>1000, 502=>3}
   class KeepAliveLoad
-    # A request: its number, its status, or what went wrong.
+    # A request: its number, and its status or error.
     Outcome = Struct.new(:number, :status, :error)
     PATIENCE = 60
 
     def self.start(connect, **options) = new(connect, **options)
 
-    # @param connect [#call] gives a new socket
-    # @param path [String] what the number is appended to
+    # @param connect [#call] returns a new socket
+    # @param path [String] the number is appended to it
     def initialize(connect, clients: 4, method: "GET", path: "/")
       @answered = Array.new(clients, 0)
       @connect = connect
@@ -32,13 +32,13 @@ module Support
       @threads = Array.new(clients) { |client| Thread.new { ask_on(client) } }
     end
 
-    # Waits until so many more requests than now have their outcome.
+    # Waits until that many further requests have an outcome.
     def wait_for_more(count)
       wanted = @lock.synchronize { @outcomes.size } + count
       wait(-> { "#{wanted} answers, #{@outcomes.size} came" }) { @outcomes.size >= wanted }
     end
 
-    # Waits until what is on its way now has its outcome.
+    # Waits until all requests that are under way have an outcome.
     def wait_for_each_client
       before = @lock.synchronize { @answered.dup }
       wait(-> { "an answer for each client" }) { @answered.zip(before).all? { |now, then_| now > then_ } }
@@ -92,7 +92,7 @@ module Support
       note(Outcome.new(number, nil, e))
     end
 
-    # @return [Array(Integer, Boolean)] status, and whether the connection may be used again
+    # @return [Array(Integer, Boolean)] status, and whether the connection can be reused
     def read_answer(socket)
       head = socket.gets("\r\n\r\n") or raise EOFError, "the connection was closed without an answer"
       length = head[/^content-length: (\d+)/i, 1]

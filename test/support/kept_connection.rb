@@ -3,7 +3,7 @@
 require "socket"
 
 module Support
-  # A client's connection that it keeps, with one request after another.
+  # A client's keep-alive connection, with one request after another.
   #
   #     connection = KeptConnection.new(server.connect)
   #     connection.ask("/").answer.status # => 200
@@ -27,7 +27,7 @@ module Support
     end
 
     # @return [Answer]
-    # @raise [EOFError] it ended before, or within
+    # @raise [EOFError] the connection ended before or during the response
     def answer
       wait
       head = @socket.gets("\r\n\r\n")
@@ -40,17 +40,17 @@ module Support
       Answer.new(head[%r{\AHTTP/1\.1 (\d{3}) }, 1].to_i, head, body)
     end
 
-    # Waits for the end, or for a byte that nobody asked for.
+    # Waits for the end of the connection, or for an unexpected byte.
     #
-    # @return [Boolean] whether the server has closed it, politely
+    # @return [Boolean] whether the server has closed it properly
     def ended?
       wait
       @socket.read(1).nil?
     end
 
-    # Waits until it ends in whatever way.
+    # Waits until it ends, in whatever way.
     #
-    # @return [String] what came before
+    # @return [String] the bytes before the end
     def rest
       bytes = +""
       loop do
@@ -61,7 +61,7 @@ module Support
       bytes
     end
 
-    # @return [Boolean] whether nothing has come
+    # @return [Boolean] whether nothing has arrived
     def silent? = !@socket.wait_readable(0)
 
     def close = @socket.close

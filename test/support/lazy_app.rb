@@ -5,7 +5,7 @@ require "pando/doctor/lazy_state/result"
 require "support/checkout"
 
 module Support
-  # A small application in a folder of its own, served in a fresh Ruby under the eye of Doctor::LazyState.
+  # A small application in its own folder, served in a fresh Ruby and observed by Doctor::LazyState.
   module LazyApp
     RUNNER = <<~RUBY
       require ARGV.fetch(0)
@@ -33,8 +33,8 @@ module Support
       super
     end
 
-    # @param app [String] Ruby that defines serve(number); its first line is line 1 of app.rb
-    # @param files [Hash{String => String}] what lies beside it
+    # @param app [String] Ruby code that defines serve(number); its first line is line 1 of app.rb
+    # @param files [Hash{String => String}] further files in its folder
     # @return [Pando::Doctor::LazyState::Result]
     def observe(app, how: :observe, **files)
       files.merge("app.rb" => app).each { |name, text| write(name, text) }
@@ -44,7 +44,7 @@ module Support
       Pando::Doctor::LazyState::Result.parse(out)
     end
 
-    # @return [String] of a file beside the application
+    # @return [String] path of a file in the application's folder
     def path(name) = File.join(lazy_folder, name)
 
     # @return [Pando::ForkSafety::Finding] the only one

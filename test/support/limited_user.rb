@@ -3,22 +3,22 @@
 require "open3"
 
 module Support
-  # A user id of its own for a server, so that the kernel counts and limits its processes: RLIMIT_NPROC means
-  # nothing to root, see setrlimit(2). It keeps the right to read what only root may, for neither the checkout
-  # nor the gems need be open to everybody.
+  # A separate user id for a server, so that the kernel counts and limits its processes: RLIMIT_NPROC does not apply to
+  # root, see setrlimit(2). It may still read what only root may read, so that the checkout and the gems need not be
+  # readable for everybody.
   class LimitedUser
     CAPABILITY = "dac_override"
-    # Nobody's; one for each process of tests.
+    # A user id without an account; a different one for each test process.
     FIRST_ID = 1_400_000_000
 
-    # @param test [Minitest::Test] it is skipped where this machine cannot have such a user
+    # @param test [Minitest::Test] skipped if this machine cannot have such a user
     def self.for(test) = new.tap { |user| test.skip(user.obstacle) if user.obstacle }
 
     def initialize
       @id = FIRST_ID + Process.pid
     end
 
-    # @return [String, nil] why this machine cannot have it
+    # @return [String, nil] why this machine does not support it
     def obstacle
       return "only root can run a server as another user" unless Process.uid.zero?
 
@@ -28,7 +28,7 @@ module Support
       e.message
     end
 
-    # @return [Array<String>] what a command is put behind
+    # @return [Array<String>] a prefix for commands
     def wrapper
       ["setpriv", "--reuid=#{@id}", "--regid=#{@id}", "--clear-groups",
        "--inh-caps=-all,+#{CAPABILITY}", "--ambient-caps=-all,+#{CAPABILITY}"]
@@ -38,18 +38,18 @@ module Support
     def forbid_forks(processes) = limit(processes, nproc: 1)
     def allow_forks(processes) = limit(processes, nproc: 10_000)
 
-    # From now on each descriptor that they want fails with EMFILE.
+    # From now on each new descriptor of theirs fails with EMFILE.
     def forbid_descriptors(processes) = limit(processes, nofile: 3)
     def allow_descriptors(processes) = limit(processes, nofile: 1024)
 
     private
 
-    # The soft limit is the user's own to change.
+    # The user may change the soft limit itself.
     def limit(processes, resource)
       flags = resource.map { |name, number| "--#{name}=#{number}:" }
       processes.each do |process|
         output, status = Open3.capture2e(*wrapper, "prlimit", "--pid=#{process.pid}", *flags)
-        raise output unless status.success? || !File.exist?("/proc/#{process.pid}") # it has ended meanwhile
+        raise output unless status.success? || !File.exist?("/proc/#{process.pid}") # the process has ended meanwhile
       end
     end
   end

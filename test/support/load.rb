@@ -4,19 +4,19 @@ require "socket"
 require "support/fair_clock"
 
 module Support
-  # Clients that never stop asking, each on a thread with one connection for each request. Every request has a
-  # number of its own in its path, and the answer must be the pid of the worker (see APP).
+  # Clients that send requests all the time, each on a thread with one connection per request. Every request has a
+  # unique number in its path, and the response must be the pid of the worker (see APP).
   #
   #     load = Load.start(server.method(:connect), clients: 4)
   #     load.wait_for_answers(1000)
   #     load.stop
   #     load.failures # => []
   class Load
-    # One request and what became of it.
+    # One request and its outcome.
     Outcome = Struct.new(:number, :pid, :error, :seconds)
-    PATIENCE = 60 # seconds for some number of answers, and for one answer
+    PATIENCE = 60 # seconds for a number of responses, and for one response
 
-    # Answers with the pid, takes SECONDS, and first notes in the file "begun" who serves which request.
+    # Responds with the pid after SECONDS. First it records in the file "begun" which process serves which request.
     APP = <<~'RUBY'
       run lambda { |env|
         File.write("begun", "#{env["PATH_INFO"][1..]} #{Process.pid}\n", mode: "a")
@@ -26,8 +26,8 @@ module Support
       }
     RUBY
 
-    # @param connect [#call] gives a new socket
-    # @param seconds [Float] that each request takes in the worker
+    # @param connect [#call] returns a new socket
+    # @param seconds [Float] duration of each request in the worker
     def self.start(connect, clients: 4, seconds: 0) = new(connect, clients, seconds)
 
     def initialize(connect, clients, seconds)
@@ -41,7 +41,7 @@ module Support
       @threads = Array.new(clients) { Thread.new { ask until @stopping } }
     end
 
-    # Waits until so many requests have been answered since the start.
+    # Waits until that many requests have been answered since the start.
     def wait_for_answers(count, patience: PATIENCE)
       deadline = now + patience
       @lock.synchronize do
@@ -54,10 +54,10 @@ module Support
       end
     end
 
-    # Waits until so many more requests than now have been answered.
+    # Waits until that many further requests have been answered.
     def wait_for_more(count) = wait_for_answers(@lock.synchronize { @outcomes.size } + count)
 
-    # @return [Load] when every request that was begun has its outcome
+    # @return [Load] once every request that was started has an outcome
     def stop
       @stopping = true
       @threads.each(&:join)
@@ -81,7 +81,7 @@ module Support
       end
     end
 
-    # @return [Array(Integer, nil), Array(nil, Exception)] the pid, or what went wrong
+    # @return [Array(Integer, nil), Array(nil, Exception)] the pid, or the error
     def answer(number)
       socket = @connect.call
       socket.timeout = PATIENCE if socket.respond_to?(:timeout=)

@@ -3,12 +3,12 @@
 require_relative "waiting"
 
 module Support
-  # A server program of a test's own, reached by a UNIX socket in the folder that it is given. A subclass starts it,
-  # and names its PROGRAM and its PACKAGE.
+  # A server program for one test, reachable over a UNIX socket in the given folder. A subclass starts it, and names its
+  # PROGRAM and its PACKAGE.
   class LocalServer
     include Waiting
 
-    # @return [String, nil] why this machine cannot have it
+    # @return [String, nil] why this machine does not support it
     def self.obstacle
       folders = self::PROGRAM.start_with?("/") ? [""] : ENV.fetch("PATH").split(":")
       "#{self::PACKAGE} is not installed" unless folders.any? { |one| File.executable?(File.join(one, self::PROGRAM)) }

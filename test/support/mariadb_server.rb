@@ -4,19 +4,19 @@ require "fileutils"
 require_relative "local_server"
 
 module Support
-  # A MariaDB server of its own, reached by a UNIX socket in its folder only. It asks nobody for a password, and starts
-  # with nothing but the database `test`.
+  # A MariaDB server for one test, reachable only over a UNIX socket in its folder. It needs no password, and starts
+  # with only the database `test`.
   class MariaDBServer < LocalServer
     PROGRAM = "/usr/sbin/mariadbd"
     PACKAGE = "mariadb-server-core"
-    # Nothing here is to survive a crash.
+    # Data need not survive a crash.
     OPTIONS = %w[--no-defaults --skip-grant-tables --skip-networking --skip-log-bin --innodb-flush-log-at-trx-commit=0
                  --innodb-buffer-pool-size=16M].freeze
 
     # @param folder [String] a short path
     def initialize(folder) = super(folder, "mariadb")
 
-    # @return [self] once it takes connections
+    # @return [self] once it accepts connections
     def start
       FileUtils.mkdir_p(data)
       first = File.join(@folder, "first.sql")
@@ -32,10 +32,10 @@ module Support
 
     def data = File.join(@folder, "mariadb")
 
-    # It refuses to run as root unless it is told to.
+    # It refuses to run as root without this option.
     def user = Process.uid.zero? ? ["--user=root"] : []
 
-    # It greets.
+    # It sends a greeting.
     def reachable?
       socket = UNIXSocket.new(@socket_path)
       !socket.readpartial(1).empty?

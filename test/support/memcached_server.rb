@@ -4,7 +4,7 @@ require "socket"
 require_relative "local_server"
 
 module Support
-  # A memcached of its own, reached by a UNIX socket.
+  # A memcached for one test, reachable over a UNIX socket.
   class MemcachedServer < LocalServer
     PROGRAM = "memcached"
     PACKAGE = PROGRAM
@@ -12,9 +12,9 @@ module Support
     # @param folder [String] a short path
     def initialize(folder) = super(folder, "memcached")
 
-    # @return [self] once it takes connections
+    # @return [self] once it accepts connections
     def start
-      user = Process.uid.zero? ? %w[-u root] : [] # it refuses to run as root unless it is told to
+      user = Process.uid.zero? ? %w[-u root] : [] # it refuses to run as root without this option
       @pid = Process.spawn(PROGRAM, "-s", @socket_path, *user, in: File::NULL)
       wait_until(message: "memcached") { reachable? }
       self

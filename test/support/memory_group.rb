@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 module Support
-  # A control group with a memory limit of its own, real, below the one that we are in. Of version 1, or of version 2
-  # where its controller is given to groups below ours; root only.
+  # A real control group with a memory limit, below our own. It has version 1, or version 2 if groups below ours may use
+  # its memory controller. Needs root.
   class MemoryGroup
     MOUNTS = { "memory" => "/sys/fs/cgroup/memory", nil => "/sys/fs/cgroup" }.freeze
     FILES = { "memory" => %w[memory.limit_in_bytes memory.max_usage_in_bytes memory.oom_control memory.usage_in_bytes],
               nil => %w[memory.max memory.peak memory.events memory.current] }.freeze
 
-    # @return [String, nil] why this machine cannot have one; nil once it has
+    # @return [String, nil] why this machine does not support it; nil: it does
     attr_reader :obstacle
     attr_reader :folder
 
@@ -18,10 +18,10 @@ module Support
       MOUNTS.each_key { |controller| break if make(controller, limit) }
     end
 
-    # @return [Array<String>] what a command is put behind
+    # @return [Array<String>] a prefix for commands
     def wrapper = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', folder]
 
-    # @return [Integer] whom the kernel has killed in it
+    # @return [Integer] number of its processes that the kernel has killed
     def oom_kills = read(@files[2])[/^oom_kill (\d+)$/, 1].to_i
 
     # @return [Integer, nil] bytes
@@ -30,7 +30,7 @@ module Support
     # @return [Integer] bytes
     def used = read(@files[3]).to_i
 
-    # Once nobody is in it; who has been killed may take a moment to go.
+    # Removes the group once it is empty; killed processes may take a moment to exit.
     def remove(patience = 200)
       Dir.rmdir(folder) if @obstacle.nil?
     rescue Errno::EBUSY
@@ -55,7 +55,7 @@ module Support
       false
     end
 
-    # Our own group, by the name that it has at the mount.
+    # The path of our own group at the mount.
     def ours(controller)
       line = File.readlines("/proc/self/cgroup", chomp: true).map { |text| text.split(":", 3) }
                  .find { |number, names,| controller ? names.split(",").include?(controller) : number == "0" }

@@ -4,16 +4,16 @@ require "open3"
 require "tmpdir"
 
 module Support
-  # What a container is made of: a command of its own PID namespace is PID 1 there.
+  # Namespaces as in a container: a command in its own PID namespace is PID 1 there.
   #
-  #     Namespaces.wrapper            # => what a command is put behind
-  #     Namespaces.wrapper(READ_ONLY) # a shell script, which ends with: exec "$@"
+  #     Namespaces.wrapper            # => a prefix for commands
+  #     Namespaces.wrapper(READ_ONLY) # with a shell script, which ends with: exec "$@"
   module Namespaces
-    # Only /proc is made private: where / is not a mount, as in a chroot, unshare(1) fails to change its propagation.
+    # Only /proc is made private: if / is not a mount, as in a chroot, unshare(1) fails to change its propagation.
     UNSHARE = %w[unshare --mount --propagation unchanged --pid --fork --kill-child --mount-proc].freeze
 
-    # A script: no folder can be written, though those for temporary files may be mounts of their own. Shared memory has
-    # no room.
+    # A script that makes all folders read-only, even folders for temporary files with their own mounts. Shared memory
+    # has no room.
     READ_ONLY = <<~SHELL
       mount --make-rprivate / 2>/dev/null || { echo "/ is not a mount that we may change"; exit 9; }
       mount -t tmpfs -o size=4k none /dev/shm
@@ -28,7 +28,7 @@ module Support
     module_function
 
     # @param script [String, nil] see {wrapper}
-    # @return [String, nil] why this machine cannot have it
+    # @return [String, nil] why this machine does not support it
     def obstacle(script = nil) = @obstacles.fetch(script) { @obstacles[script] = look_for_obstacle(script) }
 
     def look_for_obstacle(script)
@@ -38,7 +38,7 @@ module Support
       e.message
     end
 
-    # @param script [String, nil] of a shell that is PID 1 at first
+    # @param script [String, nil] for a shell that is PID 1 at first
     # @return [Array<String>]
     def wrapper(script = nil) = script ? [*UNSHARE, "sh", "-c", script, "sh"] : UNSHARE
   end

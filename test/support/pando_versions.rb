@@ -5,20 +5,20 @@ require "tmpdir"
 require "support/checkout"
 
 module Support
-  # Copies of Pando's own code, each of another version, and a link `current` to one of them: as an upgrade of a
-  # gem looks to a server that runs.
+  # Copies of Pando's own code with different versions, and a link `current` to one of them: what an upgrade of the gem
+  # looks like to a running server.
   class PandoVersions
-    # @return [String] the folder with all of it
+    # @return [String] the folder that contains them
     attr_reader :root
 
     def initialize
       @root = Dir.mktmpdir("pando-versions")
     end
 
-    # What a server is started with.
+    # The code that a server is started with.
     def current = File.join(root, "current")
 
-    # @yieldparam folder [String] of the copy, to be changed
+    # @yieldparam folder [String] of the copy, which the block changes
     # @return [self]
     def add(version)
       folder = File.join(root, version)
@@ -39,7 +39,7 @@ module Support
       self
     end
 
-    # As deployments do it: atomically.
+    # Switches atomically, as deployments do.
     def link(version)
       File.symlink(version, File.join(root, "next"))
       File.rename(File.join(root, "next"), current)

@@ -5,9 +5,9 @@ require "socket"
 module Support
   # TCP ports for tests that start a server in another process.
   module Ports
-    # The kernel does not hand out a port again for a while after it closed unused.
+    # After an unused port is closed, the kernel does not assign it again for a while.
     #
-    # @return [Integer] a port of 127.0.0.1 that nobody listens on
+    # @return [Integer] a free port of 127.0.0.1
     def free_port
       server = TCPServer.new("127.0.0.1", 0)
       server.addr[1]

@@ -5,15 +5,15 @@ require "fileutils"
 require "open3"
 
 module Support
-  # A PostgreSQL server of its own, reached by a UNIX socket in its folder only. It refuses to run as root: there the
-  # user that Debian's package makes runs it.
+  # A PostgreSQL server for one test, reachable only over a UNIX socket in its folder. It refuses to run as root, so
+  # root runs it as the user from Debian's package.
   class PostgreSQL
     USER = "postgres"
-    # Nothing here is to survive a crash.
+    # Data need not survive a crash.
     OPTIONS = "-c listen_addresses='' -c fsync=off -c shared_buffers=16MB -c max_connections=30"
     START_WITHIN = 60 # seconds
 
-    # @return [String, nil] why this machine cannot have it
+    # @return [String, nil] why this machine does not support it
     def self.obstacle
       return "PostgreSQL's server is not installed" unless binaries
 
@@ -39,13 +39,13 @@ module Support
       FileUtils.chown(USER, nil, folder) if Process.uid.zero?
     end
 
-    # @return [self] once it takes connections
+    # @return [self] once it accepts connections
     def start
       run("initdb", "-D", data, "-U", "pando", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
       resume
     end
 
-    # @return [self] with the data that it had when it was stopped, unless what it had not written yet is gone
+    # @return [self] with the data from before the stop, except for what had not been written yet
     def resume
       run("pg_ctl", "start", "-w", "-t", START_WITHIN.to_s, "-D", data, "-l", File.join(@folder, "log"),
           "-o", "#{OPTIONS} -c unix_socket_directories='#{@folder}'")
@@ -53,7 +53,7 @@ module Support
       self
     end
 
-    # @return [Array<Array<String>>] the rows that a query gives
+    # @return [Array<Array<String>>] the rows of a query
     def rows(query)
       run("psql", "-h", @folder, "-U", "pando", "-d", "postgres", "-AtX", "-F", "\t", "-c", query)
         .lines(chomp: true).map { |line| line.split("\t") }
@@ -71,7 +71,7 @@ module Support
     def run(name, *arguments)
       command = [File.join(self.class.binaries, name), *arguments]
       command = ["setpriv", "--reuid=#{USER}", "--regid=#{USER}", "--clear-groups", *command] if Process.uid.zero?
-      # pg_ctl's server keeps what it inherits: a pipe would never end.
+      # The server that pg_ctl starts keeps inherited descriptors open, so a pipe would never end.
       output = File.join(@folder, "#{name}.out")
       Process.wait(Process.spawn(*command, chdir: @folder, in: File::NULL, out: output, err: %i[child out]))
       text = File.read(output)

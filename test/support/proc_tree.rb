@@ -8,7 +8,7 @@ module Support
       def pss_kib = File.read("/proc/#{pid}/smaps_rollup")[/^Pss:\s+(\d+)/, 1].to_i
       def zombie? = state == "Z"
 
-      # What is behind the descriptors, without the numbers that tell one socket from another.
+      # The targets of the descriptors, without the numbers that distinguish sockets from each other.
       # @return [Hash{String => Integer}]
       def descriptor_kinds
         Dir.children("/proc/#{pid}/fd").filter_map do |fd|
@@ -25,12 +25,12 @@ module Support
 
     def monitor = all.find { |entry| entry.pid == @root }
 
-    # All living and dead direct children.
+    # All direct children, including zombies.
     def children = all.select { |entry| entry.parent == @root }
     def titled(role) = children.select { |entry| entry.title.start_with?("pando #{role}") }
     def zombies = children.select(&:zombie?)
 
-    # Children of children: there must be none that is ours.
+    # Children of children: none of them may be ours.
     def grandchildren
       pids = children.map(&:pid)
       all.select { |entry| pids.include?(entry.parent) }
@@ -47,8 +47,8 @@ module Support
       end
     end
 
-    # The living whose working directory it is, whoever their parent has become. In a chroot, the path of one that has
-    # mounts of its own begins with the chroot's.
+    # Running processes with this working directory, whatever process is their parent now. In a chroot, the path of a
+    # process with its own mounts begins with the chroot's.
     def self.in_folder(folder)
       all.reject(&:zombie?).select do |entry|
         File.readlink("/proc/#{entry.pid}/cwd").end_with?(folder)

@@ -4,19 +4,19 @@ require "fileutils"
 require "socket"
 
 module Support
-  # A RabbitMQ server of its own: node name, folders, ports and the Erlang port mapper are its own, and go with it. What
-  # is durable outlives a stop and a start.
+  # A RabbitMQ server for one test, with its own node name, folders, ports and Erlang port mapper. Durable data survive
+  # a stop and a start.
   class RabbitMQServer
     include Ports
     include Waiting
 
     HOME = Dir["/usr/lib/rabbitmq/lib/rabbitmq_server-*"].max
     PORT_MAPPER = Dir["/usr/lib/erlang/erts-*/bin/epmd"].max
-    # Erlang's machine is told to be small and quiet, and to look up no names.
+    # Makes Erlang's virtual machine small and quiet, without DNS lookups.
     MACHINE = "+S 1:1 +A 2 +sbwt none -start_epmd false"
-    START_WITHIN = 120 # seconds: it has a virtual machine to start
+    START_WITHIN = 120 # seconds, because it starts a virtual machine
 
-    # @return [String, nil] why this machine cannot have it
+    # @return [String, nil] why this machine does not support it
     def self.obstacle
       "rabbitmq-server is not installed" unless HOME && PORT_MAPPER
     end
@@ -36,7 +36,7 @@ module Support
 
     def url = "amqp://guest:guest@127.0.0.1:#{@port}"
 
-    # @return [self] at once: it takes seconds until it can be used
+    # @return [self] at once: it is ready only after some seconds
     def start
       @mapper ||= Process.spawn(environment, PORT_MAPPER, "-port", @mapper_port.to_s, "-address", "127.0.0.1",
                                 **output("epmd.log"))
@@ -45,7 +45,7 @@ module Support
       self
     end
 
-    # @return [self] once it takes connections
+    # @return [self] once it accepts connections
     def wait
       wait_until(timeout: START_WITHIN, message: lambda {
         "rabbitmq-server: #{File.read(path("rabbitmq.log"))}"
@@ -53,14 +53,14 @@ module Support
       self
     end
 
-    # It keeps what is durable.
+    # Stops it. Durable data stay.
     # @param signal [String]
     def stop(signal = "KILL")
       end_process(@pid, signal)
       @pid = nil
     end
 
-    # For good.
+    # Stops it and removes its data.
     def shut
       stop
       end_process(@mapper, "KILL")
@@ -69,7 +69,7 @@ module Support
 
     private
 
-    # Its scripts and settings know these names.
+    # Names that its scripts and settings use.
     def environment
       {
         "HOME" => @folder, "ERL_EPMD_PORT" => @mapper_port.to_s, "ERL_EPMD_ADDRESS" => "127.0.0.1",
@@ -80,7 +80,7 @@ module Support
         "RABBITMQ_CONF_ENV_FILE" => File::NULL, "RABBITMQ_CONFIG_FILE" => path("rabbitmq.conf"),
         "RABBITMQ_CONFIG_FILES" => path("conf.d"), "RABBITMQ_ADVANCED_CONFIG_FILE" => path("advanced.config"),
         "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS" => MACHINE,
-        "RABBITMQ_ALLOW_INPUT" => "1" # so that the script becomes the server
+        "RABBITMQ_ALLOW_INPUT" => "1" # so that the script execs the server
       }
     end
 

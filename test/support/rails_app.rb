@@ -8,9 +8,9 @@ require "tmpdir"
 require "support/server_process"
 
 module Support
-  # A fresh app as `rails new` makes it, with one line of its Gemfile changed: `gem "pando"` in place of
-  # `gem "puma"`. The app is generated once for each Ruby, Rails and set of options, and kept with its gems
-  # in the user's cache folder; each test works on a copy.
+  # A fresh app from `rails new`, with one line of its Gemfile changed: `gem "pando"` in place of `gem "puma"`. The app
+  # is generated once for each combination of Ruby, Rails and options, and kept with its gems in the user's cache
+  # folder. Each test works on a copy.
   #
   #     app = RailsApp.create                                     # or RailsApp.create("--api")
   #     app.rails("generate", "scaffold", "Post", "title")
@@ -21,7 +21,7 @@ module Support
   class RailsApp
     class Failed < StandardError; end
 
-    # The newest Rails that this Ruby can run, among those that Pando is tested with.
+    # The newest Rails for this Ruby, among those that Pando is tested with.
     VERSION = RUBY_VERSION >= "3.2" ? "8.1" : "7.1"
     INSTALL_WITHIN = 900 # seconds: several gems are compiled
     HOME = File.join(ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") },
@@ -34,12 +34,12 @@ module Support
     class << self
       # @param options [Array<String>] for `rails new`: "--api", "--database=postgresql"
       # @param version [String] of Rails: "8.1"
-      # @return [RailsApp] a copy of its own
+      # @return [RailsApp] a copy
       def create(*options, version: VERSION)
         new(Pristine.new(version, options).prepare)
       end
 
-      # @return [Hash{String => String, nil}] what a program of the app needs in its environment, and no bundle of ours
+      # @return [Hash{String => String, nil}] the environment for a program of the app, without our own bundle
       def environment
         ours = ENV.keys.grep(/\A(?:BUNDLE_|BUNDLER_|RUBYLIB\z|RUBYOPT\z|(?:RAILS|RACK|APP)_ENV\z|GEM_)/)
         path = [RbConfig::CONFIG["bindir"], File.join(GEMS, "bin"), ENV.fetch("PATH", nil)].join(":")
@@ -47,7 +47,7 @@ module Support
       end
 
       # @return [String] what the command printed
-      # @raise [Failed] it ended with another status than 0
+      # @raise [Failed] it ended with a status other than 0
       def run(*command, folder:, env: {}, within: 120)
         output, status = Open3.capture2e(environment.merge(env), "timeout", within.to_s, *command,
                                          chdir: folder, stdin_data: "")
@@ -62,7 +62,7 @@ module Support
       @secret = SecureRandom.hex(64)
     end
 
-    # @return [String] path of what was written
+    # @return [String] path of the written file
     def write(name, text)
       path = File.join(folder, name)
       FileUtils.mkdir_p(File.dirname(path))
@@ -90,7 +90,7 @@ module Support
       run(Gem.ruby, "bin/rails", *arguments, env: variables(environment).merge(env))
     end
 
-    # Makes the databases of an environment and brings them up to date.
+    # Creates the databases of an environment and runs the migrations.
     def prepare_database(environment = "development")
       rails("db:prepare", environment: environment)
     end
@@ -98,10 +98,10 @@ module Support
     # @return [String]
     def bundle(*arguments, within: 120) = run("bundle", *arguments, within: within)
 
-    # Starts the server in the app's folder. The text of `config` goes to config/pando.rb.
+    # Starts the server in the app's folder. Writes `config` to config/pando.rb.
     #
-    # @param environment [String] for RAILS_ENV, which is all that says so
-    # @param command [Array<String>] what to run: nothing for Pando's executable, %w[bin/rails server]
+    # @param environment [String] for RAILS_ENV, the only variable that says so
+    # @param command [Array<String>] the program, such as %w[bin/rails server]; empty: Pando's executable
     # @param options [Hash] see ServerProcess.start
     # @return [ServerProcess]
     def serve(environment: "development", config: "", command: nil, arguments: [], env: {}, database: true, **options)
@@ -116,21 +116,21 @@ module Support
       RailsApp.environment.merge("RAILS_ENV" => environment, "SECRET_KEY_BASE" => @secret)
     end
 
-    # @return [Hash{String => String}] what makes a Ruby use the app's bundle
+    # @return [Hash{String => String}] variables that make Ruby use the app's bundle
     def bundled = { "BUNDLE_GEMFILE" => File.join(folder, "Gemfile"), "RUBYOPT" => "-rbundler/setup" }
 
     def run(*command, env: {}, within: 120) = RailsApp.run(*command, folder: folder, env: env, within: within)
 
     def remove = FileUtils.rm_rf(File.dirname(folder))
 
-    # The app that the copies are made of.
+    # The original that the copies are made from.
     class Pristine
       SWAPPED = /^gem "puma".*$/
 
       def initialize(version, options)
         @version = version
         @options = options
-        # The gems' versions stay until the cache is emptied; the path of the checkout is in the Gemfile.
+        # The versions of the gems stay until the cache is emptied; the Gemfile contains the path of the checkout.
         @name = ["rails", version, *options, Digest::SHA256.hexdigest(Checkout::ROOT)[0, 8]].join("-").tr("/=", "__")
       end
 
@@ -158,7 +158,7 @@ module Support
         FileUtils.rm_rf(workshop)
       end
 
-      # As `gem install rails && rails new` do, and nothing of the app may depend on the generator's bundle.
+      # As with `gem install rails && rails new`: the app must not depend on the generator's bundle.
       def generate(app, workshop)
         warn "making an app of Rails #{@version} ..."
         File.write(File.join(workshop, "Gemfile"), %(source "https://rubygems.org"\ngem "rails", "~> #{@version}.0"\n))

@@ -4,7 +4,7 @@ require "socket"
 require_relative "local_server"
 
 module Support
-  # A redis-server of its own, reached by a UNIX socket.
+  # A redis-server for one test, reachable over a UNIX socket.
   class RedisServer < LocalServer
     class Refused < StandardError; end
 
@@ -12,7 +12,7 @@ module Support
     PACKAGE = PROGRAM
 
     # @param folder [String] a short path
-    # @param keep [Boolean] what it was told is there again when it has been killed
+    # @param keep [Boolean] whether its data survive a kill
     def initialize(folder, keep: false)
       super(folder, "redis")
       @keep = keep
@@ -20,7 +20,7 @@ module Support
 
     def url = "unix://#{socket_path}"
 
-    # @return [self] once it takes connections, and has read what it kept
+    # @return [self] once it accepts connections and has loaded its data
     def start
       @pid = Process.spawn(PROGRAM, "--port", "0", "--unixsocket", @socket_path, "--save", "", "--dir", @folder,
                            "--appendonly", @keep ? "yes" : "no", in: File::NULL, out: @log, err: %i[child out])
@@ -28,7 +28,7 @@ module Support
       self
     end
 
-    # @return [Array<String>] the ids of its connections, less the one that asks
+    # @return [Array<String>] the ids of its connections, except for the one that asks
     def connections
       socket = connect
       socket.write("CLIENT ID\r\nCLIENT LIST\r\n")
@@ -39,7 +39,7 @@ module Support
       socket&.close
     end
 
-    # @return [String, Integer, Array, nil] its answer
+    # @return [String, Integer, Array, nil] the response
     # @raise [Refused]
     def call(*command)
       socket = connect

@@ -4,8 +4,8 @@ require "json"
 require "minitest"
 
 module Support
-  # Tells the runner (run.rb) how a test file went: counts, and what failed, in a file of its own, so that
-  # nothing that a test prints can be mistaken for them.
+  # Reports the result of a test file to the runner (run.rb): counts and failures, in a separate file, so that nothing
+  # that a test prints can be mistaken for them.
   class Results < Minitest::AbstractReporter
     def initialize(path)
       super()
@@ -29,7 +29,7 @@ module Support
 
     private
 
-    # The test itself may stand in a module that several files share.
+    # The test itself may be in a module that several files share.
     def file_of(result)
       Object.const_source_location(result.klass)&.first || result.source_location.first
     end

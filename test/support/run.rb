@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# The test runner behind bin/test. All unit tests run in one process, each other file in a process of its
-# own with a time limit, so that a crash or a hang is one failure and the rest still runs. A file that failed
-# runs once more, alone, when all others are done. If it passes then, the run passes and names it as flaky.
+# The test runner behind bin/test. All unit tests run in one process. Each other file runs in its own process with a
+# time limit, so that a crash or a hang is one failure and the rest still runs. A file that failed runs once more,
+# alone, when all others are done. If it passes then, the run passes and reports it as flaky.
 
 require "json"
 require "optparse"
@@ -10,13 +10,13 @@ require "rbconfig"
 require "tmpdir"
 
 module Support
-  # One process of tests: its files, and how they went.
+  # One test process: its files and their results.
   class TestProcess
     TIME_LIMIT = 1800 # seconds
     KILL_GRACE = 5
     LOADER = "ARGV.shift(ARGV.shift.to_i).each { |file| require file }"
 
-    # What failed in a file, as the summary shows it.
+    # One failure in a file, for the summary.
     Failure = Struct.new(:file, :text)
 
     # @param files [Array<String>]
@@ -37,7 +37,7 @@ module Support
     # @return [Array<Failure>] after #run
     attr_reader :failures
 
-    # @return [Array<TestProcess>] one for each file that failed; this one again if it did not tell which
+    # @return [Array<TestProcess>] one for each file that failed; this one again if it did not report which
     def retries
       groups = @failures.all?(&:file) ? @failures.map { |failure| [failure.file] }.uniq : [@files]
       groups.map { |files| TestProcess.new(files, @options, @folder) }
@@ -50,14 +50,14 @@ module Support
     def run(out)
       @pid = spawn({ "PANDO_TEST_RESULTS" => @results }, *command, out: out, err: out, pgroup: true, in: File::NULL)
       status = wait
-      stop # what the tests started and left behind
+      stop # ends what the tests have left behind
       @counts = count(status, results)
     end
 
     def stop
       Process.kill(:KILL, -@pid) if @pid
     rescue Errno::ESRCH
-      # It has just ended.
+      # The process has just ended.
     end
 
     def to_s
@@ -84,7 +84,7 @@ module Support
       File.exist?(@results) ? JSON.parse(File.read(@results)) : { "counts" => { "failed" => 1 }, "failures" => [] }
     end
 
-    # A process that left no results, or left badly though all it counted had passed, is a failure itself.
+    # A process that left no results, or failed although all its tests passed, counts as a failure.
     def count(status, results)
       counts = Hash.new(0).merge(results["counts"])
       results["failures"].each { |failure| @failures << Failure.new(only_file || failure["file"], failure["text"]) }
@@ -102,11 +102,11 @@ module Support
     end
   end
 
-  # Finds the test files, runs them, sums up.
+  # Finds the test files, runs them and prints a summary.
   class TestRun
     FOLDERS = %w[unit conformance integration chaos].freeze
     ROOT = File.expand_path("../..", __dir__)
-    # So many files that fail are no accident, and to run them all again would take long.
+    # If this many files fail, it is no coincidence, and running all of them again would take too long.
     RETRIES = 10
 
     def initialize(arguments)
@@ -188,7 +188,7 @@ module Support
       @lock.synchronize { puts "-- #{process}: #{text(counts)} in #{(clock - started).round(1)} s" }
     end
 
-    # Alone: what passes now failed because of what else was going on, or by chance.
+    # Runs them alone: a file that passes now failed by chance, or because of other load.
     def run_again(process)
       puts "-- #{process} failed: once more, alone"
       counts = process.run($stdout)
@@ -206,7 +206,7 @@ module Support
       Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
 
-    # Several at once: each one's output in one piece.
+    # Several processes run at once, so each one's output is printed in one piece.
     def run_quietly(process)
       reader, writer = IO.pipe
       output = Thread.new { reader.read }
@@ -225,7 +225,7 @@ module Support
       end
     end
 
-    # The end is what is kept of a long output, so it says why the run failed.
+    # Of a long output, often only the end is kept, so the reasons for a failure come last.
     def recall_failures
       puts "", "=== Failed tests", "", @failures.map(&:text).join("\n\n") if @failures.any?
     end

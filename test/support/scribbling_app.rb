@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
 module Support
-  # An application that writes where it must not, as a crash in a native extension may: into what its worker shares with
-  # other processes, as far as the kernel lets it.
+  # An application that writes to memory that its worker shares with other processes, as far as the kernel lets it, as a
+  # crash in a native extension may.
   module ScribblingApp
     TEXT = <<~'RUBY'
       module Shared
-        # [name, beginning, length] of each shared mapping that this process may write.
+        # [name, beginning, length] of each writable shared mapping of this process.
         def self.ranges
           File.foreach("/proc/self/maps").filter_map do |line|
             name = line[/ rw-s .*memfd:(\S+)/, 1] or next
@@ -21,7 +21,7 @@ module Support
         end
       end
 
-      # What else may go wrong in a worker: it lives, and takes no request.
+      # Another defect of a worker: it is alive, but takes no requests.
       $taking = true # rubocop:disable Style/GlobalVars
       Pando::HTTP::Lane.prepend(Module.new { def take(buffer) = $taking && super })
 
@@ -29,18 +29,18 @@ module Support
         case env["PATH_INFO"]
         when "/writable"
           next [200, {}, [Shared.ranges.map { |name, _, length| "#{name} #{length}" }.join("\n")]]
-        when "/scribble" # the mapping, where in it, and which bytes
+        when "/scribble" # the mapping, the position, and the bytes
           name, offset, hex = env["QUERY_STRING"].split("&")
           Shared.write(name, offset.to_i, [hex].pack("H*"))
-        when "/scribbles" # the same, random ones in all of it
+        when "/scribbles" # random bytes in the whole mapping
           random = Random.new(env["QUERY_STRING"].to_i)
           Shared.ranges.each do |name, _, length|
             random.rand(1..50).times { Shared.write(name, random.rand(length - 8), random.bytes(8)) }
           end
-        when "/page" # a random one of each
+        when "/page" # a random page of each mapping
           random = Random.new(env["QUERY_STRING"].to_i)
           Shared.ranges.each { |name, _, length| Shared.write(name, random.rand(length / 4096) * 4096, random.bytes(4096)) }
-        when "/flood" # all of it
+        when "/flood" # the whole mapping
           Shared.ranges.each { |name, _, length| Shared.write(name, 0, env["QUERY_STRING"].to_i.chr.b * length) }
         when "/refuse"
           $taking = false

@@ -10,8 +10,8 @@ require "support/fair_clock"
 require "support/proc_tree"
 
 module Support
-  # The real executable, run as a user would, on a UNIX socket in a folder of
-  # its own; its events are read from stderr as JSON and can be waited for.
+  # The real executable, run as a user would run it, on a UNIX socket in its own folder. It reads the server's events
+  # from stderr as JSON, and tests can wait for them.
   #
   #     server = ServerProcess.start(app: "run ->(env) { [200, {}, ['hi']] }", config: "workers 2")
   #     server.wait_for("refork.finished") { server.signal("USR2") }
@@ -36,12 +36,12 @@ module Support
     end
 
     # @param app [String] the text of a config.ru
-    # @param config [String] the text of a config/pando.rb; without a word about canaries they need not prove anything
-    # @param listen [String, false, nil] false: what the config says
+    # @param config [String] the text of a config/pando.rb; unless it mentions canaries, they are off
+    # @param listen [String, false, nil] false: as in the config
     # @param code [String] the folder of Pando's own code
     # @param command [String, nil] "swarm"
-    # @param folder [String, nil] an application that is there already, with its config/pando.rb; it stays
-    # @param program [Array<String>, nil] what is run in place of Pando's executable
+    # @param folder [String, nil] an existing application with its config/pando.rb; it is not removed
+    # @param program [Array<String>, nil] run in place of Pando's executable
     def initialize(app: DEFAULT_APP, config: "", arguments: [], env: {}, listen: nil, wrapper: [], unsetenv: false,
                    code: ROOT, command: nil, folder: nil, program: nil)
       @own_folder = Dir.mktmpdir("pando-test") unless folder
@@ -68,27 +68,28 @@ module Support
       path
     end
 
-    # All events so far, or those of one name.
+    # All events so far, or those with one name.
     def events(name = nil) = @lock.synchronize { @events.select { |event| name.nil? || event["event"] == name } }
 
-    # What it warned of, but for what only tells of this machine: it is busy, its temporary folder is a tmpfs.
+    # Its warnings, except for those about this machine: it is busy, or its temporary folder is a tmpfs.
     def complaints
       events.select { |event| %w[warn error].include?(event["level"]) && !OF_THE_MACHINE.include?(event["event"]) }
     end
 
-    # Waits for an event of one of these names that comes after this call, while the block (if any) runs.
+    # Waits for an event with one of these names that comes after this call, while the block (if any) runs.
     def wait_for(*names, patience: PATIENCE, **where, &trigger)
       seen = @lock.synchronize { @events.size }
       trigger&.call
       await(names, seen, patience, where)
     end
 
-    # Waits for an event, whether it came already or not.
+    # Waits for an event, even if it has come already.
     def wait_past(*names, patience: PATIENCE, **where) = await(names, 0, patience, where)
 
     def wait_until_current = wait_past("generation.current")
 
-    # Asks until it is granted: not before those of the last rollout have left, and after a failure the next try waits.
+    # Retries until it is accepted: the processes of the last rollout must have exited, and after a failure the next
+    # attempt has to wait.
     def refork(patience: PATIENCE)
       wait_for_leavers
       deadline = now + patience
@@ -100,7 +101,8 @@ module Support
       wait_past("refork.finished", generation: events("refork.started").last["generation"], patience: patience)
     end
 
-    # Until all have left who were told to: a refork has finished when their successors serve.
+    # Waits until all processes that were told to exit are gone: a refork has already finished when their successors
+    # serve.
     def wait_for_leavers
       events("worker.leaving").each { |leaver| wait_past("worker.exited", "worker.lost", pid: leaver["pid"]) }
     end
@@ -120,7 +122,7 @@ module Support
       socket&.close
     end
 
-    # Waits until so many workers have a request.
+    # Waits until that many workers are serving a request.
     def wait_until_busy(count)
       deadline = now + PATIENCE
       until workers.count { |worker| worker.title.end_with?("busy") } >= count
@@ -132,7 +134,7 @@ module Support
 
     def signal(name) = Process.kill(name, @pid)
 
-    # When the first one has been heard, and so late that it is not taken for a repeat of that.
+    # Sends it again once the first one has been noticed, and late enough not to count as a repetition.
     def signal_again(name)
       IO.select(nil, nil, nil, Pando::Cluster::Signals::ONE * 1.5)
       signal(name)
@@ -159,12 +161,12 @@ module Support
       @waiter.value
     end
 
-    # The monitor, its children, their children and what was orphaned: they all share a working directory.
+    # The monitor, its children, their children and orphans: they all share a working directory.
     #
-    # @return [Array<ProcTree::Entry>] the living
+    # @return [Array<ProcTree::Entry>] the running ones
     def processes = ProcTree.in_folder(@folder)
 
-    # Whatever happened in a test: nothing of it may live on.
+    # Whatever happened in a test, no process may survive it.
     def kill
       [@pid, *processes.map(&:pid)].each { |pid| Process.kill("KILL", pid) rescue nil } if @waiter.alive? # rubocop:disable Style/RescueModifier
       @waiter.join
@@ -175,7 +177,7 @@ module Support
 
     private
 
-    # @return [Array<String>] what names the config file
+    # @return [Array<String>] options that name the config file
     def write_app(app, config)
       write("config.ru", app)
       write("pando.rb", "log_format :json; log_level :info; rollout canary: false\n#{config}")
@@ -184,7 +186,7 @@ module Support
 
     def listen_flag(listen) = listen == false ? [] : ["-l", listen || "unix:#{@socket_path}"]
 
-    # What is tested here is what serves in production, unless a test says otherwise.
+    # Tests use the production environment unless a test says otherwise.
     def with_environment(env)
       %w[RAILS_ENV RACK_ENV APP_ENV].any? { |name| env.key?(name) } ? env : { "RACK_ENV" => "production", **env }
     end

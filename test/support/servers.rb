@@ -3,16 +3,16 @@
 require "support/server_process"
 
 module Support
-  # For tests that start servers: whatever becomes of the test, none of them outlives it.
+  # For tests that start servers: none of them survives the test, however it ends.
   module Servers
     # @return [ServerProcess] see ServerProcess.start
     def serve(**options)
       ServerProcess.start(**options).tap { |server| servers << server }
     end
 
-    # Calls a server again and again in a thread, at least once, while the block runs.
+    # Sends requests to a server repeatedly in a thread, at least once, while the block runs.
     #
-    # @return [Array] statuses in the order of the answers, and what went wrong
+    # @return [Array] statuses in the order of the responses, and errors
     def under_requests(server, path = "/")
       over = false
       client = Thread.new do

@@ -5,12 +5,12 @@ require "rbconfig"
 require "tmpdir"
 
 module Support
-  # A native library that a test loads, compiled from its text once per run.
+  # A native library for a test, compiled once per run from source text.
   module SharedLibrary
     FLAGS = %w[-std=gnu11 -D_GNU_SOURCE -shared -fPIC -pthread -Wall -Wextra -Wno-unused-parameter -Werror].freeze
 
-    # @param file [String] its name, "libsomething.so"
-    # @param source [String] in C
+    # @param file [String] file name, "libsomething.so"
+    # @param source [String] C code
     # @return [String] path
     def self.path(file, source)
       target = File.join(folder, file)

@@ -9,7 +9,7 @@ require "support/waiting"
 require_relative "../../bench/support/bundle"
 
 module Support
-  # Servers whose job nodes run Sidekiq, with a Redis of their own. The jobs are those of
+  # Servers whose job nodes run Sidekiq, with their own Redis. The jobs are those of
   # test/fixtures/swarm/sidekiq/jobs.rb.
   module SidekiqSwarm
     include Servers
@@ -36,11 +36,11 @@ module Support
 
     private
 
-    # Whether Redis is to remember everything when it is killed.
+    # Whether Redis keeps all data when it is killed.
     def keep? = false
 
-    # @param node [String] what the `node` line says beside what it must
-    # @param config [String] other lines
+    # @param node [String] further arguments of the `node` line
+    # @param config [String] further lines
     def swarm(node = "count: 2", config = "refork :manual", required: JOBS, env: {})
       line = "node :sidekiq, #{node}, require: #{required.inspect}"
       serve(command: "swarm", config: "#{config}\n#{line}", listen: false, env: environment.merge(env))
@@ -48,8 +48,8 @@ module Support
 
     def environment = @bundle.environment.merge("REDIS_URL" => @redis.url)
 
-    # As Sidekiq's client would.
-    # @param arguments [Array<Array>] of a job each
+    # Enqueues jobs as Sidekiq's client does.
+    # @param arguments [Array<Array>] of each job
     # @return [Array<String>] the ids of the jobs
     def order(*arguments, job: "Job", queue: "default")
       now = Time.now.to_f
@@ -60,13 +60,13 @@ module Support
       ids
     end
 
-    # @return [Hash{String => Array<Integer>}] the job's name => pids of the nodes that have begun it, first to last
+    # @return [Hash{String => Array<Integer>}] by the job's name, pids of the nodes that have started it, first to last
     def began(server) = traces(server, "began")
 
-    # @return [Hash{String => Array<Integer>}] and in which it has come to its end
+    # @return [Hash{String => Array<Integer>}] by the job's name, pids of the nodes in which it has ended
     def ended(server) = traces(server, "ended")
 
-    # Goes on reading where it ended the last time: there may be many.
+    # Continues reading where it ended the last time, because there may be many lines.
     def traces(server, what)
       path = File.join(server.folder, "#{what}.log")
       file, known = (@traces ||= {})[path] ||= [File.open(path, File::RDONLY | File::CREAT), {}]
@@ -85,7 +85,7 @@ module Support
       end
     end
 
-    # @return [Integer] pid of the node that has begun it last
+    # @return [Integer] pid of the node that has started it last
     def wait_for_begin(server, name, times = 1)
       wait_until(message: -> { "the beginning of #{name}\n#{server.output}" }) do
         pids = began(server).fetch(name, [])
@@ -95,7 +95,7 @@ module Support
 
     def let_go(server, file = "go") = server.write(file, "")
 
-    # @return [Array<Integer>] of the nodes that Sidekiq knows of
+    # @return [Array<Integer>] pids of the nodes that Sidekiq knows
     def known_pids = @redis.call("SMEMBERS", "processes").map { |identity| identity.split(":")[1].to_i }.sort
 
     def node_pids(server) = server.nodes("sidekiq").reject(&:zombie?).map(&:pid).sort

@@ -6,16 +6,16 @@ require "stringio"
 require "zlib"
 
 module Support
-  # A stand-in for the servers that libraries talk to. It takes HTTP and UDP on ports of its own, keeps everything
-  # that arrives, and answers HTTP as the given rules say.
+  # A stand-in for the servers that libraries talk to. It accepts HTTP and UDP on its own ports, stores everything that
+  # arrives, and responds to HTTP requests according to the given rules.
   #
   #     sink = Sink.new(%r{/api} => "[]")
   #     sink.wait_for("needle")
   class Sink
     include Waiting
 
-    # One HTTP request, or one UDP packet (then the path is nil). The head has its fields, a line for each, with
-    # names in lower case.
+    # One HTTP request, or one UDP packet (then the path is nil). The head contains the fields, one per line, with names
+    # in lower case.
     Record = Struct.new(:path, :head, :body) do
       # @param text [String, Regexp]
       def include?(text)
@@ -26,8 +26,8 @@ module Support
     # @return [Integer]
     attr_reader :port, :tls_port, :udp_port
 
-    # @param answers [Hash{Regexp => String, #call}] body by path; a block is given the record and answers with the
-    #   whole response, or writes to the socket itself and answers with nil
+    # @param answers [Hash{Regexp => String, #call}] body by path; a block gets the record and returns the whole
+    #   response, or writes to the socket itself and returns nil
     def initialize(answers = {})
       @answers = answers
       @records = []
@@ -53,7 +53,7 @@ module Support
     # @return [Array<Record>]
     def records = @lock.synchronize { @records.dup }
 
-    # Waits for something that includes this text.
+    # Waits for a record that includes this text.
     #
     # @param path [Regexp, nil] of the request
     # @return [Record]
@@ -137,7 +137,7 @@ module Support
       socket.read(headers["content-length"].to_i).to_s
     end
 
-    # Each chunk counts as it comes: some clients never end their request.
+    # Each chunk is stored at once, because some clients never end their request.
     def chunks(socket)
       text = +"".b
       while (size = socket.gets&.to_i(16))&.positive?

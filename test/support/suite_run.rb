@@ -6,7 +6,7 @@ require "support/waiting"
 require_relative "../../bench/support/bundle"
 
 module Support
-  # A run of a suite among test/fixtures/testing, by the framework's own executable and in a process of its own.
+  # A run of a suite in test/fixtures/testing, with the framework's own executable, in a separate process.
   #
   #   run = Support::SuiteRun.minitest("counts_test.rb", every: 3)
   #   run.output, run.status
@@ -80,7 +80,7 @@ module Support
       end
     end
 
-    # Reads on until the output matches.
+    # Continues reading until the output matches.
     def read_until(out, pattern)
       wait_until(timeout: WITHIN, message: -> { "#{pattern.inspect} in:\n#{@output}" }) do
         chunk = out.read_nonblock(65_536, exception: false)

@@ -4,7 +4,7 @@ require "pty"
 require "support/waiting"
 
 module Support
-  # A program at a terminal of its own, with somebody who reads and types.
+  # A program on its own terminal, with a user who reads and types.
   #
   #     session = TerminalSession.new({ "PORT" => "3000" }, "bin/rails", "server", folder: app.folder)
   #     session.wait_for(/Listening/)
@@ -14,7 +14,7 @@ module Support
     include Waiting
 
     CONTROL_SEQUENCE = /\e\[[0-9;?]*[a-zA-Z]/
-    # A line editor asks the terminal for its cursor.
+    # A line editor asks the terminal for the position of its cursor.
     WHERE = "\e[6n"
     HERE = "\e[1;1R"
 
@@ -35,7 +35,7 @@ module Support
     def type(keys) = @writer.write(keys)
     def line(text) = type("#{text}\n")
 
-    # Waits for what is printed after this call, or while the block (if any) runs.
+    # Waits for output after this call, or while the block (if any) runs.
     def wait_for(pattern)
       from = block_given? ? text.size : 0
       yield if block_given?
@@ -48,7 +48,7 @@ module Support
       @waiter.value
     end
 
-    # Ends the program and all that it has started at this terminal.
+    # Kills the program and all processes that it has started on this terminal.
     def close
       Process.kill("KILL", -@pid) if @waiter.alive?
       @waiter.join
@@ -64,7 +64,7 @@ module Support
         @writer.write(HERE) if part.include?(WHERE)
         @lock.synchronize { @text << part.force_encoding("UTF-8").scrub.gsub(CONTROL_SEQUENCE, "") }
       end
-    rescue SystemCallError, IOError # at its end, EIO
+    rescue SystemCallError, IOError # EIO at the end
       @reader.close
     end
   end

@@ -4,14 +4,14 @@ require "pando/cli/control_client"
 require "support/server_process"
 
 module Support
-  # A cluster of several pools without HTTP, see test/fixtures/toy_cluster.rb; watched as a ServerProcess is.
+  # A cluster of several pools without HTTP, see test/fixtures/toy_cluster.rb; tests watch it like a ServerProcess.
   #
   #     toy = ToyCluster.start("alpha" => 2, "beta" => 1)
   #     toy.ask("refork", pool: "beta") # => ["ok", { "text" => ... }]
   class ToyCluster < ServerProcess
     SCRIPT = File.join(ROOT, "test/fixtures/toy_cluster.rb")
 
-    # @return [ToyCluster] of which each pool serves
+    # @return [ToyCluster] once each pool serves
     def self.start(pools)
       toy = new(pools)
       pools.each_key { |name| toy.wait_past("generation.current", pool: name) }
@@ -21,7 +21,7 @@ module Support
       raise
     end
 
-    # @param pools [Hash{String => Integer}] @param files [Hash{String => String}] that are there from the start
+    # @param pools [Hash{String => Integer}] @param files [Hash{String => String}] that exist from the start
     def initialize(pools, files: {})
       @pools = pools
       @files = files
@@ -32,7 +32,7 @@ module Support
       write("pools", pools.map { |name, count| "#{name} #{count}\n" }.join)
     end
 
-    # @return [Array(String, Hash)] the last word
+    # @return [Array(String, Hash)] the final answer
     # @yieldparam word [String] @yieldparam pairs [Hash{String => String}]
     def ask(word, pairs = {}, &block)
       client = Pando::CLI::ControlClient.new(File.join(folder, "control.sock"))
@@ -40,7 +40,7 @@ module Support
       client.ask(word, pairs, timeout: PATIENCE, &block)
     end
 
-    # @return [Array<Hash>] of one role in one pool, as `pando status` has them; without those that leave
+    # @return [Array<Hash>] processes of one role in one pool, as in `pando status`; without those that are exiting
     def children(role, pool)
       found = []
       ask("status") { |word, pairs| found << pairs if word == role && pairs["pool"] == pool }

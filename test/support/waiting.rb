@@ -3,15 +3,15 @@
 require "support/fair_clock"
 
 module Support
-  # Tests wait for a condition, with a deadline; they never guess how long something takes.
+  # Tests wait for a condition, with a deadline. They never guess how long something takes.
   module Waiting
     class TimedOut < StandardError; end
 
     POLL_INTERVAL = 0.01
-    PATIENCE = 90 # seconds: who waits for what comes loses none, and a machine may be very busy
+    PATIENCE = 90 # seconds: a generous limit costs nothing, and a machine may be very busy
 
     # @param timeout [Numeric] seconds
-    # @param message [String, Proc] what was waited for; a Proc may show the state that was found instead
+    # @param message [String, Proc] what the test waits for; a Proc may show the current state instead
     # @return the first truthy value of the block
     # @raise [TimedOut]
     def wait_until(timeout: PATIENCE, message: "the condition")

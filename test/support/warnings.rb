@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Support
-  # Makes a Ruby warning about a line of this checkout an error, and drops those about other people's gems.
+  # Turns Ruby warnings about lines of this checkout into errors, and drops those about other gems.
   module Warnings
     ROOT = File.expand_path("../..", __dir__)
     OURS = %r{\A#{Regexp.escape(ROOT)}/(?:lib|exe|test|examples)/\S+: warning: }

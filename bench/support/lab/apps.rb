@@ -5,14 +5,14 @@ require "support/bundle"
 
 module Bench
   module Lab
-    # The apps: what serves, and what is asked of it. Each has a file in apps/, which adds it by name. An app answers
+    # The apps that are served. Each has a file in apps/, which adds it by name. An app has these methods:
     #
-    #   bundle               its gems and those of the servers it is run on, installed (Bundle)
-    #   prepare(bundle)      once, before any server is started
-    #   environment(folder)  for the server; folder is the run's own, where it has its database
-    #   traffic(seed)        what is asked of it (Traffic)
+    #   bundle               its gems and those of the servers that run it, installed (Bundle)
+    #   prepare(bundle)      called once, before any server is started
+    #   environment(folder)  for the server; folder is the run's own, with its database
+    #   traffic(seed)        the requests (Traffic)
     module Apps
-      # An app that cannot be installed or filled, with the reason.
+      # An app could not be installed or filled; the message says why.
       class Failed < StandardError; end
 
       FOLDER = File.expand_path("../../apps", __dir__)
@@ -20,8 +20,8 @@ module Bench
 
       @makers = {}
 
-      # @param name [String] what a command line calls it
-      # @yieldparam options [Hash] methods: of the constant-caches app, redmine: path of a checkout
+      # @param name [String] for the command line
+      # @yieldparam options [Hash] methods: number of the constant-caches app; redmine: path of a checkout
       # @yieldreturn [Object] the app
       def self.add(name, &maker)
         @makers[name] = maker
@@ -33,13 +33,13 @@ module Bench
       # @param name [String] one of {names}
       def self.build(name, **options) = @makers.fetch(name).call(options)
 
-      # @return [Bundle] of the apps that bring no Gemfile of their own
+      # @return [Bundle] for apps without a Gemfile of their own
       def self.bundle = @bundle ||= Bundle.new("lab", GEMFILE).prepare
 
-      # @return [String] where an app keeps what it has made once, in the user's cache folder
+      # @return [String] the folder for data that an app makes only once, in the user's cache folder
       def self.cache = File.join(ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") }, "pando", "lab")
 
-      # Runs the block in a folder of the cache; of several programs at a time, the later ones wait.
+      # Runs the block in a folder of the cache. If several programs do so at once, the later ones wait.
       def self.locked(folder)
         FileUtils.mkdir_p(folder)
         File.open(File.join(folder, "lock"), File::CREAT | File::RDWR) do |lock|

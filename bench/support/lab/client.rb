@@ -4,17 +4,18 @@ require "socket"
 
 module Bench
   module Lab
-    # A closed loop of some clients in one thread, a connection for each request (not every server keeps them alive).
+    # A closed loop of several clients in one thread. Each request has a new connection, because not every server keeps
+    # connections alive.
     class Client
-      # What became of the n-th request, in order.
+      # The outcome of the n-th request, in order.
       #
-      # @!attribute target [Integer] place in the traffic's targets
-      # @!attribute began_at [Float] seconds, of the monotonic clock
-      # @!attribute seconds [Float] until the last byte of the answer
+      # @!attribute target [Integer] index in the traffic's targets
+      # @!attribute began_at [Float] seconds of the monotonic clock
+      # @!attribute seconds [Float] until the last byte of the response
       Sent = Struct.new(:target, :began_at, :seconds)
 
       REPLY_WITHIN = 60 # seconds
-      BODY = "position=7" # of what is not a GET, where the app does not say another
+      BODY = "position=7" # for other verbs than GET, unless the app has another one
       FORM = "application/x-www-form-urlencoded"
       CHUNK = 65_536
 
@@ -35,7 +36,7 @@ module Bench
         @open = {}
       end
 
-      # Sends so many, and returns when all are answered.
+      # Sends that many requests, and returns when all are answered.
       def run(count)
         @left = count
         [@clients, count].min.times { ask }

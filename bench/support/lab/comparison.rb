@@ -5,8 +5,8 @@ require "support/lab/table"
 
 module Bench
   module Lab
-    # The memory and CPU time of each server beside those that it is held against: Puma as it comes, Puma with jemalloc,
-    # and the list of Pitchfork's, with jemalloc, that takes the least memory.
+    # The memory and CPU time of each server next to those that it is compared with: Puma with its defaults, Puma with
+    # jemalloc, and the list of Pitchfork's, with jemalloc, that takes the least memory.
     class Comparison
       AVERAGE = %i[memory pss average].freeze
       FINAL = %i[memory pss final].freeze
@@ -15,7 +15,7 @@ module Bench
       HEAD = ["", "PSS mean", "PSS end", "of Puma's", "of Puma's, jemalloc", "of Pitchfork's best, jemalloc",
               "CPU a request, of Puma's"].freeze
 
-      # @param outcomes [Array<Outcome>] of the same conditions
+      # @param outcomes [Array<Outcome>] under the same conditions
       def initialize(outcomes)
         @outcomes = outcomes
       end
@@ -29,7 +29,7 @@ module Bench
       # @return [Outcome, nil] the best hand-made list
       def pitchfork = Servers::HAND_LISTS.filter_map { |name| find(name, "jemalloc") }.min_by { |each| each[*AVERAGE] }
 
-      # @param place [String] what it is of
+      # @param place [String] the app and conditions, for the title
       # @return [Table, nil] nil: nothing to compare with was measured
       def table(place)
         return unless puma

@@ -4,11 +4,11 @@ require "cgi/escape"
 
 module Bench
   module Lab
-    # Lines over the requests of a worker, as a picture (SVG 1.1).
+    # Draws curves over the requests of a worker (SVG 1.1).
     class CurveChart
       # @!attribute label [String]
       # @!attribute points [Array<Array(Numeric, Numeric)>]
-      # @!attribute marks [Array<Numeric>] places on the x axis: reforks
+      # @!attribute marks [Array<Numeric>] x values of reforks
       Line = Struct.new(:label, :points, :marks)
 
       COLOURS = %w[#1b7f5c #4c78a8 #d1495b #f2a541 #7b5ea7 #4aa5a0 #8c6d46 #b0b7bf #e377c2 #2f4b7c #a05195

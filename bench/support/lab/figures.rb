@@ -2,13 +2,13 @@
 
 module Bench
   module Lab
-    # The arithmetic.
+    # Percentiles, averages and spans.
     module Figures
       module_function
 
       # @param values [Array<Numeric>]
       # @param share [Float] 0.99 for the 99th percentile
-      # @return [Numeric, nil] the smallest value that so many are not above (nearest rank)
+      # @return [Numeric, nil] the smallest value that this share of the values does not exceed (nearest rank)
       def percentile(values, share)
         return if values.empty?
 
@@ -23,7 +23,7 @@ module Bench
         nil
       end
 
-      # The mean height of a curve: straight lines between its points.
+      # The mean height of a curve with straight lines between its points.
       #
       # @param points [Array<Array(Numeric, Numeric)>] in order
       # @return [Float, nil]
@@ -34,7 +34,7 @@ module Bench
         area / (points.last.first - points.first.first)
       end
 
-      # How fast a curve rises between two places, taken at the points next to them.
+      # The slope of a curve between two places, from the points next to them.
       #
       # @return [Float, nil]
       def slope(points, from: points.first.first, to: points.last.first)
@@ -43,8 +43,8 @@ module Bench
         first.first == last.first ? nil : (last.last - first.last) / (last.first - first.first).to_f
       end
 
-      # Values of `steady`, weighted so that each target has the part in them that it has in `sample`. What never
-      # occurs in `steady` cannot be compared and is left out of both.
+      # The values of `steady`, weighted so that each target has the same share as in `sample`. Targets that do not
+      # occur in `steady` cannot be compared and are left out of both.
       #
       # @param sample [Array<Array(Object, Numeric)>] targets and values
       # @param steady [Array<Array(Object, Numeric)>]
@@ -59,7 +59,7 @@ module Bench
         [values, pairs]
       end
 
-      # @return [Float, nil] a percentile of the sample, as a multiple of that of steady state at the same mix
+      # @return [Float, nil] a percentile of the sample, as a multiple of the steady state's at the same mix
       def ratio_at_equal_mix(sample, steady, share)
         values, pairs = matched(sample, steady)
         return if values.empty?
@@ -67,7 +67,7 @@ module Bench
         percentile(values, share) / weighted_percentile(pairs, share).to_f
       end
 
-      # @return [Float, nil] the same of the mean
+      # @return [Float, nil] the same for the mean
       def mean_ratio_at_equal_mix(sample, steady)
         values, pairs = matched(sample, steady)
         return if values.empty?
@@ -75,7 +75,7 @@ module Bench
         (values.sum / values.size) / (pairs.sum { |value, weight| value * weight } / pairs.sum(&:last))
       end
 
-      # Moments of change, as spans: changes that follow one another within `gap` are one span.
+      # Merges moments of change into spans: changes within `gap` of each other belong to one span.
       #
       # @param moments [Array<Array(Float, Float)>] before and after each change
       # @return [Array<Array(Float, Float)>]
@@ -89,7 +89,7 @@ module Bench
         end
       end
 
-      # @return [Boolean] whether from..to touches one of the spans
+      # @return [Boolean] whether from..to overlaps one of the spans
       def within?(spans, from, to) = spans.any? { |first, last| from <= last && to >= first }
     end
   end

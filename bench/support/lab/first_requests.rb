@@ -5,7 +5,7 @@ require "support/lab/figures"
 module Bench
   module Lab
     # The first requests of reforked workers, pooled over all rounds of an outcome: the 99th percentile of their CPU
-    # time as a multiple of what it is compared with, at the same mix of requests.
+    # time as a multiple of a baseline, at the same mix of requests.
     class FirstRequests
       SHARE = 0.99
 
@@ -17,14 +17,14 @@ module Bench
       # @return [Integer]
       def size = pooled(:first).size
 
-      # @return [Float, nil] of steady state: workers' later requests in the second half of the run
+      # @return [Float, nil] baseline: steady state, workers' later requests in the second half of the run
       def of_steady = Figures.ratio_at_equal_mix(pooled(:first), pooled(:steady), SHARE)
 
-      # @return [Float, nil] the same, of those only whose ancestors had served a thousand requests
+      # @return [Float, nil] the same, only for workers whose ancestors had served a thousand requests
       def of_steady_when_warm = Figures.ratio_at_equal_mix(pooled(:warm), pooled(:steady), SHARE)
 
-      # The very same requests, at the same time of its life, to a server that does not refork: what remains is the
-      # price of the refork, without that of an app's warming up.
+      # Baseline: the same requests, at the same time of its life, to a server that does not refork. This leaves the
+      # cost of the refork, without that of the app's warm-up.
       #
       # @param other [Outcome, nil]
       # @return [Float, nil]

@@ -5,13 +5,13 @@ require "support/process_tree"
 
 module Bench
   module Lab
-    # A control group (version 2) for the processes of one server: who they are, whoever their parents may be by now,
-    # and the CPU time of them all, dead or alive, to the microsecond. The kernel counts that in every group, without
-    # any controller.
+    # A control group (version 2) for the processes of one server: it lists them, whatever process is their parent by
+    # now, and counts the CPU time of all of them, running or ended, to the microsecond. The kernel counts that in every
+    # group, without any controller.
     class Group
       PREFIX = ["sh", "-c", 'echo $$ > "$0" && exec "$@"'].freeze
 
-      # @return [Group, nil] nil where we may make none
+      # @return [Group, nil] nil: we may not create one
       def self.make
         mount = File.readlines("/proc/mounts").map(&:split).find { |_, _, type| type == "cgroup2" }
         own = File.read("/proc/self/cgroup")[/^0::(.*)$/, 1]
@@ -28,7 +28,7 @@ module Bench
         @folder = folder
       end
 
-      # @return [Array<String>] the beginning of the command line of who is to run in it
+      # @return [Array<String>] the beginning of a command line that runs in it
       def prefix = [*PREFIX, File.join(@folder, "cgroup.procs")]
 
       # @return [Array<Integer>]
@@ -37,7 +37,7 @@ module Bench
       # @return [Float] seconds so far, user and system
       def cpu = File.read(File.join(@folder, "cpu.stat"))[/^usage_usec (\d+)/, 1].to_i / 1e6
 
-      # Ends who is still in it, then the group.
+      # Kills its remaining processes, then removes the group.
       def release
         50.times do
           pids.each { |pid| kill(pid) }
@@ -52,11 +52,11 @@ module Bench
       def kill(pid)
         Process.kill(:KILL, pid)
       rescue Errno::ESRCH
-        # It has ended.
+        # The process has ended.
       end
     end
 
-    # The same without control groups: of a process that has ended, what it had used when it was last looked at.
+    # The same without control groups. For a process that has ended, the CPU time when it was last read.
     class Ledger
       def initialize
         @used = {}

@@ -4,19 +4,19 @@ require "support/lab/meter"
 
 module Bench
   module Lab
-    # What the meters of one run wrote, read when the server has ended.
+    # The records of one run's meters, read when the server has ended.
     class Journal
       # One request as its process saw it.
       #
-      # @!attribute sequence [Integer] its number at the client; 0 for the benchmark's own
+      # @!attribute sequence [Integer] number that the client gave it; 0 for requests of the benchmark itself
       # @!attribute process [Lived]
-      # @!attribute number [Integer] which of that process's requests it was, from 1
+      # @!attribute number [Integer] its number among the requests of that process, from 1
       # @!attribute cpu [Float] seconds
       Served = Struct.new(:sequence, :process, :number, :cpu)
 
-      # One process that served.
+      # One process that served requests.
       #
-      # @!attribute ancestors [Integer] requests that those it was forked from had served: 0 unless it was reforked
+      # @!attribute ancestors [Integer] requests that the process's ancestors had served: 0 unless it was reforked
       # @!attribute warmth [Array<Hash>] number:, code: in bytes, compiled: methods, minor:, major: collections
       Lived = Struct.new(:pid, :ancestors, :warmth) do
         def reforked? = ancestors.positive?
@@ -27,7 +27,7 @@ module Bench
       # @return [Array<Lived>]
       attr_reader :processes
 
-      # @return [Array<Served>] by their number at the client
+      # @return [Array<Served>] by the client's number
       attr_reader :requests
 
       def initialize(folder)

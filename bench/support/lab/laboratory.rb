@@ -10,13 +10,13 @@ require "support/lab/turns"
 
 module Bench
   module Lab
-    # The program: measures what has not been measured, then reports on all there is.
+    # The program: runs the missing measurements, then reports on all of them.
     class Laboratory
       def initialize(options)
         @options = options
       end
 
-      # @return [Boolean] false when a check was asked for and failed
+      # @return [Boolean] false if --check was given and failed
       def call
         measure_all unless @options.report_only?
         report = Report.new(results)
@@ -60,7 +60,7 @@ module Bench
           settings: @options.settings }
       end
 
-      # Another checkout's extension; this one's is compiled already.
+      # Compiles the extension of another checkout; this one's is compiled already.
       def compile
         return if @options.pando_root == Bench::Servers::Pando::ROOT
 

@@ -2,19 +2,19 @@
 
 module Bench
   module Lab
-    # A Rack middleware in the server under test, the same in each: writes down for each request which process answered
-    # it, as which of its own requests, and the CPU time of that process before and after. One small record is appended
-    # to the process's own file at once, so that a process that is killed has written all of its requests but the last.
+    # A Rack middleware in the server under test, the same in each. It records for each request the process that
+    # answered it, the request's number in that process, and the CPU time of the process before and after. It appends a
+    # small record to the process's own file at once, so that a process that is killed loses only its last request.
     #
-    # Of a server with threads the CPU time is that of all requests that its process had under way.
+    # In a server with threads, the CPU time is that of all requests under way in the process.
     #
-    # It also notes now and then how warm the process is. A process that was forked from one that had served knows it:
-    # what its ancestors had served is part of its files' name.
+    # From time to time it also records how warm the process is. A process that was forked from one that had served
+    # requests knows it: the names of its files contain the number of requests that its ancestors had served.
     class Meter
-      RECORD = "L<L<Q<Q<" # number of the request at the client, own number, CPU time before and after in ns
+      RECORD = "L<L<Q<Q<" # the client's number, own number, CPU time before and after in ns
       SIZE = 24
       SEQUENCE = "HTTP_X_LAB"
-      WARMTH_AT = [1, 10, 50, 100, 200, 500].freeze # own requests, and then each thousandth
+      WARMTH_AT = [1, 10, 50, 100, 200, 500].freeze # own requests; after that, every thousandth
 
       # @param folder [String] where the files go
       def initialize(app, folder)
@@ -22,7 +22,7 @@ module Bench
         @folder = folder
         @ancestors = 0
         @number = 0
-        @lock = Mutex.new # of a server with threads
+        @lock = Mutex.new # for servers with threads
       end
 
       def call(env)
@@ -39,7 +39,7 @@ module Bench
 
       def clock = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID, :nanosecond)
 
-      # The first request after a fork. The parent's file stays the parent's.
+      # The first request after a fork. The parent's file stays with the parent.
       def settle
         @lock.synchronize do
           next if @pid == Process.pid
@@ -48,7 +48,7 @@ module Bench
           @number = 0
           @journal&.close
           @journal = File.open("#{name}.journal", "ab")
-          @pid = Process.pid # last: other threads wait until all is there
+          @pid = Process.pid # last, because other threads use the rest as soon as the pid is set
         end
       end
 

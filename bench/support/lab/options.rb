@@ -23,8 +23,8 @@ module Bench
       COUNTS = { requests: "of each worker", workers: "worker processes", clients: "that ask at a time",
                  repeat: "rounds", seed: "of the traffic", methods: "of the constant-caches app",
                  time_scale: "seconds of production that one of the lab stands for" }.freeze
-      SAMPLES = 160 # looks at memory in one run, at most
-      LEAST = 25 # requests of each client between two of them
+      SAMPLES = 160 # the most memory samples in one run
+      LEAST = 25 # requests of each client between two samples, at least
 
       attr_reader :apps, :servers, :workers, :requests, :clients, :seed, :kills, :methods, :repeat, :results,
                   :pando_root, :settings, :redmine, :minutes
@@ -55,7 +55,7 @@ module Bench
       def total = @requests * @workers
       def slice = [total / SAMPLES, LEAST * @clients].max
 
-      # @return [Array<Variant>] in the order in which they are measured: the servers in turn, round by round
+      # @return [Array<Variant>] in the order of measurement: round by round, all servers in turn
       def variants
         (1..@repeat).to_a.product(@apps, @jits, contestants).map do |round, app, jit, (server, allocator)|
           Variant.new(app: app, server: server, allocator: allocator, yjit: JITS.fetch(jit), round: round, tag: @tag,
@@ -67,7 +67,7 @@ module Bench
 
       def program = "bench/lab"
 
-      # @return [Array<Array(String, String)>] servers and allocators; a server may name its own
+      # @return [Array<Array(String, String)>] servers and allocators; a server may specify its own
       def contestants
         @allocators.product(@servers).map do |allocator, name|
           server, own = name.split("+")

@@ -4,8 +4,8 @@ require "support/statistics"
 
 module Bench
   module Lab
-    # What was measured of one server under the same conditions, in one round or several: a figure is the rounds'
-    # median.
+    # The measurements of one server under the same conditions, in one round or several. A figure is the median of the
+    # rounds.
     class Outcome
       # @return [Array<Hash>]
       attr_reader :runs
@@ -14,11 +14,11 @@ module Bench
         @runs = runs
       end
 
-      # @param path [Array<Symbol>] of a figure, in a run
+      # @param path [Array<Symbol>] keys of a figure in a run
       # @return [Numeric, nil]
       def [](*path) = all(*path).then { |values| values.empty? ? nil : Statistics.median(values) }
 
-      # @return [Array<Numeric>] of each round
+      # @return [Array<Numeric>] the figure of each round
       def all(*path) = @runs.filter_map { |run| run.dig(*path) }
 
       def app = first(:app)
@@ -32,13 +32,13 @@ module Bench
       def allocator = first(:allocator_found)
       def curve = first(:curve)
 
-      # @return [Integer] of a worker
+      # @return [Integer] requests of a worker
       def requests = first(:requests) / workers
 
-      # @return [String] for a row among others of the same conditions
+      # @return [String] for a row in a table of the same conditions
       def label = "#{first(:label)}#{", jemalloc" if asked_allocator == "jemalloc"}"
 
-      # @return [Array] what makes a table of its own
+      # @return [Array] the conditions; each has a table
       def conditions = [app, ruby, yjit, workers, requests]
 
       private
@@ -46,13 +46,13 @@ module Bench
       def first(name) = @runs.first[name]
     end
 
-    # All of them.
+    # All outcomes.
     class Outcomes
       include Enumerable
 
       SAME = %i[app server tag time_scale allocator ruby yjit workers requests].freeze
 
-      # @param runs [Array<Hash>] as the laboratory keeps them
+      # @param runs [Array<Hash>] in the laboratory's format
       def initialize(runs)
         groups = runs.group_by { |run| run.values_at(*SAME) }.values
         @all = groups.map { |same| Outcome.new(same) }.sort_by { |each| order(each) }
@@ -60,10 +60,10 @@ module Bench
 
       def each(&) = @all.each(&)
 
-      # @return [Array<Outcome>] whose methods answer what is asked for
+      # @return [Array<Outcome>] with these values
       def where(**wanted) = select { |each| wanted.all? { |name, value| each.public_send(name) == value } }
 
-      # @return [Outcome, nil] another server under the conditions of this one; a Pando of the same checkout
+      # @return [Outcome, nil] of another server under the same conditions; for a Pando, of the same checkout
       def beside(outcome, server, allocator: outcome.asked_allocator)
         same = server.start_with?("pando") ? { tag: outcome.tag, time_scale: outcome.time_scale } : {}
         where(conditions: outcome.conditions, server: server, asked_allocator: allocator, **same).first

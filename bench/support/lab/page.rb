@@ -4,7 +4,7 @@ require "cgi/escape"
 
 module Bench
   module Lab
-    # The report as one HTML page that needs nothing else.
+    # The report as one self-contained HTML page.
     class Page
       STYLE = <<~CSS
         body { font: 15px/1.45 sans-serif; max-width: 1000px; margin: 2em auto; color: #222 }

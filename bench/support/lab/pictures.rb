@@ -7,16 +7,16 @@ require "support/lab/tables"
 
 module Bench
   module Lab
-    # The pictures of the report: three for each app, Ruby and JIT, and one for the README.
+    # The pictures of the report: three per app, Ruby and JIT, and one for the README.
     class Pictures
       MIB = Tables::MIB
-      AVERAGED = 5 # samples, in the curve of CPU time
+      AVERAGED = 5 # samples per point of the CPU curve
 
       def initialize(outcomes)
         @outcomes = outcomes
       end
 
-      # @return [Hash{String => String}] names and SVG
+      # @return [Hash{String => String}] SVG by name
       def all
         @outcomes.group_by(&:conditions).each_with_object({}) do |(conditions, outcomes), all|
           app, ruby, yjit, _workers, requests = conditions

@@ -5,12 +5,12 @@ require "support/lab/figures"
 
 module Bench
   module Lab
-    # Memory over the requests of a worker as a picture for a page of others (SVG 1.1): nothing in it comes from
-    # elsewhere, its background is the page's, and its colours can be read on white and on black. Each line has its name
-    # and its mean at its end.
+    # Memory over the requests of a worker, as a picture to embed in other pages (SVG 1.1). It is self-contained, its
+    # background is the page's, and its colours are readable on white and on black. Each line has its name and its mean
+    # at its end.
     class ReadmeChart
       # @!attribute label [String]
-      # @!attribute family [String] lines of one have one colour
+      # @!attribute family [String] lines of one family have the same colour
       # @!attribute jemalloc [Boolean] false: the line is dashed
       # @!attribute points [Array<Array(Numeric, Numeric)>]
       Line = Struct.new(:label, :family, :jemalloc, :points)
@@ -54,7 +54,7 @@ module Bench
       def bottom = [TOP + HEIGHT + 48, rows.last.to_f + 60].max.round
       def widest = @widest ||= [@lines.flat_map { |line| line.points.map(&:first) }.max.to_f, 1.0].max
 
-      # A round number above all points.
+      # Rounds up above all points.
       def tallest
         @tallest ||= begin
           highest = [@lines.flat_map { |line| line.points.map(&:last) }.max.to_f, 1.0].max
@@ -64,7 +64,7 @@ module Bench
         end
       end
 
-      # Where the names stand: beside the ends of their lines, none over another.
+      # Places the names next to the ends of their lines so that they do not overlap.
       def rows
         @rows ||= @lines.each_with_object([]) do |line, rows|
           wanted = up(line.points.last.last) + 4

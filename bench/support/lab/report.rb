@@ -11,7 +11,7 @@ require "support/lab/tables"
 
 module Bench
   module Lab
-    # All that was measured: as text, as CSV files, as pictures, as one page.
+    # All measurements as text, CSV files, pictures and one page.
     class Report
       FIGURES = { reforks: %i[reforks], failed: %i[failures],
                   pss_mean: %i[memory pss average], pss_end: %i[memory pss final],
@@ -100,7 +100,7 @@ module Bench
         csv([%i[app ruby server tag time_scale allocator yjit] + CURVE, *rows])
       end
 
-      # Names and numbers, none of which needs quotes; the csv library is no longer part of Ruby.
+      # Only names and numbers, which need no quotes: the csv library is no longer a default gem of Ruby.
       def csv(rows) = rows.map { |row| "#{row.join(",")}\n" }.join
     end
   end

@@ -6,12 +6,12 @@ require "support/lab/servers"
 
 module Bench
   module Lab
-    # What `refork :auto` must reach, as ratios of one laboratory's figures: each app by itself, on each Ruby.
+    # What `refork :auto` must reach, as ratios of figures from the same laboratory: for each app, on each Ruby.
     class Requirements
       # @!attribute name [String]
       # @!attribute limit [Float]
-      # @!attribute value [Float, nil] nil: something that it takes was not measured
-      # @!attribute words [String] what the figure does not say
+      # @!attribute value [Float, nil] nil: a measurement that it needs is missing
+      # @!attribute words [String] an explanation of the figure
       Line = Struct.new(:name, :limit, :value, :words) do
         def met? = value && value <= limit
 
@@ -26,19 +26,19 @@ module Bench
 
       AVERAGE = %i[memory pss average].freeze
       RHO = 3.0 # per cent of memory that one per cent of CPU time is worth
-      POOLED = 10_000 # first requests that a percentile of them takes
-      SMALL = %w[constants roda].freeze # apps with nothing to share but what they were made to show
+      POOLED = 10_000 # first requests that a percentile needs
+      SMALL = %w[constants roda].freeze # apps that share nothing except what they were made to show
 
       def initialize(outcomes)
         @outcomes = outcomes
       end
 
-      # @return [Array<Line>] for each Pando that was measured
+      # @return [Array<Line>] for each measured Pando
       def lines = @lines ||= @outcomes.map(&:tag).uniq.flat_map { |tag| of(tag) }
 
       def met? = lines.none? { |line| line.value && !line.met? }
 
-      # What a server takes of both, as a multiple of what `off` takes: memory counts as rho has it.
+      # Memory and CPU time of a server in one figure, as a multiple of `off`; rho weighs them.
       #
       # @return [Float, nil]
       def self.price(outcome, off)
@@ -56,7 +56,7 @@ module Bench
         tag ? lines.each { |line| line.name = "#{tag}: #{line.name}" } : lines
       end
 
-      # Of several loads the largest counts.
+      # If there are several loads, the largest counts.
       def longest(autos)
         alike = autos.group_by { |each| [each.app, each.ruby, each.yjit, each.time_scale] }
         alike.values.map { |same| same.max_by(&:requests) }

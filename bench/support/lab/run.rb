@@ -12,19 +12,19 @@ require "support/memory"
 
 module Bench
   module Lab
-    # One server through one load: slices of requests, and between two of them, when nothing is under way, a look at
-    # memory and CPU time. Then some workers are killed as the kernel does when memory runs out (kill -9), each after
-    # the one before has been replaced and its replacement has served.
+    # Takes one server through one load: slices of requests, and between two of them, with no request under way, a
+    # reading of memory and CPU time. Then it kills some workers with SIGKILL, as the kernel does when memory runs out,
+    # each after the previous one has been replaced and the replacement has served requests.
     class Run
       class Failed < StandardError; end
 
       METERED = File.expand_path("metered.ru", __dir__)
       REPLACED_WITHIN = 30 # seconds
-      AFTER_A_KILL = 200 # requests for each worker
+      AFTER_A_KILL = 200 # requests per worker
 
       # @param variant [Variant]
       # @param options [Options]
-      # @param pause [Proc] called between two slices: another server's turn; true when the load is to end here
+      # @param pause [Proc] called between two slices for another server's turn; returns true to end the load
       def initialize(variant, options, app:, pause: -> { false })
         @variant = variant
         @options = options
@@ -88,7 +88,7 @@ module Bench
                       **memory.to_h }
       end
 
-      # What the workers' memory is managed by, as their mappings show it.
+      # The allocator of the workers, from their mappings.
       def allocator
         File.read("/proc/#{@watch.workers.first}/maps").include?("jemalloc") ? "jemalloc" : "glibc"
       rescue SystemCallError
@@ -107,7 +107,7 @@ module Bench
         end.flatten
       end
 
-      # @return [Array<Integer>] pids of the workers, when they are as many as they should be and stay so
+      # @return [Array<Integer>] pids of the workers, once their number is right and stable
       def settled
         deadline = now + REPLACED_WITHIN
         loop do
@@ -126,7 +126,7 @@ module Bench
                .merge(allocator_found: @allocator, events: events)
       end
 
-      # What the server itself said of its reforks.
+      # The server's own messages about its reforks.
       def events = @server.output.lines.grep(/refork|discarded|killed|suspended/i).first(60).map(&:chomp)
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

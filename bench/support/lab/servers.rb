@@ -6,17 +6,17 @@ require "support/servers/puma"
 
 module Bench
   module Lab
-    # The servers of the lab, by the names they have on its command line: each reforks in a way of its own, or not.
+    # The servers of the lab, by their names on its command line. Each reforks in its own way, or not at all.
     module Servers
-      # Article 003's: growing, and then no more.
+      # The list of article 003: growing intervals, then no more reforks.
       GROWING = [500, 750, 1000, 1200, 1400, 1800, 2000, 2200, 2400, 2600, 2800, 3000, 3200, 3400, 3600, 3800, 4000,
                  4200, 4400, 4600].freeze
-      LIST = [50, 100, 1000].freeze # the last one again and again, as in the next two
+      LIST = [50, 100, 1000].freeze # the last one repeats, as in the next two lists
       WIDE = [100, 400, 1600].freeze
       LONG = [50, 100, 500, 2000].freeze
       DOUBLING = (0..10).map { |power| 50 << power }.freeze
 
-      # Pando as it comes, except for what is compared.
+      # Pando with its defaults, except for the compared settings.
       class Pando < Bench::Servers::Pando
         # @param label [String]
         # @param settings [Array<String>] lines of the configuration
@@ -37,7 +37,7 @@ module Bench
         def settings = {}
       end
 
-      # Pitchfork with a list, or none.
+      # Pitchfork with a list of intervals, or without reforks.
       class Pitchfork < Bench::Servers::Pitchfork
         def initialize(label:, refork_after: nil, **options)
           super(**options)
@@ -56,7 +56,7 @@ module Bench
         end
       end
 
-      # Puma as it is mostly run.
+      # Puma with a common configuration.
       class Puma < Bench::Servers::Puma
         def initialize(label:, **options)
           super(**options)
@@ -66,12 +66,12 @@ module Bench
         attr_reader :label
       end
 
-      # The same with as many threads as Rails' own template has.
+      # The same with as many threads as in Rails' template.
       class PumaThreads < Puma
         def threads = 3
       end
 
-      # Puma, all of whose workers are forked anew from its first one once that has served a thousand requests.
+      # Puma with fork_worker: it reforks all workers from the first one when that has served a thousand requests.
       class PumaForkWorker < Puma
         def command = super.map { |word| word == "--preload" ? "--fork-worker=1000" : word }
       end
@@ -92,12 +92,12 @@ module Bench
         "puma-fork" => [PumaForkWorker, { label: "Puma, fork_worker" }]
       }.freeze
 
-      FIXED = %w[pando-off pando-list pando-growing pando-doubling].freeze # what auto is compared with
+      FIXED = %w[pando-off pando-list pando-growing pando-doubling].freeze # the baselines for auto
       HAND_LISTS = %w[pitchfork-list pitchfork-wide pitchfork-long].freeze
 
       # @param name [String] one of ALL
-      # @param pando [Hash] root: of a checkout, settings: lines
-      # @return [Server] not yet started
+      # @param pando [Hash] root: path of a checkout, settings: lines
+      # @return [Server] not started yet
       def self.build(name, bundle:, pando:, **options)
         kind, own = ALL.fetch(name)
         more = kind <= Pando ? pando : { bundle: bundle }

@@ -6,9 +6,9 @@ module Bench
   module Lab
     # The figures of one run.
     class Summary
-      FIRST = 200 # requests of a process that count as its first
-      NEWBORN = 50 # of those that replaced a killed one
-      THOUSAND = 1000 # requests a worker: a step of the curve of CPU time
+      FIRST = 200 # requests of a process that count as its first ones
+      NEWBORN = 50 # requests of a killed worker's replacement that count
+      THOUSAND = 1000 # requests per worker: a step of the CPU time curve
 
       def initialize(samples:, sent:, failures:, journal:, watch:, measured:, replacements:, workers:)
         @samples = samples
@@ -41,7 +41,7 @@ module Bench
         end
       end
 
-      # Seconds a request: of the whole run, of each thousand requests a worker, and from the second thousand on.
+      # Seconds per request: in the whole run, in each thousand requests per worker, and from the second thousand on.
       def cpu
         points = points(:cpu)
         step = THOUSAND * @workers
@@ -50,7 +50,7 @@ module Bench
           thousands: starts.map { |from| Figures.slope(points, from: from, to: [from + step, @measured].min) } }
       end
 
-      # Of the client: when processes came and went, and when they did not.
+      # Latency at the client, while processes came and went and while they did not.
       def latency
         answered = @sent.first(@measured).select(&:seconds)
         inside, outside = answered.partition do |sent|
@@ -60,7 +60,7 @@ module Bench
           outside: spread(outside.map(&:seconds)) }
       end
 
-      # The requests of the load that the meters know of, with what they asked for.
+      # The load's requests that the meters have recorded, with their targets.
       def served
         @served ||= @journal.requests.select { |each| each.sequence.between?(1, @measured) }
                             .map { |each| [each, @sent[each.sequence - 1]] }
@@ -72,8 +72,8 @@ module Bench
           outside: spread(outside.map { |each, _| each.cpu }) }
       end
 
-      # The first requests of reforked workers, and steady state: the other requests of the run's second half. `warm`
-      # are those of workers whose ancestors had served a thousand requests.
+      # The first requests of reforked workers, and steady state: the other requests in the run's second half. `warm`
+      # are the requests of workers whose ancestors had served a thousand.
       def first
         fresh = served.select { |each, _| first?(each) }
         { all: against_steady(fresh), warm: against_steady(fresh.select { |each, _| warm?(each) }) }
@@ -95,8 +95,8 @@ module Bench
 
       def by_target(served) = served.map { |each, sent| [sent.target, each.cpu] }
 
-      # For percentiles over several runs: of each request of the load what it asked for and its CPU time in
-      # microseconds (nil: the meters do not know it), and which were the first ones of a reforked worker.
+      # For percentiles over several runs: the target and CPU time in microseconds of each request of the load (nil: the
+      # meters did not record it), and which requests were first ones of a reforked worker.
       def raw
         cpu = Array.new(@measured)
         served.map(&:first).each { |each| cpu[each.sequence - 1] = (each.cpu * 1e6).round }
@@ -109,7 +109,7 @@ module Bench
       def first?(each) = each.process.reforked? && each.number <= FIRST
       def warm?(each) = each.process.ancestors >= THOUSAND
 
-      # Bytes of compiled code: of the process that answered, averaged over all requests, and of those that lived last.
+      # Bytes of compiled code in the answering process: the average over all requests, and of the last processes.
       def jit
         codes = served.map { |each, _| code_at(each.process, each.number) }
         last = @journal.processes.select { |process| @watch.workers.include?(process.pid) }
@@ -124,8 +124,8 @@ module Bench
         (process.warmth.reverse_each.find { |note| note[:number] <= number } || process.warmth.first)&.fetch(:code) || 0
       end
 
-      # What became of the workers that replaced a killed one: CPU time and latency of their first requests, as a
-      # multiple of steady state at the same mix.
+      # The workers that replaced killed ones: CPU time and latency of their first requests, as a multiple of steady
+      # state at the same mix.
       def kills
         newborn = @journal.requests.select do |each|
           each.sequence > @measured && each.number <= NEWBORN && @replacements.include?(each.process.pid)
@@ -149,7 +149,7 @@ module Bench
           p50: Figures.percentile(values, 0.5), p99: Figures.percentile(values, 0.99), worst: values.max }
       end
 
-      # How many requests had been sent when a generation was first seen.
+      # The number of requests sent when each generation was first seen.
       def refork_places
         @watch.sights.flat_map { |sight| sight.generations.map { |generation| [generation, sight.at] } }
               .reject { |generation, _| generation.zero? }.uniq(&:first)
@@ -163,7 +163,7 @@ module Bench
 
       def middle(notes, field) = Figures.percentile(notes.map { |note| note[field] }, 0.5)
 
-      # How warm the workers were by age: medians of compiled code and collections.
+      # The warmth of the workers by age: medians of compiled code and collections.
       def warmth
         @journal.processes.flat_map(&:warmth).group_by { |note| note[:number] }.sort.map do |number, notes|
           { number: number, processes: notes.size,

@@ -2,12 +2,12 @@
 
 module Bench
   module Lab
-    # A table of the report: texts. The first cell of each row names it.
+    # A table of the report, as text. The first cell of each row is its name.
     #
     # @!attribute head [Array<String>]
     # @!attribute rows [Array<Array<String>>]
     Table = Struct.new(:title, :note, :head, :rows) do
-      # @return [String] as the docs have tables
+      # @return [String] in Markdown, as in the docs
       def markdown
         line = ->(cells) { "| #{cells.join(" | ")} |" }
         rule = ["---", *(["---:"] * (head.size - 1))]

@@ -10,7 +10,7 @@ module Bench
       MIB = 1024.0 * 1024
       JITS = { true => "with YJIT", false => "without YJIT" }.freeze
 
-      # @return [String] what a table or a picture is of
+      # @return [String] the app and conditions of a table or a picture
       def self.place(app, ruby, yjit, workers, requests)
         "#{app} on Ruby #{ruby} #{JITS.fetch(yjit)}, #{workers} workers, #{requests} requests each"
       end
@@ -60,7 +60,7 @@ module Bench
         end
       end
 
-      # Article 003's: the same server without reforking is what it is a reduction of.
+      # As in article 003: the reduction compared with the same server without reforking.
       def reductions(outcomes)
         head = ["PSS mean", "PSS end", "latency mean", "latency p50", "latency p99", "CPU"]
         note = "against the same server without it; of Puma's fork_worker against Puma, preloaded"
@@ -82,7 +82,7 @@ module Bench
         format("%+.0f%%", 100.0 * ((outcome[*path] / off[*path]) - 1))
       end
 
-      # Article 003's, too.
+      # As in article 003.
       def code(outcomes)
         head = ["code mean, MiB", "code end, MiB", "code at birth, MiB", "RSS, MiB", "PSS, MiB", "shared"]
         note = "code: of who answered, over all requests; shared: the part of its RSS"
@@ -93,7 +93,7 @@ module Bench
         end
       end
 
-      # Article 000's and 003's: who comes in the place of a worker that ran out of memory.
+      # As in articles 000 and 003: the replacement of a worker that ran out of memory.
       def kills(outcomes)
         head = ["replaced", "requests", "CPU", "latency", "CPU of the very first, ms"]
         note = "the first 50 requests of who replaced it, as a multiple of steady state at the same mix"

@@ -2,8 +2,8 @@
 
 module Bench
   module Lab
-    # Several measurements at a time, in turn: each in a fiber of its own, so that what the machine does besides hits
-    # all of them alike. When the time is up, each ends at its next turn, so all have had as many.
+    # Runs several measurements in turn, each in a fiber, so that other work on the machine affects all of them alike.
+    # When the time is up, each ends at its next turn, so that all have had the same number.
     class Turns
       # @param seconds [Numeric, nil] nil: until each has ended by itself
       # @param clock [#call] the time in seconds
@@ -12,9 +12,10 @@ module Bench
         @deadline = seconds && (clock.call + seconds)
       end
 
-      # However this ends, each measurement cleans up.
+      # However the run ends, each measurement cleans up.
       #
-      # @param measurements [Array<#call>] each is given a proc to call between two steps: true when it is to end
+      # @param measurements [Array<#call>] each gets a proc to call between two steps; it returns true if the
+      #   measurement must end
       # @return [void]
       def run(measurements)
         fibers = measurements.map { |each| Fiber.new { each.call(-> { Fiber.yield }) } }
@@ -33,7 +34,7 @@ module Bench
       def abandon(fiber)
         fiber.raise(Interrupt)
       rescue FiberError, Interrupt
-        # It had not begun, or has cleaned up.
+        # The measurement had not begun, or has cleaned up.
       end
     end
   end

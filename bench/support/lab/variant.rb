@@ -5,8 +5,8 @@ require "support/packages"
 
 module Bench
   module Lab
-    # What one run measures: an app on a server, with an allocator, with or without a JIT, over how many requests of
-    # each worker, for the n-th time; of Pando's, how many seconds of production one of the lab stands for.
+    # One run's subject: an app on a server, with an allocator, with or without a JIT, the requests per worker and the
+    # number of the round; for Pando, also how many seconds of production one second of the lab stands for.
     Variant = Struct.new(:app, :server, :allocator, :yjit, :round, :tag, :time_scale, :each_serves,
                          keyword_init: true) do
       # @return [String] names its file
@@ -22,10 +22,10 @@ module Bench
       def pando? = server.start_with?("pando")
       def scaled? = pando? && time_scale != 1
 
-      # @return [Boolean] whether they differ in nothing but the server and its allocator
+      # @return [Boolean] whether they differ only in the server and its allocator
       def rivals?(other) = [app, yjit, round] == [other.app, other.yjit, other.round]
 
-      # As the server comes, or with jemalloc in all of its processes.
+      # The server's default allocator, or jemalloc in all of its processes.
       def environment
         { "LD_PRELOAD" => allocator == "jemalloc" ? Jemalloc.path : nil, "RUBY_YJIT_ENABLE" => yjit ? "1" : nil,
           "PANDO_TIME_SCALE" => scaled? ? time_scale.to_s : nil }
@@ -35,7 +35,7 @@ module Bench
       def pando(options) = { root: options.pando_root, settings: options.settings }
     end
 
-    # The library, installed when it is first asked for.
+    # The jemalloc library, installed on first use.
     module Jemalloc
       PLACES = ["/usr/lib/*/libjemalloc.so.2", "/usr/{,local/}lib/libjemalloc.so.2"].freeze
 

@@ -4,15 +4,15 @@ require "support/lab/figures"
 
 module Bench
   module Lab
-    # Looks ten times a second at which workers serve: when that changed (a refork, a kill), how few there were, which
-    # generation they are of.
+    # Checks ten times a second which workers serve: when that changes (a refork, a kill), the fewest at a time, and
+    # their generations.
     class Watch
       INTERVAL = 0.1 # seconds
-      GAP = 3.0 # between two changes that are one
+      GAP = 3.0 # between changes that count as one
 
-      # What was there at one moment.
+      # The processes at one moment.
       #
-      # @!attribute at [Float] seconds, of the monotonic clock
+      # @!attribute at [Float] seconds of the monotonic clock
       # @!attribute workers [Array<Integer>] pids of those that serve
       # @!attribute others [Array<Integer>] pids of the other processes
       # @!attribute generations [Array<Integer>]
@@ -40,7 +40,7 @@ module Bench
         @thread&.kill&.join
       end
 
-      # @return [Array<Array(Float, Float)>] when processes came or went, or began to serve
+      # @return [Array<Array(Float, Float)>] when processes came, left, or began to serve
       def turnovers
         moments = @sights.each_cons(2).filter_map do |before, now|
           [@last_seen.fetch(before), now.at]
@@ -48,7 +48,7 @@ module Bench
         Figures.spans(moments, gap: GAP)
       end
 
-      # @return [Integer] the fewest workers that served at a time
+      # @return [Integer] the fewest workers that served at the same time
       def fewest = @sights.map { |sight| sight.workers.size }.min
 
       # @return [Integer] generations after the first

@@ -4,7 +4,7 @@ require "support/peer"
 
 module Bench
   module Servers
-    # A server in C, one thread a worker for the app beside its own.
+    # A server in C, with one thread per worker for the app and its own threads.
     class Agoo < Peer
       def label = "Agoo"
 

@@ -4,7 +4,7 @@ require "support/peer"
 
 module Bench
   module Servers
-    # A fiber for each request, in as many processes as the others have.
+    # One fiber per request, in as many processes as the others have.
     class Falcon < Peer
       def label = "Falcon"
 

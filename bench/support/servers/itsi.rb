@@ -4,7 +4,7 @@ require "support/peer"
 
 module Bench
   module Servers
-    # A server in Rust, one thread a worker for the app beside its own.
+    # A server in Rust, with one thread per worker for the app and its own threads.
     class Itsi < Peer
       def label = "Itsi"
 

@@ -5,7 +5,7 @@ require "support/server"
 
 module Bench
   module Servers
-    # What a server in C takes that has no application at all: the same bytes by `return 200`.
+    # The cost of a server in C without any application: it sends the same bytes with `return 200`.
     class Nginx < Server
       def label = "nginx return 200"
 
@@ -43,7 +43,7 @@ module Bench
       def listen_options = ""
     end
 
-    # The same that is woken by a connection only once its request is there.
+    # The same with deferred accept: a connection wakes it only when its request has arrived.
     class NginxDeferred < Nginx
       def label = "nginx, deferred"
 

@@ -4,15 +4,15 @@ require "support/server"
 
 module Bench
   module Servers
-    # This checkout, unless another is named. A refork is asked for by a signal, so that it comes at the same moment as
-    # Pitchfork's, unless it is off; nor does its first worker have to prove itself, for Pitchfork's does not.
+    # This checkout, unless another one is named. If reforking is on, a signal triggers it, so that it happens at the
+    # same moment as Pitchfork's. There is no canary, because Pitchfork has none.
     class Pando < Server
       ROOT = File.expand_path("../../..", __dir__)
       CONNECTIONS = 20_000
 
-      # @param reactor [Boolean, nil] nil: what is Pando's default
+      # @param reactor [Boolean, nil] nil: Pando's default
       # @param root [String] of a checkout
-      # @param extra [String, nil] a file of settings that the app needs
+      # @param extra [String, nil] a file with settings that the app needs
       def initialize(refork: "manual", reactor: nil, root: ROOT, extra: nil, **options)
         super(**options)
         @refork = refork
@@ -49,7 +49,7 @@ module Bench
       end
     end
 
-    # The same whose workers accept connections by themselves.
+    # The same in direct mode: workers accept connections themselves.
     class PandoDirect < Pando
       def initialize(**options) = super(reactor: false, **options)
     end

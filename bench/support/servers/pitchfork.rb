@@ -4,7 +4,7 @@ require "support/peer"
 
 module Bench
   module Servers
-    # Shopify's server, which reforks too: here when it is told to.
+    # Shopify's server, which also reforks. Here it does so on request.
     class Pitchfork < Peer
       def label = "Pitchfork"
 

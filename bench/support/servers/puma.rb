@@ -4,7 +4,7 @@ require "support/peer"
 
 module Bench
   module Servers
-    # Puma, one thread a worker, the app loaded before the workers are forked.
+    # Puma with one thread per worker. It loads the app before it forks the workers.
     class Puma < Peer
       def label = "Puma #{processes}x#{threads}"
       def threads = 1

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What each contestant loads before it forks: the app, and the meter around its jobs.
+# Loaded by each contestant before it forks: the app, and the meter around its jobs.
 require_relative "meter"
 require "io/wait"
 require "sidekiq"

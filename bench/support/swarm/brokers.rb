@@ -4,9 +4,9 @@ require "support/redis_server"
 
 module Bench
   module Swarm
-    # Where jobs wait for those who do them; a server of our own in each run.
+    # The job brokers. Each run has its own server.
     module Brokers
-      # Sidekiq's.
+      # Redis, for Sidekiq.
       class Redis
         def initialize(folder, jobs, _lanes)
           @server = Support::RedisServer.new(folder).start
@@ -18,14 +18,14 @@ module Bench
         # @param count [Integer] of the next jobs
         def give(count) = @server.call("LPUSH", "queue:default", *@jobs.take(count).map(&:to_sidekiq))
 
-        # @param _unknown [Integer] jobs that were sent, and of which nobody has said that they are done
-        # @return [Integer] jobs that nobody has begun
+        # @param _unknown [Integer] jobs that were sent and not reported as done yet
+        # @return [Integer] jobs that have not been started
         def waiting(_unknown) = @server.call("LLEN", "queue:default")
 
         def stop = @server.stop
       end
 
-      # librdkafka's mock of Kafka. A message says which job it is by its partition and its number (Jobs::Table).
+      # librdkafka's mock of Kafka. A message's partition and number identify its job (Jobs::Table).
       class Kafka
         TOPIC = "jobs"
 
@@ -45,7 +45,8 @@ module Bench
             "KARAFKA_ROOT_DIR" => @folder, "KARAFKA_BOOT_FILE" => File.join(__dir__, "karafka.rb") }
         end
 
-        # As many to each partition; the last jobs of a count that is no multiple of them are left out.
+        # Every partition gets the same number of messages, so the remainder of a count that is not a multiple of them
+        # is left out.
         def give(count)
           @server.produce(TOPIC, @number, each = count / @lanes)
           @number += each

@@ -6,12 +6,12 @@ require "support/swarm/brokers"
 
 module Bench
   module Swarm
-    # Who does the jobs: each has so many processes of so many threads.
+    # The programs that run the jobs. Each has the same number of processes and threads.
     module Contestants
       SUPPORT = __dir__
       ROOT = File.expand_path("../../..", __dir__)
 
-      # What they have in common: nobody is answered, they are there when their processes are.
+      # The common part: they have no listener, and are ready when their processes exist.
       class Contestant < Server
         attr_reader :label
 
@@ -26,10 +26,10 @@ module Bench
         def answers? = true
       end
 
-      # Pando as it comes, but for what is compared, and for time: a minute here stands for hours, so that a canary must
-      # be able to pass in less than its 10 seconds.
+      # Pando with its defaults, except for the compared settings and the canary: a minute here stands for hours, so a
+      # canary must be able to pass in less than its 10 seconds.
       class Pando < Contestant
-        # @param runner [Symbol] of the nodes @param boot [String] what they load
+        # @param runner [Symbol] of the nodes @param boot [String] the file that they load
         # @param settings [Array<String>] lines of the configuration
         def initialize(refork:, runner: :sidekiq, boot: "boot.rb", settings: [], **options)
           super(**options)
@@ -80,7 +80,7 @@ module Bench
       }.freeze
 
       # @param name [String] one of ALL
-      # @return [Contestant] not yet started
+      # @return [Contestant] not started yet
       def self.build(name, **options)
         kind, own = ALL.fetch(name)
         kind.new(**own, **options)

@@ -6,14 +6,14 @@ require_relative "../../apps/rails/jobs"
 
 module Bench
   module Swarm
-    # The jobs in a fixed order, which follows from the seed: everybody gets the same ones. Which class comes next
-    # follows Zipf's law.
+    # The jobs in a fixed order, which follows from the seed, so that every contestant gets the same. Their classes
+    # follow Zipf's law.
     class Jobs
       CLASSES = RailsApp::Jobs.classes
 
       # @!attribute number [Integer] from 0
-      # @!attribute place [Integer] of its class in the mix
-      # @!attribute row [Integer] what it is given
+      # @!attribute place [Integer] index of its class in the mix
+      # @!attribute row [Integer] its argument
       Job = Struct.new(:number, :place, :row) do
         def name = CLASSES[place]
         def id = format("%024x", number)
@@ -25,7 +25,7 @@ module Bench
             "locale" => "en", "timezone" => "UTC", "enqueued_at" => "2026-01-01T00:00:00Z" }
         end
 
-        # @return [String] as its adapter for Sidekiq writes it down
+        # @return [String] in the format of its adapter for Sidekiq
         def to_sidekiq
           now = Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond)
           JSON.generate("class" => "Sidekiq::ActiveJob::Wrapper", "wrapped" => name, "queue" => "default",
@@ -34,7 +34,7 @@ module Bench
         end
       end
 
-      # So many of them, to be looked up by their number: in those processes that are given only that.
+      # The first jobs, to look up by number, for processes that get only that.
       class Table
         def initialize(seed, size)
           @size = size

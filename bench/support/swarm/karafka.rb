@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What Karafka's swarm and Pando's nodes of Karafka load before they fork: the app, and a consumer whose messages are
-# its jobs.
+# Loaded by Karafka's swarm and by Pando's Karafka nodes before they fork: the app, and a consumer whose messages are
+# the jobs.
 $LOAD_PATH.unshift(File.expand_path("../..", __dir__))
 require "io/wait"
 require "karafka"
@@ -11,7 +11,7 @@ require "support/swarm/meter"
 Bench::Swarm::Meter.begin(ENV.fetch("SWARM_PIPE"))
 require File.join(ENV.fetch("SWARM_APP"), "config/environment")
 
-# One message, one job.
+# Runs one job per message.
 class JobsConsumer < Karafka::BaseConsumer
   LANES = Integer(ENV.fetch("SWARM_LANES"))
   TABLE = Bench::Swarm::Jobs::Table.new(Integer(ENV.fetch("SWARM_SEED")), 50_000)
@@ -26,7 +26,7 @@ class JobsConsumer < Karafka::BaseConsumer
 end
 
 # The routes.
-class JobsApp < Karafka::App # rubocop:disable Style/OneClassPerFile -- as every karafka.rb has it, and no more
+class JobsApp < Karafka::App # rubocop:disable Style/OneClassPerFile -- as in every karafka.rb
   setup do |config|
     config.client_id = "swarm"
     config.group_id = "swarm"

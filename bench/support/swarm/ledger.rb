@@ -4,20 +4,20 @@ require "support/swarm/meter"
 
 module Bench
   module Swarm
-    # Reads what the meters of one contestant tell, for as long as it lives.
+    # Reads the records of one contestant's meters, for as long as it lives.
     class Ledger
       PIECE = Meter::SIZE * 1000
 
-      # @param path [String] of the pipe, which it makes
+      # @param path [String] of the pipe, which it creates
       def initialize(path)
         File.mkfifo(path)
-        @pipe = File.open(path, "rb+", flags: File::NONBLOCK) # and so there is always a reader, and never an end
+        @pipe = File.open(path, "rb+", flags: File::NONBLOCK) # opened for writing too, so that it never ends
         @done = []
         @rest = "".b
         @thread = Thread.new { read }
       end
 
-      # @return [Array<Meter::Done>] so far, in the order in which they ended
+      # @return [Array<Meter::Done>] so far, in the order of completion
       attr_reader :done
 
       def size = @done.size

@@ -2,27 +2,27 @@
 
 module Bench
   module Swarm
-    # In the processes that do jobs: tells of each job who did it, as which of its own, and what it took of its thread's
-    # CPU time. One small record goes into a pipe that the benchmark reads, so nothing is lost with a process that is
+    # Runs in the processes that do jobs. For each job it records the process, the job's number in it, and the CPU time
+    # of its thread. It writes a small record to a pipe that the benchmark reads, so nothing is lost when a process is
     # killed. A process that was forked from one that had done jobs knows how many.
     #
-    # Wrapped around each job by Sidekiq (Middleware) or by a consumer of messages.
+    # Sidekiq (Middleware) or a message consumer wraps it around each job.
     class Meter
-      RECORD = "L<5Q<2" # pid, own number, number of its ancestors, the job's place in the mix, failed; CPU ns, clock ns
+      RECORD = "L<5Q<2" # pid, own number, ancestors' jobs, index in the mix, failed; CPU ns, clock ns
       SIZE = 36
 
       # One job.
       #
       # @!attribute pid [Integer]
-      # @!attribute number [Integer] which of its process's jobs it was, in the order in which they began, from 1
-      # @!attribute ancestors [Integer] jobs that those had done from whom its process was forked, since the boot
-      # @!attribute job [Integer] place in the mix
+      # @!attribute number [Integer] its number among the jobs of its process, in the order in which they began, from 1
+      # @!attribute ancestors [Integer] jobs that the ancestors of its process had done since the boot
+      # @!attribute job [Integer] index in the mix
       # @!attribute failed [Boolean]
       # @!attribute cpu [Float] seconds
-      # @!attribute at [Float] seconds of the monotonic clock, when it ended
+      # @!attribute at [Float] seconds of the monotonic clock at its end
       Done = Struct.new(:pid, :number, :ancestors, :job, :failed, :cpu, :at)
 
-      # What Sidekiq calls.
+      # The middleware for Sidekiq.
       class Middleware
         def call(_job, payload, _queue, &) = Meter.instance.measure(payload["place"].to_i, &)
       end
@@ -31,7 +31,7 @@ module Bench
         # @return [Meter] of this process
         attr_reader :instance
 
-        # Once, before anything is forked.
+        # Call it once, before the first fork.
         # @param path [String] of the pipe
         def begin(path) = @instance = new(File.open(path, "wb", flags: File::NONBLOCK))
 
@@ -52,7 +52,7 @@ module Bench
         @number = @ancestors = 0
       end
 
-      # @param place [Integer] of the job in the mix
+      # @param place [Integer] index of the job in the mix
       def measure(place)
         number = @lock.synchronize { count }
         failed = 1
@@ -76,7 +76,7 @@ module Bench
         @number += 1
       end
 
-      # In one piece, for it is smaller than PIPE_BUF.
+      # Written in one piece, because it is smaller than PIPE_BUF.
       def write(record)
         @pipe.syswrite(record)
       rescue Errno::EAGAIN

@@ -15,8 +15,8 @@ module Bench
       SETTINGS = ["rollout canary: { requests: 20, seconds: 0.5, longest: 3 }", "log_format :json"].freeze
       QUICK = { jobs: 300, kills: 2 }.freeze
       COUNTS = { jobs: "of each node", nodes: "processes", threads: "of each", seed: "of the jobs" }.freeze
-      SAMPLES = 100 # looks at memory in one run, at most
-      LEAST = 10 # jobs of each thread between two of them
+      SAMPLES = 100 # the most memory samples in one run
+      LEAST = 10 # jobs of each thread between two samples, at least
 
       attr_reader :servers, :jobs, :nodes, :threads, :seed, :kills, :results, :settings
 
@@ -38,7 +38,7 @@ module Bench
       def lanes = @nodes * @threads
       def total = @jobs * @nodes / lanes * lanes
 
-      # @return [String] names the file of a contestant's figures
+      # @return [String] name of the file with a contestant's figures
       def id(name) = [name, "#{@nodes}x#{@threads}", @jobs].join("-")
 
       private

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What Pando's nodes are compared with: a parent that has loaded the app and forks processes, each of which runs Sidekiq
-# by its embedding API. It replaces those that die, and brings its heap in order before it forks.
+# The baseline for Pando's nodes: a parent that has loaded the app and forks processes, each of which runs Sidekiq
+# through its embedding API. It replaces processes that die, and compacts its heap before it forks.
 require_relative "boot"
 require "sidekiq/embedded"
 
@@ -35,7 +35,7 @@ module Bench
         @stopping = true
         @children.each_key { |pid| Process.kill(:TERM, pid) }
       rescue Errno::ESRCH
-        nil # that one has ended
+        nil # the process has ended
       end
 
       def watch

@@ -10,7 +10,7 @@ require "support/swarm/run"
 
 module Bench
   module Swarm
-    # Measures what has not been measured, then reports on all there is.
+    # Runs the missing measurements, then reports on all of them.
     class Program
       GEMFILE = File.expand_path("../../gems/swarm/Gemfile", __dir__)
 
@@ -18,7 +18,7 @@ module Bench
         @options = options
       end
 
-      # @return [Boolean] false when a check was asked for and failed
+      # @return [Boolean] false if --check was given and failed
       def call
         measure_all unless @options.report_only?
         report = Report.new(results)

@@ -5,7 +5,7 @@ require "support/swarm/contestants"
 
 module Bench
   module Swarm
-    # What bench/swarm prints: a line for each contestant, and what Pando was to reach.
+    # The output of bench/swarm: a line for each contestant, and Pando's targets.
     class Report
       MIB = 1024.0 * 1024
       PSS = 0.6
@@ -26,7 +26,7 @@ module Bench
          targets.map { |words, kept| "#{kept ? "kept" : "missed"}: #{words}" }.join("\n")].join("\n\n")
       end
 
-      # @return [Hash{String => Boolean}] what Pando was to reach, and whether it did
+      # @return [Hash{String => Boolean}] Pando's targets, and whether it reached them
       def targets
         pando = @results["pando-auto"] or return {}
         [memory(pando, "average"), memory(pando, "final"), warmth(pando)].compact.to_h

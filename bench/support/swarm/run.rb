@@ -13,15 +13,15 @@ require "support/swarm/summary"
 
 module Bench
   module Swarm
-    # One contestant through the whole load: slices of jobs, and between two of them, when nothing is under way, a look
-    # at memory and CPU time. Then, while there are always jobs to do, nodes are killed as the kernel does when memory
-    # runs out (kill -9), one after another: the next one when the one before has been replaced and is warm.
+    # Takes one contestant through the whole load: slices of jobs, and between two of them, with no job under way, a
+    # reading of memory and CPU time. Then, with jobs always waiting, it kills nodes with SIGKILL, as the kernel does
+    # when memory runs out. It kills the next node when the replacement of the previous one is warm.
     class Run
       class Failed < StandardError; end
 
-      DONE_WITHIN = 300 # seconds, a slice
-      REPLACED_WITHIN = 300 # and the first jobs of a cold node
-      AFTER_A_KILL = 120 # jobs of the node that replaced it
+      DONE_WITHIN = 300 # seconds per slice
+      REPLACED_WITHIN = 300 # seconds, including the first jobs of a cold node
+      AFTER_A_KILL = 120 # jobs of the replacement
       POLL = 0.01
 
       # @param options [Options]
@@ -100,7 +100,7 @@ module Bench
         @samples << { jobs: @ledger.size, at: now, cpu: @group.cpu, generation: sight.generations.max, **memory.to_h }
       end
 
-      # Whoever has just replaced another is killed next, so that the others stay for comparison.
+      # The newest replacement is killed next, so that the other nodes stay for comparison.
       # @return [Hash] pid: of the new node, at: when the old one was killed
       def replace
         before = settled
@@ -115,14 +115,14 @@ module Bench
         { pid: @fresh = fresh, at: killed_at }
       end
 
-      # There is always as much to do as before.
+      # Makes sure that jobs are always waiting.
       def feed
         send_jobs(@options.slice) if @broker.waiting(@sent - @ledger.size) < @options.slice
       end
 
       def done_by(pid) = @ledger.done.last(@options.slice * 20).count { |done| done.pid == pid }
 
-      # @return [Array<Integer>] pids of the nodes, when they are as many as they should be and stay so
+      # @return [Array<Integer>] pids of the nodes, once their number is right and stable
       def settled
         same_since = last = nil
         await("#{@options.nodes} nodes", REPLACED_WITHIN) do
@@ -152,7 +152,7 @@ module Bench
                .merge(reforks: @reforks, events: events)
       end
 
-      # What the contestant itself said of its reforks.
+      # The contestant's own messages about its reforks.
       def events = @contestant.output.lines.grep(/refork|discarded|killed|suspended|rror/i).first(60).map(&:chomp)
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

@@ -9,7 +9,7 @@ module Bench
     class Summary
       # @param samples [Array<Hash>] jobs:, cpu:, at:, and those of Memory
       # @param done [Array<Meter::Done>]
-      # @param total [Integer] jobs of the load; those after it were done while nodes were killed
+      # @param total [Integer] jobs of the load; later ones were done while nodes were killed
       # @param kills [Array<Hash>] pid: of the new node, at: when the old one was killed
       def initialize(samples:, done:, total:, kills:, nodes:)
         @samples = samples
@@ -27,7 +27,7 @@ module Bench
 
       private
 
-      # From the second quarter on, and at the end.
+      # Memory from the second quarter on, and at the end.
       def memory
         later = @samples.select { |sample| sample[:jobs] >= @total / 4 }
         %i[pss uss worker worker_uss].to_h do |field|
@@ -41,7 +41,7 @@ module Bench
         cost && (1 / cost)
       end
 
-      # Seconds of a job's thread, of the load's second half.
+      # Seconds of CPU time of a job's thread, in the load's second half.
       def job
         cpu = @done.first(@total).drop(@total / 2).map(&:cpu)
         { mean: cpu.sum / cpu.size, p50: Lab::Figures.percentile(cpu, 0.5), p99: Lab::Figures.percentile(cpu, 0.99) }

@@ -4,20 +4,20 @@ require "support/lab/figures"
 
 module Bench
   module Swarm
-    # How soon a node that has taken the place of a killed one is as fast as the others: the CPU time of its jobs, each
-    # as a multiple of the median of that class's in the nodes beside it, so that the mix is the same; and as a multiple
-    # of how those did meanwhile, for the machine is not equally fast at all times. All kills together.
+    # How soon the replacement of a killed node is as fast as the others. The CPU time of each of its jobs is divided by
+    # the median of the same class in the other nodes, so that the mix does not matter, and by the same ratio of those
+    # nodes at that time, because the machine's speed varies. All kills are pooled.
     class Warmth
-      SPANS = { first: 1..5, next: 6..25, wanted: 26..50, later: 51..100 }.freeze # of a node's jobs
-      OLD = 100 # own jobs, of a node that others are compared with
-      STEADY = 1000 # jobs that it and its ancestors have done; fewer, where the whole load is short
-      KNOWN = 5 # jobs of a class that a median takes
+      SPANS = { first: 1..5, next: 6..25, wanted: 26..50, later: 51..100 }.freeze # numbers of a node's jobs
+      OLD = 100 # own jobs of a node that serves for comparison, at least
+      STEADY = 1000 # jobs that it and its ancestors have done, at least; fewer if the whole load is short
+      KNOWN = 5 # jobs of a class that a median needs
       WARM = 1.10
       WINDOW = 10 # jobs of each new node
 
-      # @param done [Array<Meter::Done>] in the time of the kills
+      # @param done [Array<Meter::Done>] during the kills
       # @param kills [Array<Hash>] pid: of the new node, at: of the kill
-      # @param load [Integer] jobs of each node before that
+      # @param load [Integer] jobs of each node before the kills
       def initialize(done, kills, load: STEADY)
         @done = done
         @old = [STEADY, load / 2].min
@@ -53,7 +53,7 @@ module Bench
 
       def relative(one) = one.cpu / steady.fetch(one.job)
 
-      # How long jobs took in the other nodes while this one did its first.
+      # The time of jobs in the other nodes while this one ran its first.
       def pace(pid)
         (@paces ||= {})[pid] ||= begin
           ends = newborn.select { |one| one.pid == pid && one.number <= SPANS.values.last.end }.map(&:at)
@@ -67,7 +67,7 @@ module Bench
         { jobs: all.size, ratio: Lab::Figures.percentile(all, 0.5), mean: (all.sum / all.size unless all.empty?) }
       end
 
-      # The same of each kill by itself.
+      # The same for each kill.
       def each
         @fresh.keys.map do |pid|
           jobs = newborn.select { |one| one.pid == pid }
@@ -75,7 +75,7 @@ module Bench
         end
       end
 
-      # Jobs of a new node after which a window of its jobs is as fast as those beside it.
+      # The number of jobs after which a window of the new node's jobs is as fast as in the other nodes.
       def warm_after
         @warm_after ||= (0..(SPANS.values.last.end - WINDOW)).find do |from|
           ratio = Lab::Figures.percentile(ratios((from + 1)..(from + WINDOW)), 0.5)
@@ -83,10 +83,10 @@ module Bench
         end
       end
 
-      # What the machine was like at each kill.
+      # The speed of the machine at each kill.
       def paces = @fresh.keys.map { |pid| pace(pid) if newborn.any? { |one| one.pid == pid } }
 
-      # From the kill until the new node has done its first job, and until it is warm: medians.
+      # Medians of the time from the kill until the new node has done its first job, and until it is warm.
       def seconds
         { first: until_done(1), warm: warm_after && until_done(warm_after + 1) }
       end

@@ -5,16 +5,16 @@ require "pando/compat/settings"
 
 module Pando
   module Compat
-    # What each hook of Puma, Unicorn and Pitchfork is in config/pando.rb. The block keeps its text.
+    # Translates each hook of Puma, Unicorn and Pitchfork to config/pando.rb. The block keeps its text.
     #
-    # Used by Translator, in the process of `pando init`.
+    # `pando init` uses it, by way of Translator.
     #
     # @api private
     class Blocks
       Result = Settings::Result
 
-      # A hook of Pando's, what its block is given (:index as Puma's, :pair for a server and a worker, :none), and a
-      # remark.
+      # Pando's name for the hook, what its block receives (:index as in Puma, :pair for a server and a worker, :none),
+      # and a remark.
       Hook = Struct.new(:name, :gives, :remark)
 
       EACH_FORK = "This runs before each fork, in the process that is forked, and not once at the start."
@@ -54,7 +54,7 @@ module Pando
       end
 
       # @param statement [Statement]
-      # @return [Result, nil] nil: it is no hook
+      # @return [Result, nil] nil: it is not a hook
       def translate(statement)
         return puma_after_worker_fork if @dialect == :puma && statement.name == "after_worker_fork"
 
@@ -78,7 +78,7 @@ module Pando
         @scope.trouble(inside(block)) if hook == READY
       end
 
-      # A worker that is about to be forked is not known before its fork.
+      # Pando does not know a worker before it is forked, so the block gets none.
       def foreign_values?(statement, hook)
         return statement.parameters.any? if hook.gives == :none
         return false unless hook.name == "before_fork"

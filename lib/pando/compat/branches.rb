@@ -4,22 +4,22 @@ require "pando/compat/source"
 
 module Pando
   module Compat
-    # An `if`, `unless` or `case` over several lines: which of them are its heads (`if x`, `elsif y`, `when 1`, `else`),
-    # and which are the branches between them.
+    # An `if`, `unless` or `case` over several lines: finds its heads (`if x`, `elsif y`, `when 1`, `else`) and the
+    # branches between them.
     #
     # @api private
     class Branches
       CLAUSES = { if: %w[elsif else], unless: %w[else], case: %w[when in else] }.freeze
-      # What a line ends with that goes on in the next one.
+      # Tokens at the end of a line that continues on the next one.
       UNFINISHED = %i[on_op on_comma on_period].freeze
       CONJUNCTIONS = %w[and or not].freeze
       private_constant :CLAUSES, :UNFINISHED, :CONJUNCTIONS
 
-      # @param node [Array] a statement, as Ripper.sexp shows it
+      # @param node [Array] a statement, in the form of Ripper.sexp
       # @return [Boolean]
       def self.of?(node) = CLAUSES.key?(node.first)
 
-      # @param lines [Array<String>] those of the statement
+      # @param lines [Array<String>] of the statement
       def initialize(lines)
         @lines = lines
         text = lines.join("\n")
@@ -27,7 +27,8 @@ module Pando
         @tokens = Source.tokens(text)
       end
 
-      # @return [Array<Range>, nil] the lines of each head, and that of the `end`; nil: they cannot be told by lines
+      # @return [Array<Range>, nil] the lines of each head, and that of the `end`; nil: the branches cannot be separated
+      #   by lines
       def heads
         rows = starts.map do |row|
           row..(ends.find do |one|
@@ -38,7 +39,7 @@ module Pando
       end
 
       # @param head [Range]
-      # @return [String] an expression: what it asks
+      # @return [String] the expression that the head tests
       def question(head)
         text = @lines[head].join("\n").sub(/\bthen\s*\z/, "")
         asked = text.sub(/\A\s*(?:if|unless|elsif|case|when|in|else)\b/, "")
@@ -52,7 +53,7 @@ module Pando
         [0, *each_row.filter_map { |token, row| row if clause?(token) }]
       end
 
-      # The rows in which one may end.
+      # The rows in which a head may end.
       def ends
         @ends ||= begin
           last = nil
@@ -81,7 +82,7 @@ module Pando
 
       def apart?(rows) = rows.each_cons(2).all? { |head, following| head.end < following.begin }
 
-      # Each begins its line, and no branch is in it.
+      # Whether each head begins its line and no branch shares a line with one.
       def alone?(rows)
         heads = rows[0...-1].map { |head| @lines[head].join(" ") }
         heads.drop(1).all? { |head| head.match?(/\A\s*(?:#{@words.join("|")})\b/) } &&

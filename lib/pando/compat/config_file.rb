@@ -2,7 +2,7 @@
 
 module Pando
   module Compat
-    # Which config file of another server an application has.
+    # Finds the config file of another server in an application.
     #
     # @api private
     module ConfigFile

@@ -7,22 +7,22 @@ require "pando/config"
 
 module Pando
   module Compat
-    # Whether Pando does what a statement of Puma's config file asks for without having read it: by a default, by an
-    # environment variable, or because a flag says something else, which Puma would obey as well.
+    # Whether Pando already does what a statement of Puma's config file asks for, without having read it: by default, by
+    # an environment variable, or because a flag overrides the setting, as it would in Puma.
     #
-    # Used by UnreadFile.
+    # UnreadFile uses it.
     #
     # @api private
     class Effect
-      # What Pando does without a setting.
+      # Statements that ask for what Pando always does.
       ALWAYS = %w[worker_timeout].freeze
-      # What means something only where several requests are served at once.
+      # Settings that matter only where several requests are served at once.
       NOT_IN_DEVELOPMENT = %w[workers threads max_threads min_threads].freeze
       MAX_THREADS = %w[RAILS_MAX_THREADS RAILS_MIN_THREADS MAX_THREADS MIN_THREADS].freeze
-      # Reasons to leave a line out that do not mean that nothing is missing.
+      # Remarks on lines that are left out although Pando does not do what they ask for.
       MISSING = [Names::SERVICE_MANAGER, Names::ONE_THREAD].freeze
       PROCESSORS = /\bEtc\.nprocessors\b/
-      # What has a rule of its own.
+      # Settings with a rule of their own.
       ASKED = { "port" => :port?, "bind" => :bound?, "workers" => :workers?, "threads" => :threads?,
                 "max_threads" => :threads?, "min_threads" => :threads?, "pidfile" => :pidfile?, "pid" => :pidfile?,
                 "plugin" => :plugin?, "fork_worker" => :refork? }.freeze
@@ -32,7 +32,7 @@ module Pando
 
       # @param statement [Statement]
       # @param result [Settings::Result] its translation
-      # @return [Boolean] whether it would do nothing
+      # @return [Boolean] whether the statement would do nothing
       def self.none?(statement, result)
         return true if result.text == statement.text # plain Ruby
         return true if statement.name.start_with?("require") || ALWAYS.include?(statement.name)
@@ -40,7 +40,7 @@ module Pando
         result.left_out? && result.remark.match?(NOTHING) && !MISSING.include?(result.remark)
       end
 
-      # @param config [Config] what holds
+      # @param config [Config] the effective settings
       # @param values [StaticValue]
       def initialize(config, values)
         @config = config
@@ -81,7 +81,7 @@ module Pando
         false
       end
 
-      # One for each CPU is the default.
+      # The default is one worker per CPU.
       def workers?(count = nil, *)
         value = count && @values.of(count)
         return true if value.nil? || value == @config.workers.to_s
@@ -89,17 +89,17 @@ module Pando
         @config.default?(:workers) && (value == "auto" || (!value.is_a?(String) && PROCESSORS.match?(count)))
       end
 
-      # A variable that asks for several has a notice of its own.
+      # Notices reports variables that ask for several threads separately.
       def threads?(*counts)
         counts.all? { |count| @values.from?(count, MAX_THREADS) || %w[0 1].include?(@values.of(count)) }
       end
 
-      # Rails' own line names a file that Pando writes when the variable says so.
+      # Rails' own line names a file that Pando writes if PIDFILE is set.
       def pidfile?(path = nil, *)
         path.nil? || @values.from?(path, ["PIDFILE"]) || same?(Config::Settings[:pidfile], path)
       end
 
-      # Of the variable that asks for Solid Queue it is told apart.
+      # Notices reports SOLID_QUEUE_IN_PUMA separately.
       def plugin?(name = "", *)
         case name.delete(":\"'")
         when "tmp_restart" then !@config.restart_file.nil?
@@ -107,7 +107,7 @@ module Pando
         end
       end
 
-      # Without a number: when it pays, which is the default.
+      # Without a number, Puma's fork_worker reforks when it pays, which is Pando's default.
       def refork?(after = nil, *) = after.nil?
 
       def same?(setting, argument)

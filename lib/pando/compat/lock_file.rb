@@ -2,7 +2,7 @@
 
 module Pando
   module Compat
-    # Which gems an application has, by the text of its Gemfile.lock: nothing is loaded for it.
+    # Finds out which gems an application has by reading its Gemfile.lock, without loading anything.
     #
     # @api private
     module LockFile

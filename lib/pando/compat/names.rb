@@ -2,8 +2,8 @@
 
 module Pando
   module Compat
-    # What to write instead of the settings and flags that users know from Puma, Pitchfork and Unicorn: the hints of
-    # error messages, and the reasons that `pando init` gives for a line that it leaves out.
+    # Pando's replacements for settings and flags of Puma, Pitchfork and Unicorn: for hints in error messages, and for
+    # the reasons that `pando init` gives for a line that it leaves out.
     #
     # @api private
     module Names
@@ -78,7 +78,7 @@ module Pando
       NO_TLS = "Pando speaks no TLS: let a proxy do that, and listen behind it."
       SERVICES = "A library that wants processes of its own: write service(:name) { |service| ... }, or leave it out."
 
-      # Settings that Pando has no equal of, and why.
+      # Settings that have no equivalent in Pando, and why.
       # @return [Hash{String => String}]
       NO_EQUAL = {
         # Puma
@@ -157,7 +157,7 @@ module Pando
         "--daemonize" => SERVICE_MANAGER
       }.freeze
 
-      # Of pumactl, and what serves without a command here.
+      # Commands of pumactl, and how to do the same with Pando.
       # @return [Hash{String => String}]
       COMMANDS = {
         "restart" => "Write pando reload.",
@@ -168,7 +168,7 @@ module Pando
       }.freeze
 
       # @param name [String]
-      # @param value [String, nil] what follows it
+      # @param value [String, nil] the flag's value
       # @return [String, nil] what to do instead
       def self.flag(name, value)
         %w[-b --bind].include?(name) && value&.start_with?("ssl://") ? NO_TLS : FLAGS[name]

@@ -6,14 +6,15 @@ require "pando/events"
 
 module Pando
   module Compat
-    # What was said to another server and does not reach Pando: told once at each start, in the monitor. It looks at
-    # nothing but the environment and the text of config/puma.rb, which another process reads: see OwnProcess.
+    # Reports settings that were meant for another server and have no effect on Pando, once at each start, in the
+    # monitor. It looks at the environment and at the text of config/puma.rb, which another process reads: see
+    # OwnProcess.
     #
     # @api private
     class Notices
       PUMA = "config/puma.rb"
       INIT = "pando init writes config/pando.rb from it"
-      # Lines that are told one by one.
+      # Lines that are reported one by one; the rest only as a number.
       MOST = 5
       private_constant :INIT, :MOST
 
@@ -24,7 +25,7 @@ module Pando
         @env = env
       end
 
-      # Emits an event for each.
+      # Emits an event for each setting.
       #
       # @return [void]
       def tell
@@ -52,7 +53,7 @@ module Pando
         [*lines.first(MOST).map { |line| told(*line) }, *rest(lines.drop(MOST))]
       end
 
-      # A line each: its number, its text, and what to do instead.
+      # Returns one line per statement: its line number, its text, and what to do instead.
       def unfollowed(path)
         require "pando/compat/unread_file"
         source = File.read(path, encoding: Encoding::UTF_8)

@@ -2,7 +2,7 @@
 
 module Pando
   module Compat
-    # The lines of the new file, as they come to be.
+    # Builds the lines of the new file.
     #
     # @api private
     class Output
@@ -28,14 +28,14 @@ module Pando
       # @param lines [Array<String>] that are nothing but comments
       def comments(lines) = @lines.concat(lines)
 
-      # A line that is as it was, or has the original behind it.
+      # A line that is unchanged, or is followed by the original as a comment.
       def line(line, original)
         changed = line.strip != original.strip
         @lines << (changed ? "#{line} # was: #{original.strip}" : original)
         @counts[changed ? :translated : :kept] += 1 unless original.match?(BLANK)
       end
 
-      # Other lines instead of these.
+      # Replaces the original lines with other ones.
       #
       # @param lines [Array<String>] @param originals [Array<String>]
       def instead(lines, originals)
@@ -55,7 +55,7 @@ module Pando
         originals.each { |line| @lines << "#{indent(originals)}# #{line.delete_prefix(indent(originals))}".rstrip }
       end
 
-      # Above what these lines become.
+      # Puts a comment above the translation of these lines.
       def remark(originals, text)
         text = text.sub(/\ALeave it out: (.)/) { Regexp.last_match(1).upcase }
         @lines << "#{indent(originals)}# pando: #{text}"

@@ -4,18 +4,18 @@ require "pando/native"
 
 module Pando
   module Compat
-    # Lets a process of its own work something out and end: what it loads for that is gone with it.
+    # Runs a block in a separate process that ends afterwards, so that what the block loads takes no memory here.
     #
-    # Used by Notices, in the monitor before it opens anything.
+    # Notices uses it in the monitor before the monitor opens anything.
     #
     # @api private
     module OwnProcess
-      # Seconds that it has.
+      # Seconds that the process may take.
       PATIENCE = 5.0
 
       class << self
         # @yieldreturn [String]
-        # @return [String, nil] what the block returned; nil: it raised, took too long, or there is no process to be had
+        # @return [String, nil] the block's return value; nil: it raised or took too long, or the fork failed
         def call(&block)
           reader, writer = IO.pipe
           Sys.probe_fork
@@ -36,7 +36,7 @@ module Pando
           writer.write(yield)
           Process.exit!(true)
         rescue Exception # rubocop:disable Lint/RescueException
-          Process.exit! # nothing of the monitor's may run here
+          Process.exit! # skip the monitor's at_exit blocks
         end
 
         def read(reader)
@@ -51,7 +51,7 @@ module Pando
           text.empty? ? nil : text.force_encoding(Encoding::UTF_8)
         end
 
-        # It has ended, or takes too long.
+        # Ends the process, which may have ended already.
         def finish(pid)
           Process.kill(:KILL, pid)
           Process.wait(pid)

@@ -6,12 +6,12 @@ require "pando/config/settings"
 
 module Pando
   module Compat
-    # The lines of a config file with what can be said in other words without the libraries that Puma had loaded, line
-    # by line: as many lines as before.
+    # The lines of a config file, rewritten so that they no longer need libraries that Puma had loaded. The number of
+    # lines stays the same.
     #
     # @api private
     class PreparedLines
-      # Where the environment and the number of CPUs are.
+      # Replacements for expressions that ask for the Rails environment, the root folder or the number of CPUs.
       REWRITTEN = [
         [/\bRails\.env\.local\?/, "%w[development test].include?(ENV.fetch(\"RAILS_ENV\", \"development\"))"],
         [/\bRails\.env\.(\w+)\?/, "(ENV.fetch(\"RAILS_ENV\", \"development\") == \"\\1\")"],
@@ -26,7 +26,8 @@ module Pando
       private_constant :REWRITTEN
 
       # @param lines [Array<String>] a whole program
-      # @param name [String] of the file @param folder [String] where it is, from the new file
+      # @param name [String] of the file
+      # @param folder [String] of the file, relative to the new file
       def initialize(lines, name, folder)
         @lines = lines
         @name = name
@@ -40,14 +41,15 @@ module Pando
 
       private
 
-      # The rows that end within a string, where no comment can stand.
+      # The rows that end within a string, where a comment cannot follow.
       def within_text
         @within_text ||= Ripper.lex(@lines.join("\n")).flat_map do |(row, _), kind, token|
           kind == :on_tstring_content ? ((row - 1)...(row - 1 + token.count("\n"))).to_a : []
         end
       end
 
-      # A local variable that has the name of a setting of Pando's would be taken for a slip.
+      # Renames local variables that have the name of a Pando setting: Pando would report such an assignment as a
+      # mistake.
       def renamed
         lines = @lines.map(&:dup)
         mentions = idents(:var_ref, :var_field).select { |_, name, _| taken.include?(name) }.map { |_, *rest| rest }

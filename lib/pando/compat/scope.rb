@@ -6,22 +6,22 @@ require "pando/compat/settings"
 
 module Pando
   module Compat
-    # Whether an expression of another server's config file can be evaluated in config/pando.rb. That file is read by
-    # the monitor, which never loads the application, and there is no object of Puma's or Unicorn's that it could ask.
+    # Whether an expression of another server's config file can be evaluated in config/pando.rb. The monitor reads that
+    # file. It never loads the application, and has no objects of Puma or Unicorn.
     #
-    # One for each translated file; it learns which lines were left out.
+    # There is one Scope per translated file. It remembers which lines were left out.
     #
     # @api private
     class Scope
-      # Constants of the standard library that a config file may name; Ruby's own are there anyway.
+      # Constants of the standard library that a config file may use, in addition to Ruby's core.
       LIBRARY = %w[Benchmark Bundler CSV Date DateTime Digest ERB Etc FileUtils IPAddr JSON Logger Net Open3 OpenSSL
                    OptionParser Pathname PP SecureRandom Set Shellwords Socket StringIO Tempfile Time Timeout Tmpdir
                    URI YAML].freeze
-      # Features of the standard library and of Bundler: they add nothing that is unknown.
+      # Features of the standard library and of Bundler: requiring them defines no unknown constants.
       FEATURES = /\A(?:benchmark|bundler|csv|date|digest|english|erb|etc|fileutils|ipaddr|json|logger|net|open3|openssl|
                        optparse|pathname|pp|rbconfig|securerandom|set|shellwords|socket|stringio|tempfile|time|timeout|
                        tmpdir|uri|yaml)\b/xi
-      # Loaded with the application, whatever else the file requires.
+      # Constants that only the application loads, whatever else the file requires.
       APPLICATION = %w[ActionCable ActiveJob ActiveRecord ActiveSupport Puma PumaWorkerKiller Rails Unicorn
                        Pitchfork].freeze
 
@@ -39,7 +39,7 @@ module Pando
       # @param feature [String] that the translated file requires
       def require(feature) = (@required << feature unless FEATURES.match?(feature))
 
-      # @param text [String] a statement that was left out: what it sets and defines is missing from now on
+      # @param text [String] a statement that was left out: whatever it sets and defines is missing from then on
       def lose(text)
         tree = Source.statements(text) or return
         lost = names(Source.nodes(tree, :var_field), :@ident, :@const) + Source.nodes(tree, :def).map do |one|
@@ -48,17 +48,17 @@ module Pando
         lost.each { |name| @lost[name] = true }
       end
 
-      # @param text [String] which sets and defines again
+      # @param text [String] a statement that was kept: it sets and defines its names again
       def keep(text)
         names(Source.nodes(Source.statements(text), :var_field), :@ident, :@const).each { |name| @lost.delete(name) }
       end
 
       # @param name [String]
-      # @return [Boolean] whether the file itself gives it a meaning
+      # @return [Boolean] whether the file itself defines the name
       def own?(name) = @locals.include?(name) || @methods.include?(name)
 
       # @param text [String, nil] an expression or a statement
-      # @return [String, nil] why it cannot be evaluated; nil: it can
+      # @return [String, nil] why it cannot be evaluated; nil: it can be
       def trouble(text)
         return if text.nil? || text.strip.empty?
 
@@ -68,7 +68,7 @@ module Pando
 
       private
 
-      # @return [Array<String>] of the leaves of these kinds
+      # @return [Array<String>] the names in nodes of these kinds
       def names(tree, *kinds) = Source.nodes(tree, *kinds).map { |one| one[1] }
 
       def state(tokens)
@@ -90,7 +90,7 @@ module Pando
         "#{tokens[unknown].text} is not loaded when Pando reads its configuration: ask ENV or a file instead."
       end
 
-      # Foo of Foo::Bar and of ::Foo.
+      # Whether it is the Foo in Foo::Bar or ::Foo.
       def outermost?(tokens, at)
         before = tokens[at - 1] if at.positive?
         return before&.kind != :on_symbeg unless before && %w[:: . &.].include?(before.text)
@@ -105,10 +105,10 @@ module Pando
         APPLICATION.include?(name) ? required?(name) : @required.any?
       end
 
-      # Ruby's own, and not ours.
+      # Whether the constant is Ruby's own.
       def ruby?(name) = Object.const_defined?(name) && !%w[Gem Pando].include?(name)
 
-      # ActiveSupport by "active_support/core_ext".
+      # ActiveSupport is required by "active_support/core_ext".
       def required?(name)
         feature = name.gsub(/(?<=[a-z])[A-Z]/) { |letter| "_#{letter}" }.downcase
         @required.any? { |one| one == feature || one.start_with?("#{feature}/") }
@@ -124,7 +124,7 @@ module Pando
         unknown && explain(unknown)
       end
 
-      # @return [Array<String>] what is called without a receiver
+      # @return [Array<String>] methods that are called without a receiver
       def called(tree)
         leaves = Source.nodes(tree, :vcall, :fcall, :command).map { |one| one[1] }
         leaves.filter_map { |kind, name| name if kind == :@ident }

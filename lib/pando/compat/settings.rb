@@ -5,19 +5,19 @@ require "pando/compat/solid_queue"
 
 module Pando
   module Compat
-    # What each setting of Puma, Unicorn and Pitchfork is in config/pando.rb.
+    # Translates each setting of Puma, Unicorn and Pitchfork to config/pando.rb.
     #
-    # Used by Translator, in the process of `pando init`.
+    # `pando init` uses it, by way of Translator.
     #
     # @api private
     class Settings
-      # What becomes of a statement: its new text and a remark, or, without a text, the reason why it is left out.
+      # The translation of a statement: its new text and a remark, or no text and the reason why it is left out.
       Result = Struct.new(:text, :remark) do
         # @return [Boolean]
         def left_out? = text.nil?
       end
 
-      # Settings that differ in nothing but the name.
+      # Settings that differ only in name.
       RENAMED = {
         "client_body_buffer_size" => "body_memory",
         "environment" => "environment",
@@ -33,7 +33,7 @@ module Pando
         "worker_shutdown_timeout" => "stop_timeout"
       }.freeze
 
-      # Settings that need more than another name, and the method that writes them.
+      # Settings that need more than a new name, and the method that translates them.
       SPECIAL = {
         "bind" => :bind, "bind_to_activated_sockets" => :systemd, "directory" => :directory,
         "early_hints" => :early_hints,
@@ -45,12 +45,12 @@ module Pando
 
       # Options of a listener that Pando has as well.
       LISTEN_OPTIONS = %w[backlog umask mode tcp_nodelay].freeze
-      # A count that may be 0, as it is written.
+      # A literal count that may be 0.
       ZERO = /(?:[,{(]|\|\|)\s*["']?0["']?\s*[)}]|\A["']?0["']?\z|\|\|\s*["']?0["']?\z/
       LITERAL = /\A(["'])([^"'\\#]*)\1\z/
       private_constant :LISTEN_OPTIONS, :ZERO, :LITERAL
 
-      # Where a port of Puma's without a host listens. In development `bin/rails server` keeps Puma from doing so.
+      # The host that Puma listens on if only a port is given. In development, `bin/rails server` sets another host.
       HOST = "\#{environment == \"development\" ? \"127.0.0.1\" : \"0.0.0.0\"}"
       THREADS = "A worker serves one request at a time: for more at once, raise workers, which share their memory."
       PROXY_PROTOCOL = "Write proxy_protocol: true behind the address of the listen line."
@@ -72,14 +72,14 @@ module Pando
       end
 
       # @param names [Array<String>] of Pando's own settings
-      # @param values [Hash{String => String}] what local variables of the file are set to, as it is written
+      # @param values [Hash{String => String}] the source text that is assigned to each local variable of the file
       def initialize(names, values)
         @names = names
         @values = values
       end
 
       # @param statement [Statement]
-      # @return [Result, nil] nil: it is no setting
+      # @return [Result, nil] nil: it is not a setting
       def translate(statement)
         @statement = statement
         @arguments = statement.arguments
@@ -102,7 +102,8 @@ module Pando
         write(wanted, *@arguments)
       end
 
-      # A variable that is not set has no value, which would stop the boot.
+      # Adds a condition for an environment variable: if it is not set, the setting would have no value and the boot
+      # would fail.
       def write(name, *arguments, remark: nil, value: (arguments.first if arguments.size == 1))
         asked = value&.[](/\AENV\[[^\[\]]+\]\z/)
         modifier = @statement.modifier || (" if #{asked}" if asked)
@@ -119,7 +120,7 @@ module Pando
         write("listen", "\"#{host}:#{inner(port)}\"", value: port)
       end
 
-      # As it stands within a string.
+      # The expression as part of a double-quoted string.
       def inner(expression)
         literal = LITERAL.match(expression)
         return literal[2] if literal
@@ -145,7 +146,7 @@ module Pando
         [address.sub(/\?[^"'?]*(["'])\z/, "\\1"), options]
       end
 
-      # Unicorn's: a path, a port, or HOST:PORT.
+      # Unicorn's `listen`: a path, a port, or HOST:PORT.
       def listen
         address, *options = @arguments
         return leave_out("It has no address.") unless address
@@ -171,7 +172,7 @@ module Pando
         @arguments.empty? ? write("refork", ":auto") : write("refork after:", "[#{@arguments.first}]")
       end
 
-      # Unicorn's and Pitchfork's. Puma has none.
+      # The `timeout` of Unicorn and Pitchfork; Puma has none.
       def timeout
         write("timeout", *@arguments.map { |argument| argument.sub(/\A(?:cleanup:|:cleanup\s*=>)/, "grace:") })
       end
@@ -186,7 +187,7 @@ module Pando
         leave_out(THREADS)
       end
 
-      # 0 means a server in one process to Puma, and one that serves nothing to Pando.
+      # With 0 workers, Puma serves in a single process, and Pando serves nothing.
       def workers
         count = @arguments.first or return leave_out("It has no value.")
         if count == "0"

@@ -5,16 +5,16 @@ require "pando/compat/lock_file"
 module Pando
   module Compat
     # SOLID_QUEUE_IN_PUMA, by which a Rails application asks its web server to run its jobs. Pando runs them in a node
-    # beside the workers.
+    # next to the workers.
     #
     # @api private
     module SolidQueue
       VARIABLE = "SOLID_QUEUE_IN_PUMA"
       OFF = ["", "false", "0", "no", "off"].freeze
-      # As a line of config/pando.rb asks what .wanted? asks.
+      # The condition of .wanted? as Ruby text for config/pando.rb.
       QUESTION = "![#{OFF.map(&:dump).join(", ")}].include?(ENV.fetch(\"#{VARIABLE}\", \"\").downcase)".freeze
       ENVIRONMENT = "config/environment.rb"
-      # The keywords of the node line.
+      # The keywords of the `node` line.
       NODE = { queue_file: true, shared: true, require: "./#{ENVIRONMENT}" }.freeze
       private_constant :OFF
 
@@ -24,7 +24,7 @@ module Pando
         def wanted?(env) = !OFF.include?(env.fetch(VARIABLE, "").downcase)
 
         # @param directory [String] of the application
-        # @return [Boolean] whether it is a Rails application that has the gem
+        # @return [Boolean] whether it is a Rails application with the gem
         def possible?(directory, env) = obstacle(directory, env).nil?
 
         # @return [String, nil] why there is no node

@@ -4,26 +4,26 @@ require "ripper"
 
 module Pando
   module Compat
-    # A config file of another server as text: cut into pieces that are whole lines, without running any of it.
+    # A config file of another server as text, cut into pieces of whole lines without running it.
     #
-    # Used by Translator, in the process of `pando init`.
+    # `pando init` uses it, by way of Translator.
     #
     # @api private
     module Source
-      # Consecutive lines: a :comment or an empty line, one or more statements (:code), or what follows __END__ (:data);
-      # `rows` is the range of their indices.
+      # Consecutive lines: a :comment or an empty line, one or more statements (:code), or everything after __END__
+      # (:data). `rows` is the range of their indices.
       Piece = Struct.new(:kind, :rows)
 
-      # The file is no Ruby.
+      # The file is not valid Ruby.
       class Unreadable < StandardError; end
 
-      # A line that goes on with the statement before it. Ruby 4.0 allows operators in front, too.
+      # A line that continues the statement before it. Ruby 4.0 also allows operators at the beginning.
       CONTINUATION = RUBY_VERSION >= "4" ? /\A\s*(?:&?\.[a-z_(]|&&|\|\||and\b|or\b)/i : /\A\s*&?\.[a-z_(]/i
       TEXT = /\A\s*(?:#.*)?\z/
       private_constant :CONTINUATION, :TEXT
 
-      # A token of Ripper.lex: how deeply it is nested in brackets, blocks and the like, and whether it is an `if` or
-      # the like that follows its statement.
+      # A token of Ripper.lex: how deeply it is nested in brackets, blocks and so on, and whether it is a modifier such
+      # as `if` after a statement.
       Token = Struct.new(:kind, :text, :depth, :modifier)
 
       OPENING = %i[on_lparen on_lbracket on_lbrace on_tlambeg on_embexpr_beg on_tstring_beg on_backtick on_regexp_beg
@@ -50,7 +50,7 @@ module Pando
           found
         end
 
-        # @return [Array, nil] the statements of a program as Ripper.sexp shows them; nil: it is no whole program
+        # @return [Array, nil] the statements of a program in the form of Ripper.sexp; nil: it is not a complete program
         def statements(text)
           Ripper.sexp(text)&.at(1)&.reject { |one| one.first == :void_stmt }
         end
@@ -62,7 +62,7 @@ module Pando
           texts.reject { |part| statements(part).to_a.empty? }
         end
 
-        # @return [Array<Token>] whose texts make up the whole
+        # @return [Array<Token>] whose texts, joined, are the whole text
         def tokens(text)
           depth = 0
           loops = []
@@ -76,7 +76,7 @@ module Pando
           end
         end
 
-        # @return [Array<Array(Symbol, Object)>] each node of a tree of Ripper's that stands for one of these
+        # @return [Array<Array(Symbol, Object)>] the nodes of these kinds in a tree of Ripper's
         def nodes(tree, *kinds, &block)
           return to_enum(:nodes, tree, *kinds).to_a unless block
           return unless tree.is_a?(Array)
@@ -111,7 +111,7 @@ module Pando
         def closes?(kind, token) = CLOSING.include?(kind) || (kind == :on_kw && token == "end")
         def opens?(kind, token) = OPENING.include?(kind) || (kind == :on_symbeg && token.size > 1)
 
-        # The `do` of a loop opens nothing more.
+        # The `do` of a loop adds no further level.
         def opens_block?(word, depth, loops)
           return false if word == "do" && loops.delete(depth)
 

@@ -4,8 +4,8 @@ require "pando/compat/lock_file"
 
 module Pando
   module Compat
-    # What `pando init` writes where no other server was configured: what most applications want to change, with the
-    # defaults as comments.
+    # The config file that `pando init` writes if there is none of another server: the settings that most applications
+    # want to change, with the defaults as comments.
     #
     # @api private
     module StartingFile

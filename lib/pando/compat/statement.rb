@@ -4,16 +4,16 @@ require "pando/compat/source"
 
 module Pando
   module Compat
-    # One statement of a config file, taken apart: the name of the setting or hook that it calls, the arguments, the
-    # block, and a modifier such as `if ENV["PORT"]`. Nothing of it is run.
+    # Parses one statement of a config file without running it: the name of the setting or hook that it calls, the
+    # arguments, the block, and a modifier such as `if ENV["PORT"]`.
     #
     # @api private
     class Statement
       # @return [String]
       attr_reader :text
-      # @return [Array] as Ripper.sexp shows it
+      # @return [Array] in the form of Ripper.sexp
       attr_reader :node
-      # @return [String, nil] what it calls without a receiver
+      # @return [String, nil] the method that it calls without a receiver
       attr_reader :name
 
       # @param text [String] a single statement; a comment may follow it
@@ -24,15 +24,15 @@ module Pando
         @name = find_name
       end
 
-      # @return [String] the spaces before it
+      # @return [String] the indentation
       def indent = text[/\A[ \t]*/]
 
-      # @return [Array<String>] each as it is written
+      # @return [Array<String>] source text of each argument
       def arguments
         @arguments ||= split(unwrapped)
       end
 
-      # @return [String, nil] " if ENV['PORT']", with a space before it
+      # @return [String, nil] such as " if ENV['PORT']", with a space before it
       def modifier
         at = modifier_at or return
         " #{code(@tokens.drop(at)).strip}"
@@ -44,15 +44,15 @@ module Pando
       # @return [String, nil] the block and what follows it
       def block = (source(@tokens.drop(block_at)) if block_at)
 
-      # @return [Array<String>] of the block
+      # @return [Array<String>] the parameters of the block
       def parameters
         from, to = pipes
         to ? split(@tokens[(from + 1)...to]) : []
       end
 
-      # @param name [String]
+      # @param name [String] the new name
       # @param parameters [Array<String>, nil] of the block; nil: leave them
-      # @return [String] the same statement
+      # @return [String] the statement with these changes
       def rewrite(name, parameters: nil)
         tokens = @tokens.dup
         from, to = pipes
@@ -88,7 +88,7 @@ module Pando
         @tokens.index { |one| one.depth.zero? && one.kind == kind && one.text == text }
       end
 
-      # Of the block's parameters.
+      # The positions of the block's parameters.
       # @return [Array(Integer, Integer)] empty without any
       def pipes
         return [] unless block_at

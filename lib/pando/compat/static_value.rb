@@ -4,32 +4,33 @@ require "pando/compat/solid_queue"
 
 module Pando
   module Compat
-    # What an expression of another server's config file comes to, if that can be told without running it: a literal,
-    # an environment variable with or without its default, a local variable that is one of these. All values are text.
+    # The value of an expression of another server's config file, if it can be determined without running the file: a
+    # literal, an environment variable with or without a default, or a local variable that is set to one of these. All
+    # values are text.
     #
-    # Used by UnreadFile.
+    # UnreadFile uses it.
     #
     # @api private
     class StaticValue
-      # It cannot be told.
+      # The value cannot be determined.
       UNKNOWN = Object.new.freeze
 
       LITERAL = /\A(?:(\d+)|:(\w+)|(["'])([^"'\\#]*)\3)\z/
       FETCH = /\AENV\.fetch\(\s*["'](\w+)["']\s*(?:,\s*(.+?)\s*)?\)\s*(?:\{\s*(.*?)\s*\}|do\s+(.*?)\s+end)?\z/m
       ASKED = /\AENV\[\s*["'](\w+)["']\s*\]\z/
-      # At most one pair within.
+      # Allows at most one nested pair.
       BRACKETS = /\(([^()]*(?:\([^()]*\)[^()]*)*)\)/
       WRAPPED = /\A(?:(?:Integer)?#{BRACKETS}|(.*)\.to_[is])\z/m
       TEXT = /\A"[^"\\]*\#\{/
       EITHER = /\A(.+?)\s*\|\|\s*(.+)\z/m
       COMPARED = /\A(.+?)\s*(==|!=|>=?|<=?)\s*(.+)\z/m
       LISTED = /\A%w\[([^\]]*)\]\.include\?\((.*)\)\z/m
-      # Variables may name each other.
+      # Limits the recursion, because variables may refer to each other.
       DEEPEST = 20
       private_constant :LITERAL, :FETCH, :ASKED, :BRACKETS, :WRAPPED, :TEXT, :EITHER, :COMPARED, :LISTED, :DEEPEST
 
       # @param env [Hash{String => String}]
-      # @param variables [Hash{String => String}] what local variables are set to, as it is written
+      # @param variables [Hash{String => String}] the source text that is assigned to each local variable
       def initialize(env, variables)
         @env = env
         @variables = variables
@@ -57,7 +58,7 @@ module Pando
       def wants_jobs? = SolidQueue.wanted?(@env)
 
       # @param condition [String] an expression
-      # @return [Boolean, nil] nil: it cannot be told
+      # @return [Boolean, nil] nil: it cannot be determined
       def truth(condition)
         text = condition.strip.sub(/\A\((.*)\)\z/m, "\\1")
         return wants_jobs? if text.include?(SolidQueue::VARIABLE)

@@ -12,34 +12,34 @@ require "pando/config/settings"
 
 module Pando
   module Compat
-    # Writes config/pando.rb from a config file of Puma, Unicorn or Pitchfork. The file is read and not run. Each of its
-    # lines is in the result: as it was, translated with the original behind it, or as a comment below the reason why it
-    # is left out. But for the comments that Rails opens Puma's file with.
+    # Writes config/pando.rb from a config file of Puma, Unicorn or Pitchfork. It parses the file and does not run it.
+    # Each line is in the result: unchanged, translated with the original after it, or as a comment below the reason why
+    # it is left out. The only exceptions are the comments at the top of the Puma file that Rails generates.
     #
     #   Translator.new(File.read("config/puma.rb"), "config/puma.rb").call.text
     #
-    # The source is pieces of whole lines (Source), each of them a Statement; Settings and Blocks know what becomes of
-    # it, and Scope whether it can be evaluated where Pando reads its configuration.
+    # Source cuts the file into pieces of whole lines, each of them a Statement. Settings and Blocks translate it, and
+    # Scope decides whether it can be evaluated where Pando reads its configuration.
     #
     # @api private
     class Translator
       # The new file, and how many lines with code were kept, translated and left out.
       Translation = Struct.new(:text, :kept, :translated, :left_out)
 
-      # What loads the application.
+      # Paths that load the application.
       APPLICATION = %r{config/(?:environment|application|boot)\b|\A["'](?:\.{1,2}/)*(?:environment|application|boot)\b}
       PUMA = /(?<![a-z])(?:puma|unicorn|pitchfork)(?![a-z])/i
       OWN_PROCESS = "Each of Pando's processes reads this file, and has signals and an end of its own: use a hook."
       UNFIT = { "trap" => OWN_PROCESS, "at_exit" => OWN_PROCESS, "exit" => OWN_PROCESS }.freeze
-      # Settings of Puma whose names mean something else to Pando.
+      # Settings of Puma that mean something else in Pando.
       FALSE_FRIENDS = { "idle_timeout" => "Puma stops when no request came for so long: Pando does not." }.freeze
       ASSIGNMENT = /\A\s*(\w+)\s*(?:\|\|)?=\s*([^=~].*?)\s*\z/
       private_constant :APPLICATION, :PUMA, :OWN_PROCESS, :UNFIT, :FALSE_FRIENDS, :ASSIGNMENT
 
-      # @param source [String] of the file
-      # @param name [String] of the file, as the result's first lines call it
-      # @param folder [String] where the file is, from the folder of config/pando.rb: "."
-      # @raise [Source::Unreadable] it is no Ruby; the message names the line
+      # @param source [String] text of the file
+      # @param name [String] of the file, for the first lines of the result
+      # @param folder [String] of the file, relative to the folder of config/pando.rb: "."
+      # @raise [Source::Unreadable] it is not valid Ruby; the message names the line
       def initialize(source, name, folder: ".")
         @name = name
         @folder = folder
@@ -50,9 +50,9 @@ module Pando
         @out = Output.new
       end
 
-      # @return [Array<String>] the lines of the program, with what is said in other words
+      # @return [Array<String>] the lines of the program, see PreparedLines
       attr_reader :lines
-      # @return [Hash{String => String}] what local variables are set to, as it is written
+      # @return [Hash{String => String}] the source text that is assigned to each local variable
       attr_reader :values
 
       # @return [Translation]
@@ -80,7 +80,7 @@ module Pando
 
       private
 
-      # What stands before __END__.
+      # The lines before __END__.
       def program(lines) = lines.take_while { |line| line != "__END__" }
 
       def prepare(program)
@@ -129,7 +129,7 @@ module Pando
         reason ? refused(reason) : result
       end
 
-      # What the file loads besides.
+      # Translates a `require`.
       def feature(statement)
         return unless %w[require require_relative].include?(statement.name)
 
@@ -150,7 +150,7 @@ module Pando
         "#{statement.indent}require File.expand_path(#{path}, #{folder})#{statement.modifier}"
       end
 
-      # A statement that calls no setting.
+      # Keeps or refuses a statement that calls no setting.
       def whole(statement)
         return refused(OWN_PROCESS) if statement.text.match?(/\A\s*(?:Signal|Process)\.trap\b/)
 
@@ -158,7 +158,7 @@ module Pando
         reason ? refused(reason) : Settings::Result.new(statement.text)
       end
 
-      # Several statements in a line.
+      # Several statements on one line.
       def several(rows)
         results = Source.parts(text(rows)).map { |part| [part, translated(part)] }
         return put(rows, Settings::Result.new(text(rows))) if results.all? { |part, result| part == result.text }
@@ -173,7 +173,7 @@ module Pando
         result.left_out? ? ["# pando: #{result.remark}", "# #{part.strip}"] : [result.text.strip]
       end
 
-      # A condition with its branches, or as a whole where it is written so that it cannot be taken apart by lines.
+      # A condition with its branches. If they cannot be separated by lines, the condition is translated as a whole.
       def branches(rows)
         branches = Branches.new(@lines[rows])
         heads = branches.heads or return put(rows, whole(Statement.new(text(rows))))
@@ -183,7 +183,7 @@ module Pando
         part(rows.begin, heads)
       end
 
-      # @param first [Integer] the row that those of the heads count from
+      # @param first [Integer] row of the file at which the rows of the heads start
       def part(first, heads)
         heads.each_cons(2) do |head, following|
           head.each { |row| keep(first + row) }
@@ -206,7 +206,7 @@ module Pando
         rows.zip(lines) { |row, line| @out.line(same?(line, row) ? @lines[row] : line, @originals[row]) }
       end
 
-      # But for a comment behind it.
+      # Whether the lines are the same except for a comment at the end.
       def same?(line, row)
         @lines[row].start_with?(line.rstrip) && @lines[row].delete_prefix(line.rstrip).match?(/\A\s*(?:#.*)?\z/)
       end

@@ -6,21 +6,21 @@ require "pando/compat/translator"
 
 module Pando
   module Compat
-    # A config file of Puma's that nothing was made of: which of its lines would change what Pando does. It is read and
-    # not run. Lines whose effect Pando has anyway are none of them, nor are those in a branch that is not taken.
+    # Finds the lines in a Puma config file that was not translated which would change what Pando does. It parses the
+    # file and does not run it. It skips lines whose effect Pando has anyway, and branches that are not taken.
     #
-    # Used by Notices, in a process that ends at once: the monitor does not keep what reading takes.
+    # Notices uses it in a process that ends at once, so that the monitor does not keep the memory that parsing takes.
     #
     # @api private
     class UnreadFile
-      # Its number in the file, its text, and what to do instead.
+      # A line's number in the file, its text, and what to do instead.
       Line = Struct.new(:number, :text, :remedy)
 
-      # @param source [String] of the file
+      # @param source [String] text of the file
       # @param name [String] of the file
-      # @param config [Config] what holds
+      # @param config [Config] the effective settings
       # @param env [Hash{String => String}]
-      # @raise [Source::Unreadable] it is no Ruby
+      # @raise [Source::Unreadable] it is not valid Ruby
       def initialize(source, name, config, env)
         @translator = Translator.new(source, name)
         @rows = @translator.lines
@@ -37,7 +37,7 @@ module Pando
 
       private
 
-      # As the application finds it.
+      # The environment as the application sees it.
       def environment(config, env) = env.to_h.merge("RAILS_ENV" => config.environment, "RACK_ENV" => config.environment)
 
       def look(from, to)
@@ -63,7 +63,7 @@ module Pando
 
       def remedy(result) = result.left_out? ? result.remark : "Write #{result.text.strip.lines.first.chomp}."
 
-      # Whether the condition behind it, if there is one, holds or may hold.
+      # Whether the statement has no modifier, or one whose condition is true or unknown.
       def taken?(statement)
         return true unless statement.condition
 
@@ -80,7 +80,7 @@ module Pando
         end
       end
 
-      # @return [Boolean, nil] of the branch below this head; nil: it cannot be told
+      # @return [Boolean, nil] whether the branch below this head is taken; nil: it cannot be determined
       def answer(head)
         word, condition = head.strip.sub(/\s*(?:\bthen|#.*)\z/, "").split(/\s+|(?=\()/, 2)
         case word

@@ -5,13 +5,12 @@ require "pando/events"
 
 module Pando
   module Events
-    # Every event Pando emits: its name, how grave it is, what its payload holds
-    # and one line of help. docs/events.md shows this table (a test compares
-    # them), the log takes the level from it, and the config file's `on` is
-    # checked against it. Read in every process, changed in none.
+    # Every event that Pando emits: its name, its level, its payload and one line of help. docs/events.md shows this
+    # table (a test compares them), the log takes the level from it, and the `on` of the config file is checked against
+    # it. Every process reads it, and none changes it.
     module Catalogue
-      # One row. `keys` are the payload's keys; any may be absent where it makes
-      # no sense. `level` is :info, :warn or :error. `failed`: a `status` other than 0 makes it an error.
+      # One row. `keys` are the payload's keys; any of them may be absent where it does not apply. `level` is :info,
+      # :warn or :error. `failed`: a `status` other than 0 makes it an error.
       Known = Struct.new(:name, :level, :keys, :help, :failed)
 
       @known = {}
@@ -45,7 +44,7 @@ module Pando
         end
 
         # @param event [Event]
-        # @return [Symbol] that of its name, unless what it tells is worse, or was told before (`told`)
+        # @return [Symbol] the level of its name, unless this event is worse, or was reported before (`told`)
         def level_of(event)
           return :info if event[:told]
 
@@ -54,7 +53,7 @@ module Pando
 
         # @param name [String, Symbol] as Events.subscribe takes it
         # @return [String] the event's name
-        # @raise [ConfigError] for an unknown one, with the nearest right name
+        # @raise [ConfigError] for an unknown name; the message suggests the most similar one
         def check(name)
           wanted = Events.name_of(name)
           return wanted if known?(wanted)

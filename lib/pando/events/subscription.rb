@@ -2,12 +2,11 @@
 
 module Pando
   module Events
-    # One subscriber: which event it wants and the block to call. Held by Events;
-    # users know it as the handle that `Events.subscribe` returns.
+    # One subscriber: the event that it wants and the block to call. Events holds it; `Events.subscribe` returns it to
+    # users as a handle.
     #
-    # A subscriber is somebody else's code inside the monitor's loop: what it
-    # raises is told on stderr, once, with the block's line, and then forgotten,
-    # for a metrics client that is down would otherwise fill the disk.
+    # A subscriber is foreign code inside the monitor's loop. If it raises, Pando reports that on stderr with the
+    # block's line, but only once: a metrics client that is down would otherwise fill the disk.
     class Subscription
       # @api private
       # @param name [String, nil] nil for all events

@@ -2,7 +2,7 @@
 
 module Pando
   class Hooks
-    # One hook: the block's parameters, the process it runs in, when.
+    # One hook: the block's parameters, the process that runs it, and when.
     Known = Struct.new(:arguments, :process, :help)
     private_constant :Known
 

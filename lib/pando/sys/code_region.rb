@@ -2,22 +2,22 @@
 
 module Pando
   module Sys
-    # The room that YJIT has for code in a process: it reserves all that it may ever use, and makes of it from the front
-    # what it needs executable. Read from outside, for Ruby does not tell its bound. Bytes.
+    # The memory that YJIT has for code in a process, in bytes. YJIT reserves all that it may ever use, and makes it
+    # executable from the front as needed. This is read from outside, because Ruby does not tell the limit.
     class CodeRegion < Struct.new(:used, :bound)
-      # Memory without a file, perhaps with a name that its user has given.
+      # Memory without a file, possibly named by its owner.
       ANONYMOUS = /^(\h+)-(\h+) (r-x|---)\S \h+ \S+ 0 *(?:\[anon:.*)?$/
-      # Bounds are given in MiB.
+      # YJIT's limit is a multiple of one MiB.
       UNIT = 1024 * 1024
       private_constant :ANONYMOUS, :UNIT
 
       # @param pid [Integer]
-      # @param code [Integer] bytes of code that there are at least: other libraries may have such regions as well
+      # @param code [Integer] the least bytes of code in the region: other libraries may have similar regions
       # @return [CodeRegion, nil] nil: there is none
-      # @raise [SystemCallError] it has ended, or is not ours to look at
+      # @raise [SystemCallError] the process has ended, or we may not read its memory map
       def self.of(pid, code = 1) = all(File.read("/proc/#{pid}/maps")).select { |one| one.used >= code }.min_by(&:used)
 
-      # What is written after a fork is a mapping of its own, so a region may be many, one behind the other.
+      # Code that is written after a fork has its own mapping, so a region may consist of several adjacent mappings.
       #
       # @param maps [String]
       # @return [Array<CodeRegion>]

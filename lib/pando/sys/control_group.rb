@@ -2,57 +2,60 @@
 
 module Pando
   module Sys
-    # The control group that this process is in and those around it, as their files tell (cgroup-v2.rst of Linux, and
-    # cgroup-v1/memory.rst). Of both versions, also side by side; what a group or a kernel does not tell is nil.
+    # The control group of this process and its ancestor groups, read from their files (Linux' cgroup-v2.rst and
+    # cgroup-v1/memory.rst). Supports both versions, also side by side. Values that a group or the kernel does not
+    # provide are nil.
     class ControlGroup
       ROOT = "/sys/fs/cgroup"
       MEMBERSHIP = "/proc/self/cgroup"
-      # Where version 2 is mounted: alone, or beside version 1.
+      # Where version 2 is mounted: alone, or next to version 1.
       UNIFIED = ["", "unified"].freeze
-      # Version 1 writes the largest number of pages where there is no limit.
+      # Version 1 shows the largest number of pages if there is no limit.
       BOUNDLESS = 2**60
-      # By the file of the limit: that of what is used, and the line of memory.stat that may be taken off.
+      # By the limit's file: the file of the usage, and the line of memory.stat to subtract from it.
       USE = { "memory.max" => %w[memory.current inactive_file],
               "memory.limit_in_bytes" => %w[memory.usage_in_bytes total_inactive_file] }.freeze
 
-      # What a group may use and uses, in bytes; without files that nobody has read for a while, which the kernel
-      # drops before it kills.
+      # Usage and limit of a group, in bytes. The usage leaves out inactive files, which the kernel drops before it
+      # kills.
       Memory = Struct.new(:used, :limit) do
         # @return [Float]
         def percent = used * 100.0 / limit
       end
 
-      # @param root [String] @param groups [String] a file as proc(5) describes /proc/PID/cgroup
+      # @param root [String] where control groups are mounted
+      # @param groups [String] a file in the format of /proc/PID/cgroup (proc(5))
       def initialize(root: ROOT, groups: MEMBERSHIP)
         @root = root
         @groups = groups
       end
 
-      # @return [Integer, nil] bytes: the least of our group's limit and of those around it
+      # @return [Integer, nil] bytes: the smallest limit of our group and its ancestors
       def memory_limit
         levels("memory", "memory.max", "memory.limit_in_bytes").filter_map { |folder, name| limit(folder, name) }.min
       end
 
-      # @return [Memory, nil] of the fullest of all groups that have a limit
+      # @return [Memory, nil] of the fullest group that has a limit
       def memory
         levels("memory", "memory.max", "memory.limit_in_bytes")
           .filter_map { |folder, name| fill(folder, name) }.max_by(&:percent)
       end
 
-      # The share of the last ten seconds in which somebody in the group waited for memory (PSI, psi.rst of Linux).
+      # The share of the last ten seconds in which a process of the group waited for memory (PSI, Linux' psi.rst).
       # @return [Float, nil] percent
       def memory_pressure
         folder, name = levels(nil, "memory.pressure").first
         read(folder, name)&.slice(/^some avg10=([\d.]+)/, 1)&.to_f if folder
       end
 
-      # @return [String, nil] the file that counts, in a line "oom_kill N", whom of us the kernel killed for memory
+      # @return [String, nil] the file with a line "oom_kill N", the number of our processes that the kernel has killed
+      #   for memory
       def oom_counter
         folder, name = levels("memory", "memory.events", "memory.oom_control").first
         folder && File.join(folder, name)
       end
 
-      # @return [Rational, nil] CPUs' worth of time that we may have; the least of all groups'
+      # @return [Rational, nil] how many CPUs' time we may use; the smallest quota of our group and its ancestors
       def cpu_quota
         [*levels(nil, "cpu.max").filter_map { |folder, name| share(*read(folder, name)&.split) },
          *levels("cpu", nil, "cpu.cfs_quota_us").filter_map do |folder, name|
@@ -62,8 +65,8 @@ module Pando
 
       private
 
-      # The folders of our group and of those around it, innermost first, which have the file of their version.
-      # Version 2 has a line 0::PATH in /proc/PID/cgroup, version 1 one for each controller.
+      # The folders of our group and its ancestors, innermost first, that have the file of their version. In
+      # /proc/PID/cgroup, version 2 has one line 0::PATH, and version 1 has a line for each controller.
       def levels(controller, name, old_name = nil)
         unified = path { |number,| number == "0" } if name
         old = path { |_, controllers| controllers.split(",").include?(controller) } if old_name
@@ -71,7 +74,7 @@ module Pando
          *(upward(File.join(@root, controller), old, old_name) if old)]
       end
 
-      # Of the first line that the block wants.
+      # The path in the first line that the block selects.
       def path(&block)
         lines = File.readlines(@groups, chomp: true).map { |line| line.split(":", 3) }
         lines.select { |line| line.size == 3 }.find(&block)&.last
@@ -79,7 +82,7 @@ module Pando
         nil
       end
 
-      # In a container the path is often one of the host's: then only the root of what we see is there.
+      # In a container, the path is often one of the host's; then only the root that we see has the file.
       def upward(root, path, name)
         parts = path.split("/").reject { |part| part.empty? || part == ".." }
         folders = parts.size.downto(0).map { |depth| File.join(root, *parts.first(depth)) }
@@ -95,13 +98,13 @@ module Pando
       end
 
       def limit(folder, name)
-        bytes = number(read(folder, name)) # "max": none
+        bytes = number(read(folder, name)) # "max": no limit
         bytes if bytes && bytes < BOUNDLESS
       end
 
       def share(time = nil, period = nil)
         time, period = [time, period].map { |text| number(text) }
-        time.to_r / period if time&.positive? && period&.positive? # "max" and -1: none
+        time.to_r / period if time&.positive? && period&.positive? # "max" and -1: no quota
       end
 
       def read(folder, name)

@@ -5,7 +5,7 @@ module Pando
     # A mapping of a process: a line of /proc/PID/maps (proc_pid_maps(5)). `inode` is "0" and `name` empty for anonymous
     # memory.
     Mapping = Struct.new(:from, :to, :rights, :inode, :name) do
-      # @param text [String] of /proc/PID/maps; lines that are not of its form are left out
+      # @param text [String] of /proc/PID/maps; lines in another format are skipped
       # @return [Array<Mapping>]
       def self.parse(text)
         text.scrub("?").each_line.filter_map do |line|
@@ -19,7 +19,7 @@ module Pando
       def writable? = rights[1] == "w"
       def executable? = rights[2] == "x"
       def private? = rights[3] == "p"
-      # No access at all.
+      # Whether the mapping permits no access at all.
       def closed? = rights.start_with?("---")
       def size = to - from
 

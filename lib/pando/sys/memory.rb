@@ -6,22 +6,22 @@ require "pando/sys/control_group"
 module Pando
   module Sys
     # The memory of other processes and of the machine, read from /proc and the control groups.
-    # Sizes in bytes. What cannot be read is nil: the process has ended, or the kernel does not tell.
+    # Sizes are in bytes. A value that cannot be read is nil: the process has ended, or the kernel does not provide it.
     module Memory
-      # Of one process: its share of what it shares plus what it alone has, the latter by itself, and all it maps.
+      # Memory of one process: its proportional share (PSS), its private memory, and all that is resident (RSS).
       Usage = Struct.new(:pss, :private, :rss)
 
-      # Of /proc/PID/smaps_rollup (proc(5)).
+      # Lines of /proc/PID/smaps_rollup (proc(5)).
       FIELDS = /^(Rss|Pss|Private_Clean|Private_Dirty): +(\d+) kB$/
-      # Of /proc/PID/status.
+      # Lines of /proc/PID/status.
       ANONYMOUS = /^(?:RssAnon|VmSwap):\s+(\d+) kB$/
-      # Bytes of a page: not every kernel's are the same.
+      # Bytes of a page, which depend on the kernel.
       PAGE = Etc.sysconf(Etc::SC_PAGESIZE)
-      # Fields of /proc/PID/stat behind the command's name, in which anything may stand (proc(5)).
+      # Index among the fields of /proc/PID/stat after the command's name, which may contain anything (proc(5)).
       MINOR_FAULTS = 7
 
       class << self
-        # Costs the kernel about a millisecond for 150 MiB.
+        # Takes the kernel about a millisecond for 150 MiB.
         #
         # @param pid [Integer]
         # @return [Usage, nil]
@@ -34,8 +34,8 @@ module Pando
           nil
         end
 
-        # Memory that no file is behind, also what it shares with who forked it, and what was swapped out: a page that
-        # is copied because it is written to changes nothing. The kernel keeps count of it.
+        # Anonymous memory, including pages shared with the forking process and pages that were swapped out. Copying a
+        # page on write does not change the sum. The kernel keeps count of it, so it is cheap to read.
         #
         # @param pid [Integer]
         # @return [Integer, nil]
@@ -46,8 +46,8 @@ module Pando
           nil
         end
 
-        # Pages that a process was given without a disk being read: an upper bound of what has become its own,
-        # and hundreds of times cheaper than {usage}.
+        # Pages that a process was given without reading from disk: an upper bound of the pages that have become
+        # private, and hundreds of times cheaper than {usage}.
         #
         # @param pid [Integer]
         # @return [Integer, nil]
@@ -57,7 +57,7 @@ module Pando
           nil
         end
 
-        # What may be used: the least of the control groups' limits and the machine's memory.
+        # The memory that may be used: the smallest of the control groups' limits and the machine's memory.
         #
         # @param group [ControlGroup]
         # @return [Integer]
@@ -65,8 +65,8 @@ module Pando
           [*group.memory_limit, File.read(machine)[/^MemTotal: +(\d+) kB$/, 1].to_i * 1024].min
         end
 
-        # The share of the last ten seconds in which somebody waited for memory (PSI, psi.rst of Linux): in the control
-        # group, or anywhere on the machine, whose OOM killer picks among us as well.
+        # The share of the last ten seconds in which a process waited for memory (PSI, Linux' psi.rst): in the control
+        # group, or anywhere on the machine, because the machine's OOM killer may pick our processes as well.
         #
         # @param group [ControlGroup]
         # @return [Float, nil] percent

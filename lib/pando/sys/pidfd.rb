@@ -2,13 +2,13 @@
 
 module Pando
   module Sys
-    # How a process ended: by itself with a status, or by a signal; nobody knows how when another waited for it.
+    # How a process ended: by itself with a status, or by a signal. It is unknown if another process waited for it.
     Ending = Struct.new(:kind, :number) do
       def success? = kind == :exited && number.zero?
       def killed? = kind == :killed
-      # False when another has waited for it, or it was nobody's child here.
+      # False if another waited for it, or it was not a child of this process.
       def known? = kind != :unknown
-      # By a signal that nobody sends who means to end a process.
+      # Whether it was a signal that nobody sends to end a process.
       def crash? = killed? && !%w[KILL TERM INT HUP QUIT].include?(Signal.signame(number))
 
       def to_s
@@ -20,8 +20,8 @@ module Pando
       end
     end
 
-    # A handle on one process that no recycled pid can mislead (pidfd_open(2)).
-    # Readable in a Poller once the process has ended.
+    # A handle on one process that a recycled pid cannot mislead (pidfd_open(2)). Readable in a Poller once the process
+    # has ended.
     class Pidfd
       attr_reader :pid
 
@@ -37,7 +37,7 @@ module Pando
         raise
       end
 
-      # @param number [Integer] of a pidfd that this process has already, nil: a new one
+      # @param number [Integer, nil] a pidfd that this process already has; nil: open a new one
       def initialize(pid, number = nil)
         @pid = pid
         @io = IO.for_fd(number || Sys.pidfd_open(pid))
@@ -47,19 +47,19 @@ module Pando
       def to_io = @io
       def fileno = @io.fileno
 
-      # @return [Boolean] false when the process has been reaped already, or has become another user's
+      # @return [Boolean] false if the process has been reaped already, or belongs to another user now
       def signal(name)
         Sys.pidfd_signal(@io, Signal.list.fetch(name))
       rescue Errno::EPERM
         false
       end
 
-      # @return [Ending, nil] nil while it lives; otherwise the zombie is gone after this call
+      # @return [Ending, nil] nil while it is running; otherwise this call has reaped it
       def reap
         ending = Sys.pidfd_wait(@io)
         ending && Ending.new(*ending)
       rescue Errno::ECHILD
-        Ending.new(:unknown) # a hook waited for any child and got ours
+        Ending.new(:unknown) # a hook waited for any child and got this one
       end
 
       def close = @io.close

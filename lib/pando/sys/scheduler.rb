@@ -2,16 +2,16 @@
 
 module Pando
   module Sys
-    # What the kernel's scheduler tells of other processes.
+    # What the kernel's scheduler knows about other processes.
     module Scheduler
-      # CPUCLOCK_SCHED, and where the pid begins in the number of a process's clock (clock_getcpuclockid(3); Linux'
+      # CPUCLOCK_SCHED, and the position of the pid in the number of a process's clock (clock_getcpuclockid(3); Linux'
       # include/linux/posix-timers.h).
       SCHED = 2
       PID_SHIFT = 3
       private_constant :SCHED, :PID_SHIFT
 
-      # The CPU time that a process has had, all threads together, in user and kernel mode: to the nanosecond, where
-      # /proc/PID/stat has hundredths of a second, and for a microsecond of ours.
+      # The CPU time of a process, all threads together, in user and kernel mode. It is exact to the nanosecond, where
+      # /proc/PID/stat has hundredths of a second, and takes a microsecond to read.
       #
       # @param pid [Integer]
       # @return [Float, nil] seconds; nil: it has ended
@@ -21,11 +21,11 @@ module Pando
         nil
       end
 
-      # How long its main thread was ready to run and waited for a CPU: the second field of /proc/PID/schedstat
-      # (sched-stats.rst of Linux).
+      # How long its main thread was ready to run and waited for a CPU: the second field of /proc/PID/schedstat (Linux'
+      # sched-stats.rst).
       #
       # @param pid [Integer]
-      # @return [Integer, nil] microseconds since its start; nil: it has ended, or the kernel keeps no account
+      # @return [Integer, nil] microseconds since its start; nil: it has ended, or the kernel does not count this
       def self.run_delay(pid)
         File.read("/proc/#{pid}/schedstat").split[1]&.to_i&.div(1000)
       rescue SystemCallError

@@ -4,13 +4,14 @@ require "etc"
 
 module Pando
   module Sys
-    # Of the memory of another process, what the kernel keeps in huge pages, and what it has merged with pages that are
-    # alike (KSM), in bytes; read from /proc.
+    # How much of another process's memory the kernel keeps in huge pages, and how much it has merged with identical
+    # pages (KSM), in bytes; read from /proc.
     SpecialPages = Struct.new(:huge, :merged, :gain) do
-      # `merged` is nil before Linux 6.1; `gain`, what is saved less what the kernel needs for it, before 6.4.
+      # `merged` is nil before Linux 6.1. `gain`, the memory saved minus what the kernel needs to manage it, is nil
+      # before 6.4.
       #
       # @param pid [Integer]
-      # @return [SpecialPages, nil] nil: it has ended, or is not ours to look at
+      # @return [SpecialPages, nil] nil: it has ended, or we may not read its memory map
       def self.of(pid)
         huge = File.read("/proc/#{pid}/smaps_rollup")[/^AnonHugePages: +(\d+) kB$/, 1]
         new(huge.to_i * 1024, *merged(pid))
@@ -18,7 +19,7 @@ module Pando
         nil
       end
 
-      # (proc_pid_ksm_stat: ksm.rst of Linux)
+      # Reads /proc/PID/ksm_stat (Linux' ksm.rst).
       def self.merged(pid)
         told = File.read("/proc/#{pid}/ksm_stat")
         pages = told[/^ksm_merging_pages (\d+)$/, 1]

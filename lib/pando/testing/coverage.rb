@@ -8,7 +8,7 @@ module Pando
     #
     # @api private
     module Coverage
-      # Prepended to Ruby's module.
+      # Prepended to Ruby's Coverage module.
       module Added
         def peek_result = Coverage.add(super)
 

@@ -10,7 +10,7 @@ require "pando/testing/strict"
 module Pando
   module Testing
     # One refork of a run, from the preparations in the forking process to the end of the new generation. Both processes
-    # have a copy; the heir has it as it was at the fork.
+    # have a copy; the heir's is as it was at the fork.
     #
     # @api private
     class Refork
@@ -77,7 +77,7 @@ module Pando
 
       def own = [*@session.line.ios, *@strict&.ios, *@plug.outputs.grep(IO).reject(&:closed?)]
 
-      # So that nothing is written twice, or lost with a process that is killed.
+      # Flushes the IOs, so that nothing is written twice, or lost with a process that is killed.
       def flush
         ObjectSpace.each_object(IO) do |io|
           io.flush if !io.closed? && writable?(io)

@@ -5,10 +5,10 @@ require "pando/testing/threads"
 
 module Pando
   module Testing
-    # One run of a suite: counts its tests and decides when to refork. Each generation has its own copy; the copy of the
-    # living one counts.
+    # One run of a suite: counts its tests and decides when to refork. Each generation has its own copy; only the living
+    # generation's copy counts.
     #
-    # A plug connects it to a framework, and answers
+    # A plug connects it to a framework, and has these methods:
     #
     #   seed                             of the run: Integer
     #   fail(title, message, location)   records a failure that belongs to no test

@@ -3,19 +3,18 @@
 require "socket"
 
 module Conformance
-  # Sends what it is given, each on a connection of its own and a few at once, and
-  # takes the answers apart.
+  # Sends the inputs, each on its own connection and a few at the same time, and parses the responses.
   class Battery
     AT_ONCE = 16
     PATIENCE = 90 # seconds
     ANSWER = %r{\G(?:HTTP/1\.1 100 Continue\r\n\r\n)?(?:\z|HTTP/1\.1 (\d{3}) [^\r\n]*\r\n((?:[^\r\n]+\r\n)*)\r\n)}n
 
-    # What a server made of a request, or the status it refused it with.
+    # How a server read a request, or the status with which it refused it.
     Seen = Struct.new(:status, :verb, :target, :host, :body)
     class Hang < StandardError; end
     class Nonsense < StandardError; end
 
-    # The Rack application that the answers come from. Its own have no body, so that HEAD is none of our worries.
+    # The Rack application that sends the responses. The server's own have no body, so HEAD needs no special case.
     APP = lambda do |env|
       echo = [*env.values_at("REQUEST_METHOD", "REQUEST_URI", "HTTP_HOST").map(&:to_s), env["rack.input"].read]
       [200, { "x-echo" => echo.map { |part| "x#{part.unpack1("H*")}" }.join(" "), "content-length" => "0" }, []]
@@ -27,7 +26,7 @@ module Conformance
     end
 
     # @param inputs [Array<String>]
-    # @return [Array<Array<Seen>>] of each input what was answered
+    # @return [Array<Array<Seen>>] the responses to each input
     # @raise [Hang, Nonsense]
     def run(inputs)
       inputs.each_slice(AT_ONCE).flat_map do |slice|
@@ -40,7 +39,7 @@ module Conformance
 
     private
 
-    # The server may have had enough before all is sent.
+    # The server may close the connection before everything is sent.
     def send_all(socket, input)
       socket.write(input)
       socket.shutdown(:WR)

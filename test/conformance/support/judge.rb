@@ -4,12 +4,12 @@ require_relative "battery"
 require_relative "rfc9112"
 
 module Conformance
-  # Compares what a server did with a connection's bytes with what RFC 9112 says of them.
+  # Compares what a server did with a connection's bytes to what RFC 9112 requires.
   class Judge
     Seen = Battery::Seen
 
-    # @param most [Integer, nil] requests that the server answers on one connection
-    # @param echo [Boolean] whether its answers say what it has read
+    # @param most [Integer, nil] requests that the server serves on one connection, at most
+    # @param echo [Boolean] whether its responses contain what it has read
     def initialize(most: nil, echo: true)
       @most = most
       @echo = echo

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Run by rack_lint_test.rb: serves a Rack::Lint application with one release of Rack.
+# rack_lint_test.rb runs this: serves a Rack::Lint application with one release of Rack.
 begin
   gem "rack", ARGV.fetch(0)
 rescue LoadError
@@ -8,7 +8,7 @@ rescue LoadError
 end
 require "rack"
 require "rack/lint"
-require "uri" # which the Lint of Rack 2.2 forgets
+require "uri" # missing in the Lint of Rack 2.2
 require "tempfile"
 require_relative "../../unit/http/support/served_queue"
 
@@ -17,7 +17,7 @@ TYPE = RACK3 ? "content-type" : "Content-Type"
 LENGTH = RACK3 ? "content-length" : "Content-Length"
 FILE = Tempfile.new.tap { |file| file.write("file") && file.flush }
 
-# A body that has a path.
+# A body with a path.
 class PathBody
   def each = yield("file")
   def to_path = FILE.path
@@ -40,7 +40,7 @@ UPGRADED = lambda do |stream|
   stream.close
 end
 
-# The connection of Rack 2 is where it says.
+# Rack 2 passes the connection in the environment.
 def take_over(env)
   socket = env["rack.hijack"].call
   socket = env["rack.hijack_io"] unless RACK3

@@ -6,17 +6,16 @@ require_relative "judge"
 require_relative "mutations"
 
 module Conformance
-  # Mutated requests over real sockets to a server in this process, each answer
-  # compared with what RFC 9112 says. In the reactor's mode the reactor is a
-  # process of its own.
+  # Sends mutated requests over real sockets to a server in this process, and compares each response with what RFC 9112
+  # requires. In the reactor's mode the reactor is a separate process.
   class MutationRun
     SLICE = 500
     SETTINGS = { max_header_bytes: 65_536, max_target_bytes: 8192, max_headers: 100, max_body_bytes: nil }.freeze
     MODES = { "reactor" => [HTTPSupport::ServedQueue, nil], "direct" => [HTTPSupport::ServedWork, 1] }.freeze
 
-    # What the answers of a connection were, and how often.
+    # Kinds of responses on a connection, and how often each occurred.
     attr_reader :outcomes
-    # Input and what is wrong with the answers.
+    # An input, and what is wrong with the responses.
     attr_reader :faults
 
     # @param mode ["reactor", "direct"]

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Conformance
-  # Requests, most of them a little wrong, by the numbers of a seed.
+  # Random requests from a seed, most of them slightly wrong.
   class Mutations
     SEEDS = [
       "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -81,7 +81,7 @@ module Conformance
       end
     end
 
-    # Lines are lost, said twice, exchanged, or get a word in their midst.
+    # Drops, repeats or swaps lines, or inserts a word into one.
     def mutate_line(bytes)
       lines = bytes.lines("\r\n")
       return if lines.empty?

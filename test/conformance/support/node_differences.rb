@@ -4,20 +4,19 @@ require "json"
 require_relative "mutation_run"
 
 module Conformance
-  # What Pando and Node make of the same requests, each alone on its connection, and
-  # why they differ.
+  # Compares how Pando and Node read the same requests, one per connection, and explains the differences.
   class NodeDifferences
     SLICE = MutationRun::SLICE
     SERVER = File.join(__dir__, "node_server.js")
-    PARSER = 9 # llhttp's version that is strict about line ends and bytes beyond ASCII: Node 20's
+    PARSER = 9 # the first version of llhttp that is strict about line ends and bytes beyond ASCII: Node 20's
 
-    # input: the bytes; rule: what RFC 9112 says of them; node: what Node's answer was, if any
+    # input: the bytes; rule: what RFC 9112 requires; node: Node's response, if any
     Case = Struct.new(:input, :rule, :pando, :node) do
       def reason = rule.is_a?(RFC9112::Refusal) ? rule.reason : nil
       def line = input[/\A(?:\r\n)*([^\r\n]*)/n, 1]
     end
 
-    # Node takes it, Pando does not: what, the section of RFC 9112 unless said, why.
+    # Node accepts it, Pando does not: what, the section (of RFC 9112 unless specified), and why.
     TAKEN_BY_NODE = {
       "Host is not looked at" =>
         ["3.2", "an invalid Host deserves 400; Node hands it to the application",
@@ -60,7 +59,7 @@ module Conformance
          ->(one) { one.reason.nil? && one.rule.lenient.include?("a chunk size of more than 15 digits") }]
     }.freeze
 
-    # Pando takes it, Node does not.
+    # Pando accepts it, Node does not.
     TAKEN_BY_PANDO = {
       "methods" =>
         ["RFC 9110 9.1", "the application decides which methods there are; Node has a list",
@@ -90,7 +89,7 @@ module Conformance
         system("node", "--version", out: File::NULL, err: File::NULL, exception: false) || false
       end
 
-      # @return [String, nil] why nothing can be compared here
+      # @return [String, nil] why a comparison is not possible here
       def obstacle
         return "no node on this machine: apt-get install nodejs" unless node?
         return if parser.to_i >= PARSER
@@ -98,15 +97,15 @@ module Conformance
         "this machine's Node is too old: its parser, llhttp #{parser}, is not strict, that of Node 20 and newer is"
       end
 
-      # @return [String] the version of its parser, llhttp
+      # @return [String] the version of llhttp, its parser
       def parser = IO.popen(["node", "-p", "process.versions.llhttp"], &:read).chomp
     end
 
     METHODS = node? ? JSON.parse(IO.popen(["node", "-p", "JSON.stringify(require('http').METHODS)"], &:read)) : []
 
-    # @return [Integer] inputs that both saw in the same way
+    # @return [Integer] inputs that both read in the same way
     attr_reader :agreed
-    # @return [Hash{String => Integer}] of each reason how many
+    # @return [Hash{String => Integer}] number of differences by reason
     attr_reader :explained
     # @return [Array<Case>]
     attr_reader :unexplained

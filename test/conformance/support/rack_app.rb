@@ -5,13 +5,13 @@ require "json"
 require "rack"
 require "rack/lint"
 
-# The application of rack_app_test.rb. The path names one promise of the Rack
-# specification, and the answer shows whether it is kept.
+# The application of rack_app_test.rb. The path names one promise of the Rack specification, and the response shows
+# whether it is kept.
 class RackApp
-  # What is to be seen of a request only after its answer: a file of this name, if there is one.
+  # Facts about a request that are known only after its response go to the file with this name, if it is set.
   def self.note(name, text) = name.to_s.empty? ? nil : File.write(name, "#{text}\n", mode: "a")
 
-  # A body with each and close, and nothing else.
+  # A body with only each and close.
   class Pieces
     def initialize(name = nil, &pieces)
       @name = name
@@ -22,12 +22,12 @@ class RackApp
     def close = RackApp.note(@name, "closed")
   end
 
-  # A body that is a file as well.
+  # A body that is also a file.
   class FileBody < Pieces
     def to_path = File.expand_path("config.ru")
   end
 
-  # WebSocket (RFC 6455), as much as an echo of short texts needs.
+  # WebSocket (RFC 6455), as far as an echo of short texts needs it.
   module Echo
     GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
@@ -59,7 +59,7 @@ class RackApp
 
   def get_echo(env) = [200, {}, Pieces.new { |block| env["rack.input"].each(&block) }]
 
-  # Each way to read, and what comes at the end.
+  # Tries each way to read, and reading at the end of the input.
   def get_input(env)
     input = env["rack.input"]
     buffer = +"something"
@@ -100,7 +100,7 @@ class RackApp
   def get_nothing(env) = [200, {}, Pieces.new(env["QUERY_STRING"]) { |_| nil }]
   def get_closed(env) = [200, {}, Pieces.new(env["QUERY_STRING"]) { |block| block.call("some") }]
 
-  # The second piece is there when the client has said, by a file, that it has the first.
+  # Sends the second piece when the client has confirmed, with a file, that it has the first.
   def get_lazy(env) = [200, {}, Pieces.new { |block| in_turn(env, block) }]
   def get_lazy_stream(env) = [200, {}, ->(stream) { in_turn(env, stream.method(:write)) }]
 

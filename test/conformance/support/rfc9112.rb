@@ -3,19 +3,18 @@
 require "ipaddr"
 
 module Conformance
-  # What RFC 9112 says of the bytes that a client sends on a connection before it
-  # ends its side, in the words of the RFC's own grammar: slow, plain, and knowing
-  # nothing of the parser that it judges.
+  # What RFC 9112 says about the bytes that a client sends on a connection before it closes its side. It follows the
+  # grammar of the RFC, is slow and simple, and shares nothing with the parser that it judges.
   #
   #   RFC9112.read("GET / HTTP/1.1\r\nHost: a\r\n\r\n") # => [#<Message verb="GET" ...>]
   #   RFC9112.read("GET / HTTP/1.1\r\n\r\n")            # => [#<Refusal reason="Host is missing">]
   #
-  # Where the RFC lets a server choose, the choice is the strict one; what may be
-  # taken all the same is a Message that says so in `lenient`.
+  # Where the RFC lets a server choose, this takes the strict choice. A Message that may be accepted anyway says so in
+  # `lenient`.
   module RFC9112
-    # `keep`: another message may follow on the connection; `ends`: where.
+    # `keep`: another message may follow on the connection; `ends`: the position of its end.
     Message = Struct.new(:verb, :target, :host, :body, :keep, :ends, :lenient, :fields, :trailer, keyword_init: true)
-    # No server may act on this.
+    # No server may process this.
     Refusal = Struct.new(:reason)
 
     class Malformed < StandardError; end
@@ -30,7 +29,7 @@ module Conformance
     QUERY = %r{(?:\?(?:#{PCHAR}|[/?])*)?}n
     ORIGIN = /\A#{PATH}+#{QUERY}\z/n                                     # section 3.2.1
     ABSOLUTE = %r{\Ahttp://([^/?]*)#{PATH}*#{QUERY}\z}ni                 # section 3.2.2
-    # What browsers send as it is, and docs/http.md takes as it is.
+    # Browsers send these without escaping, and docs/http.md says that Pando accepts them.
     LOOSE_PATH = %r{(?:/(?:#{PCHAR}|[\[\]|])*)}n
     LOOSE_QUERY = /(?:\?[!$%-;=?-~]*)?/n
     LOOSE_ORIGIN = /\A#{LOOSE_PATH}+#{LOOSE_QUERY}\z/n
@@ -43,7 +42,7 @@ module Conformance
 
     class << self
       # @param bytes [String] in binary
-      # @return [Array<Message, Refusal>] in order; a Refusal, and a message that is not kept, is the last
+      # @return [Array<Message, Refusal>] in order; nothing follows a Refusal or a message that is not kept
       def read(bytes)
         found = []
         at = 0
@@ -63,7 +62,7 @@ module Conformance
 
       def refuse(reason) = raise(Malformed, reason)
 
-      # Section 2.2: empty lines before a request are skipped, as many as we please.
+      # Section 2.2: empty lines before a request are skipped, in any number.
       def next_message(bytes, at)
         blank = 0
         (blank += 1) && (at += 2) while bytes.byteslice(at, 2) == CRLF
@@ -130,7 +129,7 @@ module Conformance
         false
       end
 
-      # The host that counts, sections 3.2.2 and 3.3.
+      # The effective host, sections 3.2.2 and 3.3.
       def check_target(message, host)
         target = message.target
         refuse("CONNECT is for proxies") if message.verb == "CONNECT"
@@ -199,7 +198,7 @@ module Conformance
         end
       end
 
-      # Section 7.1.2; where it ends
+      # Section 7.1.2; returns the end
       def trailer(message, bytes, at)
         loop do
           line_end = bytes.index(CRLF, at) or refuse("no end of the trailer section")

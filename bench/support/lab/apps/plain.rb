@@ -7,7 +7,7 @@ module Bench
     module Apps
       # A rackup file of bench/apps.
       class Plain
-        # What bench/apps/roda.ru answers.
+        # The paths of bench/apps/roda.ru.
         ANIMALS = %w[ant bee cat dog eel fox gnu hen ibis jay kea lynx mole newt owl pig quail ram seal toad].freeze
 
         def initialize(name, targets, environment = {})
@@ -24,7 +24,7 @@ module Bench
         # @param seed [Integer]
         def traffic(seed) = Traffic.new(@targets, seed: seed)
 
-        # Once, before any server is started.
+        # Called once, before any server is started.
         def prepare(_bundle); end
       end
 

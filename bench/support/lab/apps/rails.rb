@@ -9,8 +9,8 @@ require_relative "../../../apps/rails/traffic"
 module Bench
   module Lab
     module Apps
-      # The generated Rails app. Its code and its database are made once for each state of the generator and kept in the
-      # user's cache folder; each run has a copy of the database.
+      # The generated Rails app. Its code and its database are made once per version of the generator and kept in the
+      # user's cache folder. Each run has a copy of the database.
       class Rails
         DATABASE = "production.sqlite3"
 

@@ -9,15 +9,15 @@ require_relative "../../../apps/redmine/traffic"
 module Bench
   module Lab
     module Apps
-      # Redmine: the newest one that Debian's archive has, or a copy of a checkout. Its code, its assets and its
-      # database are made once and kept in the user's cache folder; each run has a copy of the database.
+      # Redmine: the newest version in Debian's archive, or a copy of a checkout. Its code, its assets and its database
+      # are made once and kept in the user's cache folder. Each run has a copy of the database.
       class Redmine
         SOURCES = File.join(FOLDER, "redmine")
         DATABASE = "production.sqlite3"
         SESSIONS = "sessions.json"
         DATA = [DATABASE, SESSIONS].freeze
         WITHOUT = %w[development test].freeze
-        CODE = %w[install database.yml additional_environment.rb].freeze # what the code follows from
+        CODE = %w[install database.yml additional_environment.rb].freeze # the files that determine the code
         GEMFILE = <<~RUBY
           eval_gemfile %<redmine>p
           gem "pitchfork", "~> 0.18", require: false
@@ -86,7 +86,7 @@ module Bench
           FileUtils.rm_rf(fresh)
           FileUtils.mkdir_p(fresh)
           environment = bundle.environment.merge(surroundings(fresh))
-          FileUtils.rm_f(File.join(code, "db/schema.rb")) # a database made from an earlier one's has no first user
+          FileUtils.rm_f(File.join(code, "db/schema.rb")) # a database made from this schema would have no first user
           run(environment.merge("LAB_COMPILE_ASSETS" => "1"), "bin/rails", "db:migrate")
           run(environment, File.join(SOURCES, "seed.rb"), code)
           FileUtils.rm_rf((Dir.children(fresh) - DATA).map { |name| File.join(fresh, name) })

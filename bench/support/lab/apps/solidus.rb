@@ -9,9 +9,8 @@ require_relative "../../../apps/solidus/traffic"
 module Bench
   module Lab
     module Apps
-      # A shop of Solidus, a public Rails app: storefront, back office and API. It has a bundle of its own.
-      # The database and the images are made once for each version of them and kept in the user's cache folder; each run
-      # has a copy of the database.
+      # A Solidus shop, a public Rails app: storefront, back office and API. It has its own bundle. The database and the
+      # images are made once per version and kept in the user's cache folder. Each run has a copy of the database.
       class Solidus
         CODE = File.join(FOLDER, "solidus")
         GEMFILE = File.expand_path("../../../gems/solidus/Gemfile", __dir__)
@@ -40,7 +39,7 @@ module Bench
           Traffic.new(mix.targets, writes: mix.writes, share: mix::WRITES, seed: seed)
         end
 
-        # Once, before any server is started: 2 minutes on two cores.
+        # Called once, before any server is started: takes 2 minutes on two cores.
         def prepare(bundle)
           Apps.locked(home) { fill(bundle) unless File.exist?(File.join(data, DATABASE)) }
         end
@@ -54,7 +53,7 @@ module Bench
           Digest::SHA256.hexdigest(parts.join("\0"))[0, 16]
         end
 
-        # What decides what the database holds.
+        # The inputs that determine the content of the database.
         def sources = Dir[File.join(CODE, "{config,db}/**/*.{rb,yml}")]
         def lock = "#{bundle.environment.fetch("BUNDLE_GEMFILE")}.lock"
 
@@ -64,7 +63,7 @@ module Bench
 
         def fill(bundle)
           warn "filling a shop in #{home} ..."
-          Packages.executable("mogrify", "imagemagick") # which resizes the images
+          Packages.executable("mogrify", "imagemagick") # resizes the images
           fresh = "#{data}.new"
           FileUtils.rm_rf(fresh)
           FileUtils.mkdir_p(fresh)

@@ -49,7 +49,7 @@ module Pando
 
         private
 
-        # Used for names of temporary files: if one exists, Ruby tries the next.
+        # This generator is used for names of temporary files: if a file exists, Ruby tries the next name.
         def harmless?(generator) = defined?(Dir::Tmpname::RANDOM) && Dir::Tmpname::RANDOM.equal?(generator)
       end
     end

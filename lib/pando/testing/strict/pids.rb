@@ -38,7 +38,7 @@ module Pando
             end
           end
 
-          # Such as Ruby's own version, which may contain any number. These constants have no line.
+          # Constants such as Ruby's own version, which may contain any number. They have no line.
           def made_in_c?(owner, name) = PLACE.bind_call(owner, name, false).to_a.last.to_i.zero?
 
           def stale?(name, value, pids)
@@ -49,7 +49,7 @@ module Pando
             end
           end
 
-          # As they are written: 001001 is not a pid.
+          # Compares digits as text: 001001 is not a pid.
           def numbers(text) = text.b.scan(/\d+/)
 
           def finding(owner, name)

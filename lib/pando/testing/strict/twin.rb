@@ -5,8 +5,7 @@ require "json"
 module Pando
   module Testing
     class Strict
-      # The process that runs one test before the heir does, and then leaves. The heir sends it one line per
-      # command.
+      # The process that runs one test before the heir does, and then exits. The heir sends it one line per command.
       #
       # @api private
       class Twin

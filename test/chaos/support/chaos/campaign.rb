@@ -15,23 +15,23 @@ require "chaos/watch"
 require "fileutils"
 
 module Chaos
-  # One run: rounds of faults under load, each followed by the way back to full strength, until the time is over or
-  # something does not hold.
+  # One run: rounds of faults under load, each followed by the recovery to full strength, until the time is up or an
+  # invariant is violated.
   class Campaign
-    # Seconds to be at full strength when the last fault of a round is over.
+    # Seconds to reach full strength after the last fault of a round.
     LIMIT = 5
-    # More of them where a node's successor is born only when it is gone: its quiet_timeout and the grace.
+    # Additional seconds if a node's successor is forked only once the node has exited: its quiet_timeout and the grace.
     FAREWELL = 5 + 2
-    # Seconds for the first boot, and for the end.
+    # Seconds for the first boot, and for the shutdown.
     PATIENCE = 60
-    # Seconds until nobody comes or goes any more: a service that was killed often waits for up to 30.
+    # Seconds until no process starts or exits any more: a service that was killed often waits for up to 30.
     QUIET = 45
-    # Seconds within which some request or other has its outcome.
+    # Seconds within which at least one request has its outcome.
     SILENCE = 70
-    # Seconds for the jobs that are there when no more are ordered.
+    # Seconds for the remaining jobs once no more are ordered.
     LAST_JOBS = 40
 
-    # A fault that was injected.
+    # An injected fault.
     Incident = Struct.new(:fault, :spell, :heard, :missed) do
       def over_at = spell.began + fault.seconds
     end
@@ -55,7 +55,7 @@ module Chaos
       @report = Report.new(@chronicle, @ledger, @jobs, @watch)
     end
 
-    # @return [Boolean] whether everything held
+    # @return [Boolean] whether all invariants held
     def run
       @deadline = Chaos.now + (@options.minutes * 60)
       begin_all
@@ -89,14 +89,14 @@ module Chaos
       @orders&.start
     end
 
-    # Of a server that has reforked: a mold of that kind will be there at the end.
+    # Reforks first, so that there is a mold of the same kind as at the end.
     def stock
       @stage.signal("USR2")
       roll = @scene.wait(PATIENCE) { @scene.roll&.then { |now| now if now.quiet? && now.generation.positive? } }
       Stock.new(@stage.pid, roll || raise("the server does not refork"))
     end
 
-    # Each fault on a thread: one that takes its time must not prolong another.
+    # Runs each fault on a thread, so that a slow fault does not prolong another.
     def round(round)
       sleep round.pause
       @report.close_round
@@ -163,7 +163,7 @@ module Chaos
       end
     end
 
-    # A last connection may just be on its way out.
+    # A last connection may still be about to close.
     def excess_at_last
       excess = []
       @scene.wait(10) do
@@ -173,7 +173,7 @@ module Chaos
       excess
     end
 
-    # So that some run and some wait when the server is told to stop.
+    # Leaves some jobs running and some waiting when the server is told to stop.
     def order_last
       @orders&.last
       @scene.wait(2) { @stage.jobs_taken.any? } if @orders
@@ -188,7 +188,7 @@ module Chaos
       @chronicle.violate("left behind: #{left.map { |one| one.to_a.join(" ") }.join(", ")}") if left.any?
     end
 
-    # What the nodes have written is told with the rest.
+    # The artefacts include what the nodes have written.
     def conclude
       FileUtils.cp(@stage.job_journal, @options.artefacts) if File.exist?(@stage.job_journal)
       @report.close_round

@@ -3,21 +3,21 @@
 require "chaos/roll"
 
 module Chaos
-  # What happened when, on one clock: what we did, what the server told, what was violated. All of it is written to
-  # a file; what may explain a failed request is kept for a while.
+  # What happened when, on one clock: our actions, the server's events, and violations. All of it is written to a file.
+  # Events that may explain a failed request are kept for a while.
   class Chronicle
-    # A process that was lost, between our doing and the server's word for it.
+    # A lost process, with the time of our action and the time of the server's event.
     Death = Struct.new(:role, :pid, :began, :ended, :suspect, :wanted, keyword_init: true) do
       def overlaps?(from, to, slack) = began - slack <= to && ended + slack >= from
     end
-    # A time in which a fault was there.
+    # A time in which a fault was active.
     Spell = Struct.new(:fault, :began, :ended, :failures)
     ENDS = { "worker.lost" => "worker", "worker.killed" => "worker", "worker.exited" => "worker",
              "worker.failed" => "worker", "reactor.lost" => "reactor", "reactor.killed" => "reactor" }.freeze
-    # Whose request may have caused it is not given to the next.
+    # Reasons of an end that the request may have caused; such a request is not handed to another worker.
     SUSPECT = /signal (SEGV|BUS|ABRT|ILL|FPE|TRAP|SYS)|OOM|timeout|in time/
     MEMORY = 300 # seconds
-    # What is kept for each generation.
+    # Events that are kept for each generation.
     TOLD = %w[canary.passed canary.unproven canary.failed reload.failed reload.finished].freeze
 
     def initialize(log, echo: nil)
@@ -34,22 +34,22 @@ module Chaos
 
     def violations = @lock.synchronize { @violations.dup }
 
-    # @return [Hash{String => Integer}] how often the server told of what
+    # @return [Hash{String => Integer}] number of the server's events by name
     def names = @lock.synchronize { @names.dup }
 
-    # @param pattern [Regexp, nil] of events' names
-    # @return [Integer] how many there were so far
+    # @param pattern [Regexp, nil] for names of events
+    # @return [Integer] number of these events so far
     def heard(pattern)
       return 0 unless pattern
 
       names.sum { |name, count| name.match?(pattern) ? count : 0 }
     end
 
-    # @param nodes [Boolean] it is a generation of the nodes: each pool numbers its own
-    # @return [Hash, nil] what the server told of this generation by an event of this name
+    # @param nodes [Boolean] whether it is a generation of nodes: each pool has its own numbers
+    # @return [Hash, nil] the server's event with this name for this generation
     def told(name, generation, nodes: false) = @lock.synchronize { @told[[name, nodes]][generation] }
 
-    # @return [Integer] the highest generation that it told this of
+    # @return [Integer] the highest generation with this event
     def latest(name) = @lock.synchronize { @told[[name, false]].keys.compact.max || -1 }
 
     def note(text)
@@ -63,7 +63,7 @@ module Chaos
       note("VIOLATION #{text}")
     end
 
-    # We are about to do something to it that may end it.
+    # Records that our next action may end the process.
     def strike(pid) = @lock.synchronize { @signalled[pid] ||= Chaos.now }
 
     # @param event [Hash] of the server
@@ -84,10 +84,10 @@ module Chaos
 
     def end_spell(spell) = @lock.synchronize { spell.ended = Chaos.now }
 
-    # @return [Array<Death>] that may have met a request of this time
+    # @return [Array<Death>] that may have affected a request in this time
     def deaths(from, to, slack) = @lock.synchronize { @deaths.select { |death| death.overlaps?(from, to, slack) } }
 
-    # @return [Death, nil] of this process, if it may have died before that moment
+    # @return [Death, nil] of this process, if it may have ended before that moment
     def death(pid, by, slack) = @lock.synchronize { @deaths.find { |one| one.pid == pid && one.began - slack <= by } }
 
     def spells(from, to, slack)

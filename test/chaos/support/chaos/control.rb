@@ -3,7 +3,7 @@
 require "socket"
 
 module Chaos
-  # Asks the server's control socket.
+  # A client for the server's control socket.
   class Control
     Row = Struct.new(:word, :pairs) do
       def [](name) = pairs[name]
@@ -15,7 +15,7 @@ module Chaos
       @path = path
     end
 
-    # @return [Array<Row>, nil] nil: no whole answer within so many seconds
+    # @return [Array<Row>, nil] nil: no complete answer within that many seconds
     def ask(line, patience: 5)
       deadline = Chaos.now + patience
       socket = UNIXSocket.new(@path)
@@ -27,14 +27,14 @@ module Chaos
       socket&.close
     end
 
-    # Its outcome is not waited for. The monitor may have no descriptor for us: then we try again.
-    # @return [Boolean] whether it was taken
+    # Does not wait for the outcome. If the monitor has no descriptor for us, it tries again.
+    # @return [Boolean] whether the monitor accepted the command
     def tell(line)
       50.times { ask_once(line) ? (return true) : sleep(0.1) }
       false
     end
 
-    # @return [Array<Row>, nil] all processes and what else it tells of itself
+    # @return [Array<Row>, nil] all processes and the other rows of the monitor's status
     def status = ask("status", patience: 2)
 
     private

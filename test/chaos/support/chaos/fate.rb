@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Chaos
-  # What became of one request, as the load tells it.
+  # The outcome of one request, as the load reports it.
   Fate = Struct.new(:id, :kind, :verb, :began, :ended, :outcome, :status, :pid, :overslept, :detail) do
     # @param line [String] see Load::Exchange#to_s
     def self.parse(line)
@@ -10,9 +10,9 @@ module Chaos
     end
 
     def answered? = outcome == :answered
-    # Another try would not do it twice.
+    # Whether a retry could not run it twice.
     def safe? = verb == "GET"
-    # In the words of Fault#failures.
+    # In the terms of Fault#failures.
     def symptom = outcome == :refused ? status : outcome
 
     def to_s

@@ -5,7 +5,7 @@ require "chaos/roll"
 module Chaos
   # The kinds of faults.
   module Faults
-    # Of a fault that meets the pool of job nodes, where another one of its name meets that of the workers.
+    # For a fault of the pool of job nodes that inherits from the one of the workers.
     module OfNodes
       def name = plan["role"] ? "#{self.class.superclass.label} #{plan["role"]}" : self.class.label
 
@@ -16,17 +16,17 @@ module Chaos
     end
   end
 
-  # One thing that goes wrong: it is injected, and lifted when its time is over. What exactly it does is planned from
-  # the seed; whom it hits depends on who lives when it comes.
+  # One fault: it is injected, and removed when its time is over. The seed determines its plan. The affected process
+  # depends on which ones are alive at that time.
   class Fault
     class << self
-      # @param nodes [Boolean] also those that meet job nodes
+      # @param nodes [Boolean] include those that affect job nodes
       # @return [Array<Class>] all kinds
       def kinds(nodes: false) = all.select { |kind| nodes || !kind.of_nodes? }
 
       # @param name [String] in the schedule and the report
-      # @param weight [Integer] how often, beside the others
-      # @param evidence [Regexp, nil] of the server's events: that it felt it
+      # @param weight [Integer] frequency relative to the others
+      # @param evidence [Regexp, nil] names of events by which the server shows that it was affected
       def named(name, weight:, evidence: nil)
         @label = name
         @weight = weight
@@ -38,10 +38,10 @@ module Chaos
       def all = @all ||= []
       def of_nodes? = include?(Faults::OfNodes)
 
-      # @return [Hash{String => Object}] what the seed decides
+      # @return [Hash{String => Object}] the parameters that the seed determines
       def plan(_random) = {}
 
-      # @return [String, nil] why it is not possible on this machine
+      # @return [String, nil] why this machine does not support it
       def obstacle(_stage) = nil
     end
 
@@ -55,15 +55,16 @@ module Chaos
 
     def name = self.class.label
 
-    # Seconds that it lasts.
+    # Duration in seconds.
     def seconds = plan.fetch("seconds", 0)
 
-    # @return [Object] false: there was nobody to hit
+    # @return [Object] false: there was no process to affect
     def inject = raise(NoMethodError, "#{self.class} must say what it does")
 
     def lift; end
 
-    # What may happen to requests meanwhile, beside those of processes that die of it: statuses, :closed, :cut.
+    # The expected failures of requests meanwhile, in addition to those of processes that end because of it: statuses,
+    # :closed, :cut.
     def failures = []
 
     def to_s = "#{name} #{plan.map { |key, value| "#{key}=#{value}" }.join(" ")}".strip
@@ -75,17 +76,18 @@ module Chaos
     def stage = scene.stage
     def roll = scene.roll
 
-    # The two roles of the pool that it is about.
+    # The two roles of the affected pool.
     def worker_role = "worker"
     def mold_role = "mold"
 
-    # @return [Roll::Entry, nil] somebody of this role
+    # @return [Roll::Entry, nil] a process in this role
     def victim(role = plan["role"])
       candidates = roll&.of(role).to_a.select { |one| role == mold_role || one.serving? }.sort_by(&:pid)
       candidates[(plan.fetch("pick", 0) * candidates.size).to_i]
     end
 
-    # @return [Boolean] whether there was such a process still; and not stopped already: another fault will wake that
+    # @return [Boolean] whether there still was such a process, and it was not stopped already: another fault will
+    #   resume that one
     def signal(pid, name)
       return false if name == "STOP" && stopped?(pid)
 
@@ -100,5 +102,5 @@ module Chaos
   end
 end
 
-# Those of nodes are variants of the others.
+# The faults of nodes are subclasses of the others.
 %w[faults faults/nodes].each { |folder| Dir[File.join(__dir__, folder, "*.rb")].each { |file| require file } }

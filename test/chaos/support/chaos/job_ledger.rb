@@ -3,15 +3,14 @@
 require "chaos/tail"
 
 module Chaos
-  # Judges jobs: each one is done, in time, and is begun again only if the process that had it has died, or was out of
-  # time to end it, or was refused something by the kernel. From what was ordered and what the nodes write down, see
-  # QueueRunner.
+  # Judges jobs by what was ordered and what the nodes write (see QueueRunner): each job is done in time. It is started
+  # again only if the process that had it ended, ran out of time to finish it, or was refused a resource by the kernel.
   class JobLedger
-    # Seconds for the server's word on a death to reach us.
+    # Seconds until we know of a death from the server's events.
     PATIENCE = 6.0
-    # Seconds by which a death may be known later than its jobs are somebody else's.
+    # Seconds by which we may learn of a death after its jobs have gone to another process.
     SLACK = 2.0
-    # Seconds within which a job is done, whatever happens; what the machine owes the server is added.
+    # Seconds within which a job is done in any case; delays of the machine are added.
     LIMIT = 60.0
     # Seconds that running jobs have to end, at least: quiet_timeout. The runner's clock starts a little later.
     QUIET = 5.0 - 0.2
@@ -19,14 +18,14 @@ module Chaos
     # ended: nil, or :done, :back, :failed.
     Try = Struct.new(:pid, :began, :ended)
     Job = Struct.new(:name, :ordered, :stalled, :tries, :done, :told)
-    # A job that was begun by one, and then by the other.
+    # A job that was started by one process, then by another.
     Repeat = Struct.new(:job, :before, :again)
 
-    # @return [Hash{String => Integer}] jobs that were begun again, by cause
+    # @return [Hash{String => Integer}] jobs that were started again, by cause
     attr_reader :repeats
 
     # @param stall [#seconds] @param path [String] of the nodes' journal
-    # @param alone [Boolean] there are never two nodes of the same number
+    # @param alone [Boolean] whether two nodes never have the same number at the same time
     def initialize(chronicle, path, stall, alone: false)
       @alone = alone
       @chronicle = chronicle
@@ -44,14 +43,14 @@ module Chaos
       @lock.synchronize { @open << @jobs[name] = job }
     end
 
-    # When it last judged.
+    # As of the last judgement.
     # @return [Integer] jobs that are not done
     def open = @lock.synchronize { @open.size }
 
     def total = @lock.synchronize { @jobs.size }
     def done = total - open
 
-    # @param all [Boolean] now, for no word will come any more
+    # @param all [Boolean] judge everything now, because no more events will come
     def judge(all: false)
       read
       ripe, @questions = @questions.partition { |repeat| all || repeat.again.began < Chaos.now - PATIENCE }
@@ -59,7 +58,7 @@ module Chaos
       tell_late
     end
 
-    # Of a server that has ended.
+    # Call it when the server has ended.
     # @param queue [#jobs_waiting, #jobs_taken]
     def conclude(queue)
       judge(all: true)
@@ -72,7 +71,7 @@ module Chaos
 
     private
 
-    # Takes what has been written since.
+    # Reads what was appended since the last call.
     def read
       @tail.each do |word, name, pid, at, seconds|
         next meet(name, pid, at) if word == "twice"
@@ -134,7 +133,7 @@ module Chaos
       end
     end
 
-    # Who leaves as it is told to leaves no job behind.
+    # A process that stops on request must leave no job behind.
     def died?(pid, moment) = @chronicle.death(pid, moment, SLACK)&.wanted == false
 
     def tell_late

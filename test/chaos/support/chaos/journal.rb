@@ -3,9 +3,9 @@
 require "chaos/tail"
 
 module Chaos
-  # What the application has written down: each request that it was called for, in which process.
+  # Reads the application's own record of the requests that reached it, and in which process.
   class Journal
-    # @param path [String] appended to by the server's processes
+    # @param path [String] of a file that the server's processes append to
     # @yieldparam id [String] of a request that has changed something twice
     def initialize(path, &twice)
       @tail = Tail.new(path)
@@ -13,13 +13,13 @@ module Chaos
       @pids = Hash.new { |pids, id| pids[id] = [] }
     end
 
-    # Takes what has been written since.
+    # Reads what was appended since the last call.
     def read = @tail.each { |words| take(*words) }
 
-    # @return [Array<Integer>] in which processes it was begun
+    # @return [Array<Integer>] pids in which it was started
     def pids(id) = @pids.fetch(id, [])
 
-    # Nobody asks for it any more.
+    # Forgets a request.
     def forget(id) = @pids.delete(id)
 
     private
@@ -29,7 +29,7 @@ module Chaos
       @twice.call("#{verb} #{id} was done #{pids.size} times, in #{pids.join(", ")}") if pids.size > allowed(verb)
     end
 
-    # A GET may be tried again, once.
+    # A GET may be retried once.
     def allowed(verb) = verb == "GET" ? 2 : 1
   end
 end

@@ -4,21 +4,21 @@ require "chaos/fate"
 require "chaos/journal"
 
 module Chaos
-  # Judges requests: each one is answered right, or fails in a way that a death or a fault of that time explains; and
-  # what changes something is done once at most, and not at all if its client was told that it was not.
+  # Judges requests: each one gets the right response, or fails in a way that is explained by a process's end or a fault
+  # at that time. A request that changes something runs at most once, and not at all if its client was told so.
   class Ledger
-    # Seconds for the server's word on a death to reach us.
+    # Seconds until we know of a death from the server's events.
     PATIENCE = 4.0
-    # Seconds by which two clocks' readings of one thing may differ.
+    # Seconds by which readings of two clocks may differ.
     SLACK = 2.0
-    # A client that sent so much later than it meant to has only itself to blame for a 408.
+    # A client that sent this much later than planned may get a 408.
     LATE = 2.0
-    # Answers which say that nothing was done.
+    # Statuses that promise that the request did not run.
     NOT_DONE = [503, 408, 400, 413].freeze
 
     attr_reader :asked, :causes
 
-    # @param direct [Boolean] the workers hold the connections
+    # @param direct [Boolean] direct mode: the workers hold the connections
     def initialize(chronicle, journal:, direct: false)
       @chronicle = chronicle
       @direct = direct
@@ -30,7 +30,7 @@ module Chaos
       @last = Chaos.now
     end
 
-    # @param line [String] of the load
+    # @param line [String] from the load
     def take(line)
       fate = Fate.parse(line)
       @lock.synchronize do
@@ -41,10 +41,10 @@ module Chaos
       @chronicle.note("failed: #{fate}") unless fate.answered?
     end
 
-    # @return [Float] seconds since the last request's fate was told
+    # @return [Float] seconds since the last request was reported
     def silence = @lock.synchronize { Chaos.now - @last }
 
-    # @param all [Boolean] now, for no word will come any more
+    # @param all [Boolean] judge everything now, because no more events will come
     def judge(all: false)
       @journal.read
       ripe = @lock.synchronize do
@@ -92,7 +92,7 @@ module Chaos
 
     def died?(deaths, role) = deaths.any? { |death| death.role == role }
 
-    # The worker that it was in, if it got as far as that.
+    # The worker that had the request, if it got that far.
     def cause_by_worker(fate, done, deaths)
       workers = deaths.select { |death| death.role == "worker" && (done.empty? || done.include?(death.pid)) }
       return if workers.empty?

@@ -3,22 +3,22 @@
 require "open3"
 
 module Chaos
-  # The kernel's limits for processes that run, see prlimit(2). Only soft ones, so that they can be raised again.
+  # The kernel's limits for running processes, see prlimit(2). Only soft ones, so that they can be raised again.
   class Limits
-    # As an option of prlimit(1) => its name in /proc/PID/limits
+    # Option of prlimit(1) => name in /proc/PID/limits
     NAMES = { "nproc" => "Max processes", "nofile" => "Max open files", "as" => "Max address space" }.freeze
 
-    # @param stage [Stage] whose user's processes they are
+    # @param stage [Stage] the processes run as its user
     def initialize(stage)
       @stage = stage
     end
 
-    # @return [Integer, String] the one before
+    # @return [Integer, String] the previous limit
     def lower(pid, name, value)
       soft(pid, name).tap { set(pid, name, value) }
     end
 
-    # In all processes of the server: children have inherited it meanwhile, and theirs may be under way.
+    # For all processes of the server: children have inherited the limit meanwhile, and new ones may be under way.
     def raise_again(name, low, value)
       5.times do
         lowered = @stage.processes.select { |process| soft(process.pid, name) == low.to_s }
@@ -28,7 +28,7 @@ module Chaos
       end
     end
 
-    # @return [String, nil] nil: the process is gone
+    # @return [String, nil] nil: the process has ended
     def soft(pid, name)
       File.read("/proc/#{pid}/limits")[/^#{NAMES.fetch(name)}\s+(\S+)/, 1]
     rescue SystemCallError

@@ -3,12 +3,12 @@
 require "rbconfig"
 
 module Chaos
-  # The clients' process.
+  # The process of the clients.
   class LoadProcess
     CLIENTS = 12
     PATIENCE = 90 # seconds for the last requests
 
-    # @yieldparam line [String] the fate of a request
+    # @yieldparam line [String] the outcome of a request
     def initialize(stage, seed, &take)
       output, writer = IO.pipe
       reader, @input = IO.pipe
@@ -20,7 +20,7 @@ module Chaos
       @reader = Thread.new { output.each_line(&take) }
     end
 
-    # After the requests that are on their way.
+    # Stops after the requests that are under way.
     def stop
       @input.close unless @input.closed?
       Process.kill("KILL", @pid) unless @waiter.join(PATIENCE)

@@ -4,7 +4,7 @@ require "optparse"
 require "support/checkout"
 
 module Chaos
-  # What the command line says.
+  # The command line.
   Options = Struct.new(:minutes, :seed, :only, :artefacts, :direct, :nodes, :release, :keep, :quiet,
                        keyword_init: true) do
     def self.parse(arguments)
@@ -31,10 +31,10 @@ module Chaos
     end
     private_class_method :parser
 
-    # @return [Array<String>, nil] what the `node` line says, by the seed; nil: there are no nodes
+    # @return [Array<String>, nil] arguments of the `node` line, from the seed; nil: there are no nodes
     def node_manners = ([*("shared" if seed[1] == 1), *("exclusive" if seed[2] == 1)] if nodes)
 
-    # @return [String] the command that does the same again
+    # @return [String] the command that repeats the run
     def replay
       ["bin/chaos --minutes #{minutes} --seed #{seed}", *("--direct" if direct), *("--nodes" if nodes),
        *("--release" if release),

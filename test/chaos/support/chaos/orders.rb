@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
 module Chaos
-  # Orders jobs all the time, in a thread of the harness; never more than nodes at full strength do in a few seconds.
+  # Orders jobs all the time, in a thread of the harness, but never more than nodes at full strength can do in a few
+  # seconds.
   class Orders
-    PAUSE = 0.125 # seconds between two, on average
+    PAUSE = 0.125 # seconds between two orders, on average
     WAITING = 60
     # Seconds that a job takes.
     MIX = [*[0.05] * 6, *[0.3] * 3, 1.2].freeze
-    # Jobs that are there when the server is told to stop.
+    # Jobs in the queue when the server is told to stop.
     LAST = 20
 
     # @param stage [Stage] @param ledger [JobLedger]

@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
 module Chaos
-  # What was done to the server, what it felt of it, and what it cost whom: the table at the end.
+  # The table at the end: the faults, how the server noticed them, and what they cost the clients.
   class Report
-    # Of one kind of faults: injected, met nobody, of which the server told something, seconds to full strength.
+    # For one kind of fault: how many were injected, found no process, were noticed by the server; and seconds to full
+    # strength.
     Line = Struct.new(:injected, :missed, :felt, :survived, :slowest)
 
     def initialize(chronicle, ledger, jobs, watch)
@@ -30,7 +31,7 @@ module Chaos
       line.missed += 1 if incident.missed
     end
 
-    # @param seconds [Float] to full strength @param stalled [Float] of them the machine's
+    # @param seconds [Float] to full strength @param stalled [Float] of which the machine delayed the server
     def survived(incidents, seconds, stalled)
       @stalled += stalled
       @open = incidents
@@ -41,7 +42,7 @@ module Chaos
       end
     end
 
-    # The server has had the time to tell what it felt of the last round.
+    # Called when the server has had time to report how it noticed the last round.
     def close_round
       @open.each do |incident|
         line = @lines[incident.fault.name]

@@ -1,21 +1,21 @@
 # frozen_string_literal: true
 
 module Chaos
-  # Who lives: what the monitor says of its processes, held against what the kernel says.
+  # The running processes: the monitor's status, compared with the kernel's.
   class Roll
-    # A process of the server, as its monitor tells of it.
+    # A process of the server in the monitor's status.
     Entry = Struct.new(:role, :slot, :generation, :pid, :state, keyword_init: true) do
       def serving? = WORKERS.include?(role) ? %w[idle busy].include?(state) : state == "ready"
     end
-    # Workers of one kind: what they and their mold are called here, how many there are to be, the mold that forks, and
-    # whether it was let go.
+    # One kind of workers: the names of their role and their mold's here, their target number, the mold that forks, and
+    # whether it was released.
     Pool = Struct.new(:worker, :mold, :slots, :forker, :released) do
-      # @return [Hash{String => Integer}] processes of each role, when nobody comes and nobody goes
+      # @return [Hash{String => Integer}] processes by role in a steady state
       def cast = { worker => slots, **(released ? {} : { mold => 1 }) }
     end
 
     ROLES = %w[reactor mold worker service].freeze
-    # The pool of job nodes, and what those are called whose roles are the same as those of the other pool.
+    # The pool of job nodes, and the names of its roles, which are the same as in the other pool.
     NODES = "jobs"
     OF_NODES = { "worker" => "node", "mold" => "node mold" }.freeze
     WORKERS = %w[worker node].freeze
@@ -41,21 +41,21 @@ module Chaos
 
     def of(role) = entries.select { |entry| entry.role == role }
     def pids = entries.map(&:pid)
-    # @return [Integer, nil] the pid of the one that has this role
+    # @return [Integer, nil] pid of the process with this role
     def one(role) = of(role).first&.pid
-    # @return [Integer] that of the newest worker; of several pools, where it is lowest
+    # @return [Integer] generation of the newest worker; with several pools, of the pool where it is lowest
     def generation = @pools.map { |pool| of(pool.worker).map(&:generation).max.to_i }.min
 
-    # Each slot has a worker that serves, there is a mold to fork more from, and somebody holds the connections.
+    # Each slot has a serving worker, there is a mold that can fork more, and a process holds the connections.
     def full? = missing.empty?
 
-    # @return [Array<String>] what it takes to be at full strength
+    # @return [Array<String>] what is missing for full strength
     def missing
       [*@pools.flat_map { |pool| missing_in(pool) },
        *("reactor" unless !@cast.key?("reactor") || of("reactor").any? { |one| at_work?(one) })]
     end
 
-    # Nobody comes and nobody goes.
+    # No process is starting or exiting.
     def quiet?
       cast = @pools.reduce(@cast) { |all, pool| { **all, **pool.cast } }
       full? && entries.all?(&:serving?) && entries.map(&:role).tally == cast
@@ -65,7 +65,7 @@ module Chaos
 
     private
 
-    # One that is alone is not spoken of.
+    # If there is a single pool, the status does not name it.
     def pools(rows)
       rows = { "server" => [], "pool" => [], "generation" => [], **rows.group_by(&:word) }
       named = rows["pool"].empty? ? rows["server"] : rows["pool"]

@@ -6,7 +6,7 @@ require "chaos/roll"
 require "chaos/stall"
 
 module Chaos
-  # What faults work on.
+  # What faults can act on.
   class Scene
     attr_reader :stage, :chronicle, :control, :limits, :stall
 
@@ -18,10 +18,10 @@ module Chaos
       @stall = Stall.new
     end
 
-    # @return [Roll, nil] at this moment
+    # @return [Roll, nil] the current one
     def roll = Roll.call(control, stage)
 
-    # @return [Object, nil] what the block returns, once that is something; nil after so many seconds
+    # @return [Object, nil] the block's first truthy value; nil after that many seconds
     def wait(seconds)
       deadline = Chaos.now + seconds
       loop do
@@ -33,7 +33,7 @@ module Chaos
       end
     end
 
-    # Time for which the machine let the server wait does not count.
+    # Does not count the time for which the machine kept the server waiting.
     def patiently(seconds, &block)
       stalled = stall.seconds
       wait(seconds, &block) || wait(stall.seconds - stalled, &block)

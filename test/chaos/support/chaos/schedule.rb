@@ -4,20 +4,20 @@ require "chaos/fault"
 require "json"
 
 module Chaos
-  # Which faults come when, all of it from the seed: what is possible on the machine decides only whether they happen.
+  # Which faults happen when. The seed alone determines it: the machine's abilities decide only whether they happen.
   class Schedule
-    # What begins so many seconds after its round does.
+    # A fault, and when it starts, in seconds after its round.
     Item = Struct.new(:at, :kind, :plan) do
       def to_h = { "at" => at, "fault" => kind.label, **plan }
     end
-    # Some faults that overlap, and the quiet before them.
+    # Some overlapping faults, and the quiet time before them.
     Round = Struct.new(:number, :pause, :items) do
       def to_h = { "round" => number, "pause" => pause, "faults" => items.map(&:to_h) }
     end
 
-    # @param only [Array<String>, nil] kinds, by their names
+    # @param only [Array<String>, nil] kinds, by name
     # @param file [IO] each round is written to it before it begins
-    # @param nodes [Boolean] with faults of job nodes
+    # @param nodes [Boolean] include faults of job nodes
     def initialize(seed, only, file, nodes: false)
       @seed = seed
       @file = file
@@ -26,7 +26,7 @@ module Chaos
       raise ArgumentError, "no such fault; there are: #{all.map(&:label).join(", ")}" if @kinds.empty?
     end
 
-    # @return [Round] each from numbers of its own
+    # @return [Round] each with its own random numbers
     def round(number)
       random = Random.new((@seed * 1_000_003) + number)
       items = sample([1, 1, 2, 3].sample(random: random), random).map do |kind|
@@ -37,7 +37,7 @@ module Chaos
 
     private
 
-    # No kind twice.
+    # Chooses no kind twice.
     def sample(count, random)
       weighed = @kinds.map { |kind| [kind, -random.rand**(1.0 / kind.weight)] }
       weighed.min_by(count, &:last).map(&:first)

@@ -11,13 +11,13 @@ require "support/proc_tree"
 require "tmpdir"
 
 module Chaos
-  # The server under test: the real executable in a folder of its own, with releases behind a link, a small disk for
-  # its spools, a wall clock of its own and a user of its own, as far as the machine allows them.
+  # The server under test: the real executable in its own folder, with releases behind a link, and with its own small
+  # disk for spools, wall clock and user, as far as the machine supports them.
   class Stage
     include Support::Ports
 
     FILES = File.join(__dir__, "stage")
-    # Of a release: its config.ru and its pando.rb.
+    # Files of a release: its config.ru and its pando.rb.
     GOOD = %w[config.ru pando.rb].map { |name| File.read(File.join(FILES, name)).freeze }.freeze
     WORKERS = 4
     NODES = 2
@@ -25,11 +25,11 @@ module Chaos
 
     attr_reader :folder, :pid, :port, :user
 
-    # @param log [IO] gets what the server says
+    # @param log [IO] gets the server's output
     # @yieldparam event [Hash] each of its events, in a thread
-    # @param direct [Boolean] without a reactor
-    # @param nodes [Array<String>, nil] with a pool of job nodes beside the workers: what its line says
-    # @param release [Boolean] its molds are let go
+    # @param direct [Boolean] direct mode, without a reactor
+    # @param nodes [Array<String>, nil] arguments of the `node` line, for a pool of job nodes in addition to the workers
+    # @param release [Boolean] whether its molds are released
     def initialize(log, direct: false, nodes: nil, release: false, &hear)
       @log = log
       @hear = hear
@@ -47,7 +47,7 @@ module Chaos
 
     def start
       reader, writer = IO.pipe
-      reader.fcntl(1031, 1 << 20) # F_SETPIPE_SZ: lest the server ever waits for us
+      reader.fcntl(1031, 1 << 20) # F_SETPIPE_SZ: so large that the server never waits for us
       streams = { in: File::NULL, out: writer, err: writer }
       @pid = Process.spawn(environment, *wrapper, *command, chdir: @folder, rlimit_core: 0, **streams)
       writer.close
@@ -57,7 +57,7 @@ module Chaos
 
     def direct? = @direct
 
-    # @return [Hash{String => Integer}] its processes when nobody comes and nobody goes, but for those of its pools
+    # @return [Hash{String => Integer}] its processes in a steady state, without those of its pools
     def cast = { "service" => 1, **(@direct ? {} : { "reactor" => 1 }) }
 
     def alive? = @waiter.alive?
@@ -66,44 +66,43 @@ module Chaos
     def socket = path("pando.sock")
     def journal = path("journal")
     def job_journal = path("jobs.journal")
-    # @return [Boolean] whether its spools are on a disk of its own
+    # @return [Boolean] whether its spools are on a separate disk
     def disk? = @own_disk
-    # As we see that disk.
+    # The path at which we see that disk.
     def disk = "/proc/#{@pid}/root#{path("spool")}"
     def wall_clock? = !@clock.nil?
     def jump(seconds) = File.binwrite(path("clock"), [seconds].pack("q"), mode: "r+b")
 
-    # What a command is put behind that may do what its user may.
-    # @return [Array<String>]
+    # A prefix for commands that run with the rights of the server's user.
     def as_its_user = @user ? @user.wrapper : []
 
-    # A job is for a node to take.
+    # Adds a job for a node.
     # @param text [String] seconds that it takes
     def order(job, text)
       File.write(path("jobs", "new", job), text)
       File.rename(path("jobs", "new", job), path("jobs", "inbox", job))
     end
 
-    # @return [Array<String>] jobs that nobody has taken
+    # @return [Array<String>] jobs that no node has taken
     def jobs_waiting = Dir.children(path("jobs", "inbox"))
 
-    # @return [Array<String>] jobs that somebody has taken and neither done nor given back
+    # @return [Array<String>] jobs that a node has taken and neither done nor given back
     def jobs_taken = Dir.glob("*/*", base: path("jobs", "taken")).map { |name| File.basename(name) }
 
-    # Another good release, into which `current` leads from now on.
+    # Makes another good release and points `current` to it.
     def release = @releases.synchronize { link(@good = add_release(*GOOD)) }
 
-    # A release that is not good, until #restore.
-    # @yieldparam rackup [String] @yieldparam config [String] of a good one
+    # Makes a bad release, until #restore.
+    # @yieldparam rackup [String] of a good release @yieldparam config [String] of a good release
     # @yieldreturn [Array(String, String)]
     def spoil = @releases.synchronize { link(add_release(*yield(*GOOD))) }
 
-    # Not what `current` led to before: faults overlap, and that may be another bad one.
+    # Makes a new good release, because faults overlap and the previous target of `current` may be another bad one.
     def restore = @releases.synchronize { link(@good) }
 
-    # Known by a part of the path: in a chroot, that of a process with mounts of its own begins with the chroot's.
+    # Compares a part of the path: in a chroot, the path of a process with its own mounts begins with the chroot's.
     #
-    # @return [Array<Support::ProcTree::Entry>] whatever works in our folder, whoever its parent is
+    # @return [Array<Support::ProcTree::Entry>] all processes that work in our folder, whatever their parent is
     def processes
       Support::ProcTree.all.select do |entry|
         File.readlink("/proc/#{entry.pid}/cwd").include?(@folder)
@@ -112,7 +111,7 @@ module Chaos
       end
     end
 
-    # @return [Process::Status, nil] nil: it did not end
+    # @return [Process::Status, nil] nil: the server did not end
     def stop(patience)
       Process.kill("TERM", @pid)
       status = @waiter.join(patience)&.value
@@ -120,7 +119,7 @@ module Chaos
       status
     end
 
-    # Whatever happened: nothing of it lives on.
+    # Kills all remaining processes, whatever happened.
     def clean_up
       [@pid, *processes.map(&:pid)].compact.each { |pid| Process.kill("KILL", pid) rescue nil } # rubocop:disable Style/RescueModifier
       @waiter&.join
@@ -142,7 +141,7 @@ module Chaos
       release
     end
 
-    # @return [String, nil] a library; nil: this machine has no compiler
+    # @return [String, nil] path of a library; nil: this machine has no compiler
     def wall_clock
       Support::CProgram.library("wall_clock")
     rescue RuntimeError, SystemCallError
@@ -172,7 +171,7 @@ module Chaos
 
     def private_mounts = %w[unshare --mount]
 
-    # The mount ends with the last process that sees it.
+    # The mount ends with the last process that can see it.
     def wrapper
       return as_its_user unless @own_disk
 

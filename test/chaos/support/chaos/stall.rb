@@ -3,11 +3,11 @@
 require "support/fair_clock"
 
 module Chaos
-  # For how long the server's processes wanted a CPU and had none: that time is the machine's, and is added to what
-  # they are given to get whole. From the scheduler's own account (run_delay of /proc/PID/schedstat), and what the
-  # machine itself was not given by its host.
+  # How long the server's processes were ready to run and waited for a CPU. The machine causes that delay, so it is
+  # added to their time for recovery. It comes from the scheduler (run_delay in /proc/PID/schedstat), plus the time that
+  # the host stole from the machine.
   class Stall
-    # @return [Float] seconds so far, of all processes that were looked at
+    # @return [Float] seconds so far, of all sampled processes
     attr_reader :seconds
 
     def initialize
@@ -17,7 +17,7 @@ module Chaos
       @lock = Mutex.new
     end
 
-    # @param pids [Array<Integer>] whose wait delays the way back: not the workers that serve
+    # @param pids [Array<Integer>] processes whose waits delay the recovery, so not the serving workers
     def look(pids)
       delays = pids.to_h { |pid| [pid, delay_of(pid)] }.compact
       @lock.synchronize do
@@ -29,7 +29,7 @@ module Chaos
 
     private
 
-    # @return [Float] seconds since the last look
+    # @return [Float] seconds since the last sample
     def stolen
       before = @stolen
       (@stolen = Support::FairClock.stolen) - before

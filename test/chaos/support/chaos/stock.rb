@@ -3,15 +3,15 @@
 require "support/proc_tree"
 
 module Chaos
-  # What the long-lived processes hold while nothing happens: descriptors by their kind, and memory. Taken before the
-  # faults and after them, the two must be alike.
+  # The resources of the long-lived processes in an idle state: descriptors by kind, and memory. They must be the same
+  # before and after the faults.
   class Stock
-    # MiB by which the monitor and the reactor may have grown.
+    # MiB by which the monitor and the reactor may grow.
     GROWTH = { "monitor" => 16, "reactor" => 64 }.freeze
 
     attr_reader :descriptors, :memory
 
-    # @param roll [Roll] a quiet one
+    # @param roll [Roll] in a steady state
     def initialize(monitor, roll)
       @pids = { "monitor" => monitor, "reactor" => roll.one("reactor"), "mold" => roll.one("mold"),
                 "node mold" => roll.one("node mold") }.compact
@@ -22,7 +22,7 @@ module Chaos
     end
 
     # @param before [Stock]
-    # @return [Array<String>] what there is more than before
+    # @return [Array<String>] resources that have increased
     def excess(before)
       [*descriptors.filter_map { |role, kinds| more(role, kinds, before.descriptors[role]) },
        *memory.filter_map { |role, size| grown(role, before.memory[role], size) }]
@@ -30,7 +30,7 @@ module Chaos
 
     private
 
-    # Of a mold, which may not have been there.
+    # For a mold that may not have existed before.
     def more(role, now, before)
       return unless before
 

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module Chaos
-  # The way back to full strength after a round of faults.
+  # The recovery to full strength after a round of faults.
   class Strength
-    # Seconds that it must last, for a process that was just killed may not be dead yet.
+    # Seconds that it must last, because a process that was just killed may still seem alive.
     STEADY = 0.3
     TICK = 0.05
 
@@ -13,8 +13,9 @@ module Chaos
       @stalled = scene.stall.seconds
     end
 
-    # @param limit [Float] seconds, beside those for which the machine let the server wait
-    # @return [Array(Float, Float), nil] seconds that it took, and of them the machine's; nil: it took too long
+    # @param limit [Float] seconds, plus those for which the machine kept the server waiting
+    # @return [Array(Float, Float), nil] seconds that the recovery took, and those of them that the machine caused; nil:
+    #   it took too long
     def await(limit)
       until steady?
         return if @since.nil? && Chaos.now - @began > limit + stall

@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
 module Chaos
-  # What processes of the server append to a file, line by line.
+  # Reads lines that the server's processes append to a file.
   class Tail
-    # @param path [String] of a file that there may not be yet
+    # @param path [String] of a file that may not exist yet
     def initialize(path)
       @path = path
       @offset = 0
     end
 
-    # @yieldparam words [Array<String>] of each whole line that has been written since
+    # @yieldparam words [Array<String>] of each complete line since the last call
     def each(&block)
       return unless File.exist?(@path)
 

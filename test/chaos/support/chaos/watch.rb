@@ -4,16 +4,16 @@ require "chaos/roll"
 require "support/proc_tree"
 
 module Chaos
-  # Looks at the processes all the time, in a thread: nobody is dead and unburied, nobody is unknown, nobody has got
-  # away, and neither monitor nor reactor grows.
+  # Checks the processes all the time, in a thread: there are no zombies, unknown processes or orphans, and neither the
+  # monitor nor the reactor grows.
   class Watch
     TICK = 0.2
-    # Seconds until a process must be explained: a dead one buried, one that lives known. A process that finds out
-    # where another is stuck is the monitor's child and has ten.
+    # Seconds until a zombie must be reaped, or a running process must be known. A process that examines a stuck one is
+    # a child of the monitor and has ten.
     LIMITS = { zombie: 4, unknown: 15, stray: 6 }.freeze
-    MEMORY = 5 # seconds between two looks at it
+    MEMORY = 5 # seconds between two samples of the memory
 
-    # @return [Hash{String => Array<Float>}] MiB of PSS: at first, at most, at last
+    # @return [Hash{String => Array<Float>}] MiB of PSS: first, largest and last
     attr_reader :memory
 
     def initialize(scene)
@@ -62,7 +62,7 @@ module Chaos
       @roll = @scene.roll || @roll
     end
 
-    # All but workers that serve: those may wait for their turn.
+    # All processes except serving workers, which may have to wait for their turn.
     def look_at_stall(children)
       waiting = children.reject { |entry| entry.title.match?(/\Apando (worker|jobs) .* (idle|busy)\z/) }
       @scene.stall.look([@scene.stage.pid, *waiting.map(&:pid)])

@@ -2,11 +2,11 @@
 
 require "pando/batch"
 
-# What the tests of Pando::Batch have in common.
+# The common part of the tests of Pando::Batch.
 module BatchSupport
   Batch = Pando::Batch
   PATIENCE = 60
-  # Seconds before another attempt, in tests that are about something else.
+  # Seconds before another attempt, for tests about other things.
   SOON = (0.001..0.002)
 
   def teardown
@@ -15,6 +15,6 @@ module BatchSupport
 
   def batch(threads: 4, **options, &work) = @batch = Batch.new(threads: threads, backoff: SOON, **options, &work)
 
-  # Threads that were here before are none of ours.
+  # Ignores threads that existed before.
   def own_threads(before) = Thread.list - before
 end

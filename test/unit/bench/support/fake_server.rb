@@ -2,8 +2,8 @@
 
 require "socket"
 
-# A server whose answers and delays a test knows: a thread for each connection, and the test's block for each
-# request. What the block returns is sent; nil: nothing ever.
+# A server with known responses and delays: a thread for each connection, and the test's block for each request. It
+# sends the block's return value; nil: no response.
 class FakeServer
   OK = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 

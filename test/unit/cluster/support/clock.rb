@@ -3,7 +3,7 @@
 require "pando/sys"
 
 module ClusterSupport
-  # Time that passes only when a test says so, however long the machine lets it wait between two lines.
+  # A clock that advances only when a test says so, however long the machine pauses the test between two lines.
   module Clock
     class << self
       attr_accessor :offset, :stopped_at
@@ -18,7 +18,7 @@ module ClusterSupport
     end
     Pando::Sys.singleton_class.prepend(Shifted)
 
-    # Prepended to Pando::Sys::Row: who gives a sign of life does so at the test's time.
+    # Prepended to Pando::Sys::Row: a heartbeat has the test's time.
     module Beating
       def beat = super.tap { @offset = Clock.offset }
       def finish_job = super.tap { @offset = Clock.offset }
@@ -26,7 +26,7 @@ module ClusterSupport
     end
     Pando::Sys::Row.prepend(Beating)
 
-    # A little more, as it is when time passes by itself: floats that are added and taken away again may be less.
+    # Adds a little, as real time does: sums and differences of floats may be slightly too small.
     def elapse(seconds) = Clock.offset += seconds + A_LITTLE
     def now = Pando::Sys.now
 

@@ -7,7 +7,7 @@ require "pando/cluster/memory/guard"
 require "pando/cluster/roster"
 
 module ClusterSupport
-  # Stands for the monitor's end of a link: remembers the orders.
+  # Stands in for the monitor's end of a link: records the orders.
   class FakeLink
     attr_reader :orders
     attr_accessor :deaf
@@ -28,7 +28,7 @@ module ClusterSupport
     def closed? = @closed
   end
 
-  # Stands for a pidfd: remembers the signals.
+  # Stands in for a pidfd: records the signals.
   class FakePidfd
     attr_reader :pid, :signals
 
@@ -45,7 +45,7 @@ module ClusterSupport
     def close; end
   end
 
-  # Stands for a poller: knows what is watched.
+  # Stands in for a poller: knows what it watches.
   class FakePoller
     attr_reader :watched
 
@@ -64,7 +64,7 @@ module ClusterSupport
     end
   end
 
-  # Remembers what it is told, and answers nil.
+  # Records the calls, and returns nil.
   class Recorder
     attr_reader :calls
 

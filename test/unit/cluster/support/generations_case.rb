@@ -3,7 +3,7 @@
 require_relative "simulation"
 
 module ClusterSupport
-  # For tests of what becomes of generations, in a simulated cluster.
+  # For tests of the fate of generations, in a simulated cluster.
   module GenerationsCase
     include Clock
     include Listening
@@ -19,7 +19,7 @@ module ClusterSupport
       cluster.ready(cluster.upcoming_mold).turn
     end
 
-    # The mold's fork is refused, by the kernel unless said otherwise.
+    # The mold's fork fails, in the kernel unless specified otherwise.
     def refuse(child, innocent: true)
       cluster.child_events.fork_failed(child, "no more processes", innocent: innocent)
     end

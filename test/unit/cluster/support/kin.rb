@@ -6,7 +6,7 @@ require "pando/cluster/reaper"
 require_relative "fakes"
 
 module ClusterSupport
-  # Strikes whoever is lost from the roster, as the child_events does.
+  # Removes lost children from the roster, as ChildEvents does.
   class Registrar < Recorder
     def initialize(roster)
       super()
@@ -19,7 +19,7 @@ module ClusterSupport
     end
   end
 
-  # Real children on real links: what they report is read by a real inbox.
+  # Real children on real links. A real inbox reads their reports.
   module Kin
     Link = Pando::Cluster::Link
     Message = Pando::Cluster::Message
@@ -35,7 +35,7 @@ module ClusterSupport
       @stay = IO.pipe
     end
 
-    # In a child or grandchild: lives until the test is over.
+    # Called in a child or grandchild: lives until the test is over.
     def stay
       @stay.last.close
       @stay.first.read
@@ -57,7 +57,7 @@ module ClusterSupport
     end
 
     # Ordered, not yet forked.
-    # @return [Child, Link] the monitor's view, and the other end of its link
+    # @return [Child, Link] the monitor's child object, and the other end of its link
     def order(role = :worker, slot: 0, generation: 0, source: nil)
       ours, theirs = Link.pair
       child = @roster.admit(role, slot, generation, ours, source)
@@ -65,7 +65,7 @@ module ClusterSupport
       [child, theirs]
     end
 
-    # Forks a process that runs the block with its end of the link and then stays.
+    # Forks a process that runs the block with its end of the link and then stays alive.
     # @return [Child]
     def born(role = :worker, **options)
       child, theirs = order(role, **options)
@@ -79,7 +79,7 @@ module ClusterSupport
       child
     end
 
-    # An adopted child, which goes on with the block.
+    # An adopted child, which runs the block.
     def adopted(role = :worker, **options)
       child = born(role, **options) do |link|
         link.send(Message.new(:adopted))
@@ -89,18 +89,18 @@ module ClusterSupport
       child
     end
 
-    # Waits until the child has said something, and reads it.
+    # Waits until the child has sent something, and reads it.
     def hear(child)
       assert child.link.to_io.wait_readable(PATIENCE), "nothing came over the link"
       @inbox.read(child)
     end
 
-    # The process has ended, and is not yet waited for.
+    # Waits until the process has ended, without reaping it.
     def ended(child)
       Pando::Sys::Poller.new.add(child.pidfd, true).then do |poller|
         deadline = Pando::Sys.now + PATIENCE
         ready = poller.wait(PATIENCE)
-        ready = poller.wait(PATIENCE) while ready.empty? && Pando::Sys.now < deadline # another child's end woke it up
+        ready = poller.wait(PATIENCE) while ready.empty? && Pando::Sys.now < deadline # another child ended
         refute_empty ready
         poller.close
       end

@@ -5,7 +5,7 @@ require "pando/cluster/upgrade/document"
 require_relative "simulation"
 
 module ClusterSupport
-  # For tests of molds that are let go, in a simulated cluster.
+  # For tests of molds that are released, in a simulated cluster.
   module MoldReleaserCase
     include Clock
     include Listening
@@ -14,7 +14,7 @@ module ClusterSupport
     MoldReleaser = Pando::Cluster::Generations::MoldReleaser
     Usage = Pando::Sys::Memory::Usage
 
-    # Stands for Generations::Conditions and Reload.
+    # Stands in for Generations::Conditions and Reload.
     Conditions = Struct.new(:obstacle)
 
     def setup
@@ -31,7 +31,7 @@ module ClusterSupport
     def released? = generations.released?
     def fallback_ready? = generations.fallback_ready?
 
-    # Of 100 MiB that each process has.
+    # Out of 100 MiB that each process has.
     def gauge
       own = -> { @own * MIB }
       source = Object.new
@@ -45,7 +45,7 @@ module ClusterSupport
       @releaser ||= MoldReleaser.new(cluster, @conditions, gauge)
     end
 
-    # So long that it would go, unless something speaks against that.
+    # Long enough for the mold to be released, unless there is a reason against it.
     def pass(seconds = 60, reloading: false)
       (seconds / MoldReleaser::TICK).ceil.times do
         elapse(MoldReleaser::TICK)
@@ -58,7 +58,7 @@ module ClusterSupport
 
     def settle(reloading: false) = cluster.settle { turn(reloading: reloading) }
 
-    # Its mold is gone, for good reason.
+    # The mold is gone, for a good reason.
     def released(**options)
       cluster(**options)
       pass
@@ -68,7 +68,7 @@ module ClusterSupport
       cluster
     end
 
-    # What kept the mold of this generation is no reason to keep the next one's.
+    # A reason to keep the mold of this generation does not apply to the next one.
     def assert_released_after_a_refork
       generations.refork("test")
       cluster.settle
@@ -76,14 +76,14 @@ module ClusterSupport
       assert released?
     end
 
-    # From cold, and no worker is promoted.
+    # Boots from cold, without promoting a worker.
     def assert_heals_from_cold
       turn
       assert_equal [:heal, nil], [generations.upcoming.purpose, generations.upcoming.source]
       settle
     end
 
-    # A refork serves, and there was no mold to keep.
+    # A refork serves and is under watch, and there was no mold to keep.
     def watched(**options)
       released(canary: Pando::Cluster::Canary::Criteria.new(requests: 1, seconds: 0.0, longest: 1.0), **options)
       generations.refork("test")
@@ -94,7 +94,7 @@ module ClusterSupport
       end
     end
 
-    # As another image reads it.
+    # The state as the next image reads it.
     def state_of(owner)
       state = Pando::Cluster::Upgrade::Document.new
       owner.to_state(state)

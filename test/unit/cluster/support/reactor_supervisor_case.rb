@@ -8,12 +8,12 @@ require_relative "clock"
 require_relative "fakes"
 
 module ClusterSupport
-  # What the tests of the reactor's supervisor have in common: a supervisor, and fakes around it.
+  # The common part of the tests of the reactor's supervisor: a supervisor with fakes around it.
   module SupervisorCase
     include Clock
     include Listening
 
-    # Stands for HTTP::ReactorSetup.
+    # Stands in for HTTP::ReactorSetup.
     class Setup
       attr_reader :reports, :jobs
       attr_accessor :turns, :stuck, :blocked
@@ -34,7 +34,7 @@ module ClusterSupport
       def in_flight = { connections: 3, requests: 2 }
     end
 
-    # Stands for the spawner: a reactor is there at once, or the kernel has none.
+    # Stands in for the spawner: a reactor is there at once, or the fork fails.
     class Spawner
       attr_reader :born
       attr_accessor :refusing
@@ -54,7 +54,7 @@ module ClusterSupport
       end
     end
 
-    # Stands for the link to the reactor: takes as many orders as it has room for.
+    # Stands in for the link to the reactor: accepts as many orders as it has room for.
     class Link
       attr_reader :orders
       attr_accessor :room
@@ -101,7 +101,7 @@ module ClusterSupport
       child
     end
 
-    # As the child_events does it.
+    # Does the same as ChildEvents.
     def die(child, ending = ClusterSupport.killed)
       child.ending = ending
       @roster.dismiss(child)

@@ -12,12 +12,11 @@ require_relative "clock"
 require_relative "fakes"
 
 module ClusterSupport
-  # Everything in the monitor that decides, without any process: the test says
-  # who comes up, who dies and how much time passes.
+  # The monitor's decisions without any process: the test says which children start and end, and how much time passes.
   class Simulation
     include Pando::Cluster
 
-    # Stands for Refork::Policy.
+    # Stands in for Refork::Policy.
     Policy = Struct.new(:threshold_value, :allowed) do
       def threshold(_reforks) = threshold_value
       def measures? = false
@@ -30,7 +29,7 @@ module ClusterSupport
       def justify(_worker, workers) = "one of #{workers.size}"
     end
 
-    # Stands for the spawner: admits who is ordered, or refuses as the kernel may.
+    # Stands in for the spawner: forks the ordered child, or fails as the kernel may.
     class Spawner
       attr_accessor :refusing
 
@@ -61,24 +60,24 @@ module ClusterSupport
       end
     end
 
-    # Stands for the payload, in the monitor: options and hooks.
+    # Stands in for the payload, in the monitor: options and hooks.
     Payload = Struct.new(:options, :hooks) do
       def run_hook(name, *arguments) = hooks&.run(name, *arguments)
       def find_folder; end
     end
 
-    # Stands for Memory::OomWatch: knows whom the kernel has killed.
+    # Stands in for Memory::OomWatch: knows which processes the kernel has killed.
     Oom = Struct.new(:victims) do
       def victim?(child) = victims.include?(child)
     end
 
-    # Stands for the supervisor of the reactor: remembers that one was lost.
+    # Stands in for the supervisor of the reactor: records that one was lost.
     class Reactors < Recorder
       def in_flight = {}
       def due = nil
     end
 
-    # Stands for the examiner: knows at once.
+    # Stands in for the examiner: answers at once.
     Examiner = Struct.new(:meanwhile) do
       def examine(_pid)
         meanwhile&.call
@@ -108,15 +107,15 @@ module ClusterSupport
       @child_events = Pando::Cluster::ChildEvents.new(self, Payload.new(options, hooks), @oom = Oom.new([]))
     end
 
-    # What a child has reported, and the monitor has not read yet.
+    # A child's report that the monitor has not read yet.
     attr_writer :reports
 
-    # As Monitor's.
+    # The same as the Monitor's.
     attr_reader :doors_closed
 
     def refuse_connections = @doors_closed = true
 
-    # As Pools#give_up, of a server that goes on for ever once it has served.
+    # As Pools#give_up in a server that keeps running once it has served.
     def give_up(*why)
       return (@given_up = why) unless generations.proven?
 
@@ -124,18 +123,18 @@ module ClusterSupport
       false
     end
 
-    # As Monitor#dismiss.
+    # The same as Monitor#dismiss.
     def dismiss(child) = roster.dismiss(child)
 
-    # Workers that stand still while they are idle.
+    # Idle workers that are stuck.
     def hung = @hung ||= []
 
-    # The reactor stands still, or no longer.
+    # The reactor is stuck, or no longer stuck.
     def deaf=(deaf)
       @deaf_since = (Pando::Sys.now if deaf)
     end
 
-    # As Monitor#reconcile.
+    # The same as Monitor#reconcile.
     def turn
       (roster.ready_workers - hung).each { |worker| worker.row.beat }
       generations.reconcile
@@ -152,7 +151,7 @@ module ClusterSupport
       settle
     end
 
-    # @return [Child] that is ready, or only adopted
+    # @return [Child] ready, or only adopted
     def add_reactor(ready: true)
       roster.admit(:reactor, 0, 0, FakeLink.new, nil).tap do |reactor|
         reactor.adopt(FakePidfd.new(Spawner.pid))
@@ -195,7 +194,7 @@ module ClusterSupport
       self
     end
 
-    # Whatever was ordered comes up, whoever was asked to leave goes.
+    # All ordered children start, and all that were asked to leave exit.
     # @yield before each turn
     def settle(turns = 50)
       turns.times do

@@ -4,7 +4,7 @@ require "timeout"
 require_relative "served_queue"
 
 module HTTPSupport
-  # One test for both modes: in direct mode, and behind a real reactor.
+  # Runs a test in both modes: direct mode, and with a real reactor.
   module EachMode
     MODES = { direct: ServedWork, reactor: ServedQueue }.freeze
 
@@ -21,7 +21,7 @@ module HTTPSupport
       end
     end
 
-    # What such a test has.
+    # Helpers for such a test.
     module Clients
       include Events
 
@@ -40,12 +40,12 @@ module HTTPSupport
         @served.connect.tap { |client| (@clients ||= []) << client }
       end
 
-      # @return [Socket] on which this was sent
+      # @return [Socket] after sending this
       def request(fields = "", path: "/", verb: "GET", version: "1.1", behind: "")
         connect.tap { |client| client.write("#{verb} #{path} HTTP/#{version}\r\nHost: a\r\n#{fields}\r\n#{behind}") }
       end
 
-      # @return [String] all that comes
+      # @return [String] everything until the end
       def all_of(client)
         Timeout.timeout(20) { client.read }
       end

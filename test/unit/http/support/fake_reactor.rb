@@ -7,21 +7,20 @@ require "socket"
 require_relative "fake_worker"
 
 module HTTPSupport
-  # The reactor's side of a channel and a lane, step by step: reads and writes the
-  # shared memory through its descriptors, by the layouts that http/channel.h and
-  # http/lane.h declare.
+  # The reactor's side of a channel and a lane, step by step. It reads and writes the shared memory through its
+  # descriptors, with the layouts of http/channel.h and http/lane.h.
   class FakeReactor
-    # of the channel
+    # offsets in the channel
     SLEEPS = 64
     EPOCH = 128
     DRAINING = 136
     WAITING = 192
-    # of the lane
+    # offsets in the lane
     GONE = 64
     HALF_CLOSED = 68
     CONSUMED = 128
     SLOT = 192
-    OFFER = 589_824 # the first of many, as is the slot
+    OFFER = 589_824 # the first of many, like the slot
     ASLEEP = OFFER + 256
     CLOSED = OFFER + 260
     WRITTEN = OFFER + 320
@@ -34,7 +33,7 @@ module HTTPSupport
     FLAGS = { body_in_file: 1, all_in_file: 2, retry: 4, last: 16 }.freeze
 
     Frame = Struct.new(:kind, :epoch, :turn, :value, :payload)
-    # What a lane's frames come to.
+    # The result of a lane's frames.
     Answer = Struct.new(:bytes, :ending, :keep)
 
     attr_reader :channel, :eventfd, :lane_eventfd, :lane_memory, :socket, :worker_socket, :position
@@ -58,7 +57,7 @@ module HTTPSupport
       [@eventfd, @lane_eventfd, @socket, @worker_socket, @memory].each(&:close)
     end
 
-    # Offers a request and wakes the lane; one behind others waits until they are taken.
+    # Offers a request and wakes the lane. A request behind others waits until they are taken.
     # @return [Integer] its turn
     def publish(head, body = "", file_bytes: 0, listener: 0, remote: "192.0.2.7", flags: [], sizes: nil, gone: false)
       turn = @turn += 1
@@ -82,9 +81,9 @@ module HTTPSupport
       @lane_eventfd.syswrite([1].pack("Q"))
     end
 
-    # @return [Symbol] what became of the last offer
+    # @return [Symbol] the state of the last offer
     def offer = STATES.fetch(u64(OFFER) & 0xffffffff)
-    # Nobody waits for it any more.
+    # The client is gone.
     def go(turn = @turn) = pwrite_u32(GONE, turn)
     def taken = u64(TAKEN)
     def drain! = @page.pwrite([1].pack("L"), DRAINING)
@@ -93,7 +92,7 @@ module HTTPSupport
     def lane_closed? = u32(CLOSED) == 1
     def ticket(turn) = [@epoch, turn].pack("LL")
 
-    # @return [Boolean] whether somebody wrote to this eventfd; it counts no more then
+    # @return [Boolean] whether this eventfd was written to; resets it
     def rung?(eventfd)
       eventfd.read_nonblock(8)
       true
@@ -101,7 +100,7 @@ module HTTPSupport
       false
     end
 
-    # @return [Array<Frame>] all that are whole
+    # @return [Array<Frame>] all complete ones
     def frames
       read = []
       while (frame = next_frame)
@@ -113,7 +112,7 @@ module HTTPSupport
       read
     end
 
-    # @return [Answer] once a response has ended; one alone
+    # @return [Answer] to a single request, once its response has ended
     def answer(patience: 90)
       bytes = +""
       limit = monotonic + (patience * 1_000_000_000)
@@ -165,7 +164,7 @@ module HTTPSupport
     def monotonic = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
   end
 
-  # A ReactorHandler on such a channel, in the test's own thread.
+  # A ReactorHandler on this channel, in the test's own thread.
   class QueuedStage
     attr_reader :reactor, :worker, :work
 

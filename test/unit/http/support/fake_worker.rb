@@ -3,7 +3,7 @@
 require "pando/events"
 
 module HTTPSupport
-  # Stands for Cluster::Worker: remembers what it is told.
+  # Stands in for Cluster::Worker: records the calls.
   class FakeWorker
     attr_reader :calls, :hooks
     attr_accessor :deadline_passed, :leaving, :connections
@@ -44,7 +44,7 @@ module HTTPSupport
     def called(name) = @calls.select { |call| call.first == name }
   end
 
-  # Stands for Pando::Config.
+  # Stands in for Pando::Config.
   SETTINGS = {
     max_header_bytes: 4096, max_target_bytes: 512, max_headers: 20, max_body_bytes: 100_000, body_memory: 1000,
     spool: nil,

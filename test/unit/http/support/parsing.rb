@@ -4,12 +4,12 @@ require "pando/http/environment"
 require "pando/native"
 
 module HTTPSupport
-  # Parses a request in one piece, byte by byte, and in all cuts in two, and
-  # insists that it makes no difference.
+  # Parses a request in one piece, byte by byte, and split at every position, and requires that the results are the
+  # same.
   module Parsing
     LIMITS = [4096, 512, 20].freeze
 
-    # @return [Hash] what the request adds to an environment
+    # @return [Hash] what the request adds to the environment
     def accept(bytes, limits = LIMITS)
       verdict, env = parse(bytes, limits)
 
@@ -17,7 +17,7 @@ module HTTPSupport
       env
     end
 
-    # @return [String] why
+    # @return [String] the reason of the refusal
     def refuse(status, bytes, limits = LIMITS)
       verdict, = parse(bytes, limits)
 

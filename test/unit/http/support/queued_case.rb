@@ -3,7 +3,7 @@
 require_relative "fake_reactor"
 
 module HTTPSupport
-  # For tests of a worker behind a reactor that the test plays.
+  # For tests of a worker with a simulated reactor.
   module QueuedCase
     include Events
 

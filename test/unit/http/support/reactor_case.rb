@@ -7,7 +7,7 @@ require "timeout"
 require_relative "reactor_stage"
 
 module HTTPSupport
-  # What the tests of the reactor have in common: a listener, a {ReactorStage}, and clients.
+  # The common part of the tests of the reactor: a listener, a {ReactorStage}, and clients.
   module ReactorCase
     GET = "GET / HTTP/1.1\r\nhost: a\r\n\r\n"
     CLOSE = "GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n"
@@ -51,7 +51,7 @@ module HTTPSupport
       client.close
     end
 
-    # A worker on this lane answers a new client. patience: there may be requests of clients that went.
+    # A worker on this lane answers a new client. patience: for requests of clients that have left.
     def serves(lane, patience: false)
       client = request("GET /new HTTP/1.1\r\nhost: a\r\n\r\n")
       taken = @stage.take(lane)
@@ -78,7 +78,7 @@ module HTTPSupport
           .concat("0\r\n\r\n")
     end
 
-    # The figures are those of the reactor's last turn: they may come a moment after the answer.
+    # The figures are as of the reactor's last turn, so they may lag behind the response.
     def counts(expected)
       found = nil
       wait_until(message: -> { "#{expected}, not #{found}" }) do
@@ -90,19 +90,19 @@ module HTTPSupport
 
     def count(name, number) = counts(name => number)
 
-    # Puts blocks behind what was sent, until the reactor takes no more for this client.
+    # Sends further blocks until the reactor accepts no more for this client.
     def fill_ring(taken, sent)
       while @stage.try(taken, block = format("%020000d", sent.size)) == "ok"
         sent << block
       end
     end
 
-    # How often the reactor has woken up.
+    # The number of the reactor's wake-ups.
     def switches
       File.read("/proc/#{@stage.tell("pid")}/status")[/^voluntary_ctxt_switches:\s+(\d+)/, 1].to_i
     end
 
-    # Until the reactor answers.
+    # Waits until the reactor responds.
     def trickle(client, byte)
       client.write(byte) until client.wait_readable(0.05)
       client.read

@@ -6,8 +6,8 @@ require "pando/http/reactor_setup"
 require "socket"
 
 module HTTPSupport
-  # What a process that is the reactor has and does, however it was started. Includers say how in `launch`, which
-  # takes what Reactor.fork takes.
+  # What the reactor process has and does, however it was started. A class that includes this module defines `launch`,
+  # with the parameters of Reactor.fork.
   module ReactorProcess
     Reactor = Pando::HTTP::Reactor
 
@@ -33,7 +33,7 @@ module HTTPSupport
       theirs = strangers.map { |io| File.readlink("/proc/self/fd/#{io.fileno}") }
 
       assert_empty kinds & theirs
-      # Standard ones; listener, channel, its wake-up, link; an epoll, and the pipe to the thread that closes files.
+      # The standard ones; listener, channel, its wake-up, link; an epoll, and the pipe to the thread that closes files.
       assert_equal 3 + 4 + 3, kinds.size, kinds.inspect
     ensure
       strangers&.each(&:close)

@@ -5,10 +5,9 @@ require "support/c_program"
 require "tmpdir"
 
 module HTTPSupport
-  # A reactor with a monitor and workers that do what the test says, step by
-  # step: test/c/reactor_stage.c, with the sanitizers if the compiler has them. In
-  # PANDO_STAGE_UNDER stands what is to run it: a valgrind and its options, which
-  # want a program without sanitizers.
+  # A reactor with a monitor and workers that the test controls step by step: test/c/reactor_stage.c, with sanitizers if
+  # the compiler has them. PANDO_STAGE_UNDER is a prefix for the command: valgrind and its options, for example, which
+  # need a program without sanitizers.
   class ReactorStage
     SOURCES = %w[http/*.c sys/fds.c sys/process.c sys/record.c sys/sealed.c].freeze
     PATIENCE = 90
@@ -32,8 +31,8 @@ module HTTPSupport
 
     attr_reader :listener
 
-    # @param files [Integer] that a process may have open
-    # @param sanitizers [Array<String>] none where memory is measured
+    # @param files [Integer] limit of open files
+    # @param sanitizers [Array<String>] none for measurements of memory
     def initialize(listener, files: 1024, sanitizers: Support::CProgram::ADDRESS, **settings)
       @listener = listener
       arguments = settings.map { |name, value| "#{name}=#{value}" }
@@ -45,7 +44,7 @@ module HTTPSupport
       await("record 16 0") { tell("report") }
     end
 
-    # @return [String] what the stage says
+    # @return [String] the stage's answer
     def tell(*words)
       @pipe.puts(words.join(" "))
       @pipe.wait_readable(PATIENCE) || raise("no word from the stage about #{words.first}")
@@ -60,7 +59,7 @@ module HTTPSupport
     def ok(*words) = await("ok") { tell(*words) }
     def open(*lanes) = lanes.each { |lane| ok("open", lane) }
 
-    # @return [Request, nil] the oldest in the queue, now lane's
+    # @return [Request, nil] the oldest in the queue, which now belongs to the lane
     def take(lane, patience: 60)
       words = tell("take", lane, (patience * 1000).to_i).split
       return if words.first == "none"
@@ -80,7 +79,7 @@ module HTTPSupport
       finish(request, keep: keep)
     end
 
-    # @return [Array(String, String), "gone"] what came over the lane's socket, and the bytes in it
+    # @return [Array(String, String), "gone"] the record from the lane's socket, and its bytes
     def want(what, request) = receive(request, "want_#{what}")
 
     def receive(request, verb = "receive")
@@ -95,7 +94,7 @@ module HTTPSupport
       ok("file", request.id, bytes)
     end
 
-    # @return [Hash{String => Integer}] what the reactor has counted
+    # @return [Hash{String => Integer}] the reactor's counters
     def stats = tell("stats").split.each_slice(2).to_h { |name, count| [name, Integer(count)] }
 
     # @return [Integer] the reactor's exit status

@@ -8,12 +8,12 @@ require "pando/sys"
 require_relative "served_work"
 
 module HTTPSupport
-  # {ServedWork} with a reactor before it: a ReactorHandler in a thread of this process, the real reactor in a child.
+  # {ServedWork} behind a reactor: a ReactorHandler in a thread of this process, and the real reactor in a child.
   class ServedQueue < ServedWork
     LANE = 0
     INTERIM = %r{\A(?:HTTP/1\.1 10[023] .*?\r\n\r\n)+}m
 
-    # The defaults of the configuration, but for a few.
+    # The defaults of the configuration, with a few exceptions.
     class Settings < SimpleDelegator
       def initialize(**changes)
         super(Pando::Config.load([], env: {}))
@@ -51,7 +51,7 @@ module HTTPSupport
       super
     end
 
-    # @raise [RuntimeError] the reactor did not end as it should
+    # @raise [RuntimeError] the reactor did not exit as expected
     def stop
       await("the reactor's end") { @monitor.send([Pando::HTTP::Reactor::DRAIN, 0, 0, 0].pack("L4"), 0) }
       super
@@ -90,13 +90,13 @@ module HTTPSupport
       places.each { |name, place| @worker.define_singleton_method(name) { place } }
     end
 
-    # Each of our orders but LANE_OPEN has one answer.
+    # Each order except LANE_OPEN has one answer.
     def await(what)
       yield
       raise "no word of #{what}" unless @monitor.wait_readable(90) && !@monitor.recv(100).empty?
     end
 
-    # A kept connection has no end: an answer ends where it says so.
+    # A keep-alive connection does not end, so the response itself says where it ends.
     def read_all(socket)
       bytes = +""
       until whole?(bytes)

@@ -6,7 +6,7 @@ require "socket"
 require_relative "fake_worker"
 
 module HTTPSupport
-  # What a test says to whatever serves: it answers connect.
+  # How a test talks to a server; it needs the method `connect`.
   module Exchanges
     # Sends bytes, optionally ends the sending side, reads to the end.
     def exchange(bytes, finish: false)
@@ -28,7 +28,7 @@ module HTTPSupport
 
     private
 
-    # A reset, seen here, is a failure of its own.
+    # A reset is a failure here.
     def read_all(socket)
       raise "no answer in time" unless socket.wait_readable(90)
 
@@ -36,8 +36,7 @@ module HTTPSupport
     end
   end
 
-  # A Work that serves a listener of its own in a thread of this process, as a
-  # worker would with an epoll.
+  # A Work that serves its own listener in a thread of this process, as a worker does with an epoll.
   class ServedWork
     include Exchanges
 
@@ -81,7 +80,7 @@ module HTTPSupport
       end
     end
 
-    # Raises what ended the thread early.
+    # Raises the error that ended the thread early.
     def stop
       @stop.close
       raise "the work hangs" unless @thread.nil? || @thread.join(90)
@@ -97,7 +96,7 @@ module HTTPSupport
     end
   end
 
-  # The bytes of one response, taken apart.
+  # The parsed bytes of one response.
   class Answer
     attr_reader :bytes, :status, :fields, :body
 

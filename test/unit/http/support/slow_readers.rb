@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 module HTTPSupport
-  # Clients that do not take their answers, and answers that are too long for sockets. For {ReactorCase}.
+  # Clients that do not read their responses, and responses that do not fit into socket buffers. For {ReactorCase}.
   module SlowReaders
     HEAD = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n"
     MB = 1_000_000
 
     private
 
-    # Its kernel takes little for it.
+    # The client's kernel buffers only little.
     def slow_reader(path = "/", from: "127.0.0.1")
       client = Socket.new(:INET, :STREAM)
       client.setsockopt(:SOCKET, :RCVBUF, 4096)

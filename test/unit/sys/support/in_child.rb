@@ -3,12 +3,12 @@
 require "json"
 
 module SysSupport
-  # What changes a whole process (its children, signals, limits) is tried in a child, which tells the result.
+  # Code that changes a whole process (its children, signals, limits) runs in a child, which reports the result.
   module InChild
     PATIENCE = 60 # seconds
 
-    # @return what the block returned in the child, as JSON can say it
-    # @raise [RuntimeError] what the block raised
+    # @return the block's return value in the child, converted to JSON and back
+    # @raise [RuntimeError] the block raised
     def in_child(&block)
       reader, writer = IO.pipe
       pid = fork do
@@ -27,7 +27,7 @@ module SysSupport
       end_child(pid)
     end
 
-    # What the block raises, by name: "Errno::EPERM".
+    # The name of the exception that the block raises: "Errno::EPERM".
     def error_of
       yield
       nil
@@ -35,18 +35,18 @@ module SysSupport
       e.class.name
     end
 
-    # For a comparison within one child. The collector would close what earlier tests have forgotten.
+    # For a comparison within one child: the garbage collector would close what earlier tests have left behind.
     def open_descriptors
       GC.disable
       Dir.children("/proc/self/fd").size
     end
 
-    # A pipe that reads as ended once its other side is closed everywhere.
+    # A pipe that is at its end once its other side is closed everywhere.
     def ended?(reader, patience = PATIENCE)
       reader.wait_readable(patience) ? reader.read.empty? : flunk("the pipe did not end within #{patience} s")
     end
 
-    # For a child's last line: nothing of the test run may go on in it.
+    # The last line of a child: nothing of the test run may continue in it.
     def leave(status = 0) = exit!(status)
 
     private

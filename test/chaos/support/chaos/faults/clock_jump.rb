@@ -2,7 +2,7 @@
 
 module Chaos
   module Faults
-    # Somebody sets the clock.
+    # Sets the wall clock.
     class ClockJump < Fault
       named "clock jump", weight: 4
 

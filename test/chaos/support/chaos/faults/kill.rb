@@ -2,7 +2,7 @@
 
 module Chaos
   module Faults
-    # A process is gone, by a signal that nobody can handle or that looks like a crash.
+    # Kills a process with a signal that cannot be handled or that looks like a crash.
     class Kill < Fault
       named "kill", weight: 30, evidence: /\A(worker|mold|reactor|service)\.(lost|exited|failed)\z/
 
@@ -23,7 +23,7 @@ module Chaos
       end
     end
 
-    # The next mold, on its way.
+    # Kills the next mold while it starts.
     class KillUpcomingMold < Fault
       named "kill upcoming mold", weight: 6, evidence: /\Ageneration\.discarded\z/
 
@@ -44,7 +44,7 @@ module Chaos
       end
     end
 
-    # The process between a forker and its child: it lives for an instant only.
+    # Kills the intermediate process of a double fork, which lives only for an instant.
     class KillMiddle < Fault
       named "kill middle process", weight: 6, evidence: /\A(fork|worker)\.failed\z/
 
@@ -58,7 +58,7 @@ module Chaos
 
       private
 
-      # Whoever is a mold's child is on the way to be somebody else's.
+      # A child of a mold is about to be adopted by another process.
       def kill_children_of(mold)
         deadline = Chaos.now + WATCH
         while Chaos.now < deadline

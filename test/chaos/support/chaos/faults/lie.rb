@@ -5,7 +5,7 @@ require "socket"
 
 module Chaos
   module Faults
-    # A process says on its link what it never should, or what nobody can read.
+    # A process sends a message on its link that is wrong or malformed.
     class Lie < Fault
       KINDS = ["ready twice", "an order", "a fork that failed", "leaving", "a last word", "a step", "garbage",
                "an empty record", "a huge record", "a flood", "descriptors", "silence"].freeze
@@ -13,7 +13,7 @@ module Chaos
       def self.plan(random) = { "lie" => KINDS.sample(random: random), "pick" => random.rand.round(3) }
     end
 
-    # The one that forks next: a mold, mostly.
+    # The process that forks next, usually a mold.
     class LyingMold < Lie
       named "lying mold", weight: 6, evidence: /\A(link\.malformed|mold\.(lost|killed))\z/
 
@@ -24,7 +24,7 @@ module Chaos
       end
     end
 
-    # A worker, in the middle of a request of ours.
+    # A worker in the middle of one of our requests.
     class LyingWorker < Lie
       named "lying worker", weight: 6, evidence: /\A(link\.malformed|worker\.(lost|killed|exited))\z/
 
@@ -32,7 +32,7 @@ module Chaos
         socket = UNIXSocket.new(stage.socket)
         path = "/lie/l#{SecureRandom.hex(8)}?#{plan["lie"].gsub(" ", "%20")}"
         socket.write("POST #{path} HTTP/1.1\r\nHost: chaos\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-        socket.wait_readable(3) # an answer, or not: it is not to be relied on
+        socket.wait_readable(3) # there may be no answer
         true
       rescue SystemCallError
         false

@@ -2,18 +2,18 @@
 
 module Chaos
   module Faults
-    # Not a fault by itself: somebody runs the server meanwhile. Whether it succeeds depends on what else happens;
-    # nobody must notice.
+    # Not a fault in itself: an operator uses the server meanwhile. Whether a command succeeds depends on the other
+    # faults. Clients must not notice.
     class Refork < Fault
       named "refork", weight: 10, evidence: /\Arefork\.finished\z/
 
-      # By force even if so many have failed that reforking is suspended.
+      # Forced, in case reforking is suspended after many failures.
       def self.plan(random) = { "by" => %w[signal force].sample(random: random) }
 
       def inject = plan["by"] == "signal" ? stage.signal("USR2") : scene.control.tell("refork force=yes")
     end
 
-    # A release, as good as the one before.
+    # Deploys another good release.
     class Reload < Fault
       named "reload", weight: 8, evidence: /\Areload\.finished\z/
 
@@ -23,7 +23,7 @@ module Chaos
       end
     end
 
-    # A release that does not serve: it changes nothing.
+    # Deploys a release that does not serve, which must change nothing.
     class BadRelease < Fault
       named "bad release", weight: 4, evidence: /\Areload\.failed\z/
 
@@ -45,7 +45,7 @@ module Chaos
       end
     end
 
-    # Other numbers of workers.
+    # Changes the number of workers.
     class Scale < Fault
       named "scale", weight: 5, evidence: /\Aworkers\.scaled\z/
 

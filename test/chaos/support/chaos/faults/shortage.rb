@@ -2,7 +2,7 @@
 
 module Chaos
   module Faults
-    # The kernel refuses something to a process for a while, by a limit that it meets.
+    # For a while, the kernel refuses a resource to a process because of a limit.
     class Shortage < Fault
       def self.plan(random)
         { "role" => self::ROLES.sample(random: random), "pick" => random.rand.round(3),
@@ -32,7 +32,7 @@ module Chaos
 
       def victims = [plan["role"] == "monitor" ? stage.pid : victim&.pid].compact
 
-      # What makes it feel the limit.
+      # Triggers an operation that hits the limit.
       def trouble
         return if plan["role"] == "reactor"
 
@@ -41,7 +41,7 @@ module Chaos
       end
     end
 
-    # EAGAIN: as in a container that has used up its processes.
+    # EAGAIN on fork, as in a container that has used up its processes.
     class ForksRefused < Shortage
       named "forks refused", weight: 6, evidence: /\A(fork|spawn)\.failed\z/
 
@@ -55,14 +55,14 @@ module Chaos
       def limit(_pid) = 1
     end
 
-    # ENOMEM: not a page more than it has.
+    # ENOMEM: the process gets no further page.
     class NoMemory < Shortage
       named "no memory", weight: 6, evidence: /\A(worker\.(lost|failed)|requests\.shed|mold\.lost|request\.failed)\z/
 
       ROLES = %w[worker worker reactor mold service].freeze
       LIMIT = "as"
 
-      # Where the reactor cannot keep what a client has not taken of its answer yet, it resets the connection.
+      # If the reactor cannot buffer the part of a response that a client has not read yet, it resets the connection.
       FAILURES = { "reactor" => [503, :closed, :cut], "worker" => [500, 502, :cut],
                    "mold" => [500, 502, :cut] }.freeze
 
@@ -75,21 +75,21 @@ module Chaos
       end
     end
 
-    # EMFILE: not a descriptor more than it has.
+    # EMFILE: the process gets no further descriptor.
     class NoDescriptors < Shortage
       named "no descriptors", weight: 6, evidence: /\A(spawn|fork|accept)\.failed\z|\Arequests\.shed\z/
 
       ROLES = %w[monitor monitor reactor reactor worker mold].freeze
       LIMIT = "nofile"
 
-      # A connection between two requests is closed to make room, and its client may just be asking. A worker that
-      # cannot be given its client's socket, for a body that it is to read itself, can only let it be closed.
+      # The reactor closes idle keep-alive connections to make room, while a client may just be sending a request. If a
+      # worker cannot receive its client's socket, for a body that it reads itself, the connection is closed.
       FAILURES = { "reactor" => [503, :closed], "worker" => [500, 502, :cut, :closed],
                    "mold" => [500, 502, :cut, :closed] }.freeze
 
       private
 
-      # The limit is a number, not a count: so many of the free ones lie below it.
+      # The limit is on the highest number, not on the count, so that many free numbers lie below it.
       def limit(pid)
         used = Dir.children("/proc/#{pid}/fd").map(&:to_i)
         ((0..(used.size + 3)).to_a - used)[(plan["pick"] * 4).to_i]
@@ -98,7 +98,7 @@ module Chaos
       end
     end
 
-    # ENOSPC where large bodies wait.
+    # ENOSPC in the folder for large bodies.
     class FullDisk < Fault
       named "full disk", weight: 5, evidence: /\Arequests\.shed\z/
 

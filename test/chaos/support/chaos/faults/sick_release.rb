@@ -4,19 +4,19 @@ require "fileutils"
 
 module Chaos
   module Faults
-    # A release that boots and comes up, and harms each request: its canary shows it, and it is not rolled out.
+    # A release that boots and becomes ready, but harms each request. Its canary must detect that and stop the rollout.
     class SickRelease < Fault
       named "sick release", weight: 6, evidence: /\Acanary\.failed\z/
 
       KINDS = %w[raises crashes burns leaks].freeze
-      PATIENCE = 20 # seconds until it is known what became of a release
+      PATIENCE = 20 # seconds until the outcome of a release is known
       TRIES = 5
-      # Requests after which no canary can be taken for a healthy one.
+      # Requests after which a canary cannot be mistaken for a healthy one.
       ENOUGH = 20
-      # What is measured from outside, or against others: something else that is wrong at that time may hide it.
+      # Defects that are measured from outside or by comparison: another fault at the same time may hide them.
       SUBTLE = %w[burns leaks].freeze
 
-      # Whichever mold has it tells its number.
+      # Every mold with the defect writes its generation to this file.
       MARK = <<~RUBY
         before_fork do |server|
           name = server.role.context.pool == "jobs" ? "sick nodes" : "sick"
@@ -44,7 +44,7 @@ module Chaos
       def mark = stage.path("sick")
       def poisoned(rackup, config) = [%(require "poison"\nuse Poison, "#{plan["how"]}"\n#{rackup}), config]
 
-      # @return [Integer, nil] of those that have it; nil: it has not booted, for something else went wrong as well
+      # @return [Integer, nil] generation with the defect; nil: it did not boot because of another fault
       def generation
         text = File.read(mark)
         Integer(text, 10) unless text.empty?
@@ -75,7 +75,7 @@ module Chaos
         !SUBTLE.include?(plan["how"]) || scene.chronicle.spells(@began, Chaos.now, Ledger::SLACK).one?
       end
 
-      # Something else hid that it is sick: nobody asked its canary anything, for instance.
+      # Another fault has hidden the defect: for example, the canary got no requests.
       def replace(number)
         TRIES.times do
           stage.signal("HUP")

@@ -2,7 +2,7 @@
 
 module Chaos
   module Faults
-    # A process stands still for a moment, and goes on.
+    # Stops a process for a moment and resumes it.
     class Freeze < Fault
       named "freeze", weight: 10
 
@@ -23,24 +23,24 @@ module Chaos
       def lift = @pid && signal(@pid, "CONT")
     end
 
-    # A process stands still until the server finds that out.
+    # Stops a process until the server detects it.
     class Hang < Fault
       named "hang", weight: 3, evidence: /\A(worker|mold|reactor)\.killed\z|\Arequest\.killed\z/
 
-      # Seconds after which it is found out at the latest: an idle worker's heartbeat and header_timeout; a turn of
-      # the reactor's; an order to fork, or, of a mold that is being replaced, the trial, the watch and its farewell.
-      # And what it takes to look.
+      # Seconds until the detection, at most: an idle worker's heartbeat and header_timeout; a turn of the reactor; an
+      # order to fork or, for a mold that is being replaced, the trial, the watch and its shutdown. Plus the time that
+      # the detection takes.
       LIMITS = { "worker" => 15 + 5 + 2, "reactor" => 15 + 3, "mold" => 3 + 4 + 2 + 5 + 2 }.freeze
-      # Of a mold that boots.
+      # For a mold that boots.
       BOOT_LIMIT = 20 + 2
-      # One that was replaced before it was found out has its stop_timeout from then on.
+      # A process that was replaced before the detection has its stop_timeout from then on.
       FAREWELL = 10 + 2
 
       def self.plan(random) = { "role" => self::LIMITS.keys.sample(random: random), "pick" => random.rand.round(3) }
 
       def name = "#{super} #{plan["role"]}"
 
-      # It is only looked for in a mold that is needed.
+      # The server checks only molds that it needs.
       def inject
         found = victim
         return false unless found && signal(found.pid, "STOP")

@@ -4,7 +4,7 @@ require "fileutils"
 
 module Chaos
   module Faults
-    # A hook of the application does not come back.
+    # A hook of the application never returns.
     class StuckHook < Fault
       named "stuck hook", weight: 6, evidence: /\A(worker|mold)\.(killed|failed)\z|\Acheck\.failed\z/
 

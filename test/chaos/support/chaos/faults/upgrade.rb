@@ -5,7 +5,7 @@ require "support/checkout"
 
 module Chaos
   module Faults
-    # The monitor goes on as another image of itself, with all that it owns.
+    # The monitor execs a new image of itself, and keeps everything it owns.
     class Upgrade < Fault
       named "upgrade", weight: 5, evidence: /\Amonitor\.upgraded\z/
 
@@ -13,7 +13,7 @@ module Chaos
         "this Pando cannot" unless File.exist?(Support::Checkout.path("lib/pando/cli/upgrade.rb"))
       end
 
-      # It waits for whatever is under way, and we for nothing.
+      # The upgrade waits for operations that are under way; the fault waits for nothing.
       def inject = scene.control.tell("upgrade")
     end
   end

@@ -5,22 +5,22 @@ require "chaos/load/wire"
 
 module Chaos
   module Load
-    # A client, on a thread: one request after another, some on a connection that it keeps, some several at a time.
+    # A client on a thread: it sends one request after another, some on a kept connection, some pipelined.
     class Client
-      # Of 100 requests.
+      # Out of 100 requests.
       MIX = { "get" => 30, "post" => 24, "chunked" => 10, "stream" => 8, "large" => 8, "slow-app" => 4, "upload" => 4,
               "slow-post" => 3, "slow-head" => 3, "slow-reader" => 3, "slow-stream" => 3 }.freeze
       KINDS = MIX.flat_map { |kind, share| [kind] * share }.freeze
-      # Seconds between two.
+      # Seconds between two requests.
       PAUSE = 0.06
-      # Bytes of bodies that are sent ahead at most: who sends more than a socket holds and does not read the answers
-      # meanwhile waits for a server that waits for him.
+      # The most bytes of bodies to pipeline. A client that sends more than a socket can hold without reading the
+      # responses deadlocks with a server that waits for it.
       AHEAD = 64 * 1024
 
-      # @param connect [Array<#call>] give new sockets
-      # @param number [#call] the next request's
-      # @param report [#call] takes each exchange
-      # @param depth [Integer] requests that are sent at once, now and then
+      # @param connect [Array<#call>] return new sockets
+      # @param number [#call] returns the next request's number
+      # @param report [#call] gets each exchange
+      # @param depth [Integer] requests that are pipelined from time to time
       def initialize(connect, random, number, report, depth)
         @connect = connect
         @random = random
@@ -63,7 +63,7 @@ module Chaos
         exchanges.each { |one| @report.call(one) if one.outcome }
       end
 
-      # The answers come in their order. What follows the last answer of a connection was not taken.
+      # Responses come in order. Requests after the last response of a connection did not run.
       def run_pipelined(exchanges, wire)
         exchanges.each { |one| one.send_all(wire) }
         kept = true

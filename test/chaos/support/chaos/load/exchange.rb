@@ -4,9 +4,9 @@ require "digest"
 
 module Chaos
   module Load
-    # One request with a number of its own: how it is sent, what its answer must be, and what became of it.
+    # One numbered request: how it is sent, the expected response, and the outcome.
     #
-    # A kind is: the verb, the path, and what the client does slowly.
+    # A kind: the verb, the path, and what the client does slowly.
     class Exchange
       KINDS = {
         "get" => %w[GET get], "post" => %w[POST post], "chunked" => %w[POST post],
@@ -15,8 +15,8 @@ module Chaos
         "slow-reader" => %w[GET large], "slow-stream" => %w[GET stream]
       }.freeze
 
-      # How it ended: answered, refused (an answer with another status), closed (without any answer), cut (in the
-      # midst of one), wrong, silent or unconnected; detail says more.
+      # The outcome: answered, refused (a response with another status), closed (no response), cut (an incomplete
+      # response), wrong, silent or unconnected; detail has more.
       attr_reader :outcome, :status, :pid, :detail, :began, :ended, :id, :kind
 
       def initialize(id, kind, random)
@@ -32,13 +32,13 @@ module Chaos
       def began! = @began = Chaos.now
       def body_bytes = @body.to_s.bytesize
 
-      # @return [Boolean] whether the connection can be used again
+      # @return [Boolean] whether the connection can be reused
       def run(wire)
         send_all(wire)
         receive(wire)
       end
 
-      # To be followed by another one at once.
+      # Sends the request without waiting, because another one follows.
       def send_all(wire)
         began! unless @began
         wire.renew
@@ -47,7 +47,7 @@ module Chaos
         conclude(:silent, e.message)
       end
 
-      # @return [Boolean] whether the connection can be used again
+      # @return [Boolean] whether the connection can be reused
       def receive(wire)
         return false if outcome
 
@@ -68,7 +68,7 @@ module Chaos
         false
       end
 
-      # One line of the load's report.
+      # One line of the load's output.
       def to_s
         [id, kind, @verb, format("%.3f", began), format("%.3f", ended), outcome, status || "-", pid || "-",
          format("%.2f", @overslept), detail.to_s.tr("\n", " ")].join(" ").strip
@@ -92,7 +92,7 @@ module Chaos
         end
       end
 
-      # Where a client dawdles, we must not: the server has limits for that.
+      # Records how much longer than intended the client slept, because the server has limits for slow clients.
       def rest(seconds)
         return true if seconds.zero?
 
@@ -101,7 +101,7 @@ module Chaos
         @overslept += Chaos.now - before - seconds
       end
 
-      # @return [Array<Array(String, Float)>] what to send, after what pause
+      # @return [Array<Array(String, Float)>] parts to send, and the pause before each
       def parts
         head = "#{@verb} /#{@path}/#{id}#{"?#{@argument}" if @argument} HTTP/1.1\r\nHost: chaos\r\n#{length}\r\n"
         return head.scan(/.{1,12}/m).map { |part| [part, 0.05] } if kind == "slow-head"

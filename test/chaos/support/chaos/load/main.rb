@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# The clients of a chaos run, a process of their own: main.rb SOCKET PORT SEED CLIENTS DEPTH, the last for how many
-# requests are sent ahead. Ends, when stdin does, after the requests that are on their way. Each request's fate is a
-# line of stdout.
+# The clients of a chaos run, in a separate process: main.rb SOCKET PORT SEED CLIENTS DEPTH. DEPTH is the number of
+# pipelined requests. It ends when stdin does, after the requests that are under way. Each line of stdout is the outcome
+# of a request.
 
 require "chaos/clock"
 require "chaos/load/client"

@@ -4,16 +4,16 @@ require "socket"
 
 module Chaos
   module Load
-    # A client's connection: bytes out, answers in, all of it within one deadline.
+    # A client's connection: sends bytes and reads responses within one deadline.
     class Wire
-      # A whole answer.
+      # A complete response.
       Answer = Struct.new(:status, :fields, :body) do
         def kept? = fields["connection"] != "close"
       end
-      # Nothing came for as long as a client waits.
+      # The client's timeout expired.
       class Silence < StandardError; end
 
-      # It ended; `begun`: in the middle of an answer.
+      # The connection ended; `begun`: in the middle of a response.
       class Ended < StandardError
         attr_reader :begun
 
@@ -23,7 +23,7 @@ module Chaos
         end
       end
 
-      # What came is no answer.
+      # The bytes are not a response.
       class Nonsense < StandardError; end
 
       PATIENCE = 60 # seconds that one exchange may take
@@ -36,13 +36,13 @@ module Chaos
 
       def renew = @deadline = Chaos.now + PATIENCE
 
-      # A server that has answered already may read no more: then the answer counts.
-      # @return [Boolean] whether all was taken
+      # A server that has responded already may stop reading; then the response counts.
+      # @return [Boolean] whether everything was sent
       def write(bytes)
         until bytes.empty?
           written = @socket.write_nonblock(bytes, exception: false)
           if written == :wait_writable
-            # An early answer is not read before all is sent, as most clients have it.
+            # Like most clients, it does not read an early response before everything is sent.
             @socket.wait_writable(left) || raise(Silence, "nothing was taken")
           else
             bytes = bytes.byteslice(written..)

@@ -2,9 +2,9 @@
 
 require "pando/cluster/generations/mold_releaser"
 
-# A minute of a chaos run stands for hours.
+# Shortens times: a minute of a chaos run stands for hours.
 module Haste
-  # Seconds. Nobody is at rest for ten of them here.
+  # Seconds. In a chaos run, no process is idle for the default ten.
   MOLDS = { TICK: 0.1, CALM: 0.3, PACE: 0.1 }.freeze
 
   def self.let_molds_go

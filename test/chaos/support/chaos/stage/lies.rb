@@ -2,16 +2,16 @@
 
 require "socket"
 
-# What a process of the cluster can say on its link that it never should. Lives in the server under test: config.rb
-# gives it the role, a hook or a request makes it lie.
+# Wrong messages that a process of the cluster can send on its link. Lives in the server under test: config.rb tells it
+# the role, and a hook or a request triggers a lie.
 module Lies
   class << self
     attr_writer :role
 
-    # @param kind [String] see LIES; others are no lies
+    # @param kind [String] see LIES; other kinds do nothing
     def tell(kind) = LIES[kind]&.call(@role, @role.instance_variable_get(:@link))
 
-    # Once, and by one process: who can remove the file that says so.
+    # Lies once, and in one process: the one that succeeds in removing the order's file.
     def tell_if_told(file)
       return unless File.exist?(file)
 
@@ -19,11 +19,11 @@ module Lies
       File.unlink(file)
       tell(kind)
     rescue Errno::ENOENT
-      nil # somebody else lies
+      nil # another process has lied
     end
   end
 
-  # It can be full.
+  # The link's buffer can be full.
   def self.raw(link, bytes) = link.to_io.sendmsg_nonblock(bytes, 0, exception: false)
 
   LIES = {

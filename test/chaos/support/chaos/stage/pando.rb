@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-# The server of a chaos run; what is different from run to run comes through the environment.
+# The config file of a chaos run; the environment contains what differs between runs.
 folder = ENV.fetch("CHAOS_FOLDER")
 $LOAD_PATH.unshift(ENV.fetch("CHAOS_STAGE"))
 require "haste"
 require "lies"
 
-# While there is a file of its name, a hook does not end.
+# While a file with its name exists, a hook does not return.
 stuck = ->(hook) { sleep 0.02 while File.exist?(File.join(folder, "stuck", hook)) }
 
 log_format :json

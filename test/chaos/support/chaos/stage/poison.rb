@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What a release can have that boots and comes up like any other, and is sick all the same: each request finds out.
-# Lives in the server under test.
+# Defects of a release that boots and becomes ready like any other but harms each request. Lives in the server under
+# test.
 class Poison
   KINDS = {
     "raises" => -> { raise "this release is sick" },

@@ -4,25 +4,25 @@ require "fileutils"
 require "lies"
 require "poison"
 
-# The runner of a chaos run's job nodes, over a queue that is durable and gives each job at least once: folders. A job
-# is a file of inbox/; who takes it moves it to a folder of its own process in taken/, writes down that it has begun,
-# does it, writes down that it is done, and removes it. What a process leaves that is dead, whoever finds it gives back.
+# The runner of a chaos run's job nodes. Its queue consists of folders, is durable and delivers each job at least once.
+# A job is a file in inbox/. A process that takes a job moves it to its own folder in taken/, records the start, runs
+# the job, records its end, and removes the file. If a process has died, the next one that notices gives its jobs back.
 # Lives in the server under test.
 class QueueRunner
-  PAUSE = 0.02 # seconds for which a thread without a job waits
-  SEARCH = 0.5 # seconds between two looks for the dead
-  AGAIN = 0.1 # seconds until a job that has failed is another thread's
+  PAUSE = 0.02 # seconds that a thread without a job waits
+  SEARCH = 0.5 # seconds between two searches for dead processes
+  AGAIN = 0.1 # seconds before another thread may take a failed job
 
   class << self
-    # Whether no job of this process comes to an end any more.
+    # Whether the jobs of this process are stuck.
     attr_accessor :stalled
   end
 
   attr_reader :done, :failed, :lag
   alias progress done
 
-  # @param node [Pando::Swarm::Node] @param folder [String] the stage's
-  # @param sick [String, nil] how each job is harmed, see Poison
+  # @param node [Pando::Swarm::Node] @param folder [String] of the stage
+  # @param sick [String, nil] the defect that harms each job, see Poison
   def initialize(node, folder, sick = nil)
     @number = node.number
     @harm = Poison::KINDS.fetch(sick) if sick
@@ -45,7 +45,7 @@ class QueueRunner
     @threads.each_with_index { |thread, number| thread.name = "queue #{number}" }
   end
 
-  # Nothing is taken from now on, for nothing is without the lock.
+  # From then on no job is taken, because taking one needs the lock.
   def quiet
     @lock.synchronize do
       @quiet_since ||= now
@@ -57,8 +57,8 @@ class QueueRunner
   def in_progress = @running.size
   def healthy? = ("a thread has died" unless @quiet_since || @threads.all?(&:alive?))
 
-  # Who holds the lock is not stopped between what must be both or neither. Who has no job ends by itself, for what
-  # Ruby is about to open when a thread is killed stays open.
+  # A thread that holds the lock is not killed between two steps that belong together. A thread without a job ends by
+  # itself: if Ruby is opening a file when a thread is killed, the file stays open.
   def stop
     quiet
     await(@threads - @running.values)
@@ -72,7 +72,7 @@ class QueueRunner
 
   private
 
-  # Whoever replaces it has the same. Held until the process is gone, or this runner.
+  # A node's replacement has the same lock. It is held until the process or this runner ends.
   def take_number
     @lock_file = File.new(File.join(@queue, "number#{@number}"), File::RDWR | File::CREAT)
     note("twice", @number) unless @lock_file.flock(File::LOCK_EX | File::LOCK_NB)
@@ -80,7 +80,7 @@ class QueueRunner
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-  # What one has died of was told by Ruby.
+  # Ruby has already reported why the thread ended.
   def await(threads)
     threads.each do |thread|
       thread.join
@@ -89,7 +89,7 @@ class QueueRunner
     end
   end
 
-  # What the kernel refuses now it may grant the next time.
+  # The kernel may grant next time what it refuses now.
   def every(pause)
     until @quiet_since
       begin
@@ -101,7 +101,7 @@ class QueueRunner
     end
   end
 
-  # @return [Boolean, nil] whether there may be more
+  # @return [Boolean, nil] whether there may be more jobs
   def perform_next
     jobs = Dir.children(File.join(@queue, "inbox"))
     @lag = jobs.size
@@ -112,7 +112,7 @@ class QueueRunner
     true
   end
 
-  # @return [Object, nil] nil: nothing more is taken, or somebody was faster
+  # @return [Object, nil] nil: no more jobs are taken, or another process was faster
   def take(job)
     @lock.synchronize do
       next if @quiet_since
@@ -145,7 +145,7 @@ class QueueRunner
     sleep 0.1 while self.class.stalled
   end
 
-  # Once, and by one process, which leaves its pid.
+  # True once, in one process, which appends its pid to the name of the file.
   def told?(name)
     file = File.join(@folder, name)
     File.exist?(file) && File.rename(file, "#{file}.#{Process.pid}")
@@ -181,11 +181,11 @@ class QueueRunner
       Dir.children(folder).each { |job| File.rename(File.join(folder, job), File.join(@queue, "inbox", job)) }
       Dir.rmdir(folder)
     rescue Errno::ENOENT, Errno::ENOTEMPTY
-      nil # somebody else has found it too
+      nil # another process has given it back
     end
   end
 
-  # @return [String, nil] when it began, for pids come again; nil: it is gone, or dead and unburied
+  # @return [String, nil] its start time, because pids are reused; nil: it has ended, or is a zombie
   def born(pid)
     state, *others = File.read("/proc/#{pid}/stat")[/\) (.*)\z/m, 1].split
     others[18] unless %w[Z X].include?(state)

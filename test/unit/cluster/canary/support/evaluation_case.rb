@@ -3,7 +3,7 @@
 require_relative "../../support/generations_case"
 
 module CanarySupport
-  # For tests of a generation on trial, and watched, in a simulated cluster.
+  # For tests of a generation on trial or under watch, in a simulated cluster.
   module EvaluationCase
     include ClusterSupport::GenerationsCase
 
@@ -12,7 +12,7 @@ module CanarySupport
 
     private
 
-    # Both have served enough to be compared with.
+    # Both have served enough requests for a comparison.
     def on_trial(**options)
       booted(workers: 2, canary: TERMS, **options)
       cluster.roster.ready_workers.each { |worker| serve(worker, 60) }
@@ -50,7 +50,7 @@ module CanarySupport
       end
     end
 
-    # In steps in which the monitor looks.
+    # Advances in the monitor's steps.
     def pass(seconds)
       (seconds / LOOK).ceil.times do
         elapse LOOK

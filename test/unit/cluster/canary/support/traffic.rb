@@ -7,12 +7,12 @@ module CanarySupport
   Comparison = Pando::Cluster::Canary::Comparison
   Curve = Pando::Cluster::Canary::Curve
 
-  # Stands for a row of the scoreboard.
+  # Stands in for a row of the scoreboard.
   Row = Struct.new(:requests, :failures, :first_jobs, :faults)
 
-  # What requests of a made-up application take. Each kind of them: its share, its median in microseconds, and the
-  # factor within which two thirds of them lie. The newborn's first request takes `cold` times as long, and each
-  # later one less.
+  # The durations of requests to a made-up application. Each kind has its share, its median in microseconds, and the
+  # factor within which two thirds of the durations lie. The first request of a new worker takes `cold` times as long,
+  # and each later one less.
   class Traffic
     def initialize(seed, mix, cold: 1.0)
       @random = Random.new(seed)
@@ -20,7 +20,7 @@ module CanarySupport
       @cold = cold
     end
 
-    # @return [Array<Integer>] of one worker's first requests
+    # @return [Array<Integer>] durations of one worker's first requests
     def codes(count, factor = 1.0)
       Array.new(count) { |age| Traffic.code(request * factor * (1 + ((@cold - 1) / (age + 1)))) }
     end
@@ -38,7 +38,7 @@ module CanarySupport
 
     def workers(count, requests) = of(Array.new(count) { codes(requests) })
 
-    # As pando_duration_code.
+    # The same as pando_duration_code.
     def self.code(microseconds)
       octave, rest = Math.log2([microseconds, 1].max).divmod(1)
       [(octave * 8) + ((2**rest) - 1).*(8).floor + 1, 255].min
@@ -52,7 +52,7 @@ module CanarySupport
       median * (spread**normal)
     end
 
-    # Box and Muller's.
+    # The Box-Muller transform.
     def normal = Math.sqrt(-2 * Math.log(1 - @random.rand)) * Math.cos(2 * Math::PI * @random.rand)
   end
 end

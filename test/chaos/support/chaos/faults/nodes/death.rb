@@ -2,7 +2,7 @@
 
 module Chaos
   module Faults
-    # A node is gone in the midst of its jobs, or the mold of the nodes.
+    # Kills a node in the middle of its jobs, or the nodes' mold.
     class KillNode < Kill
       include OfNodes
 
@@ -11,21 +11,21 @@ module Chaos
       ROLES = ["node", "node", "node", "node mold"].freeze
     end
 
-    # Their next mold, on its way.
+    # Kills the nodes' next mold while it starts.
     class KillUpcomingNodeMold < KillUpcomingMold
       include OfNodes
 
       named "kill upcoming node mold", weight: 4, evidence: superclass.evidence
     end
 
-    # The process between their mold and a node to be.
+    # Kills the intermediate process between the nodes' mold and a new node.
     class KillMiddleOfNodes < KillMiddle
       include OfNodes
 
       named "kill middle process of nodes", weight: 4, evidence: superclass.evidence
     end
 
-    # It says on its link what it never should: a node while it does a job, their mold when it forks.
+    # Sends a wrong message on its link: a node while it runs a job, or the nodes' mold when it forks.
     class LyingNode < Lie
       include OfNodes
 
@@ -37,7 +37,7 @@ module Chaos
       end
     end
 
-    # As a lying mold, if no other one forks first.
+    # The nodes' mold lies, unless another process forks first.
     class LyingNodeMold < LyingMold
       include OfNodes
 

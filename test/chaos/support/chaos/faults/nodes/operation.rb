@@ -2,7 +2,7 @@
 
 module Chaos
   module Faults
-    # The nodes alone.
+    # Reforks only the nodes.
     class ReforkNodes < Fault
       include OfNodes
 
@@ -11,7 +11,7 @@ module Chaos
       def inject = scene.control.tell("refork pool=#{Roll::NODES} force=yes")
     end
 
-    # Other numbers of nodes.
+    # Changes the number of nodes.
     class ScaleNodes < Scale
       include OfNodes
 
@@ -23,7 +23,7 @@ module Chaos
       def scale(nodes) = scene.control.tell("scale pool=#{Roll::NODES} workers=#{nodes}")
     end
 
-    # A release whose nodes do not come up.
+    # A release whose nodes fail to start.
     class BadNodeRelease < BadRelease
       include OfNodes
 
@@ -35,7 +35,7 @@ module Chaos
       }.freeze
     end
 
-    # EMFILE: it cannot look into its queue, nor at a job.
+    # EMFILE: a node can read neither its queue nor a job.
     class NoDescriptorsForNodes < NoDescriptors
       include OfNodes
 

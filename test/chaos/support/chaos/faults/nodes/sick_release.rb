@@ -2,7 +2,7 @@
 
 module Chaos
   module Faults
-    # A release whose every job is harmed: the canary of the nodes shows it.
+    # A release that harms every job, which the nodes' canary must detect.
     class SickNodeRelease < SickRelease
       include OfNodes
 
@@ -26,13 +26,13 @@ module Chaos
 
       def decided = generation && (failed?(generation) || passed(generation)) && generation
 
-      # Whatever becomes of the reload as a whole: a pool that serves it may go on with it.
+      # The reload as a whole may have another outcome: a pool that already serves the release may keep it.
       def replace(_number)
         TRIES.times { return if another_release? }
         raise "the release whose jobs #{plan["how"]} is not replaced"
       end
 
-      # If one is under way, another one follows it.
+      # If a reload is under way, another one follows it.
       def another_release?
         before = heard("reload.started")
         stage.signal("HUP")

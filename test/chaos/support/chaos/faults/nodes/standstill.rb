@@ -2,7 +2,7 @@
 
 module Chaos
   module Faults
-    # A node stands still for a moment.
+    # Stops a node for a moment.
     class FreezeNode < Freeze
       include OfNodes
 
@@ -11,32 +11,33 @@ module Chaos
       ROLES = ["node", "node", "node mold"].freeze
     end
 
-    # A node stands still until the server finds that out.
+    # Stops a node until the server detects it.
     class HangNode < Hang
       include OfNodes
 
       named "hang node", weight: 4, evidence: /\A(worker|mold)\.killed\z|\Anode\.stuck\z/
 
-      # An idle one's heartbeat; an order to fork, see Hang. And what it takes to look.
+      # The heartbeat timeout of an idle node; that of an order to fork, see Hang. Plus the time that the detection
+      # takes.
       LIMITS = { "node" => 15 + 2, "node mold" => Hang::LIMITS.fetch("mold") }.freeze
-      # One that was at work: its jobs make no progress.
+      # A busy node is detected because its jobs make no progress.
       AT_WORK = 3 + 2 + 2
 
       private
 
-      # It has stopped by now, and so has what it says of itself.
+      # The node is stopped by now, and so is its progress report.
       def limit
         roll&.entries&.find { |one| one.pid == @pid }&.state == "busy" ? AT_WORK : super
       end
     end
 
-    # Its jobs come to no end any more, but its threads tick on, and its main thread beats.
+    # The node's jobs never end, but its threads keep ticking, and its main thread sends heartbeats.
     class StuckJobs < Fault
       include OfNodes
 
       named "stuck jobs", weight: 5, evidence: /\Anode\.stuck\z/
 
-      # Its timeout and the grace after it, and what it takes to look.
+      # Its timeout and the grace, plus the time that the detection takes.
       LIMIT = 3 + 2 + 2
 
       def inject
@@ -46,7 +47,7 @@ module Chaos
         !@file.nil?
       end
 
-      # Somebody else may end it, or have ended it.
+      # Another fault may have killed it, or may be about to.
       def lift
         FileUtils.rm_f(stage.path("stall"))
         return unless @file
@@ -62,7 +63,7 @@ module Chaos
       def gone?(pid) = !File.exist?("/proc/#{pid}")
     end
 
-    # A hook does not come back in one that is to take a node's place.
+    # A hook never returns in a process that is to replace a node.
     class StuckNodeHook < StuckHook
       include OfNodes
 
