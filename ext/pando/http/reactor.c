@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define EVENTS 256
-#define QUEUE_TICK 100u  /* milliseconds: nobody sleeps for longer beside a waiting request, whatever went wrong */
+#define QUEUE_TICK 100u  /* milliseconds between two checks for a lost wake-up while a request waits */
 #define AUDIT_TICK 1000u
 #define STANDSTILL 1000u
 
@@ -26,9 +26,9 @@ static void look_at_the_clock(struct pando_reactor *reactor)
     reactor->now = pando_reactor_nanoseconds() / 1000000u;
 }
 
-/* A turn does little; one that took so much longer than it was to wait stood still with the whole machine, a frozen
- * container or a stopped server, and that is no client's fault. Beside a request no turn is to wait for longer than
- * AUDIT_TICK, so that hardly any of that time is missed. */
+/* A turn takes little time. If much more time has passed than the turn was meant to wait, the whole machine stood
+ * still (a frozen container, a stopped server), and no client is to blame. While a request is in flight, a turn never
+ * waits for longer than AUDIT_TICK, so that hardly any of that time goes unnoticed. */
 static void make_up_for_a_standstill(struct pando_reactor *reactor, uint64_t turned)
 {
     if (reactor->asked == -1)
@@ -60,12 +60,13 @@ static void take_event(struct pando_reactor *reactor, const struct epoll_event *
     case PANDO_WATCH_CONNECTION:
         pando_reactor_connection_event(reactor, pando_owner(watch, struct pando_connection, watch), event->events);
         break;
-    case PANDO_WATCH_WAKE: /* edge-triggered and never read: that it woke us is all */
+    case PANDO_WATCH_WAKE: /* edge-triggered and never read: waking the loop is its only purpose */
         break;
     }
 }
 
-/* Those that had more to do than one turn allows; who is put on the list now has the next turn. */
+/* Connections with more to do than one turn allows. A connection that joins the list now has its turn in the next
+ * round. */
 static void go_on(struct pando_reactor *reactor)
 {
     struct pando_node turn;
@@ -83,14 +84,14 @@ static void go_on(struct pando_reactor *reactor)
         if (connection->state == PANDO_CLOSED)
             continue;
         if (reactor->idle_until == 0 && pando_reactor_must_end(reactor, connection) &&
-            pando_reactor_input_silent(connection)) /* its last answer said nothing of an end */
+            pando_reactor_input_silent(connection)) /* its last answer did not announce the end of the connection */
             pando_reactor_connection_close_idle(reactor, connection);
         else
             pando_reactor_connection_advance(reactor, connection);
     }
 }
 
-/* A lost wake-up, a damaged lane, a full link or a full disk would leave this undone. */
+/* A safety net: these steps catch up on what a lost wake-up, a damaged lane, a full link or a full disk left undone. */
 static void tick(struct pando_reactor *reactor)
 {
     if (reactor->now >= reactor->wake_at) {
@@ -130,7 +131,7 @@ static void take_turn(struct pando_reactor *reactor, const struct epoll_event *e
     reactor->accept_ready = reactor->control_ready = 0;
     for (int i = 0; i < count; i++)
         take_event(reactor, &events[i]);
-    pando_reactor_reserve_fill(reactor); /* before anybody else takes what came free */
+    pando_reactor_reserve_fill(reactor); /* before anything else takes the freed descriptors */
     pando_reactor_dispatch(reactor);
     pando_reactor_lanes_read(reactor);
     pando_reactor_dispatch(reactor);
@@ -181,7 +182,8 @@ static int time_to_wait(const struct pando_reactor *reactor)
     return wait > 86400000 ? 86400000 : (int)wait;
 }
 
-/* A worker puts a frame, or falls asleep, and then looks whether we sleep; we look at the lanes behind that. */
+/* No wake-up is lost: a worker puts a frame or falls asleep first and then checks whether the reactor sleeps; the
+ * reactor declares itself asleep first and then checks the lanes. */
 static int wait_for_events(struct pando_reactor *reactor, struct epoll_event *events)
 {
     int timeout = 0, sleeps = pando_list_empty(&reactor->again) && !pando_reactor_lanes_pending(reactor);
@@ -193,7 +195,8 @@ static int wait_for_events(struct pando_reactor *reactor, struct epoll_event *ev
     }
     reactor->asked = timeout;
     int count = epoll_wait(reactor->epoll, events, EVENTS, timeout);
-    if (count == -1 && errno == EINTR) /* as after a stop, see signal(7): who was in time meanwhile is not late */
+    if (count == -1 && errno == EINTR) /* after SIGCONT for example, see signal(7): take first what arrived in time,
+                                        * so that nothing in time counts as late */
         count = epoll_wait(reactor->epoll, events, EVENTS, 0);
     if (sleeps)
         pando_channel_awake(&reactor->channel);
@@ -251,7 +254,8 @@ static int start(struct pando_reactor *reactor)
         pando_queue_init(&reactor->heavy, config->max_queue) == -1)
         return -1;
     reactor->epoch = (uint32_t)pando_channel_new_epoch(&reactor->channel);
-    reactor->turn = reactor->epoch << 24; /* no turn that a worker remembers of another reactor is ours */
+    reactor->turn = reactor->epoch << 24; /* so that no turn of a former reactor, which a worker may remember, looks
+                                           * like one of this reactor */
     reactor->stats = &reactor->channel.shared->stats;
     reactor->fields = calloc(config->max_headers ? config->max_headers : 1, sizeof(*reactor->fields));
     reactor->scratch = calloc(1, PANDO_SCRATCH_BYTES);
