@@ -1,5 +1,5 @@
-/* A lane's memory and the offers on it, see lane.h. lane_frames.c has the frames of answers. Runs in the reactor and
- * in workers. */
+/* A lane's memory and the offers on it, see lane.h. lane_frames.c has the frames of answers. Runs in the monitor
+ * (which creates the memory), the reactor and workers. */
 #include "lane.h"
 
 #include "sys/sealed.h"

@@ -1,5 +1,4 @@
-/* An incremental parser for the head of an HTTP/1.x request (RFC 9112). Runs in the reactor, and in workers in direct
- * mode.
+/* An incremental parser for the head of an HTTP/1.x request (RFC 9112). Runs in the reactor and in workers.
  *
  * It allocates nothing and copies nothing: the caller owns one growing buffer that begins at the request's first
  * byte, and an array of fields; the result is offsets into that buffer. The buffer may move between two calls, its

@@ -60,7 +60,7 @@
     _(resets)                 /* connections reset: the worker died or gave up after the answer had begun */ \
     _(corrupt_lanes)          \
     _(queue_nanoseconds)      /* total time that requests spent in the queue */ \
-    _(turns)                  /* of the reactor's loop: one for each wake-up with events */
+    _(turns)                  /* of the reactor's loop */
 
 #define PANDO_STATS_WAITS 32u /* the last bucket holds everything longer */
 
