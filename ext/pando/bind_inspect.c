@@ -1,6 +1,6 @@
 /* For `pando doctor`, which examines processes from outside: whether two descriptors are one open file, and at which
- * line of Ruby a process that does not answer stands. Runs in the process of the command, and as a signal handler in
- * workers. */
+ * line of Ruby a process that does not answer stands. Runs in the doctor's process, and as a signal handler in the
+ * process it examines. */
 #include "bind_sys.h"
 
 #include <errno.h>

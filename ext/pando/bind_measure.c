@@ -1,5 +1,4 @@
-/* Measurements of single jobs in a Pando::Sys::Row, see sys/measure.h. Written by the row's process, read by the
- * monitor. */
+/* Measurements of single jobs in a Pando::Sys::Row, see sys/measure.h. Written by the row's process, read by others. */
 #include "bind_row.h"
 
 #include "sys/measure.h"

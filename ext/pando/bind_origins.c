@@ -1,6 +1,6 @@
-/* Pando::Origins: the application's line that creates each new object. Runs in workers on request. Ruby's own
- * allocation tracing records the innermost frame, which usually belongs to a gem; this records the innermost frame in
- * the application's own files. */
+/* Pando::Origins: the application's line that creates each new object. Runs in processes that `pando doctor` starts.
+ * Ruby's own allocation tracing records the innermost frame, which usually belongs to a gem; this records the
+ * innermost frame in the application's own files. */
 #include "pando_ext.h"
 
 #include "origins.h"

@@ -1,4 +1,4 @@
-/* The table of object origins, see origins.h. Runs in workers. */
+/* The table of object origins, see origins.h. Runs in processes that `pando doctor` starts. */
 #include "origins.h"
 
 #include <stdbool.h>

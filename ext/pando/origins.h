@@ -1,4 +1,5 @@
-/* Which line of the application created an object: a table from addresses to places. Used in workers. No Ruby in it. */
+/* Which line of the application created an object: a table from addresses to places. Used in processes that `pando
+ * doctor` starts. No Ruby in it. */
 #ifndef PANDO_ORIGINS_H
 #define PANDO_ORIGINS_H
 

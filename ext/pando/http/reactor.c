@@ -1,4 +1,89 @@
-/* The reactor's loop: what happened, what follows from it, who sleeps. */
+/* The reactor's main file: its loop, its start and its end. Runs in the reactor's process, in its only serving thread.
+ *
+ * A turn of the loop (take_turn) handles the events of epoll, reads the lanes of the workers, dispatches requests,
+ * reads the monitor's orders, accepts connections, continues connections that have more to do, and expires timers.
+ * Then the loop sleeps until the next event or deadline.
+ *
+ * The states of a connection (enum pando_connection_state). The names in parentheses are the functions that change
+ * the state. A function of this directory is given without its prefix pando_reactor_; the file is named where there
+ * is room for doubt.
+ *
+ *                   accept (connection_open, called by accept_one)
+ *                        |
+ *           +------------+----------------+
+ *           | PROXIED listener            | any other listener
+ *           v                             |
+ *   +---------------+                     |
+ *   | READING_PROXY |                     |
+ *   +---------------+                     |
+ *           | PROXY header complete       |
+ *           | (introduced)                |
+ *           v                             v
+ *   +-------------------------------------------+   next request on a kept connection (next_request)
+ *   |               READING_HEAD                |<--------------------------------------------+
+ *   +-------------------------------------------+                                             |
+ *       |                 |                 |                                                 |
+ *       | head complete,  | head complete,  | health check (answer in reactor_health.c)       |
+ *       | with a body     | no body or a    | refusal, timeout or overload                    |
+ *       | (body_begin)    | streamed one    | (answer in reactor_refusal.c)                   |
+ *       v                 | (publish)       |                                                 |
+ *   +--------------+      |                 |                                                 |
+ *   | READING_BODY |------|---------------->|  refusal, timeout, overload                     |
+ *   +--------------+      |                 |  (answer in reactor_refusal.c)                  |
+ *       | body complete   |                 |                                                 |
+ *       | (publish)       |                 |                                                 |
+ *       v                 v                 |                                                 |
+ *   +-------------------------+             |                                                 |
+ *   |        IN_FLIGHT        |             |                                                 |
+ *   +-------------------------+             |                                                 |
+ *       |                                   |                                                 |
+ *       | END frame (connection_answered)   |                                                 |
+ *       | 502, 503, 504 before the answer   |                                                 |
+ *       | began (answer in reactor_refusal) |                                                 |
+ *       v                                   v                                                 |
+ *   +-------------------------------------------+   all sent, connection kept                 |
+ *   |                 FINISHING                 |---------------------------------------------+
+ *   +-------------------------------------------+   (connection_flushed)
+ *       |                              |
+ *       | all sent, connection ends,   | all sent, connection ends,
+ *       | input unread or `linger`     | nothing unread, or shutdown fails
+ *       | (end)                        | (end)
+ *       v                              |
+ *   +-----------+                      |
+ *   | LINGERING |                      |
+ *   +-----------+                      |
+ *       | EOF, error, or 2 s in all    |
+ *       | (drop_input)                 |
+ *       | 500 ms of silence            |
+ *       | (connection_expired)         |
+ *       v                              v
+ *   +-------------------------------------------+  end of the turn
+ *   |                  CLOSED                   |------------------> spare object or free (connections_bury)
+ *   +-------------------------------------------+
+ *
+ * "publish" is request_publish. If it finds the queue full, the memory used up or no worker left, it sheds the request
+ * with a 503: FINISHING. READING_PROXY leads to FINISHING, too, when a limit on connections or memory is reached (503).
+ *
+ * Within IN_FLIGHT, request.place says where the request is (enum pando_request_place):
+ *
+ *   QUEUED or SET_ASIDE --> OFFERED   offer
+ *   OFFERED --> TAKEN                 dispatch_look: its worker has claimed it and is done with the request before
+ *   OFFERED --> OFFERED               steal, offer: unclaimed, and another worker can have it sooner
+ *   OFFERED --> QUEUED                request_wait_again: unclaimed, and its lane is closed or lost
+ *   OFFERED, TAKEN --> QUEUED         lost: its worker died, and the request may be retried
+ *
+ * These events lead straight to CLOSED:
+ *
+ *   READING_PROXY   malformed header (input_proxy); EOF or header_timeout (input_unfinished)
+ *   READING_HEAD    EOF or header_timeout before the first byte (input_unfinished); idle_timeout (connection_expired)
+ *   both of these   evicted, or silent while the server drains or the listener closes (connection_close_idle)
+ *   IN_FLIGHT       the worker failed after the answer had begun (request_fail); the worker has the socket (given_away)
+ *   IN_FLIGHT and   hang-up or error of the socket (connection_event); a client that takes too little (too_slow), or is
+ *   FINISHING       the slowest when answers have no more room (room_cut); an answer that cannot be kept or read back
+ *                   (out_of_memory, send_file, send_spooled)
+ *   reading states  too many connections of its address (accept_admit); recv fails (input_receive); the monitor is
+ *                   gone (orphan; LINGERING too)
+ *   any             send fails (sent in reactor_output.c); the reactor stops (connections_drop) */
 #include "reactor_private.h"
 
 #include <errno.h>

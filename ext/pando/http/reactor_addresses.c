@@ -1,3 +1,4 @@
+/* The table of client addresses, see reactor_addresses.h. Runs in the reactor. */
 #include "reactor_addresses.h"
 
 #include <arpa/inet.h>

@@ -216,7 +216,7 @@ void pando_reactor_dispatch_look(struct pando_reactor *reactor, uint32_t number)
     note_pace(lane, first->request.taken);
 }
 
-/* --- who gets what --- */
+/* --- choosing the next request for a worker --- */
 
 static struct pando_connection *older(struct pando_connection *one, struct pando_connection *other)
 {

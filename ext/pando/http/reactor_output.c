@@ -17,7 +17,7 @@
 #define LITTLE 4096u
 #define LARGE 16384                /* from so many answer bytes on, bounding the kernel's buffer is worth a system
                                     * call */
-#define UNSENT (128 << 10)         /* bytes that the kernel may hold unsent, beside those in flight */
+#define UNSENT (128 << 10)         /* bytes that the kernel may hold unsent, in addition to those in flight */
 #define RELIEF (128u << 10)        /* room there must be before a worker that waited goes on */
 
 static void account(struct pando_reactor *reactor, struct pando_connection *connection, int64_t change)

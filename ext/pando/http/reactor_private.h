@@ -1,6 +1,5 @@
-/* The parts of the reactor share these structures and functions. Each part says
- * in its own file what it does; a function is declared here under the name of
- * that file. */
+/* The structures and functions that the parts of the reactor share. Runs in the reactor only. Each part says in its own
+ * file what it does. The states of a connection are drawn in reactor.c. */
 #ifndef PANDO_HTTP_REACTOR_PRIVATE_H
 #define PANDO_HTTP_REACTOR_PRIVATE_H
 
@@ -197,31 +196,15 @@ struct pando_reactor {
     uint32_t open[PANDO_CHANNEL_LANES], open_count;
 };
 
-/* reactor.c */
-void pando_reactor_end(struct pando_reactor *reactor, int status);
-uint64_t pando_reactor_nanoseconds(void);
+/* The functions follow in the order of a request: accept, read, queue, dispatch, answer, close. Each stands under the
+ * name of its file. */
 
-/* reactor_timers.c */
-void pando_reactor_timers_init(struct pando_reactor *reactor);
-/* (Re)starts the connection's only timer; a kind without a duration never expires. */
-void pando_reactor_timer_start(struct pando_reactor *reactor, struct pando_connection *connection,
-                               enum pando_timer_kind kind);
-void pando_reactor_timer_stop(struct pando_reactor *reactor, struct pando_connection *connection);
-int pando_reactor_timer_runs(const struct pando_connection *connection, enum pando_timer_kind kind);
-void pando_reactor_timers_expire(struct pando_reactor *reactor);
-/* Time in which nobody could do anything does not count. */
-void pando_reactor_timers_postpone(struct pando_reactor *reactor, uint64_t milliseconds);
-/* Milliseconds until the next expiry, -1: no timer runs. */
-int64_t pando_reactor_timers_next(const struct pando_reactor *reactor);
-/* begin: a transfer begins. moved: bytes were moved; 0: the transfer is too slow. */
-void pando_reactor_pace_begin(struct pando_reactor *reactor, struct pando_connection *connection);
-int pando_reactor_pace_moved(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t bytes,
-                     uint32_t allowance);
+/* --- accept --- */
 
 /* reactor_accept.c */
 int pando_reactor_accept_start(struct pando_reactor *reactor);
 void pando_reactor_accept_some(struct pando_reactor *reactor);
-/* Accepts the connections that wait now. The kernel refuses later ones, even if another process holds the listeners. */
+/* Closes all listeners, as pando_reactor_listener_close does, and stops accepting. */
 void pando_reactor_accept_end(struct pando_reactor *reactor);
 /* Counts the connection for its client's address, as soon as that is known. 0: too many; it is refused. */
 int pando_reactor_accept_admit(struct pando_reactor *reactor, struct pando_connection *connection);
@@ -235,37 +218,26 @@ void pando_reactor_accept_stop(struct pando_reactor *reactor);
 int pando_reactor_listeners_start(struct pando_reactor *reactor);
 int pando_reactor_listeners_watch(struct pando_reactor *reactor, int operation);
 int pando_reactor_listener_open(struct pando_reactor *reactor, const struct pando_listener *listener);
-/* Accepts the clients that wait there. The kernel refuses later ones, unless another process holds the listener. */
+/* Accepts the clients that wait there. The kernel refuses later ones, whichever process has the listener open; a HELD
+ * listener stays open for the others. */
 void pando_reactor_listener_close(struct pando_reactor *reactor, uint32_t number);
 /* Whether the connection must end when it has no request. */
 int pando_reactor_must_end(const struct pando_reactor *reactor, const struct pando_connection *connection);
 
 /* reactor_connection.c */
 struct pando_connection *pando_reactor_connection_open(struct pando_reactor *reactor, int fd, uint32_t listener);
+/* Adds the connection to the epoll set: 0 or -1; look_away removes it. */
+int pando_reactor_connection_watch(struct pando_reactor *reactor, struct pando_connection *connection);
+void pando_reactor_connection_look_away(struct pando_reactor *reactor, struct pando_connection *connection);
+
+/* --- read --- */
+
+/* reactor_connection.c */
 void pando_reactor_connection_event(struct pando_reactor *reactor, struct pando_connection *connection,
                                     uint32_t events);
 /* Goes on as far as possible without waiting. */
 void pando_reactor_connection_advance(struct pando_reactor *reactor, struct pando_connection *connection);
 void pando_reactor_connection_again(struct pando_reactor *reactor, struct pando_connection *connection);
-/* The answer is complete: when all is sent, the connection reads its next request or ends. */
-void pando_reactor_connection_answered(struct pando_reactor *reactor, struct pando_connection *connection, int keep);
-/* All output is sent. */
-void pando_reactor_connection_flushed(struct pando_reactor *reactor, struct pando_connection *connection);
-void pando_reactor_connection_close(struct pando_reactor *reactor, struct pando_connection *connection);
-/* Closes with a reset, so that the client notices that its answer is incomplete. */
-void pando_reactor_connection_reset(struct pando_reactor *reactor, struct pando_connection *connection);
-/* Adds the connection to the epoll set: 0 or -1; look_away removes it. */
-int pando_reactor_connection_watch(struct pando_reactor *reactor, struct pando_connection *connection);
-void pando_reactor_connection_look_away(struct pando_reactor *reactor, struct pando_connection *connection);
-/* Drops the connection without a FIN: another process goes on with its socket. */
-void pando_reactor_connection_forget(struct pando_reactor *reactor, struct pando_connection *connection);
-/* Closes the connection, unless a request arrives meanwhile. 1: it is closed. */
-int pando_reactor_connection_close_idle(struct pando_reactor *reactor, struct pando_connection *connection);
-void pando_reactor_connection_expired(struct pando_reactor *reactor, struct pando_connection *connection, int kind);
-void pando_reactor_connections_bury(struct pando_reactor *reactor);
-/* Periodically: gives memory back after most connections have left. */
-void pando_reactor_connections_trim(struct pando_reactor *reactor);
-void pando_reactor_connections_drop(struct pando_reactor *reactor);
 
 /* reactor_input.c */
 /* One step each; 0: nothing more can be done now. */
@@ -314,6 +286,10 @@ void pando_reactor_spool_try(struct pando_reactor *reactor);
 /* Bytes written; if fewer, errno gives the reason. */
 size_t pando_reactor_spool_put(int fd, const char *data, size_t bytes, uint64_t offset);
 
+/* --- queue and dispatch: see reactor_requests.h, reactor_queue.h and reactor_heavy.h --- */
+
+/* --- answer: frames arrive as in reactor_requests.h --- */
+
 /* reactor_output.c */
 /* ends: the connection ends right after these bytes, and the FIN may travel with them. */
 void pando_reactor_output_bytes(struct pando_reactor *reactor, struct pando_connection *connection, const char *data,
@@ -331,28 +307,10 @@ void pando_reactor_reader_end(struct pando_reactor *reactor, struct pando_connec
 void pando_reactor_reader_watch(struct pando_reactor *reactor, struct pando_connection *connection);
 /* Checks what the client has taken. 0: too little overall, the connection was reset. */
 int pando_reactor_reader_moved(struct pando_reactor *reactor, struct pando_connection *connection);
-/* A part of write_timeout has passed. A client that has taken something goes on; at the end of write_timeout a client
- * that has taken nothing is reset. */
+/* A part of write_timeout has passed: resets a client that has taken too little, or nothing in all of write_timeout. */
 void pando_reactor_reader_overdue(struct pando_reactor *reactor, struct pando_connection *connection);
 /* Bytes that the client has ever taken; on a UNIX socket, bytes that the kernel has taken. */
 uint64_t pando_reactor_reader_taken(const struct pando_connection *connection);
-
-/* reactor_overflow.c */
-void pando_reactor_overflow_init(struct pando_reactor *reactor);
-int pando_reactor_overflow_possible(const struct pando_reactor *reactor, const struct pando_connection *connection,
-                                    size_t bytes);
-/* 0, or -1: not all was written; *bytes says how much. */
-int pando_reactor_overflow_write(struct pando_reactor *reactor, struct pando_connection *connection, const char *data,
-                                 size_t *bytes);
-/* The file was sent up to `until`: gives the space back, now or when it is worth a system call. */
-void pando_reactor_overflow_sent(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t until);
-void pando_reactor_overflow_close(struct pando_reactor *reactor, struct pando_connection *connection);
-
-/* reactor_closer.c */
-void pando_reactor_closer_start(struct pando_reactor *reactor);
-/* The closer owns the file, and may close it a moment later. */
-void pando_reactor_closer_take(struct pando_reactor *reactor, int fd);
-void pando_reactor_closer_stop(struct pando_reactor *reactor);
 
 /* reactor_room.c */
 int pando_reactor_room_in_memory(const struct pando_reactor *reactor, const struct pando_connection *connection,
@@ -368,6 +326,17 @@ int pando_reactor_room_wait(struct pando_reactor *reactor, uint32_t lane, struct
 /* Resets the slowest reader. 0: there is none. */
 int pando_reactor_room_cut(struct pando_reactor *reactor);
 
+/* reactor_overflow.c */
+void pando_reactor_overflow_init(struct pando_reactor *reactor);
+int pando_reactor_overflow_possible(const struct pando_reactor *reactor, const struct pando_connection *connection,
+                                    size_t bytes);
+/* 0, or -1: not all was written; *bytes says how much. */
+int pando_reactor_overflow_write(struct pando_reactor *reactor, struct pando_connection *connection, const char *data,
+                                 size_t *bytes);
+/* The file was sent up to `until`: gives the space back, now or when it is worth a system call. */
+void pando_reactor_overflow_sent(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t until);
+void pando_reactor_overflow_close(struct pando_reactor *reactor, struct pando_connection *connection);
+
 /* reactor_refusal.c: answers of the reactor itself, counted; the connection ends with them */
 void pando_reactor_refuse(struct pando_reactor *reactor, struct pando_connection *connection, int status);
 /* Counts the answer as `reason`, one of the statistics. */
@@ -378,6 +347,57 @@ void pando_reactor_shed(struct pando_reactor *reactor, struct pando_connection *
                         _Atomic uint64_t *reason);
 /* Sends 503 to a client for which there is no memory, as far as the kernel takes it at once, and closes. */
 void pando_reactor_turn_away(struct pando_reactor *reactor, int fd);
+
+/* reactor_connection.c */
+/* The answer is complete: when all is sent, the connection reads its next request or ends. */
+void pando_reactor_connection_answered(struct pando_reactor *reactor, struct pando_connection *connection, int keep);
+/* All output is sent. */
+void pando_reactor_connection_flushed(struct pando_reactor *reactor, struct pando_connection *connection);
+
+/* --- close --- */
+
+/* reactor_connection.c */
+void pando_reactor_connection_close(struct pando_reactor *reactor, struct pando_connection *connection);
+/* Closes with a reset, so that the client notices that its answer is incomplete. */
+void pando_reactor_connection_reset(struct pando_reactor *reactor, struct pando_connection *connection);
+/* Drops the connection without a FIN: another process goes on with its socket. */
+void pando_reactor_connection_forget(struct pando_reactor *reactor, struct pando_connection *connection);
+/* Closes the connection, unless a request arrives meanwhile. 1: it is closed. */
+int pando_reactor_connection_close_idle(struct pando_reactor *reactor, struct pando_connection *connection);
+void pando_reactor_connection_expired(struct pando_reactor *reactor, struct pando_connection *connection, int kind);
+void pando_reactor_connections_bury(struct pando_reactor *reactor);
+/* Periodically: gives memory back after most connections have left. */
+void pando_reactor_connections_trim(struct pando_reactor *reactor);
+void pando_reactor_connections_drop(struct pando_reactor *reactor);
+
+/* reactor_closer.c */
+void pando_reactor_closer_start(struct pando_reactor *reactor);
+/* The closer owns the file, and may close it a moment later. */
+void pando_reactor_closer_take(struct pando_reactor *reactor, int fd);
+void pando_reactor_closer_stop(struct pando_reactor *reactor);
+
+/* --- at every step: the loop, timers, descriptors in reserve, the link to the monitor --- */
+
+/* reactor.c */
+void pando_reactor_end(struct pando_reactor *reactor, int status);
+uint64_t pando_reactor_nanoseconds(void);
+
+/* reactor_timers.c */
+void pando_reactor_timers_init(struct pando_reactor *reactor);
+/* (Re)starts the connection's only timer; a kind without a duration never expires. */
+void pando_reactor_timer_start(struct pando_reactor *reactor, struct pando_connection *connection,
+                               enum pando_timer_kind kind);
+void pando_reactor_timer_stop(struct pando_reactor *reactor, struct pando_connection *connection);
+int pando_reactor_timer_runs(const struct pando_connection *connection, enum pando_timer_kind kind);
+void pando_reactor_timers_expire(struct pando_reactor *reactor);
+/* Time in which nobody could do anything does not count. */
+void pando_reactor_timers_postpone(struct pando_reactor *reactor, uint64_t milliseconds);
+/* Milliseconds until the next expiry, -1: no timer runs. */
+int64_t pando_reactor_timers_next(const struct pando_reactor *reactor);
+/* begin: a transfer begins. moved: bytes were moved; 0: the transfer is too slow. */
+void pando_reactor_pace_begin(struct pando_reactor *reactor, struct pando_connection *connection);
+int pando_reactor_pace_moved(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t bytes,
+                     uint32_t allowance);
 
 /* reactor_reserve.c */
 void pando_reactor_reserve_init(struct pando_reactor *reactor);

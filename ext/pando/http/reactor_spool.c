@@ -194,7 +194,7 @@ int pando_reactor_spool_open(struct pando_reactor *reactor, struct pando_connect
 int pando_reactor_spool_write(struct pando_reactor *reactor, struct pando_connection *connection, const char *data,
                               size_t bytes)
 {
-    /* Reserves space as bytes arrive: a body that is only announced takes nobody's place. */
+    /* Reserves space as bytes arrive: a body that is only announced takes no space from others. */
     if (connection->spool_memory == 0 && reserve(reactor, connection, bytes) == -1)
         return -1;
     size_t written = pando_reactor_spool_put(connection->spool, data, bytes, connection->spooled);

@@ -1,4 +1,4 @@
-/* Announces a crash to the monitor, see crash.h. Runs in workers and molds. */
+/* Announces a crash to the monitor, see crash.h. Runs in workers. */
 #include "crash.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* Announces a crash as it begins: Ruby's crash report may take longer than starting another process. Runs in workers
- * and molds. */
+/* Announces a crash as it begins: Ruby's crash report may take longer than starting another process. Runs in
+ * workers. */
 #ifndef PANDO_SYS_CRASH_H
 #define PANDO_SYS_CRASH_H
 

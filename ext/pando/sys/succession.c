@@ -1,4 +1,4 @@
-/* A line of successors, see succession.h. Runs in all processes of such a line. */
+/* A line of successors, see succession.h. Runs in all processes of a test run. */
 #include "succession.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
-/* A line of processes of which only the last lives while two others wait: the first, whose end other programs wait
- * for, and the witness, which may take up the work. */
+/* A line of processes, each forked from the one before, of which only the last works. Two others wait: the first
+ * process, whose exit the user waits for, and the witness, which takes over if its heir crashes. Runs in all
+ * processes of a test run. */
 #ifndef PANDO_SYS_SUCCESSION_H
 #define PANDO_SYS_SUCCESSION_H
 
