@@ -1,4 +1,4 @@
-/* Shared by the bindings of http/. */
+/* Shared by the bindings of http/, in the monitor and in workers. */
 #ifndef PANDO_BIND_HTTP_H
 #define PANDO_BIND_HTTP_H
 

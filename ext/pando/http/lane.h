@@ -82,7 +82,7 @@ struct pando_frame {
 #define PANDO_LANE_PAGE 65536 /* a multiple of every page size */
 
 struct pando_lane {
-    /* written by the reactor; the worker maps it read-only */
+    /* The first part: the worker maps it read-only. */
     uint64_t magic;
     _Alignas(64) _Atomic uint32_t gone;      /* the turn that nobody waits for any more */
     _Atomic uint32_t half_closed;            /* the turn whose client has half-closed */
@@ -90,7 +90,7 @@ struct pando_lane {
     struct pando_slot slots[PANDO_LANE_SLOTS];
     char unused[PANDO_LANE_PAGE - (192 + PANDO_LANE_SLOTS * sizeof(struct pando_slot)) % PANDO_LANE_PAGE];
 
-    /* written by the worker */
+    /* The second part: the worker writes it; the reactor also writes the words offers, asleep and starved. */
     _Alignas(64) _Atomic uint64_t offers[PANDO_LANE_SLOTS]; /* one word for each slot: turn << 32 | enum pando_offer */
     _Alignas(64) _Atomic uint32_t asleep;    /* it waits for its eventfd */
     _Atomic uint32_t closed;                 /* it accepts no requests */

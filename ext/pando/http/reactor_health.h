@@ -1,4 +1,4 @@
-/* Health checks that the reactor answers itself, see reactor_health.c. */
+/* Health checks that the reactor answers itself, see reactor_health.c. Used in the reactor. */
 #ifndef PANDO_HTTP_REACTOR_HEALTH_H
 #define PANDO_HTTP_REACTOR_HEALTH_H
 

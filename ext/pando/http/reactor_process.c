@@ -105,7 +105,7 @@ pid_t pando_reactor_fork(struct pando_reactor_papers *papers)
     return pid;
 }
 
-/* --- as a program --- */
+/* Puts each descriptor at its new number, where it stays. A child of vfork(2) has a descriptor table of its own. */
 
 /* Puts each descriptor at a new number, where it stays. A child of vfork(2) has a descriptor table of its own. */
 static int hand_over(const struct pando_reactor_papers *papers, int sealed)

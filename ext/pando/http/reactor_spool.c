@@ -156,7 +156,8 @@ static int refuse_a_longer_one(struct pando_reactor *reactor, const struct pando
     return 1;
 }
 
-/* Slow readers make way for a request first, then longer requests. -1 with EDQUOT: still not enough room. */
+/* Longer requests make way where bodies alone fill the disk, then slow readers where answers take the rest. -1 with
+ * EDQUOT: still not enough room; with ENOBUFS: the files are in memory, which is full. */
 static int reserve(struct pando_reactor *reactor, struct pando_connection *connection, uint64_t bytes)
 {
     uint64_t total = reactor->spool_most;

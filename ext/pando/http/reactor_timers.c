@@ -90,10 +90,10 @@ int64_t pando_reactor_timers_next(const struct pando_reactor *reactor)
     return next;
 }
 
-/* --- the least rate ---
+/* --- the minimum rate ---
  *
- * Time runs up a debt, bytes pay it off: a second for each SLOWEST of them. A client may be `allowance` in debt, and
- * pay WINDOW in advance. The debt is in units of 1/SLOWEST ms, of which a byte pays 1000. */
+ * Each millisecond adds to a client's debt, each byte pays some of it off: SLOWEST bytes pay for one second. A client
+ * may be `allowance` in debt, and up to WINDOW in advance. The debt is in units of 1/SLOWEST ms; a byte pays 1000. */
 
 void pando_reactor_pace_begin(struct pando_reactor *reactor, struct pando_connection *connection)
 {

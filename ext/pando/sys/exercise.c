@@ -1,4 +1,5 @@
-/* Takes and releases the C library's locks, see exercise.h. Runs in children that the fork-safety check forks. */
+/* Takes and releases the C library's locks, see exercise.h. Runs in new workers and molds, and in the mold of a cold
+ * boot. */
 #include "exercise.h"
 
 #include <dlfcn.h>

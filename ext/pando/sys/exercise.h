@@ -1,5 +1,6 @@
-/* Takes and releases the C library's locks that every process needs. Runs in a forked child: if a thread held one of
- * them at the fork, the child hangs here. */
+/* Takes and releases the C library's locks that every process needs. Runs in new workers and molds: if a thread of
+ * the forker held one of them at the fork, the child hangs here. Also runs in the mold of a cold boot, to load what
+ * its children need for this. */
 #ifndef PANDO_SYS_EXERCISE_H
 #define PANDO_SYS_EXERCISE_H
 

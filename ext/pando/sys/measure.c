@@ -1,4 +1,4 @@
-/* Measures single jobs, see measure.h. Runs in workers and in services. */
+/* Measures single jobs, see measure.h. Runs in workers. */
 #include "measure.h"
 
 #include "sample.h"
